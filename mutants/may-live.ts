@@ -42,8 +42,8 @@ export const MAY_LIVE: readonly { why: string; mutants: readonly string[] }[] = 
   {
     why: 'Nobody reads it: it is replaced, or dropped as no valid item, or belongs to what is refused as a whole.',
     mutants: [
-      'src/keys/apply/declaration.ts: [] → ["Stryker was here"]',
-      'src/keys/apply/apply.ts: [] → ["Stryker was here"]',
+      'src/keys/transfer/declaration.ts: [] → ["Stryker was here"]',
+      'src/keys/transfer/apply.ts: [] → ["Stryker was here"]',
       'src/keys/key/api-key.ts: [] → ["Stryker was here"]',
       'src/keys/transfer/import.ts: false → true',
     ],

@@ -5,7 +5,6 @@ const TESTS: Record<string, string[]> = {
   'keys/service': [
     'keys/service/*',
     'keys/changes/*',
-    'keys/apply/apply',
     'keys/audit/*',
     'keys/authentication/activity',
     'keys/authentication/identify',
@@ -14,7 +13,6 @@ const TESTS: Record<string, string[]> = {
     'keys/transfer/*',
     'attacks/escalation',
   ],
-  'keys/apply': ['keys/apply/**/*', 'attacks/escalation'],
   'keys/audit': ['keys/audit/**/*', 'attacks/blinding'],
   'keys/authorization': ['keys/authorization/**/*', 'keys/key/expiry', 'attacks/escalation'],
   'keys/changes': [
@@ -32,7 +30,7 @@ const TESTS: Record<string, string[]> = {
     'keys/permissions/grants',
     'attacks/names',
   ],
-  'keys/notices': ['notices/**/*'],
+  'keys/feed': ['keys/feed/**/*', 'notices/**/*'],
   'keys/repository': ['keys/consent/*', 'keys/authentication/sessions', 'keys/service/*'],
   'keys/transfer': ['keys/transfer/**/*', 'attacks/escalation', 'attacks/names'],
 };

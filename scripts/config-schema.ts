@@ -30,7 +30,7 @@ import {
   ROUTE_FIELDS,
 } from '../src/config/read-access.ts';
 import { CONFIG_FIELDS } from '../src/config/load-config.ts';
-import { MAX_REFUSED_OFTEN, NOTICE_TYPES } from '../src/keys/notices/notice.ts';
+import { MAX_REFUSED_OFTEN, NOTICE_TYPES } from '../src/keys/feed/notice.ts';
 import { OTHER_ORIGIN, PUBLIC_URL } from '../src/keys/basics/networks.ts';
 import { NATS_NAME_FORM, SERVER_NUMBERS } from '../src/config/config.ts';
 import { CONSENT_MODES, MAX_KEYS_PER_CREATOR, NAME, POLICY_RULES, ROLES } from '../src/keys/permissions/catalog.ts';

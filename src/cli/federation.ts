@@ -1,6 +1,6 @@
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
 import { formatTime, KeysError, printable, withoutUndefined } from '../keys/basics/index.ts';
-import { TokenRefused } from '../keys/exchange/index.ts';
+import { TokenRefused } from '../keys/consent/index.ts';
 import { hostResources } from './host.ts';
 import { readText } from './input/input.ts';
 

@@ -3,7 +3,7 @@ import type { Config as OclifConfig } from '@oclif/core/interfaces';
 import { CliError } from './errors.ts';
 import { hostResources } from './host.ts';
 import { KeysError, printable, withoutUndefined } from '../keys/basics/index.ts';
-import { type NoticeSettings, shownWebhook, testNotice } from '../keys/notices/index.ts';
+import { type NoticeSettings, shownWebhook, testNotice } from '../keys/feed/index.ts';
 
 /**
  * The webhook in the configuration, which is one that servers take.

@@ -1,10 +1,9 @@
 import { BEARER_ALONE, type CredentialPlace } from '../keys/secret/index.ts';
 import { LOOPBACK, Networks } from '../keys/basics/index.ts';
 import type { PeopleSettings } from '../keys/authentication/index.ts';
-import type { FederationRule } from '../keys/exchange/index.ts';
-import type { NoticeSettings } from '../keys/notices/index.ts';
+import type { Client, FederationRule } from '../keys/consent/index.ts';
+import type { NoticeSettings } from '../keys/feed/index.ts';
 import type { ConsentMode, HostResource, Permission, PolicyRules } from '../keys/permissions/index.ts';
-import type { Client } from '../keys/consent/index.ts';
 import type { Route, Upstream } from '../routes/index.ts';
 
 /** What only tunes a server, each undefined for its default. */

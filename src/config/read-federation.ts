@@ -14,7 +14,7 @@ import {
   MAX_EXCHANGED_SECONDS,
   readKeySet,
   type TokenIssuer,
-} from '../keys/exchange/index.ts';
+} from '../keys/consent/index.ts';
 import { normalizeName, validateName } from '../keys/key/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import { parseGrants } from './read-people.ts';

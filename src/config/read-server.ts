@@ -22,7 +22,7 @@ import {
   NOTICE_TYPES,
   type NoticeSettings,
   type NoticeType,
-} from '../keys/notices/index.ts';
+} from '../keys/feed/index.ts';
 import { CONSENT_MODES, type ConsentMode, readPeriod } from '../keys/permissions/index.ts';
 import { type Client, invalidClient, unusableClients } from '../keys/consent/index.ts';
 import {

@@ -9,7 +9,7 @@ import {
   type TokenIdentifier,
   type TokenIssuer,
   TokenRefused,
-} from '../keys/exchange/index.ts';
+} from '../keys/consent/index.ts';
 import { canName } from '../keys/key/index.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 

@@ -1,6 +1,6 @@
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 import { freshSeconds, isLoopbackHost, readBounded } from '../keys/basics/index.ts';
-import { readKeySet, type TokenIssuer, TokenRefused } from '../keys/exchange/index.ts';
+import { readKeySet, type TokenIssuer, TokenRefused } from '../keys/consent/index.ts';
 
 /** How long an issuer may take for all that is read of it, in milliseconds, and how long an answer is, in bytes. */
 const [PATIENCE_MS, MAX_ANSWER_BYTES] = [5000, 256 * 1024];

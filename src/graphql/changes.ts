@@ -1,4 +1,4 @@
-import { type DeclaredKey, type Plan, readDeclaration } from '../keys/apply/index.ts';
+import { type DeclaredKey, type Plan, readDeclaration } from '../keys/transfer/index.ts';
 import { auditChange, type AuditValues } from '../keys/audit/index.ts';
 import { mayFor } from '../keys/authorization/index.ts';
 import { type ApiKey, type NewKey, REMOVABLE_FIELDS, secretSince } from '../keys/key/index.ts';

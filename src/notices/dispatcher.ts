@@ -11,7 +11,7 @@ import {
   refusalHour,
   shownWebhook,
   type WaitingNotice,
-} from '../keys/notices/index.ts';
+} from '../keys/feed/index.ts';
 import type { Log } from '../log.ts';
 import type { Answer, Destination, Webhook } from './post.ts';
 

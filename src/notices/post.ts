@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { debugTimed, KeysError, printable, readRetryAfter, readSecretFile } from '../keys/basics/index.ts';
-import type { Notice, NoticeSettings } from '../keys/notices/index.ts';
+import type { Notice, NoticeSettings } from '../keys/feed/index.ts';
 
 /** A key that signs, as bytes. */
 type SigningKey = Buffer;

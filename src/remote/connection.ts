@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { DeclarationError } from '../keys/apply/index.ts';
+import { DeclarationError } from '../keys/transfer/index.ts';
 import { debugTimed, type ErrorCode, KeysError, NameTakenError, printable } from '../keys/basics/index.ts';
 import { readSecret } from '../keys/secret/index.ts';
 import type { Operations } from './operations.ts';

@@ -11,7 +11,7 @@ import type {
   Preview,
   Rotated,
 } from '../keys/service/index.ts';
-import { type DeclaredKey, type PlannedChanges, plannedCreation } from '../keys/apply/index.ts';
+import { type DeclaredKey, type PlannedChanges, plannedCreation } from '../keys/transfer/index.ts';
 import type { ListedEdge } from '../keys/feed/index.ts';
 import type { AuditEntry, AuditValues } from '../keys/audit/index.ts';
 import {

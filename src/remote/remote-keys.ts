@@ -26,7 +26,7 @@ import {
   type DeclaredKey,
   ENDS_AT_ONCE,
   type PlannedChanges,
-} from '../keys/apply/index.ts';
+} from '../keys/transfer/index.ts';
 import { type AuditEntry, type AuditRequest, readAuditRequest } from '../keys/audit/index.ts';
 import type { Suggestion } from '../keys/authorization/index.ts';
 import {

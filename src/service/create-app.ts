@@ -44,8 +44,7 @@ import {
   yesOrNo,
 } from '../keys/basics/index.ts';
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
-import { checkClients, type Client, unusableClients } from '../keys/consent/index.ts';
-import type { TokenIdentifier } from '../keys/exchange/index.ts';
+import { checkClients, type Client, type TokenIdentifier, unusableClients } from '../keys/consent/index.ts';
 import { type KeysService, SERVICE } from '../keys/service/index.ts';
 import type { Log } from '../log.ts';
 import type { OpenedService, StartService } from './configured-server.ts';

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts';
 import { configLocation, readConfigFile } from '../config/config-file.ts';
 import { parseConfig } from '../config/load-config.ts';
 import { readCertificate } from '../http/certificate.ts';
-import { type NoticeSettings, shownWebhook } from '../keys/notices/index.ts';
+import { type NoticeSettings, shownWebhook } from '../keys/feed/index.ts';
 import type { HostResource } from '../keys/permissions/index.ts';
 import type { ProgressReport } from '../keys/basics/index.ts';
 import { readSigningKeys } from '../notices/index.ts';

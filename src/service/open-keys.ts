@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestCheck } from '../http/request-check.ts';
 import { operatorName } from '../keys/authorization/index.ts';
 import { Pace } from '../keys/consent/index.ts';
-import type { NoticeStore } from '../keys/notices/index.ts';
+import type { NoticeStore } from '../keys/feed/index.ts';
 import {
   amount,
   anything,

@@ -16,7 +16,7 @@ import {
   requireAuditKey,
 } from '../keys/audit/index.ts';
 import { formatTime, KeysError, mapYielding, printable, UNIT_MS } from '../keys/basics/index.ts';
-import { HISTORY_MS } from '../keys/notices/index.ts';
+import { HISTORY_MS } from '../keys/feed/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { findDue } from './due-entries.ts';
 import { insertRows } from './insert-rows.ts';

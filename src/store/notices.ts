@@ -11,7 +11,7 @@ import type {
   PendingNotices,
   RefusedKey,
   WaitingNotice,
-} from '../keys/notices/index.ts';
+} from '../keys/feed/index.ts';
 import { findAuditEntries, findNoticeState, findPosition } from './audit-log.ts';
 import { apiKeyOf, chunksOf } from './rows.ts';
 import type { Connection, DialectName } from './connection.ts';

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { debug, debugTimed, isDebugged, KeysError, type Port } from '../keys/basics/index.ts';
-import type { NoticeStore } from '../keys/notices/index.ts';
+import type { NoticeStore } from '../keys/feed/index.ts';
 import type { ChangeSource, KeyRepository, SchemaDifference, StoreKind } from '../keys/repository/index.ts';
 import type { LimitStore } from '../limits/index.ts';
 import { readAuditKey } from './audit-log.ts';

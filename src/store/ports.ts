@@ -12,7 +12,7 @@ import {
   type NewEffect,
   type Widening,
 } from '../keys/key/index.ts';
-import { USED_TOKENS } from '../keys/exchange/index.ts';
+import { USED_TOKENS } from '../keys/consent/index.ts';
 import {
   type ConsentFinder,
   type ConsentRequest,

@@ -50,16 +50,13 @@ const ROOMS_OF_KEYS = [
   'key',
   'audit',
   'repository',
-  'notices',
   'authorization',
   'lists',
   'changes',
   'authentication',
   'feed',
   'consent',
-  'exchange',
   'transfer',
-  'apply',
   'service',
 ];
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Actor, OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
-import { readDeclaration } from '../../src/keys/apply/declaration.ts';
+import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
 import { EFFECTS } from '../../src/keys/key/effect.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
-import { readDeclaration } from '../../src/keys/apply/declaration.ts';
+import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 

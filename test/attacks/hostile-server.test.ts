@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { createSecret } from '../../src/keys/secret/secret.ts';
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { noticeOf } from '../../src/keys/notices/notice.ts';
+import { noticeOf } from '../../src/keys/feed/notice.ts';
 import { postNotice, readSigningKey } from '../../src/notices/post.ts';
 import { askForKey } from '../../src/remote/oauth.ts';
 import { endKey } from '../../src/remote/oauth.ts';

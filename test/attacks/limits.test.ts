@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readDeclaration } from '../../src/keys/apply/declaration.ts';
+import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import type { KeyChange, NewKey } from '../../src/keys/key/api-key.ts';
 import type { Answer } from '../../src/limits/limiter.ts';

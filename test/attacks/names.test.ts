@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DeclaredKey } from '../../src/keys/apply/declaration.ts';
+import type { DeclaredKey } from '../../src/keys/transfer/declaration.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { CONFUSABLES } from '../../src/keys/key/confusables.ts';
 import { computeSkeleton } from '../../src/keys/key/skeleton.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type KeyAdministration, OperatorKeys } from '../../src/keys/service/administration.ts';
-import type { DeclaredKey } from '../../src/keys/apply/declaration.ts';
+import type { DeclaredKey } from '../../src/keys/transfer/declaration.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
 import { formatTime } from '../../src/keys/basics/time.ts';
 import { RemoteKeys } from '../../src/remote/remote-keys.ts';

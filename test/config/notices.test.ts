@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { NOTICE_TYPES } from '../../src/keys/notices/notice.ts';
+import { NOTICE_TYPES } from '../../src/keys/feed/notice.ts';
 import { readSigningKeys } from '../../src/notices/post.ts';
 import { tempFolder } from '../support/temp.ts';
 import { newNoticeSecret } from '../support/webhook.ts';

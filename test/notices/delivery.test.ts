@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { RETRY_MS } from '../../src/keys/notices/notice.ts';
+import { RETRY_MS } from '../../src/keys/feed/notice.ts';
 import { UNIT_MS } from '../../src/keys/basics/time.ts';
 import { NoticeDelivery } from '../../src/cli/serve/notices.ts';
 import { NO_LOG } from '../../src/log.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { noticeOf } from '../../src/keys/notices/notice.ts';
+import { noticeOf } from '../../src/keys/feed/notice.ts';
 import { type Answer, postNotice, readSigningKey } from '../../src/notices/post.ts';
 import { pairOf } from '../support/certificates.ts';
 import { skipUnlessCI } from '../support/skip.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readDeclaration } from '../../src/keys/apply/declaration.ts';
+import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { damageKey } from '../support/damage.ts';

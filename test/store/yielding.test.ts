@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
-import { readDeclaration } from '../../src/keys/apply/declaration.ts';
+import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { KeysError } from '../../src/keys/basics/errors.ts';
 import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { DEFAULT_NOTICES, type NoticeSettings } from '../../src/keys/notices/notice.ts';
+import { DEFAULT_NOTICES, type NoticeSettings } from '../../src/keys/feed/notice.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { Dispatcher } from '../../src/notices/dispatcher.ts';
 import { type Destination, postNotice, readSigningKey } from '../../src/notices/post.ts';

@@ -1,6 +1,6 @@
-import { readDeclaration } from '../../src/keys/apply/declaration.ts';
+import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
 import { type Actor, OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { ApplyOptions } from '../../src/keys/apply/apply.ts';
+import type { ApplyOptions } from '../../src/keys/transfer/apply.ts';
 import type { KeysService } from '../../src/keys/service/service.ts';
 
 /** Keys to declare. */

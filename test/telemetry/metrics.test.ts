@@ -13,7 +13,7 @@ import { sendRaw } from '../support/raw-http.ts';
 import { query } from '../support/server.ts';
 import { until } from '../support/until.ts';
 import { Receiver, stopReceivers } from '../support/webhook.ts';
-import { RETRY_MS } from '../../src/keys/notices/notice.ts';
+import { RETRY_MS } from '../../src/keys/feed/notice.ts';
 
 describe('metrics', () => {
   let test: TestKeys;

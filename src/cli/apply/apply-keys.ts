@@ -8,7 +8,7 @@ import {
   type DeclaredKey,
   type PlannedChanges,
   readDeclaration,
-} from '../../keys/apply/index.ts';
+} from '../../keys/transfer/index.ts';
 import type { PlannedChange } from '../../keys/key/index.ts';
 import type { SecretDelivery } from '../../keys/changes/index.ts';
 import {

@@ -17,7 +17,7 @@ import {
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Applied } from '../../keys/service/index.ts';
-import type { DeclaredKey } from '../../keys/apply/index.ts';
+import type { DeclaredKey } from '../../keys/transfer/index.ts';
 import { type DocumentIssue, KeysError, formatList, printable } from '../../keys/basics/index.ts';
 import { readSecret } from '../../keys/secret/index.ts';
 import { readPlainFile } from '../input/input.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
-import type { NoticeStore } from '../../keys/notices/index.ts';
+import type { NoticeStore } from '../../keys/feed/index.ts';
 import type { Log } from '../../log.ts';
 import type { Dispatcher, DeliveryCounts, Destination } from '../../notices/index.ts';
 

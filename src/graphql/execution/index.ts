@@ -29,5 +29,4 @@ export {
   withoutStackTrace,
 } from './document.ts';
 export type { Eventual } from './execution.ts';
-export { type PreparedOperation, PreparedOperations } from './prepared.ts';
-export { RecentlyUsed } from './recently-used.ts';
+export { type PreparedOperation, PreparedOperations, RecentlyUsed } from './prepared.ts';

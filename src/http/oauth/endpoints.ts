@@ -1,8 +1,14 @@
 import type { Context } from 'hono';
-import { type Consent, type NewConsentRequest, parseScope, POLL_SECONDS } from '../../keys/consent/index.ts';
+import {
+  type Consent,
+  type Exchange,
+  type NewConsentRequest,
+  parseScope,
+  POLL_SECONDS,
+  type TokenIdentifier,
+} from '../../keys/consent/index.ts';
 import { sourceOf } from '../../keys/basics/index.ts';
 import type { Principal } from '../../keys/authorization/index.ts';
-import type { Exchange, TokenIdentifier } from '../../keys/exchange/index.ts';
 import { readAudience } from '../../keys/key/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 import { type Grants, requireFlow } from '../../keys/repository/index.ts';

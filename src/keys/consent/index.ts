@@ -1,4 +1,7 @@
-/** How an application gets a key: asking, deciding, redeeming, revoking. */
+/**
+ * How an application gets a key: asking, deciding, redeeming, revoking, or for something else that proves who asks,
+ * such as a key or the token of an issuer that is trusted.
+ */
 export { type ConsentChoice, validateChosen } from './approval.ts';
 export { type NewConsentRequest, Pace, POLL_SECONDS, TooManyRequestsError } from './ask.ts';
 export {
@@ -33,3 +36,5 @@ export {
   type Polled,
 } from './consent.ts';
 export type { Redemption } from './redeem.ts';
+export { Exchange, MAX_EXCHANGED_SECONDS, type WantedKey } from './exchange.ts';
+export * from './federation.ts';

@@ -111,7 +111,10 @@ interface Edge extends EdgeAsking {
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** What an edge says of itself: a UUID, a name, for how long it may ask to answer by itself and to rest, in milliseconds. */
+/**
+ * What an edge says of itself: a UUID, a name, and for how long it may ask to answer by itself and to rest, in
+ * milliseconds.
+ */
 export const EDGE_FORMS = {
   id: UUID,
   name: /^[^\p{C}]{1,200}$/u,
@@ -125,7 +128,7 @@ const NEVER: Knowledge = { times: -1, revision: -1 };
 const DRIFT_MS = 2;
 /** For what part of its lease an edge waits for an answer that has no changes. */
 const HOLD_PART = 1 / 2;
-/** So many edges at rest are answered together: to wake a process takes longer than to answer most of them. */
+/** So many edges that nothing has changed for are answered together: to wake takes longer than to answer most. */
 const EDGES_TOGETHER = 64;
 /** By how much a timer may be early, in milliseconds. */
 const EARLY_MS = 1;

@@ -1,4 +1,4 @@
-/** Servers that answer without a store: what they are told, and how long it is relied on. */
+/** Who is told of changes: servers that answer without a store, how long that is relied on, and webhooks. */
 export {
   answerLines,
   EDGE_FORMS,
@@ -9,3 +9,18 @@ export {
   readEdgeReport,
   type Knowledge,
 } from './edges.ts';
+export * from './collect.ts';
+export {
+  DEFAULT_NOTICES,
+  HISTORY_MS,
+  invalidWebhook,
+  MAX_REFUSED_OFTEN,
+  nextAttempt,
+  type Notice,
+  NOTICE_TYPES,
+  type NoticeSettings,
+  type NoticeType,
+  shownWebhook,
+  testNotice,
+  type WaitingNotice,
+} from './notice.ts';

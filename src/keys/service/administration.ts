@@ -1,4 +1,4 @@
-import { type ApplyOperations, OperatorDeclarations } from '../apply/index.ts';
+import { type ApplyOperations, OperatorDeclarations } from '../transfer/index.ts';
 import type { AuditEntry, AuditRequest } from '../audit/index.ts';
 import {
   type AccessDecision,
@@ -46,7 +46,7 @@ import { type CreatedKey, formatCursor, type PageQuery, type RotatedKey } from '
 import { type Catalog, type Grant, type Permission, unknownGrantsOf } from '../permissions/index.ts';
 import type { KeysService } from './service.ts';
 
-export type { Applied } from '../apply/index.ts';
+export type { Applied } from '../transfer/index.ts';
 export type { Contained, KeyName, NamedIssue } from '../changes/index.ts';
 export type { ConsentPlace, ConsentState } from '../consent/index.ts';
 

@@ -1,4 +1,4 @@
-import { Declarations } from '../apply/index.ts';
+import { Declarations, Transfer } from '../transfer/index.ts';
 import {
   Activity,
   type ActivityWriters,
@@ -15,13 +15,11 @@ import { AuditAccess } from '../authorization/index.ts';
 import { isKeysError, UNIT_MS } from '../basics/index.ts';
 import { Edges } from '../feed/index.ts';
 import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
-import { Consent, type ConsentOptions } from '../consent/index.ts';
-import { Exchange, USED_TOKENS } from '../exchange/index.ts';
+import { Consent, type ConsentOptions, Exchange, USED_TOKENS } from '../consent/index.ts';
 import { Usage, USAGE } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type { KeyCounts, KeyRepository, KeyWriter, StoreKind } from '../repository/index.ts';
-import { Transfer } from '../transfer/index.ts';
 import { KeyManagement } from './management.ts';
 
 /** How the service and its store are. */

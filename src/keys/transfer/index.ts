@@ -1,4 +1,4 @@
-/** Keys from elsewhere: export, import, and what of a backup comes back. */
+/** Keys from elsewhere: export, import, what of a backup comes back, and keys that are declared in a file. */
 export {
   type ChildLine,
   type ImportEntry,
@@ -25,3 +25,14 @@ export {
   takenIds,
 } from './restore.ts';
 export { Transfer } from './transfer.ts';
+export { type Applied, type ApplyOperations, Declarations, ENDS_AT_ONCE, OperatorDeclarations } from './apply.ts';
+export {
+  type ApplyRules,
+  assertValidDeclaration,
+  DeclarationError,
+  type DeclaredKey,
+  type Plan,
+  type PlannedChanges,
+  plannedCreation,
+  readDeclaration,
+} from './declaration.ts';

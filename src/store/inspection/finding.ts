@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { isKeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
-import type { FederationRule } from '../../keys/exchange/index.ts';
+import type { FederationRule } from '../../keys/consent/index.ts';
 import { differenceText, type SchemaDifference } from '../../keys/repository/index.ts';
 
 /** What is checked. Codes are stable: scripts compare them. */

@@ -2,9 +2,9 @@ import type { KeyObject } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { compareKeys, verifyAuditLog } from '../../keys/audit/index.ts';
 import { KEYS_IN_USE } from '../../keys/changes/index.ts';
-import { personOf } from '../../keys/exchange/index.ts';
+import { personOf } from '../../keys/consent/index.ts';
 import { digestPerson } from '../../keys/key/index.ts';
-import { HISTORY_MS, MAX_WAITING, type NoticeStatus } from '../../keys/notices/index.ts';
+import { HISTORY_MS, MAX_WAITING, type NoticeStatus } from '../../keys/feed/index.ts';
 import {
   FIRST_MS,
   formatList,

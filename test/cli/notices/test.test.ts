@@ -6,7 +6,7 @@ import { createServer as createTlsServer, type Server } from 'node:https';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestResult, tryWebhook } from '../../../src/cli/webhook.ts';
-import { DEFAULT_NOTICES } from '../../../src/keys/notices/notice.ts';
+import { DEFAULT_NOTICES } from '../../../src/keys/feed/notice.ts';
 import { destinationOf, testCourier } from '../../support/couriers.ts';
 import { pairOf, writePair } from '../../support/certificates.ts';
 import { testCli } from '../../support/cli.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { DeclaredKey } from '../../../src/keys/apply/declaration.ts';
+import type { DeclaredKey } from '../../../src/keys/transfer/declaration.ts';
 import { OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
 import type { ApiKey, NewKey } from '../../../src/keys/key/api-key.ts';
 import { type CatalogAdditions, createCatalog, type PolicyRules } from '../../../src/keys/permissions/catalog.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readDeclaration } from '../../../src/keys/apply/declaration.ts';
+import { readDeclaration } from '../../../src/keys/transfer/declaration.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { readDeclaration } from '../../../src/keys/apply/declaration.ts';
+import { readDeclaration } from '../../../src/keys/transfer/declaration.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { ApplyOptions } from '../../../src/keys/apply/apply.ts';
+import type { ApplyOptions } from '../../../src/keys/transfer/apply.ts';
 import { A, applyDeclared, B, C } from '../../support/declared-keys.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { DeclarationError, readDeclaration } from '../../../src/keys/apply/declaration.ts';
+import { DeclarationError, readDeclaration } from '../../../src/keys/transfer/declaration.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 
 describe('a declaration', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import Database from 'better-sqlite3';
-import type { AppliedKeys, ApplyOptions } from '../../../src/keys/apply/apply.ts';
-import { DeclarationError } from '../../../src/keys/apply/declaration.ts';
+import type { AppliedKeys, ApplyOptions } from '../../../src/keys/transfer/apply.ts';
+import { DeclarationError } from '../../../src/keys/transfer/declaration.ts';
 import { STEPS } from '../../../src/keys/basics/steps.ts';
 import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
