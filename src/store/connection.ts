@@ -104,7 +104,8 @@ export function edgesAfter(edges: readonly KnownEdge[], toldMs: number): KnownEd
       ...edge,
       leaseMs: Math.max(leaseMs - ageMs, 0),
       restMs: Math.max(restMs - ageMs, 0),
-      lagMs: lagMs + ageMs,
+      // What changes is told to one that rests, which then asks.
+      lagMs: restMs > ageMs ? lagMs : lagMs + ageMs,
       seenMs: seenMs + ageMs,
     }))
     .filter(({ seenMs }) => seenMs < LISTED_MS);
