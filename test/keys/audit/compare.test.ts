@@ -157,10 +157,10 @@ describeOnEach('the keys, compared with the audit log', () => {
     const racing = await openTestKeys({
       database: test.database,
       repository: withAuditLog((log) => ({
-        async find(query) {
+        async findChanges(...asked) {
           changes += 1;
           await test.keys.update(key.id, { description: `${changes}` }, OPERATOR);
-          return log.find(query);
+          return log.findChanges(...asked);
         },
       })),
     });
