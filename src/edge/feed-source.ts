@@ -25,6 +25,9 @@ export interface Watching {
 /** How long the origin is asked nothing meanwhile, in milliseconds, but to tell of what changes. */
 export const REST_MS = 15_000;
 
+/** A rest that ends sooner was refused. What breaks off later, as silent connections do, says nothing of the origin. */
+export const LEAST_REST_MS = 100;
+
 /** How an edge gets the keys of its origin, and what it tells it. Lines are those that `FeedLines` reads. */
 export interface FeedSource {
   /** The address, for texts. */

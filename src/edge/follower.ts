@@ -112,7 +112,7 @@ export class Follower {
   async rouse(): Promise<boolean> {
     if (!this.isResting) return this.mayAnswer;
     this.#rest?.abort();
-    await this.#settled.wait(ROUSE_MS, this.#closed.signal);
+    await this.#settled.wait(ROUSE_MS);
     return this.mayAnswer;
   }
 
@@ -206,7 +206,7 @@ export class Follower {
       this.#provenAt = askedAt;
       this.#lease = { askedAt, leaseMs, now: this.clock.now() - (performance.now() - askedAt) };
       this.#leasedUntil = Math.max(this.#leasedUntil, askedAt + leaseMs);
-      if (this.#rest?.signal.aborted) this.#endRest();
+      if (this.#rest?.signal.aborted && this.leaseMs > 0) this.#endRest();
       this.#watchLease();
     }
     this.#reported = '';
@@ -242,7 +242,8 @@ export class Follower {
     this.#leased.resolve();
     this.#report(undefined);
     const look = async () => {
-      while (this.leaseMs > 0 || this.#rest) await this.#settled.wait(this.leaseMs > 0 ? this.leaseMs : Infinity);
+      for (let leaseMs = this.leaseMs; leaseMs > 0 || this.#rest; { leaseMs } = this)
+        await this.#settled.wait(leaseMs > 0 ? leaseMs : Infinity);
       this.#isLeased = false;
       if (!this.#closed.signal.aborted) this.#report(this.#problem instanceof Error ? this.#problem : stale());
     };
@@ -254,9 +255,11 @@ export class Follower {
     const { graceMs, idleMs = IDLE_MS } = this.#options;
     if (this.#rest?.signal.aborted) return undefined;
     const isIdle = this.#isLeased && performance.now() - this.#askedAt >= idleMs;
-    if (isIdle && graceMs === 0) this.#rest ??= new AbortController();
+    if (isIdle && graceMs === 0) return (this.#rest ??= new AbortController()).signal;
+    // Somebody has asked since: it waits for a lease, as by `rouse`.
+    if (this.isResting) this.#rest!.abort();
     else this.#endRest();
-    return this.#rest?.signal;
+    return undefined;
   }
 
   #endRest(): void {

@@ -11,7 +11,14 @@ import { isKeysError, KeysError, printable } from '../keys/basics/index.ts';
 import { STORE_LEASE_MS } from '../keys/repository/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../limits/index.ts';
 import type { Log } from '../log.ts';
-import { type ActivityReport, FeedGone, type FeedSource, REST_MS, type Watching } from './feed-source.ts';
+import {
+  type ActivityReport,
+  FeedGone,
+  type FeedSource,
+  LEAST_REST_MS,
+  REST_MS,
+  type Watching,
+} from './feed-source.ts';
 import { FeedToken, type GivenToken } from './feed-token.ts';
 
 /** Where the origin is, and by what it knows the edge. */
@@ -37,8 +44,8 @@ const PATIENCE_PART = 1 / 8;
 /** A lease is from when the origin answers: of what is left then, so many answers that come late may be waited for. */
 const LATE_ANSWERS = 3;
 const MAX_PATIENCE_MS = 10_000;
-/** How long an answer is waited for after a rest, at least: there is no lease that could end meanwhile. */
-const ROUSED_MS = 1000;
+/** How long an answer is waited for in a rest and after it, at least: there is no lease that could end meanwhile. */
+const ROUSED_MS = 2000;
 /** How long others may take, and how long nothing may arrive of a snapshot. */
 const ANSWER_MS = 10_000;
 const SILENCE_MS = 30_000;
@@ -101,11 +108,11 @@ export class HttpFeed implements FeedSource {
     const leastMs = givenMs * PATIENCE_PART;
     let [cursor, patienceMs, failures, isRoused] = [first, leastMs, 0, false];
     for (;;) {
-      const rest = failures > 0 ? undefined : resting();
+      const rest = failures > 0 || isRoused ? undefined : resting();
       // After a failure, an answer at once tells soonest whether the next connection works; after a rest, it is needed.
       const usualMs = Math.max(0, Math.min(givenMs * HOLD_PART, givenMs - LATE_ANSWERS * patienceMs));
       const holdMs = rest ? REST_MS : failures > 0 || isRoused ? 0 : usualMs;
-      const waitMs = holdMs + (isRoused ? Math.max(patienceMs, ROUSED_MS) : patienceMs);
+      const waitMs = holdMs + (rest || isRoused ? Math.max(patienceMs, ROUSED_MS) : patienceMs);
       const query = new URLSearchParams({
         after: cursor,
         edge: this.#id,
@@ -126,7 +133,7 @@ export class HttpFeed implements FeedSource {
         if (error instanceof FeedGone) throw error;
         this.#changes.destroy();
         this.#changes = this.#newAgent();
-        isRoused = rest?.aborted === true;
+        isRoused = rest !== undefined && (rest.aborted || performance.now() - askedAt > LEAST_REST_MS);
         if (isRoused) continue;
         failed(error);
         failures += 1;
@@ -136,9 +143,9 @@ export class HttpFeed implements FeedSource {
         continue;
       }
       // Far away, an answer takes longer.
-      patienceMs = Math.max(leastMs, 2 * (performance.now() - askedAt - holdMs));
-      [failures, isRoused] = [0, false];
+      if (!rest) patienceMs = Math.max(leastMs, 2 * (performance.now() - askedAt - holdMs));
       cursor = await take(lines, askedAt);
+      [failures, isRoused] = [0, rest?.aborted === true];
     }
   }
 

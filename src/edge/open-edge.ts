@@ -9,7 +9,7 @@ import { Follower, type FollowerOptions } from './follower.ts';
 
 /** How an edge is, for whoever watches it. */
 export interface EdgeState {
-  /** How long ago the origin was asked that has given the last lease, in seconds. */
+  /** How long ago the origin was asked that has given the last lease, in seconds; 0 while nobody asks for keys. */
   readonly lagSeconds: number;
   /** For how long the lease still lasts, in seconds; below 0 if it has ended, and 0 while nobody asks for keys. */
   readonly leaseSeconds: number;
@@ -76,7 +76,7 @@ export async function openEdgeStore(
     },
     settingProblems: async () => [],
     state: () => ({
-      lagSeconds: follower.lagMs / 1000,
+      lagSeconds: follower.isResting ? 0 : follower.lagMs / 1000,
       leaseSeconds: follower.isResting ? 0 : follower.leaseMs / 1000,
       keys: follower.table.size,
       tableBytes: follower.table.memoryBytes,

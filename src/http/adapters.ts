@@ -7,6 +7,7 @@ import type { GraphQLPipeline, GraphQLRequest } from './graphql-pipeline.ts';
 import { bodyCutOff, collectBody, MAX_BODY_BYTES, readBody } from './request-body.ts';
 import { HonoHead, memoized, NodeHead, readHead, type RequestHead, type RequestNotes } from './received.ts';
 import { type Cors, type Reply, RequestRefused, respond, send } from './replies.ts';
+import { stoppingOf } from './watched-request.ts';
 
 /** Hands requests that `bearerAuth` has accepted to the pipeline. */
 function answerByHono(pipeline: GraphQLPipeline): Handler {
@@ -58,6 +59,8 @@ class HonoRequest extends HonoHead implements DirectRequest {
 export interface DirectRequest extends GraphQLRequest {
   /** Whether its client has shown a certificate that is trusted, where one is asked for. */
   readonly hasCertificate: boolean;
+  /** Aborted once the server stops, so that an answer may be held for long; undefined where nobody tells. */
+  readonly stopping?: AbortSignal | undefined;
 }
 
 /** What answers the requests of a route. */
@@ -287,6 +290,10 @@ class NodeRequest extends NodeHead implements DirectRequest {
   body(): Promise<Uint8Array> {
     const { incoming } = this;
     return incoming.destroyed && !incoming.complete ? Promise.reject(bodyCutOff()) : readBody(incoming);
+  }
+
+  get stopping(): AbortSignal | undefined {
+    return stoppingOf(this.#outgoing);
   }
 
   get webRequest(): Request {

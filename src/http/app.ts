@@ -90,13 +90,11 @@ export type ServiceApp = Hono<BearerEnv> & {
   readonly tokens: object | undefined;
   /** What each answer says beside its own. */
   readonly extraHeaders?: ExtraHeaders;
-  /** Answers those who only wait for something to happen: the server stops. */
-  readonly endWaiting?: () => void;
 };
 
 /** The endpoints that need nothing of guarding, and what those for proxies share with them. */
 export type HttpApp = Hono<BearerEnv> &
-  Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'tokens' | 'endWaiting'> & {
+  Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'tokens'> & {
     readonly check: BearerCheck;
     readonly pipeline: GraphQLPipeline;
     /** What the pages on which people decide share with the endpoints for applications. */
@@ -193,8 +191,7 @@ export function createHttpApp({
   const notFound = errorReply(404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
   app.onError((error, c) => respond(c, pipeline.failed(error, new HonoHead(c))));
-  const endWaiting = () => keys.edges.endWaiting();
-  return Object.assign(app, parts, { startedAt, check, pipeline, addresses, tokens, consentParts, endWaiting });
+  return Object.assign(app, parts, { startedAt, check, pipeline, addresses, tokens, consentParts });
 }
 
 export { ClientDocuments };

@@ -133,8 +133,13 @@ async function poll(request: DirectRequest, parts: FeedParts): Promise<Reply> {
   let reply: Reply;
   try {
     checkRequest(request, 'GET', parts);
-    const asked = { ...readPoll(request.search), key: keyOf(admission), address: addresses.of(request).address };
-    const answer = await keys.edges.poll(asked, gone.signal);
+    const { restMs, ...read } = readPoll(request.search);
+    const { stopping } = request;
+    const asked = { ...read, key: keyOf(admission), address: addresses.of(request).address };
+    const answer =
+      restMs && stopping
+        ? await keys.edges.poll({ ...asked, restMs }, AbortSignal.any([gone.signal, stopping]))
+        : await keys.edges.poll(asked, gone.signal);
     if (answer === 'gone') reply = errorReply(410, 'FEED_GONE', 'This position is not known. Load /feed/snapshot.');
     else if (answer === 'full') reply = busy('Too many servers follow this one. Use another one.');
     else reply = linesReply(answerLines(answer), request.header('accept-encoding'));

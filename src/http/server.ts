@@ -222,8 +222,10 @@ export async function serveRequests(
   const certificate = tls && new CertificateWatch(tls, log);
   const { headersMs = 10_000, requestMs = 30_000 } = limits;
   const { connections: taking } = handler;
+  const stopping = new AbortController();
+  const { extraHeaders } = handler;
   const settings = {
-    ServerResponse: responseClass(new UnreadAnswers(limits), handler.extraHeaders),
+    ServerResponse: responseClass(new UnreadAnswers(limits), { extraHeaders, stopping: stopping.signal }),
     // Node's defaults would keep slow clients for minutes.
     headersTimeout: headersMs,
     requestTimeout: requestMs,
@@ -282,7 +284,9 @@ export async function serveRequests(
     },
     async stop(graceMs = STOP_GRACE_MS) {
       certificate?.end();
-      await stop(server, connections, graceMs);
+      const stopped = stop(server, connections, graceMs);
+      stopping.abort();
+      await stopped;
     },
   };
 }
@@ -390,7 +394,6 @@ class ServedApp {
   /** See `ServiceApp`; other apps have none. */
   readonly logs: Partial<Pick<ServiceApp, 'refusals' | 'failures'>>;
   readonly #answerProxy: ServiceApp['answerProxy'] | undefined;
-  readonly #endWaiting: ServiceApp['endWaiting'];
   /** See `ServiceApp`. */
   readonly extraHeaders: ExtraHeaders | undefined;
   /** Finds out where requests come from. */
@@ -403,7 +406,7 @@ class ServedApp {
   constructor(app: Hono<any>) {
     this.logs = app as Partial<ServiceApp>;
     this.#answerProxy = (app as Partial<ServiceApp>).answerProxy;
-    ({ extraHeaders: this.extraHeaders, endWaiting: this.#endWaiting } = app as Partial<ServiceApp>);
+    ({ extraHeaders: this.extraHeaders } = app as Partial<ServiceApp>);
     this.clients = (app as Partial<ServiceApp>).addresses ?? new ClientAddresses();
     this.#routes = new DirectRoutes(app);
     const hold = (answer: Response) => answersOfTurn.hold(answer);
@@ -441,11 +444,6 @@ class ServedApp {
     const answerWithoutHost = nodeServer.getRequestListener(this.#fetch, { ...options, hostname: 'localhost' });
     return (this.#answer ??= (incoming, outgoing) =>
       (isOldHealthCheck(incoming) ? answerWithoutHost : answer)(incoming, outgoing));
-  }
-
-  /** See `ServiceApp`. */
-  endWaiting(): void {
-    this.#endWaiting?.();
   }
 
   /** Logs what was only counted. */
@@ -539,9 +537,7 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
     },
     replaceCertificate: (files) => server.replaceCertificate(files),
     async stop(graceMs) {
-      const stopped = server.stop(graceMs);
-      served.endWaiting();
-      await stopped;
+      await server.stop(graceMs);
       served.finishLogs();
     },
   };

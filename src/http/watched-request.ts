@@ -357,12 +357,25 @@ function encodingOf(argument: unknown): BufferEncoding {
 /** Headers that an answer has beside its own, by what is known as it is made; undefined for none. */
 export type ExtraHeaders = () => Readonly<Record<string, string>> | undefined;
 
+/** What all responses of a server have in common. */
+interface ServerOfResponses {
+  readonly extraHeaders?: ExtraHeaders | undefined;
+  /** Aborted once it stops. */
+  readonly stopping: AbortSignal;
+}
+
+/** What is aborted once the server of a response stops; undefined for a server that does not tell. */
+export function stoppingOf(response: ServerResponse): AbortSignal | undefined {
+  return (response as Partial<ServerOfResponses>).stopping;
+}
+
 /** The class of a server's responses, which reports what waits for its reader. */
 export function responseClass(
   unread: UnreadAnswers,
-  extraHeaders?: ExtraHeaders,
+  { extraHeaders, stopping }: ServerOfResponses,
 ): typeof ServerResponse<IncomingMessage> {
   return class extends IdentifiedResponse {
+    readonly stopping = stopping;
     #isWaiting = false;
 
     constructor(...args: ConstructorParameters<typeof ServerResponse<IncomingMessage>>) {

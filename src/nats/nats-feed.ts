@@ -10,6 +10,7 @@ import {
   type FeedSource,
   FeedToken,
   type GivenToken,
+  LEAST_REST_MS,
   REST_MS,
   type Watching,
 } from '../edge/index.ts';
@@ -39,6 +40,8 @@ export interface NatsFeedOptions {
   readonly log: Log;
 }
 
+/** How long an answer is waited for after a rest, at least: there is no lease that could end meanwhile. */
+const ROUSED_MS = 2000;
 /** How often a lease is asked for anew, and how long an answer is waited for, as parts of the one that was given. */
 const [ASK_PART, PATIENCE_PART] = [1 / 4, 1 / 4];
 /** How long other answers may take, and how long nothing may arrive of all keys, in milliseconds. */
@@ -109,6 +112,7 @@ export class NatsFeed implements FeedSource {
     let [known, cursor, proven] = [first, first, { now: 0, askedAt: performance.now() }];
     // The origin may give a shorter one than it is asked for.
     let givenMs = leaseMs;
+    let isRoused = false;
     /** Takes entries; the time is that of the last answer. */
     const taken = async (found: readonly JsMsg[], lease = 0) => {
       const lines = Buffer.concat([Buffer.from(found.map(lineOf).join('')), lastLine(known, lease, proven.now)]);
@@ -117,12 +121,14 @@ export class NatsFeed implements FeedSource {
     };
     for (;;) {
       let entries: Entries | undefined;
+      /** Since when nothing was asked, as nobody asks for keys. */
+      let restsSince = Infinity;
       try {
         entries = await this.#entries(sequenceOf(cursor), signal);
         for (;;) {
           const [askedAt, rest] = [performance.now(), resting()];
           const asked = { after: cursor, known, leaseMs, restMs: rest ? REST_MS : 0 };
-          const answer = await this.#ask(asked, givenMs * PATIENCE_PART);
+          const answer = await this.#ask(asked, Math.max(givenMs * PATIENCE_PART, isRoused ? ROUSED_MS : 0));
           [known, proven] = [cursor, { now: answer.now, askedAt }];
           givenMs = Math.max(answer.leaseMs, Math.min(leaseMs, LEAST_MS));
           const found: JsMsg[] = [];
@@ -137,12 +143,17 @@ export class NatsFeed implements FeedSource {
           // What was taken is told at once: somebody waits for it.
           if (found.length > 0) continue;
           const waitMs = rest ? REST_MS : askedAt + givenMs * ASK_PART - performance.now();
+          if (rest) restsSince = performance.now();
           const changed = await entries.next(waitMs, rest);
+          restsSince = Infinity;
+          isRoused = rest?.aborted === true;
           if (changed.length > 0) await taken(changed);
         }
       } catch (error) {
         signal.throwIfAborted();
         if (error instanceof FeedGone) throw error;
+        isRoused = performance.now() - restsSince > LEAST_REST_MS;
+        if (isRoused) continue;
         failed(this.#failure(error));
         await delay(RETRY_MS, undefined, { signal, ref: false });
       } finally {

@@ -94,6 +94,26 @@ describe('an edge that nobody asks for keys', () => {
       await until(async () => (await check(secret)) === 'ok');
     });
 
+    it('it has a lease from when it asks for one alone, however long it has rested', async () => {
+      await until(() => test.keys.edges.list().some(({ restMs }) => restMs > 0));
+      // Told of a change, it rests on.
+      await create('Other');
+      await until(() => edge.state().keys === 3);
+      assert.ok(isResting());
+      assert.equal(await check(secret), 'ok');
+      assert.ok(edge.state().leaseSeconds * 1000 <= LEASE_MS);
+    });
+
+    it('it answers all the same where its connection was closed meanwhile', async () => {
+      const began = performance.now();
+      await until(() => performance.now() - began > 200 && test.keys.edges.list().some(({ restMs }) => restMs > 0));
+      const { polls } = origin.counts;
+      origin.cut();
+      assert.equal(await check(secret), 'ok');
+      assert.ok(origin.counts.polls > polls);
+      assert.ok(!lines.some(({ level }) => level === 'warn'));
+    });
+
     it('it refuses where its origin is silent', async () => {
       origin.fate = () => 'silence';
       assert.equal(await check(secret), '503 SERVICE_UNAVAILABLE');

@@ -79,7 +79,11 @@ describeOnEach('the feed', () => {
     const { apiKey: created } = await create('New');
     const lines = await linesOf(await told);
     assert.deepEqual(ids(lines, '+'), [created.id]);
-    const cursor = lines.at(-1)!.values[0] as string;
+    const [cursor, leaseMs] = lines.at(-1)!.values as [string, number];
+    // That would be counted from before the rest.
+    assert.equal(leaseMs, 0);
+    const other = await listen({ app: await createApp({ keys: test.keys }), host: '127.0.0.1', port: 0 });
+    await other.stop();
     const asked = resting.ask(cursor, { rest: '999999' });
     await until(() => test.keys.edges.list().some(({ restMs }) => restMs > 0));
     await server.stop(60_000);

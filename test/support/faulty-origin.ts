@@ -27,6 +27,8 @@ export interface FaultyOrigin {
   readonly counts: { polls: number; snapshots: number; others: number };
   /** Leads to another origin from now on. */
   to: string;
+  /** Closes all connections of edges. */
+  cut(): void;
   close(): Promise<void>;
 }
 
@@ -76,6 +78,7 @@ export async function startFaultyOrigin(first: string): Promise<FaultyOrigin> {
     fate: () => 'pass',
     counts,
     to: first,
+    cut: () => server.closeAllConnections(),
     async close() {
       server.closeAllConnections();
       server.close();

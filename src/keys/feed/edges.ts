@@ -157,7 +157,6 @@ export class Edges implements Follower {
   /** How many notifications of changes it has received. A key that is created is one, too, and changes no revision. */
   #times = 0;
   #toldAt = Number.NEGATIVE_INFINITY;
-  #isEnding = false;
   #telling: NodeJS.Timeout | undefined;
   readonly #waited = { count: 0, seconds: 0 };
 
@@ -167,7 +166,7 @@ export class Edges implements Follower {
 
   /**
    * Answers an edge: at once if there are changes, or if it may not answer now, otherwise within a part of its lease.
-   * @param signal aborted once it waits no more
+   * @param signal aborted once it waits no more, or the server stops
    * @returns `gone` where the position is not known: it must load all keys; `full` where too many edges ask
    * @throws KeysError STORE_UNAVAILABLE while it is not sure that all changes are known, STORE_…
    */
@@ -190,13 +189,16 @@ export class Edges implements Follower {
         throw error;
       });
       const isNew = changes?.cursor !== after;
-      const isOver = isNew || this.#isEnding || performance.now() >= heldUntil - EARLY_MS || signal.aborted;
-      const leaseMs = isOver && changes?.hasMore === false ? grantedMs(lease, askedAt) : 0;
+      const isOver = isNew || performance.now() >= heldUntil - EARLY_MS || signal.aborted;
+      // Who is gone takes none. Over a rest, the clocks of both may have gone too differently to count one from its
+      // beginning, and one that is not renewed would only be waited for.
+      const isGiven = isOver && !asked.restMs && !signal.aborted && changes?.hasMore === false;
+      const leaseMs = isGiven ? grantedMs(lease, askedAt) : 0;
       if (leaseMs === 0) lease.until = 0;
       if (!changes) return 'gone';
       if (!isNew) this.#hasTaken(edge, told, now);
       if (isOver) {
-        if (signal.aborted) edge.restsUntil = 0;
+        if (signal.aborted && edge.askedAt === askedAt) edge.restsUntil = 0;
         edge.sent = { cursor: changes.cursor, told: changes.hasMore ? edge.taken : told };
         this.#tell(following);
         return { ...changes, leaseMs, now: this.#options.clock() };
@@ -349,15 +351,8 @@ export class Edges implements Follower {
     await this.#untilKnown(Number.POSITIVE_INFINITY);
   }
 
-  /** Answers at once from now on: who asks next is to ask another process. */
-  endWaiting(): void {
-    this.#isEnding = true;
-    this.#changed.wake();
-  }
-
   /** Ends it, with the store. */
   async close(): Promise<void> {
-    this.endWaiting();
     clearTimeout(this.#telling);
     await (await this.#following?.catch(() => undefined))?.stop();
   }

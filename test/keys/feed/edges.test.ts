@@ -108,6 +108,30 @@ describeOnEach('edges', () => {
     assert.ok((await deletedAt(await create('CI'))) >= end);
   });
 
+  it('delay no change while they rest, once they are gone from that, nor where they ask no more', async () => {
+    const [ci, other] = [await create('CI'), await create('Other')];
+    const edge = { id: randomUUID(), name: 'test', key, address: undefined, leaseMs: 60_000, restMs: 60_000 };
+    const rest = async (signal: AbortSignal) => {
+      const asked = test.keys.edges.poll({ ...edge, after: await head() }, signal);
+      await until(() => test.keys.edges.list().some(({ restMs }) => restMs > 0));
+      return { asked };
+    };
+    const { count } = test.keys.edges.waited;
+    const gone = new AbortController();
+    const abandoned = await rest(gone.signal);
+    gone.abort();
+    await abandoned.asked;
+    assert.equal(test.keys.edges.list()[0]!.restMs, 0);
+    await deletedAt(ci);
+    const told = await rest(new AbortController().signal);
+    await deletedAt(other);
+    const answer = await told.asked;
+    assert.ok(typeof answer === 'object');
+    assert.equal(answer.leaseMs, 0);
+    await deletedAt(await create('Third'));
+    assert.equal(test.keys.edges.waited.count, count);
+  });
+
   it('are not spoken for by others, who have another key', async () => {
     const ci = await create('CI');
     const id = randomUUID();
