@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
@@ -49,6 +50,20 @@ describe('a long change of a store in a file', () => {
     const { seen, turns } = await readMeanwhile(test.keys.delete(['parent'], OPERATOR), 'child 9');
     assert.equal(seen[0], true);
     assert.ok(seen.length <= 2 && turns >= 5, JSON.stringify({ seen, turns }));
+  });
+
+  it('as a look through its whole audit log, or at all keys by that, does so, too', async () => {
+    async function* lines() {
+      for (let index = 0; index < 5 * KEYS; index += 1)
+        yield Buffer.from(
+          `${JSON.stringify({ name: `Key ${index}`, roles: ['VIEWER'], sha256: hash('sha256', `${index}`) })}\n`,
+        );
+    }
+    await test.keys.transfer.import(lines());
+    for (const look of [() => test.keys.audit.verify(), () => test.keys.audit.compare()]) {
+      const { seen, turns } = await readMeanwhile(look(), 'Key 1');
+      assert.ok(seen[0] && turns >= 5, `${turns}`);
+    }
   });
 
   it('is rolled back as a whole, and the next one begins after it', async () => {

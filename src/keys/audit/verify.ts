@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { KeysError, printable, type ProgressReport } from '../basics/index.ts';
+import { KeysError, printable, type ProgressReport, yieldToEventLoop } from '../basics/index.ts';
 import { type ApiKey, UNRESTRICTED } from '../key/index.ts';
 import {
   type AuditedChange,
@@ -70,6 +70,7 @@ async function verifyFrom(
     if (!('hash' in page)) return page;
     ({ number, hash } = page);
     await onProgress?.(number - first.number, head.number - first.number);
+    await yieldToEventLoop();
   }
   if (hash !== head.hash) return notLast(number);
   const [later] = await log.find({ order: 'oldest', after: head.number, limit: 1 });
@@ -213,6 +214,7 @@ export async function compareKeys(
     }
     seen += page.length;
     await onProgress?.(seen);
+    await yieldToEventLoop();
   }
   const end = (await log.head())?.number ?? 0;
   for (let after = (await log.start())?.number ?? 0; after < end; after += BATCH_ENTRIES)
