@@ -252,7 +252,6 @@ export type ServiceApp = Hono<BearerEnv> & {
     readonly addresses: ClientAddresses;
     readonly tokens: object | undefined;
     readonly extraHeaders?: ExtraHeaders;
-    readonly endWaiting?: () => void;
 };
 
 export declare function startTelemetry(options: TelemetryOptions): Promise<Telemetry>;

@@ -37,7 +37,8 @@ export function selectKeys(
 }
 
 /**
- * All keys, page by page: SQLite's as they stand in the file, which would otherwise be read all over.
+ * All keys, page by page, between which others have a turn: SQLite's as they stand in the file, which would otherwise
+ * be read all over.
  * @param columns what is read of each. Default: what makes a key
  */
 export async function* pagesOfKeys<Row extends object = KeyRow>(
@@ -60,6 +61,8 @@ export async function* pagesOfKeys<Row extends object = KeyRow>(
     );
     if (rows.length > 0) yield rows;
     last = rows.length === limit ? rows.at(-1)!.position : undefined;
+    // What was used of a page stays in memory until others have had a turn.
+    if (last !== undefined) await yieldToEventLoop();
   } while (last !== undefined);
 }
 

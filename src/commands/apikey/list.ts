@@ -20,6 +20,7 @@ import {
   MAX_PAGE_SIZE,
   printable,
   suggestion,
+  yieldToEventLoop,
 } from '../../keys/basics/index.ts';
 import { KEY_SORTS, type KeyFilters, type KeySort, MAX_SELECTED } from '../../keys/lists/index.ts';
 
@@ -53,6 +54,8 @@ async function* listPages(open: KeyAdministration, query: PageQuery, all: boolea
   do {
     const page = await readPage(open, { ...query, first: MAX_PAGE_SIZE, after });
     yield page;
+    // What was used of a page stays in memory until others have had a turn.
+    await yieldToEventLoop();
     after = page.next;
   } while (after !== null);
 }

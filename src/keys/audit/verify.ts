@@ -214,7 +214,6 @@ export async function compareKeys(
     }
     seen += page.length;
     await onProgress?.(seen);
-    await yieldToEventLoop();
   }
   const end = (await log.head())?.number ?? 0;
   for (let after = (await log.start())?.number ?? 0; after < end; after += BATCH_ENTRIES)

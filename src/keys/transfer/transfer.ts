@@ -12,6 +12,7 @@ import {
   type SpentLimit,
   splitLimit,
   yesOrNo,
+  yieldToEventLoop,
 } from '../basics/index.ts';
 import type { Parts } from '../changes/index.ts';
 import { isInProgress, type Person, requireWhole, type StoredKey } from '../key/index.ts';
@@ -160,6 +161,8 @@ async function* exportKeys(
       keys: keys.map((key) => exportedKeyOf(key, withDigests, spent)),
       rotating: keys.filter(({ rotation }) => isInProgress(rotation, now)).length,
     };
+    // What was used of a page stays in memory until others have had a turn.
+    await yieldToEventLoop();
     if (keys.length === MAX_PAGE_SIZE) pending.push({ creators, after: { createdAt: last.createdAt, id: last.id } });
     pending.push({ creators: keys.map(({ id }) => id) });
   }
