@@ -22,11 +22,15 @@ export interface Watching {
   readonly resting: () => AbortSignal | undefined;
 }
 
-/** How long the origin is asked nothing meanwhile, in milliseconds, but to tell of what changes. */
-export const REST_MS = 15_000;
-
-/** A rest that ends sooner was refused. What breaks off later, as silent connections do, says nothing of the origin. */
-export const LEAST_REST_MS = 100;
+/** Times of a rest, in milliseconds. */
+export const REST = {
+  /** How long the origin is asked nothing, but to tell of what changes. */
+  askedMs: 15_000,
+  /** One that ends sooner was refused. What breaks off later, as silent connections do, says nothing of the origin. */
+  leastMs: 100,
+  /** How long an answer is waited for in a rest and after it, at least: there is no lease that could end meanwhile. */
+  patienceMs: 2000,
+} as const;
 
 /** How an edge gets the keys of its origin, and what it tells it. Lines are those that `FeedLines` reads. */
 export interface FeedSource {

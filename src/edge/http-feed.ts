@@ -11,14 +11,7 @@ import { isKeysError, KeysError, printable } from '../keys/basics/index.ts';
 import { STORE_LEASE_MS } from '../keys/repository/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../limits/index.ts';
 import type { Log } from '../log.ts';
-import {
-  type ActivityReport,
-  FeedGone,
-  type FeedSource,
-  LEAST_REST_MS,
-  REST_MS,
-  type Watching,
-} from './feed-source.ts';
+import { type ActivityReport, FeedGone, type FeedSource, REST, type Watching } from './feed-source.ts';
 import { FeedToken, type GivenToken } from './feed-token.ts';
 
 /** Where the origin is, and by what it knows the edge. */
@@ -44,8 +37,6 @@ const PATIENCE_PART = 1 / 8;
 /** A lease is from when the origin answers: of what is left then, so many answers that come late may be waited for. */
 const LATE_ANSWERS = 3;
 const MAX_PATIENCE_MS = 10_000;
-/** How long an answer is waited for in a rest and after it, at least: there is no lease that could end meanwhile. */
-const ROUSED_MS = 2000;
 /** How long others may take, and how long nothing may arrive of a snapshot. */
 const ANSWER_MS = 10_000;
 const SILENCE_MS = 30_000;
@@ -111,8 +102,8 @@ export class HttpFeed implements FeedSource {
       const rest = failures > 0 || isRoused ? undefined : resting();
       // After a failure, an answer at once tells soonest whether the next connection works; after a rest, it is needed.
       const usualMs = Math.max(0, Math.min(givenMs * HOLD_PART, givenMs - LATE_ANSWERS * patienceMs));
-      const holdMs = rest ? REST_MS : failures > 0 || isRoused ? 0 : usualMs;
-      const waitMs = holdMs + (rest || isRoused ? Math.max(patienceMs, ROUSED_MS) : patienceMs);
+      const holdMs = rest ? REST.askedMs : failures > 0 || isRoused ? 0 : usualMs;
+      const waitMs = holdMs + (rest || isRoused ? Math.max(patienceMs, REST.patienceMs) : patienceMs);
       const query = new URLSearchParams({
         after: cursor,
         edge: this.#id,
@@ -133,7 +124,7 @@ export class HttpFeed implements FeedSource {
         if (error instanceof FeedGone) throw error;
         this.#changes.destroy();
         this.#changes = this.#newAgent();
-        isRoused = rest !== undefined && (rest.aborted || performance.now() - askedAt > LEAST_REST_MS);
+        isRoused = rest !== undefined && (rest.aborted || performance.now() - askedAt > REST.leastMs);
         if (isRoused) continue;
         failed(error);
         failures += 1;

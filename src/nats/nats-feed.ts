@@ -10,8 +10,7 @@ import {
   type FeedSource,
   FeedToken,
   type GivenToken,
-  LEAST_REST_MS,
-  REST_MS,
+  REST,
   type Watching,
 } from '../edge/index.ts';
 import { isRecord, KeysError, printable, Wakeup } from '../keys/basics/index.ts';
@@ -40,8 +39,6 @@ export interface NatsFeedOptions {
   readonly log: Log;
 }
 
-/** How long an answer is waited for after a rest, at least: there is no lease that could end meanwhile. */
-const ROUSED_MS = 2000;
 /** How often a lease is asked for anew, and how long an answer is waited for, as parts of the one that was given. */
 const [ASK_PART, PATIENCE_PART] = [1 / 4, 1 / 4];
 /** How long other answers may take, and how long nothing may arrive of all keys, in milliseconds. */
@@ -127,8 +124,8 @@ export class NatsFeed implements FeedSource {
         entries = await this.#entries(sequenceOf(cursor), signal);
         for (;;) {
           const [askedAt, rest] = [performance.now(), resting()];
-          const asked = { after: cursor, known, leaseMs, restMs: rest ? REST_MS : 0 };
-          const answer = await this.#ask(asked, Math.max(givenMs * PATIENCE_PART, isRoused ? ROUSED_MS : 0));
+          const asked = { after: cursor, known, leaseMs, restMs: rest ? REST.askedMs : 0 };
+          const answer = await this.#ask(asked, Math.max(givenMs * PATIENCE_PART, isRoused ? REST.patienceMs : 0));
           [known, proven] = [cursor, { now: answer.now, askedAt }];
           givenMs = Math.max(answer.leaseMs, Math.min(leaseMs, LEAST_MS));
           const found: JsMsg[] = [];
@@ -142,7 +139,7 @@ export class NatsFeed implements FeedSource {
           await taken(found, answer.leaseMs);
           // What was taken is told at once: somebody waits for it.
           if (found.length > 0) continue;
-          const waitMs = rest ? REST_MS : askedAt + givenMs * ASK_PART - performance.now();
+          const waitMs = rest ? REST.askedMs : askedAt + givenMs * ASK_PART - performance.now();
           if (rest) restsSince = performance.now();
           const changed = await entries.next(waitMs, rest);
           restsSince = Infinity;
@@ -152,7 +149,7 @@ export class NatsFeed implements FeedSource {
       } catch (error) {
         signal.throwIfAborted();
         if (error instanceof FeedGone) throw error;
-        isRoused = performance.now() - restsSince > LEAST_REST_MS;
+        isRoused = performance.now() - restsSince > REST.leastMs;
         if (isRoused) continue;
         failed(this.#failure(error));
         await delay(RETRY_MS, undefined, { signal, ref: false });

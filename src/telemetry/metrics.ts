@@ -9,7 +9,7 @@ import {
   type WatchedRequest,
 } from '../http/index.ts';
 import { noChecks } from '../keys/authentication/index.ts';
-import type { KeyCounts } from '../keys/repository/index.ts';
+import { isBehind, type KeyCounts } from '../keys/repository/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import type { Limited } from '../limits/index.ts';
 import { packageVersion } from '../version.ts';
@@ -398,11 +398,11 @@ function addEdges(registry: Registry, inUse: KeysInUse): void {
     () => {
       const all = edges();
       const resting = all.filter(({ restMs }) => restMs > 0).length;
-      const answering = all.filter(({ restMs, leaseMs }) => restMs === 0 && leaseMs > 0).length;
+      const behind = all.filter(isBehind).length;
       return [
-        [answering, { state: 'answering' }],
+        [all.length - resting - behind, { state: 'answering' }],
         [resting, { state: 'resting' }],
-        [all.length - answering - resting, { state: 'behind' }],
+        [behind, { state: 'behind' }],
       ];
     },
   );

@@ -90,6 +90,16 @@ describeOnEach('the feed', () => {
     assert.equal((await linesOf(await asked)).at(-1)!.values[0], cursor);
   });
 
+  it('lets nobody rest where it is not told that the server stops', async () => {
+    const { cursor } = await load();
+    const app = await createApp({ keys: test.keys });
+    const asked = new URLSearchParams({ after: cursor, edge: randomUUID(), name: 'test', lease: '300', rest: '60000' });
+    const answer = await app.request(`/feed?${String(asked)}`, { headers: { authorization: `Bearer ${token}` } });
+    const [, leaseMs] = (await linesOf(answer)).at(-1)!.values as [string, number];
+    assert.ok(leaseMs > 0);
+    assert.equal(test.keys.edges.list()[0]!.restMs, 0);
+  });
+
   it('is for keys with EDGE:READ_ANY alone, which VIEWER has not', async () => {
     const { key: viewer } = await create('Viewer');
     for (const path of ['/feed', '/feed/snapshot', '/feed/activity', '/feed/leases']) {

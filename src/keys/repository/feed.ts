@@ -51,6 +51,11 @@ export interface KnownEdge {
   readonly seenMs: number;
 }
 
+/** Whether an edge that somebody asks for a key refuses it, or would. */
+export function isBehind({ leaseMs, restMs }: Pick<KnownEdge, 'leaseMs' | 'restMs'>): boolean {
+  return leaseMs <= 0 && restMs <= 0;
+}
+
 /** For how long a follower of a store is waited for that says nothing more, in milliseconds: no lease is longer. */
 export const STORE_LEASE_MS = 2000;
 

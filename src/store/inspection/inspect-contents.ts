@@ -16,7 +16,7 @@ import {
   type ProgressReport,
   UNIT_MS,
 } from '../../keys/basics/index.ts';
-import type { KnownEdge } from '../../keys/repository/index.ts';
+import { isBehind, type KnownEdge } from '../../keys/repository/index.ts';
 import { clockTooLate, plausibleUntil } from '../audit-log.ts';
 import type { Connection } from '../connection.ts';
 import { createKeyRepository } from '../key-repository.ts';
@@ -279,7 +279,7 @@ export async function inspectEdges(
     const edges = await list();
     if (edges.length === 0) return [];
     const behind = edges
-      .filter(({ leaseMs, restMs }) => leaseMs === 0 && restMs === 0)
+      .filter(isBehind)
       .map(({ name, lagMs }) =>
         warning(
           'EDGES',
