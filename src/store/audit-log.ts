@@ -20,12 +20,13 @@ import { HISTORY_MS } from '../keys/feed/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { findDue } from './due-entries.ts';
 import { insertRows } from './insert-rows.ts';
-import { BLOCK_ENTRIES } from './migrations.ts';
+import { BLOCK_ENTRIES, GROUP_ENTRIES } from './migrations.ts';
 import {
   CHANGE_COLUMNS,
   chunksOf,
   hasHashed,
   idStart,
+  isId,
   isAbout,
   readAuditEntry,
   readChange,
@@ -181,7 +182,7 @@ export function auditReaderOf(
     head: () => run((db) => findPosition(db, 'audit_head')),
     start: () => run((db) => findPosition(db, 'audit_start')),
     lastBefore: (time) => run((db) => findLastBefore(db, time)),
-    findLost: (after, upTo) => run((db) => findLost(db, after, upTo)),
+    findLost: (after, upTo) => run((db) => findLost(db, dialect, after, upTo)),
     findDue: (ids) => run((db) => findDue(db, ids, key)),
   };
 }
@@ -194,12 +195,15 @@ export async function findAuditEntries(
   blocks?: readonly number[],
 ): Promise<AuditEntry[]> {
   const { limit, order } = query;
+  const direction = order === 'newest' ? 'desc' : 'asc';
   const rows = await db
     .selectFrom('audit_log')
     .selectAll()
     .where((row) => row.and(matching(row, dialect, query)))
     .$if(blocks !== undefined, (select) => select.where(sql<SqlBool>`number in (${numbersIn(blocks!)})`))
-    .orderBy('number', order === 'newest' ? 'desc' : 'asc')
+    // The same order, as the index of actions has it.
+    .$if(hasGroups(dialect, query), (select) => select.orderBy(GROUP, direction))
+    .orderBy('number', direction)
     .limit(limit)
     .execute();
   return rows.map(readAuditEntry);
@@ -266,6 +270,14 @@ const NO_CHANGES = ['REFUSE', 'CONTAIN'] as const satisfies readonly AuditAction
 
 type Row = ExpressionBuilder<Tables, 'audit_log'>;
 
+/** The group of an entry: see `audit_log_by_action`. */
+const GROUP = sql<number>`(number / ${sql.lit(GROUP_ENTRIES)})`;
+
+/** Whether PostgreSQL finds entries by their action, whose index has groups of them. */
+function hasGroups(dialect: DialectName, { action, outcome }: AuditSelection): boolean {
+  return dialect === 'postgres' && (action !== undefined || outcome === 'REFUSED');
+}
+
 function matching(
   row: Row,
   dialect: DialectName,
@@ -281,13 +293,22 @@ function matching(
     ),
     ...(owner === undefined ? [] : [visibleTo(row, owner, { apiKey: key, actor })]),
     ...(key === undefined ? [] : [row.or([isAbout(dialect, [key]), hasHashed(dialect, 'key_name', [key])])]),
-    ...(actor === undefined ? [] : [row.or([row('actor_id', '=', actor), row('actor_name', '=', actor)])]),
+    ...(actor === undefined
+      ? []
+      : [row.or([...(isId(dialect, actor) ? [row('actor_id', '=', actor)] : []), row('actor_name', '=', actor)])]),
     ...(action === undefined ? [] : [row('action', '=', action)]),
     ...(outcome === undefined ? [] : [row('action', outcome === 'REFUSED' ? '=' : '!=', 'REFUSE')]),
     ...(since === undefined ? [] : [row('at', '>=', since)]),
     ...(until === undefined ? [] : [row('at', '<', until)]),
     ...(before === undefined ? [] : [row('number', '<', before)]),
+    ...(hasGroups(dialect, { action, outcome }) ? groupsBetween(after, before) : []),
   ];
+}
+
+/** Which groups have entries between two numbers, as far as these are given. */
+function groupsBetween(after: number | undefined, before: number | undefined): Expression<SqlBool>[] {
+  const [first, last] = [after, before].map((number) => number && sql.lit(Math.floor(number / GROUP_ENTRIES)));
+  return [...(first ? [sql<SqlBool>`${GROUP} >= ${first}`] : []), ...(last ? [sql<SqlBool>`${GROUP} <= ${last}`] : [])];
 }
 
 /** Whether the owner may read an entry, and the values that are filtered by. */
@@ -351,7 +372,7 @@ async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPo
   return last && { number: Number(last.number), hash: readHash(last.hash) };
 }
 
-async function findLost(db: Kysely<Tables>, after: number, upTo: number): Promise<AuditEntry[]> {
+async function findLost(db: Kysely<Tables>, dialect: DialectName, after: number, upTo: number): Promise<AuditEntry[]> {
   const rows = await db
     .selectFrom('audit_log as last')
     .selectAll()
@@ -365,7 +386,7 @@ async function findLost(db: Kysely<Tables>, after: number, upTo: number): Promis
       const later = last
         .selectFrom('audit_log as later')
         .select('later.number')
-        .where(sql<SqlBool>`${idStart('later.key_id')} = ${idStart('last.key_id')}`)
+        .where(sql<SqlBool>`${idStart(dialect, 'later.key_id')} = ${idStart(dialect, 'last.key_id')}`)
         .whereRef('later.key_id', '=', 'last.key_id')
         .whereRef('later.number', '>', 'last.number')
         .where('later.action', 'not in', NO_CHANGES)

@@ -17,6 +17,7 @@ import {
   isFiltered,
   isFoundByParts,
   isMerged,
+  isOfNobody,
   KeyReader,
   type Owners,
   rarePartsOf,
@@ -120,7 +121,7 @@ async function findPositions(
   const { most, offset, limit, lookingMs, sort } = selection;
   // What is sorted otherwise, or cannot be, begins with the newest.
   const descending = sort === 'CREATED' ? selection.descending : true;
-  if (owners?.isNobody) return { positions: [], hasMore: false };
+  if (owners?.isNobody || isOfNobody(connection, selection)) return { positions: [], hasMore: false };
   const all = new KeyReader(connection, selection, owners);
   const enough = (positions: ListPosition[], hasMore = false): FoundPositions => ({
     positions: positions.slice(0, most),

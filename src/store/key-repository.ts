@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { ExpressionBuilder, Kysely } from 'kysely';
+import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import type { AuditQuery } from '../keys/audit/index.ts';
 import { KeysError, MAX_BACK_MS, yielding, mapYielding, type Port } from '../keys/basics/index.ts';
 import type { ApiKey, StoredKey } from '../keys/key/index.ts';
@@ -26,6 +26,7 @@ import {
   chunksOf,
   computeNameSkeleton,
   hasHashed,
+  isId,
   rowOf,
   readStoredKey,
 } from './rows.ts';
@@ -162,6 +163,7 @@ function createFinder<Key extends ApiKey>(
 ): Omit<KeyFinder<Key>, 'port'> {
   return {
     async findById(id) {
+      if (!isId(dialect, id)) return undefined;
       const row = await db.selectFrom('api_keys').selectAll().where('id', '=', id).executeTakeFirst();
       return row && keyOf(row);
     },
@@ -173,7 +175,7 @@ function createFinder<Key extends ApiKey>(
 
     async findBy(field, values) {
       const rows = [];
-      for (const chunk of chunksOf(values)) {
+      for (const chunk of chunksOf(field === 'id' ? values.filter((id) => isId(dialect, id)) : values)) {
         const isOne =
           field === 'publicId'
             ? () => hasHashed(dialect, 'public_id', chunk)
@@ -276,7 +278,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
       for (const chunk of chunksOf(ids))
         await target
           .updateTable('api_keys')
-          .set((row) => ({ name: row.ref('id'), checksum: '' }))
+          .set((row) => ({ name: sql<string>`cast(${row.ref('id')} as text)`, checksum: '' }))
           .where('id', 'in', chunk)
           .execute();
       for (const key of keys) await target.updateTable('api_keys').set(rowOf(key)).where('id', '=', key.id).execute();

@@ -5,6 +5,8 @@ import type { Tables } from './tables.ts';
 
 /** How many characters of the id of a key the index of entries has: few others begin with the same. */
 export const ID_START = 7;
+/** How many entries follow one another in a group, in the index of actions of PostgreSQL. */
+export const GROUP_ENTRIES = 1000;
 /** Up to how many characters the text that a key is searched by is short. */
 const SHORT_TEXT = 100;
 
@@ -16,13 +18,15 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   const isPostgres = dialect === 'postgres';
   // Sorted by bytes: PostgreSQL's default order depends on the libraries of the machine.
   const text = sql.raw(isPostgres ? 'text collate "C"' : 'text');
+  // The ids of keys, which are in many tables and indexes: PostgreSQL takes less than half of the room for one so.
+  const keyId = isPostgres ? sql.raw('uuid') : text;
   // In the order of its primary key: what is written in that order changes few pages. In PostgreSQL, tables have none.
   const clustered = sql.raw(isPostgres ? '' : ' without rowid');
 
   // Keys, each with the digest of its secret. A key is deleted with the key that created it. Where it was rotated, the
   // previous secret may still work for a while.
   await sql`create table api_keys (
-    id ${text} primary key,
+    id ${keyId} primary key,
     name ${text} not null unique,
     description ${text},
     owner ${text},
@@ -32,7 +36,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     public_id ${text} not null ${sql.raw(isPostgres ? '' : 'unique')},
     digest ${text} not null ${sql.raw(isPostgres ? '' : 'unique')},
     created_at bigint not null,
-    created_by ${text} references api_keys (id) on delete cascade,
+    created_by ${keyId} references api_keys (id) on delete cascade,
     expires_at bigint,
     disabled_at bigint,
     limits ${text},
@@ -75,7 +79,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create table key_labels (
     label ${text} not null,
     created_at bigint not null,
-    key_id ${text} not null references api_keys (id) on delete cascade,
+    key_id ${keyId} not null references api_keys (id) on delete cascade,
     constraint key_labels_in_order primary key (label, created_at, key_id)
   )${clustered}`.execute(db);
   await sql`create index key_labels_by_key on key_labels (key_id)`.execute(db);
@@ -84,7 +88,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create table rotated_secrets (
     digest ${text} primary key,
     public_id ${text} not null,
-    key_id ${text} not null references api_keys (id) on delete cascade,
+    key_id ${keyId} not null references api_keys (id) on delete cascade,
     rotated_at bigint not null
   )`.execute(db);
   await sql`create index rotated_secrets_by_key on rotated_secrets (key_id)`.execute(db);
@@ -92,7 +96,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   // Which applications were given which keys, so that they can end them, however long after the request for it, and by
   // which tokens they replace their secrets.
   await sql`create table application_keys (
-    key_id ${text} primary key not null references api_keys (id) on delete cascade,
+    key_id ${keyId} primary key not null references api_keys (id) on delete cascade,
     client_id ${text} not null,
     refresh_family ${text} unique,
     refresh_digest ${text},
@@ -107,9 +111,9 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     id ${text} primary key not null,
     at bigint not null,
     kind ${text} not null,
-    actor_id ${text} not null,
+    actor_id ${keyId} not null,
     by_secret ${text},
-    key_id ${text} not null,
+    key_id ${keyId} not null,
     secret ${text},
     widening ${text}
   )`.execute(db);
@@ -117,7 +121,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create index key_effects_by_secret on key_effects (by_secret)`.execute(db);
   await sql`create table key_effect_actors (
     effect_id ${text} not null references key_effects (id) on delete cascade,
-    key_id ${text} not null,
+    key_id ${keyId} not null,
     name ${text} not null,
     constraint key_effect_actors_pkey primary key (effect_id, key_id)
   )`.execute(db);
@@ -131,7 +135,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   const counts = sql`accepted bigint not null, forbidden bigint not null, limited bigint not null,
     refused bigint not null`;
   await sql`create table key_usage (
-    key_id ${text} primary key not null,
+    key_id ${keyId} primary key not null,
     number integer not null unique,
     uses bigint not null,
     last_used_at bigint,
@@ -143,7 +147,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create index key_usage_refused on key_usage (hour, number)
     where forbidden > 0 or limited > 0 or refused > 0`.execute(db);
   await sql`create table used_grants (
-    key_id ${text} not null,
+    key_id ${keyId} not null,
     permission ${text} not null,
     last_used_at bigint not null,
     constraint used_grants_key primary key (key_id, permission)
@@ -162,7 +166,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
 
   // How far each key has used up its limits, and what processes have leased of them.
   await sql`create table limit_states (
-    key_id ${text} not null references api_keys (id) on delete cascade,
+    key_id ${keyId} not null references api_keys (id) on delete cascade,
     unit ${text} not null,
     count bigint not null,
     unused_at bigint not null,
@@ -177,10 +181,10 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     number ${sql.raw(isPostgres ? 'bigint' : 'integer')} primary key,
     at bigint not null,
     actor_kind ${text} not null,
-    actor_id ${text},
+    actor_id ${keyId},
     actor_name ${text},
     action ${text} not null,
-    key_id ${text},
+    key_id ${keyId},
     key_name ${text},
     before ${text},
     after ${text},
@@ -189,14 +193,16 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )`.execute(db);
   const isAboutOne = sql.raw(isPostgres ? '' : 'where key_id is not null');
   await sql`create index audit_log_by_key_id
-    on audit_log (substr(key_id, 1, ${sql.lit(ID_START)})) ${isAboutOne}`.execute(db);
+    on audit_log (substr(${sql.raw(isPostgres ? 'key_id::text' : 'key_id')}, 1, ${sql.lit(ID_START)}))
+    ${isAboutOne}`.execute(db);
   if (isPostgres) {
     // How many entries have which of these hashes, PostgreSQL knows by an index of all entries alone.
     await sql`create index audit_log_by_key_name on audit_log (hashtextextended(key_name, 0))`.execute(db);
     for (const column of ['actor_id', 'actor_name'])
       await sql`create index ${sql.id(`audit_log_by_${column}`)} on audit_log (${sql.id(column)})
         where ${sql.id(column)} is not null`.execute(db);
-    await sql`create index audit_log_by_action on audit_log (action, number)`.execute(db);
+    // By groups of entries, as an index has what is the same once: that takes a fifth of the room of their numbers.
+    await sql`create index audit_log_by_action on audit_log (action, (number / ${sql.lit(GROUP_ENTRIES)}))`.execute(db);
     // Times are in the order of the entries, so that the first and last one of many pages tell enough.
     await sql`create index audit_log_by_at on audit_log using brin (at)`.execute(db);
   }
@@ -219,7 +225,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create table import_entries (
     import bigint not null,
     number integer not null,
-    key_id ${text} not null,
+    key_id ${keyId} not null,
     hash ${text} not null,
     constraint import_entries_in_order primary key (import, number)
   )${clustered}`.execute(db);
@@ -251,7 +257,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create table sessions (
     token_digest ${text} primary key,
     secret_digest ${text} not null,
-    key_id ${text} not null,
+    key_id ${keyId} not null,
     started_at bigint not null,
     used_at bigint not null,
     form_outcomes ${text}

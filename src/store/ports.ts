@@ -27,7 +27,7 @@ import { type AnyPortOfStore, type Connection, type DialectName, portOfStore } f
 import { feed } from './feed.ts';
 import { imports } from './imports.ts';
 import { keyLists } from './key-lists.ts';
-import { chunksOf, idStart, isAbout, toNumber } from './rows.ts';
+import { chunksOf, idStart, isAbout, isId, toNumber } from './rows.ts';
 import { findFamily } from './select-keys.ts';
 import type { ConsentRequestTable, KeyEffectTable, SessionTable, Tables } from './tables.ts';
 import { spentLimits, usage } from './usage.ts';
@@ -224,15 +224,15 @@ async function replaceGivenKey(db: Kysely<Tables>, from: string, to: string): Pr
 /** What keys did to others. */
 const keyEffects = portOfStore({
   port: EFFECTS,
-  read: ({ run }) => effectFinderOf(run),
-  write: ({ db }) => effectWriterOf(db),
+  read: ({ run, connection: { dialect } }) => effectFinderOf(run, dialect),
+  write: ({ db, dialect }) => effectWriterOf(db, dialect),
   empty: () => {
     const none = async () => [];
     return { by: none, withSecrets: none, on: none, actorsNamed: none };
   },
 });
 
-function effectFinderOf(run: Connection['run']): EffectFinder {
+function effectFinderOf(run: Connection['run'], dialect: DialectName): EffectFinder {
   const find = (column: 'key_id' | 'by_secret', values: readonly string[]) =>
     run(async (db) => {
       const found: Effect[] = [];
@@ -259,7 +259,9 @@ function effectFinderOf(run: Connection['run']): EffectFinder {
           .selectFrom('key_effect_actors')
           .select(['key_id as id', 'name'])
           .distinct()
-          .where((row) => row.or([row('name', '=', nameOrId), row('key_id', '=', nameOrId)]))
+          .where((row) =>
+            row.or([row('name', '=', nameOrId), ...(isId(dialect, nameOrId) ? [row('key_id', '=', nameOrId)] : [])]),
+          )
           .orderBy('key_id')
           .execute();
         return rows;
@@ -267,7 +269,7 @@ function effectFinderOf(run: Connection['run']): EffectFinder {
   };
 }
 
-function effectWriterOf(db: Kysely<Tables>): Omit<EffectWriter, keyof EffectFinder> {
+function effectWriterOf(db: Kysely<Tables>, dialect: DialectName): Omit<EffectWriter, keyof EffectFinder> {
   return {
     async insert(effects) {
       for (const chunk of chunksOf(effects)) {
@@ -305,7 +307,7 @@ function effectWriterOf(db: Kysely<Tables>): Omit<EffectWriter, keyof EffectFind
       await db.updateTable('key_effect_actors').set({ key_id: id, name }).where('key_id', '=', from).execute();
     },
     async export(keyIds) {
-      const effects = await effectFinderOf((work) => work(db)).on(keyIds);
+      const effects = await effectFinderOf((work) => work(db), dialect).on(keyIds);
       const above = new Map<string, { id: string; name: string }[]>();
       for (const chunk of chunksOf(effects.map(({ id }) => id))) {
         const rows = await db.selectFrom('key_effect_actors').selectAll().where('effect_id', 'in', chunk).execute();
@@ -443,7 +445,7 @@ async function findUsed(
             row
               .selectFrom('audit_log')
               .select(sql`1`.as('one'))
-              .where(sql<SqlBool>`${idStart('audit_log.key_id')} = ${idStart('api_keys.id')}`)
+              .where(sql<SqlBool>`${idStart(dialect, 'audit_log.key_id')} = ${idStart(dialect, 'api_keys.id')}`)
               .whereRef('key_id', '=', 'api_keys.id')
               .where('at', '>=', since)
               .where('action', 'in', BEGINNINGS),

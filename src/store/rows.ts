@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type RawBuilder, sql, type SqlBool } from 'kysely';
 import type { AuditedChange, AuditEntry, AuditValues } from '../keys/audit/index.ts';
-import { isTime, NO_LIMITS, parseLimits } from '../keys/basics/index.ts';
+import { isTime, NO_LIMITS, parseLimits, UUID } from '../keys/basics/index.ts';
 import {
   type ApiKey,
   computeSkeleton,
@@ -366,18 +366,38 @@ const START_OF_ID = new RegExp(`^.{0,${ID_START}}`, 'su');
 /** Whether an entry of the audit log is about one of these keys: by an index of how their ids begin. */
 export function isAbout(dialect: DialectName, ids: readonly string[]): RawBuilder<SqlBool> {
   const starts = new Set(ids.map((id) => START_OF_ID.exec(id)![0]));
-  return sql<SqlBool>`(${idStart('audit_log.key_id')} ${amongTexts(dialect, [...starts])}
-    and audit_log.key_id ${amongTexts(dialect, ids)})`;
+  const column = sql.ref('audit_log.key_id');
+  return sql<SqlBool>`(${idStart(dialect, 'audit_log.key_id')} ${amongTexts(dialect, [...starts])}
+    and ${dialect === 'sqlite' ? column : sql`${column}::text`} ${amongTexts(dialect, ids)})`;
 }
 
 /** How the id of a key in a column begins. */
-export function idStart(column: string): RawBuilder<string> {
-  return sql`substr(${sql.ref(column)}, 1, ${sql.lit(ID_START)})`;
+export function idStart(dialect: DialectName, column: string): RawBuilder<string> {
+  const text = dialect === 'sqlite' ? sql.ref(column) : sql`${sql.ref(column)}::text`;
+  return sql`substr(${text}, 1, ${sql.lit(ID_START)})`;
+}
+
+/** Comes before the ids of all keys: RFC 9562, section 5.9. */
+export const BEFORE_IDS = '00000000-0000-0000-0000-000000000000';
+
+/** Whether a key may have this id: PostgreSQL compares ids with nothing else, and has them in lower case. */
+export function isId(dialect: DialectName, text: string): boolean {
+  return dialect === 'sqlite' || UUID.test(text);
+}
+
+/** What a column of ids must be to have one of these: see `amongTexts`. */
+export function amongIds(dialect: DialectName, ids: readonly string[]): RawBuilder<unknown> {
+  return dialect === 'sqlite' || ids.length === 1 ? amongTexts(dialect, ids) : sql`= any(${ids}::uuid[])`;
 }
 
 /** A value of a given row. */
 export function jsonRowText(index: number): RawBuilder<string> {
   return sql`(value ->> ${sql.lit(index)})`;
+}
+
+/** The id of a key of a given row. */
+export function jsonRowId(dialect: DialectName, index: number): RawBuilder<string> {
+  return dialect === 'sqlite' ? jsonRowText(index) : sql`cast(${jsonRowText(index)} as uuid)`;
 }
 
 /** A whole number of a given row. */

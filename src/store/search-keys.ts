@@ -5,7 +5,7 @@ import type { Status } from '../keys/key/index.ts';
 import type { KeyCounts, KeyFilter, ListPosition, ListQuery } from '../keys/repository/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { indexedSkeleton } from './migrations.ts';
-import { amongTexts, chunksOf, labelOfOwner, labelOfTag, searchTextOf } from './rows.ts';
+import { amongIds, BEFORE_IDS, chunksOf, isId, labelOfOwner, labelOfTag, searchTextOf } from './rows.ts';
 import { addAncestors, type Condition, type KeyColumns, selectKeys } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 
@@ -27,6 +27,11 @@ export function isFiltered(filter: KeyFilter): boolean {
   return given.some((value) => value !== undefined);
 }
 
+/** Whether a filter asks for the child keys of what is no id. */
+export function isOfNobody({ dialect }: Connection, { createdBy, ownedBy }: KeyFilter): boolean {
+  return [createdBy, ownedBy].some((id) => id != null && !isId(dialect, id));
+}
+
 /**
  * The ways to search for the keys that match a query, which all find the same: through the keys in their order, which
  * is fast where many match, and through indexes, which are fast where few do.
@@ -35,7 +40,7 @@ export async function searchesFor(connection: Connection, query: ListQuery): Pro
   const { search, ownedBy, owner, tags = [], createdBy, expires } = query;
   const owners = owner === undefined ? undefined : await findOwners(connection, owner);
   const reader = new KeyReader(connection, query, owners);
-  if (owners?.isNobody) return [inOnePiece(async () => [])];
+  if (owners?.isNobody || isOfNobody(connection, query)) return [inOnePiece(async () => [])];
   const ways = [searchSlices(connection, query, reader)];
   if (ownedBy !== undefined) ways.push(searchChildren(connection, query, { creator: ownedBy, isOne: true }, reader));
   if (createdBy != null) ways.push(searchChildren(connection, query, { creator: createdBy, isOne: false }, reader));
@@ -177,7 +182,7 @@ export class KeyReader {
 
 /** What of a slice was created before a time; undefined for nothing. */
 function createdBefore(time: number, slice: KeySlice): KeySlice | undefined {
-  const end = { createdAt: time, id: '' };
+  const end = { createdAt: time, id: BEFORE_IDS };
   if (slice.after && compare(slice.after, end) >= 0) return undefined;
   return slice.upTo && compare(slice.upTo, end) <= 0 ? slice : { ...slice, upTo: end };
 }
@@ -216,7 +221,7 @@ function hasStatus(
   { is, now }: { is: Status; now: number },
   creators: Creators,
 ): RawBuilder<SqlBool> {
-  const given = (ids: readonly string[]) => amongTexts(dialect, ids);
+  const given = (ids: readonly string[]) => amongIds(dialect, ids);
   // A condition and its opposite, in which null is neither: what makes it another value costs as much as all the rest.
   const isEnded = (by: RawBuilder<unknown>, ids: readonly string[]) =>
     ids.length === 0 ? sql<SqlBool>`(${by})` : sql<SqlBool>`(${by} or created_by ${given(ids)})`;
@@ -234,7 +239,7 @@ function hasStatus(
 
 /** Whether a key is one of some, has their owner, or was created by one of them, and so on. */
 function answersTo(dialect: DialectName, { ids, label }: Owners, creators: Creators): RawBuilder<SqlBool> {
-  const [own, created] = [[...ids], creators.within()].map((found) => amongTexts(dialect, found));
+  const [own, created] = [[...ids], creators.within()].map((found) => amongIds(dialect, found));
   return sql<SqlBool>`case when id ${own} then true when created_by is not null and created_by ${created} then true
     else ${hasLabel(label)} end`;
 }
@@ -291,10 +296,9 @@ class Creators {
     if (this.#areAllKnown !== undefined) return this.#areAllKnown;
     const { rows } = await this.#connection.run((db) =>
       sql<{ id: string }>`with recursive creators(id) as (
-          select min(created_by) from api_keys where created_by is not null
+          select ${leastCreator(sql`is not null`)}
           union all
-          select (select min(created_by) from api_keys where created_by > creators.id) from creators
-            where creators.id is not null
+          select ${leastCreator(sql`> creators.id`)} from creators where creators.id is not null
         ) select id from creators where id is not null limit ${sql.lit(MAX_CREATORS + 1)}`.execute(db),
     );
     this.#areAllKnown = rows.length <= MAX_CREATORS;
@@ -311,7 +315,7 @@ class Creators {
       db
         // In their order: where many keys have the same time, PostgreSQL would read all. In that of creators, SQLite.
         .selectFrom(select(db).select('created_by').as('keys'))
-        .select(sql<string>`coalesce(created_by, '')`.as('creator'))
+        .select(sql<string>`coalesce(cast(created_by as text), '')`.as('creator'))
         .distinct()
         .execute(),
     );
@@ -335,6 +339,11 @@ class Creators {
       this.#statuses.set(id, chainStatus(chainOf(childOf(id), this.#links), this.#now));
     }
   }
+}
+
+/** The first of those that created keys, in the order of their ids: some versions of PostgreSQL have no least id. */
+function leastCreator(which: RawBuilder<unknown>): RawBuilder<string | null> {
+  return sql`(select created_by from api_keys where created_by ${which} order by created_by limit 1)`;
 }
 
 /** A key that another one has created, as far as that decides. */
@@ -585,7 +594,7 @@ export async function findLabelled(
 }
 
 function isAmongIds(dialect: DialectName, ids: readonly string[]): Condition {
-  return () => sql<SqlBool>`id ${amongTexts(dialect, ids)}`;
+  return () => sql<SqlBool>`id ${amongIds(dialect, ids)}`;
 }
 
 /** The most keys that are named by one text as owners: people may be called the same. */
@@ -722,7 +731,7 @@ export function idRanges(keys: number): ((id: RawBuilder<unknown>) => RawBuilder
 
 /** A row number after which no key was created before a time: mostly, rows are in the order of their creation. */
 async function* lastRowBefore(connection: Connection, time: number, last: number): AsyncGenerator<void, number> {
-  const isMany = await connection.run((db) => lastOf(db, { createdAt: time, id: '' }, FIRST_KEYS));
+  const isMany = await connection.run((db) => lastOf(db, { createdAt: time, id: BEFORE_IDS }, FIRST_KEYS));
   if (!isMany) return last;
   let lastRow = 0;
   for await (const keys of slicesAfter(connection, undefined, async () => true)) {

@@ -24,7 +24,7 @@ import {
   type LimitStore,
 } from '../limits/index.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
-import { chunksOf, jsonRowNumber, jsonRows, jsonRowText, toNumber } from './rows.ts';
+import { BEFORE_IDS, chunksOf, isId, jsonRowId, jsonRowNumber, jsonRows, jsonRowText, toNumber } from './rows.ts';
 import type { LimitStateTable, Tables } from './tables.ts';
 
 const HOURS_A_DAY = PERIOD_MS.DAY / PERIOD_MS.HOUR;
@@ -140,7 +140,7 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
       on conflict (hour, key_number) do update set ${added('key_usage_hours')}`.execute(db);
   if (over.length > 0)
     await addHours(sql`select hour, number, ${COUNTS} from key_usage
-      where key_id in (select ${jsonRowText(0)} from ${jsonRows(dialect, over)}) order by number`);
+      where key_id in (select ${jsonRowId(dialect, 0)} from ${jsonRows(dialect, over)}) order by number`);
   if (totals.length > 0)
     await sql`update key_usage set uses = key_usage.uses + ${jsonRowNumber(1)},
       last_used_at = ${latest('last_used_at', 2)}, previous_last_used_at = ${latest('previous_last_used_at', 3)},
@@ -151,7 +151,7 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
           return sql`${column} = case when ${isSameHour} then ${stored} else 0 end + ${jsonRowNumber(6 + index)}`;
         }),
       )}
-      from ${jsonRows(dialect, totals)} where key_id = ${jsonRowText(0)}`.execute(db);
+      from ${jsonRows(dialect, totals)} where key_id = ${jsonRowId(dialect, 0)}`.execute(db);
   const addRows = (rows: readonly number[][]) => {
     const counts = sql.join(OUTCOMES.map((_, index) => jsonRowNumber(index + 2)));
     return addHours(sql`select ${jsonRowNumber(0)}, ${jsonRowNumber(1)}, ${counts} from ${jsonRows(dialect, rows)}
@@ -160,9 +160,9 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
   if (past.length > 0) await addRows(past);
   if (grants.length > 0)
     await sql`insert into used_grants (key_id, permission, last_used_at)
-      select ${jsonRowText(0)}, ${jsonRowText(1)}, ${jsonRowNumber(2)} from ${jsonRows(dialect, grants)}
+      select ${jsonRowId(dialect, 0)}, ${jsonRowText(1)}, ${jsonRowNumber(2)} from ${jsonRows(dialect, grants)}
       where not ${isName(jsonRowText(1))} or (select count(*) from used_grants as other
-        where other.key_id = ${jsonRowText(0)} and ${isName(sql.ref('other.permission'))}
+        where other.key_id = ${jsonRowId(dialect, 0)} and ${isName(sql.ref('other.permission'))}
           and other.permission <> ${jsonRowText(1)}) < ${sql.lit(MAX_TOOLS)}
       on conflict (key_id, permission) do update set last_used_at = excluded.last_used_at
         where excluded.last_used_at > used_grants.last_used_at and excluded.permission not like 'route:%'`.execute(db);
@@ -204,7 +204,7 @@ async function lockKeys(
   const lock = async (ids: readonly string[]) => {
     const { rows } = await sql<{ key_id: string; number: number; first_hour: number; hour: number }>`
       select key_id, number, first_hour, hour from key_usage
-      where key_id in (select ${jsonRowText(0)} from ${jsonRowsOf(dialect, ids)})
+      where key_id in (select ${jsonRowId(dialect, 0)} from ${jsonRowsOf(dialect, ids)})
       order by key_id ${dialect === 'postgres' ? sql`for update` : sql``}`.execute(db);
     for (const { key_id: id, number, first_hour: first, hour } of rows) known.set(id, { number, first, hour });
   };
@@ -212,7 +212,7 @@ async function lockKeys(
   await lock(ids);
   if (known.size === ids.length) return known;
   const { rows } = await sql<{ id: string }>`select id from api_keys
-    where id in (select ${jsonRowText(0)} from ${jsonRowsOf(
+    where id in (select ${jsonRowId(dialect, 0)} from ${jsonRowsOf(
       dialect,
       ids.filter((id) => !known.has(id)),
     )})`.execute(db);
@@ -225,7 +225,7 @@ async function lockKeys(
       return [id, (numberOf(id) + tried) % NUMBERS, Math.floor(start / PERIOD_MS.HOUR)];
     });
     await sql`insert into key_usage (key_id, number, uses, first_hour, hour, ${COUNTS})
-      select ${jsonRowText(0)}, ${jsonRowNumber(1)}, 0, ${jsonRowNumber(2)}, ${jsonRowNumber(2)}, 0, 0, 0, 0
+      select ${jsonRowId(dialect, 0)}, ${jsonRowNumber(1)}, 0, ${jsonRowNumber(2)}, ${jsonRowNumber(2)}, 0, 0, 0, 0
       from ${jsonRows(dialect, inserted)} where true on conflict do nothing`.execute(db);
     await lock(others.map(({ id }) => id));
     others = others.filter(({ id }) => !known.has(id));
@@ -258,7 +258,7 @@ async function findPeriodUsage(
   id: string | null,
   { by, from, to }: UsageRange,
 ): Promise<PeriodUsage[]> {
-  const key = id === null ? { number: ALL_KEYS, first: 0 } : await findNumber(db, id);
+  const key = id === null ? { number: ALL_KEYS, first: 0 } : isId(dialect, id) ? await findNumber(db, id) : undefined;
   if (!key) return [];
   // Row by row: there are those of all keys between them.
   const lookUp = async (table: PeriodTable, length: number, asPeriod: RawBuilder<unknown>) => {
@@ -374,7 +374,10 @@ async function condenseDay(
 }
 
 /** Those of some keys of which there is use that were deleted, and after which key to go on. */
-async function findDeleted(db: Kysely<Tables>, after = ''): Promise<{ ids: string[]; next: string | undefined }> {
+async function findDeleted(
+  db: Kysely<Tables>,
+  after = BEFORE_IDS,
+): Promise<{ ids: string[]; next: string | undefined }> {
   const some = db.selectFrom('key_usage').select('key_id').where('key_id', '>', after).orderBy('key_id');
   const last = await some
     .offset(SWEPT_KEYS - 1)
@@ -402,7 +405,7 @@ async function forgetUsage(
 ): Promise<boolean> {
   const { rows: keys } = await sql<KnownKey & { id: string }>`
     select key_id as id, number, first_hour as first, hour from key_usage
-    where key_id in (select ${jsonRowText(0)} from ${jsonRowsOf(dialect, ids)})
+    where key_id in (select ${jsonRowId(dialect, 0)} from ${jsonRowsOf(dialect, ids)})
       and not exists (select 1 from api_keys where id = key_id)
     order by key_id ${dialect === 'postgres' ? sql`for update` : sql``}`.execute(db);
   const oldest = {
@@ -424,7 +427,7 @@ async function forgetUsage(
     if (periods[table].length > 0)
       await sql`delete from ${sql.table(table)} where (${sql.ref(COLUMNS[table])}, key_number) in
         (select ${jsonRowNumber(0)}, ${jsonRowNumber(1)} from ${jsonRows(dialect, periods[table])})`.execute(db);
-  const these = sql`key_id in (select ${jsonRowText(0)} from ${jsonRowsOf(dialect, gone)})`;
+  const these = sql`key_id in (select ${jsonRowId(dialect, 0)} from ${jsonRowsOf(dialect, gone)})`;
   for (const table of ['used_grants', 'key_usage'] as const)
     await sql`delete from ${sql.table(table)} where ${these}`.execute(db);
   return gone.length === keys.length;
@@ -567,7 +570,7 @@ async function updateStates(db: Kysely<Tables>, dialect: DialectName, rows: read
   );
   await sql`update limit_states
     set count = ${jsonRowNumber(2)}, unused_at = ${jsonRowNumber(3)}, leases = ${jsonRowText(4)}
-    from ${given} where key_id = ${jsonRowText(0)} and unit = ${jsonRowText(1)}`.execute(db);
+    from ${given} where key_id = ${jsonRowId(dialect, 0)} and unit = ${jsonRowText(1)}`.execute(db);
 }
 
 /** How far keys have used up their limits. */

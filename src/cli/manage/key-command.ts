@@ -8,6 +8,7 @@ import {
   MAX_PAGE_SIZE,
   printable,
   timeAndDistance,
+  UUID,
 } from '../../keys/basics/index.ts';
 import { type ManyChangeRequest, type UndeletingChange, warningsOf } from '../../keys/changes/index.ts';
 import {
@@ -48,8 +49,6 @@ import {
   withAdministration,
   withKeys,
 } from '../with-keys.ts';
-
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** A key whose secret nobody has must not exist: only an attacker could still find the secret. */
 const REVERTED = 'The key was removed again, because nobody has its secret.';
@@ -395,7 +394,8 @@ export abstract class KeyCommand extends BaseCommand {
   protected async filters(keys: KeyAdministration, flags: Parameters<typeof filtersOf>[0]): Promise<KeyFilters> {
     const filters = filtersOf(flags);
     const creator = flags['created-by'];
-    if (creator === undefined || UUID.test(creator)) return { ...filters, createdBy: creator?.toLowerCase() };
+    const id = creator?.toLowerCase();
+    if (creator === undefined || UUID.test(id!)) return { ...filters, createdBy: id };
     return { ...filters, createdBy: (await this.findKey(keys, creator)).apiKey.id };
   }
 

@@ -14,6 +14,8 @@ import {
   type Rule,
   type Rules,
   text,
+  uuid,
+  UUID,
   Wakeup,
 } from '../basics/index.ts';
 import { type HourUsage, type KeyUsage, startOf } from '../key/index.ts';
@@ -110,7 +112,6 @@ interface Edge extends EdgeAsking {
   current: { cursor: string; times: number; at: number } | undefined;
 }
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /**
  * What an edge says of itself: a UUID, a name, and for how long it may ask to answer by itself and to rest, in
  * milliseconds.
@@ -541,11 +542,11 @@ const HOUR: Rules<HourUsage> = {
 };
 const REPORT: Rules<EdgeReport> = {
   // It is remembered.
-  id: required((value) => (typeof value === 'string' && UUID.test(value) ? undefined : 'must be a UUID.')),
+  id: required(uuid),
   usage: required(
     list(
       options<KeyUsage>({
-        id: required(text),
+        id: required(uuid),
         uses: required(wholeNumber),
         lastUsedAt: required(orNull(count)),
         previousLastUsedAt: required(orNull(count)),
@@ -554,7 +555,7 @@ const REPORT: Rules<EdgeReport> = {
       }),
     ),
   ),
-  activated: required(list(options({ id: required(text), publicId: required(text) })) as Rule<EdgeReport['activated']>),
+  activated: required(list(options({ id: required(uuid), publicId: required(text) })) as Rule<EdgeReport['activated']>),
   refusals: required(
     list(
       options<AuditDraft>({
@@ -562,12 +563,12 @@ const REPORT: Rules<EdgeReport> = {
         actor: required(
           options({
             kind: required(oneOf('KEY', 'REQUEST')),
-            id: required(orNull(text)),
+            id: required(orNull(uuid)),
             name: required(orNull(anyText)),
           }),
         ),
         action: required(oneOf('REFUSE', 'OBSERVE')),
-        apiKey: required(orNull(options({ id: required(text), name: required(text) }))),
+        apiKey: required(orNull(options({ id: required(uuid), name: required(text) }))),
         before: required(orNull(anything)),
         after: required(anything),
         address: text,

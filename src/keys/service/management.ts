@@ -30,6 +30,7 @@ import {
   budgetsOf,
   isBudget,
   SPENT_LIMITS,
+  UUID,
 } from '../basics/index.ts';
 import {
   activateRotation,
@@ -150,8 +151,8 @@ export function isCursor(text: string): boolean {
 }
 
 function positionOf(cursor: string): ListPosition | undefined {
-  const match = /^(\d{1,15}):([0-9a-f-]{36})$/.exec(Buffer.from(cursor, 'base64url').toString());
-  return match ? { createdAt: Number(match[1]), id: match[2]! } : undefined;
+  const [, time, id] = /^(\d{1,15}):(.+)$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+  return id !== undefined && UUID.test(id) ? { createdAt: Number(time), id } : undefined;
 }
 
 function readCursor(cursor: string): ListPosition {

@@ -1,5 +1,5 @@
 import { OPERATOR, violationsOfNew } from '../authorization/index.ts';
-import { type ErrorCode, formatTime, type Issue, formatList, nearest, readDate } from '../basics/index.ts';
+import { type ErrorCode, formatTime, type Issue, formatList, nearest, readDate, UUID } from '../basics/index.ts';
 import {
   digestPerson,
   normalizeName,
@@ -68,7 +68,6 @@ export interface ImportLine {
 
 /** The longest line. */
 export const MAX_LINE_BYTES = 65_536;
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const UNREADABLE = {
   TOO_LONG: `The line is longer than ${MAX_LINE_BYTES / 1024} KiB.`,
   NOT_UTF8: 'The line is not valid UTF-8.',
@@ -186,7 +185,8 @@ function readImportedAudience(text: string): string | Issue {
 }
 
 function readId(text: string | undefined, field: string): string | undefined | Issue {
-  if (text === undefined || UUID.test(text)) return text?.toLowerCase();
+  const id = text?.toLowerCase();
+  if (id === undefined || UUID.test(id)) return id;
   return invalid(`"${field}" is not a UUID. Leave it out for a key that was made elsewhere.`);
 }
 
