@@ -61,7 +61,7 @@ export async function makeStore(database: string, size: number, known: number): 
   db.pragma('synchronous = off');
   db.pragma('cache_size = -2000000');
   const insert = db.prepare(
-    `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at, managed, search_text)
+    `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at, managed, short_text)
      values (:id, :name, '["VIEWER"]', '["ITEM:UPDATE_ANY"]', :publicId, :digest, :at, 0, upper(:name))`,
   );
   const keys: BenchKey[] = [];

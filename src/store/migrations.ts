@@ -7,8 +7,6 @@ import type { Tables } from './tables.ts';
 export const ID_START = 7;
 /** How many entries follow one another in a group, in the index of actions of PostgreSQL. */
 export const GROUP_ENTRIES = 1000;
-/** Up to how many characters the text that a key is searched by is short. */
-const SHORT_TEXT = 100;
 
 /**
  * The tables of a store, as the first release makes them. What their columns hold is told in tables.ts; times are
@@ -27,6 +25,14 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   // previous secret may still work for a while.
   await sql`create table api_keys (
     id ${keyId} primary key,
+    created_at bigint not null,
+    created_by ${keyId} references api_keys (id) on delete cascade,
+    expires_at bigint,
+    disabled_at bigint,
+    rotated_at bigint,
+    rotation_grace bigint,
+    previous_ends_at bigint,
+    managed integer not null default 0,
     name ${text} not null unique,
     description ${text},
     owner ${text},
@@ -35,26 +41,16 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     permissions ${text} not null,
     public_id ${text} not null ${sql.raw(isPostgres ? '' : 'unique')},
     digest ${text} not null ${sql.raw(isPostgres ? '' : 'unique')},
-    created_at bigint not null,
-    created_by ${keyId} references api_keys (id) on delete cascade,
-    expires_at bigint,
-    disabled_at bigint,
     limits ${text},
     allow_from ${text},
     audience ${text},
-    managed integer not null default 0,
     person ${text},
     previous_digest ${text},
     previous_public_id ${text},
-    rotated_at bigint,
-    rotation_grace bigint,
-    previous_ends_at bigint,
-    search_text ${text} not null default '',
+    short_text ${text} default '',
+    long_text ${text},
     name_skeleton ${text},
-    checksum ${text},
-    short_text ${text} generated always as
-      (case when length(search_text) <= ${sql.lit(SHORT_TEXT)} then search_text end)
-      ${sql.raw(isPostgres ? 'stored' : 'virtual')}
+    checksum ${text}
   )`.execute(db);
   // An index of hashes takes a third of the room, and no two texts have the same one by chance: see `hasHashed`.
   if (isPostgres)
@@ -62,10 +58,10 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
       await sql`create unique index ${sql.id(`api_keys_${column}_key`)}
         on api_keys (hashtextextended(${sql.id(column)}, 0))`.execute(db);
   // The order of the list, with all that it is filtered by: whatever is looked for, it is read without the rows, which
-  // are long. The few keys that are searched by a long text have an index of their own.
+  // are long. The few keys that are searched by a long text have it in another column, and an index of their own.
   await sql`create index api_keys_in_order
     on api_keys (created_at, id, created_by, expires_at, disabled_at, roles, short_text)`.execute(db);
-  await sql`create index api_keys_with_long_text on api_keys (created_at, id) where short_text is null`.execute(db);
+  await sql`create index api_keys_with_long_text on api_keys (created_at, id) where long_text is not null`.execute(db);
   await sql`create index api_keys_by_creator on api_keys (created_by, created_at, id)
     where created_by is not null`.execute(db);
   await sql`create unique index api_keys_by_previous_digest on api_keys (previous_digest)
@@ -421,7 +417,8 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
       begin delete from api_keys_search
         where rowid in (select id from api_keys_search_docsize where id > ${lastRow}); end`,
     `api_keys_search_after_update after update on api_keys
-      when new.search_text is not old.search_text or new.name_skeleton is not old.name_skeleton
+      when new.short_text is not old.short_text or new.long_text is not old.long_text
+        or new.name_skeleton is not old.name_skeleton
         or new.rowid is not old.rowid begin ${search} end`,
   ])
     await sql.raw(`create trigger ${trigger}`).execute(db);
@@ -450,8 +447,9 @@ export const INDEXED_COLUMNS = '(rowid, search_text, skeleton)';
  * write: such a text is found by what stands here for it.
  */
 export function indexedValues(table: string): string {
+  const searched = `coalesce(${table}.short_text, ${table}.long_text)`;
   return `${table}.rowid,
-    case when instr(${table}.search_text, char(0)) > 0 then char(1, 1, 1) else ${table}.search_text end,
+    case when instr(${searched}, char(0)) > 0 then char(1, 1, 1) else ${searched} end,
     substr(${table}.name_skeleton, 1, ${SKELETON_START})`;
 }
 
@@ -536,7 +534,7 @@ async function createSearchIndex(db: Kysely<Tables>): Promise<void> {
   if (!extension) return;
   // What it puts off is bounded by each change: see `lockWriters`.
   await sql`create index api_keys_by_search_text on api_keys
-    using gin (search_text ${sql.id(extension.schema)}.gin_trgm_ops)`.execute(db);
+    using gin (coalesce(short_text, long_text) ${sql.id(extension.schema)}.gin_trgm_ops)`.execute(db);
 }
 
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */

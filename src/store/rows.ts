@@ -69,7 +69,7 @@ export function readStoredKey(row: ApiKeyTable): StoredKey {
 
 /** The row of a key. */
 export function rowOf(key: StoredKey): ApiKeyTable {
-  const row = { ...columnsOf(key), search_text: searchTextOf(key), name_skeleton: computeNameSkeleton(key.name) };
+  const row = { ...columnsOf(key), ...searchedColumns(key), name_skeleton: computeNameSkeleton(key.name) };
   // Nothing that is written of a damaged key makes it whole.
   return { ...row, checksum: key.damaged ? '' : computeChecksum(row) };
 }
@@ -81,9 +81,7 @@ export function changedColumns(before: StoredKey, after: StoredKey): Partial<Api
   return {
     ...(Object.fromEntries(changed) as Partial<ApiKeyTable>),
     ...(after.name !== before.name && { name_skeleton: computeNameSkeleton(after.name) }),
-    ...(searchTextOf(after) !== searchTextOf(before) && {
-      search_text: searchTextOf(after),
-    }),
+    ...(searchTextOf(after) !== searchTextOf(before) && searchedColumns(after)),
   };
 }
 
@@ -261,6 +259,15 @@ type Searched = Pick<ApiKey, 'name'> & Partial<Pick<ApiKey, 'description' | 'per
 export function searchTextOf({ name, description, person }: Searched): string {
   const texts = [name, description, person?.name, person?.subject];
   return foldedCase(texts.filter(Boolean).join('\n'));
+}
+
+/** Up to how many characters the text that a key is searched by is short. */
+const SHORT_TEXT = 100;
+
+/** The columns of the text in which a key is searched. */
+function searchedColumns(key: Searched): Pick<ApiKeyTable, 'short_text' | 'long_text'> {
+  const text = searchTextOf(key);
+  return text.length <= SHORT_TEXT ? { short_text: text, long_text: null } : { short_text: null, long_text: text };
 }
 
 /** Lower case alone would keep ß distinct from SS, and ς from σ. */

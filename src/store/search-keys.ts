@@ -197,7 +197,10 @@ export async function readRows(connection: Connection, ids: readonly string[]): 
   return found;
 }
 
-type SearchedColumn = 'roles' | 'search_text' | 'short_text';
+type SearchedColumn = 'roles' | 'short_text' | 'long_text';
+
+/** The text in which a key is searched. */
+const SEARCH_TEXT = sql<string>`coalesce(short_text, long_text)`;
 
 /** Whether a column contains a text literally. Neither database takes an index for it, or guesses how many do. */
 function has(dialect: DialectName, column: SearchedColumn | RawBuilder<unknown>, text: string): RawBuilder<SqlBool> {
@@ -212,7 +215,7 @@ function has(dialect: DialectName, column: SearchedColumn | RawBuilder<unknown>,
  */
 function textConditions(dialect: DialectName, text: string | undefined): readonly RawBuilder<SqlBool>[] {
   if (text === undefined) return [sql<SqlBool>`true`];
-  return [has(dialect, 'short_text', text), sql<SqlBool>`short_text is null and ${has(dialect, 'search_text', text)}`];
+  return [has(dialect, 'short_text', text), sql<SqlBool>`long_text is not null and ${has(dialect, 'long_text', text)}`];
 }
 
 /** Whether a key has a status, by its own fields and by what is known of the key that created it. */
@@ -614,7 +617,7 @@ export async function findOwners(connection: Connection, owner: string): Promise
   const line = sql<string>`cast(${'\n'} as text)`;
   const text = searchTextOf({ name: owner });
   const label = labelOfOwner(owner);
-  const isCalled = has(connection.dialect, sql`(${line} || search_text || ${line})`, `\n${text}\n`);
+  const isCalled = has(connection.dialect, sql`(${line} || ${SEARCH_TEXT} || ${line})`, `\n${text}\n`);
   return connection.run(async (db) => {
     const rows = [
       ...(await db.selectFrom('api_keys').select('id').where('name', '=', owner).execute()),
@@ -762,8 +765,8 @@ async function* inOnePiece<Found>(work: () => Promise<Found>): Search<Found> {
  */
 export function isFoundByParts(text: string, parts: readonly string[]): Expression<SqlBool> {
   // By the index: these have nothing that means something in a pattern, see `PLAIN_TRIGRAM`.
-  const hasParts = parts.map((part) => sql`search_text like ${`%${part}%`}`);
-  const hasText = sql`strpos(search_text, ${text}) > 0`;
+  const hasParts = parts.map((part) => sql`${SEARCH_TEXT} like ${`%${part}%`}`);
+  const hasText = sql`strpos(${SEARCH_TEXT}, ${text}) > 0`;
   const found = sql`select ctid from api_keys where ${sql.join([...hasParts, hasText], sql` and `)}`;
   return sql<SqlBool>`api_keys.ctid = any(array(${found}))`;
 }
@@ -844,9 +847,14 @@ function findSample(connection: Connection): Promise<string | undefined> {
   const known = samples.get(connection);
   if (known && performance.now() - known.readAt < SAMPLE_MS) return known.texts;
   const texts = connection.run(async (db) => {
-    const rows = await db.selectFrom('api_keys').select('search_text').orderBy('id').limit(SAMPLE_KEYS).execute();
+    const rows = await db
+      .selectFrom('api_keys')
+      .select(SEARCH_TEXT.as('text'))
+      .orderBy('id')
+      .limit(SAMPLE_KEYS)
+      .execute();
     // Few keys tell nothing of what may be many soon, and are found soon in any way.
-    return rows.length < SAMPLE_KEYS ? undefined : rows.map((row) => row.search_text).join('\n');
+    return rows.length < SAMPLE_KEYS ? undefined : rows.map((row) => row.text).join('\n');
   });
   samples.set(connection, { readAt: performance.now(), texts });
   texts.catch(() => samples.delete(connection)); // Who waits for it is told.

@@ -30,8 +30,9 @@ export interface ApiKeyTable {
   rotation_grace: number | null;
   /** Null until the grace period begins. */
   previous_ends_at: number | null;
-  /** See `searchTextOf`. */
-  search_text: string;
+  /** What it is searched by: see `searchTextOf`. Null for a long text, which is in the next one. */
+  short_text: string | null;
+  long_text: string | null;
   /** See `nameSkeletonOf`; null in a row that another program inserted. */
   name_skeleton: string | null;
   /** See `checksumOf`; null in a row that another program wrote. */
@@ -66,10 +67,11 @@ export const KEY_COLUMNS = [
   'checksum',
 ] as const satisfies readonly (keyof ApiKeyTable)[];
 
-/** All columns of `api_keys` that are written; the database makes `short_text` of what is searched. */
+/** All columns of `api_keys`. */
 export const API_KEY_COLUMNS = [
   ...KEY_COLUMNS,
-  'search_text',
+  'short_text',
+  'long_text',
   'name_skeleton',
 ] as const satisfies readonly (keyof ApiKeyTable)[];
 

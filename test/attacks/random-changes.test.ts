@@ -95,9 +95,9 @@ describeOnEach('whatever changes keys', (dialect) => {
         (
           id,
         ) => `insert or replace into api_keys (id, name, description, roles, permissions, public_id, digest, created_at,
-          expires_at, disabled_at, limits, allow_from, managed, search_text, name_skeleton)
+          expires_at, disabled_at, limits, allow_from, managed, short_text, long_text, name_skeleton)
           select 'new ' || id, name, description, roles, permissions, 'p' || public_id, 'd' || digest, created_at,
-          expires_at, disabled_at, limits, allow_from, managed, search_text, name_skeleton from api_keys where id = '${id}'`,
+          expires_at, disabled_at, limits, allow_from, managed, short_text, long_text, name_skeleton from api_keys where id = '${id}'`,
       ),
     }),
   };

@@ -49,7 +49,7 @@ describeAlwaysOnEach('a copy of a store in an SQLite file', () => {
     assert.deepEqual(await readDirectly(file, schema), before);
     await changeDirectly(
       file,
-      `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at, managed, search_text)
+      `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at, managed, short_text)
         values ('four', 'four', '[]', '[]', 'four', 'four', 1, 0, 'BY HAND')`,
     );
     const [change] = await readDirectly(file, 'select key_id from key_changes order by number desc limit 1');

@@ -25,9 +25,9 @@ describeAlwaysOnEach('a search of keys', (dialect) => {
     await insert([storedKey('one'), storedKey('two'), storedKey('three')]);
     await changeDirectly(
       database,
-      "update api_keys set search_text = 'MEANWHILE' where id = 'one'",
+      "update api_keys set short_text = 'MEANWHILE' where id = 'one'",
       "delete from api_keys where id = 'two'",
-      `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at, managed, search_text)
+      `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at, managed, short_text)
         values ('four', 'four', '[]', '[]', 'four', 'four', 1, 0, 'BY HAND')`,
     );
     for (const [search, ids] of [
@@ -55,7 +55,7 @@ describeAlwaysOnEach('a search of keys', (dialect) => {
         database,
         "select indexdef as index from pg_indexes where schemaname = current_schema() and indexname = 'api_keys_by_search_text'",
       );
-      assert.match(String(plan[0]!['index']), /gin \(search_text public\.gin_trgm_ops\)/);
+      assert.match(String(plan[0]!['index']), /gin \(COALESCE\(short_text, long_text\) public\.gin_trgm_ops\)/);
     }
   });
 });
@@ -119,7 +119,7 @@ describeOn('sqlite', 'a search of keys', () => {
     const database = tempStore();
     const store = await openStore({ database });
     await store.repository.write((writer) => writer.insert([storedKey('one'), storedKey('two')]), { now: 0 });
-    await changeDirectly(database, "update api_keys set search_text = 'FIRST' || char(0) || 'SECOND' where id = 'two'");
+    await changeDirectly(database, "update api_keys set short_text = 'FIRST' || char(0) || 'SECOND' where id = 'two'");
     for (const search of ['first', 'second'])
       assert.deepEqual(await foundInEveryWay(database, { search, limit: 10_000 }), [['two'], ['two']]);
     await store.close();

@@ -43,5 +43,5 @@ export const SCHEMA_DAMAGES = [
   { name: 'api_keys', word: 'rotation_grace', by: 'rotation_grabe' },
   { name: 'audit_log', word: 'actor_name', by: 'actor_nane' },
   { name: 'api_keys_search', word: 'contentless', by: 'contentness' },
-  { name: 'api_keys_search_after_update', word: 'search_text', by: 'search_tex_' },
+  { name: 'api_keys_search_after_update', word: 'short_text', by: 'short_tex_' },
 ] as const;

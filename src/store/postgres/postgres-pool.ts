@@ -53,6 +53,7 @@ const CAUSES: readonly Cause[] = [
   ['UNABLE_TO_', 'STORE_UNAVAILABLE', UNTRUSTED],
   ['CERT_', 'STORE_UNAVAILABLE', UNTRUSTED],
   ['ERR_TLS_CERT', 'STORE_UNAVAILABLE', UNTRUSTED],
+  ['22P02', 'STORE_FAILED', 'cannot have what another program has written, such as an id that is not a UUID'],
   ['NO_TLS', 'STORE_UNAVAILABLE', 'cannot be reached: sslmode asks for encryption, which its server does not support'],
 ];
 
