@@ -167,6 +167,28 @@ describeOnEach('the audit log', (dialect) => {
       await assert.rejects(found(wrong), { code: 'INPUT_INVALID' });
   });
 
+  it('has the entries of an action in their order, however many others are between them', async () => {
+    const actor = { kind: 'CLI', id: null, name: 'tester' } as const;
+    const drafts = Array.from({ length: 3100 }, (_, index) => {
+      const action = index % 300 === 0 ? 'DISABLE' : 'ENABLE';
+      return { at: index, actor, action, apiKey: null, before: null, after: null } as const;
+    });
+    await test.store.repository.write((writer) => writer.appendToAuditLog(drafts), { now: 0 });
+    const disabled = drafts.flatMap(({ action }, index) => (action === 'DISABLE' ? index + 1 : []));
+    const found = async (request: object, place = {}) =>
+      (await test.keys.audit.read({ first: 3, action: 'DISABLE', ...request }, OPERATOR, place)).map(
+        ({ number }) => number,
+      );
+    for (const number of [1, 2, 900, 901, 999, 1000, 1001, 1999, 2000, 2001, 2101, 3000, 3100, 4000]) {
+      const before = disabled.filter((other) => other < number).toReversed();
+      assert.deepEqual(await found({}, { before: number }), before.slice(0, 3), `before ${number}`);
+      const after = disabled.filter((other) => other > number);
+      assert.deepEqual(await found({}, { after: number }), after.slice(0, 3), `after ${number}`);
+    }
+    assert.deepEqual(await found({ first: 500 }), disabled.toReversed());
+    assert.deepEqual(await found({ action: 'ENABLE' }, { before: 2103 }), [2102, 2100, 2099]);
+  });
+
   it('is for keys that may read logs', async () => {
     const may = await createPrincipal(test.keys, {
       name: 'Reader',
