@@ -12,6 +12,7 @@ import {
   type Rule,
   splitLimit,
   text,
+  uuid,
 } from '../keys/basics/index.ts';
 
 /**
@@ -104,7 +105,7 @@ const REQUESTS = list(
     limits: required(
       list(
         options<LeasedLimit>({
-          keyId: required(text),
+          keyId: required(uuid),
           limit: required(isLimit),
           route: text,
           weight: count,

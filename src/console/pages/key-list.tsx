@@ -1,4 +1,5 @@
 import type { Child } from 'hono/jsx';
+import { UUID } from '../../keys/basics/index.ts';
 import { NO_LABELS } from '../../keys/key/index.ts';
 import type { ResourceActions } from '../../keys/permissions/index.ts';
 import { OperationFailed } from '../operations.ts';
@@ -150,8 +151,6 @@ function sortOf({ sort, order }: ListRequest): { sort: Sort; isDescending: boole
   const column = sort === '' ? 'created' : (sort as Sort);
   return { sort: column, isDescending: order === '' ? SORTS[column].isDescending : order === 'down' };
 }
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** @throws OperationFailed */
 async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
