@@ -4,17 +4,19 @@ import type { Connection } from '../../src/store/connection.ts';
 import { openConnection, openStore, type Store } from '../../src/store/open.ts';
 import { auditSearchesFor } from '../../src/store/audit-log.ts';
 import { describeOnEach } from '../support/dialects.ts';
+import { idOf } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
 import { tempStore } from '../support/temp.ts';
 
-const IDS = ['one', 'two', 'three'];
+const IDS = ['one', 'two', 'three'].map(idOf);
+const RARE = idOf('rare');
 /** An id may be the name of another key. */
-const NAMES = ['Name', 'two', 'Other'];
+const NAMES = ['Name', idOf('two'), 'Other'];
 const [ENTRIES, TIMES] = [6000, 500];
 
 function draftOf(random: Random): AuditDraft {
   // One key has few entries, and the clock is set back at times.
-  const key = (kind: 'rare' | 'common') => (random.chance(0.002) ? 'rare' : random.pick(kind === 'rare' ? IDS : NAMES));
+  const key = (kind: 'rare' | 'common') => (random.chance(0.002) ? RARE : random.pick(kind === 'rare' ? IDS : NAMES));
   return {
     at: Math.floor(random.next() * TIMES),
     actor: { kind: 'KEY', id: key('rare'), name: key('common') },
@@ -26,7 +28,7 @@ function draftOf(random: Random): AuditDraft {
 }
 
 function queryOf(random: Random): AuditQuery {
-  const values = [...IDS, ...NAMES, 'rare', 'rare', 'none'];
+  const values = [...IDS, ...NAMES, RARE, RARE, idOf('none'), 'none'];
   const numberOf = () => Math.floor(random.next() * ENTRIES);
   const since = Math.floor(random.next() * TIMES);
   return {

@@ -11,7 +11,7 @@ import { listen } from '../../src/http/server.ts';
 import { createSecret } from '../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly, unlockAuditLog } from '../support/direct.ts';
-import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
+import { authenticate, createPrincipal, idOf, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { collectingLog, withoutRequestId } from '../support/log.ts';
 import { startServer } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -338,7 +338,7 @@ describeOnEach('an attacker who can write to the store', () => {
       test.database,
       `update api_keys set roles = '["ADMIN"]' where name = 'A'`,
       `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at)
-       select 'x', 'Forged', '["ADMIN"]', '[]', 'y', 'z', created_at from api_keys where name = 'A'`,
+       select '${idOf('x')}', 'Forged', '["ADMIN"]', '[]', 'y', 'z', created_at from api_keys where name = 'A'`,
     );
     assert.deepEqual(await verified(), ['intact', 2]);
     const { differences } = await test.keys.audit.compare();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describeOnEach } from '../support/dialects.ts';
 import { createHash } from 'node:crypto';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { authenticate, createPrincipal, jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
+import { authenticate, createPrincipal, idOf, jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { errorText } from '../support/errors.ts';
 import { runCli } from '../support/process.ts';
@@ -133,10 +133,9 @@ describeOnEach('apikey export', () => {
     const { store } = await openTestKeys({ database });
     // Later keys are older here, so that the order of creation alone would be wrong.
     const keys = Array.from({ length: 1700 }, (_, number) =>
-      storedKey(String(number).padStart(36, '0'), {
-        name: `Key ${number}`,
+      storedKey(`Key ${number}`, {
         createdAt: 2000 - number,
-        createdBy: number < 600 ? null : String(number % 7 === 0 ? number - 1 : number % 600).padStart(36, '0'),
+        createdBy: number < 600 ? null : idOf(`Key ${number % 7 === 0 ? number - 1 : number % 600}`),
       }),
     );
     await store.repository.write((writer) => writer.insert(keys), { now: 0 });

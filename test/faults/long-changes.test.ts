@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { createPrincipal, storedKey } from '../support/keys.ts';
+import { createPrincipal, idOf, storedKey } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 
 const DESCENDANTS = 50_000;
@@ -19,7 +19,9 @@ describe(`a server that deletes ${DESCENDANTS} keys which one key has created`, 
     const started = once(process, 'worker') as Promise<[Worker]>;
     ({ secret: admin } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] }));
     [writer] = await started;
-    const children = Array.from({ length: DESCENDANTS }, (_, at) => storedKey(`child ${at}`, { createdBy: 'parent' }));
+    const children = Array.from({ length: DESCENDANTS }, (_, at) =>
+      storedKey(`child ${at}`, { createdBy: idOf('parent') }),
+    );
     await test.store.repository.write((writer) => writer.insert([storedKey('parent'), ...children]), { now: 0 });
   });
   afterEach(() => test.stop());
@@ -44,7 +46,7 @@ describe(`a server that deletes ${DESCENDANTS} keys which one key has created`, 
       }
     };
     const clients = Array.from({ length: CLIENTS }, client);
-    const deleted = await test.keys.delete(['parent'], OPERATOR);
+    const deleted = await test.keys.delete([idOf('parent')], OPERATOR);
     done.abort();
     await Promise.all(clients);
     assert.equal(deleted.length, DESCENDANTS + 1);

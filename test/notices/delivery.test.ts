@@ -7,7 +7,7 @@ import { NO_LOG } from '../../src/log.ts';
 import { endpointOf } from '../../src/notices/dispatcher.ts';
 import { destinationOf, testCourier, type TestCourier } from '../support/couriers.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { openTestKeys, type TestKeys } from '../support/keys.ts';
+import { idOf, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { until } from '../support/until.ts';
 import { newNoticeSecret, Receiver, stopReceivers } from '../support/webhook.ts';
 
@@ -321,7 +321,7 @@ describeOnEach('the delivery of notices', () => {
       at: test.time.now,
       actor: { kind: 'CLI' as const, id: null, name: 'tester' },
       action: 'DELETE' as const,
-      apiKey: { id: `k${number}`, name: `Key ${number}` },
+      apiKey: { id: idOf(`k${number}`), name: `Key ${number}` },
       before: {},
       after: null,
     }));

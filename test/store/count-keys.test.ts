@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Status, STATUSES } from '../../src/keys/key/api-key.ts';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
-import { openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
+import { idOf, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
 
 const NOW = 1000;
@@ -20,7 +20,8 @@ describeAlwaysOnEach('the count of keys by status', () => {
     const keys = Array.from({ length: 400 }, (_, index) =>
       storedKey(`key${index}`, {
         createdAt: index % 50,
-        createdBy: index > 5 && random.pick([true, false]) ? `key${Math.floor(index / random.pick([2, 3, 4]))}` : null,
+        createdBy:
+          index > 5 && random.pick([true, false]) ? idOf(`key${Math.floor(index / random.pick([2, 3, 4]))}`) : null,
         expiresAt: random.pick([null, null, null, NOW, NOW - 1, NOW + 1 + index, 100_000]),
         disabledAt: random.pick([null, null, null, null, 1]),
       }),

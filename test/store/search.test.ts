@@ -6,7 +6,7 @@ import type { KeyWriter } from '../../src/keys/repository/repository.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { describeOn, describeAlwaysOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../support/direct.ts';
-import { openTestKeys, storedKey } from '../support/keys.ts';
+import { idOf, openTestKeys, storedKey } from '../support/keys.ts';
 import { foundInEveryWay } from '../support/searches.ts';
 import { tempStore } from '../support/temp.ts';
 
@@ -25,10 +25,10 @@ describeAlwaysOnEach('a search of keys', (dialect) => {
     await insert([storedKey('one'), storedKey('two'), storedKey('three')]);
     await changeDirectly(
       database,
-      "update api_keys set short_text = 'MEANWHILE' where id = 'one'",
-      "delete from api_keys where id = 'two'",
+      "update api_keys set short_text = 'MEANWHILE' where name = 'one'",
+      "delete from api_keys where name = 'two'",
       `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at, managed, short_text)
-        values ('four', 'four', '[]', '[]', 'four', 'four', 1, 0, 'BY HAND')`,
+        values ('${idOf('four')}', 'four', '[]', '[]', 'four', 'four', 1, 0, 'BY HAND')`,
     );
     for (const [search, ids] of [
       ['meanwhile', ['one']],
@@ -36,7 +36,8 @@ describeAlwaysOnEach('a search of keys', (dialect) => {
       ['two', []],
       ['y han', ['four']],
     ] as const) {
-      for (const found of await foundInEveryWay(database, { search, limit: 10_000 })) assert.deepEqual(found, ids);
+      for (const found of await foundInEveryWay(database, { search, limit: 10_000 }))
+        assert.deepEqual(found, ids.map(idOf));
     }
   });
 
@@ -64,7 +65,7 @@ describeOn('sqlite', 'the index of searches', () => {
   it('loses what deleted keys leave in it while keys are created, and all of it with the last one', async () => {
     const { store, database } = await openTestKeys();
     const write = (work: (writer: KeyWriter) => Promise<void>) => store.repository.write(work, { now: 0 });
-    const ids = Array.from({ length: 100 }, (_, index) => `key ${index}`);
+    const ids = Array.from({ length: 100 }, (_, index) => idOf(`key ${index}`));
     await write((writer) => writer.insert(ids.map((id) => storedKey(id))));
     const left = async () => {
       const [row] = await readDirectly(
@@ -100,7 +101,7 @@ describe('a store in a PostgreSQL database', () => {
     const store = await openStore({ database: url.href });
     await store.repository.write((writer) => writer.insert([storedKey('one'), storedKey('two')]), { now: 0 });
     assert.deepEqual(
-      (await store.repository.list({ search: 'two', limit: 9 })).map(({ id }) => id),
+      (await store.repository.list({ search: 'two', limit: 9 })).map(({ name }) => name),
       ['two'],
     );
     await store.close();
@@ -119,9 +120,12 @@ describeOn('sqlite', 'a search of keys', () => {
     const database = tempStore();
     const store = await openStore({ database });
     await store.repository.write((writer) => writer.insert([storedKey('one'), storedKey('two')]), { now: 0 });
-    await changeDirectly(database, "update api_keys set short_text = 'FIRST' || char(0) || 'SECOND' where id = 'two'");
+    await changeDirectly(
+      database,
+      "update api_keys set short_text = 'FIRST' || char(0) || 'SECOND' where name = 'two'",
+    );
     for (const search of ['first', 'second'])
-      assert.deepEqual(await foundInEveryWay(database, { search, limit: 10_000 }), [['two'], ['two']]);
+      assert.deepEqual(await foundInEveryWay(database, { search, limit: 10_000 }), [[idOf('two')], [idOf('two')]]);
     await store.close();
   });
 });

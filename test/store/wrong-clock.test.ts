@@ -4,7 +4,7 @@ import { SteadyClock, UNIT_MS } from '../../src/keys/basics/time.ts';
 import { ServerClock } from '../../src/store/server-clock.ts';
 import { openStore } from '../../src/store/open.ts';
 import { describeOn, describeAlwaysOnEach } from '../support/dialects.ts';
-import { openTestKeys, type TestKeys } from '../support/keys.ts';
+import { idOf, openTestKeys, type TestKeys } from '../support/keys.ts';
 
 const YEAR = 365 * UNIT_MS.d;
 
@@ -24,7 +24,7 @@ describeAlwaysOnEach('a clock that is a year ahead', () => {
       return test.keys.update(id, { description: 'x' }, OPERATOR);
     },
     'the deletion of old entries of the audit log': () => test.keys.audit.prune('1d'),
-    'a session': () => test.keys.sessions.begin('A', 'digest'),
+    'a session': () => test.keys.sessions.begin(idOf('A'), 'digest'),
     'what a server that stops remembers': () => test.keys.store.rememberTime(),
   };
   for (const [what, change] of Object.entries(changes)) {

@@ -45,9 +45,9 @@ describe('a long change of a store in a file', () => {
 
   it(`as a deletion of ${10 * KEYS} keys does so, too`, async () => {
     const parent = storedKey('parent');
-    const children = Array.from({ length: 10 * KEYS }, (_, at) => storedKey(`child ${at}`, { createdBy: 'parent' }));
+    const children = Array.from({ length: 10 * KEYS }, (_, at) => storedKey(`child ${at}`, { createdBy: parent.id }));
     await test.store.repository.write((writer) => writer.insert([parent, ...children]), { now: 0 });
-    const { seen, turns } = await readMeanwhile(test.keys.delete(['parent'], OPERATOR), 'child 9');
+    const { seen, turns } = await readMeanwhile(test.keys.delete([parent.id], OPERATOR), 'child 9');
     assert.equal(seen[0], true);
     assert.ok(seen.length <= 2 && turns >= 5, JSON.stringify({ seen, turns }));
   });

@@ -8,6 +8,7 @@ import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
 import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import type { Port, ReadPorts } from '../../src/keys/basics/networks.ts';
+import { UUID } from '../../src/keys/basics/values.ts';
 import type { KeyRepository } from '../../src/keys/repository/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service/service.ts';
 import { AttemptCounter, type Limited, Limiter } from '../../src/limits/limiter.ts';
@@ -15,6 +16,8 @@ import { isPostgresUrl, readPostgresUrl } from '../../src/store/location.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import type { StoreTimer } from '../../src/store/connection.ts';
 import { migratedStore } from './temp.ts';
+
+const ID_BYTES = 16;
 
 export interface TestKeys {
   /** The path or URL of the store. */
@@ -108,11 +111,20 @@ export async function countKeys(repository: KeyRepository): Promise<number> {
   return (await repository.list({ limit: 1_000_000 })).length;
 }
 
-/** A key as the store keeps it, made without the rules. Its id also stands for its secret. */
-export function storedKey(id: string, fields: Partial<StoredKey> = {}): StoredKey {
+/** A UUID for a text of at most 16 bytes, so that ids are in the order of the texts. A UUID stays as it is. */
+export function idOf(text: string): string {
+  if (UUID.test(text)) return text;
+  const bytes = Buffer.alloc(ID_BYTES);
+  if (Buffer.byteLength(text) > ID_BYTES) throw new RangeError(`"${text}" is longer than ${ID_BYTES} bytes`);
+  bytes.write(text);
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** A key as the store keeps it, made without the rules, with the id of a text that also stands for its secret. */
+export function storedKey(text: string, fields: Partial<StoredKey> = {}): StoredKey {
   return {
-    id,
-    name: id,
+    id: idOf(text),
+    name: text,
     description: null,
     owner: null,
     tags: [],
@@ -120,8 +132,8 @@ export function storedKey(id: string, fields: Partial<StoredKey> = {}): StoredKe
     permissions: ['ME:READ_OWN'],
     limits: [],
     allowFrom: null,
-    publicId: id,
-    digest: id,
+    publicId: text,
+    digest: text,
     previousDigest: null,
     createdAt: 0,
     createdBy: null,

@@ -6,7 +6,7 @@ import { createSecret, type Secret } from '../../src/keys/secret/secret.ts';
 import { firstKept, PERIOD_MS } from '../../src/keys/key/usage.ts';
 import { toAuditRow, rowOf } from '../../src/store/rows.ts';
 import { openStore } from '../../src/store/open.ts';
-import { storedKey } from './keys.ts';
+import { idOf, storedKey } from './keys.ts';
 import { tempStore } from './temp.ts';
 
 /** The secrets of the keys that ask. */
@@ -111,10 +111,4 @@ function inserter(db: Database.Database, table: string, row: object): Database.S
   return db.prepare(
     `insert into ${table} (${columns.map((name) => `"${name}"`).join(', ')}) values (${columns.map((name) => `:${name}`).join(', ')})`,
   );
-}
-
-/** A UUID that is always the same for a text. */
-function idOf(text: string): string {
-  const hex = Buffer.from(text.padEnd(16, '.')).toString('hex').slice(0, 32);
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }

@@ -14,7 +14,7 @@ import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { isAccepted, keyNamed, namesIn } from '../../support/stored.ts';
 import { makeStore, tempFolder } from '../../support/temp.ts';
-import { authenticate } from '../../support/keys.ts';
+import { authenticate, idOf } from '../../support/keys.ts';
 
 interface Named {
   name: string;
@@ -168,11 +168,12 @@ describeOnEach('restore', () => {
 
   it('still knows what other keys did to one that comes back', async () => {
     const { id } = key('Deleted');
-    const effect = `'e', 5, 'ENABLING', 'gone', 'secret', '${id}', null, null`;
+    const [gone, above] = ['gone', 'above'].map(idOf);
+    const effect = `'e', 5, 'ENABLING', '${gone}', 'secret', '${id}', null, null`;
     await changeDirectly(backup, `insert into key_effects values (${effect})`);
     for (const [actor, name] of [
-      ['gone', 'Ops'],
-      ['above', 'Root'],
+      [gone, 'Ops'],
+      [above, 'Root'],
     ])
       await changeDirectly(backup, `insert into key_effect_actors values ('e', '${actor}', '${name}')`);
     await restore('--bring-back', 'Deleted');

@@ -236,7 +236,7 @@ describeOnEach('doctor', (dialect) => {
     ],
     [
       'a table of others that keeps keys from being deleted',
-      ['create table theirs (id text references api_keys (id))'],
+      [`create table theirs (id ${isSqlite ? 'text' : 'uuid'} references api_keys (id))`],
       [isSqlite ? 'extra table theirs' : 'extra constraint theirs.theirs_id_fkey'],
     ],
     ['an index that is missing', ['drop index api_keys_by_creator'], ['missing index api_keys_by_creator']],

@@ -6,6 +6,7 @@ import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
 import {
   authenticate,
   createPrincipal,
+  idOf,
   jsonLines,
   openTestKeys,
   type TestKeys,
@@ -106,7 +107,7 @@ describeOnEach('the keys, compared with the audit log', () => {
     await changeDirectly(
       test.database,
       `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at)
-       select 'x', 'Forged', '["ADMIN"]', '[]', 'y', 'z', created_at from api_keys`,
+       select '${idOf('x')}', 'Forged', '["ADMIN"]', '[]', 'y', 'z', created_at from api_keys`,
     );
     assert.deepEqual(await found(), [1, 0, ['Forged is there, but was not created']]);
   });

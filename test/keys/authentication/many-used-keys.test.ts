@@ -5,7 +5,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { type KeyUsage, USAGE } from '../../../src/keys/key/usage.ts';
 import type { KeyWriter } from '../../../src/keys/repository/repository.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
+import { idOf, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 import { until } from '../../support/until.ts';
 
 describeOnEach('the use of many keys', (dialect) => {
@@ -84,7 +84,10 @@ describeOnEach('the use of many keys', (dialect) => {
     assert.deepEqual(pieces.flat(), keys.map(({ id }) => id).toSorted());
     assert.ok(piecesBeforeOther! < 18);
     assert.deepEqual(new Set(await usesOf(keys)), new Set([2]));
-    assert.deepEqual([...(await test.keys.usage.usedPermissionsOf('key-4321'))], [['ME:READ_OWN', test.time.now]]);
+    assert.deepEqual(
+      [...(await test.keys.usage.usedPermissionsOf(idOf('key-4321')))],
+      [['ME:READ_OWN', test.time.now]],
+    );
   });
 
   it('is written once, also where a piece fails: that one and those after it come later', async () => {

@@ -4,7 +4,7 @@ import { type HourUsage, OUTCOMES, startOf, sumOf, USAGE } from '../../../src/ke
 import { UsageRetention } from '../../../src/keys/authentication/activity.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { readDirectly } from '../../support/direct.ts';
-import { authenticate, openTestKeys, storedKey, type TestKeys, withPort } from '../../support/keys.ts';
+import { authenticate, idOf, openTestKeys, storedKey, type TestKeys, withPort } from '../../support/keys.ts';
 import { Random } from '../../support/random.ts';
 import { until } from '../../support/until.ts';
 
@@ -18,12 +18,14 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
     test = await openTestKeys({ schedule: (work) => scheduled.push(work) });
   });
   afterEach(() => test.store.close());
-  const insertKeys = async (...ids: string[]) =>
-    test.store.repository.write((writer) => writer.insert(ids.map((id) => storedKey(id))), { now: 0 });
-  const addHours = (id: string, hours: readonly HourUsage[]) =>
+  const insertKeys = async (...texts: string[]) =>
+    test.store.repository.write((writer) => writer.insert(texts.map((text) => storedKey(text))), { now: 0 });
+  const addHours = (text: string, hours: readonly HourUsage[]) =>
     test.store.repository.write(
       (writer) =>
-        writer.port(USAGE).add([{ id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [], hours }]),
+        writer
+          .port(USAGE)
+          .add([{ id: idOf(text), uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [], hours }]),
       { now: 0, counts: true },
     );
   const accepted = (start: number): HourUsage => ({ start, accepted: 1, forbidden: 0, limited: 0, refused: 0 });
@@ -40,7 +42,8 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
   /** The rows of keys: those of all keys together have the number -1. The last hour of a key is beside its totals. */
   const formatCount = async (table: 'hours' | 'days') =>
     (await readDirectly(test.database, `select 1 as one from key_usage_${table} where key_number >= 0`)).length;
-  const daysOf = async (id: string) => (await test.keys.usage.byPeriod(id, { by: 'DAY', from: '730d' })).periods;
+  const daysOf = async (text: string) =>
+    (await test.keys.usage.byPeriod(idOf(text), { by: 'DAY', from: '730d' })).periods;
 
   it('are hours for 90 days, then days', async () => {
     await insertKeys('a');
@@ -166,13 +169,15 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
   });
 
   it('is removed of deleted keys in small steps, and not of a key that is there again', async () => {
-    const ids = Array.from({ length: 150 }, (_, index) => `key-${String(index).padStart(3, '0')}`);
+    const ids = Array.from({ length: 150 }, (_, index) => idOf(`key-${String(index).padStart(3, '0')}`));
     await insertKeys(...ids, 'unused', 'kept');
     const early = test.time.now - 200 * DAY;
     const lastHours = [test.time.now, test.time.now + HOUR];
     for (const id of [...ids, 'kept']) await addHours(id, [early, ...lastHours].map(accepted));
     await step(10_000);
-    await test.store.repository.write((writer) => writer.delete([...ids, 'unused', 'nobody']), { now: 0 });
+    await test.store.repository.write((writer) => writer.delete([...ids, ...['unused', 'nobody'].map(idOf)]), {
+      now: 0,
+    });
     await insertKeys(ids[0]!);
     const left = async () => [await formatCount('hours'), await formatCount('days')];
     assert.deepEqual(await left(), [151, 151], 'taking access away does not wait for that');

@@ -12,7 +12,7 @@ import { VerifiedKeys } from '../../../src/keys/authentication/authenticator.ts'
 import { KeysService } from '../../../src/keys/service/service.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { changeDirectly } from '../../support/direct.ts';
-import { authenticate, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
+import { authenticate, idOf, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 
 /** A store of which the test knows how often it was asked about a secret. */
 function counting(repository: KeyRepository): {
@@ -221,7 +221,7 @@ describe('a key that was accepted', () => {
 class ChangingKeys {
   #changes = new KeyChanges();
   isKnown = true;
-  change = (...ids: string[]) => this.#changes.add(ids);
+  change = (...ids: string[]) => this.#changes.add(ids.map(idOf));
   changeUnknown = () => this.#changes.addUnknown();
   revision = () => (this.isKnown ? this.#changes.revision : undefined);
   keysChangedSince = (revision: number) => this.#changes.since(revision);

@@ -173,7 +173,14 @@ describeOnEach('edges', () => {
     const report = { id: randomUUID(), usage: [], activated: [], refusals: [] };
     assert.deepEqual(readEdgeReport(report), report);
     assert.throws(() => readEdgeReport({ ...report, id: 'x'.repeat(1000) }), /must be a UUID/);
-    const usage = { id: 'k', uses: 2 ** 50, lastUsedAt: 1, previousLastUsedAt: null, permissions: [], hours: [] };
+    const usage = {
+      id: randomUUID(),
+      uses: 2 ** 50,
+      lastUsedAt: 1,
+      previousLastUsedAt: null,
+      permissions: [],
+      hours: [],
+    };
     assert.throws(() => readEdgeReport({ ...report, usage: [usage] }), /at most 1000000000/);
   });
 
@@ -189,7 +196,7 @@ describeOnEach('edges', () => {
   });
 
   it('report of keys that are gone as well', async () => {
-    const usage = [{ id: 'gone', uses: 1, lastUsedAt: 1, previousLastUsedAt: null, permissions: [], hours: [] }];
+    const usage = [{ id: randomUUID(), uses: 1, lastUsedAt: 1, previousLastUsedAt: null, permissions: [], hours: [] }];
     await test.keys.edges.report({ id: randomUUID(), usage, activated: [], refusals: [] });
   });
 });

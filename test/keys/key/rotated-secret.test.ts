@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { rotatedSecrets } from '../../../src/keys/key/api-key.ts';
-import { storedKey } from '../../support/keys.ts';
+import { idOf, storedKey } from '../../support/keys.ts';
 
 /** A key with the nth secret, and while it is rotated the one before. */
 const keyWith = (current: number, previous?: number) =>
@@ -17,7 +17,7 @@ describe('the secrets that a change takes away from a key', () => {
   const lost = (number: number) => ({
     digest: `digest ${number}`,
     publicId: `id ${number}`,
-    keyId: 'CI',
+    keyId: idOf('CI'),
     rotatedAt: 1000,
   });
 

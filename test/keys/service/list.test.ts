@@ -187,14 +187,21 @@ describeAlwaysOnEach('the list of keys', () => {
       expired: { expiresAt: now },
       'expired and disabled': { expiresAt: now, disabledAt: 1 },
     };
-    const tops = Object.entries(endings).map(([id, ending], at) => storedKey(id, { ...ending, createdAt: at }));
+    const tops = Object.entries(endings).map(([name, ending], at) =>
+      storedKey(`top ${at}`, { name, ...ending, createdAt: at }),
+    );
     // More keys than are read at once lie between a key and its parent keys.
     const between = Array.from({ length: size }, (_, at) => storedKey(randomUUID(), { createdAt: 10 + at }));
-    const children = tops.map(({ id }, at) =>
-      storedKey(`beneath ${id}`, { createdBy: id, createdAt: 2 * size + at, disabledAt: id === 'expired' ? 1 : null }),
+    const children = tops.map(({ id, name }, at) =>
+      storedKey(`child ${at}`, {
+        name: `beneath ${name}`,
+        createdBy: id,
+        createdAt: 2 * size + at,
+        disabledAt: name === 'expired' ? 1 : null,
+      }),
     );
-    const grandchildren = children.map(({ id }, at) =>
-      storedKey(`far ${id}`, { createdBy: id, createdAt: 3 * size + at }),
+    const grandchildren = children.map(({ id, name }, at) =>
+      storedKey(`grandchild ${at}`, { name: `far ${name}`, createdBy: id, createdAt: 3 * size + at }),
     );
     await test.store.repository.write((writer) => writer.insert([...tops, ...between, ...children, ...grandchildren]), {
       now: 0,

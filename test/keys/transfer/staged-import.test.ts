@@ -16,7 +16,7 @@ import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly } from '../../support/direct.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
-import { countKeys, createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { countKeys, createPrincipal, idOf, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
 
 /** More than one page. */
 const KEYS = 1500;
@@ -307,17 +307,18 @@ describeOnEach('an import that others write beside', (dialect) => {
     writeFileSync(file, 'a'.repeat(64), { mode: 0o600 });
     const { keys, store, database, time } = await openTestKeys({ env: { SVC_API_AUDIT_KEY: file } });
     await keys.create({ name: 'First', roles: ['GUEST'] }, OPERATOR);
+    const planted = idOf('planted');
     await changeDirectly(
       database,
       `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at)
-        values ('planted', 'Planted', '["ADMIN"]', '[]', 'p', 'd', ${time.now})`,
+        values ('${planted}', 'Planted', '["ADMIN"]', '[]', 'p', 'd', ${time.now})`,
       `insert into imports values (1, ${time.now}, 'tester', 0, 1)`,
-      `insert into import_entries values (1, 1, 'planted', '${'a'.repeat(64)}')`,
+      `insert into import_entries values (1, 1, '${planted}', '${'a'.repeat(64)}')`,
     );
     const isFound = async () => (await keys.audit.compare()).differences.map(({ id }) => id);
-    assert.deepEqual(await isFound(), ['planted']);
+    assert.deepEqual(await isFound(), [planted]);
     await keys.transfer.finishImports();
-    assert.deepEqual(await isFound(), ['planted']);
+    assert.deepEqual(await isFound(), [planted]);
     assert.equal((await keys.audit.read({ first: 9 }, OPERATOR)).length, 1);
     await store.close();
   });

@@ -8,7 +8,7 @@ import { readPostgresUrl } from '../../../src/store/location.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { describeOn, describeAlwaysOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../../support/direct.ts';
-import { authenticate, countKeys, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
+import { authenticate, countKeys, idOf, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 import { postgresStore } from '../../support/postgres.ts';
 import { runCli } from '../../support/process.ts';
 import { tempFolder } from '../../support/temp.ts';
@@ -25,8 +25,9 @@ describeAlwaysOnEach('a value that no two keys may have', () => {
   ] as const) {
     it(`is ${code} where ${field} is taken in spite of the rules`, async () => {
       const { store } = await openTestKeys({ asServer: true });
+      const same = { [field]: field === 'id' ? idOf('same') : 'same' };
       const insert = (id: string) =>
-        store.repository.write((writer) => writer.insert([storedKey(id, { [field]: 'same' })]), { now: 0 });
+        store.repository.write((writer) => writer.insert([storedKey(id, same)]), { now: 0 });
       await insert('one');
       await assert.rejects(insert('two'), { code });
       assert.equal(await countKeys(store.repository), 1);

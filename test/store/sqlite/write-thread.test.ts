@@ -9,7 +9,7 @@ import Database from 'better-sqlite3';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { WriteThread } from '../../../src/store/sqlite/sqlite-driver.ts';
-import { openTestKeys, storedKey } from '../../support/keys.ts';
+import { idOf, openTestKeys, storedKey } from '../../support/keys.ts';
 import { cleanEnv, finished, ROOT } from '../../support/process.ts';
 import { migratedStore } from '../../support/temp.ts';
 
@@ -35,7 +35,7 @@ describe('the thread in which a server writes', () => {
       async (writer) => {
         await writer.insert([storedKey('lost')]);
         const terminated = (await started).terminate();
-        await writer.findById('lost').finally(() => terminated);
+        await writer.findById(idOf('lost')).finally(() => terminated);
       },
       { now: 0 },
     );
@@ -94,7 +94,7 @@ describe('the thread in which a server writes', () => {
     );
     await closing;
     const again = await openTestKeys({ asServer: true, database });
-    assert.ok(await again.store.repository.findById('key'));
+    assert.ok(await again.store.repository.findById(idOf('key')));
     await again.store.close();
   });
 
