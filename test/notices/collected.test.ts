@@ -229,7 +229,7 @@ describeOnEach('what a webhook is told of', () => {
   it('of at most 100 keys that are refused often within an hour', async () => {
     server.destination = destinationOf(receiver, { refusedOften: 1 });
     await server.run();
-    const keys = Array.from({ length: 150 }, (_, index) => storedKey(`Key ${index}`));
+    const keys = Array.from({ length: 150 }, (_, index) => storedKey(`${index}`));
     await test.store.repository.write(
       async (writer) => {
         await writer.insert(keys);
