@@ -4,7 +4,7 @@ import { sortYielding, yieldToEventLoop } from '../keys/basics/index.ts';
 import { type Branch, type Branches, KEY_LISTS, type KeySelection, type SelectedKeys } from '../keys/lists/index.ts';
 import type { ListPosition } from '../keys/repository/index.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
-import { apiKeyOf, chunksOf, labelOfTag, searchTextOf, toNumber } from './rows.ts';
+import { apiKeyOf, chunksOf, idsAmong, labelOfTag, searchTextOf, toNumber } from './rows.ts';
 import {
   findEnding,
   findIndexed,
@@ -364,8 +364,9 @@ async function valuesOf(
 /** See `KeyLists.branchesOf`. One generation is read after another, each by an index. */
 async function findBranches(connection: Connection, ids: readonly string[]): Promise<Branches> {
   const byKey = new Map<string, Branch>(ids.map((id) => [id, { count: 0, lastUsedAt: null }]));
+  const known = idsAmong(connection.dialect, ids);
   /** Of which of the keys each one is a child key. */
-  let generation = new Map(ids.map((id) => [id, [id]]));
+  let generation = new Map(known.map((id) => [id, [id]]));
   for (let depth = 0; generation.size > 0 && depth < MAX_CHAIN_LENGTH; depth += 1) {
     const next = new Map<string, string[]>();
     for (const chunk of chunksOf([...generation.keys()])) {
@@ -390,7 +391,7 @@ async function findBranches(connection: Connection, ids: readonly string[]): Pro
     generation = next;
   }
   const total =
-    ids.length === 1 ? 1 + byKey.get(ids[0]!)!.count : (await connection.run((db) => findFamily(db, ids))).length;
+    ids.length === 1 ? 1 + byKey.get(ids[0]!)!.count : (await connection.run((db) => findFamily(db, known))).length;
   return { byKey, total };
 }
 

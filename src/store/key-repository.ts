@@ -26,6 +26,7 @@ import {
   chunksOf,
   computeNameSkeleton,
   hasHashed,
+  idsAmong,
   isId,
   rowOf,
   readStoredKey,
@@ -161,7 +162,6 @@ function createFinder<Key extends ApiKey>(
   dialect: DialectName,
   keyOf: (row: ApiKeyTable) => Key,
 ): Omit<KeyFinder<Key>, 'port'> {
-  const idsAmong = (texts: readonly string[]) => texts.filter((text) => isId(dialect, text));
   return {
     async findById(id) {
       if (!isId(dialect, id)) return undefined;
@@ -176,7 +176,7 @@ function createFinder<Key extends ApiKey>(
 
     async findBy(field, values) {
       const rows = [];
-      for (const chunk of chunksOf(field === 'id' ? idsAmong(values) : values)) {
+      for (const chunk of chunksOf(field === 'id' ? idsAmong(dialect, values) : values)) {
         const isOne =
           field === 'publicId'
             ? () => hasHashed(dialect, 'public_id', chunk)
@@ -208,7 +208,7 @@ function createFinder<Key extends ApiKey>(
 
     async findAncestors(ids) {
       const found = new Map<string, Key>();
-      for (const chunk of chunksOf(idsAmong(ids))) {
+      for (const chunk of chunksOf(idsAmong(dialect, ids))) {
         const rows = await selectAncestors(db, chunk).selectAll('api_keys').execute();
         for (const row of rows) found.set(row.id, keyOf(row));
       }
@@ -217,7 +217,7 @@ function createFinder<Key extends ApiKey>(
 
     async findWithDescendants(ids) {
       const found = new Map<string, Key>();
-      for (const chunk of chunksOf(await findFamily(db, idsAmong(ids)))) {
+      for (const chunk of chunksOf(await findFamily(db, idsAmong(dialect, ids)))) {
         const rows = await db.selectFrom('api_keys').selectAll().where('id', 'in', chunk).execute();
         for (const row of rows) found.set(row.id, keyOf(row));
       }

@@ -482,16 +482,13 @@ async function completePostgres(db: Kysely<Tables>): Promise<void> {
     when (new.previous_digest = old.previous_digest and old.previous_ends_at is not null
       and (new.previous_ends_at is null or new.previous_ends_at > old.previous_ends_at))
     execute function forbid_longer_grace()`.execute(db);
-  // Listeners are notified of the ids of keys that are changed or deleted, in that transaction, whoever does it. A
-  // notification takes less than 8,000 bytes; one without ids means any key. See `PostgresListener`.
+  // Listeners are notified of the ids of keys that are changed or deleted, in that transaction, whoever does it: of so
+  // many at a time, as a notification takes less than 8,000 bytes. See `PostgresListener`.
   await sql`create function announce_changed_keys() returns trigger language plpgsql as $$
     begin
-      perform pg_notify('svc_api_changed_keys', case when octet_length(payload) < 8000 then payload else any_key end)
-        from (
-          select json_build_object('schema', tg_table_schema)::text as any_key,
-            json_build_object('schema', tg_table_schema, 'keys', json_agg(id))::text as payload
-          from (select id, (row_number() over () - 1) / 100 as part from changed) as parts group by part
-        ) as payloads;
+      perform pg_notify('svc_api_changed_keys',
+          json_build_object('schema', tg_table_schema, 'keys', json_agg(id))::text)
+        from (select id, (row_number() over () - 1) / 100 as part from changed) as parts group by part;
       return null;
     end $$`.execute(db);
   for (const change of ['update', 'delete'])

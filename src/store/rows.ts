@@ -352,7 +352,7 @@ export function jsonRows(dialect: DialectName, rows: readonly (readonly unknown[
 }
 
 /** What a column must be to have one of these texts: one parameter, too. Of one, an index has rows in their order. */
-export function amongTexts(dialect: DialectName, texts: readonly string[]): RawBuilder<unknown> {
+function amongTexts(dialect: DialectName, texts: readonly string[]): RawBuilder<unknown> {
   if (texts.length === 1) return sql`= ${texts[0]}`;
   return dialect === 'sqlite'
     ? sql`in (select value from json_each(${JSON.stringify(texts)}))`
@@ -390,6 +390,11 @@ export const BEFORE_IDS = '00000000-0000-0000-0000-000000000000';
 /** Whether a key may have this id: PostgreSQL compares ids with nothing else, and has them in lower case. */
 export function isId(dialect: DialectName, text: string): boolean {
   return dialect === 'sqlite' || UUID.test(text);
+}
+
+/** Those of these texts that may be ids. */
+export function idsAmong(dialect: DialectName, texts: readonly string[]): readonly string[] {
+  return texts.filter((text) => isId(dialect, text));
 }
 
 /** What a column of ids must be to have one of these: see `amongTexts`. */

@@ -24,7 +24,17 @@ import {
   type LimitStore,
 } from '../limits/index.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
-import { BEFORE_IDS, chunksOf, isId, jsonRowId, jsonRowNumber, jsonRows, jsonRowText, toNumber } from './rows.ts';
+import {
+  BEFORE_IDS,
+  chunksOf,
+  idsAmong,
+  isId,
+  jsonRowId,
+  jsonRowNumber,
+  jsonRows,
+  jsonRowText,
+  toNumber,
+} from './rows.ts';
 import type { LimitStateTable, Tables } from './tables.ts';
 
 const HOURS_A_DAY = PERIOD_MS.DAY / PERIOD_MS.HOUR;
@@ -44,10 +54,10 @@ const SWEPT_KEYS = 1000;
 export const usage = portOfStore({
   port: USAGE,
   read: ({ run, connection: { dialect } }) => ({
-    totals: (ids) => run((db) => findUsage(db, ids)),
+    totals: (ids) => run((db) => findUsage(db, idsAmong(dialect, ids))),
     byPeriod: (id, range) => run((db) => findPeriodUsage(db, dialect, id, range)),
     ofAll: (range) => run((db) => findPeriodUsage(db, dialect, null, range)),
-    grants: (ids) => run((db) => findUsedPermissions(db, ids)),
+    grants: (ids) => run((db) => findUsedPermissions(db, dialect, ids)),
     ofDeleted: (after) => run((db) => findDeleted(db, after)),
   }),
   write: ({ db, dialect }) => ({
@@ -83,10 +93,11 @@ async function findUsage(db: Kysely<Tables>, ids: readonly string[]): Promise<Ma
 /** The permissions that keys have used and the roles that they granted, by id, each with the time of its last use. */
 async function findUsedPermissions(
   db: Kysely<Tables>,
+  dialect: DialectName,
   ids: readonly string[],
 ): Promise<Map<string, Map<UsedGrant, number>>> {
   const found = new Map<string, Map<UsedGrant, number>>(ids.map((id) => [id, new Map()]));
-  for (const chunk of chunksOf(ids)) {
+  for (const chunk of chunksOf(idsAmong(dialect, ids))) {
     const rows = await db
       .selectFrom('used_grants')
       .selectAll()

@@ -16,6 +16,7 @@ import {
   isListType,
   isNonNullType,
 } from 'graphql';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
@@ -46,6 +47,14 @@ describeOnEach('what is no id', () => {
       }
     for (const name of ['deleteApiKeys', 'updateApiKeys', 'apiKey', 'apiKeys', 'apiKeyList', 'routes'])
       assert.ok(asked.includes(name), name);
+  });
+
+  it('has no use, no child keys and no changes', async () => {
+    const { usage, lists, audit } = test.keys;
+    assert.deepEqual([...(await usage.usageOf(['x']))], []);
+    assert.equal((await usage.usedPermissionsOf('x')).size, 0);
+    assert.equal((await lists.branchesOf(['x', 'y'])).byKey.get('x')?.count, 0);
+    assert.deepEqual(await audit.read({ apiKey: 'x', actor: 'y' }, OPERATOR), []);
   });
 });
 

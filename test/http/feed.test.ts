@@ -342,8 +342,13 @@ describeOnEach('the feed', () => {
     assert.equal((await lease(limits)).body[0]!.granted, 4);
     assert.equal((await lease(limits)).body[0]!.granted, 4);
     assert.equal((await lease(limits)).body[0]!.granted, 2);
-    assert.equal((await lease([{ ...limits[0], keyId: 'nobody' }])).body[0], null);
-    for (const wrong of [[], [{ ...limits[0], limit: 'x' }], [{ ...limits[0], weight: -1 }]])
+    assert.equal((await lease([{ ...limits[0], keyId: randomUUID() }])).body[0], null);
+    for (const wrong of [
+      [],
+      [{ ...limits[0], limit: 'x' }],
+      [{ ...limits[0], weight: -1 }],
+      [{ ...limits[0], keyId: 'x' }],
+    ])
       assert.equal((await lease(wrong)).status, 400);
   });
 });
