@@ -269,6 +269,16 @@ describeOnEach('copying a store', () => {
     assert.deepEqual(await indexesOf(to), before);
   });
 
+  it('is refused into PostgreSQL where another program gave a key an id that is none, and says so', async () => {
+    const [from, to] = [join(tempFolder(), 'keys.sqlite'), postgresStore()];
+    await fullStore(from);
+    await changeDirectly(from, "update api_keys set id = 'by hand' where name = 'First'");
+    const { stderr, code } = await copy(from, to);
+    assert.match(stderr, /cannot have what another program has written, such as an id that is not a UUID/);
+    assert.equal(code, 1);
+    assert.deepEqual(await readDirectly(to, 'select id from api_keys'), []);
+  });
+
   it('lets others change the original meanwhile, which is not in the copy, and says so', async () => {
     const [from, to] = [tempStore(), tempStore()];
     await fullStore(from);
