@@ -20,7 +20,7 @@ import { HISTORY_MS } from '../keys/feed/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { findDue } from './due-entries.ts';
 import { insertRows } from './insert-rows.ts';
-import { BLOCK_ENTRIES, GROUP_ENTRIES } from './migrations.ts';
+import { BLOCK_ENTRIES } from './migrations.ts';
 import {
   CHANGE_COLUMNS,
   chunksOf,
@@ -195,15 +195,12 @@ export async function findAuditEntries(
   blocks?: readonly number[],
 ): Promise<AuditEntry[]> {
   const { limit, order } = query;
-  const direction = order === 'newest' ? 'desc' : 'asc';
   const rows = await db
     .selectFrom('audit_log')
     .selectAll()
     .where((row) => row.and(matching(row, dialect, query)))
     .$if(blocks !== undefined, (select) => select.where(sql<SqlBool>`number in (${numbersIn(blocks!)})`))
-    // The same order, as the index of actions has it.
-    .$if(hasGroups(dialect, query), (select) => select.orderBy(GROUP, direction))
-    .orderBy('number', direction)
+    .orderBy('number', order === 'newest' ? 'desc' : 'asc')
     .limit(limit)
     .execute();
   return rows.map(readAuditEntry);
@@ -270,26 +267,15 @@ const NO_CHANGES = ['REFUSE', 'CONTAIN'] as const satisfies readonly AuditAction
 
 type Row = ExpressionBuilder<Tables, 'audit_log'>;
 
-/** The group of an entry: see `audit_log_by_action`. */
-const GROUP = sql<number>`(number / ${sql.lit(GROUP_ENTRIES)})`;
-
-/** Whether PostgreSQL finds entries by their action, whose index has groups of them. */
-function hasGroups(dialect: DialectName, { action, outcome }: AuditSelection): boolean {
-  return dialect === 'postgres' && (action !== undefined || outcome === 'REFUSED');
-}
-
 function matching(
   row: Row,
   dialect: DialectName,
   { owner, apiKey: key, actor, action, outcome, since, until, before, after }: AuditSelection,
 ): Expression<SqlBool>[] {
-  const isGrouped = hasGroups(dialect, { action, outcome });
-  // PostgreSQL would take the index of numbers for few enough of them, and then sort what it has.
-  const number = isGrouped ? sql<number>`(number + 0)` : row.ref('number');
   return [
     // What was pruned may still be there. As one bound: by another one, SQLite would read through all before it.
     row(
-      number,
+      'number',
       '>',
       sql<number>`(select max(number) from (
         select number from audit_start union all select cast(${after ?? 0} as bigint)) as starts)`,
@@ -303,15 +289,8 @@ function matching(
     ...(outcome === undefined ? [] : [row('action', outcome === 'REFUSED' ? '=' : '!=', 'REFUSE')]),
     ...(since === undefined ? [] : [row('at', '>=', since)]),
     ...(until === undefined ? [] : [row('at', '<', until)]),
-    ...(before === undefined ? [] : [row(number, '<', before)]),
-    ...(isGrouped ? groupsBetween(after, before) : []),
+    ...(before === undefined ? [] : [row('number', '<', before)]),
   ];
-}
-
-/** Which groups have entries between two numbers, as far as these are given. */
-function groupsBetween(after: number | undefined, before: number | undefined): Expression<SqlBool>[] {
-  const [first, last] = [after, before].map((number) => number && sql.lit(Math.floor(number / GROUP_ENTRIES)));
-  return [...(first ? [sql<SqlBool>`${GROUP} >= ${first}`] : []), ...(last ? [sql<SqlBool>`${GROUP} <= ${last}`] : [])];
 }
 
 /** Whether the owner may read an entry, and the values that are filtered by. */

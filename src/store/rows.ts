@@ -371,11 +371,12 @@ export function hasHashed(dialect: DialectName, column: string, texts: readonly 
 const START_OF_ID = new RegExp(`^.{0,${ID_START}}`, 'su');
 
 /** Whether an entry of the audit log is about one of these keys: by an index of how their ids begin. */
-export function isAbout(dialect: DialectName, ids: readonly string[]): RawBuilder<SqlBool> {
+export function isAbout(dialect: DialectName, texts: readonly string[]): RawBuilder<SqlBool> {
+  const ids = idsAmong(dialect, texts);
+  if (ids.length === 0) return sql<SqlBool>`false`;
   const starts = new Set(ids.map((id) => START_OF_ID.exec(id)![0]));
-  const column = sql.ref('audit_log.key_id');
   return sql<SqlBool>`(${idStart(dialect, 'audit_log.key_id')} ${amongTexts(dialect, [...starts])}
-    and ${dialect === 'sqlite' ? column : sql`${column}::text`} ${amongTexts(dialect, ids)})`;
+    and audit_log.key_id ${amongIds(dialect, ids)})`;
 }
 
 /** How the id of a key in a column begins. */

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
-import { debug, isKeysError, KeysError } from '../../keys/basics/index.ts';
+import { debug, isKeysError, KeysError, UUID } from '../../keys/basics/index.ts';
 import {
   type ChangeSource,
   type Follower,
@@ -444,15 +444,15 @@ function readPayload(
 ): { schema: unknown; keys?: readonly string[]; number?: number } | undefined {
   try {
     const { schema, keys, number } = JSON.parse(payload ?? '') as { schema: unknown; keys?: unknown; number?: unknown };
-    if (!isTexts(keys)) return { schema };
+    if (!areIds(keys)) return { schema };
     return Number.isSafeInteger(number) ? { schema, keys, number: number as number } : { schema, keys };
   } catch {
     return undefined;
   }
 }
 
-function isTexts(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+function areIds(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string' && UUID.test(item));
 }
 
 /** How long after it was sent the token may take to arrive. */

@@ -169,9 +169,10 @@ describeOn('postgres', 'a store that listens', () => {
   it('forgets all keys at a notification that it cannot read: anybody who may connect can send one', async () => {
     for (const payload of ['[]', '5', '{}'])
       await changeDirectly(database, `select pg_notify('svc_api_changed_keys', '${payload}')`);
-    for (const payload of ['', 'x', 'null']) {
+    const noId = "json_build_object('schema', current_schema(), 'keys', json_build_array('x'))::text";
+    for (const payload of ["''", "'x'", "'null'", noId]) {
       const before = await revisionOf(here);
-      await changeDirectly(database, `select pg_notify('svc_api_changed_keys', '${payload}')`);
+      await changeDirectly(database, `select pg_notify('svc_api_changed_keys', ${payload})`);
       assert.notEqual(await revisionOf(here, before), before);
       assert.equal(here.store.repository.keysChangedSince(before), 'any');
     }
