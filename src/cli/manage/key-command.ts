@@ -394,9 +394,9 @@ export abstract class KeyCommand extends BaseCommand {
   protected async filters(keys: KeyAdministration, flags: Parameters<typeof filtersOf>[0]): Promise<KeyFilters> {
     const filters = filtersOf(flags);
     const creator = flags['created-by'];
-    const id = creator?.toLowerCase();
-    if (creator === undefined || UUID.test(id!)) return { ...filters, createdBy: id };
-    return { ...filters, createdBy: (await this.findKey(keys, creator)).apiKey.id };
+    if (creator === undefined) return filters;
+    const id = creator.toLowerCase();
+    return { ...filters, createdBy: UUID.test(id) ? id : (await this.findKey(keys, creator)).apiKey.id };
   }
 
   /** The key of that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */

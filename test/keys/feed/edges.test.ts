@@ -182,6 +182,22 @@ describeOnEach('edges', () => {
       hours: [],
     };
     assert.throws(() => readEdgeReport({ ...report, usage: [usage] }), /at most 1000000000/);
+    const refusal = {
+      at: 1,
+      actor: { kind: 'KEY', id: randomUUID(), name: 'CI' },
+      action: 'REFUSE',
+      apiKey: { id: randomUUID(), name: 'CI' },
+      before: null,
+      after: {},
+    };
+    assert.deepEqual(readEdgeReport({ ...report, refusals: [refusal] }).refusals, [refusal]);
+    for (const wrong of [
+      { usage: [{ ...usage, uses: 1, id: 'k' }] },
+      { activated: [{ id: 'k', publicId: 'p' }] },
+      { refusals: [{ ...refusal, actor: { ...refusal.actor, id: 'k' } }] },
+      { refusals: [{ ...refusal, apiKey: { ...refusal.apiKey, id: 'k' } }] },
+    ])
+      assert.throws(() => readEdgeReport({ ...report, ...wrong }), /must be a UUID/, JSON.stringify(wrong));
   });
 
   it('count once what they report twice at once, and nothing as later than now', async () => {
