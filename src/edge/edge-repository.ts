@@ -34,6 +34,7 @@ export function edgeRepository(follower: Follower, origin: string): KeyRepositor
     key: undefined,
     find: refuse,
     findChanges: refuse,
+    findChanged: refuse,
     count: refuse,
     timeFrom: refuse,
     head: refuse,

@@ -177,6 +177,7 @@ export function auditReaderOf(
     key,
     find: (query) => run((db) => findAuditEntries(db, dialect, query)),
     findChanges: (ids, page) => run((db) => findChanges(db, dialect, ids, page)),
+    findChanged: (after, upTo) => run((db) => findChanged(db, after, upTo)),
     count: (selection, periodMs) => run((db) => countAuditEntries(db, dialect, selection, periodMs)),
     timeFrom: (number) => run((db) => findTimeFrom(db, number)),
     head: () => run((db) => findPosition(db, 'audit_head')),
@@ -222,6 +223,19 @@ async function findChanges(
     .limit(limit)
     .execute();
   return rows.map(readChange);
+}
+
+/** See `AuditReader.findChanged`. */
+async function findChanged(db: Kysely<Tables>, after: number, upTo: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('audit_log')
+    .select('key_id')
+    .where('number', '>', after)
+    .where('number', '<=', upTo)
+    .where('key_id', 'is not', null)
+    .where('action', 'not in', ['CREATE', 'IMPORT', ...NO_CHANGES])
+    .execute();
+  return rows.map(({ key_id: id }) => id!);
 }
 
 /** How many entries match, by periods. Those without a match are not there. */

@@ -234,6 +234,7 @@ function emptyRepository(location: string, kind: StoreKind): KeyRepository {
       key: undefined,
       find: none,
       findChanges: none,
+      findChanged: none,
       count: none,
       timeFrom: nothing,
       head: nothing,

@@ -166,6 +166,11 @@ export interface AuditReader {
     ids: readonly string[],
     page: Pick<AuditQuery, 'limit' | 'order' | 'before' | 'after'>,
   ): Promise<AuditedChange[]>;
+  /**
+   * The ids of the keys that were changed, but for being created or imported, by the entries after a number, up to
+   * another. One may be there several times.
+   */
+  findChanged(after: number, upTo: number): Promise<string[]>;
   /** How many entries match in each period of so many milliseconds in which there is any, in no order. */
   count(selection: AuditSelection, periodMs: number): Promise<AuditCount[]>;
   /** The number of the first entry with at least this number, and when it was written; undefined if there is none. */

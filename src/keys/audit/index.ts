@@ -25,15 +25,6 @@ export {
   requireAuditKey,
 } from './audit-entry.ts';
 export * from './audit-log.ts';
+export { compareKeys, findDifferences, KeyComparer, type KeyComparison, type KeyDifference } from './compare.ts';
 export { type AuditHistogram, countEntries } from './histogram.ts';
-export {
-  type AuditVerification,
-  type ChainState,
-  compareKeys,
-  findDifferences,
-  type KeyComparison,
-  type KeyDifference,
-  readAuditHead,
-  VerifiedChain,
-  verifyAuditLog,
-} from './verify.ts';
+export { type AuditVerification, type ChainState, readAuditHead, VerifiedChain, verifyAuditLog } from './verify.ts';

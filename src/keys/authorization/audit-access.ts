@@ -100,7 +100,7 @@ export class AuditAccess {
    */
   async verify(head?: string, onProgress?: ProgressReport): Promise<AuditVerification> {
     const known = head === undefined ? undefined : readAuditHead(head);
-    return verifyAuditLog(this.#options.repository.auditLog, known, onProgress);
+    return verifyAuditLog(this.#options.repository.auditLog, { known, onProgress });
   }
 
   /**

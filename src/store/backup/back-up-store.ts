@@ -222,7 +222,7 @@ export async function verifyBackup(
     auditEntries: await count('audit_log'),
     schema: newestSchema(),
     head: await log.head(),
-    log: await verifyAuditLog(log, undefined, onVerified),
+    log: await verifyAuditLog(log, { onProgress: onVerified }),
   };
 }
 

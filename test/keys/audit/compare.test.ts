@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { type AuditReader, KeyComparer, type KeyComparison, verifyAuditLog } from '../../../src/keys/audit/index.ts';
+import type { KeyRepository } from '../../../src/keys/repository/index.ts';
 import { API_KEY_COLUMNS } from '../../../src/store/tables.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
@@ -13,7 +15,17 @@ import {
   withAuditLog,
 } from '../../support/keys.ts';
 
-describeOnEach('the keys, compared with the audit log', () => {
+/** Compares keys with their log as `doctor` does. */
+async function compareWhileVerifying(
+  repository: KeyRepository,
+  log: AuditReader = repository.auditLog,
+): Promise<KeyComparison> {
+  const comparer = await KeyComparer.begin(log, repository);
+  await verifyAuditLog(log, { onEntries: (entries) => comparer.follow(entries) });
+  return comparer.finish();
+}
+
+describeOnEach('the keys, compared with the audit log', (dialect) => {
   let test: TestKeys;
   beforeEach(async () => {
     test = await openTestKeys();
@@ -21,7 +33,9 @@ describeOnEach('the keys, compared with the audit log', () => {
   afterEach(() => test.store.close());
   const create = (name: string) => test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
   const found = async () => {
-    const { compared, older, differences } = await test.keys.audit.compare();
+    const comparison = await test.keys.audit.compare();
+    assert.deepEqual(await compareWhileVerifying(test.store.repository), comparison);
+    const { compared, older, differences } = comparison;
     return [compared, older, differences.map(({ name, reason }) => `${name} ${reason}`)];
   };
 
@@ -100,6 +114,29 @@ describeOnEach('the keys, compared with the audit log', () => {
     await create('CI');
     await changeDirectly(test.database, `update api_keys set roles = '["ADMIN"]', expires_at = 1 where name = 'CI'`);
     assert.deepEqual(await found(), [1, 0, ['CI differs in roles, expiresAt']]);
+  });
+
+  it('are not, where a change was undone by hand', async () => {
+    const { apiKey: key } = await create('CI');
+    await test.keys.update(key.id, { roles: ['VIEWER'] }, OPERATOR);
+    await changeDirectly(test.database, `update api_keys set roles = '["GUEST"]'`);
+    assert.deepEqual(await found(), [1, 0, ['CI differs in roles']]);
+  });
+
+  it('are looked up in the log of a file if they were changed, and otherwise compared as it is verified', async () => {
+    const { repository } = test.store;
+    const keys = await Promise.all(Array.from({ length: 300 }, (_, index) => create(`Key ${index}`)));
+    const changed = [keys[7]!.apiKey.id, keys[280]!.apiKey.id];
+    for (const isEnabled of [false, true])
+      for (const id of changed) await test.keys.setEnabled(id, isEnabled, OPERATOR);
+    const lookedUp = new Set<string>();
+    const findChanges: typeof repository.auditLog.findChanges = (ids, page) => {
+      for (const id of ids) lookedUp.add(id);
+      return repository.auditLog.findChanges(ids, page);
+    };
+    const log = { ...repository.auditLog, findChanges };
+    assert.deepEqual(await compareWhileVerifying(repository, log), { compared: 300, older: 0, differences: [] });
+    if (dialect === 'sqlite') assert.deepEqual(lookedUp, new Set(changed));
   });
 
   it('are not, where a key was added by hand', async () => {

@@ -1,0 +1,286 @@
+import { type ProgressReport, yieldToEventLoop } from '../basics/index.ts';
+import { type ApiKey, UNRESTRICTED } from '../key/index.ts';
+import {
+  type AuditedChange,
+  type AuditEntry,
+  type AuditReader,
+  type AuditValues,
+  auditValuesOf,
+} from './audit-entry.ts';
+
+/** A key that is not as the audit log says. */
+export interface KeyDifference {
+  id: string;
+  name: string;
+  /** What is wrong. */
+  reason: string;
+}
+
+/** The result of comparing the keys with the audit log. */
+export interface KeyComparison {
+  /** How many keys were compared in full. */
+  compared: number;
+  /** How many keys are older than the log: only what was changed since then could be compared. */
+  older: number;
+  /** The keys that are not as the log says, at most 100. */
+  differences: KeyDifference[];
+}
+
+/** Read access to the keys. */
+interface KeySource {
+  pages(limit: number): AsyncIterable<ApiKey[]>;
+  findById(id: string): Promise<ApiKey | undefined>;
+}
+
+/** What the log says of a key. */
+interface Recorded {
+  /** The number of the last entry. */
+  number: number;
+  /** The fields that it has; null for a deleted key. */
+  values: AuditValues | null;
+  /** Whether the log has the key from its creation on, so that it has all fields. */
+  isComplete: boolean;
+}
+
+/** What a key has in the fields that there were not yet when its entries were written, unless they say otherwise. */
+const EARLIER: AuditValues = { ...UNRESTRICTED };
+
+const PAGE_KEYS = 250;
+const BATCH_ENTRIES = 1000;
+const MAX_DIFFERENCES = 100;
+
+/**
+ * Compares all keys with what the log says of them, so that a row that was written by hand shows. Keys that were
+ * created before the first entry of the log are compared in the fields that were changed since. Digests are not in the
+ * log.
+ * @param onProgress is told how many keys were compared, after each page
+ */
+export async function compareKeys(
+  log: AuditReader,
+  keys: KeySource,
+  onProgress?: ProgressReport,
+): Promise<KeyComparison> {
+  return (await KeyComparer.begin(log, keys)).finish(onProgress);
+}
+
+/**
+ * Compares all keys with the log while that is read from its start. Keys stand in a file in the order in which the log
+ * has them: what it says of most of them was just read, and is not looked up. The result counts if the log is whole.
+ */
+export class KeyComparer {
+  readonly #log: AuditReader;
+  readonly #keys: KeySource;
+  readonly #pages: AsyncIterator<ApiKey[]>;
+  /** When the log begins. */
+  readonly #began: number;
+  readonly #changed: ChangedKeys;
+  /** What the log says of the keys, a page at most, whose creation was read last; and of the page before them. */
+  #recent = new Map<string, Recorded>();
+  #earlier = new Map<string, Recorded>();
+  readonly #result: KeyComparison = { compared: 0, older: 0, differences: [] };
+  #page: IteratorResult<ApiKey[], unknown> | undefined;
+  #seen = 0;
+
+  private constructor(log: AuditReader, keys: KeySource, { began, changed }: { began: number; changed: ChangedKeys }) {
+    [this.#log, this.#keys, this.#began, this.#changed] = [log, keys, began, changed];
+    this.#pages = keys.pages(PAGE_KEYS)[Symbol.asyncIterator]();
+  }
+
+  static async begin(log: AuditReader, keys: KeySource): Promise<KeyComparer> {
+    const began = await startOf(log);
+    return new KeyComparer(log, keys, { began, changed: await ChangedKeys.read(log) });
+  }
+
+  /** Compares the keys that are due after these entries, the next ones of the log. */
+  async follow(entries: readonly AuditEntry[]): Promise<void> {
+    let page = await this.#nextPage();
+    for (const entry of entries) {
+      if (entry.action !== 'CREATE' && entry.action !== 'IMPORT') continue;
+      const { id } = entry.apiKey!;
+      this.#recent.set(id, replay(undefined, entry));
+      if (page?.at(-1)!.id === id) {
+        await this.#compare(page);
+        page = await this.#nextPage();
+      }
+      if (this.#recent.size === PAGE_KEYS) [this.#earlier, this.#recent] = [this.#recent, new Map()];
+    }
+    // Those that the log has not had by now are looked up.
+    const readUpTo = entries.at(-1)!.at;
+    while (page && page.at(-1)!.createdAt < readUpTo) {
+      await this.#compare(page);
+      page = await this.#nextPage();
+    }
+  }
+
+  /** Compares the keys that are left, and looks for those that are gone. */
+  async finish(onProgress?: ProgressReport): Promise<KeyComparison> {
+    for (let page = await this.#nextPage(); page; page = await this.#nextPage()) {
+      await this.#compare(page);
+      await onProgress?.(this.#seen);
+    }
+    const end = (await this.#log.head())?.number ?? 0;
+    for (let after = (await this.#log.start())?.number ?? 0; after < end; after += BATCH_ENTRIES)
+      for (const { apiKey: key } of await this.#log.findLost(after, after + BATCH_ENTRIES))
+        this.#add({ ...key!, reason: 'is gone, but was not deleted' });
+    return this.#result;
+  }
+
+  /** The page of keys that is to be compared next; undefined after the last. */
+  async #nextPage(): Promise<ApiKey[] | undefined> {
+    this.#page ??= await this.#pages.next();
+    return this.#page.done ? undefined : this.#page.value;
+  }
+
+  async #compare(page: readonly ApiKey[]): Promise<void> {
+    const [log, keys, began] = [this.#log, this.#keys, this.#began];
+    const open = page.filter((key) => !this.#isAsRecent(key));
+    this.#result.compared += page.length - open.length;
+    const ids = open.map(({ id }) => id);
+    const recorded = await findRecorded(ids, log);
+    const due = await log.findDue(ids.filter((id) => !recorded.has(id)));
+    for (const key of open) {
+      const known = recorded.get(key.id);
+      if (due.has(key.id) && !key.damaged) continue;
+      if (known?.isComplete) this.#result.compared += 1;
+      else if (key.createdAt < began) this.#result.older += 1;
+      if (reasonOf(key, known, began) === undefined) continue;
+      const reason = await settledReason(key.id, { log, keys, began });
+      if (reason !== undefined) this.#add({ id: key.id, name: key.name, reason });
+    }
+    this.#seen += page.length;
+    this.#page = undefined;
+  }
+
+  /** Whether a key is as it was created, as far as was just read, and was not changed since. */
+  #isAsRecent(key: ApiKey): boolean {
+    const known = this.#recent.get(key.id) ?? this.#earlier.get(key.id);
+    return known !== undefined && !this.#changed.mayHave(key.id) && reasonOf(key, known, this.#began) === undefined;
+  }
+
+  #add(difference: KeyDifference): void {
+    if (this.#result.differences.length < MAX_DIFFERENCES) this.#result.differences.push(difference);
+  }
+}
+
+/** How many of the hexadecimal digits of an id share a bit: 2 MiB have one for each. */
+const HASH_DIGITS = 6;
+const SLICE_ENTRIES = 10_000;
+
+/** Which keys may have been changed since they were created: each has a bit that others may have as well. */
+class ChangedKeys {
+  readonly #bits = new Uint8Array(16 ** HASH_DIGITS / 8);
+
+  static async read(log: AuditReader): Promise<ChangedKeys> {
+    const changed = new ChangedKeys();
+    const end = (await log.head())?.number ?? 0;
+    for (let after = (await log.start())?.number ?? 0; after < end; after += SLICE_ENTRIES) {
+      for (const id of await log.findChanged(after, after + SLICE_ENTRIES)) {
+        const hash = hashOf(id);
+        changed.#bits[hash >> 3]! |= 1 << (hash & 7);
+      }
+      await yieldToEventLoop();
+    }
+    return changed;
+  }
+
+  mayHave(id: string): boolean {
+    const hash = hashOf(id);
+    return (this.#bits[hash >> 3]! & (1 << (hash & 7))) !== 0;
+  }
+}
+
+/** Most ids that are no UUIDs share one. */
+function hashOf(id: string): number {
+  return Number(`0x${id.slice(0, HASH_DIGITS)}`) || 0;
+}
+
+/** When the log begins, in milliseconds since 1970; never, while it has no entry. */
+async function startOf(log: Pick<AuditReader, 'find'>): Promise<number> {
+  const [first] = await log.find({ order: 'oldest', limit: 1 });
+  return first?.at ?? Number.POSITIVE_INFINITY;
+}
+
+/** In what each of these keys is not as the log says, by their ids, where nobody changes keys or log meanwhile. */
+export async function findDifferences(
+  log: Pick<AuditReader, 'find' | 'findChanges'>,
+  keys: readonly ApiKey[],
+): Promise<Map<string, string>> {
+  const began = await startOf(log);
+  const differences = new Map<string, string>();
+  for (let at = 0; at < keys.length; at += PAGE_KEYS) {
+    const page = keys.slice(at, at + PAGE_KEYS);
+    const recorded = await findRecorded(
+      page.map(({ id }) => id),
+      log,
+    );
+    for (const key of page) {
+      const reason = reasonOf(key, recorded.get(key.id), began);
+      if (reason !== undefined) differences.set(key.id, reason);
+    }
+  }
+  return differences;
+}
+
+/**
+ * Why a key is not as the log says, though others may change both meanwhile: it is as before a look at it or as after.
+ * The log is read on from there, as a key that is changed all the time may have many entries.
+ */
+async function settledReason(
+  id: string,
+  { log, keys, began }: { log: AuditReader; keys: KeySource; began: number },
+): Promise<string | undefined> {
+  let recorded = await findRecorded([id], log);
+  for (;;) {
+    const before = recorded.get(id);
+    const key = await keys.findById(id);
+    recorded = await findRecorded([id], log, recorded);
+    const after = recorded.get(id);
+    if (!key || reasonOf(key, before, began) === undefined) return undefined;
+    const reason = reasonOf(key, after, began);
+    if (reason === undefined || before?.number === after?.number) return reason;
+  }
+}
+
+function reasonOf(key: ApiKey, recorded: Recorded | undefined, began: number): string | undefined {
+  if (key.damaged) return 'is damaged: its row does not match its checksum';
+  if (recorded?.values === null) return 'is there, but was deleted';
+  if (!recorded?.isComplete && key.createdAt >= began) return 'is there, but was not created';
+  if (!recorded) return undefined;
+  const values = auditValuesOf(key);
+  const expected = recorded.isComplete ? { ...EARLIER, ...recorded.values } : recorded.values;
+  const differing = Object.keys(expected).filter(
+    (field) => field in values && !areEqual(values[field], expected[field]),
+  );
+  return differing.length > 0 ? `differs in ${differing.join(', ')}` : undefined;
+}
+
+/** Most values are short lists of texts: JSON takes several times as long. */
+function areEqual(one: unknown, other: unknown): boolean {
+  if (one === other) return true;
+  const areLists = Array.isArray(one) && Array.isArray(other) && one.length === other.length;
+  return (areLists && one.every((item, at) => item === other[at])) || JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** What the log says of these keys, by their ids. @param known what it said up to the entries that were read before */
+async function findRecorded(
+  ids: readonly string[],
+  log: Pick<AuditReader, 'findChanges'>,
+  known: ReadonlyMap<string, Recorded> = new Map(),
+): Promise<Map<string, Recorded>> {
+  const recorded = new Map(known);
+  if (ids.length === 0) return recorded;
+  const read = Array.from(known.values(), ({ number }) => number);
+  for (let after: number | undefined = Math.max(0, ...read); after !== undefined;) {
+    const changes: AuditedChange[] = await log.findChanges(ids, { order: 'oldest', after, limit: BATCH_ENTRIES });
+    for (const change of changes) recorded.set(change.apiKey!.id, replay(recorded.get(change.apiKey!.id), change));
+    after = changes[BATCH_ENTRIES - 1]?.number;
+  }
+  return recorded;
+}
+
+function replay(before: Recorded | undefined, { number, action, after, before: earlier }: AuditedChange): Recorded {
+  if (action === 'DELETE') return { number, values: null, isComplete: true };
+  const isWhole = action === 'CREATE' || action === 'IMPORT' || (action === 'RESTORE' && earlier === null);
+  if (isWhole) return { number, values: after, isComplete: true };
+  return { number, values: { ...before?.values, ...after }, isComplete: before?.isComplete ?? false };
+}
