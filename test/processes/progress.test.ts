@@ -108,7 +108,7 @@ describe('progress is reported', () => {
     assert.deepEqual(done.slice(imported.length), [
       ['verified', 1000, 1500],
       ['verified', 1500, 1500],
-      ...[500, 1000, 1500].map((count) => ['compared', count, undefined]),
+      ...[250, 500, 750, 1000, 1250, 1500].map((count) => ['compared', count, undefined]),
     ]);
     await store.close();
   });

@@ -165,9 +165,9 @@ export default class Log extends KeyCommand {
 
   private async verify(keys: OpenKeys, head: string | undefined): Promise<object> {
     const { whole, json, text } = await withProgress(this.terminal, async (progress) => {
-      const result = await keys.audit.verify(head, progress.of('Verifying', 'entries'));
-      const comparison = 'entries' in result ? await keys.audit.compare(progress.of('Comparing', 'keys')) : undefined;
-      return verificationView(result, comparison, await keys.schemaDifferences());
+      const reports = { onProgress: progress.of('Verifying', 'entries'), onCompared: progress.of('Comparing', 'keys') };
+      const { verification, comparison } = await keys.audit.check(head, reports);
+      return verificationView(verification, comparison, await keys.schemaDifferences());
     });
     if (!whole) process.exitCode = BROKEN;
     return this.print(json, withNamesOf(this.config, text));

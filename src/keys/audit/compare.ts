@@ -7,6 +7,7 @@ import {
   type AuditValues,
   auditValuesOf,
 } from './audit-entry.ts';
+import { type AuditVerification, verifyAuditLog, type VerifyOptions } from './verify.ts';
 
 /** A key that is not as the audit log says. */
 export interface KeyDifference {
@@ -63,11 +64,30 @@ export async function compareKeys(
   return (await KeyComparer.begin(log, keys)).finish(onProgress);
 }
 
+/** The result of checking the audit log, and the keys by it. */
+export interface AuditCheck {
+  verification: AuditVerification;
+  /** Undefined for a log that is not whole. */
+  comparison: KeyComparison | undefined;
+}
+
+/** Verifies the whole log, and compares the keys with it: with what was just verified, as far as possible. */
+export async function checkAuditLog(
+  log: AuditReader,
+  keys: KeySource,
+  { onCompared, ...options }: Omit<VerifyOptions, 'onEntries'> & { onCompared?: ProgressReport | undefined } = {},
+): Promise<AuditCheck> {
+  const comparer = await KeyComparer.begin(log, keys);
+  const verification = await verifyAuditLog(log, { ...options, onEntries: (entries) => comparer.follow(entries) });
+  const isWhole = 'entries' in verification;
+  return { verification, comparison: isWhole ? await comparer.finish(onCompared) : undefined };
+}
+
 /**
  * Compares all keys with the log while that is read from its start. Keys stand in a file in the order in which the log
  * has them: what it says of most of them was just read, and is not looked up. The result counts if the log is whole.
  */
-export class KeyComparer {
+class KeyComparer {
   readonly #log: AuditReader;
   readonly #keys: KeySource;
   readonly #pages: AsyncIterator<ApiKey[]>;

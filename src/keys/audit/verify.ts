@@ -32,7 +32,7 @@ export function readAuditHead(text: string): AuditPosition {
   );
 }
 
-interface VerifyOptions {
+export interface VerifyOptions {
   /** An entry that was kept elsewhere, which the log must still have. */
   known?: AuditPosition | undefined;
   /** Is told how many entries were verified, after each page. */

@@ -9,6 +9,8 @@ import {
   type AuditValues,
   type AuditVerification,
   type ChainState,
+  type AuditCheck,
+  checkAuditLog,
   compareKeys,
   countEntries,
   findPrunable,
@@ -115,6 +117,19 @@ export class AuditAccess {
   compare(onProgress?: ProgressReport): Promise<KeyComparison> {
     const { repository } = this.#options;
     return compareKeys(repository.auditLog, repository, onProgress);
+  }
+
+  /**
+   * Verifies the audit log, and compares the keys with it if it is whole: see `verify` and `compare`.
+   * @throws KeysError INPUT_INVALID, STORE_…
+   */
+  async check(
+    head: string | undefined,
+    reports: { onProgress?: ProgressReport; onCompared?: ProgressReport },
+  ): Promise<AuditCheck> {
+    const known = head === undefined ? undefined : readAuditHead(head);
+    const { repository } = this.#options;
+    return checkAuditLog(repository.auditLog, repository, { known, ...reports });
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import { KeyComparer, verifyAuditLog } from '../../keys/audit/index.ts';
+import { checkAuditLog } from '../../keys/audit/index.ts';
 import { KEYS_IN_USE } from '../../keys/changes/index.ts';
 import { personOf } from '../../keys/consent/index.ts';
 import { digestPerson } from '../../keys/key/index.ts';
@@ -39,9 +39,7 @@ export async function inspectAuditLog(
 ): Promise<Finding[]> {
   const repository = createKeyRepository(connection, auditKey);
   try {
-    const comparer = await KeyComparer.begin(repository.auditLog, repository);
-    const onEntries = comparer.follow.bind(comparer);
-    const result = await verifyAuditLog(repository.auditLog, { onProgress, onEntries });
+    const { verification: result, comparison } = await checkAuditLog(repository.auditLog, repository, { onProgress });
     if ('broken' in result)
       return [
         failure(
@@ -58,7 +56,7 @@ export async function inspectAuditLog(
           'Set SVC_API_AUDIT_KEY as the servers have it.',
         ),
       ];
-    const { differences } = await comparer.finish();
+    const { differences } = comparison!;
     const noTimes = differences.length > 0 ? await connection.run(findNoTimes) : new Map<string, string>();
     const findings = differences.map(({ name, id, reason }) =>
       failure(
