@@ -115,8 +115,8 @@ class KeyComparer {
   async follow(entries: readonly AuditEntry[]): Promise<void> {
     let page = await this.#nextPage();
     for (const entry of entries) {
-      if (entry.action !== 'CREATE' && entry.action !== 'IMPORT') continue;
-      const { id } = entry.apiKey!;
+      if (!entry.apiKey || (entry.action !== 'CREATE' && entry.action !== 'IMPORT')) continue;
+      const { id } = entry.apiKey;
       this.#recent.set(id, replay(undefined, entry));
       if (page?.at(-1)!.id === id) {
         await this.#compare(page);

@@ -89,6 +89,14 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
     assert.deepEqual(await found(), [1, 0, []]);
   });
 
+  it('are as it says where a creation names no key, as somebody with the key of the log may write', async () => {
+    await create('CI');
+    const [entry] = await test.keys.audit.read({}, OPERATOR);
+    const nameless = { ...entry!, apiKey: null };
+    await test.store.repository.write((writer) => writer.appendToAuditLog([nameless]), { now: 0 });
+    assert.deepEqual(await found(), [1, 0, []]);
+  });
+
   it('are named up to the hundredth that is not', async () => {
     const lines = Array.from({ length: 102 }, (_, index) => ({
       name: `Key ${index}`,
