@@ -88,6 +88,26 @@ export abstract class BaseCommand extends Command {
     return hasFlag(this.argv, '--yes');
   }
 
+  /**
+   * Refuses what is to be confirmed where nobody can be asked, unless --yes confirms it.
+   * @param what it is passed for, such as `restore`
+   * @throws CliError USAGE
+   */
+  protected requireAnswer(what: string): void {
+    if (this.assumesYes || this.interactive) return;
+    throw new CliError(
+      'USAGE',
+      `Pass --yes to ${what}: you can only be asked on a terminal, without --json and --no-input.`,
+    );
+  }
+
+  /** Shows what is to be confirmed, and asks whether to go on. @throws CliError CANCELLED */
+  protected async confirm(question: string, shown?: string): Promise<void> {
+    if (shown !== undefined) await this.terminal.note(shown);
+    const { confirmOrCancel } = await import('./prompts/with-prompts.ts');
+    await confirmOrCancel(question);
+  }
+
   override async init(): Promise<void> {
     await super.init();
     const unsupported = unsupportedNode();

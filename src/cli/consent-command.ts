@@ -3,7 +3,6 @@ import { formatTime, relativeTime } from '../keys/basics/index.ts';
 import { readUserCode, scopeItems } from '../keys/consent/index.ts';
 import type { ConsentFlow, ConsentStatus } from '../keys/repository/index.ts';
 import type { ConsentPlace, ConsentState } from '../keys/service/index.ts';
-import { CliError } from './errors.ts';
 import { KeyCommand } from './manage/key-command.ts';
 import type { Column } from './output.ts';
 
@@ -98,15 +97,8 @@ export function placeOf(text: string): ConsentPlace {
 /** What commands about requests of applications share. */
 export abstract class ConsentCommand extends KeyCommand {
   /** Shows a request, and asks whether to decide so. @throws CliError CANCELLED, USAGE where nobody can be asked */
-  protected async confirm(request: ConsentState, question: string): Promise<void> {
-    if (this.assumesYes) return;
-    if (!this.interactive)
-      throw new CliError(
-        'USAGE',
-        'Pass --yes to decide: you can only be asked on a terminal, without --json and --no-input.',
-      );
-    await this.terminal.note(consentText(request));
-    const { confirmOrCancel } = await import('./prompts/with-prompts.ts');
-    await confirmOrCancel(question);
+  protected async confirmDecision(request: ConsentState, question: string): Promise<void> {
+    this.requireAnswer('decide');
+    if (!this.assumesYes) await this.confirm(question, consentText(request));
   }
 }

@@ -312,12 +312,7 @@ export abstract class KeyCommand extends BaseCommand {
     verb: string,
   ): Promise<object> {
     const dryRun = flags['dry-run'] ?? false;
-    if (!dryRun && !this.assumesYes && !this.interactive)
-      throw new CliError(
-        'USAGE',
-        `Pass --yes to ${verb} the keys, or --dry-run to see which: you can only be asked on a terminal, ` +
-          'without --json and --no-input.',
-      );
+    if (!dryRun) this.requireAnswer(`${verb} the keys, or --dry-run to see which`);
     const { planAll, planJson, planText, selectAll } = await import('./change-many.ts');
     return this.withKeys(flags, async (keys) => {
       const plan = await planAll(keys, await selectAll(keys, await this.filters(keys, flags)), request);
@@ -328,13 +323,8 @@ export abstract class KeyCommand extends BaseCommand {
         const nothing = 'No API keys found to delete: none matches.';
         return this.printLines({ deleted: 0, message: nothing }, nothing);
       }
-      if (!this.assumesYes) {
-        await this.terminal.note(text);
-        const { confirmOrCancel } = await import('../prompts/with-prompts.ts');
-        await confirmOrCancel(
-          `${verb[0]!.toUpperCase()}${verb.slice(1)} ${formatCount(ids.length, 'API key', 'API keys')}?`,
-        );
-      }
+      const what = formatCount(ids.length, 'API key', 'API keys');
+      if (!this.assumesYes) await this.confirm(`${verb[0]!.toUpperCase()}${verb.slice(1)} ${what}?`, text);
       if (request.what === 'DELETE') return this.showDeleted(await keys.delete(ids));
       const changed = await keys.changeMany(ids, request as UndeletingChange);
       return this.printLines(

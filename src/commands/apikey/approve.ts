@@ -24,7 +24,7 @@ export default class Approve extends ConsentCommand {
     return this.withKeys(flags, async (keys) => {
       const shown = await keys.consents.find({ userCode: args.code });
       refuseOver(shown);
-      await this.confirm(shown, `Let ${shown.client.name} have an API key?`);
+      await this.confirmDecision(shown, `Let ${shown.client.name} have an API key?`);
       const choice = { roles, permissions, expiresIn, expiresAt };
       const request = await keys.consents.approve(args.code, choice);
       const text = `${request.client.name} gets the API key "${request.approval!.keyName}"`;

@@ -42,15 +42,14 @@ export default class Contain extends KeyCommand {
     const key = nameOf(input);
     if (key === undefined)
       throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or by --name <name>.');
-    if (!dryRun && !yes && !this.interactive) throw nobodyToAsk();
+    if (!dryRun) this.requireAnswer('contain the key, or --dry-run to see what that does');
     return this.withKeys(input.flags, async (keys) => {
       const request = { key, since };
       if (dryRun || !yes) {
         const plan = await keys.containments.plan(request);
         if (dryRun) return this.show(plan, true);
         await this.terminal.note(shownText(textOf(plan, 'Plan', ['to change', 'to cancel'])));
-        const { confirmOrCancel } = await import('../../cli/prompts/with-prompts.ts');
-        if (changes(plan)) await confirmOrCancel(`Contain ${nameIn(plan)}?`);
+        if (changes(plan)) await this.confirm(`Contain ${nameIn(plan)}?`);
       }
       return this.show(await keys.containments.contain(request), false);
     });
@@ -82,14 +81,6 @@ function nothingToUndo(contained: Contained): string {
 
 function nameIn({ apiKey: { name } }: Contained): string {
   return `"${printable(name, 100)}"`;
-}
-
-function nobodyToAsk(): CliError {
-  return new CliError(
-    'USAGE',
-    'Pass --yes to contain the key, or --dry-run to see what that does: you can only be asked on a terminal, ' +
-      'without --json and --no-input.',
-  );
 }
 
 function containedJson({ apiKey, exists, issued, changes, requests }: Contained, dryRun: boolean): object {

@@ -15,7 +15,7 @@ export default class Deny extends ConsentCommand {
     const place = placeOf(args.code);
     return this.withKeys(flags, async (keys) => {
       const shown = await keys.consents.find(place);
-      await this.confirm(shown, `Refuse ${shown.client.name} an API key?`);
+      await this.confirmDecision(shown, `Refuse ${shown.client.name} an API key?`);
       const request = await keys.consents.deny(place);
       return this.print({ request: consentJson(request) }, `${request.client.name} gets no API key`);
     });

@@ -84,16 +84,9 @@ export default class Doctor extends BaseCommand {
     ]);
     const agree = async (repair: ClockRepair): Promise<boolean> => {
       if (flags['dry-run']) return false;
-      if (flags.yes) return true;
-      if (!this.interactive)
-        throw new CliError(
-          'USAGE',
-          'Pass --yes to repair, or --dry-run to see what that does: you can only be asked on a terminal, without ' +
-            '--json and --no-input.',
-        );
-      await this.terminal.note(shownText(repairLines(repair).join('\n')));
-      const { confirmOrCancel } = await import('../../cli/prompts/with-prompts.ts');
-      await confirmOrCancel('Is this the right time, and is this to be repaired?');
+      this.requireAnswer('repair, or --dry-run to see what that does');
+      const question = 'Is this the right time, and is this to be repaired?';
+      if (!flags.yes) await this.confirm(question, shownText(repairLines(repair).join('\n')));
       return true;
     };
     const { repair, isRepaired } = await repairClock({

@@ -18,37 +18,6 @@ import {
 import { MAX_PAGE_SIZE, printableJson } from '../../keys/basics/index.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 
-interface PruneOptions {
-  /** Delete the entries that were written before this time. */
-  before: string | undefined;
-  /** Delete them without a question. */
-  yes: boolean;
-  /** Whether the user can be asked. */
-  interactive: boolean;
-}
-
-/** Deletes the oldest entries of the audit log; undefined if there are none. @throws CliError USAGE, CANCELLED */
-async function runPrune(
-  keys: OpenKeys,
-  { before, yes, interactive }: PruneOptions,
-): Promise<PrunedEntries | undefined> {
-  if (before === undefined)
-    throw new CliError('USAGE', 'The time is missing. Pass --before <date>, or an age, such as --before 52w.');
-  if (!yes && !interactive)
-    throw new CliError(
-      'USAGE',
-      'Pass --yes to delete entries: you can only be asked on a terminal, without --json and --no-input.',
-    );
-  const prunable = await keys.audit.findPrunable(before);
-  if (!prunable) return undefined;
-  if (!yes) {
-    const { confirmOrCancel } = await import('../../cli/prompts/with-prompts.ts');
-    const entries = formatCount(prunable.entries, 'entry', 'entries');
-    await confirmOrCancel(`Delete ${entries} of the audit log, up to number ${prunable.last.number}?`);
-  }
-  return keys.audit.prune(before);
-}
-
 const BROKEN = 1;
 /** Flags that belong to every mode. */
 const GLOBAL = ['database', 'server', 'insecure', 'json', 'no-color', 'no-input'];
@@ -154,13 +123,29 @@ export default class Log extends KeyCommand {
     keys: OpenKeys,
     { before, yes = false }: { before?: string | undefined; yes?: boolean | undefined },
   ): Promise<object> {
-    const pruned = await runPrune(keys, { before, yes, interactive: this.interactive });
+    const pruned = await this.deleteBefore(keys, before, yes);
     const count = pruned?.entries ?? 0;
     const text = pruned
       ? `Deleted ${formatCount(count, 'entry', 'entries')} of the audit log. ` +
         `It now starts after number ${pruned.last.number}.`
       : 'There are no entries from before that time.';
     return this.print({ deleted: count, last: pruned?.last ?? null }, text);
+  }
+
+  /** Deletes the oldest entries; undefined if there are none. @throws CliError USAGE, CANCELLED */
+  private async deleteBefore(
+    keys: OpenKeys,
+    before: string | undefined,
+    yes: boolean,
+  ): Promise<PrunedEntries | undefined> {
+    if (before === undefined)
+      throw new CliError('USAGE', 'The time is missing. Pass --before <date>, or an age, such as --before 52w.');
+    this.requireAnswer('delete entries');
+    const prunable = await keys.audit.findPrunable(before);
+    if (!prunable) return undefined;
+    const entries = formatCount(prunable.entries, 'entry', 'entries');
+    if (!yes) await this.confirm(`Delete ${entries} of the audit log, up to number ${prunable.last.number}?`);
+    return keys.audit.prune(before);
   }
 
   private async verify(keys: OpenKeys, head: string | undefined): Promise<object> {

@@ -52,8 +52,7 @@ export default class Logout extends BaseCommand {
         'USAGE',
         `${spared} Pass --yes to log out all the same, or --local to only forget the key here.`,
       );
-    const { confirmOrCancel } = await import('../../cli/prompts/with-prompts.ts');
-    await confirmOrCancel(`${spared} Log out?`);
+    await this.confirm(`${spared} Log out?`);
   }
 }
 

@@ -68,8 +68,9 @@ export default class Restore extends StoreCommand {
     const agree = (progress: Progress, stoppable: Stoppable) => async (proposed: ProposedRestore) => {
       progress.end();
       if (flags['dry-run']) return false;
-      if (!this.jsonEnabled()) await this.announce(proposed);
-      await stoppable.asking(() => this.confirm(flags.yes ?? false));
+      if (!this.jsonEnabled()) await this.terminal.note(shownText(linesOf(proposed).join('\n')));
+      this.requireAnswer('restore, or --dry-run to see what that does');
+      if (!flags.yes) await stoppable.asking(() => this.confirm('Restore the backup?'));
       return true;
     };
     const restored = await interruptible('Nothing was restored.', (stoppable) =>
@@ -90,23 +91,6 @@ export default class Restore extends StoreCommand {
       ),
     );
     return this.show(restored, flags['dry-run'] ?? false);
-  }
-
-  private async announce(proposed: ProposedRestore): Promise<void> {
-    await this.terminal.note(shownText(linesOf(proposed).join('\n')));
-  }
-
-  /** @throws CliError USAGE where nobody can be asked, CANCELLED */
-  private async confirm(yes: boolean): Promise<void> {
-    if (yes) return;
-    if (!this.interactive)
-      throw new CliError(
-        'USAGE',
-        'Pass --yes to restore, or --dry-run to see what that does: you can only be asked on a terminal, ' +
-          'without --json and --no-input.',
-      );
-    const { confirmOrCancel } = await import('../../cli/prompts/with-prompts.ts');
-    await confirmOrCancel('Restore the backup?');
   }
 
   private show(restored: Restored, isDryRun: boolean): Promise<object> {
