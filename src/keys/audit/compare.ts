@@ -61,7 +61,7 @@ export async function compareKeys(
   keys: KeySource,
   onProgress?: ProgressReport,
 ): Promise<KeyComparison> {
-  return (await KeyComparer.begin(log, keys)).finish(onProgress);
+  return new KeyComparer(log, keys).finish(onProgress);
 }
 
 /** The result of checking the audit log, and the keys by it. */
@@ -77,7 +77,7 @@ export async function checkAuditLog(
   keys: KeySource,
   { onCompared, ...options }: Omit<VerifyOptions, 'onEntries'> & { onCompared?: ProgressReport | undefined } = {},
 ): Promise<AuditCheck> {
-  const comparer = await KeyComparer.begin(log, keys);
+  const comparer = new KeyComparer(log, keys);
   const verification = await verifyAuditLog(log, { ...options, onEntries: (entries) => comparer.follow(entries) });
   const isWhole = 'entries' in verification;
   return { verification, comparison: isWhole ? await comparer.finish(onCompared) : undefined };
@@ -91,24 +91,17 @@ class KeyComparer {
   readonly #log: AuditReader;
   readonly #keys: KeySource;
   readonly #pages: AsyncIterator<ApiKey[]>;
-  /** When the log begins. */
-  readonly #began: number;
   readonly #changed: ChangedKeys;
-  /** What the log says of the keys, a page at most, whose creation was read last; and of the page before them. */
+  /** What the log says of the keys whose creation was read last. Once it is a page, it is the earlier one. */
   #recent = new Map<string, Recorded>();
   #earlier = new Map<string, Recorded>();
   readonly #result: KeyComparison = { compared: 0, older: 0, differences: [] };
   #page: IteratorResult<ApiKey[], unknown> | undefined;
   #seen = 0;
 
-  private constructor(log: AuditReader, keys: KeySource, { began, changed }: { began: number; changed: ChangedKeys }) {
-    [this.#log, this.#keys, this.#began, this.#changed] = [log, keys, began, changed];
+  constructor(log: AuditReader, keys: KeySource) {
+    [this.#log, this.#keys, this.#changed] = [log, keys, new ChangedKeys(log)];
     this.#pages = keys.pages(PAGE_KEYS)[Symbol.asyncIterator]();
-  }
-
-  static async begin(log: AuditReader, keys: KeySource): Promise<KeyComparer> {
-    const began = await startOf(log);
-    return new KeyComparer(log, keys, { began, changed: await ChangedKeys.read(log) });
   }
 
   /** Compares the keys that are due after these entries, the next ones of the log. */
@@ -124,9 +117,9 @@ class KeyComparer {
       }
       if (this.#recent.size === PAGE_KEYS) [this.#earlier, this.#recent] = [this.#recent, new Map()];
     }
-    // Those that the log has not had by now are looked up.
+    // The entry of its last key is not there, or was before those of the others, which are looked up then.
     const readUpTo = entries.at(-1)!.at;
-    while (page && page.at(-1)!.createdAt < readUpTo) {
+    while (page && page[Math.floor(page.length / 2)]!.createdAt < readUpTo) {
       await this.#compare(page);
       page = await this.#nextPage();
     }
@@ -152,19 +145,22 @@ class KeyComparer {
   }
 
   async #compare(page: readonly ApiKey[]): Promise<void> {
-    const [log, keys, began] = [this.#log, this.#keys, this.#began];
+    const [log, keys] = [this.#log, this.#keys];
+    // Those that were changed before they were read are known from here on.
+    if (this.#recent.size + this.#earlier.size > 0) await this.#changed.readOn();
     const open = page.filter((key) => !this.#isAsRecent(key));
     this.#result.compared += page.length - open.length;
     const ids = open.map(({ id }) => id);
     const recorded = await findRecorded(ids, log);
     const due = await log.findDue(ids.filter((id) => !recorded.has(id)));
+    const began = open.length > 0 ? await startOf(log) : 0;
     for (const key of open) {
       const known = recorded.get(key.id);
       if (due.has(key.id) && !key.damaged) continue;
       if (known?.isComplete) this.#result.compared += 1;
       else if (key.createdAt < began) this.#result.older += 1;
       if (reasonOf(key, known, began) === undefined) continue;
-      const reason = await settledReason(key.id, { log, keys, began });
+      const reason = await settledReason(key.id, log, keys);
       if (reason !== undefined) this.#add({ id: key.id, name: key.name, reason });
     }
     this.#seen += page.length;
@@ -174,7 +170,7 @@ class KeyComparer {
   /** Whether a key is as it was created, as far as was just read, and was not changed since. */
   #isAsRecent(key: ApiKey): boolean {
     const known = this.#recent.get(key.id) ?? this.#earlier.get(key.id);
-    return known !== undefined && !this.#changed.mayHave(key.id) && reasonOf(key, known, this.#began) === undefined;
+    return known !== undefined && !this.#changed.mayHave(key.id) && reasonOf(key, known, 0) === undefined;
   }
 
   #add(difference: KeyDifference): void {
@@ -188,19 +184,26 @@ const SLICE_ENTRIES = 10_000;
 
 /** Which keys may have been changed since they were created: each has a bit that others may have as well. */
 class ChangedKeys {
+  readonly #log: AuditReader;
   readonly #bits = new Uint8Array(16 ** HASH_DIGITS / 8);
+  #readUpTo: number | undefined;
 
-  static async read(log: AuditReader): Promise<ChangedKeys> {
-    const changed = new ChangedKeys();
-    const end = (await log.head())?.number ?? 0;
-    for (let after = (await log.start())?.number ?? 0; after < end; after += SLICE_ENTRIES) {
-      for (const id of await log.findChanged(after, after + SLICE_ENTRIES)) {
+  constructor(log: AuditReader) {
+    this.#log = log;
+  }
+
+  /** Reads which were changed up to now. */
+  async readOn(): Promise<void> {
+    const end = (await this.#log.head())?.number ?? 0;
+    let after = (this.#readUpTo ??= (await this.#log.start())?.number ?? 0);
+    for (; after < end; after += SLICE_ENTRIES) {
+      for (const id of await this.#log.findChanged(after, Math.min(after + SLICE_ENTRIES, end))) {
         const hash = hashOf(id);
-        changed.#bits[hash >> 3]! |= 1 << (hash & 7);
+        this.#bits[hash >> 3]! |= 1 << (hash & 7);
       }
       await yieldToEventLoop();
     }
-    return changed;
+    this.#readUpTo = end;
   }
 
   mayHave(id: string): boolean {
@@ -245,16 +248,15 @@ export async function findDifferences(
  * Why a key is not as the log says, though others may change both meanwhile: it is as before a look at it or as after.
  * The log is read on from there, as a key that is changed all the time may have many entries.
  */
-async function settledReason(
-  id: string,
-  { log, keys, began }: { log: AuditReader; keys: KeySource; began: number },
-): Promise<string | undefined> {
+async function settledReason(id: string, log: AuditReader, keys: KeySource): Promise<string | undefined> {
   let recorded = await findRecorded([id], log);
   for (;;) {
     const before = recorded.get(id);
     const key = await keys.findById(id);
     recorded = await findRecorded([id], log, recorded);
     const after = recorded.get(id);
+    // What was pruned meanwhile is not missing.
+    const began = await startOf(log);
     if (!key || reasonOf(key, before, began) === undefined) return undefined;
     const reason = reasonOf(key, after, began);
     if (reason === undefined || before?.number === after?.number) return reason;

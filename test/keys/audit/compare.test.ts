@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { checkAuditLog } from '../../../src/keys/audit/index.ts';
 import { API_KEY_COLUMNS } from '../../../src/store/tables.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { UNIT_MS } from '../../../src/keys/basics/index.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
 import {
@@ -25,7 +26,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
     const comparison = await test.keys.audit.compare();
     const { repository } = test.store;
     const checked = await checkAuditLog(repository.auditLog, repository);
-    if (checked.comparison) assert.deepEqual(checked.comparison, comparison);
+    assert.deepEqual(checked.comparison, 'broken' in checked.verification ? undefined : comparison);
     const { compared, older, differences } = comparison;
     return [compared, older, differences.map(({ name, reason }) => `${name} ${reason}`)];
   };
@@ -186,6 +187,53 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
     await unlockAuditLog(test.database);
     await changeDirectly(test.database, 'delete from audit_log', 'delete from audit_head');
     assert.deepEqual(await found(), [0, 1, []]);
+  });
+
+  it('are not, where a change was undone by hand while others were compared', async () => {
+    const keys = await Promise.all(Array.from({ length: 300 }, (_, index) => create(`Key ${index}`)));
+    let isChanged = false;
+    const racing = await openTestKeys({
+      database: test.database,
+      repository: withAuditLog((log) => ({
+        async findChanged(...asked) {
+          const found = await log.findChanged(...asked);
+          if (isChanged) return found;
+          isChanged = true;
+          await test.keys.setEnabled(keys[280]!.apiKey.id, false, OPERATOR);
+          await changeDirectly(test.database, 'update api_keys set disabled_at = null');
+          return found;
+        },
+      })),
+    });
+    const { comparison } = await racing.keys.audit.check(undefined, {});
+    const found = comparison!.differences.map(({ name, reason }) => `${name} ${reason}`);
+    if (dialect === 'sqlite') assert.deepEqual(found, ['Key 280 differs in disabledAt']);
+    else assert.ok(found.length <= 1, 'keys are in no order: it may have been compared before');
+    await racing.store.close();
+  });
+
+  it('are as it says where its oldest entries are pruned while it is verified', async () => {
+    for (const name of ['A', 'B', 'C', 'D']) {
+      await create(name);
+      test.time.now += UNIT_MS.h;
+    }
+    let isPruned = false;
+    const racing = await openTestKeys({
+      database: test.database,
+      repository: withAuditLog((log) => ({
+        async head() {
+          if (!isPruned) {
+            isPruned = true;
+            await test.keys.audit.prune('2h');
+          }
+          return log.head();
+        },
+      })),
+    });
+    const { verification, comparison } = await racing.keys.audit.check(undefined, {});
+    assert.deepEqual([isPruned, 'entries' in verification && verification.entries], [true, 3]);
+    assert.deepEqual(comparison, { compared: 2, older: 2, differences: [] });
+    await racing.store.close();
   });
 
   it('are compared though they change all the time', async () => {
