@@ -117,9 +117,9 @@ class KeyComparer {
       }
       if (this.#recent.size === PAGE_KEYS) [this.#earlier, this.#recent] = [this.#recent, new Map()];
     }
-    // The entry of its last key is not there, or was before those of the others, which are looked up then.
+    // The log is past the creation of its last key without having had that here: what was not read is looked up.
     const readUpTo = entries.at(-1)!.at;
-    while (page && page[Math.floor(page.length / 2)]!.createdAt < readUpTo) {
+    while (page && page.at(-1)!.createdAt < readUpTo) {
       await this.#compare(page);
       page = await this.#nextPage();
     }
