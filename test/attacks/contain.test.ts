@@ -324,7 +324,7 @@ describeOnEach('attacks: a thief whose key is contained', (dialect) => {
       assert.ok(isKeysError(error) && error.code === 'NOT_FOUND');
     });
     if (again) assert.deepEqual([again.changes, again.requests], [[], []], `once is enough: ${world.said.join('\n')}`);
-    assert.deepEqual((await keys.audit.compare()).differences, []);
+    assert.deepEqual((await keys.audit.check()).comparison!.differences, []);
     return new Map((await world.all()).map((key) => [key.id, key]));
   }
 

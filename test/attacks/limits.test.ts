@@ -121,7 +121,7 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
 
   it('is refused where its limit was changed in the file, and shown where it was by another program', async () => {
     await changeDirectly(test.database, `update api_keys set limits = '["1000/m"]' where name = 'Held'`);
-    const [difference] = (await test.keys.audit.compare()).differences;
+    const [difference] = (await test.keys.audit.check()).comparison!.differences;
     assert.equal(difference?.reason, 'differs in limits');
     await test.keys.update(held.principal.apiKey.id, { limits: ['100/m'] }, OPERATOR);
     for (const change of [`limits = '["1000/m"]'`, 'limits = null', 'allow_from = null', `allow_from = '[]'`]) {

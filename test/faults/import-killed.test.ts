@@ -53,9 +53,9 @@ describeOnEach('import that is killed', () => {
         child.kill('SIGKILL');
         await ended;
         // Entries of keys that are there may still be to be written.
-        const verified = await keys.audit.verify();
-        assert.ok('entries' in verified && verified.entries <= KEYS, JSON.stringify(verified));
-        assert.deepEqual((await keys.audit.compare()).differences, []);
+        const { verification, comparison } = await keys.audit.check();
+        assert.ok('entries' in verification && verification.entries <= KEYS, JSON.stringify(verification));
+        assert.deepEqual(comparison?.differences, []);
         const report = await keys.transfer.import(
           jsonLines({ name: 'Next', sha256: 'f'.repeat(64), roles: ['VIEWER'] }),
         );
@@ -63,7 +63,7 @@ describeOnEach('import that is killed', () => {
         // Only now: a database server may still have had the commit before it.
         const made = (await countKeys(store.repository)) - 1;
         assert.ok(made === 0 || made === KEYS, String(made));
-        const { compared, differences } = await keys.audit.compare();
+        const { compared, differences } = (await keys.audit.check()).comparison!;
         assert.deepEqual([compared, differences], [made + 1, []]);
         assert.deepEqual(await restOf(database), [made + 1, 0, 0]);
       } finally {

@@ -41,7 +41,7 @@ describeOnEach('an import of many keys', () => {
     assert.equal(await countKeys(store.repository), KEYS + 1);
     const longest = Math.max(...waits);
     assert.ok(waits.length >= CHANGES && longest < MOST * all, `${waits.length} changes, ${longest} of ${all} ms`);
-    assert.deepEqual((await keys.audit.compare()).differences, []);
+    assert.deepEqual((await keys.audit.check()).comparison!.differences, []);
     await store.close();
   });
 });

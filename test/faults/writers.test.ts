@@ -30,7 +30,7 @@ describeOnEach(`four programs that make ${CHANGES} changes each`, () => {
     );
     assert.deepEqual(Object.fromEntries(logged.map(({ action, entries }) => [action, Number(entries)])), made);
 
-    const verification = await keys.audit.verify();
+    const verification = (await keys.audit.check()).verification;
     assert.equal('entries' in verification && verification.entries, WRITERS * CHANGES + 2);
     assert.deepEqual((await keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted(), ['Shared', 'Turning']);
     assert.equal((await keys.usage.usageOf([shared.id])).get(shared.id)?.uses, WRITERS * CHANGES);

@@ -186,7 +186,7 @@ describeOnEach('what a webhook is told of', () => {
       action: 'LEAK',
       entry: 2,
     });
-    assert.equal((await test.keys.audit.compare()).differences.length, 0);
+    assert.equal((await test.keys.audit.check()).comparison!.differences.length, 0);
   });
 
   it('a key that is refused often, once an hour', async () => {

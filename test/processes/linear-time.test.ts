@@ -23,10 +23,10 @@ describeOnEach('verifying a log, and comparing keys with it,', () => {
       const times: number[] = [];
       for (let run = 0; run < RUNS; run += 1) {
         const began = cpuTime();
-        const verified = await keys.audit.verify();
-        const { compared } = await keys.audit.compare();
+        const { verification, comparison } = await keys.audit.check();
         times.push(cpuTime() - began);
-        assert.deepEqual(['entries' in verified && verified.entries, compared], [count, count]);
+        assert.equal('entries' in verification && verification.entries, count);
+        assert.equal(comparison?.compared, count);
       }
       return Math.min(...times);
     } finally {

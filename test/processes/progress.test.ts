@@ -7,7 +7,8 @@ import { Progress, type Unit } from '../../src/cli/terminal.ts';
 import { openConnection } from '../../src/store/open.ts';
 import { copyStore } from '../../src/store/copy.ts';
 import { testCli } from '../support/cli.ts';
-import { jsonLines, openTestKeys } from '../support/keys.ts';
+import { changeDirectly } from '../support/direct.ts';
+import { idOf, jsonLines, openTestKeys } from '../support/keys.ts';
 import { ROOT } from '../support/process.ts';
 import { cliOnTerminal, KEYS, TerminalSession } from '../support/pty.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
@@ -90,12 +91,15 @@ describe('progress is reported', () => {
     }));
 
   it('of keys that are imported, and of the pages that are verified and compared', async () => {
-    const { keys, store } = await openTestKeys({ asServer: true });
+    const { keys, store, database } = await openTestKeys({ asServer: true });
     const done: [string, number, number | undefined][] = [];
     const report = (what: string) => async (count: number, total?: number) => void done.push([what, count, total]);
     await keys.transfer.import(jsonLines(...lines(1500)), { onProgress: report('imported') });
-    await keys.audit.verify(undefined, report('verified'));
-    await keys.audit.compare(report('compared'));
+    const check = () => keys.audit.check(undefined, { onProgress: report('verified'), onCompared: report('compared') });
+    await check();
+    // A page of keys of which one is not in the log is compared once that was read, and so are those after it.
+    await changeDirectly(database, `update api_keys set id = '${idOf('unknown')}' where rowid = 250`);
+    assert.equal((await check()).comparison?.differences.length, 2);
     // How many keys go in at once is by how long those before took.
     const imported = done.filter(([what]) => what === 'imported');
     const counts = imported.map(([, count]) => count);
@@ -105,9 +109,13 @@ describe('progress is reported', () => {
     );
     assert.deepEqual(imported.at(-1), ['imported', 1500, 1500]);
     assert.ok(imported.every(([, , total]) => total === 1500));
-    assert.deepEqual(done.slice(imported.length), [
+    const verified = [
       ['verified', 1000, 1500],
       ['verified', 1500, 1500],
+    ];
+    assert.deepEqual(done.slice(imported.length), [
+      ...verified,
+      ...verified,
       ...[250, 500, 750, 1000, 1250, 1500].map((count) => ['compared', count, undefined]),
     ]);
     await store.close();

@@ -86,7 +86,7 @@ async function contentOf(database: string): Promise<object> {
     limits: await store.repository.port(SPENT_LIMITS).find(ids),
     grants: await Promise.all(ids.map((id) => keys.usage.usedPermissionsOf(id))),
     log: await keys.audit.read({ first: 500 }, OPERATOR),
-    whole: await keys.audit.verify(),
+    whole: (await keys.audit.check()).verification,
   };
   await store.close();
   return content;

@@ -50,20 +50,6 @@ const PAGE_KEYS = 250;
 const BATCH_ENTRIES = 1000;
 const MAX_DIFFERENCES = 100;
 
-/**
- * Compares all keys with what the log says of them, so that a row that was written by hand shows. Keys that were
- * created before the first entry of the log are compared in the fields that were changed since. Digests are not in the
- * log.
- * @param onProgress is told how many keys were compared, after each page
- */
-export async function compareKeys(
-  log: AuditReader,
-  keys: KeySource,
-  onProgress?: ProgressReport,
-): Promise<KeyComparison> {
-  return new KeyComparer(log, keys).finish(onProgress);
-}
-
 /** The result of checking the audit log, and the keys by it. */
 export interface AuditCheck {
   verification: AuditVerification;
@@ -71,7 +57,11 @@ export interface AuditCheck {
   comparison: KeyComparison | undefined;
 }
 
-/** Verifies the whole log, and compares the keys with it: with what was just verified, as far as possible. */
+/**
+ * Verifies the whole log, and compares all keys with what it says of them, so that a row that was written by hand shows.
+ * Keys that were created before its first entry are compared in the fields that were changed since. Digests are not in
+ * the log.
+ */
 export async function checkAuditLog(
   log: AuditReader,
   keys: KeySource,

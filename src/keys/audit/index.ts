@@ -25,13 +25,6 @@ export {
   requireAuditKey,
 } from './audit-entry.ts';
 export * from './audit-log.ts';
-export {
-  type AuditCheck,
-  checkAuditLog,
-  compareKeys,
-  findDifferences,
-  type KeyComparison,
-  type KeyDifference,
-} from './compare.ts';
+export { type AuditCheck, checkAuditLog, findDifferences, type KeyComparison, type KeyDifference } from './compare.ts';
 export { type AuditHistogram, countEntries } from './histogram.ts';
 export { type AuditVerification, type ChainState, readAuditHead, VerifiedChain, verifyAuditLog } from './verify.ts';

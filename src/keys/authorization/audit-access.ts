@@ -7,20 +7,16 @@ import {
   type AuditPosition,
   type AuditRequest,
   type AuditValues,
-  type AuditVerification,
   type ChainState,
   type AuditCheck,
   checkAuditLog,
-  compareKeys,
   countEntries,
   findPrunable,
-  type KeyComparison,
   matchesAuditKey,
   type PrunedEntries,
   type VerifiedChain,
   readAuditHead,
   readAuditRequest,
-  verifyAuditLog,
 } from '../audit/index.ts';
 import { amount, checkOptions, type ProgressReport, requirePastTime } from '../basics/index.ts';
 import { EFFECTS, type Period, PERIOD_MS, startOf } from '../key/index.ts';
@@ -96,16 +92,6 @@ export class AuditAccess {
   }
 
   /**
-   * Goes through the whole audit log, and tells whether it is as it was written.
-   * @param head the newest entry at an earlier time, as `<number>:<hash>`, which the log must still have
-   * @throws KeysError INPUT_INVALID, STORE_…
-   */
-  async verify(head?: string, onProgress?: ProgressReport): Promise<AuditVerification> {
-    const known = head === undefined ? undefined : readAuditHead(head);
-    return verifyAuditLog(this.#options.repository.auditLog, { known, onProgress });
-  }
-
-  /**
    * Whether the newest entry of the audit log was made with the key at hand; true in a log without a key.
    * @throws KeysError STORE_AUDIT_KEY if the log has a key and there is none at hand; other STORE_ codes
    */
@@ -113,19 +99,16 @@ export class AuditAccess {
     return matchesAuditKey(this.#options.repository.auditLog);
   }
 
-  /** Compares all keys with what the audit log says of them. @throws KeysError STORE_… */
-  compare(onProgress?: ProgressReport): Promise<KeyComparison> {
-    const { repository } = this.#options;
-    return compareKeys(repository.auditLog, repository, onProgress);
-  }
-
   /**
-   * Verifies the audit log, and compares the keys with it if it is whole: see `verify` and `compare`.
+   * Goes through the whole audit log, tells whether it is as it was written, and, if it is, whether the keys are as it
+   * says.
+   * @param head the newest entry at an earlier time, as `<number>:<hash>`, which the log must still have
+   * @param reports are told how many entries were verified, and how many keys were compared, after each page
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async check(
-    head: string | undefined,
-    reports: { onProgress?: ProgressReport; onCompared?: ProgressReport },
+    head?: string,
+    reports: { onProgress?: ProgressReport; onCompared?: ProgressReport } = {},
   ): Promise<AuditCheck> {
     const known = head === undefined ? undefined : readAuditHead(head);
     const { repository } = this.#options;

@@ -213,9 +213,9 @@ describeOnEach('the audit log', (dialect) => {
 
     it('as whole, even when it is empty', async () => {
       const all = await entries();
-      assert.deepEqual(await test.keys.audit.verify(), { entries: 4, number: 4, hash: all.at(-1)!.hash });
+      assert.deepEqual((await test.keys.audit.check()).verification, { entries: 4, number: 4, hash: all.at(-1)!.hash });
       const other = await openTestKeys();
-      assert.deepEqual(await other.keys.audit.verify(), { entries: 0, number: 0, hash: '0'.repeat(64) });
+      assert.deepEqual((await other.keys.audit.check()).verification, { entries: 0, number: 0, hash: '0'.repeat(64) });
       await other.store.close();
     });
 
@@ -233,13 +233,13 @@ describeOnEach('the audit log', (dialect) => {
           },
         })),
       });
-      const result = await adding.keys.audit.verify();
+      const result = (await adding.keys.audit.check()).verification;
       assert.deepEqual([isAdded, 'entries' in result && result.entries], [true, 4]);
       await adding.store.close();
     });
 
     it('not when it is cut off, and says so', async () => {
-      const reasonOf = async () => ((await test.keys.audit.verify()) as { reason?: string }).reason;
+      const reasonOf = async () => ((await test.keys.audit.check()).verification as { reason?: string }).reason;
       await tamper('delete from audit_log where number = 2');
       assert.equal(await reasonOf(), 'is missing');
       await tamper('delete from audit_log where number > 2');
@@ -251,20 +251,20 @@ describeOnEach('the audit log', (dialect) => {
         await test.keys.create({ name: `Key ${count}`, roles: ['GUEST'] }, OPERATOR);
       const { hash } = (await entries()).at(-1)!;
       for (const head of [`10:${hash}`, ` 10:${hash}\n`])
-        assert.deepEqual(await test.keys.audit.verify(head), { entries: 10, number: 10, hash });
-      assert.deepEqual(await test.keys.audit.verify(`9:${hash}`), {
+        assert.deepEqual((await test.keys.audit.check(head)).verification, { entries: 10, number: 10, hash });
+      assert.deepEqual((await test.keys.audit.check(`9:${hash}`)).verification, {
         broken: 9,
         reason: 'is not the one with the given hash',
       });
       for (const wrong of ['', hash, `10${hash}`, `x10:${hash}`, `10:${hash}0`, `10:${hash.slice(1)}`, `-1:${hash}`])
-        await assert.rejects(test.keys.audit.verify(wrong), { code: 'INPUT_INVALID', message: /is not the head of/ });
+        await assert.rejects(test.keys.audit.check(wrong), { code: 'INPUT_INVALID', message: /is not the head of/ });
     });
 
     it('as whole with a key, too, as long as it is empty', async () => {
       const path = join(tempFolder(), 'audit.key');
       writeFileSync(path, randomBytes(32), { mode: 0o600 });
       const keyed = await openTestKeys({ env: { SVC_API_AUDIT_KEY: path } });
-      assert.deepEqual(await keyed.keys.audit.verify(), { entries: 0, number: 0, hash: '0'.repeat(64) });
+      assert.deepEqual((await keyed.keys.audit.check()).verification, { entries: 0, number: 0, hash: '0'.repeat(64) });
       await keyed.store.close();
     });
 
@@ -273,9 +273,9 @@ describeOnEach('the audit log', (dialect) => {
         ...Array.from({ length: 10 }, (_, index) =>
           test.keys.create({ name: `More ${index}`, roles: ['GUEST'] }, OPERATOR),
         ),
-        ...Array.from({ length: 10 }, () => test.keys.audit.verify()),
+        ...Array.from({ length: 10 }, () => test.keys.audit.check()),
       ]);
-      for (const result of results) assert.ok(!('broken' in result));
+      for (const result of results) assert.ok(!('verification' in result && 'broken' in result.verification));
     });
 
     for (const [what, broken, ...statements] of [
@@ -310,7 +310,7 @@ describeOnEach('the audit log', (dialect) => {
     ] as const) {
       it(`as broken when ${what}: the first broken entry is named`, async () => {
         await tamper(...statements);
-        const result = await test.keys.audit.verify();
+        const result = (await test.keys.audit.check()).verification;
         assert.equal('broken' in result && result.broken, broken);
       });
     }

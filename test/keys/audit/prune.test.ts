@@ -18,7 +18,7 @@ describeOnEach('pruning the audit log', () => {
   afterEach(() => test.store.close());
   const entries = async () => (await test.keys.audit.read({ first: 500 }, OPERATOR)).toReversed();
   const verified = async () => {
-    const result = await test.keys.audit.verify();
+    const result = (await test.keys.audit.check()).verification;
     if ('broken' in result) return [result.broken, result.reason];
     return 'entries' in result && result.entries;
   };
@@ -102,7 +102,7 @@ describeOnEach('pruning the audit log', () => {
 
   it('leaves the last entry that it deleted to compare a kept head with', async () => {
     const { last } = (await test.keys.audit.prune('2h'))!;
-    const compared = (head: string) => test.keys.audit.verify(head);
+    const compared = async (head: string) => (await test.keys.audit.check(head)).verification;
     assert.ok('entries' in (await compared(`${last.number}:${last.hash}`)));
     assert.deepEqual(await compared(`${last.number}:${'0'.repeat(64)}`), {
       broken: 2,
@@ -195,7 +195,7 @@ describeOnEach('pruning the audit log', () => {
         },
       })),
     });
-    const result = await racing.keys.audit.verify();
+    const result = (await racing.keys.audit.check()).verification;
     assert.ok(pruned && 'entries' in result && result.entries === 3);
     await racing.store.close();
   });

@@ -206,7 +206,7 @@ describeOnEach('activity, written in the background', (dialect) => {
       });
       await impatient.keys.finishActivity();
       await impatient.store.close();
-      const { entries } = (await test.keys.audit.verify()) as { entries: number };
+      const { entries } = (await test.keys.audit.check()).verification as { entries: number };
       assert.equal(entries, 1000);
     });
   }

@@ -65,8 +65,8 @@ describeOnEach('keys that are not used', () => {
         after: { disabledAt: new Date(test.time.now).toISOString() },
       },
     );
-    assert.equal('broken' in (await test.keys.audit.verify()), false);
-    assert.equal((await test.keys.audit.compare()).differences.length, 0);
+    assert.equal('broken' in (await test.keys.audit.check()).verification, false);
+    assert.equal((await test.keys.audit.check()).comparison!.differences.length, 0);
     assert.equal(await pass(), 0);
   });
 

@@ -96,10 +96,9 @@ describeOnEach('an import that others write beside', (dialect) => {
   }
   async function assertWhole(count: number): Promise<void> {
     assert.equal(await countKeys(other.store.repository), count);
-    const verified = await other.keys.audit.verify();
-    assert.ok('entries' in verified, JSON.stringify(verified));
-    const { compared, differences } = await other.keys.audit.compare();
-    assert.deepEqual([compared, differences], [count, []]);
+    const { verification, comparison } = await other.keys.audit.check();
+    assert.ok('entries' in verification, JSON.stringify(verification));
+    assert.deepEqual([comparison?.compared, comparison?.differences], [count, []]);
   }
 
   it('lets them create, change and delete keys, and shows nothing until all is there', async () => {
@@ -284,7 +283,7 @@ describeOnEach('an import that others write beside', (dialect) => {
       string,
     ];
     assert.deepEqual(await other.keys.audit.read({ first: 5 }, OPERATOR), []);
-    assert.deepEqual((await other.keys.audit.compare()).differences, []);
+    assert.deepEqual((await other.keys.audit.check()).comparison!.differences, []);
     await other.keys.setEnabled(second, false, OPERATOR);
     await other.keys.delete([third, first], OPERATOR);
     const log = await other.keys.audit.read({ first: 9 }, OPERATOR);
@@ -315,7 +314,7 @@ describeOnEach('an import that others write beside', (dialect) => {
       `insert into imports values (1, ${time.now}, 'tester', 0, 1)`,
       `insert into import_entries values (1, 1, '${planted}', '${'a'.repeat(64)}')`,
     );
-    const isFound = async () => (await keys.audit.compare()).differences.map(({ id }) => id);
+    const isFound = async () => (await keys.audit.check()).comparison!.differences.map(({ id }) => id);
     assert.deepEqual(await isFound(), [planted]);
     await keys.transfer.finishImports();
     assert.deepEqual(await isFound(), [planted]);
