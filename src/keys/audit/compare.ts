@@ -58,9 +58,9 @@ export interface AuditCheck {
 }
 
 /**
- * Verifies the whole log, and compares all keys with what it says of them, so that a row that was written by hand shows.
- * Keys that were created before its first entry are compared in the fields that were changed since. Digests are not in
- * the log.
+ * Verifies the whole log, and compares all keys with what it says of them, so that a row that was written by hand
+ * shows. Keys that were created before its first entry are compared in the fields that were changed since. Digests are
+ * not in the log.
  */
 export async function checkAuditLog(
   log: AuditReader,

@@ -225,7 +225,7 @@ describeOnEach('the audit log', (dialect) => {
         database: test.database,
         repository: withAuditLog((log) => ({
           async find(query) {
-            if (query.limit === 1) {
+            if (query.limit === 1 && query.after !== undefined) {
               isAdded = true;
               await test.keys.create({ name: 'E', roles: ['GUEST'] }, OPERATOR);
             }
