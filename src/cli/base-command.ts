@@ -101,8 +101,9 @@ export abstract class BaseCommand extends Command {
     );
   }
 
-  /** Shows what is to be confirmed, and asks whether to go on. @throws CliError CANCELLED */
+  /** Shows what is to be confirmed, and asks whether to go on, unless --yes says so. @throws CliError CANCELLED */
   protected async confirm(question: string, shown?: string): Promise<void> {
+    if (this.assumesYes) return;
     if (shown !== undefined) await this.terminal.note(shown);
     const { confirmOrCancel } = await import('./prompts/with-prompts.ts');
     await confirmOrCancel(question);

@@ -99,6 +99,6 @@ export abstract class ConsentCommand extends KeyCommand {
   /** Shows a request, and asks whether to decide so. @throws CliError CANCELLED, USAGE where nobody can be asked */
   protected async confirmDecision(request: ConsentState, question: string): Promise<void> {
     this.requireAnswer('decide');
-    if (!this.assumesYes) await this.confirm(question, consentText(request));
+    await this.confirm(question, consentText(request));
   }
 }

@@ -324,7 +324,7 @@ export abstract class KeyCommand extends BaseCommand {
         return this.printLines({ deleted: 0, message: nothing }, nothing);
       }
       const what = formatCount(ids.length, 'API key', 'API keys');
-      if (!this.assumesYes) await this.confirm(`${verb[0]!.toUpperCase()}${verb.slice(1)} ${what}?`, text);
+      await this.confirm(`${verb[0]!.toUpperCase()}${verb.slice(1)} ${what}?`, text);
       if (request.what === 'DELETE') return this.showDeleted(await keys.delete(ids));
       const changed = await keys.changeMany(ids, request as UndeletingChange);
       return this.printLines(

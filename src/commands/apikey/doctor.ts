@@ -72,11 +72,7 @@ export default class Doctor extends BaseCommand {
     return this.printLines({ failures, warnings, checks: findings }, shownText(linesOf(findings).join('\n')));
   }
 
-  private async repair(flags: {
-    database?: string | undefined;
-    'dry-run'?: boolean | undefined;
-    yes?: boolean | undefined;
-  }): Promise<object> {
+  private async repair(flags: { database?: string | undefined; 'dry-run'?: boolean | undefined }): Promise<object> {
     requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
     const [{ repairClock }, { repairJson, repairLines }] = await Promise.all([
       import('../../store/repair-clock.ts'),
@@ -86,7 +82,7 @@ export default class Doctor extends BaseCommand {
       if (flags['dry-run']) return false;
       this.requireAnswer('repair, or --dry-run to see what that does');
       const question = 'Is this the right time, and is this to be repaired?';
-      if (!flags.yes) await this.confirm(question, shownText(repairLines(repair).join('\n')));
+      await this.confirm(question, shownText(repairLines(repair).join('\n')));
       return true;
     };
     const { repair, isRepaired } = await repairClock({

@@ -8,13 +8,7 @@ import { formatCount, hasFlag, openTable, withNamesOf } from '../../cli/output.t
 import { withProgress } from '../../cli/terminal.ts';
 import { AUDIT_COLUMNS, auditJson, auditRow, verificationView } from '../../cli/views/audit-view.ts';
 import type { KeyAdministration } from '../../keys/service/index.ts';
-import {
-  AUDIT_ACTIONS,
-  AUDIT_OUTCOMES,
-  type AuditEntry,
-  type AuditRequest,
-  type PrunedEntries,
-} from '../../keys/audit/index.ts';
+import { AUDIT_ACTIONS, AUDIT_OUTCOMES, type AuditEntry, type AuditRequest } from '../../keys/audit/index.ts';
 import { MAX_PAGE_SIZE, printableJson } from '../../keys/basics/index.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 
@@ -91,7 +85,7 @@ export default class Log extends KeyCommand {
     else if (flags.head !== undefined) throw new CliError('USAGE', '--head belongs to --verify. Pass both.');
     if (prune) refuseOthers(flags, ['prune', 'before', 'yes'], '--prune deletes all entries before a time.');
     else if (flags.yes) throw new CliError('USAGE', '--yes belongs to --prune. Leave it out.');
-    if (prune) return this.withStore(flags, (keys) => this.prune(keys, flags));
+    if (prune) return this.withStore(flags, (keys) => this.prune(keys, flags.before));
     if (flags.wide && this.jsonEnabled()) throw exclusiveFlags('--wide', '--json');
     const before = readNumber(flags.before, '--before', ' For a time, pass --until.');
     if (follow && before !== undefined) throw exclusiveFlags('--before', '--follow');
@@ -119,33 +113,23 @@ export default class Log extends KeyCommand {
     return (entries) => text(entries.map((entry) => auditRow(entry, isTerminal)));
   }
 
-  private async prune(
-    keys: OpenKeys,
-    { before, yes = false }: { before?: string | undefined; yes?: boolean | undefined },
-  ): Promise<object> {
-    const pruned = await this.deleteBefore(keys, before, yes);
+  /** Deletes the oldest entries. @throws CliError USAGE, CANCELLED */
+  private async prune(keys: OpenKeys, before: string | undefined): Promise<object> {
+    if (before === undefined)
+      throw new CliError('USAGE', 'The time is missing. Pass --before <date>, or an age, such as --before 52w.');
+    this.requireAnswer('delete entries');
+    const prunable = await keys.audit.findPrunable(before);
+    if (prunable) {
+      const entries = formatCount(prunable.entries, 'entry', 'entries');
+      await this.confirm(`Delete ${entries} of the audit log, up to number ${prunable.last.number}?`);
+    }
+    const pruned = prunable && (await keys.audit.prune(before));
     const count = pruned?.entries ?? 0;
     const text = pruned
       ? `Deleted ${formatCount(count, 'entry', 'entries')} of the audit log. ` +
         `It now starts after number ${pruned.last.number}.`
       : 'There are no entries from before that time.';
     return this.print({ deleted: count, last: pruned?.last ?? null }, text);
-  }
-
-  /** Deletes the oldest entries; undefined if there are none. @throws CliError USAGE, CANCELLED */
-  private async deleteBefore(
-    keys: OpenKeys,
-    before: string | undefined,
-    yes: boolean,
-  ): Promise<PrunedEntries | undefined> {
-    if (before === undefined)
-      throw new CliError('USAGE', 'The time is missing. Pass --before <date>, or an age, such as --before 52w.');
-    this.requireAnswer('delete entries');
-    const prunable = await keys.audit.findPrunable(before);
-    if (!prunable) return undefined;
-    const entries = formatCount(prunable.entries, 'entry', 'entries');
-    if (!yes) await this.confirm(`Delete ${entries} of the audit log, up to number ${prunable.last.number}?`);
-    return keys.audit.prune(before);
   }
 
   private async verify(keys: OpenKeys, head: string | undefined): Promise<object> {

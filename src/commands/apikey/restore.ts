@@ -70,7 +70,7 @@ export default class Restore extends StoreCommand {
       if (flags['dry-run']) return false;
       if (!this.jsonEnabled()) await this.terminal.note(shownText(linesOf(proposed).join('\n')));
       this.requireAnswer('restore, or --dry-run to see what that does');
-      if (!flags.yes) await stoppable.asking(() => this.confirm('Restore the backup?'));
+      await stoppable.asking(() => this.confirm('Restore the backup?'));
       return true;
     };
     const restored = await interruptible('Nothing was restored.', (stoppable) =>

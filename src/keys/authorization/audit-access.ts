@@ -4,11 +4,11 @@ import {
   type AuditActor,
   type AuditEntry,
   type AuditHistogram,
+  type AuditCheck,
   type AuditPosition,
   type AuditRequest,
   type AuditValues,
   type ChainState,
-  type AuditCheck,
   checkAuditLog,
   countEntries,
   findPrunable,
@@ -103,7 +103,7 @@ export class AuditAccess {
    * Goes through the whole audit log, tells whether it is as it was written, and, if it is, whether the keys are as it
    * says.
    * @param head the newest entry at an earlier time, as `<number>:<hash>`, which the log must still have
-   * @param reports are told how many entries were verified, and how many keys were compared, after each page
+   * @param reports are told how many entries were verified, and, once all are, how many keys were compared by then
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async check(

@@ -185,7 +185,9 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
     assert.deepEqual(await found(), [0, 1, []]);
   });
 
-  it('are not, where a change was undone by hand while others were compared', async () => {
+  // In PostgreSQL, keys are compared in no order.
+  const itInFiles = dialect === 'sqlite' ? it : () => {};
+  itInFiles('are not, where a change was undone by hand while others were compared', async () => {
     const keys = await Promise.all(Array.from({ length: 300 }, (_, index) => create(`Key ${index}`)));
     let isChanged = false;
     const racing = await openTestKeys({
@@ -202,9 +204,8 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
       })),
     });
     const { comparison } = await racing.keys.audit.check();
-    const found = comparison!.differences.map(({ name, reason }) => `${name} ${reason}`);
-    if (dialect === 'sqlite') assert.deepEqual(found, ['Key 280 differs in disabledAt']);
-    else assert.ok(found.length <= 1, 'keys are in no order: it may have been compared before');
+    const differing = comparison!.differences.map(({ name, reason }) => `${name} ${reason}`);
+    assert.deepEqual(differing, ['Key 280 differs in disabledAt']);
     await racing.store.close();
   });
 
