@@ -22,6 +22,7 @@ import {
   requestTimeout,
 } from './arrived-request.ts';
 import { identityHeaders, NOBODY } from './identity-headers.ts';
+import { withoutCompression } from './sent-credentials.ts';
 import {
   judgeMessages,
   type McpMessages,
@@ -327,7 +328,9 @@ class Guard implements RequestHandler, ConnectionHandler {
 
   #pass(received: ReceivedRequest, request: GuardedRequest, entered: AllowedEntry): void {
     const { match } = entered;
-    if (!match?.also) return this.#passOn(received, request, entered);
+    // A preflight that the route lets pass has no message.
+    const isPreflight = !entered.admitted && request.parts.method === 'OPTIONS';
+    if (!match?.also || isPreflight) return this.#passOn(received, request, entered);
     this.#passMessages(received, request, { ...entered, match, admitted: entered.admitted! }).catch((error: unknown) =>
       this.#fail(received, error),
     );
@@ -439,7 +442,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     const exchange = this.#proxy.pass(received, {
       ...arrived,
       upstream,
-      sent: credentials.now,
+      sent: mcp ? withoutCompression(credentials.now) : credentials.now,
       body: mcp?.body,
       lookThrough:
         mcp &&
@@ -449,7 +452,8 @@ class Guard implements RequestHandler, ConnectionHandler {
             access: () => known.admitted!.principal.access,
           })),
       identity: Object.entries(identity).flat(),
-      isCredential: (name, value) => isCredential(name, value) || (!arrived.isTrusted && saysWho.has(name)),
+      isCredential,
+      saysWho,
       fields,
       refusedNow,
     });

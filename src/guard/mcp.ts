@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
-import { valuesOf } from './passed-headers.ts';
+import { canonicalName } from './identity-headers.ts';
+import { pairsOf, valuesOf } from './passed-headers.ts';
 import { errorReply, parseJson, readBody, type Reply, RequestRefused } from '../http/index.ts';
 import { type Charge, ONCE } from '../keys/authorization/index.ts';
-import { isRecord, printable } from '../keys/basics/index.ts';
+import { hasFieldTwice, isRecord, printable } from '../keys/basics/index.ts';
 import type { Permission, PermissionSet } from '../keys/permissions/index.ts';
 import {
   chargeOf,
@@ -100,8 +101,13 @@ interface Rule {
   readonly charge: Charge;
 }
 
-/** A path that a server could take for another one. */
-const DOTS = /(?:^|[/\\:])(?:\.|%2e){1,2}(?:[/\\?#]|$)/i;
+/** A path that a server could take for another one, or what could end it early. */
+const AMBIGUOUS = /(?:^|[/\\:])(?:\.|%2e){1,2}(?:[/\\?#]|$)|\p{Cc}/iu;
+
+/** Without percent-encoding, also that of bytes which are not of UTF-8. */
+function decoded(text: string): string {
+  return text.replaceAll(/(?:%[\da-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString());
+}
 
 /** Which parts of an MCP server need what, by the routes that are for it. */
 export class McpRules {
@@ -115,22 +121,30 @@ export class McpRules {
     );
   }
 
-  /** What a key lacks for a part; undefined if no key may use it. The pattern with the most text decides. */
-  lacking({ kind, name }: Part, access: PermissionSet): Lacking | undefined {
-    const matching = this.#rules.filter(
-      (rule) =>
-        rule.kind === kind &&
-        isLike(name, rule.pattern) &&
-        (rule.pattern === '*' || kind !== 'resources' || !DOTS.test(name)),
-    );
-    const most = Math.max(...matching.map(({ pattern }) => textOf(pattern)));
-    const deciding = matching.filter(({ pattern }) => textOf(pattern) === most);
+  /** What a key lacks for a part; undefined if no key may use it. */
+  lacking(part: Part, access: PermissionSet): Lacking | undefined {
+    const deciding = this.#rulesFor(part);
     if (deciding.length === 0) return undefined;
     const checked = deciding.map(({ allow }) => checkAllow(allow, access));
     const missing = checked.flatMap((each) => (each.outcome === 'forbidden' ? each.missing : []));
     if (missing.length > 0) return { missing: [...new Set(missing)] };
     const used = checked.flatMap((each) => (each.outcome === 'allowed' ? each.used : []));
     return { used, charges: deciding.map(({ charge }) => charge) };
+  }
+
+  /**
+   * The rules that decide about a part; none if no key may use it. A URI is judged in each way in which servers read it:
+   * as it is, without percent-encoding, and as the URL class has it.
+   */
+  #rulesFor({ kind, name }: Part): readonly Rule[] {
+    const rules = this.#rules.filter((rule) => rule.kind === kind);
+    const asItIs = mostSpecific(rules, (pattern) => isLike(name, pattern));
+    const isExact = asItIs.some(({ pattern }) => pattern === name);
+    if (kind !== 'resources' || isExact || rules.every(({ pattern }) => pattern === '*')) return asItIs;
+    const others = [name, URL.parse(name)?.href ?? name].map(decoded);
+    if ([name, ...others].some((text) => AMBIGUOUS.test(text))) return [];
+    const found = [asItIs, ...others.map((text) => mostSpecific(rules, (pattern) => isLike(text, decoded(pattern))))];
+    return found.some(({ length }) => length === 0) ? [] : [...new Set(found.flat())];
   }
 
   allows(part: Part, access: PermissionSet): boolean {
@@ -146,6 +160,13 @@ export class McpRules {
         this.#rules.every((rule) => rule.kind !== kind || checkAllow(rule.allow, access).outcome === 'allowed'),
     );
   }
+}
+
+/** Of the rules whose patterns match, those whose pattern has the most text. */
+function mostSpecific(rules: readonly Rule[], matches: (pattern: string) => boolean): readonly Rule[] {
+  const matching = rules.filter(({ pattern }) => matches(pattern));
+  const most = Math.max(...matching.map(({ pattern }) => textOf(pattern)));
+  return matching.filter(({ pattern }) => textOf(pattern) === most);
 }
 
 /** How much of a pattern is text. One without `*` comes before all others. */
@@ -179,7 +200,8 @@ export interface McpMessages {
 const [PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS] = [-32_700, -32_600, -32_602];
 const [FORBIDDEN, HEADER_MISMATCH] = [-32_003, -32_020];
 
-const JSON_TYPE = /^application\/json *(?:;|$)/i;
+/** JSON in UTF-8: servers read other encodings by what they say of themselves, and would see other messages. */
+const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*)?$/i;
 
 /** The refusal of a body that cannot be judged. */
 export class MessagesRefused extends RequestRefused {
@@ -210,7 +232,7 @@ export async function readMessages(incoming: IncomingMessage): Promise<McpMessag
     throw new MessagesRefused(415, INVALID_REQUEST, 'The body is compressed, which is not allowed here.');
   const types = valuesOf(rawHeaders, 'content-type');
   if (types.length !== 1 || !JSON_TYPE.test(types[0]!))
-    throw new MessagesRefused(415, INVALID_REQUEST, 'The body must be application/json.');
+    throw new MessagesRefused(415, INVALID_REQUEST, 'The body must be application/json, in UTF-8.');
   const bytes = await readBody(incoming);
   const text = decode(bytes);
   const value = parse(text);
@@ -221,33 +243,13 @@ export async function readMessages(incoming: IncomingMessage): Promise<McpMessag
       INVALID_REQUEST,
       `The body is not JSON-RPC 2.0, of at most ${MAX_MESSAGES} messages.`,
     );
-  if (countColons(text) !== countFields(value))
+  if (hasFieldTwice(text, value))
     throw new MessagesRefused(400, INVALID_REQUEST, 'A field of the body is there twice.');
   const alias = messages.map(findAlias).find((name) => name !== undefined);
   if (alias !== undefined)
     throw new MessagesRefused(400, INVALID_REQUEST, `The field "${printable(alias)}" is taken for another one.`);
   requireSameHeaders(rawHeaders, messages);
   return { messages, body: Buffer.from(bytes) };
-}
-
-/** How many fields objects have in a text of JSON, also those that are there twice: its colons outside of strings. */
-function countColons(text: string): number {
-  let count = 0;
-  let isInString = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const character = text[at];
-    if (isInString && character === '\\') at += 1;
-    else if (character === '"') isInString = !isInString;
-    else if (character === ':' && !isInString) count += 1;
-  }
-  return count;
-}
-
-/** How many fields the objects in a value have. */
-function countFields(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  const parts: unknown[] = Array.isArray(value) ? value : Object.values(value);
-  return parts.reduce((sum: number, part) => sum + countFields(part), Array.isArray(value) ? 0 : parts.length);
 }
 
 /** The fields by which messages are judged. */
@@ -306,12 +308,14 @@ function isMessage(value: unknown): value is Message {
 function requireSameHeaders(rawHeaders: readonly string[], messages: readonly Message[]): void {
   const [first] = messages;
   const params = isRecord(first?.['params']) ? first['params'] : {};
+  const method = first?.['method'];
+  const isOfResource = typeof method === 'string' && method.startsWith('resources/');
   for (const [header, said] of [
-    ['mcp-method', [first?.['method']]],
-    ['mcp-name', [params['name'], params['uri']]],
+    ['mcp-method', method],
+    ['mcp-name', params[isOfResource ? 'uri' : 'name']],
   ] as const) {
-    const values = valuesOf(rawHeaders, header);
-    const isSame = values.length === 1 && messages.length === 1 && said.includes(decodeHeader(values[0]!));
+    const values = pairsOf(rawHeaders).flatMap(([name, value]) => (canonicalName(name) === header ? [value] : []));
+    const isSame = values.length === 1 && messages.length === 1 && said === decodeHeader(values[0]!);
     if (values.length > 0 && !isSame)
       throw new MessagesRefused(400, HEADER_MISMATCH, `The header ${header} says something else than the body.`);
   }
@@ -447,26 +451,27 @@ export function withoutForbidden(
   { rules, access }: { rules: McpRules; access: () => PermissionSet },
 ): Readable {
   const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = answer.headers;
-  const isStream = /^text\/event-stream *(?:;|$)/i.test(type);
-  const lists = isStream || (JSON_TYPE.test(type) && messages.some(({ method }) => LISTING.has(method)));
+  const isStream = /^text\/event-stream[ \t]*(?:;|$)/i.test(type);
+  const isJson = /^application\/json[ \t]*(?:;|$)/i.test(type);
+  const lists = isStream || (isJson && messages.some(({ method }) => LISTING.has(method)));
   if (!lists || (messages.length > 0 && rules.allowsAll(access()))) return answer;
   if (encoding.trim().toLowerCase() !== 'identity')
     throw new Error('The upstream has compressed an answer that must be looked through.');
+  if (isJson && /charset(?!="?utf-?8)/i.test(type))
+    throw new Error('The upstream has sent an answer that must be looked through in another encoding than UTF-8.');
   const change = (text: string) => changeMessages(text, rules, access());
   const looking = isStream ? new EventFilter(change) : new WholeFilter(change);
   answer.once('error', () => looking.destroy());
   return answer.pipe(looking);
 }
 
-/** A message, or several, without what may not be used. What lists nothing stays byte by byte as it was. */
+/**
+ * A message, or several, without what may not be used. What lists nothing stays byte by byte as it was.
+ * @throws SyntaxError for what is not JSON, and could be read as a list all the same
+ */
 function changeMessages(text: string, rules: McpRules, access: PermissionSet): string {
   if (!LISTS.some(([, field]) => text.includes(`"${field}"`))) return text;
-  let value: unknown;
-  try {
-    value = JSON.parse(text, exactNumber as never);
-  } catch {
-    return text;
-  }
+  const value = JSON.parse(text.replace(/^\uFEFF/, ''), exactNumber as never) as unknown;
   let isChanged = false;
   for (const message of Array.isArray(value) ? (value as unknown[]) : [value]) {
     const result = isRecord(message) ? message['result'] : undefined;
@@ -484,6 +489,16 @@ function changeMessages(text: string, rules: McpRules, access: PermissionSet): s
 }
 
 type Done = (error?: Error | null, data?: Buffer) => void;
+
+function trying(done: Done, change: () => Buffer | undefined): void {
+  let data;
+  try {
+    data = change();
+  } catch (error) {
+    return done(error as Error);
+  }
+  return done(null, data);
+}
 
 function tooLarge(): Error {
   return new Error(`The upstream has sent more than ${MAX_ANSWER_BYTES} bytes that must be looked through at once.`);
@@ -507,7 +522,7 @@ class WholeFilter extends Transform {
   }
 
   override _flush(done: Done): void {
-    done(null, Buffer.from(this.#change(Buffer.concat(this.#chunks).toString())));
+    trying(done, () => Buffer.from(this.#change(Buffer.concat(this.#chunks).toString())));
   }
 }
 
@@ -529,23 +544,26 @@ class EventFilter extends Transform {
   }
 
   override _transform(chunk: Buffer, _encoding: string, done: Done): void {
-    let from = 0;
-    for (let at = 0; at < chunk.length; at += 1) {
-      if (!this.#endsEvent(chunk[at]!)) continue;
-      const bytes = Buffer.concat([...this.#pieces, chunk.subarray(from, at + 1)]);
-      this.#pieces = [];
-      this.#size = 0;
-      from = at + 1;
-      this.push(this.#changeEvent(bytes));
-    }
-    this.#pieces.push(chunk.subarray(from));
-    this.#size += chunk.length - from;
-    done(this.#size > MAX_ANSWER_BYTES ? tooLarge() : null);
+    trying(done, () => {
+      let from = 0;
+      for (let at = 0; at < chunk.length; at += 1) {
+        if (!this.#endsEvent(chunk[at]!)) continue;
+        const bytes = Buffer.concat([...this.#pieces, chunk.subarray(from, at + 1)]);
+        this.#pieces = [];
+        this.#size = 0;
+        from = at + 1;
+        this.push(this.#changeEvent(bytes));
+      }
+      this.#pieces.push(chunk.subarray(from));
+      this.#size += chunk.length - from;
+      if (this.#size > MAX_ANSWER_BYTES) throw tooLarge();
+      return undefined;
+    });
   }
 
   override _flush(done: Done): void {
     // An event that is not ended counts for nothing, but may say for how long to wait before another try.
-    done(null, this.#changeEvent(Buffer.concat(this.#pieces)));
+    trying(done, () => this.#changeEvent(Buffer.concat(this.#pieces)));
   }
 
   /** Whether a byte ends an empty line. A line feed behind a carriage return belongs to that. */
@@ -564,7 +582,11 @@ class EventFilter extends Transform {
   }
 
   #changeEvent(bytes: Buffer): Buffer {
-    const lines = bytes.toString().split(LINE_END);
+    // What begins a stream, and no more.
+    const lines = bytes
+      .toString()
+      .replace(/^\uFEFF/, '')
+      .split(LINE_END);
     const isData = (line: string) => line === 'data' || line.startsWith('data:');
     const data = lines.filter(isData).map((line) => line.slice('data:'.length).replace(/^ /, ''));
     const text = data.join('\n');

@@ -27,6 +27,20 @@ const NOTHING_SENT: Sent = {
   hideIn: (body) => body,
 };
 
+/** The same for an upstream whose answers are looked through: it is offered no compression. */
+export function withoutCompression(sent: Sent): Sent {
+  if (sent.replaces('accept-encoding')) return sent;
+  return {
+    headers: [...sent.headers, ...PLAIN],
+    replaces: (name) => name === 'accept-encoding' || sent.replaces(name),
+    addTo: (target) => sent.addTo(target),
+    hide: (text) => sent.hide(text),
+    hideIn: (body) => sent.hideIn(body),
+  };
+}
+
+const PLAIN = ['Accept-Encoding', 'identity'];
+
 /** What a credential may be: what headers can hold, without white space around it. */
 const VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
 /** Shorter ones also stand in texts that have nothing to do with them. */
@@ -131,7 +145,7 @@ class WrittenCredentials implements Sent {
       if (!isLong(text))
         log.warn({ file }, `a credential for an upstream has fewer than ${MIN_HIDDEN} characters: answers may show it`);
     // What is compressed could not be looked through.
-    const plain = forms.size > 0 ? ['Accept-Encoding', 'identity'] : [];
+    const plain = forms.size > 0 ? PLAIN : [];
     this.headers = [...inHeaders.flatMap(({ name, value }) => [name, value]), ...plain];
     this.#names = new Set([...inHeaders.map(({ name }) => canonicalName(name)), ...(forms.size > 0 ? ENCODED : [])]);
   }

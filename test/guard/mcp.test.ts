@@ -177,6 +177,54 @@ describe('a guard of an MCP server', () => {
     }
   });
 
+  it('judges a resource in each way in which servers read its URI', async () => {
+    const parts = { resources: ['file:///docs/*', 'file:///notes/a%20b*', 'notes://*'] };
+    const routes = [part(READ, parts), part(DELETE, { resources: ['notes://private/*', 'file:///notes/x'] })];
+    const several = `${await service.beside({ requirements: byRoutes(createRouter(routes)) })}/mcp`;
+    const statusOf = async (uri: string, secret = reader) => {
+      const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+      const body = JSON.stringify(call('resources/read', { uri }));
+      return (await fetch(several, { method: 'POST', headers, body })).status;
+    };
+    for (const uri of ['file:///docs/a b.md', 'file:///docs/%C3%A4%20b', 'file:///docs/ä', 'file:///docs/{name}'])
+      assert.equal(await statusOf(uri), 200, uri);
+    assert.equal(await statusOf('file:///notes/a%20bc'), 200);
+    for (const uri of [
+      'file:///docs/.\t./etc/passwd',
+      'file:///docs/.\n./etc/passwd',
+      'file:///docs/..%2fetc/passwd',
+      'file:///docs/..%5Cetc/passwd',
+      'file:///docs/..\\etc/passwd',
+      'file:///docs/%252e%252e/etc/passwd',
+      'file:///docs/a%00.md',
+      'file:///docs/%2e%ff/../etc',
+      'notes://priv\tate/x',
+      'notes://\tprivate/x',
+      'notes://%70rivate/x',
+      'notes://private/x',
+      'notes://a/../private/x',
+    ])
+      assert.equal(await statusOf(uri), 403, JSON.stringify(uri));
+    assert.equal(await statusOf('notes://%70rivate/x', deleter), 200);
+    const all = [part(READ, { resources: ['*'] }), part(DELETE, { resources: ['file:///secret/*'] })];
+    const withAll = `${await service.beside({ requirements: byRoutes(createRouter(all)) })}/mcp`;
+    for (const uri of ['file:///a/../secret/x', 'file:///sec\tret/x', 'file:///%73ecret/x']) {
+      const headers = { authorization: `Bearer ${reader}`, 'content-type': 'application/json' };
+      const body = JSON.stringify(call('resources/read', { uri }));
+      assert.equal((await fetch(withAll, { method: 'POST', headers, body })).status, 403, uri);
+    }
+  });
+
+  it('passes a preflight on that its routes let pass, and nothing else without a key', async () => {
+    const open = createRouter([{ ...part(READ, { tools: ['*'] }), preflightOpen: true }]);
+    const address = `${await service.beside({ requirements: byRoutes(open) })}/mcp`;
+    const headers = { origin: 'https://app.example', 'access-control-request-method': 'POST' };
+    assert.equal((await fetch(address, { method: 'OPTIONS', headers })).status, 200);
+    assert.deepEqual(got, ['']);
+    assert.equal((await fetch(address, { method: 'OPTIONS', headers: { origin: 'https://app.example' } })).status, 401);
+    assert.equal((await fetch(address, { method: 'POST', headers, body: JSON.stringify(tool('a')) })).status, 401);
+  });
+
   it('lets nobody connect who may use nothing', async () => {
     const { status, challenge } = await post(stranger, call('initialize'));
     assert.deepEqual([status, got], [403, []]);
@@ -257,15 +305,28 @@ describe('a guard of an MCP server', () => {
     const ping = JSON.stringify(call('ping'));
     assert.equal((await post(reader, ping, { 'content-type': 'text/plain' })).status, 415);
     assert.equal((await post(reader, ping, { 'content-encoding': 'gzip' })).status, 415);
-    assert.equal((await post(reader, ping, { 'content-type': 'application/json; charset=utf-8' })).status, 200);
+    for (const type of ['application/json; charset=utf-8', 'application/JSON;charset="UTF-8"', 'application/json ;'])
+      assert.equal((await post(reader, ping, { 'content-type': type })).status, type.endsWith(';') ? 415 : 200, type);
+    const got3 = got.length;
+    // What servers make of the bytes: another message, in UTF-7, with a second name.
+    const hidden = ping.replace('"ping"', '"tools/call","params":{"name":"read_a","y":"+ACIALAAiAG4AYQBtAGUAIg-"}');
+    for (const type of ['utf-7', 'utf-16', 'utf-8;charset=utf-7', 'utf-7;charset=utf-8', ' utf-8'])
+      assert.equal((await post(reader, hidden, { 'content-type': `application/json; charset=${type}` })).status, 415);
+    assert.equal(got.length, got3);
     const put = await fetch(url, { method: 'PUT', headers: { authorization: `Bearer ${reader}` }, body: ping });
-    assert.deepEqual([put.status, got.length], [403, 1]);
+    assert.deepEqual([put.status, got.length], [403, 2]);
   });
 
   it('refuses headers by which the server could go for another message', async () => {
     const say = (headers: Record<string, string>) => post(reader, tool('read_ä'), headers);
     const name = `=?base64?${Buffer.from('read_ä').toString('base64')}?=`;
     assert.equal((await say({ 'mcp-method': 'tools/call', 'mcp-name': name })).status, 200);
+    const both = call('tools/call', { name: 'read_a', uri: 'delete_a' });
+    for (const header of ['mcp-name', 'mcp_name'])
+      assert.equal((await post(reader, both, { [header]: 'delete_a' })).status, 400);
+    const read = call('resources/read', { uri: 'file:///docs/a', name: 'file:///docs/b' });
+    assert.equal((await post(reader, read, { 'mcp-name': 'file:///docs/a' })).status, 200);
+    assert.equal((await post(reader, read, { 'mcp-name': 'file:///docs/b' })).status, 400);
     for (const [header, value] of [
       ['mcp-method', 'tools/list'],
       ['mcp-name', 'delete_a'],
@@ -370,9 +431,46 @@ describe('a guard of an MCP server', () => {
       stream!.destroy();
     });
 
-    it('and breaks off where it cannot be looked through', async () => {
+    it('also behind a byte order mark, which clients leave out', async () => {
+      const text = JSON.stringify(message(lists));
+      for (const [type, body] of [
+        ['application/json', `\uFEFF${text}`],
+        ['application/json\t; charset=utf-8', text],
+        ['text/event-stream', `\uFEFFdata: ${text}\n\n`],
+        ['text/event-stream', `data: \uFEFF${text}\n\n`],
+      ] as const) {
+        answer = (_, outgoing) => void outgoing.writeHead(200, { 'content-type': type }).end(body);
+        const reply = await post(reader, call('tools/list'));
+        assert.deepEqual([reply.status, reply.body.includes('delete_a')], [200, false], JSON.stringify(type));
+        assert.ok(reply.body.includes('read_a'));
+      }
+    });
+
+    it('of an upstream that compresses where it may: it is not offered that', async () => {
+      let encodings: unknown[] = [];
       answer = (_, outgoing) => {
-        outgoing.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end('x');
+        encodings = [outgoing.req.headers['accept-encoding']];
+        outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(message(lists)));
+      };
+      assert.equal((await post(reader, call('tools/list'), { 'accept-encoding': 'gzip, br' })).status, 200);
+      assert.deepEqual(encodings, ['identity']);
+    });
+
+    it('and breaks off where it cannot be looked through', async () => {
+      for (const [headers, body] of [
+        [{ 'content-encoding': 'gzip' }, 'x'],
+        [{}, `${JSON.stringify(message(lists))},`],
+      ] as const) {
+        answer = (_, outgoing) =>
+          void outgoing.writeHead(200, { 'content-type': 'application/json', ...headers }).end(body);
+        const read = post(reader, call('tools/list')).then(
+          ({ status }) => status,
+          () => 'broken off',
+        );
+        assert.ok([502, 'broken off'].includes(await read));
+      }
+      answer = (_, outgoing) => {
+        outgoing.writeHead(200, { 'content-type': 'application/json; charset=utf-16' }).end('x');
       };
       assert.equal((await post(reader, call('tools/list'))).status, 502);
     });

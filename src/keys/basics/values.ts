@@ -383,3 +383,35 @@ export function csvLine(cells: readonly (string | null)[]): string {
   });
   return `${quoted.join(',')}\r\n`;
 }
+
+/** Whether an object in a text of JSON has a field twice. Of such a one, `JSON.parse` gives the last value. */
+export function hasFieldTwice(text: string, parsed: unknown): boolean {
+  return countColons(text) !== countFields(parsed);
+}
+
+/** How many fields objects have in a text of JSON, also those that are there twice: its colons outside of strings. */
+function countColons(text: string): number {
+  let count = 0;
+  let isInString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (isInString && character === '\\') at += 1;
+    else if (character === '"') isInString = !isInString;
+    else if (character === ':' && !isInString) count += 1;
+  }
+  return count;
+}
+
+/** How many fields the objects in a value have, however deep they nest. */
+function countFields(value: unknown): number {
+  let count = 0;
+  const left = [value];
+  while (left.length > 0) {
+    const part = left.pop();
+    if (typeof part !== 'object' || part === null) continue;
+    const parts: unknown[] = Object.values(part);
+    if (!Array.isArray(part)) count += parts.length;
+    for (const each of parts) left.push(each);
+  }
+  return count;
+}
