@@ -270,9 +270,15 @@ export function selects(
   return filter !== undefined;
 }
 
-/** The filters in flags, but for who created the keys. @throws KeysError INPUT_INVALID */
+/** The filters in flags, but for who created the keys. @throws CliError USAGE for an empty one; KeysError INPUT_INVALID */
 export function filtersOf(flags: FlagValues<typeof listFlags>, now = Date.now()): KeyFilters {
   const { roles, status, search, owner, tag: tags } = flags;
+  // An empty one would select all keys: a variable of a script that is not set.
+  for (const [what, text] of [
+    ['text to search for', search],
+    ['owner', owner],
+  ])
+    if (text?.trim() === '') throw new CliError('USAGE', `The ${what} is empty. Give one, or leave the filter out.`);
   return {
     roles,
     status,

@@ -222,6 +222,27 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
     }
   });
 
+  it('refuse an empty filter, which would select all keys', async () => {
+    for (const args of [
+      ['delete', '--search', ''],
+      ['delete', '--search', ' '],
+      ['disable', '--search='],
+      ['disable', '--owner', ''],
+      ['update', '--search', '', '--description', 'x'],
+      ['update', '--owned-by', ' ', '--description', 'x'],
+      ['list', '--search', ''],
+    ]) {
+      const { stdout, stderr, code } = await run(...args, ...(args[0] === 'list' ? [] : ['--yes']));
+      assert.deepEqual([stdout, code], ['', 2], args.join(' '));
+      assert.match(stderr, /(text to search for|owner) is empty\. Give one, or leave the filter out\./);
+    }
+    const { keys } = await json('list');
+    assert.deepEqual(
+      (keys as { name: string; status: string }[]).map(({ name, status }) => `${name} ${status}`).toSorted(),
+      ['Off DISABLED', 'Over EXPIRED', 'Working ACTIVE'],
+    );
+  });
+
   it('show has every field, with the effective permissions', async () => {
     const { id, prefix, ...rest } = await json('show', '--name', 'Over');
     assert.match(String(id), /^[0-9a-f-]{36}$/);
