@@ -154,7 +154,7 @@ const ABOUT_CLIENT =
   /^x-forwarded-(?:user|email|groups|preferred-username|access-token|tls-client-cert.*|client-cert.*)$/;
 
 /** Those that say the client's address, by the names that networks before the proxy give them. */
-const ABOUT_ADDRESS = /(?:client|connecting)-ip(?:v6)?$|^(?:x-original-)?forwarded-for$/;
+const ABOUT_ADDRESS = /(?<!^x-real)-ip(?:v6)?$|^(?:x-original-)?forwarded-for$/;
 
 /** Whether a header, by its canonical name, says how a request has come, which we say ourselves. */
 function isForwarding(name: string): boolean {
@@ -264,6 +264,8 @@ export interface RequestToPass {
   readonly upgrade: string | undefined;
   /** The credentials that the upstream gets in the place of the key. */
   readonly sent: Sent;
+  /** The canonical names of headers in which a trusted proxy says who makes the request. */
+  readonly saysWho: ReadonlySet<string>;
   /** Whether a header has the key, which is not passed on. The name is canonical. */
   isCredential(name: string, value: string): boolean;
 }
@@ -289,7 +291,9 @@ export function requestHeaders(request: RequestToPass): string[] {
     const name = rawHeaders[index]!;
     const [lowerCase, canonical] = [name.toLowerCase(), canonicalName(name)];
     const value = canonical === 'cookie' ? withoutOwnCookies(rawHeaders[index + 1]!) : rawHeaders[index + 1]!;
-    if (value === undefined) continue;
+    // Under a name that is only taken for the canonical one, it may be a client's.
+    const isForged = request.saysWho.has(canonical) && !(request.isTrusted && lowerCase === canonical);
+    if (value === undefined || isForged) continue;
     const isPassed = isForwarding(canonical)
       ? isBelieved(name, value, request) && !request.isCredential(canonical, value)
       : !ofConnection.has(lowerCase) && isOwn(canonical, value, request);
@@ -308,7 +312,8 @@ export function requestHeaders(request: RequestToPass): string[] {
 export function requestTrailers(rawTrailers: readonly string[], request: RequestToPass): [string, string][] {
   return pairsOf(rawTrailers).filter(([name, value]) => {
     const canonical = canonicalName(name);
-    return !isForwarding(canonical) && canonical !== 'cookie' && isOwn(canonical, value, request);
+    const isOurs = isForwarding(canonical) || request.saysWho.has(canonical) || canonical === 'cookie';
+    return !isOurs && isOwn(canonical, value, request);
   });
 }
 

@@ -102,6 +102,7 @@ interface PassOptions {
   /** The headers that say who makes it, names and values in turn. */
   readonly identity: readonly string[];
   readonly isCredential: IsCredential;
+  readonly saysWho: ReadonlySet<string>;
   readonly arrival: Arrival;
   /** Whether it has come by a proxy that is believed. */
   readonly isTrusted: boolean;

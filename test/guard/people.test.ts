@@ -5,7 +5,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { Networks } from '../../src/keys/basics/networks.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { browse, cookiesOf, nextOf, OPENS_PAGE, WITH_DOOR } from '../support/door.ts';
-import { type GuardedService, startGuarded } from '../support/guard.ts';
+import { connectRaw, type GuardedService, startGuarded } from '../support/guard.ts';
 import { CLIENT, startProvider, type TestProvider } from '../support/provider.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -14,12 +14,16 @@ const GRANT = { admins: ['ADMIN'], '*': ['GUEST'] } as const;
 describeOnEach('people who have no key, at a guarded service', () => {
   let service: GuardedService;
   let got: string[][];
+  let trailers: string[];
   beforeEach(async () => {
     got = [];
     service = await startGuarded(
-      ({ rawHeaders }, outgoing) => {
-        got.push(rawHeaders);
-        outgoing.end('passed');
+      (incoming, outgoing) => {
+        got.push(incoming.rawHeaders);
+        incoming.resume().once('end', () => {
+          trailers = incoming.rawTrailers;
+          outgoing.end('passed');
+        });
       },
       { ...WITH_DOOR, people: { by: { header: 'remote-user', groups: 'remote-groups' }, grant: GRANT } },
     );
@@ -61,6 +65,25 @@ describeOnEach('people who have no key, at a guarded service', () => {
     const key = { authorization: `Bearer ${service.secret}` };
     assert.equal((await open({ ...ADA, ...key }, url)).status, 200);
     assert.deepEqual([valueOf('remote-user'), valueOf('remote-groups')], [[], []]);
+  });
+
+  it('are nobody else by what is only taken for the header of their proxy, or comes after the body', async () => {
+    const aliases = { Remote_User: 'root', 'remote.groups': 'x', Remote_Groups: 'x' };
+    assert.equal((await open({ ...ADA, ...aliases })).status, 200);
+    const names = got.at(-1)!.filter((_, index) => index % 2 === 0 && /^remote/i.test(got.at(-1)![index]!));
+    assert.deepEqual([names, valueOf('remote-user')], [['Remote-User', 'Remote-Groups'], ['ada']]);
+    const raw = connectRaw(service.url);
+    raw.request(
+      'POST /page HTTP/1.1',
+      'Host: a',
+      `Authorization: Bearer ${service.secret}`,
+      'Remote-User: ada',
+      'Transfer-Encoding: chunked',
+      'Trailer: Remote-User, X-Sum',
+    );
+    raw.send('1\r\na\r\n0\r\nRemote-User: root\r\nX-Sum: 1\r\n\r\n');
+    await raw.receives('passed');
+    assert.deepEqual(trailers, ['X-Sum', '1']);
   });
 
   it('a key wins over what a proxy says', async () => {

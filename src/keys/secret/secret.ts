@@ -164,8 +164,9 @@ const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const TAKEN: ReadonlySet<string> = new Set(
   (
     'accept age allow cache-control connection cookie date dnt early-data expect expires forwarded from host ' +
-    'keep-alive location max-forwards origin pragma priority range referer server set-cookie te trailer ' +
-    'transfer-encoding upgrade user-agent vary via warning www-authenticate x-real-ip'
+    'keep-alive location max-forwards origin path-info pragma priority range referer script-name server set-cookie ' +
+    'te trailer transfer-encoding upgrade user-agent vary via warning www-authenticate x-http-method ' +
+    'x-http-method-override x-method-override x-real-ip x-rewrite-url x-script-name'
   ).split(' '),
 );
 const TAKEN_FAMILIES = /^(?:accept|access-control|content|if|proxy|sec|x-auth|x-forwarded|x-original)-/;

@@ -20,6 +20,7 @@ describe('the places for credentials', () => {
     'Connection',
     'Transfer-Encoding',
     'TE',
+    'X-HTTP-Method-Override',
     'Upgrade',
   ];
   const forwarded = ['X-Forwarded-For', 'Forwarded', 'X-Auth-Key-Id', 'X-Original-Uri', 'Proxy-Authorization', 'Via'];
