@@ -11,6 +11,8 @@ export function auditResolversOf(keys: KeysService): Resolvers {
   ) => {
     if ([after, beforeNumber, afterNumber].filter((place) => place != null).length > 1)
       throw badInput('Pass one of after, beforeNumber and afterNumber.');
+    for (const number of [beforeNumber, afterNumber])
+      if (number != null && number < 0) throw badInput(`The number of an entry is ${number}. It is 0 at least.`);
     const before = after ? readCursor(after) : beforeNumber;
     const place = afterNumber != null ? { after: afterNumber } : before == null ? {} : { before };
     const entries = await keys.audit.read(request, principal, place);
@@ -43,6 +45,7 @@ export function auditResolversOf(keys: KeysService): Resolvers {
     },
     Mutation: {
       attestReview: async (_, { input }, { principal }) => {
+        if (input.keys < 0) throw badInput(`The number of keys is ${input.keys}. It is 0 at least.`);
         await keys.attest(input, principal);
         return true;
       },

@@ -117,7 +117,7 @@ export function allowOf({ route, also }: Match): Allow {
 }
 
 /** A field of a query by which some services take a request for one with another method, as PHP names it, too. */
-const OVERRIDING = /^ *[_. [](?:http)?method(?:\[.*)?$/is;
+const OVERRIDING = /^ *[_. [](?:http)?method(?:[[\0].*)?$/is;
 
 /** The methods that the query of a request asks for. */
 function overridingMethods(target: string): string[] {

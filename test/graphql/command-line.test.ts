@@ -142,7 +142,8 @@ describeOnEach('what commands ask of a server', () => {
     assert.deepEqual(await numbers('first: 2, afterNumber: 1'), [2, 3, true]);
     assert.deepEqual(await numbers('first: 2, afterNumber: 2'), [3, 4, false]);
     assert.deepEqual(await numbers('afterNumber: 4'), [false]);
-    assert.deepEqual(await numbers('beforeNumber: 3, afterNumber: 1'), ['INPUT_INVALID']);
+    for (const args of ['beforeNumber: 3, afterNumber: 1', 'beforeNumber: -1', 'afterNumber: -1'])
+      assert.deepEqual(await numbers(args), ['INPUT_INVALID'], args);
     const own = await caller('Reader', { permissions: ['LOGS:READ_ANY', 'API_KEY:READ_OWN'] });
     const seen = await ask('{ auditLog(afterNumber: 0) { edges { node { keyName } } } }', {}, own.secret);
     assert.deepEqual(seen, { auditLog: { edges: [{ node: { keyName: 'Reader' } }] } });

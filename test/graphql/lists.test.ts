@@ -34,6 +34,14 @@ describe('lists of keys, over GraphQL', () => {
     return { names: keys.map(({ name }) => name), ...page };
   };
 
+  it('are not narrowed by an empty list of roles or tags, in either kind of list', async () => {
+    for (const filter of ['roles: []', 'tags: []']) {
+      assert.equal((await list(filter)).total, 3);
+      const { data } = await ask(admin, `{ apiKeys(${filter}) { edges { node { name } } } }`);
+      assert.equal((data['apiKeys'] as { edges: unknown[] }).edges.length, 3, filter);
+    }
+  });
+
   it('are sorted and narrowed, with how many there are', async () => {
     const whole = { total: 3, hasMore: false, sorted: true };
     assert.deepEqual(await list('first: 2'), { names: ['Other', 'Child'], ...whole });

@@ -98,6 +98,8 @@ describe('a request', () => {
       '.method=DELETE',
       '+_method=DELETE',
       '_method[]=DELETE',
+      // What reads the name as C does ends there.
+      '_method%00=DELETE',
       '_HttpMethod=DELETE',
       '_method=GET&_method=DELETE',
     ])

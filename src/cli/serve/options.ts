@@ -76,7 +76,8 @@ function given<Name extends keyof typeof TEXTS>(
   const value = flags[name];
   if (value?.trim() === '') throw new CliError('USAGE', `--${name} is empty. Give ${takes}.`);
   if (value !== undefined) return { value, from: `--${name}`, isTyped: true };
-  return env[variable] ? { value: env[variable], from: variable, isTyped: false } : undefined;
+  const set = env[variable];
+  return set?.trim() ? { value: set, from: variable, isTyped: false } : undefined;
 }
 
 /**

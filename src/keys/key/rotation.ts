@@ -120,7 +120,7 @@ export function readRotation(
   }
   if (createdSince != null && !disableCreated)
     issues.push({
-      code: 'USAGE',
+      code: 'INPUT_INVALID',
       message: 'A time of creation is only for disabling the created keys.',
       field: 'createdSince',
     });

@@ -191,7 +191,7 @@ export function readFilters(
   for (const text of [search, owner, createdBy]) checkSearchText(text ?? '');
   return {
     search: search || undefined,
-    roles: roles ? readRoles(roles, catalog) : undefined,
+    roles: roles && roles.length > 0 ? readRoles(roles, catalog) : undefined,
     status: status == null ? undefined : { is: readStatus(status), now },
     ownedBy: actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY') ? undefined : actor.apiKey.id,
     owner: owner == null ? undefined : normalizeName(owner),

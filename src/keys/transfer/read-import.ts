@@ -1,5 +1,14 @@
 import { OPERATOR, violationsOfNew } from '../authorization/index.ts';
-import { type ErrorCode, formatTime, type Issue, formatList, nearest, readDate, UUID } from '../basics/index.ts';
+import {
+  type ErrorCode,
+  formatTime,
+  hasFieldTwice,
+  type Issue,
+  formatList,
+  nearest,
+  readDate,
+  UUID,
+} from '../basics/index.ts';
 import {
   digestPerson,
   normalizeName,
@@ -328,6 +337,7 @@ function readFields(text: string): { fields?: ImportedFields; issues: Issue[] } 
   const object = readObject(text);
   if (!object)
     return { issues: [invalid('The line is not a JSON object. Write each key as one object on a line of its own.')] };
+  if (hasFieldTwice(text, object)) return { issues: [invalid('The line has a field twice. Leave one of them out.')] };
   // Databases write null for what is not given.
   const given = Object.entries(object).filter(([, value]) => value !== null);
   const others = given.filter(([name]) => !isField(name));

@@ -206,6 +206,11 @@ describeOnEach('importing keys', () => {
       /"secret" must be a string/,
     ],
     'a number for a text': [key({ expiresAt: 1_893_456_000_000 }), ['INPUT_INVALID'], /"expiresAt" must be a string/],
+    'a field twice': [
+      JSON.stringify(key()).replace('{', '{"allowFrom":["10.0.0.0/8"],"allowFrom":["0.0.0.0/0"],'),
+      ['INPUT_INVALID'],
+      /The line has a field twice\./,
+    ],
     'a field that is none': [
       key({ rolls: [] }),
       ['INPUT_INVALID'],

@@ -36,6 +36,7 @@ describe('where serve listens', () => {
     const rows: [flags: Record<string, string>, env: NodeJS.ProcessEnv, address: object][] = [
       [{}, {}, { host: '127.0.0.1', port: 4000 }],
       [{}, { SVC_API_HOST: '', SVC_API_PORT: '', SVC_API_SOCKET: '' }, { host: '127.0.0.1', port: 4000 }],
+      [{}, { SVC_API_HOST: ' ', SVC_API_PORT: '\t', SVC_API_SOCKET: ' ' }, { host: '127.0.0.1', port: 4000 }],
       [{}, env, { host: '::1', port: 5000 }],
       [{ port: '0' }, env, { host: '::1', port: 0 }],
       [{ host: '0.0.0.0' }, env, { host: '0.0.0.0', port: 5000 }],
