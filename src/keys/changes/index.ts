@@ -49,7 +49,6 @@ export {
   Transaction,
   type TransactionOptions,
   Transactions,
-  type TransactionsOptions,
 } from './transaction.ts';
 export { KEYS_IN_USE, UnusedKeys } from './unused-keys.ts';
 export { adoptKey, deleteKeys, setKeyEnabled, type UpdatedKey, updateKey } from './update.ts';

@@ -229,24 +229,18 @@ export class OperatorKeys implements KeyAdministration {
   readonly revertsAll = true;
   readonly mostAtOnce = MAX_SELECTED;
   readonly pollMs = 250;
+  readonly consents: OperatorConsents;
+  readonly containments: OperatorContainments;
+  readonly declarations: OperatorDeclarations;
   readonly #keys: OpenService;
 
   constructor(keys: OpenService) {
     this.location = keys.location;
     this.exists = keys.exists;
+    this.consents = new OperatorConsents(keys);
+    this.containments = new OperatorContainments(keys);
+    this.declarations = new OperatorDeclarations(keys);
     this.#keys = keys;
-  }
-
-  get consents(): OperatorConsents {
-    return new OperatorConsents(this.#keys);
-  }
-
-  get containments(): OperatorContainments {
-    return new OperatorContainments(this.#keys);
-  }
-
-  get declarations(): OperatorDeclarations {
-    return new OperatorDeclarations(this.#keys);
   }
 
   async catalog(): Promise<Catalog> {

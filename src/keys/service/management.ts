@@ -60,7 +60,6 @@ import {
   type SecretDelivery,
   setKeyEnabled,
   startGrace,
-  type TransactionsOptions,
   type UndeletingChange,
   type UpdatedKey,
   updateKey,
@@ -175,12 +174,12 @@ export interface RotatedKey extends KeyRotation {
   key: string;
 }
 
-/** The rules for reading keys, and what is known of them. */
-class KeyQueries {
+/** The rules for reading, creating, changing and deleting keys one by one, and what is known of them. */
+export class KeyManagement {
   readonly catalog: Catalog;
-  readonly #options: TransactionsOptions;
+  readonly #options: Parts;
 
-  constructor(options: TransactionsOptions) {
+  constructor(options: Parts) {
     this.catalog = options.catalog;
     this.#options = options;
   }
@@ -257,16 +256,6 @@ class KeyQueries {
   async findByName(name: string, actor: Actor): Promise<ApiKey | undefined> {
     checkSearchText(name);
     return readable(await this.#options.repository.findByName(normalizeName(name)), actor);
-  }
-}
-
-/** The rules for creating, changing and deleting keys one by one. */
-export class KeyManagement extends KeyQueries {
-  readonly #options: Parts;
-
-  constructor(options: Parts) {
-    super(options);
-    this.#options = options;
   }
 
   /**
