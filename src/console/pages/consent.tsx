@@ -283,14 +283,14 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
     return show(c, door, { title: 'Agreed', visit, content: <AgreedPage request={request} visit={visit} /> });
   };
   /** Before anything is read: anybody may type anything. */
-  const countCode = (c: Context) => consent.countCode(originOf(c, parts));
+  const countCode = (c: Context) => consent.count('code', originOf(c, parts));
   const formIn = async (c: Context) => new Parameters(await readForm(c, 'This page is answered'));
 
   app.get(
     REDIRECT.path,
     answering(REDIRECT, async (c) => {
       const { address, ...source } = originOf(c, parts);
-      consent.countRequest(source);
+      consent.count('request', source);
       const given = new Parameters(readQuery(c));
       const from = await returnAddressIn(given, parts);
       let asked: Decision;
@@ -307,7 +307,7 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
   app.post(
     REDIRECT.path,
     answering(REDIRECT, async (c) => {
-      consent.countDecision(originOf(c, parts));
+      consent.count('decision', originOf(c, parts));
       const form = await formIn(c);
       const page = form.need('page');
       return decide(c, REDIRECT, form, { request: await consent.find({ page }), handle: page });

@@ -61,7 +61,7 @@ function answerResource(c: Context, { issuer, guarded }: ConsentParts): Response
  */
 async function registerClient(c: Context, parts: ConsentParts): Promise<Reply> {
   const { address: _, ...source } = originOf(c, parts);
-  parts.consent.countRequest(source);
+  parts.consent.count('request', source);
   const said = await readJson(c, 'Clients are registered');
   if (!isRecord(said)) throw new OAuthError('invalid_client_metadata', 'The body is not a JSON object.');
   const { redirect_uris: redirects, client_name: name = 'Application', grant_types: grants } = said;
@@ -112,6 +112,6 @@ async function revokeKey(c: Context, parts: ConsentParts): Promise<Reply> {
     throw new OAuthError('has_created_keys', `This key has created ${keys} with it.`);
   }
   // It is answered as if it had been ended.
-  parts.consent.countFailure(source);
+  parts.consent.count('failure', source);
   return jsonReply({});
 }

@@ -50,7 +50,7 @@ export function countingFailures(
       return await work(c, parts);
     } catch (error) {
       const refused = oauthErrorFor(c, error, parts.failures);
-      if (!NO_FAILURES.has(refused.code)) parts.consent.countFailure(originOf(c, parts));
+      if (!NO_FAILURES.has(refused.code)) parts.consent.count('failure', originOf(c, parts));
       throw refused;
     }
   };

@@ -57,7 +57,7 @@ export function originOf(c: Context, { addresses }: Pick<ConsentParts, 'addresse
 export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<Reply> {
   requireFlow(parts.catalog, 'DEVICE');
   const { address, ...source } = originOf(c, parts);
-  parts.consent.countRequest(source);
+  parts.consent.count('request', source);
   const form = await applicationForm(c);
   const client = await parts.clients.find(form);
   const wanted = { client, ...askedIn(form, parts), keyExpiresIn: form.get('key_expires_in'), address };

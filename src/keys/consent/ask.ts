@@ -53,46 +53,37 @@ type CounterOf = (limit: Limit) => SourceCounter;
  */
 const EACH: Limit = '10/m';
 
+/** What is counted so, each by itself, and what whoever does it too often is told. */
+const TOO_OFTEN = {
+  /** Requests for keys. */
+  request: 'Too many keys were asked for from here.',
+  /** Tries of user codes, right or wrong: guessing must not go on. */
+  code: 'Too many codes were tried from here.',
+  /** Answers to the page of a request, whatever they say. */
+  decision: 'Too many decisions were sent from here.',
+  /** Failures to get a key or to end one, once that is known. */
+  failure: 'Too many requests from here have failed.',
+};
+export type Counted = keyof typeof TOO_OFTEN;
+
 /** Bounds what anybody may do without a key, in one process. */
 export class Pace {
   readonly polls = new Polls();
-  readonly #requests: SourceCounter;
-  readonly #codes: SourceCounter;
-  readonly #decisions: SourceCounter;
-  readonly #failures: SourceCounter;
+  readonly #counters: Readonly<Record<Counted, SourceCounter>>;
 
   constructor(counterOf: CounterOf) {
-    this.#requests = counterOf(EACH);
-    this.#codes = counterOf(EACH);
-    this.#decisions = counterOf(EACH);
-    this.#failures = counterOf(EACH);
+    const [request, code, decision, failure] = [counterOf(EACH), counterOf(EACH), counterOf(EACH), counterOf(EACH)];
+    this.#counters = { request, code, decision, failure };
   }
 
-  /** Counts a request for a key. @throws KeysError TOO_MANY_REQUESTS */
-  countRequest(source: Source): void {
-    refuse(this.#requests.add(source), 'Too many keys were asked for from here.');
+  /** Counts something that was done. @throws KeysError TOO_MANY_REQUESTS */
+  count(what: Counted, source: Source): void {
+    const wait = this.#counters[what].add(source);
+    if (wait === undefined) return;
+    const seconds = Math.max(Math.ceil(wait / 1_000_000), 1);
+    const remedy = `Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
+    throw new TooManyRequestsError(`${TOO_OFTEN[what]} ${remedy}`, seconds);
   }
-
-  /** Counts a try of a user code, right or wrong: guessing must not go on. @throws KeysError TOO_MANY_REQUESTS */
-  countCode(source: Source): void {
-    refuse(this.#codes.add(source), 'Too many codes were tried from here.');
-  }
-
-  /** Counts an answer to the page of a request, whatever it says. @throws KeysError TOO_MANY_REQUESTS */
-  countDecision(source: Source): void {
-    refuse(this.#decisions.add(source), 'Too many decisions were sent from here.');
-  }
-
-  /** Counts a failure to get a key or to end one, once that is known. @throws KeysError TOO_MANY_REQUESTS */
-  countFailure(source: Source): void {
-    refuse(this.#failures.add(source), 'Too many requests from here have failed.');
-  }
-}
-
-function refuse(wait: number | undefined, what: string): void {
-  if (wait === undefined) return;
-  const seconds = Math.max(Math.ceil(wait / 1_000_000), 1);
-  throw new TooManyRequestsError(`${what} Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`, seconds);
 }
 
 /** Something was done too often. */

@@ -13,7 +13,14 @@ import {
   requirePending,
   requireToSeeRequests,
 } from './approval.ts';
-import { type AskedConsent, buildRequest, keepRequest, type NewConsentRequest, type Pace } from './ask.ts';
+import {
+  type AskedConsent,
+  buildRequest,
+  type Counted,
+  keepRequest,
+  type NewConsentRequest,
+  type Pace,
+} from './ask.ts';
 import { createCode, digestCode, randomLetters, readUserCode } from './codes.ts';
 import {
   digestRedemption,
@@ -40,7 +47,7 @@ export interface ConsentOptions extends Parts {
 
 /**
  * What a person decides by: a code that an application shows, typed somewhere, or the page that they were shown.
- * @property by who types it; undefined where `countCode` was called
+ * @property by who types it; undefined where that was counted before
  */
 export type Handle = { readonly userCode: string; readonly by?: Source } | { readonly page: string };
 
@@ -67,31 +74,16 @@ export class Consent {
   }
 
   /**
-   * Counts a request of an application, before anything of it is read: anybody may send one.
-   * @param source where it comes from, as what may ask only so often
+   * Counts what anybody may do, before anything of it is read; a failure, once it is known.
+   * @param source where it comes from, as what may do so only so often
    * @throws KeysError TOO_MANY_REQUESTS
    */
-  countRequest(source: Source): void {
-    this.#options.pace.countRequest(source);
-  }
-
-  /** Counts a try of a user code in the same way. @throws KeysError TOO_MANY_REQUESTS */
-  countCode(source: Source): void {
-    this.#options.pace.countCode(source);
-  }
-
-  /** Counts an answer to the page of a request in the same way. @throws KeysError TOO_MANY_REQUESTS */
-  countDecision(source: Source): void {
-    this.#options.pace.countDecision(source);
-  }
-
-  /** Counts a failure to get a key or to end one. @throws KeysError TOO_MANY_REQUESTS */
-  countFailure(source: Source): void {
-    this.#options.pace.countFailure(source);
+  count(what: Counted, source: Source): void {
+    this.#options.pace.count(what, source);
   }
 
   /**
-   * Takes a request of an application that is known, for grants that exist. Call `countRequest` first.
+   * Takes a request of an application that is known, for grants that exist. Call `count` first.
    * @throws ValidationError; KeysError TOO_MANY_REQUESTS, CONSENT_OFF, STORE_…
    */
   async ask(wanted: NewConsentRequest): Promise<AskedConsent> {
@@ -242,7 +234,7 @@ export class Consent {
     const code = readUserCode(handle.userCode);
     if (code === undefined)
       throw new KeysError('NOT_FOUND', `"${printable(handle.userCode)}" is not a code. Codes look like WDJB-MJHT.`);
-    if (handle.by) this.countCode(handle.by);
+    if (handle.by) this.count('code', handle.by);
     return digestCode('user', code);
   }
 }
