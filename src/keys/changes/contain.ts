@@ -37,6 +37,7 @@ import {
   isInProgress,
   normalizeName,
   type PlannedChange,
+  rolledBackKey,
   type StoredKey,
   withoutDigests,
 } from '../key/index.ts';
@@ -427,10 +428,9 @@ const ACTIONS = { ROLL_BACK: 'ROTATE_ROLLBACK', FINISH: 'ROTATE_FINISH', END: 'R
 
 function withSecrets(key: StoredKey, secrets: Containing<ApiKey>['secrets'], newSecret: () => Secret): StoredKey {
   if (secrets === undefined) return key;
+  if (secrets === 'ROLL_BACK') return rolledBackKey(key);
   const single = { ...key, rotation: null, previousDigest: null };
   if (secrets === 'FINISH') return single;
-  if (secrets === 'ROLL_BACK')
-    return { ...single, publicId: key.rotation!.previousPublicId, digest: key.previousDigest! };
   const { publicId, digest } = newSecret();
   return { ...single, publicId, digest };
 }

@@ -7,6 +7,7 @@ import {
   isTakenUp,
   NO_USAGE,
   requireNoPerson,
+  rolledBackKey,
   type Rotation,
   type StoredKey,
   USAGE,
@@ -141,7 +142,8 @@ export async function startGrace(transaction: Transaction, id: string): Promise<
 
 /** Revokes the previous secret at once. @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError */
 export async function finishRotation(transaction: Transaction, id: string): Promise<ChangedKey> {
-  const before = await findRotating(transaction, id);
+  const before = await transaction.findToChange(id);
+  requireRotating(before, transaction.now);
   return transaction.change(before, finishedKey(before, transaction.now), 'ROTATE_FINISH');
 }
 
@@ -150,17 +152,9 @@ export async function finishRotation(transaction: Transaction, id: string): Prom
  * @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError
  */
 export async function rollBackRotation(transaction: Transaction, id: string): Promise<ChangedKey> {
-  const before = await findRotating(transaction, id);
-  const { rotation, previousDigest } = before;
+  const before = await transaction.findToChange(id);
   await requireToRollBack(transaction, before);
-  const after = {
-    ...before,
-    publicId: rotation.previousPublicId,
-    digest: previousDigest,
-    rotation: null,
-    previousDigest: null,
-  };
-  return transaction.change(before, after, 'ROTATE_ROLLBACK');
+  return transaction.change(before, rolledBackKey(before), 'ROTATE_ROLLBACK');
 }
 
 /** Reverts a rotation whose secret was not delivered, unless the key has got another secret since. */
@@ -182,22 +176,9 @@ export async function requireToRollBack({ caller, catalog, find, now }: Place, k
 }
 
 /** Refuses what ends a rotation where there is none. @throws KeysError ROTATION_NONE */
-export function requireRotating({ name, rotation }: ApiKey, now: number): Rotation {
-  if (isInProgress(rotation, now)) return rotation;
-  throw rotationNone(name);
-}
-
-function rotationNone(name: string): KeysError {
-  return new KeysError('ROTATION_NONE', `The API key "${name}" is not being rotated: it has one secret that works.`);
-}
-
-async function findRotating(
-  transaction: Transaction,
-  id: string,
-): Promise<StoredKey & { rotation: Rotation; previousDigest: string }> {
-  const key = await transaction.findToChange(id);
-  const { name, previousDigest } = key;
-  const rotation = requireRotating(key, transaction.now);
-  if (previousDigest === null) throw rotationNone(name);
-  return { ...key, rotation, previousDigest };
+export function requireRotating(key: ApiKey | StoredKey, now: number): void {
+  // It may have been ended by a clock that is ahead of this one.
+  const isEnded = 'previousDigest' in key && key.previousDigest === null;
+  if (isInProgress(key.rotation, now) && !isEnded) return;
+  throw new KeysError('ROTATION_NONE', `The API key "${key.name}" is not being rotated: it has one secret that works.`);
 }

@@ -1,8 +1,8 @@
 import { hkdfSync } from 'node:crypto';
 import { OPERATOR } from '../authorization/index.ts';
 import { UNIT_MS } from '../basics/index.ts';
-import { Transaction, type TransactionOptions } from '../changes/index.ts';
-import { type ApiKey, isInProgress, type StoredKey, withoutDigests } from '../key/index.ts';
+import { rotatedKey, Transaction, type TransactionOptions } from '../changes/index.ts';
+import { type ApiKey, isInProgress, withoutDigests } from '../key/index.ts';
 import { CONSENTS, type ConsentFinder, type KeyFinder, type KeyWriter, type Refresh } from '../repository/index.ts';
 import { createSecret, type RandomBytes } from '../secret/index.ts';
 import { createCode, digestCode } from './codes.ts';
@@ -131,13 +131,9 @@ export async function refreshKey(
   if (does === 'repeat') return { key: secret.text, apiKey: withoutDigests(key), refreshToken: token };
   const parents = (await transaction.findChain(key)).keys.slice(1);
   const ends = [known.endsAt, ...parents.map(({ expiresAt }) => expiresAt)].filter((end) => end !== null);
-  const after: StoredKey = {
-    ...key,
-    publicId: secret.publicId,
-    digest: secret.digest,
+  const after = {
+    ...rotatedKey(key, secret, { now, grace: GRACE_MS, previousEndsAt: now + GRACE_MS }),
     expiresAt: refreshableUntil(now, ends.length > 0 ? Math.min(...ends) : null),
-    previousDigest: key.digest,
-    rotation: { previousPublicId: key.publicId, startedAt: now, grace: GRACE_MS, previousEndsAt: now + GRACE_MS },
   };
   const changed = await transaction.change(key, after, 'ROTATE');
   const current = digestCode('refresh', token);

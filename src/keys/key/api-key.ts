@@ -563,6 +563,18 @@ export function finishedKey(key: StoredKey, now: number): StoredKey {
   return { ...key, rotation: { ...rotation, grace: 0, previousEndsAt: now }, previousDigest: null };
 }
 
+/** A key that is being rotated, as it is once it has its previous secret alone. */
+export function rolledBackKey(key: StoredKey): StoredKey {
+  const { rotation, previousDigest } = key;
+  return {
+    ...key,
+    publicId: rotation!.previousPublicId,
+    digest: previousDigest!,
+    rotation: null,
+    previousDigest: null,
+  };
+}
+
 /** The secrets that a key loses by a change. */
 export function rotatedSecrets(before: StoredKey, after: StoredKey, now: number): RotatedSecret[] {
   const kept = new Set([after.digest, after.previousDigest]);
