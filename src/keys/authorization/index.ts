@@ -11,26 +11,4 @@ export {
   type Suggestion,
 } from './explain.ts';
 export * from './granting.ts';
-export {
-  type AccessObserver,
-  type Actor,
-  type AppliedLimit,
-  appliedLimits,
-  type Caller,
-  type Charge,
-  denied,
-  forbidden,
-  mayFor,
-  NOT_YET,
-  ONCE,
-  OPERATOR,
-  operatorName,
-  Principal,
-  principalOf,
-  requireFor,
-  requirePermission,
-  type Restrictions,
-  restrictionsFor,
-  type RouteCharge,
-  uses,
-} from './principal.ts';
+export * from './principal.ts';

@@ -25,16 +25,7 @@ export {
   unusableClients,
 } from './clients.ts';
 export { isChallenge, readUserCode } from './codes.ts';
-export {
-  type ApprovedConsent,
-  Consent,
-  type ConsentOperations,
-  type ConsentOptions,
-  type ConsentPlace,
-  type ConsentState,
-  OperatorConsents,
-  type Polled,
-} from './consent.ts';
+export * from './consent.ts';
 export type { Redemption } from './redeem.ts';
 export { Exchange, MAX_EXCHANGED_SECONDS, type WantedKey } from './exchange.ts';
 export * from './federation.ts';

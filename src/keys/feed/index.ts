@@ -1,14 +1,5 @@
 /** Who is told of changes: servers that answer without a store, how long that is relied on, and webhooks. */
-export {
-  answerLines,
-  EDGE_FORMS,
-  type EdgePoll,
-  Edges,
-  type ListedEdge,
-  MAX_FEED_LEASES,
-  readEdgeReport,
-  type Knowledge,
-} from './edges.ts';
+export * from './edges.ts';
 export * from './collect.ts';
 export {
   DEFAULT_NOTICES,
