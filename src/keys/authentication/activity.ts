@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AuditDraft, type Refusal, RefusalSampler } from '../audit/index.ts';
 import { type AccessObserver, findChain, principalOf } from '../authorization/index.ts';
-import { activateRotation, Transaction } from '../changes/index.ts';
+import { activateRotation, type Parts, Transaction } from '../changes/index.ts';
 import {
   type ApiKey,
   firstKept,
@@ -19,14 +19,11 @@ import {
   type UsedGrant,
 } from '../key/index.ts';
 import type { Catalog, Permission, Role } from '../permissions/index.ts';
-import type { KeyRepository, KeyWriter } from '../repository/index.ts';
+import type { KeyWriter } from '../repository/index.ts';
 import { sortYielding, UNIT_MS } from '../basics/index.ts';
 
 /** What is told of which permissions keys use and lack. */
-interface AccessRecord {
-  usedPermission(id: string, grant: UsedGrant): void;
-  refused(refusal: Refusal): void;
-}
+type AccessRecord = Pick<Activity, 'usedPermission' | 'refused'>;
 
 /**
  * Tells which permissions a key uses and lacks. There is one for each key that is remembered: an object with closures
@@ -416,13 +413,6 @@ export async function writeEvents(
   await writer.appendToAuditLog(refusals);
 }
 
-/** What keeping use within bounds needs from outside. */
-interface UsageRetentionOptions {
-  repository: KeyRepository;
-  /** Milliseconds since 1970. */
-  clock: () => number;
-}
-
 /** How much one transaction does, in rows: others write to a file in between. */
 const STEP_ROWS = { sqlite: 2000, postgres: 20_000 } as const;
 /** How often use is looked through for that of deleted keys, in milliseconds. */
@@ -434,7 +424,7 @@ const SWEEP_MS = UNIT_MS.d;
  * may do so at once.
  */
 export class UsageRetention {
-  readonly #options: UsageRetentionOptions;
+  readonly #options: Pick<Parts, 'repository' | 'clock'>;
   /** In milliseconds since 1970. */
   #nextAt = 0;
   #nextSweepAt = 0;
@@ -442,7 +432,7 @@ export class UsageRetention {
   #sweptTo: string | undefined;
   #isRunning = false;
 
-  constructor(options: UsageRetentionOptions) {
+  constructor(options: Pick<Parts, 'repository' | 'clock'>) {
     this.#options = options;
   }
 

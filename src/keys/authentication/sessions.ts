@@ -1,8 +1,8 @@
+import type { Parts } from '../changes/index.ts';
 import {
   boundsAt,
   digestToken,
   type FormOutcome,
-  type KeyRepository,
   MAX_OUTCOMES,
   MAX_SEALED_LENGTH,
   MAX_SESSIONS,
@@ -11,14 +11,6 @@ import {
   SESSIONS,
 } from '../repository/index.ts';
 import type { RandomBytes } from '../secret/index.ts';
-
-/** What sessions need from outside. */
-export interface SessionsOptions {
-  repository: KeyRepository;
-  /** Milliseconds since 1970. */
-  clock: () => number;
-  randomBytes: RandomBytes;
-}
 
 const TOKEN_BYTES = 32;
 const TOKEN = /^[\w-]{43}$/;
@@ -32,9 +24,9 @@ const FRESH_MS = 5 * 60_000;
  * else: whether that is accepted, and what it may do, is decided anew with each request.
  */
 export class Sessions {
-  readonly #options: SessionsOptions;
+  readonly #options: Parts;
 
-  constructor(options: SessionsOptions) {
+  constructor(options: Parts) {
     this.#options = options;
   }
 

@@ -28,7 +28,7 @@ import type { Catalog } from '../permissions/index.ts';
 import type { KeyRepository } from '../repository/index.ts';
 import { type ChangedKey, type Place, requireToUpdate, type Transaction } from './transaction.ts';
 import { requireChange, requireToDelete, updated } from './update.ts';
-import { type Actor, OPERATOR, requirePermission } from '../authorization/index.ts';
+import { OPERATOR, requirePermission } from '../authorization/index.ts';
 
 /** A change of many keys, as it is asked for. */
 export interface ManyChangeRequest {
@@ -169,10 +169,7 @@ export function readAttestation(attestation: Attestation): Attestation {
 
 /** Puts an attestation into the audit log. @throws ForbiddenError for a key that may not change all keys */
 export function attest(transaction: Transaction, attestation: Attestation): void {
-  requireToAttest(transaction.caller);
-  transaction.note({ action: 'REVIEW', after: { ...attestation } });
-}
-
-function requireToAttest(caller: Actor): void {
+  const { caller } = transaction;
   if (caller !== OPERATOR) requirePermission(caller, 'API_KEY', 'UPDATE_ANY');
+  transaction.note({ action: 'REVIEW', after: { ...attestation } });
 }

@@ -4,7 +4,6 @@ export {
   type Attestation,
   changeKeys,
   type ManyChangeRequest,
-  type Reach,
   readAttestation,
   readManyChange,
   type UndeletingChange,
@@ -25,7 +24,7 @@ export {
   OperatorContainments,
 } from './contain.ts';
 export * from './create.ts';
-export { type KeyChangeKind, PermittedChanges, type PossibleChange, type Refusal } from './permitted-changes.ts';
+export * from './permitted-changes.ts';
 export {
   activateRotation,
   findUnused,
@@ -43,6 +42,7 @@ export {
   type KeyStep,
   type NewSecret,
   type Parts,
+  type Place,
   presented,
   refreshed,
   type SecretDelivery,

@@ -27,7 +27,7 @@ import {
 } from './change-many.ts';
 import { requireToContainNow } from './contain.ts';
 import { leakedSince, requireRotating, requireToRollBack, requireToRotate } from './rotate.ts';
-import { type Place, refreshed, requireToUpdate } from './transaction.ts';
+import { type Parts, type Place, refreshed, requireToUpdate } from './transaction.ts';
 import { planSwitch, requireChange, requireToDelete } from './update.ts';
 
 /** What can be done to a key, each as it is asked for. */
@@ -149,13 +149,13 @@ async function requireToDisableCreated(place: PlaceBefore, { id }: ApiKey): Prom
 }
 
 /** What a change of many keys would do. */
-export interface ManyChangePlan extends Reach {
+export interface ManyChangePlan<Key = ApiKey> extends Reach {
   /** The keys that it changes. */
-  readonly changing: readonly ApiKey[];
+  readonly changing: readonly Key[];
   /** Those that are that way already. */
-  readonly unchanged: readonly ApiKey[];
+  readonly unchanged: readonly Key[];
   /** Those that the actor may not change so. */
-  readonly refused: readonly { readonly key: ApiKey; readonly refusal: Refusal }[];
+  readonly refused: readonly { readonly key: Key; readonly refusal: Refusal }[];
 }
 
 /** What a key may give to another one: by what it holds, and by the policy. */
@@ -270,18 +270,11 @@ async function boundsOf(
   return { refusal, latest: null, required };
 }
 
-interface PermittedChangesOptions {
-  repository: KeyRepository;
-  catalog: Catalog;
-  /** Milliseconds since 1970. */
-  clock: () => number;
-}
-
 /** Tells beforehand what an actor is permitted to do, as it is now. Nothing is written, and nothing counts as used. */
 export class PermittedChanges {
-  readonly #options: PermittedChangesOptions;
+  readonly #options: Parts;
 
-  constructor(options: PermittedChangesOptions) {
+  constructor(options: Parts) {
     this.#options = options;
   }
 

@@ -10,7 +10,7 @@ import {
   orNull,
   type Rules,
 } from '../basics/index.ts';
-import { buildKey, planCreation, type Transaction } from '../changes/index.ts';
+import { buildKey, type Place, planCreation, type Transaction } from '../changes/index.ts';
 import {
   expiryIn,
   expiryOf,
@@ -60,19 +60,7 @@ export const CHOICE_OPTIONS: Rules<ConsentChoice> = {
 function approvalOf(
   request: ConsentRequest,
   choice: ConsentChoice,
-  {
-    caller,
-    catalog,
-    now,
-    operator,
-    suffix,
-  }: {
-    caller: Actor;
-    catalog: Catalog;
-    now: number;
-    operator: string;
-    suffix: string;
-  },
+  { caller, catalog, now, operator, suffix }: Omit<Place, 'find'> & { operator: string; suffix: string },
 ): ConsentApproval {
   const grants = narrowed(request, choice, catalog);
   const hasEnd = choice.expiresIn !== undefined || choice.expiresAt !== undefined;

@@ -16,9 +16,8 @@ import {
   type ContainmentOperations,
   type KeyName,
   type KeyPreview,
+  type ManyChangePlan,
   type ManyChangeRequest,
-  type Reach,
-  type Refusal,
   type UndeletingChange,
   type NamedIssue,
   namedIssues,
@@ -41,7 +40,7 @@ import {
   type UsageTotals,
 } from '../key/index.ts';
 import type { ListedEdge } from '../feed/index.ts';
-import { MAX_SELECTED, type SelectionQuery } from '../lists/index.ts';
+import { MAX_SELECTED, type SelectedKeys, type SelectionQuery } from '../lists/index.ts';
 import { type CreatedKey, formatCursor, type PageQuery, type RotatedKey } from './management.ts';
 import { type Catalog, type Grant, type Permission, unknownGrantsOf } from '../permissions/index.ts';
 import type { KeysService } from './service.ts';
@@ -94,14 +93,8 @@ export interface ReviewedKey extends Pick<KeyWithAccess, 'effectivePermissions'>
 }
 
 /** Some keys of a selection, in the order that was asked for. */
-export interface SortedKeys {
+export interface SortedKeys extends Omit<SelectedKeys, 'keys'> {
   readonly keys: KeyState[];
-  /** How many there are in all. */
-  readonly total: number;
-  /** Whether there are, or may be, more than that. */
-  readonly hasMore: boolean;
-  /** Whether they are in that order; otherwise there are too many. */
-  readonly isSorted: boolean;
 }
 
 /** Whether a key may do something, and why. */
@@ -134,12 +127,7 @@ export interface Changed {
 }
 
 /** What a change of many keys would do. */
-export interface ManyPlan extends Reach {
-  readonly changing: readonly KeyName[];
-  /** Those that are that way already. */
-  readonly unchanged: readonly KeyName[];
-  readonly refused: readonly { readonly key: KeyName; readonly refusal: Refusal }[];
-}
+export type ManyPlan = ManyChangePlan<KeyName>;
 
 /** A key with a new secret. */
 export interface Rotated {

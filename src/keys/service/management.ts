@@ -50,6 +50,7 @@ import {
   type KeyRotation,
   type NewSecret,
   type Parts,
+  type Place,
   planCreation,
   readAttestation,
   readManyChange,
@@ -110,13 +111,6 @@ export interface Page {
   hasNextPage: boolean;
 }
 
-/** What a list depends on besides the query. */
-interface ListContext {
-  catalog: Catalog;
-  /** Milliseconds since 1970. */
-  now: number;
-}
-
 /**
  * Lists the keys that the actor may read: all of them, or its own.
  * @throws ValidationError; KeysError OPTION_INVALID, INPUT_INVALID
@@ -125,7 +119,7 @@ export async function listKeys(
   repository: KeyRepository,
   query: PageQuery,
   actor: Actor,
-  context: ListContext,
+  context: Pick<Place, 'catalog' | 'now'>,
 ): Promise<Page> {
   checkOptions('keys.list', query, PAGE_OPTIONS);
   const first = query.first ?? DEFAULT_PAGE_SIZE;

@@ -35,6 +35,7 @@ import {
   type KeyStep,
   type NewSecret,
   type Parts,
+  type Place,
   presented,
   rotatedKey,
   type SecretDelivery,
@@ -55,8 +56,7 @@ import {
   validateExpiry,
   withoutDigests,
 } from '../key/index.ts';
-import type { Catalog } from '../permissions/index.ts';
-import type { KeyFinder, KeyRepository } from '../repository/index.ts';
+import type { KeyFinder } from '../repository/index.ts';
 import { createSecret, type Secret } from '../secret/index.ts';
 import {
   type ApplyRules,
@@ -78,21 +78,12 @@ interface Differences<Key extends ApiKey = ApiKey> extends Pick<
 }
 
 /** What the changes of an apply are decided by. */
-interface ApplyPlace<Key extends ApiKey = ApiKey> {
-  /** Who applies the declaration. */
-  readonly caller: Actor;
-  readonly catalog: Catalog;
-  /** Milliseconds since 1970. */
-  readonly now: number;
-  readonly find: KeyFinder<Key>;
+interface ApplyPlace<Key extends ApiKey = ApiKey> extends Place<Key> {
   /** Tells who gave a key its name. */
   readonly auditLog: AuditReader;
 }
 
-function applyPlaceOf(
-  { repository, catalog, clock }: { repository: KeyRepository; catalog: Catalog; clock: () => number },
-  caller: Actor,
-): ApplyPlace {
+function applyPlaceOf({ repository, catalog, clock }: Parts, caller: Actor): ApplyPlace {
   return { caller, catalog, now: clock(), find: repository, auditLog: repository.auditLog };
 }
 

@@ -333,14 +333,8 @@ export interface WaitingKey {
 }
 
 /** A plan as it is shown. */
-export interface PlannedChanges {
+export interface PlannedChanges extends Pick<Plan, 'waiting' | 'unchanged' | 'confusable'> {
   changes: PlannedChange[];
-  /** Those whose secret is too old, and that still wait for the use of the last one. */
-  waiting: WaitingKey[];
-  /** How many declared keys need no change. */
-  unchanged: number;
-  /** The names of keys to create that look like others. */
-  confusable: ConfusableName[];
 }
 
 /** A plan as it is shown. Once it is applied, `created` has the new keys in the order of `plan.creates`. */

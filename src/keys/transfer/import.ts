@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AuditDraft, AuditReader } from '../audit/index.ts';
 import { type Link, MAX_CHAIN_LENGTH, OPERATOR, tooMany } from '../authorization/index.ts';
-import { findConfusableNames, type Transactions, warningsOf } from '../changes/index.ts';
+import { findConfusableNames, type Parts, type Place, warningsOf } from '../changes/index.ts';
 import {
   declarePort,
   type ErrorCode,
@@ -11,7 +11,6 @@ import {
   type ProgressReport,
 } from '../basics/index.ts';
 import { type ApiKey, statusOf, type StoredKey } from '../key/index.ts';
-import type { Catalog } from '../permissions/index.ts';
 import type { KeyFinder, KeyRepository, StoredKeyFinder } from '../repository/index.ts';
 import { prefixOf } from '../secret/index.ts';
 import type { ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
@@ -205,11 +204,8 @@ async function noteLikenesses(find: KeyFinder, spool: ImportSpool): Promise<void
   }
 }
 
-/** What the keys of all lines are checked by, at a time in milliseconds since 1970. */
-interface ImportRules {
-  catalog: Catalog;
-  now: number;
-}
+/** What the keys of all lines are checked by. */
+type ImportRules = Pick<Place, 'catalog' | 'now'>;
 
 const CREATOR_MISSING: ImportProblem = {
   code: 'NOT_FOUND',
@@ -293,13 +289,9 @@ export interface ImportWriter extends Spools {
 /** The port for it. */
 export const IMPORTS = declarePort<Spools, ImportWriter>('imports');
 
-interface ImportOptions extends ImportRules {
-  repository: KeyRepository;
-  transactions: Transactions;
-  /** Milliseconds since 1970. */
-  clock: () => number;
-  /** The user of the command line, for the audit log. */
-  operator: string;
+interface ImportOptions extends Parts {
+  /** When they were asked to be imported, in milliseconds since 1970. */
+  now: number;
   /** Is told how many keys are inserted. */
   onProgress?: ProgressReport | undefined;
 }

@@ -1,4 +1,5 @@
 import { OPERATOR, violationsOfNew } from '../authorization/index.ts';
+import type { Parts } from '../changes/index.ts';
 import {
   type ErrorCode,
   formatTime,
@@ -22,7 +23,6 @@ import {
   validateName,
   validateNewKey,
 } from '../key/index.ts';
-import type { Catalog } from '../permissions/index.ts';
 import {
   createImportedId,
   createPersonId,
@@ -37,12 +37,9 @@ import {
 } from '../secret/index.ts';
 
 /** What reading an import depends on. */
-interface ImportContext {
-  catalog: Catalog;
+interface ImportContext extends Pick<Parts, 'catalog' | 'randomBytes' | 'randomId'> {
   /** Milliseconds since 1970. */
   now: number;
-  randomBytes: RandomBytes;
-  randomId: () => string;
 }
 
 /** Why a line cannot be imported. */

@@ -8,7 +8,7 @@ import {
 } from '../audit/index.ts';
 import { chainHolds, chainHoldsUnknown, isWidened } from '../authorization/index.ts';
 import { KeysError, MAX_PAGE_SIZE, printable, type ProgressReport } from '../basics/index.ts';
-import type { Transaction } from '../changes/index.ts';
+import type { Place, Transaction } from '../changes/index.ts';
 import {
   type ApiKey,
   EFFECTS,
@@ -38,11 +38,7 @@ const ASPECTS = {
 } as const satisfies Partial<Record<KeptAspect, keyof ApiKey>>;
 
 /** What the rules of a restore need. */
-interface RestoreContext {
-  catalog: Catalog;
-  /** Milliseconds since 1970. */
-  now: number;
-}
+type RestoreContext = Pick<Place, 'catalog' | 'now'>;
 
 /**
  * A key that is in a backup and in the store, as a restore leaves it: as the backup has it, but nowhere with more
