@@ -50,7 +50,6 @@ import {
   type KeyRotation,
   type NewSecret,
   type Parts,
-  type Place,
   planCreation,
   readAttestation,
   readManyChange,
@@ -86,7 +85,7 @@ import {
 } from '../key/index.ts';
 import { KEY_FILTERS, type KeyFilters, readFilters } from '../lists/index.ts';
 import { type Catalog, type Permission, PermissionSet } from '../permissions/index.ts';
-import type { KeyRepository, ListPosition } from '../repository/index.ts';
+import type { ListPosition } from '../repository/index.ts';
 import { createSecret, type Secret } from '../secret/index.ts';
 
 /** Which keys to list. */
@@ -109,29 +108,6 @@ export interface Page {
   keys: ApiKey[];
   /** Whether more keys follow. */
   hasNextPage: boolean;
-}
-
-/**
- * Lists the keys that the actor may read: all of them, or its own.
- * @throws ValidationError; KeysError OPTION_INVALID, INPUT_INVALID
- */
-export async function listKeys(
-  repository: KeyRepository,
-  query: PageQuery,
-  actor: Actor,
-  context: Pick<Place, 'catalog' | 'now'>,
-): Promise<Page> {
-  checkOptions('keys.list', query, PAGE_OPTIONS);
-  const first = query.first ?? DEFAULT_PAGE_SIZE;
-  if (!Number.isInteger(first) || first < 0 || first > MAX_PAGE_SIZE) {
-    throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${MAX_PAGE_SIZE} keys.`);
-  }
-  const keys = await repository.list({
-    limit: first + 1,
-    after: query.after ? readCursor(query.after) : undefined,
-    ...readFilters(query, actor, context),
-  });
-  return { keys: keys.slice(0, first), hasNextPage: keys.length > first };
 }
 
 /** The cursor of a key: opaque to clients, and good also after the key is gone. */
@@ -183,9 +159,23 @@ export class KeyManagement {
     return identify(secret, this.#options.repository, actor, this.#options.clock());
   }
 
-  /** See `listKeys`. */
-  list(query: PageQuery, actor: Actor): Promise<Page> {
-    return listKeys(this.#options.repository, query, actor, { catalog: this.catalog, now: this.#options.clock() });
+  /**
+   * Lists the keys that the actor may read: all of them, or its own.
+   * @throws ValidationError; KeysError OPTION_INVALID, INPUT_INVALID, STORE_…
+   */
+  async list(query: PageQuery, actor: Actor): Promise<Page> {
+    checkOptions('keys.list', query, PAGE_OPTIONS);
+    const { repository, catalog, clock } = this.#options;
+    const first = query.first ?? DEFAULT_PAGE_SIZE;
+    if (!Number.isInteger(first) || first < 0 || first > MAX_PAGE_SIZE) {
+      throw new KeysError('INPUT_INVALID', `"first" is ${first}; a page has 0 to ${MAX_PAGE_SIZE} keys.`);
+    }
+    const keys = await repository.list({
+      limit: first + 1,
+      after: query.after ? readCursor(query.after) : undefined,
+      ...readFilters(query, actor, { catalog, now: clock() }),
+    });
+    return { keys: keys.slice(0, first), hasNextPage: keys.length > first };
   }
 
   /** The chains of keys, in their order: each key with its ancestors. @throws KeysError STORE_… */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { formatCursor, listKeys } from '../../../src/keys/service/management.ts';
+import { formatCursor } from '../../../src/keys/service/management.ts';
 import { MAX_PAGE_SIZE } from '../../../src/keys/basics/values.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
@@ -156,19 +156,9 @@ describeAlwaysOnEach('the list of keys', () => {
         await test.keys.create({ name, permissions: ['API_KEY:READ_OWN'] }, principal);
       }
       await create('Bot 4');
-      const first = await listKeys(test.store.repository, { first: 2, search: 'bot' }, principal, {
-        catalog: test.keys.catalog,
-        now: 0,
-      });
-      const rest = await listKeys(
-        test.store.repository,
-        { first: 2, search: 'bot', after: formatCursor(first.keys[1]!) },
-        principal,
-        {
-          catalog: test.keys.catalog,
-          now: 0,
-        },
-      );
+      const first = await test.keys.list({ first: 2, search: 'bot' }, principal);
+      const after = formatCursor(first.keys[1]!);
+      const rest = await test.keys.list({ first: 2, search: 'bot', after }, principal);
       assert.deepEqual(
         [first, rest].map((page) => [page.keys.map(({ name }) => name), page.hasNextPage]),
         [
@@ -207,10 +197,8 @@ describeAlwaysOnEach('the list of keys', () => {
       now: 0,
     });
     const namesOf = async (status: string, first: number) => {
-      const page = await listKeys(test.store.repository, { status, first }, OPERATOR, {
-        catalog: test.keys.catalog,
-        now,
-      });
+      test.time.now = now;
+      const page = await test.keys.list({ status, first }, OPERATOR);
       return [page.keys.map(({ name }) => name), page.hasNextPage];
     };
     const family = (name: string) => [name, `beneath ${name}`, `far beneath ${name}`];
