@@ -187,15 +187,15 @@ export async function findIssued<Key extends ApiKey>(
 function readable(issued: readonly Issued<ApiKey | StoredKey>[], caller: Actor): Issued[] {
   return issued
     .filter(({ apiKey }) => (apiKey ? mayFor(caller, 'READ', apiKey) : readsRequests(caller)))
-    .map(withoutSecrets);
+    .map(({ apiKey, ...others }) => ({ ...others, apiKey: apiKey && bare(apiKey) }));
 }
 
 function readsRequests(caller: Actor): boolean {
   return caller === OPERATOR || uses(caller, 'API_KEY', 'CREATE_ANY');
 }
 
-function withoutSecrets({ apiKey, ...issued }: Issued<ApiKey | StoredKey>): Issued {
-  return { ...issued, apiKey: apiKey && 'digest' in apiKey ? withoutDigests(apiKey) : apiKey };
+function bare(key: ApiKey | StoredKey): ApiKey {
+  return 'digest' in key ? withoutDigests(key) : key;
 }
 
 function issuedBy<Key extends ApiKey>(
@@ -412,7 +412,6 @@ function shownContainment(
   { issued, changes, requests, ...plan }: Containment<ApiKey | StoredKey>,
   caller: Actor,
 ): Containment {
-  const bare = (key: ApiKey | StoredKey) => ('digest' in key ? withoutDigests(key) : key);
   return {
     ...plan,
     issued: readable(issued, caller),

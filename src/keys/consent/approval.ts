@@ -137,9 +137,9 @@ function requireGrantable(grants: Grants, catalog: Catalog): Grants {
   throw new KeysError('INPUT_INVALID', `${formatList(unknown)} can be granted no longer. Grant something else.`);
 }
 
-/** A request, if it waits for a decision. @throws KeysError NOT_FOUND, REQUEST_DECIDED */
-export function requirePending(found: ConsentRequest | undefined, now: number): ConsentRequest {
-  const request = requireOpen(found, now);
+/** A request that is known, if it waits for a decision. @throws KeysError REQUEST_DECIDED */
+export function requirePending(request: ConsentRequest): ConsentRequest {
+  refuseOver(request);
   if (request.status === 'PENDING') return request;
   throw decided(request, 'approved');
 }

@@ -101,11 +101,7 @@ export class Consent {
 
   /** The request that waits for a decision. @throws KeysError NOT_FOUND, REQUEST_DECIDED, TOO_MANY_REQUESTS, STORE_… */
   async show(handle: Handle): Promise<ConsentRequest> {
-    const { repository, clock } = this.#options;
-    return requirePending(
-      await repository.port(CONSENTS).find('handleDigest', this.#digestRedemption(handle)),
-      clock(),
-    );
+    return requirePending(await this.find(handle));
   }
 
   /** The request, whatever was decided. @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS, STORE_… */

@@ -31,13 +31,7 @@ import {
 } from '../repository/index.ts';
 
 /** An edge that asks. */
-export interface EdgeAsking {
-  /** A random id of the process. */
-  readonly id: string;
-  /** How people call it. */
-  readonly name: string;
-  /** The id and the name of its key. */
-  readonly key: { readonly id: string; readonly name: string };
+export interface EdgeAsking extends Pick<KnownEdge, 'id' | 'name' | 'key'> {
   readonly address: string | undefined;
   /** For how long it wants to answer without being told anything, in milliseconds. */
   readonly leaseMs: number;
@@ -503,11 +497,7 @@ export function answerLines(answer: FollowedAnswer): string {
 }
 
 function changeLines({ rows, gone }: Pick<FeedChanges, 'rows' | 'gone'>): string {
-  return rowLines(rows) + gone.map((id) => `-${JSON.stringify([id])}\n`).join('');
-}
-
-function rowLines(rows: readonly string[]): string {
-  return rows.map((row) => `+${row}\n`).join('');
+  return [...rows.map((row) => `+${row}\n`), ...gone.map((id) => `-${JSON.stringify([id])}\n`)].join('');
 }
 
 function lastLine({ cursor, leaseMs, now }: Pick<FollowedAnswer, 'cursor' | 'leaseMs' | 'now'>): string {
