@@ -3,12 +3,11 @@ import { isLoopbackHost, printable } from '../basics/index.ts';
 import { freeName, type Parts, type Transaction } from '../changes/index.ts';
 import {
   type ApiKey,
+  BARE_KEY,
   digestPerson,
   type Person,
   requireWhole,
   type StoredKey,
-  NO_LABELS,
-  UNRESTRICTED,
   withoutDigests,
 } from '../key/index.ts';
 import type { Grant, Permission, Role } from '../permissions/index.ts';
@@ -127,22 +126,14 @@ export class People {
   async #create(transaction: Transaction, person: Person, grants: Grants): Promise<StoredKey> {
     const { randomId, randomBytes } = this.#options;
     return {
+      ...BARE_KEY,
       id: randomId(),
       name: await freeName(transaction.find, person.name, { otherwise: 'Person', randomBytes }),
-      ...NO_LABELS,
       ...grants,
-      ...UNRESTRICTED,
       publicId: createPersonId(randomBytes),
       createdAt: transaction.now,
-      createdBy: null,
-      expiresAt: null,
-      disabledAt: null,
-      managed: false,
-      audience: null,
       person,
-      rotation: null,
       digest: digestPerson(person),
-      previousDigest: null,
     };
   }
 }

@@ -116,7 +116,7 @@ export function isMapped(parts: readonly number[]): boolean {
 }
 
 /** The IPv4 address that an IPv6 address ends with. */
-export function octetsOf(parts: readonly number[]): number[] {
+function octetsOf(parts: readonly number[]): number[] {
   return parts.slice(-2).flatMap((part) => [part >> 8, part & 255]);
 }
 

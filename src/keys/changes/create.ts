@@ -15,6 +15,7 @@ import {
 import { isBudgetUnit, KeysError, NameTakenError, SPENT_LIMITS, type SpentLimit } from '../basics/index.ts';
 import {
   type ApiKey,
+  BARE_KEY,
   describeLikeness,
   EFFECTS,
   expiryOf,
@@ -74,19 +75,14 @@ export function buildKey(
   }: { catalog: Catalog; now: number; id: string; secret: Secret; audience?: string | null | undefined },
 ): StoredKey {
   return {
+    ...BARE_KEY,
     id,
     ...readNewFields(input, catalog),
     audience,
     publicId: secret.publicId,
     createdAt: now,
-    createdBy: null,
     expiresAt: expiryOf(input, now) ?? null,
-    disabledAt: null,
-    managed: false,
-    person: null,
-    rotation: null,
     digest: secret.digest,
-    previousDigest: null,
   };
 }
 

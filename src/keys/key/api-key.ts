@@ -1,3 +1,4 @@
+import { SocketAddress } from 'node:net';
 import {
   anyText,
   codePoints,
@@ -16,7 +17,6 @@ import {
   missingDay,
   NO_LIMITS,
   normalizeText,
-  octetsOf,
   orNull,
   parseLimits,
   parseNetwork,
@@ -220,6 +220,20 @@ export interface StoredKey extends ApiKey {
   previousDigest: string | null;
 }
 
+/** What a key that was just made has where nothing else is said. */
+export const BARE_KEY = {
+  ...NO_LABELS,
+  ...UNRESTRICTED,
+  audience: null,
+  createdBy: null,
+  expiresAt: null,
+  disabledAt: null,
+  managed: false,
+  person: null,
+  rotation: null,
+  previousDigest: null,
+} as const satisfies Partial<StoredKey>;
+
 /** The key without the digests of its secrets, for callers outside `src/keys`. */
 export function withoutDigests({ digest: _digest, previousDigest: _previousDigest, ...key }: StoredKey): ApiKey {
   return key;
@@ -406,23 +420,11 @@ function readNetwork(text: string): { network: string } | { problem: string } {
   };
 }
 
-/**
- * An address in its short form, the only one that IPv4 has (RFC 5952, section 4): the first of the longest runs of
- * zeros is left out, and one of IPv6 that has two parts after nothing else ends like an IPv4 address.
- */
+/** An address in its short form (RFC 5952, section 4), the only one that IPv4 has. */
 function shortForm(parts: readonly number[]): string {
   if (parts.length === 4) return parts.join('.');
-  let [start, length] = [0, 0];
-  for (let from = 0; from < 8; from += 1) {
-    let to = from;
-    while (parts[to] === 0) to += 1;
-    if (to - from > length) [start, length] = [from, to - from];
-    from = to;
-  }
-  const groups = parts.map((part) => part.toString(16));
-  if (length < 2) return groups.join(':');
-  if (start === 0 && length === 6) return `::${octetsOf(parts).join('.')}`;
-  return `${groups.slice(0, start).join(':')}::${groups.slice(start + length).join(':')}`;
+  const address = parts.map((part) => part.toString(16)).join(':');
+  return new SocketAddress({ address, family: 'ipv6' }).address;
 }
 
 /** The fields of a change. What their values may be is said by `validateChange`. */

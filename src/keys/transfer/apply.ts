@@ -43,6 +43,7 @@ import {
 } from '../changes/index.ts';
 import {
   type ApiKey,
+  BARE_KEY,
   finishedKey,
   GIVEN_FIELDS,
   type KeyChange,
@@ -194,8 +195,7 @@ function buildDeclaredKey(
   { caller, now }: Transaction,
 ): StoredKey {
   return {
-    ...NO_LABELS,
-    ...UNRESTRICTED,
+    ...BARE_KEY,
     ...declared,
     id,
     publicId: secret.publicId,
@@ -203,11 +203,7 @@ function buildDeclaredKey(
     createdBy: caller === OPERATOR ? null : caller.apiKey.id,
     disabledAt: enabled === false ? now : null,
     managed: true,
-    audience: null,
-    person: null,
-    rotation: null,
     digest: secret.digest,
-    previousDigest: null,
   };
 }
 

@@ -11,6 +11,7 @@ import {
   UUID,
 } from '../basics/index.ts';
 import {
+  BARE_KEY,
   digestPerson,
   normalizeName,
   type Person,
@@ -145,6 +146,7 @@ function readKey(
   const name = validateName(fields.name) ? null : normalizeName(fields.name);
   if (!secret || name === null || errors.length > 0) return { name, id, errors, warnings: [] };
   const key = {
+    ...BARE_KEY,
     id: id ?? randomId(),
     ...readNewFields(fields, catalog),
     publicId: secret.publicId,
@@ -152,12 +154,9 @@ function readKey(
     createdBy: createdBy ?? null,
     expiresAt: expiry ?? null,
     disabledAt: fields.disabled ? now : null,
-    managed: false,
     audience: audience ?? null,
     person,
-    rotation: null,
     digest: secret.digest,
-    previousDigest: null,
   };
   // The policy is for what people create.
   const violations = person ? [] : violationsOfNew(key, { caller: OPERATOR, catalog, now });
@@ -264,42 +263,28 @@ export async function* linesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator
   }
 }
 
-/** The fields of a line that describes a key, as they were written. */
-interface ImportedFields {
-  name: string;
-  secret?: string;
-  sha256?: string;
-  description?: string;
-  owner?: string;
-  tags?: string[];
-  roles?: string[];
-  permissions?: string[];
-  limits?: string[];
-  allowFrom?: string[];
-  audience?: string;
-  expiresAt?: string;
-  disabled?: boolean;
-  id?: string;
-  createdAt?: string;
-  createdBy?: string;
-  prefix?: string;
-  person?: Person;
+/** What a field of a line can be. */
+interface KindValues {
+  string: string;
+  list: string[];
+  boolean: boolean;
+  person: Person;
 }
 
-const KINDS = {
-  string: { words: 'a string', fits: (value: unknown) => typeof value === 'string' },
+const KINDS: Record<keyof KindValues, { words: string; fits: (value: unknown) => boolean }> = {
+  string: { words: 'a string', fits: (value) => typeof value === 'string' },
   list: {
     words: 'a list of strings',
-    fits: (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
+    fits: (value) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
   },
-  boolean: { words: 'true or false', fits: (value: unknown) => typeof value === 'boolean' },
+  boolean: { words: 'true or false', fits: (value) => typeof value === 'boolean' },
   person: {
     words: 'a map of "issuer", "subject" and "name", each a text of up to 255 characters',
-    fits: (value: unknown) => personIn(value) !== undefined,
+    fits: (value) => personIn(value) !== undefined,
   },
 };
 
-const FIELDS: Record<keyof ImportedFields, keyof typeof KINDS> = {
+const FIELDS = {
   name: 'string',
   secret: 'string',
   sha256: 'string',
@@ -318,7 +303,11 @@ const FIELDS: Record<keyof ImportedFields, keyof typeof KINDS> = {
   createdBy: 'string',
   prefix: 'string',
   person: 'person',
-};
+} as const satisfies Record<string, keyof KindValues>;
+
+/** The fields of a line that describes a key, as they were written. */
+type ImportedFields = { name: string } & { [Field in keyof typeof FIELDS]?: KindValues[(typeof FIELDS)[Field]] };
+
 const NAMES = Object.keys(FIELDS) as (keyof ImportedFields)[];
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['secret', 'sha256'] satisfies (keyof ImportedFields)[]);
 /** Unknown field names that may be repeated in a message: none that could be a secret. */
