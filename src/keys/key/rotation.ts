@@ -61,9 +61,10 @@ export interface RotationSchedule {
 export const DEFAULT_GRACE = '24h';
 const MAX_GRACE_DAYS = 90;
 
-/** Whether the previous secret still works, so that the key has two. */
+/** Whether the previous secret still works, so that the key has two. One without a grace has ended for every clock. */
 export function isInProgress(rotation: Rotation | null, now: number): rotation is Rotation {
-  return rotation !== null && (rotation.previousEndsAt === null || now < rotation.previousEndsAt);
+  if (!rotation || rotation.previousEndsAt === null) return rotation !== null;
+  return rotation.grace > 0 && now < rotation.previousEndsAt;
 }
 
 /** Since when a key has its secret, in milliseconds since 1970: at the latest, where a rotation was rolled back. */

@@ -275,6 +275,17 @@ describeOnEach('what a key did to others', () => {
       assert.equal(await refusal(await rotate(ci, OPERATOR)), undefined);
     });
 
+    it('a secret whose predecessor was ended by a clock that is ahead: the key is disabled', async () => {
+      const ci = await create('CI');
+      const secret = await rotate(ci);
+      test.time.now += 1000;
+      await test.keys.finishRotation(ci.id, OPERATOR);
+      test.time.now -= 500;
+      await contain();
+      assert.deepEqual([await refusal(ci.secret), await refusal(secret)], ['rotated', 'rotated']);
+      assert.notEqual((await keyOf(ci)).disabledAt, null);
+    });
+
     it('a secret that was followed by another: its grace ends', async () => {
       const ci = await create('CI');
       const thief = await rotate(ci, ops.principal, { grace: '0s' });

@@ -56,6 +56,20 @@ describeAlwaysOnEach('rotating a key', () => {
     }
   });
 
+  it('revokes the previous secret for good at once, also where a clock is behind', async () => {
+    const { key: secret } = await rotate('0s');
+    const { time } = test;
+    time.now -= 1000;
+    assert.deepEqual([await enter(old), await enter(secret)], ['rotated', true]);
+    await assert.rejects(test.keys.rollBackRotation(id, OPERATOR), hasCode('ROTATION_NONE'));
+    const { key: next } = await rotate('1h');
+    time.now += 1000;
+    await test.keys.finishRotation(id, OPERATOR);
+    time.now -= 500;
+    assert.deepEqual([await enter(secret), await enter(next)], ['rotated', true]);
+    await assert.rejects(test.keys.finishRotation(id, OPERATOR), hasCode('ROTATION_NONE'));
+  });
+
   it('lets the grace last 90 days at most', async () => {
     const { after } = await rotate('90d');
     assert.equal(after.rotation?.previousEndsAt, test.time.now + 90 * 24 * HOUR);
