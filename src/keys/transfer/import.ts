@@ -106,54 +106,37 @@ export interface ImportSpool {
   close(): void;
 }
 
-/** A value that must be unique, and the key that has it. */
-type Holder = readonly [value: string | null, key: ApiKey];
-
-/** Values that must be unique, and the messages for those that are not. */
+/** Values that must be unique, with what they are called, and the messages for those that a key has already. */
 const UNIQUE: readonly {
   code: ErrorCode;
   field: UniqueField;
-  findHolders: (find: KeyFinder, values: readonly string[]) => Promise<Holder[]>;
+  word: string;
   inStore: (value: string, holder: ApiKey) => string;
-  inFile: (line: number) => string;
 }[] = [
-  {
-    code: 'NAME_TAKEN',
-    field: 'name',
-    findHolders: findHoldersBy('name'),
-    inStore: (name) => new NameTakenError(name, false).message,
-    inFile: (line) => `Line ${line} has the same name.`,
-  },
-  {
-    code: 'SECRET_TAKEN',
-    field: 'digest',
-    findHolders: async (find, values) =>
-      (await find.findByDigests(values)).flatMap((key): Holder[] => [
-        [key.digest, key],
-        [key.previousDigest, key],
-      ]),
-    inStore: (_, { name }) => `The API key "${name}" already has this secret.`,
-    inFile: (line) => `Line ${line} has the same secret.`,
-  },
+  { code: 'NAME_TAKEN', field: 'name', word: 'name', inStore: (name) => new NameTakenError(name, false).message },
+  { code: 'SECRET_TAKEN', field: 'digest', word: 'secret', inStore: (_, { name }) => hasAlready(name, 'this secret') },
   {
     code: 'PREFIX_TAKEN',
     field: 'publicId',
-    findHolders: findHoldersBy('publicId'),
-    inStore: (publicId, { name }) => `The API key "${name}" already has the prefix ${prefixOf(publicId)}.`,
-    inFile: (line) => `Line ${line} has the same prefix.`,
+    word: 'prefix',
+    inStore: (publicId, { name }) => hasAlready(name, `the prefix ${prefixOf(publicId)}`),
   },
-  {
-    code: 'ID_TAKEN',
-    field: 'id',
-    findHolders: findHoldersBy('id'),
-    inStore: (_, { name }) => `The API key "${name}" already has this id.`,
-    inFile: (line) => `Line ${line} has the same id.`,
-  },
+  { code: 'ID_TAKEN', field: 'id', word: 'id', inStore: (_, { name }) => hasAlready(name, 'this id') },
 ];
 
-function findHoldersBy(field: 'id' | 'name' | 'publicId') {
-  return async (find: KeyFinder, values: readonly string[]): Promise<Holder[]> =>
-    (await find.findBy(field, values)).map((key) => [key[field], key]);
+function hasAlready(name: string, what: string): string {
+  return `The API key "${name}" already has ${what}.`;
+}
+
+/** The keys that have these values, by them. */
+async function findHolders(
+  find: KeyFinder,
+  field: UniqueField,
+  values: readonly string[],
+): Promise<Map<string | null, ApiKey>> {
+  if (field !== 'digest') return new Map((await find.findBy(field, values)).map((key) => [key[field], key]));
+  const keys = await find.findByDigests(values);
+  return new Map(keys.flatMap((key) => [key.digest, key.previousDigest].map((digest) => [digest, key])));
 }
 
 /** Notes whether the keys of all lines can be imported, and imports none. */
@@ -173,20 +156,16 @@ function outcomeOf(spool: ImportSpool, imported: number): ImportOutcome {
 
 /** Notes conflicts with existing keys and with earlier lines. */
 async function noteConflicts(find: KeyFinder, spool: ImportSpool): Promise<void> {
-  for (const { code, field, findHolders, inStore, inFile } of UNIQUE) {
+  for (const { code, field, word, inStore } of UNIQUE) {
     let first: LineValue | undefined;
     for (const page of spool.values(field)) {
-      const holders = new Map(
-        await findHolders(
-          find,
-          page.map(({ value }) => value),
-        ),
-      );
+      const values = page.map(({ value }) => value);
+      const holders = await findHolders(find, field, values);
       for (const { line, value } of page) {
         const holder = holders.get(value);
         if (holder) spool.note('error', line, { code, message: inStore(value, holder) });
-        else if (first?.value === value) spool.note('error', line, { code, message: inFile(first.line) });
-        else first = { line, value };
+        else if (first?.value !== value) first = { line, value };
+        else spool.note('error', line, { code, message: `Line ${first.line} has the same ${word}.` });
       }
     }
   }
