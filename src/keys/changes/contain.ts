@@ -511,20 +511,11 @@ export interface ContainmentOperations {
 }
 
 /** What the operator of a store does about that. */
-export class OperatorContainments implements ContainmentOperations {
-  readonly #containments: Containments;
-
-  constructor({ containments }: { readonly containments: Containments }) {
-    this.#containments = containments;
-  }
-
-  async plan({ key, since }: ContainRequest): Promise<Contained> {
-    return containedAs(await this.#containments.plan(key, since, OPERATOR));
-  }
-
-  async contain({ key, since }: ContainRequest): Promise<Contained> {
-    return containedAs(await this.#containments.contain(key, since, OPERATOR));
-  }
+export function operatorContainments(containments: Containments): ContainmentOperations {
+  return {
+    plan: async ({ key, since }) => containedAs(await containments.plan(key, since, OPERATOR)),
+    contain: async ({ key, since }) => containedAs(await containments.contain(key, since, OPERATOR)),
+  };
 }
 
 /** What a key did to others, by the names of these. */

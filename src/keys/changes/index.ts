@@ -21,7 +21,7 @@ export {
   Leaks,
   type NamedIssue,
   namedIssues,
-  OperatorContainments,
+  operatorContainments,
 } from './contain.ts';
 export * from './create.ts';
 export * from './permitted-changes.ts';

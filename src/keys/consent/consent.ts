@@ -271,29 +271,16 @@ export interface ConsentOperations {
 const TERMINAL = 'terminal';
 
 /** What the operator of a store does about them. */
-export class OperatorConsents implements ConsentOperations {
-  readonly #consent: Consent;
-
-  constructor({ consent }: { readonly consent: Consent }) {
-    this.#consent = consent;
-  }
-
-  list(limit: number): Promise<ConsentRequest[]> {
-    return this.#consent.list(limit, OPERATOR);
-  }
-
-  find(place: ConsentPlace): Promise<ConsentRequest> {
-    const consent = this.#consent;
-    if ('requestId' in place) return consent.findListed(place.requestId, OPERATOR);
-    return consent.find({ ...place, by: { source: TERMINAL } });
-  }
-
-  async approve(userCode: string, choice: ConsentChoice): Promise<ConsentRequest> {
-    const found = await this.find({ userCode });
-    return (await this.#consent.approve(found, withoutUndefined(choice), OPERATOR)).request;
-  }
-
-  async deny(place: ConsentPlace): Promise<ConsentRequest> {
-    return this.#consent.deny(await this.find(place), OPERATOR);
-  }
+export function operatorConsents(consent: Consent): ConsentOperations {
+  const find = (place: ConsentPlace) =>
+    'requestId' in place
+      ? consent.findListed(place.requestId, OPERATOR)
+      : consent.find({ ...place, by: { source: TERMINAL } });
+  return {
+    list: (limit) => consent.list(limit, OPERATOR),
+    find,
+    approve: async (userCode, choice) =>
+      (await consent.approve(await find({ userCode }), withoutUndefined(choice), OPERATOR)).request,
+    deny: async (place) => consent.deny(await find(place), OPERATOR),
+  };
 }

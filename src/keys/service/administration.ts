@@ -1,4 +1,4 @@
-import { type ApplyOperations, OperatorDeclarations } from '../transfer/index.ts';
+import { type ApplyOperations, operatorDeclarations } from '../transfer/index.ts';
 import type { AuditEntry, AuditRequest } from '../audit/index.ts';
 import {
   type AccessDecision,
@@ -21,11 +21,11 @@ import {
   type UndeletingChange,
   type NamedIssue,
   namedIssues,
-  OperatorContainments,
+  operatorContainments,
   presented,
   type SecretDelivery,
 } from '../changes/index.ts';
-import { type ConsentOperations, OperatorConsents } from '../consent/index.ts';
+import { type ConsentOperations, operatorConsents } from '../consent/index.ts';
 import {
   type ApiKey,
   type KeyChange,
@@ -217,17 +217,17 @@ export class OperatorKeys implements KeyAdministration {
   readonly revertsAll = true;
   readonly mostAtOnce = MAX_SELECTED;
   readonly pollMs = 250;
-  readonly consents: OperatorConsents;
-  readonly containments: OperatorContainments;
-  readonly declarations: OperatorDeclarations;
+  readonly consents: ConsentOperations;
+  readonly containments: ContainmentOperations;
+  readonly declarations: ApplyOperations;
   readonly #keys: OpenService;
 
   constructor(keys: OpenService) {
     this.location = keys.location;
     this.exists = keys.exists;
-    this.consents = new OperatorConsents(keys);
-    this.containments = new OperatorContainments(keys);
-    this.declarations = new OperatorDeclarations(keys);
+    this.consents = operatorConsents(keys.consent);
+    this.containments = operatorContainments(keys.containments);
+    this.declarations = operatorDeclarations(keys);
     this.#keys = keys;
   }
 

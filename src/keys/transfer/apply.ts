@@ -554,35 +554,23 @@ interface KeyReverts {
   update(id: string, change: KeyChange, actor: Actor): Promise<unknown>;
 }
 
-export class OperatorDeclarations implements ApplyOperations {
-  readonly #declarations: Declarations;
-  readonly #keys: KeyReverts;
-
-  constructor(keys: KeyReverts & { readonly declarations: Declarations }) {
-    this.#declarations = keys.declarations;
-    this.#keys = keys;
-  }
-
-  async revert(id: string, action: PlannedChange['action']): Promise<void> {
-    if (action === 'CREATE') await this.#keys.delete([id], OPERATOR);
-    else if (action === 'ROTATE') await this.#keys.rollBackRotation(id, OPERATOR);
-    else if (action === 'RENEW') await this.#keys.update(id, ENDS_AT_ONCE, OPERATOR);
-  }
-
-  async plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges> {
-    return plannedChanges(await this.#declarations.plan(declared, withoutUndefined(rules), OPERATOR));
-  }
-
-  async apply(
-    declared: readonly DeclaredKey[],
-    rules: ApplyRules,
-    delivery: SecretDelivery<Applied>,
-  ): Promise<Applied> {
-    const present = ({ plan, created, rotated }: AppliedKeys): Applied => {
-      const keys = created.map(({ apiKey }) => apiKey);
-      return { ...plannedChanges(plan, keys), created, rotated };
-    };
-    const options = { ...withoutUndefined(rules), delivery: presented(delivery, present) };
-    return present(await this.#declarations.apply(declared, options, OPERATOR));
-  }
+export function operatorDeclarations(keys: KeyReverts & { readonly declarations: Declarations }): ApplyOperations {
+  const { declarations } = keys;
+  const present = ({ plan, created, rotated }: AppliedKeys): Applied => {
+    const added = created.map(({ apiKey }) => apiKey);
+    return { ...plannedChanges(plan, added), created, rotated };
+  };
+  return {
+    plan: async (declared, rules) =>
+      plannedChanges(await declarations.plan(declared, withoutUndefined(rules), OPERATOR)),
+    async apply(declared, rules, delivery) {
+      const options = { ...withoutUndefined(rules), delivery: presented(delivery, present) };
+      return present(await declarations.apply(declared, options, OPERATOR));
+    },
+    async revert(id, action) {
+      if (action === 'CREATE') await keys.delete([id], OPERATOR);
+      else if (action === 'ROTATE') await keys.rollBackRotation(id, OPERATOR);
+      else if (action === 'RENEW') await keys.update(id, ENDS_AT_ONCE, OPERATOR);
+    },
+  };
 }

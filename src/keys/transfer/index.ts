@@ -25,7 +25,7 @@ export {
   takenIds,
 } from './restore.ts';
 export { Transfer } from './transfer.ts';
-export { type Applied, type ApplyOperations, Declarations, ENDS_AT_ONCE, OperatorDeclarations } from './apply.ts';
+export { type Applied, type ApplyOperations, Declarations, ENDS_AT_ONCE, operatorDeclarations } from './apply.ts';
 export {
   type ApplyRules,
   assertValidDeclaration,
