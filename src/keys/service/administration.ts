@@ -217,18 +217,24 @@ export class OperatorKeys implements KeyAdministration {
   readonly revertsAll = true;
   readonly mostAtOnce = MAX_SELECTED;
   readonly pollMs = 250;
-  readonly consents: ConsentOperations;
-  readonly containments: ContainmentOperations;
-  readonly declarations: ApplyOperations;
   readonly #keys: OpenService;
 
   constructor(keys: OpenService) {
     this.location = keys.location;
     this.exists = keys.exists;
-    this.consents = operatorConsents(keys.consent);
-    this.containments = operatorContainments(keys.containments);
-    this.declarations = operatorDeclarations(keys);
     this.#keys = keys;
+  }
+
+  get consents(): ConsentOperations {
+    return operatorConsents(this.#keys.consent);
+  }
+
+  get containments(): ContainmentOperations {
+    return operatorContainments(this.#keys.containments);
+  }
+
+  get declarations(): ApplyOperations {
+    return operatorDeclarations(this.#keys);
   }
 
   async catalog(): Promise<Catalog> {

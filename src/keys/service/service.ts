@@ -168,37 +168,8 @@ export class KeysService extends KeyManagement {
   readonly authenticator: Authenticator;
   /** The time by which it decides, in milliseconds since 1970. */
   readonly clock: () => number;
-  /** The audit log, as far as each may read it. */
-  readonly audit: AuditAccess;
-  /** How applications get keys that people agree to. */
-  readonly consent: Consent;
-  /** What keys did to others, and how that is undone. */
-  readonly containments: Containments;
-  /** Brings keys to what is declared. */
-  readonly declarations: Declarations;
-  /** Keys for who shows something else that proves who asks. */
-  readonly exchange: Exchange;
-  /** What would be refused, told beforehand. */
-  readonly permittedChanges: PermittedChanges;
-  /** What scanners have found. */
-  readonly leaks: Leaks;
-  /** Keys as people look through them. */
-  readonly lists: KeyLists;
-  /** Those who sign in without a key. */
-  readonly people: People;
-  /** The sessions of people who have signed in with keys. */
-  readonly sessions: Sessions;
-  /** How the store answers. */
-  readonly store: StoreHealth;
-  /** Exports and imports keys. */
-  readonly transfer: Transfer;
-  /** The keys that the policy disables, as they were not used. */
-  readonly unusedKeys: UnusedKeys;
-  /** How often keys were used, and for what. */
-  readonly usage: Usage;
-  /** The servers that answer without a store, as this process tells them of changes. */
-  readonly edges: Edges;
   readonly #parts: FeatureParts;
+  readonly #features = new Map<unknown, unknown>();
   readonly #shared: Shared;
 
   /** @param shared that of a service over the same store; see `withCatalog` */
@@ -213,25 +184,91 @@ export class KeysService extends KeyManagement {
       counts: noChecks(),
       chain: new VerifiedChain(options.repository.auditLog),
     };
-    const parts = { ...options, ...this.#shared, transactions };
-    this.#parts = parts;
-    this.authenticator = new Authenticator(parts);
+    this.#parts = { ...options, ...this.#shared, transactions };
+    this.authenticator = new Authenticator({ ...options, ...this.#shared });
     this.clock = clock;
-    this.audit = new AuditAccess(parts);
-    this.consent = new Consent(parts);
-    this.containments = new Containments(parts);
-    this.declarations = new Declarations(parts);
-    this.exchange = new Exchange(parts);
-    this.permittedChanges = new PermittedChanges(parts);
-    this.leaks = new Leaks(parts);
-    this.lists = new KeyLists(parts);
-    this.people = new People(parts);
-    this.sessions = new Sessions(parts);
-    this.store = new StoreHealth(parts);
-    this.transfer = new Transfer(parts);
-    this.unusedKeys = new UnusedKeys(parts);
-    this.usage = new Usage(parts);
-    this.edges = parts.edges;
+  }
+
+  /** The audit log, as far as each may read it. */
+  get audit(): AuditAccess {
+    return this.#feature(AuditAccess);
+  }
+
+  /** How applications get keys that people agree to. */
+  get consent(): Consent {
+    return this.#feature(Consent);
+  }
+
+  /** What keys did to others, and how that is undone. */
+  get containments(): Containments {
+    return this.#feature(Containments);
+  }
+
+  /** Brings keys to what is declared. */
+  get declarations(): Declarations {
+    return this.#feature(Declarations);
+  }
+
+  /** Keys for who shows something else that proves who asks. */
+  get exchange(): Exchange {
+    return this.#feature(Exchange);
+  }
+
+  /** The servers that answer without a store, as this process tells them of changes. */
+  get edges(): Edges {
+    return this.#shared.edges;
+  }
+
+  /** What would be refused, told beforehand. */
+  get permittedChanges(): PermittedChanges {
+    return this.#feature(PermittedChanges);
+  }
+
+  /** What scanners have found. */
+  get leaks(): Leaks {
+    return this.#feature(Leaks);
+  }
+
+  /** Keys as people look through them. */
+  get lists(): KeyLists {
+    return this.#feature(KeyLists);
+  }
+
+  /** Those who sign in without a key. */
+  get people(): People {
+    return this.#feature(People);
+  }
+
+  /** The sessions of people who have signed in with keys. */
+  get sessions(): Sessions {
+    return this.#feature(Sessions);
+  }
+
+  /** How the store answers. */
+  get store(): StoreHealth {
+    return this.#feature(StoreHealth);
+  }
+
+  /** Exports and imports keys. */
+  get transfer(): Transfer {
+    return this.#feature(Transfer);
+  }
+
+  /** The keys that the policy disables, as they were not used. */
+  get unusedKeys(): UnusedKeys {
+    return this.#feature(UnusedKeys);
+  }
+
+  /** How often keys were used, and for what. */
+  get usage(): Usage {
+    return this.#feature(Usage);
+  }
+
+  /** Each feature is made when it is first asked for, since a command needs few of them. */
+  #feature<T>(Feature: new (parts: FeatureParts) => T): T {
+    let feature = this.#features.get(Feature) as T | undefined;
+    if (feature === undefined) this.#features.set(Feature, (feature = new Feature(this.#parts)));
+    return feature;
   }
 
   /** A service stands for itself. */
