@@ -158,6 +158,28 @@ export type StoreOperation = (typeof STORE_OPERATIONS)[number];
 /** Is told what the store was asked, how long it took, in seconds, and whether it failed. */
 export type StoreTimer = (operation: StoreOperation, seconds: number, failed: boolean) => void;
 
+/** A connection that does as another one does, but for what is given. */
+function connectionOver(connection: Connection, others: Partial<Connection>): Connection {
+  const { dialect, location, created } = connection;
+  return {
+    dialect,
+    location,
+    created,
+    time: () => connection.time(),
+    run: (work) => connection.run(work),
+    write: (work, options) => connection.write(work, options),
+    revision: () => connection.revision(),
+    changesReceived: () => connection.changesReceived?.(),
+    keysChangedSince: (revision) => connection.keysChangedSince(revision),
+    watchHearing: (report) => connection.watchHearing(report),
+    follow: (follower) => connection.follow!(follower),
+    toldEdges: () => connection.toldEdges!(),
+    vacuum: async () => connection.vacuum?.(),
+    close: () => connection.close(),
+    ...others,
+  };
+}
+
 /** A connection of which it is known how long everything takes. */
 export function timedConnection(connection: Connection, report: StoreTimer): Connection {
   const since = (began: number) => (performance.now() - began) / 1000;
@@ -172,12 +194,7 @@ export function timedConnection(connection: Connection, report: StoreTimer): Con
       report(operation, since(began), failed);
     }
   };
-  const { dialect, location, created } = connection;
-  return {
-    dialect,
-    location,
-    created,
-    time: () => connection.time(),
+  return connectionOver(connection, {
     run: (work) => timed('read', connection.run(work)),
     write: (work, options) => timed('write', connection.write(work, options)),
     ...(connection.findByDigest && {
@@ -188,14 +205,7 @@ export function timedConnection(connection: Connection, report: StoreTimer): Con
         return found;
       },
     }),
-    revision: () => connection.revision(),
-    changesReceived: () => connection.changesReceived?.(),
-    keysChangedSince: (revision) => connection.keysChangedSince(revision),
-    watchHearing: (listener) => connection.watchHearing(listener),
-    follow: (follower) => connection.follow!(follower),
-    toldEdges: () => connection.toldEdges!(),
-    close: () => connection.close(),
-  };
+  });
 }
 
 /** A connection that logs its transactions, and what is read outside of them, at level debug. */
@@ -204,62 +214,47 @@ export function debuggedConnection(connection: Connection): Connection {
     const rows = { read: 0, changed: 0 };
     return debugTimed(
       message,
-      () => run(new RowCounter(rows)),
+      () => run(rowCounter(rows)),
       () => ({ rows: rows.read, ...(message === CHANGED && { changed: rows.changed }) }),
     );
   };
-  const timed: Connection = {
-    dialect: connection.dialect,
-    location: connection.location,
-    created: connection.created,
-    time: () => connection.time(),
+  return connectionOver(connection, {
     run: (work) => counted('the store was read', (counter) => connection.run((db) => work(db.withPlugin(counter)))),
     write: (work, options) =>
       counted(CHANGED, (counter) =>
         connection.write((transaction, ...more) => work(transaction.withPlugin(counter), ...more), options),
       ),
-    revision: () => connection.revision(),
-    changesReceived: () => connection.changesReceived?.(),
-    keysChangedSince: (revision) => connection.keysChangedSince(revision),
-    watchHearing: (listener) => connection.watchHearing(listener),
-    follow: (follower) => connection.follow!(follower),
-    toldEdges: () => connection.toldEdges!(),
+    ...(connection.findByDigest && {
+      findByDigest: (digest) => {
+        const began = performance.now();
+        const found = connection.findByDigest!(digest);
+        debug('the store was asked for the key of a secret', () => ({
+          isFound: found?.row !== undefined,
+          durationMs: millisecondsSince(began),
+        }));
+        return found;
+      },
+    }),
     close: () =>
       debugTimed(
         'the store was closed',
         () => connection.close(),
         () => ({}),
       ),
-  };
-  if (!connection.findByDigest) return timed;
-  timed.findByDigest = (digest) => {
-    const began = performance.now();
-    const found = connection.findByDigest!(digest);
-    debug('the store was asked for the key of a secret', () => ({
-      isFound: found?.row !== undefined,
-      durationMs: millisecondsSince(began),
-    }));
-    return found;
-  };
-  return timed;
+  });
 }
 
 const CHANGED = 'a transaction ended';
 
 /** Counts the rows that statements answer and change. What a transaction does anew counts anew. */
-class RowCounter implements KyselyPlugin {
-  readonly #rows: { read: number; changed: number };
-
-  constructor(rows: { read: number; changed: number }) {
-    this.#rows = rows;
-  }
-
-  transformQuery: KyselyPlugin['transformQuery'] = ({ node }) => node;
-
-  transformResult: KyselyPlugin['transformResult'] = async ({ result }) => {
-    this.#rows.read += result.rows.length;
-    this.#rows.changed += Number(result.numAffectedRows ?? 0);
-    return result;
+function rowCounter(rows: { read: number; changed: number }): KyselyPlugin {
+  return {
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      rows.read += result.rows.length;
+      rows.changed += Number(result.numAffectedRows ?? 0);
+      return result;
+    },
   };
 }
 

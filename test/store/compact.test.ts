@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { STEPS } from '../../src/keys/basics/steps.ts';
 import { openKeys, type OpenKeys } from '../../src/service/open-keys.ts';
 import { testCli } from '../support/cli.ts';
 import { describeOn, describeAlwaysOnEach } from '../support/dialects.ts';
@@ -77,5 +78,20 @@ describeAlwaysOnEach('compact', (dialect) => {
     assert.match(again.stdout, text);
     const missing = await testCli().run(['compact']);
     assert.equal(missing.code, 1);
+  });
+
+  it('does the same where steps are logged', async () => {
+    const steps = () => {};
+    STEPS.debug.subscribe(steps);
+    try {
+      const keys = await openKeys({ database: await shrunken() });
+      const compacting = keys.compact();
+      let step = await compacting.next();
+      while (!step.done) step = await compacting.next();
+      assert.equal(step.value === null, dialect === 'postgres');
+      await keys.close();
+    } finally {
+      STEPS.debug.unsubscribe(steps);
+    }
   });
 });
