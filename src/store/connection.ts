@@ -135,8 +135,6 @@ interface PortOfStore<Reader, Writer extends Reader> {
   readonly read: (by: Reading) => Reader;
   /** What a transaction does besides; undefined for what is never asked in one, or changes nothing. */
   readonly write?: (by: Writing) => Omit<Writer, keyof Reader>;
-  /** The same as `read` where there is no store, at a location. */
-  readonly empty: (location: string) => Reader;
   /** Is told which keys were disabled. */
   readonly disabled?: (by: Writing, ids: readonly string[]) => Promise<void>;
   /** Is told which keys were deleted. */
@@ -159,7 +157,7 @@ export type StoreOperation = (typeof STORE_OPERATIONS)[number];
 export type StoreTimer = (operation: StoreOperation, seconds: number, failed: boolean) => void;
 
 /** A connection that does as another one does, but for what is given. */
-function connectionOver(connection: Connection, others: Partial<Connection>): Connection {
+export function connectionOver(connection: Connection, others: Partial<Connection>): Connection {
   const { dialect, location, created } = connection;
   return {
     dialect,
@@ -173,7 +171,7 @@ function connectionOver(connection: Connection, others: Partial<Connection>): Co
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (report) => connection.watchHearing(report),
     follow: (follower) => connection.follow!(follower),
-    toldEdges: () => connection.toldEdges!(),
+    toldEdges: async () => (await connection.toldEdges?.()) ?? [],
     vacuum: async () => connection.vacuum?.(),
     close: () => connection.close(),
     ...others,

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { FEED, type FeedChanges, type KnownEdge } from '../keys/repository/index.ts';
 import { type DialectName, portOfStore } from './connection.ts';
-import { missingStore } from './errors.ts';
 import { chunksOf } from './rows.ts';
 import { pagesOfKeys } from './select-keys.ts';
 import { KEY_COLUMNS, type KeyRow, type Tables } from './tables.ts';
@@ -37,17 +36,6 @@ export const feed = portOfStore({
         yield page.map(({ text }) => text);
     },
   }),
-  empty: (location) => {
-    const missing = () => missingStore(location);
-    return {
-      head: () => Promise.reject(missing()),
-      since: () => Promise.reject(missing()),
-      async *pages() {
-        yield Promise.reject(missing());
-      },
-      edges: async () => [],
-    };
-  },
 });
 
 /** One that has come to follow another process is known to both: as the one knows it that it asked last. */

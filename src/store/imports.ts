@@ -5,7 +5,6 @@ import { IMPORTS, type ImportSpool, OTHER_IMPORT, OUTDATED_IMPORT } from '../key
 import { appendToAuditLog, findPosition } from './audit-log.ts';
 import { portOfStore, type Writing } from './connection.ts';
 import { draftOf, draftsOf, dueHash, findDueRows } from './due-entries.ts';
-import { missingStore } from './errors.ts';
 import { insertLabelRows, insertLists, NOTED_CHANGES } from './insert-rows.ts';
 import { INDEXED_COLUMNS, indexedValues } from './migrations.ts';
 import { chunksOf } from './rows.ts';
@@ -91,12 +90,6 @@ export const imports = portOfStore({
       if (writing.dialect === 'sqlite' && (await hasAbandonedRows(writing.db))) return removePendingRows(writing.db);
       return appendSomeDue(writing);
     },
-  }),
-  empty: (location) => ({
-    open: openSpool,
-    prepare: () => Promise.reject(missingStore(location)),
-    isFinished: async () => true,
-    settle: async () => {},
   }),
 });
 

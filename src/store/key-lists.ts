@@ -35,10 +35,6 @@ export const keyLists = portOfStore({
     select: (selection) => select(connection, selection),
     branches: (ids) => findBranches(connection, ids),
   }),
-  empty: () => ({
-    select: async () => ({ keys: [], total: 0, hasMore: false, isSorted: true }),
-    branches: async () => ({ byKey: new Map(), total: 0 }),
-  }),
 });
 
 /** Among how many an index leads to keys: each has to be looked up. */

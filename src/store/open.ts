@@ -1,12 +1,14 @@
+import type { KeyObject } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { unsupportedNode } from '../../bin/node-version.js';
-import { debug, debugTimed, isDebugged, KeysError, type Port } from '../keys/basics/index.ts';
+import { debug, debugTimed, isDebugged, KeysError } from '../keys/basics/index.ts';
 import type { NoticeStore } from '../keys/feed/index.ts';
-import type { ChangeSource, KeyRepository, SchemaDifference, StoreKind } from '../keys/repository/index.ts';
+import type { ChangeSource, KeyRepository, SchemaDifference } from '../keys/repository/index.ts';
 import type { LimitStore } from '../limits/index.ts';
 import { readAuditKey } from './audit-log.ts';
 import {
   type Connection,
+  connectionOver,
   debuggedConnection,
   type DialectName,
   type MustExist,
@@ -17,7 +19,6 @@ import { missingStore } from './errors.ts';
 import { createKeyRepository } from './key-repository.ts';
 import { isPostgresUrl, readPostgresUrl, storeLocation } from './location.ts';
 import { createNoticeStore } from './notices.ts';
-import { portIn } from './ports.ts';
 import type { Tables } from './tables.ts';
 import { createLimitStore, type StoreClock } from './usage.ts';
 
@@ -86,6 +87,10 @@ export async function openStore(
   const auditKey = readAuditKey(options.env ?? process.env);
   const opened = await openConnection({ ...options, mustExist: ifMissing !== 'create', changes });
   const connection = timer ? timedConnection(opened, timer) : opened;
+  return { ...storeOver(connection, auditKey, leaseClock), compact: (leastShare) => compact(opened, leastShare) };
+}
+
+function storeOver(connection: Connection, auditKey?: KeyObject, leaseClock?: StoreClock): Omit<Store, 'compact'> {
   return {
     repository: createKeyRepository(connection, auditKey),
     limits: createLimitStore(connection, leaseClock),
@@ -95,32 +100,37 @@ export async function openStore(
     created: connection.created,
     exists: true,
     schemaDifferences: () => connection.run(differencesOn(connection.dialect)),
-    compact: (leastShare) => compact(opened, leastShare),
     settingProblems: () => findSettingProblems(connection),
     close: () => connection.close(),
   };
 }
 
-function emptyStore({ database, env = process.env }: OpenStoreOptions): Store {
+/** A store that does not exist, for a dry run: an empty one in memory that takes no changes. */
+async function emptyStore({ database, env = process.env }: OpenStoreOptions): Promise<Store> {
   const place = storeLocation(database, env);
   const isPostgres = isPostgresUrl(place);
   const location = isPostgres ? readPostgresUrl(place).location : place;
   debug('there is no store yet', () => ({ store: location }));
+  requireSupportedNode();
+  const { PrivateFile } = await import('./sqlite/private-file.ts');
+  const missing = () => Promise.reject(missingStore(location));
+  const connection = connectionOver(await PrivateFile.empty(location), { write: missing, follow: missing });
+  const store = storeOver(connection);
   return {
-    repository: emptyRepository(location, isPostgres ? 'postgres' : 'sqlite'),
-    limits: { lease: () => Promise.reject(missingStore(location)) },
-    notices: emptyNotices(location),
-    location,
-    time: Date.now,
-    created: false,
+    ...store,
+    repository: { ...store.repository, kind: isPostgres ? 'postgres' : 'sqlite', check: missing },
     exists: false,
     schemaDifferences: async () => [],
     compact() {
       throw missingStore(location);
     },
-    settingProblems: async () => [],
-    close: async () => {},
   };
+}
+
+/** A host CLI picks the Node: on an old one the driver would end the process without a word. */
+function requireSupportedNode(): void {
+  const unsupported = unsupportedNode();
+  if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);
 }
 
 async function* compact(connection: Connection, leastShare: number): AsyncGenerator<void, number | null> {
@@ -184,9 +194,7 @@ export async function openConnection({
   mustExist?: MustExist;
   changes?: ChangeSource | undefined;
 }): Promise<Connection> {
-  // A host CLI picks the Node: on an old one the driver would end the process without a word.
-  const unsupported = unsupportedNode();
-  if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);
+  requireSupportedNode();
   const location = storeLocation(database, env);
   const options = { lockWaitMs, writeWaitMs, busyTimeoutMs, mustExist };
   const open = async (): Promise<Connection> =>
@@ -206,68 +214,4 @@ export async function openConnection({
     isNew: connection?.created,
   }));
   return debuggedConnection(opened);
-}
-
-/** The repository of a store that does not exist, for a dry run: it holds no keys, and takes none. */
-function emptyRepository(location: string, kind: StoreKind): KeyRepository {
-  const none = async () => [];
-  const nothing = async () => undefined;
-  const missing = () => missingStore(location);
-  return {
-    kind,
-    port: <Reader>(wanted: Port<Reader, Reader>) => portIn(wanted).empty(location) as Reader,
-    findById: nothing,
-    findByName: nothing,
-    findBy: none,
-    findByDigests: none,
-    findConfusable: none,
-    countLive: async () => 0,
-    findManaged: none,
-    findAncestors: async () => new Map(),
-    findWithDescendants: none,
-    findByDigest: nothing,
-    async *pages() {},
-    list: none,
-    listCreatedBy: none,
-    count: async () => ({ counts: { ACTIVE: 0, DISABLED: 0, EXPIRED: 0 }, nextExpiry: null }),
-    auditLog: {
-      key: undefined,
-      find: none,
-      findChanges: none,
-      findChanged: none,
-      count: none,
-      timeFrom: nothing,
-      head: nothing,
-      start: nothing,
-      lastBefore: nothing,
-      findLost: none,
-      findDue: async () => new Set(),
-    },
-    revision: () => undefined,
-    keysChangedSince: () => 'any',
-    watchHearing: () => {},
-    follow: () => Promise.reject(missing()),
-    latestTime: async () => 0,
-    watchTime: () => {},
-    write: () => Promise.reject(missing()),
-    hasSearchIndex: async () => true,
-    check: () => Promise.reject(missing()),
-  };
-}
-
-/** The notices of a store that does not exist. */
-function emptyNotices(location: string): NoticeStore {
-  const missing = () => Promise.reject(missingStore(location));
-  return {
-    withLease: missing,
-    release: missing,
-    isFree: missing,
-    pending: missing,
-    changesReceived: () => undefined,
-    countWaiting: async () => 0,
-    due: async () => [],
-    findRefused: async () => [],
-    status: async () => undefined,
-    forgetGone: missing,
-  };
 }

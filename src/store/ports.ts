@@ -39,12 +39,6 @@ const consents = portOfStore({
   port: CONSENTS,
   read: ({ run }) => consentFinderOf(run),
   write: ({ db, dialect }) => consentWriterOf(db, dialect),
-  empty: () => ({
-    find: async () => undefined,
-    listOpen: async () => [],
-    clientOf: async () => undefined,
-    findRefresh: async () => undefined,
-  }),
 });
 
 function consentFinderOf(run: Connection['run']): ConsentFinder {
@@ -226,10 +220,6 @@ const keyEffects = portOfStore({
   port: EFFECTS,
   read: ({ run, connection: { dialect } }) => effectFinderOf(run, dialect),
   write: ({ db, dialect }) => effectWriterOf(db, dialect),
-  empty: () => {
-    const none = async () => [];
-    return { by: none, withSecrets: none, on: none, actorsNamed: none };
-  },
 });
 
 function effectFinderOf(run: Connection['run'], dialect: DialectName): EffectFinder {
@@ -395,7 +385,6 @@ const keysInUse = portOfStore({
     find: (ids, since) => run((db) => findInUse(db, dialect, ids, since)),
     disabledByPolicy: (keys) => run((db) => findDisabledByPolicy(db, dialect, keys)),
   }),
-  empty: () => ({ find: async () => new Set<string>(), disabledByPolicy: async () => new Set<string>() }),
 });
 
 async function findInUse(
@@ -515,7 +504,6 @@ const sessions = portOfStore({
   port: SESSIONS,
   read: ({ run }) => ({ find: (tokenDigest) => run((db) => findSession(db, tokenDigest)) }),
   write: ({ db }) => sessionWriterOf(db),
-  empty: () => ({ find: async () => undefined }),
   disabled: ({ db }, ids) => endSessionsOf(db, ids),
   deleted: ({ db }, ids) => endSessionsOf(db, ids),
 });
@@ -608,7 +596,6 @@ const usedTokens = portOfStore({
       return inserted === 1n;
     },
   }),
-  empty: () => ({}),
 });
 
 /** What the store keeps for features, each as the feature asks for it. */

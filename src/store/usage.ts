@@ -65,13 +65,6 @@ export const usage = portOfStore({
     condense: (bounds) => condenseUsage(db, dialect, bounds),
     forget: (ids, rows) => forgetUsage(db, dialect, ids, rows),
   }),
-  empty: () => ({
-    totals: async () => new Map(),
-    byPeriod: async () => [],
-    ofAll: async () => [],
-    grants: async (ids) => new Map(ids.map((id) => [id, new Map()])),
-    ofDeleted: async () => ({ ids: [], next: undefined }),
-  }),
 });
 
 /** The totals of keys, by id; keys that were never used are left out. */
@@ -596,7 +589,6 @@ export const spentLimits = portOfStore({
       }
     },
   }),
-  empty: () => ({ find: async () => [] }),
 });
 
 async function findSpent(db: Kysely<Tables>, keyIds: readonly string[]): Promise<SpentLimit[]> {

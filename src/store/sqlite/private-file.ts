@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { debug } from '../../keys/basics/index.ts';
 import { type Connection, tracedKysely, type WriteWork } from '../connection.ts';
+import { newestSchema } from '../migrations.ts';
 import type { Tables } from '../tables.ts';
 import { dialectOf } from './sqlite-driver.ts';
 import { sqliteError } from './sqlite-errors.ts';
-import { migrateSqlite } from './sqlite-schema.ts';
+import { migrateSqlite, newSchema } from './sqlite-schema.ts';
 import { openPrivateDatabase, type PrivateDatabase, VISIBLE_KEYS } from './database.ts';
 
 /** How much of it is kept in memory, in KiB: it is looked through in the orders of all its indexes. */
@@ -31,7 +32,6 @@ export class PrivateFile implements Connection {
     this.#driver = driver;
     this.#db = db;
     this.location = location;
-    debug('a file was opened for this process alone', () => ({ store: location }));
   }
 
   /** Opens a file, and migrates it. @throws KeysError STORE_… */
@@ -45,13 +45,10 @@ export class PrivateFile implements Connection {
         'synchronous = full',
         'foreign_keys = on',
         'trusted_schema = off',
-        CACHE,
       ])
         driver.pragma(pragma);
-      const db = tracedKysely(dialectOf(driver, () => {}, true));
-      await migrateSqlite(db, location, mustExist);
-      driver.exec(VISIBLE_KEYS);
-      return new PrivateFile(driver, db, location);
+      await migrateSqlite(tracedKysely(dialectOf(driver, () => {}, true)), location, mustExist);
+      return PrivateFile.over(driver, location);
     } catch (error) {
       driver?.close();
       throw sqliteError(error, location);
@@ -62,7 +59,14 @@ export class PrivateFile implements Connection {
   static over(driver: PrivateDatabase, location: string): PrivateFile {
     driver.pragma(CACHE);
     driver.exec(VISIBLE_KEYS);
+    debug('a file was opened for this process alone', () => ({ store: location }));
     return new PrivateFile(driver, tracedKysely(dialectOf(driver, () => {}, true)), location);
+  }
+
+  /** An empty store in memory. */
+  static async empty(location: string): Promise<PrivateFile> {
+    const { driver, db } = await newSchema(newestSchema());
+    return new PrivateFile(driver, db, location);
   }
 
   async run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {

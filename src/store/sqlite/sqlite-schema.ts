@@ -6,7 +6,7 @@ import { driverCodeOf } from '../errors.ts';
 import { migrationsBetween, newestSchema, olderStore, requireKnownSchema } from '../migrations.ts';
 import type { Tables } from '../tables.ts';
 import { dialectOf } from './sqlite-driver.ts';
-import { openPrivateDatabase } from './database.ts';
+import { openPrivateDatabase, type PrivateDatabase } from './database.ts';
 
 /** Marks an SQLite file as a key store: "svck". */
 export const APPLICATION_ID = 0x73_76_63_6b;
@@ -89,14 +89,20 @@ export async function withNewSchema<Result>(
   version: number,
   work: (db: Kysely<Tables>) => Promise<Result>,
 ): Promise<Result> {
-  const driver = openPrivateDatabase(':memory:');
+  const { driver, db } = await newSchema(version);
   try {
-    const db = tracedKysely(dialectOf(driver, () => {}, true));
-    for (const migrate of migrationsBetween(0, version)) await migrate(db, 'sqlite');
     return await work(db);
   } finally {
     driver.close();
   }
+}
+
+/** An empty store with a version of the schema, in memory. */
+export async function newSchema(version: number): Promise<{ driver: PrivateDatabase; db: Kysely<Tables> }> {
+  const driver = openPrivateDatabase(':memory:');
+  const db = tracedKysely(dialectOf(driver, () => {}, true));
+  for (const migrate of migrationsBetween(0, version)) await migrate(db, 'sqlite');
+  return { driver, db };
 }
 
 /** What a file defines, as SQLite keeps the statements. None of it is compiled. */
