@@ -94,6 +94,15 @@ export function skipped(checks: readonly Check[], reason: string): Finding[] {
   return checks.map((check) => ({ check, status: 'skipped', message: reason, remedy: null }));
 }
 
+/** What a check finds, or its failure. */
+export async function checked(check: Check, inspect: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await inspect();
+  } catch (error) {
+    return [failureBy(check, error)];
+  }
+}
+
 /** The failure of a check by an error, whose text says what to do. */
 export function failureBy(check: Check, error: unknown, remedy = 'See the page of its code'): Finding {
   if (!isKeysError(error)) {

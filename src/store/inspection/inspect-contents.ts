@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { checkAuditLog } from '../../keys/audit/index.ts';
 import { KEYS_IN_USE } from '../../keys/changes/index.ts';
@@ -13,7 +12,6 @@ import {
   LAST_MS,
   MAX_BACK_MS,
   printable,
-  type ProgressReport,
   UNIT_MS,
 } from '../../keys/basics/index.ts';
 import { isBehind, type KnownEdge } from '../../keys/repository/index.ts';
@@ -23,7 +21,7 @@ import { createKeyRepository } from '../key-repository.ts';
 import { findNoticeStatus } from '../notices.ts';
 import { TIME_COLUMNS } from '../rows.ts';
 import type { Tables } from '../tables.ts';
-import { failure, failureBy, type Finding, type InspectOptions, ok, warning } from './finding.ts';
+import { checked, failure, type Finding, type InspectOptions, ok, warning } from './finding.ts';
 
 /** How many of the newest entries are looked at for jumps of the clock. */
 const ENTRIES = 1000;
@@ -31,44 +29,59 @@ const REPAIR = 'Set the clock. If it is right, run "svc-api apikey doctor --repa
 /** How many keys or entries are named, at most. */
 const MAX_KEYS = 100;
 
-/** Whether the audit log is whole, and the keys are as it says. */
-export async function inspectAuditLog(
+/** Checks what a store has, but for its schema. @param list the edges that follow it */
+export async function inspectContents(
   connection: Connection,
-  auditKey: KeyObject | undefined,
-  onProgress?: ProgressReport,
+  options: InspectOptions,
+  list: () => Promise<KnownEdge[]>,
+): Promise<Finding[]> {
+  const checks = [
+    ['AUDIT_LOG', inspectAuditLog],
+    ['CLOCK', inspectClock],
+    ['NOTICES', inspectNotices],
+    ['CONFIG', inspectObserving],
+    ['FEDERATION', inspectFederation],
+    ['EDGES', inspectEdges],
+  ] as const;
+  const findings: Finding[] = [];
+  for (const [check, inspect] of checks)
+    findings.push(...(await checked(check, () => inspect(connection, options, list))));
+  return findings;
+}
+
+/** Whether the audit log is whole, and the keys are as it says. */
+async function inspectAuditLog(
+  connection: Connection,
+  { auditKey, onVerified: onProgress }: InspectOptions,
 ): Promise<Finding[]> {
   const repository = createKeyRepository(connection, auditKey);
-  try {
-    const { verification: result, comparison } = await checkAuditLog(repository.auditLog, repository, { onProgress });
-    if ('broken' in result)
-      return [
-        failure(
-          'AUDIT_LOG',
-          `The audit log is broken: entry ${result.broken} ${result.reason}.`,
-          'Find out who could write to the store, and compare its keys with a backup.',
-        ),
-      ];
-    if ('unverifiable' in result)
-      return [
-        warning(
-          'AUDIT_LOG',
-          `The audit log cannot be verified: entry ${result.unverifiable} ${result.reason}.`,
-          'Set SVC_API_AUDIT_KEY as the servers have it.',
-        ),
-      ];
-    const { differences } = comparison!;
-    const noTimes = differences.length > 0 ? await connection.run(findNoTimes) : new Map<string, string>();
-    const findings = differences.map(({ name, id, reason }) =>
+  const { verification: result, comparison } = await checkAuditLog(repository.auditLog, repository, { onProgress });
+  if ('broken' in result)
+    return [
       failure(
         'AUDIT_LOG',
-        `The key "${printable(name, 100)}" (${id}) ${noTimes.get(id) ?? reason}.`,
-        'Delete it, or restore it from a backup.',
+        `The audit log is broken: entry ${result.broken} ${result.reason}.`,
+        'Find out who could write to the store, and compare its keys with a backup.',
       ),
-    );
-    return findings.length > 0 ? findings : [ok('AUDIT_LOG', `The audit log is whole: ${result.entries} entries.`)];
-  } catch (error) {
-    return [failureBy('AUDIT_LOG', error)];
-  }
+    ];
+  if ('unverifiable' in result)
+    return [
+      warning(
+        'AUDIT_LOG',
+        `The audit log cannot be verified: entry ${result.unverifiable} ${result.reason}.`,
+        'Set SVC_API_AUDIT_KEY as the servers have it.',
+      ),
+    ];
+  const { differences } = comparison!;
+  const noTimes = differences.length > 0 ? await connection.run(findNoTimes) : new Map<string, string>();
+  const findings = differences.map(({ name, id, reason }) =>
+    failure(
+      'AUDIT_LOG',
+      `The key "${printable(name, 100)}" (${id}) ${noTimes.get(id) ?? reason}.`,
+      'Delete it, or restore it from a backup.',
+    ),
+  );
+  return findings.length > 0 ? findings : [ok('AUDIT_LOG', `The audit log is whole: ${result.entries} entries.`)];
 }
 
 /** What is wrong with keys that have a time that is none, by their ids. */
@@ -87,70 +100,63 @@ async function findNoTimes(db: Kysely<Tables>): Promise<Map<string, string>> {
   );
 }
 
-/**
- * Whether the clock of this machine is behind what the store remembers, or ran back between entries of its audit log.
- * @param clock milliseconds since 1970
- */
-export async function inspectClock(connection: Connection, clock: () => number): Promise<Finding[]> {
+/** Whether the clock of this machine is behind what the store remembers, or ran back between entries of its log. */
+async function inspectClock(connection: Connection, { clock }: InspectOptions): Promise<Finding[]> {
   const repository = createKeyRepository(connection);
-  try {
-    const [latest, newestEntries] = await Promise.all([
-      repository.latestTime(),
-      repository.auditLog.find({ order: 'newest', limit: ENTRIES }),
-    ]);
-    // What was written before a repair stays as it is.
-    const repairedAt = newestEntries.findIndex(({ action }) => action === 'CLOCK_REPAIR');
-    const entries = repairedAt < 0 ? newestEntries : newestEntries.slice(0, repairedAt + 1);
-    const now = connection.dialect === 'postgres' ? connection.time() : clock(); // After all that was just read.
-    const findings = [
-      ...(isTime(latest)
-        ? []
-        : [noTime('The store remembers', latest, 'Stop the servers, and run "delete from clock" in the store.')]),
-      ...entries
-        .filter(({ at }) => !isTime(at))
-        .slice(0, MAX_KEYS)
-        .map(({ number, at }) => noTime(`Entry ${number} of the audit log is of`, at, 'See what AUDIT_LOG found.')),
-    ];
-    if (findings.length > 0) return findings;
-    const newest = Math.max(latest, entries[0]?.at ?? 0);
-    if (now < newest - MAX_BACK_MS)
-      findings.push(
-        failure(
-          'CLOCK',
-          `The clock says ${formatTime(now)}, and the store was written at ${formatTime(newest)}.`,
-          REPAIR,
-        ),
-      );
-    if (latest > 0 && now > (await connection.run((db) => plausibleUntil(db, latest))))
-      findings.push(failure('CLOCK', clockTooLate(now, latest), REPAIR));
-    const machine = clock();
-    if (Math.abs(machine - now) > MAX_BACK_MS)
-      findings.push(
-        warning(
-          'CLOCK',
-          `The clock of this machine says ${formatTime(machine)}, and that of the database server ` +
-            `${formatTime(now)}, by which keys expire.`,
-          'Let the machines of all servers follow one source of time.',
-        ),
-      );
-    const jump = entries.findIndex((entry, index) => entry.at < (entries[index + 1]?.at ?? entry.at) - MAX_BACK_MS);
-    if (jump >= 0) {
-      const [after, before] = [entries[jump]!, entries[jump + 1]!];
-      findings.push(
-        warning(
-          'CLOCK',
-          `The clock ran back between the entries ${before.number} (${formatTime(before.at)}) and ${after.number} ` +
-            `(${formatTime(after.at)}) of the audit log.`,
-          'Let the machines of all servers follow one source of time.',
-        ),
-      );
-    }
-    return findings.length > 0
-      ? findings
-      : [ok('CLOCK', `The clock says ${formatTime(now)}, after all that the store has.`)];
-  } catch (error) {
-    return [failureBy('CLOCK', error)];
+  const [latest, newestEntries] = await Promise.all([
+    repository.latestTime(),
+    repository.auditLog.find({ order: 'newest', limit: ENTRIES }),
+  ]);
+  // What was written before a repair stays as it is.
+  const repairedAt = newestEntries.findIndex(({ action }) => action === 'CLOCK_REPAIR');
+  const entries = repairedAt < 0 ? newestEntries : newestEntries.slice(0, repairedAt + 1);
+  const now = connection.dialect === 'postgres' ? connection.time() : clock(); // After all that was just read.
+  const findings = [
+    ...(isTime(latest)
+      ? []
+      : [noTime('The store remembers', latest, 'Stop the servers, and run "delete from clock" in the store.')]),
+    ...entries
+      .filter(({ at }) => !isTime(at))
+      .slice(0, MAX_KEYS)
+      .map(({ number, at }) => noTime(`Entry ${number} of the audit log is of`, at, 'See what AUDIT_LOG found.')),
+  ];
+  if (findings.length > 0) return findings;
+  const newest = Math.max(latest, entries[0]?.at ?? 0);
+  if (now < newest - MAX_BACK_MS)
+    findings.push(
+      failure(
+        'CLOCK',
+        `The clock says ${formatTime(now)}, and the store was written at ${formatTime(newest)}.`,
+        REPAIR,
+      ),
+    );
+  if (latest > 0 && now > (await connection.run((db) => plausibleUntil(db, latest))))
+    findings.push(failure('CLOCK', clockTooLate(now, latest), REPAIR));
+  const machine = clock();
+  if (Math.abs(machine - now) > MAX_BACK_MS)
+    findings.push(
+      warning(
+        'CLOCK',
+        `The clock of this machine says ${formatTime(machine)}, and that of the database server ` +
+          `${formatTime(now)}, by which keys expire.`,
+        'Let the machines of all servers follow one source of time.',
+      ),
+    );
+  const jump = entries.findIndex((entry, index) => entry.at < (entries[index + 1]?.at ?? entry.at) - MAX_BACK_MS);
+  if (jump >= 0) {
+    const [after, before] = [entries[jump]!, entries[jump + 1]!];
+    findings.push(
+      warning(
+        'CLOCK',
+        `The clock ran back between the entries ${before.number} (${formatTime(before.at)}) and ${after.number} ` +
+          `(${formatTime(after.at)}) of the audit log.`,
+        'Let the machines of all servers follow one source of time.',
+      ),
+    );
   }
+  return findings.length > 0
+    ? findings
+    : [ok('CLOCK', `The clock says ${formatTime(now)}, after all that the store has.`)];
 }
 
 function noTime(what: string, time: number, remedy: string): Finding {
@@ -162,31 +168,24 @@ const OBSERVING_MS = 30 * UNIT_MS.d;
 const PAGE_ENTRIES = 500;
 
 /** Which routes have let pass for long what they would refuse. */
-export async function inspectObserving(
-  connection: Connection,
-  { clock, observing = [] }: Pick<InspectOptions, 'clock' | 'observing'>,
-): Promise<Finding[]> {
+async function inspectObserving(connection: Connection, { clock, observing = [] }: InspectOptions): Promise<Finding[]> {
   const { auditLog } = createKeyRepository(connection);
   const [recent, long] = [new Set(observing), new Set<string>()];
-  try {
-    for (let before: number | undefined; recent.size > 0;) {
-      const place = before === undefined ? {} : { before };
-      const until = clock() - OBSERVING_MS;
-      const entries = await auditLog.find({ action: 'OBSERVE', until, order: 'newest', limit: PAGE_ENTRIES, ...place });
-      for (const { after } of entries) if (recent.delete(String(after?.['route']))) long.add(String(after!['route']));
-      if (entries.length < PAGE_ENTRIES) break;
-      before = entries.at(-1)!.number;
-    }
-    return [...long].map((route) =>
-      warning(
-        'CONFIG',
-        `The route ${printable(route, 300)} observes for more than 30 days: it lets pass what it would refuse.`,
-        'See "svc-api apikey routes observed", grant what is missing, and remove "observe".',
-      ),
-    );
-  } catch (error) {
-    return [failureBy('CONFIG', error)];
+  for (let before: number | undefined; recent.size > 0;) {
+    const place = before === undefined ? {} : { before };
+    const until = clock() - OBSERVING_MS;
+    const entries = await auditLog.find({ action: 'OBSERVE', until, order: 'newest', limit: PAGE_ENTRIES, ...place });
+    for (const { after } of entries) if (recent.delete(String(after?.['route']))) long.add(String(after!['route']));
+    if (entries.length < PAGE_ENTRIES) break;
+    before = entries.at(-1)!.number;
   }
+  return [...long].map((route) =>
+    warning(
+      'CONFIG',
+      `The route ${printable(route, 300)} observes for more than 30 days: it lets pass what it would refuse.`,
+      'See "svc-api apikey routes observed", grant what is missing, and remove "observe".',
+    ),
+  );
 }
 
 /** So long may a notice wait before something is wrong. */
@@ -195,34 +194,27 @@ const LATE_MS = 10 * UNIT_MS.m;
 const SEEN_MS = UNIT_MS.m;
 
 /** How the notices of a store are doing; nothing for one of which nobody ever made any. */
-export async function inspectNotices(
-  connection: Pick<Connection, 'run'>,
-  { clock, isWithoutWebhook }: Pick<InspectOptions, 'clock' | 'isWithoutWebhook'>,
-): Promise<Finding[]> {
-  try {
-    const status = await connection.run(findNoticeStatus);
-    const now = clock();
-    if (!status) return [];
-    // Servers may read another configuration than this one.
-    if (isWithoutWebhook && status.seenAt < now - SEEN_MS) return inspectLeft(status, now);
-    const { waiting, oldestAt, behind, deliveredAt, failedAt, failure, gone } = status;
-    const last = failedAt === null ? '' : `; the last failure, at ${formatTime(failedAt)}: ${failure}`;
-    if (gone !== null)
-      return [
-        warning(
-          'NOTICES',
-          `The webhook wants no notices any more${last}.`,
-          'Change its address under "notices", or send SIGHUP to the servers once it wants them again.',
-        ),
-      ];
-    const counts = `${waiting} notices wait, of at most ${MAX_WAITING}`;
-    const isLate = oldestAt !== null && oldestAt < now - LATE_MS;
-    if (isLate || (failedAt ?? 0) > (deliveredAt ?? 0))
-      return [warning('NOTICES', `${counts}${last}.`, 'See whether a server runs, and what the webhook answers.')];
-    return [ok('NOTICES', `${counts}; ${behind} entries of the audit log were not looked at.`)];
-  } catch (error) {
-    return [failureBy('NOTICES', error)];
-  }
+async function inspectNotices(connection: Connection, { clock, isWithoutWebhook }: InspectOptions): Promise<Finding[]> {
+  const status = await connection.run(findNoticeStatus);
+  const now = clock();
+  if (!status) return [];
+  // Servers may read another configuration than this one.
+  if (isWithoutWebhook && status.seenAt < now - SEEN_MS) return inspectLeft(status, now);
+  const { waiting, oldestAt, behind, deliveredAt, failedAt, failure, gone } = status;
+  const last = failedAt === null ? '' : `; the last failure, at ${formatTime(failedAt)}: ${failure}`;
+  if (gone !== null)
+    return [
+      warning(
+        'NOTICES',
+        `The webhook wants no notices any more${last}.`,
+        'Change its address under "notices", or send SIGHUP to the servers once it wants them again.',
+      ),
+    ];
+  const counts = `${waiting} notices wait, of at most ${MAX_WAITING}`;
+  const isLate = oldestAt !== null && oldestAt < now - LATE_MS;
+  if (isLate || (failedAt ?? 0) > (deliveredAt ?? 0))
+    return [warning('NOTICES', `${counts}${last}.`, 'See whether a server runs, and what the webhook answers.')];
+  return [ok('NOTICES', `${counts}; ${behind} entries of the audit log were not looked at.`)];
 }
 
 /** What still waits where no server has a webhook any more, which nothing is wrong with. */
@@ -241,73 +233,62 @@ function inspectLeft({ waiting, seenAt }: NoticeStatus, now: number): Finding[] 
 const UNUSED_MS = 90 * UNIT_MS.d;
 
 /** Which rules by which tokens are exchanged are not used, or not any more. */
-export async function inspectFederation(
-  connection: Connection,
-  { clock, rules = [] }: Pick<InspectOptions, 'clock' | 'rules'>,
-): Promise<Finding[]> {
+async function inspectFederation(connection: Connection, { clock, rules = [] }: InspectOptions): Promise<Finding[]> {
   if (rules.length === 0) return [];
-  try {
-    const repository = createKeyRepository(connection, undefined);
-    const ids = new Map<string, string>();
-    for (const rule of rules) {
-      const key = (await repository.findByDigest(digestPerson(personOf(rule))))?.key;
-      if (key) ids.set(rule.name, key.id);
-    }
-    const used = await repository.port(KEYS_IN_USE).find([...ids.values()], clock() - UNUSED_MS);
-    const unused = [...ids].filter(([, id]) => !used.has(id)).map(([name]) => `"${printable(name)}"`);
-    const never = rules.length - ids.size;
-    if (unused.length === 0)
-      return [ok('FEDERATION', `${rules.length} rules exchange tokens, of which ${never} never did.`)];
-    const what = unused.length === 1 ? '1 rule was' : `${unused.length} rules were`;
-    const message = `${what} not used for 90 days: ${formatList(unused.slice(0, MAX_KEYS))}.`;
-    return [warning('FEDERATION', message, 'Remove from "federation" what nobody needs any more.')];
-  } catch (error) {
-    return [failureBy('FEDERATION', error)];
+  const repository = createKeyRepository(connection, undefined);
+  const ids = new Map<string, string>();
+  for (const rule of rules) {
+    const key = (await repository.findByDigest(digestPerson(personOf(rule))))?.key;
+    if (key) ids.set(rule.name, key.id);
   }
+  const used = await repository.port(KEYS_IN_USE).find([...ids.values()], clock() - UNUSED_MS);
+  const unused = [...ids].filter(([, id]) => !used.has(id)).map(([name]) => `"${printable(name)}"`);
+  const never = rules.length - ids.size;
+  if (unused.length === 0)
+    return [ok('FEDERATION', `${rules.length} rules exchange tokens, of which ${never} never did.`)];
+  const what = unused.length === 1 ? '1 rule was' : `${unused.length} rules were`;
+  const message = `${what} not used for 90 days: ${formatList(unused.slice(0, MAX_KEYS))}.`;
+  return [warning('FEDERATION', message, 'Remove from "federation" what nobody needs any more.')];
 }
 
 /** How long before its key expires an edge is warned of. */
 const EXPIRING_MS = 7 * UNIT_MS.d;
 
 /** Whether the servers without a store that follow it answer, and go on to. Nothing is said where there are none. */
-export async function inspectEdges(
-  connection: Pick<Connection, 'run'>,
-  clock: () => number,
+async function inspectEdges(
+  connection: Connection,
+  { clock }: InspectOptions,
   list: () => Promise<KnownEdge[]>,
 ): Promise<Finding[]> {
-  try {
-    const edges = await list();
-    if (edges.length === 0) return [];
-    const behind = edges
-      .filter(isBehind)
-      .map(({ name, lagMs }) =>
-        warning(
-          'EDGES',
-          `The edge "${printable(name)}" refuses all keys: it took the last changes ${Math.round(lagMs / 1000)} s ago.`,
-          'Look whether it runs and reaches a server. An edge that has ended is forgotten after 10 minutes.',
-        ),
-      );
-    const ids = [...new Set(edges.map(({ key }) => key.id))];
-    const expiring = await connection.run((db) =>
-      db
-        .selectFrom('api_keys')
-        .select(['name', 'expires_at'])
-        .where('id', 'in', ids)
-        .where('expires_at', '<', clock() + EXPIRING_MS)
-        .orderBy('name')
-        .execute(),
-    );
-    const ending = expiring.map(({ name, expires_at: time }) =>
+  const edges = await list();
+  if (edges.length === 0) return [];
+  const behind = edges
+    .filter(isBehind)
+    .map(({ name, lagMs }) =>
       warning(
         'EDGES',
-        `The key "${printable(name)}", by which edges follow, expires at ${formatTime(Number(time))}.`,
-        'Let it expire later, or give the edges another one.',
+        `The edge "${printable(name)}" refuses all keys: it took the last changes ${Math.round(lagMs / 1000)} s ago.`,
+        'Look whether it runs and reaches a server. An edge that has ended is forgotten after 10 minutes.',
       ),
     );
-    const found = [...behind, ...ending];
-    const verb = edges.length === 1 ? '1 edge follows, and answers.' : `${edges.length} edges follow, and answer.`;
-    return found.length > 0 ? found : [ok('EDGES', verb)];
-  } catch (error) {
-    return [failureBy('EDGES', error)];
-  }
+  const ids = [...new Set(edges.map(({ key }) => key.id))];
+  const expiring = await connection.run((db) =>
+    db
+      .selectFrom('api_keys')
+      .select(['name', 'expires_at'])
+      .where('id', 'in', ids)
+      .where('expires_at', '<', clock() + EXPIRING_MS)
+      .orderBy('name')
+      .execute(),
+  );
+  const ending = expiring.map(({ name, expires_at: time }) =>
+    warning(
+      'EDGES',
+      `The key "${printable(name)}", by which edges follow, expires at ${formatTime(Number(time))}.`,
+      'Let it expire later, or give the edges another one.',
+    ),
+  );
+  const found = [...behind, ...ending];
+  const verb = edges.length === 1 ? '1 edge follows, and answers.' : `${edges.length} edges follow, and answer.`;
+  return found.length > 0 ? found : [ok('EDGES', verb)];
 }

@@ -6,6 +6,7 @@ import { PostgresConnection } from '../postgres/postgres-connection.ts';
 import { postgresSchemaDifferences, settingProblems } from '../postgres/postgres-schema.ts';
 import type { Tables } from '../tables.ts';
 import {
+  checked,
   failure,
   failureBy,
   type Finding,
@@ -16,14 +17,7 @@ import {
   skipped,
   warning,
 } from './finding.ts';
-import {
-  inspectAuditLog,
-  inspectClock,
-  inspectEdges,
-  inspectFederation,
-  inspectNotices,
-  inspectObserving,
-} from './inspect-contents.ts';
+import { inspectContents } from './inspect-contents.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
@@ -55,7 +49,6 @@ const LOCK_WAIT_MS = 2000;
 
 /** Checks a store on PostgreSQL, and changes nothing. */
 export async function inspectPostgres(url: string, options: InspectOptions): Promise<Finding[]> {
-  const { auditKey, clock, onVerified } = options;
   let connection: PostgresConnection;
   try {
     connection = await PostgresConnection.open(url, { lockWaitMs: LOCK_WAIT_MS, mustExist: 'migrated' });
@@ -65,15 +58,10 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
   try {
     return [
       ok('STORE', `${connection.location} answers, and has a key store.`),
-      ...(await inspectSchema(connection)),
-      ...(await inspectSettings(connection)),
-      ...(await inspectRights(connection)),
-      ...(await inspectAuditLog(connection, auditKey, onVerified)),
-      ...(await inspectClock(connection, clock)),
-      ...(await inspectNotices(connection, options)),
-      ...(await inspectObserving(connection, options)),
-      ...(await inspectFederation(connection, options)),
-      ...(await inspectEdges(connection, clock, () => connection.toldEdges())),
+      ...(await checked('SCHEMA', () => inspectSchema(connection))),
+      ...(await checked('SETTINGS', () => inspectSettings(connection))),
+      ...(await checked('RIGHTS', () => inspectRights(connection))),
+      ...(await inspectContents(connection, options, () => connection.toldEdges())),
     ];
   } finally {
     await connection.close();
@@ -82,24 +70,16 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
 
 /** Whether the tables, and what acts on them, are as this version makes them. */
 async function inspectSchema(connection: Connection): Promise<Finding[]> {
-  try {
-    return schemaFindings(newestSchema(), await connection.run(postgresSchemaDifferences), REMEDY);
-  } catch (error) {
-    return [failureBy('SCHEMA', error)];
-  }
+  return schemaFindings(newestSchema(), await connection.run(postgresSchemaDifferences), REMEDY);
 }
 
 /** Whether the database server keeps what is promised of changes. */
 async function inspectSettings(connection: Connection): Promise<Finding[]> {
-  try {
-    const problems = await connection.run(settingProblems);
-    if (problems.length === 0) return [ok('SETTINGS', 'The database server keeps what was reported as done.')];
-    return problems.map(({ setting, consequence, remedy }) =>
-      warning('SETTINGS', `The database server has ${setting}: ${consequence}.`, remedy),
-    );
-  } catch (error) {
-    return [failureBy('SETTINGS', error)];
-  }
+  const problems = await connection.run(settingProblems);
+  if (problems.length === 0) return [ok('SETTINGS', 'The database server keeps what was reported as done.')];
+  return problems.map(({ setting, consequence, remedy }) =>
+    warning('SETTINGS', `The database server has ${setting}: ${consequence}.`, remedy),
+  );
 }
 
 const REMEDY =
@@ -123,27 +103,23 @@ async function inspectRights(connection: Connection): Promise<Finding[]> {
   const wanted = Object.entries(NEEDED).flatMap(([table, privileges]) =>
     privileges.map((privilege) => ({ table, privilege })),
   );
-  try {
-    const { user, missing, canChange } = await connection.run(async (db) => {
-      const { rows } = await sql<{ table: string; privilege: string; held: boolean }>`
-        select wanted.table, privilege, case when privilege = 'delete' then has_table_privilege(wanted.table, privilege)
-          else has_any_column_privilege(wanted.table, privilege) end as held
-        from json_to_recordset(${JSON.stringify(wanted)}) as wanted("table" text, privilege text)`.execute(db);
-      const { rows: own } = await sql<{ user: string; canChange: boolean }>`select current_user::text as user,
-        has_table_privilege('api_keys', 'insert') as "canChange"`.execute(db);
-      return { ...own[0]!, missing: rows.filter(({ held }) => !held) };
-    });
-    if (missing.length > 0)
-      return missing.map(({ table, privilege }) =>
-        failure(
-          'RIGHTS',
-          `The user "${user}" of the database lacks the right to ${privilege} on ${table}.`,
-          `As the owner of the tables: grant ${privilege} on ${table} to ${user}. All grants: docs/postgresql.md.`,
-        ),
-      );
-    const does = formatList(['serve', ...(canChange ? ['change keys'] : [])]);
-    return [ok('RIGHTS', `The user "${user}" of the database may ${does}.`)];
-  } catch (error) {
-    return [failureBy('RIGHTS', error)];
-  }
+  const { user, missing, canChange } = await connection.run(async (db) => {
+    const { rows } = await sql<{ table: string; privilege: string; held: boolean }>`
+      select wanted.table, privilege, case when privilege = 'delete' then has_table_privilege(wanted.table, privilege)
+        else has_any_column_privilege(wanted.table, privilege) end as held
+      from json_to_recordset(${JSON.stringify(wanted)}) as wanted("table" text, privilege text)`.execute(db);
+    const { rows: own } = await sql<{ user: string; canChange: boolean }>`select current_user::text as user,
+      has_table_privilege('api_keys', 'insert') as "canChange"`.execute(db);
+    return { ...own[0]!, missing: rows.filter(({ held }) => !held) };
+  });
+  if (missing.length > 0)
+    return missing.map(({ table, privilege }) =>
+      failure(
+        'RIGHTS',
+        `The user "${user}" of the database lacks the right to ${privilege} on ${table}.`,
+        `As the owner of the tables: grant ${privilege} on ${table} to ${user}. All grants: docs/postgresql.md.`,
+      ),
+    );
+  const does = formatList(['serve', ...(canChange ? ['change keys'] : [])]);
+  return [ok('RIGHTS', `The user "${user}" of the database may ${does}.`)];
 }

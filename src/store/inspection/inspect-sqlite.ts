@@ -26,14 +26,7 @@ import {
   skipped,
   warning,
 } from './finding.ts';
-import {
-  inspectAuditLog,
-  inspectClock,
-  inspectEdges,
-  inspectFederation,
-  inspectNotices,
-  inspectObserving,
-} from './inspect-contents.ts';
+import { inspectContents } from './inspect-contents.ts';
 import { openDatabase, requireDriver } from '../sqlite/database.ts';
 
 /** How long to wait for a lock, in milliseconds. */
@@ -88,7 +81,7 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
 async function inspectOpened(
   file: PrivateFile,
   files: readonly Finding[],
-  { auditKey, clock, isWithoutWebhook, observing, rules, onVerified }: InspectOptions,
+  options: InspectOptions,
 ): Promise<Finding[]> {
   const { location } = file;
   let version: number;
@@ -119,14 +112,7 @@ async function inspectOpened(
       : failure('INTEGRITY', `The file is damaged: ${damage}.`, 'Check the disk, and restore a backup.'),
     ...(isOld
       ? skipped(['AUDIT_LOG', 'CLOCK'], 'They can be checked once the store is migrated.')
-      : [
-          ...(await inspectAuditLog(file, auditKey, onVerified)),
-          ...(await inspectClock(file, clock)),
-          ...(await inspectNotices(file, { clock, isWithoutWebhook })),
-          ...(await inspectObserving(file, { clock, observing })),
-          ...(await inspectFederation(file, { clock, rules })),
-          ...(await inspectEdges(file, clock, async () => toldEdges(location))),
-        ]),
+      : await inspectContents(file, options, async () => toldEdges(location))),
   ];
 }
 
