@@ -155,7 +155,7 @@ async function copyInto(to: string, from: string, version: number): Promise<void
   try {
     // As it is: what became of a key that a row refers to, is found where that is used.
     for (const pragma of [...UNTRUSTED, 'foreign_keys = off']) driver.pragma(pragma);
-    const db = tracedKysely(dialectOf(driver, () => {}, true));
+    const db = tracedKysely(dialectOf(driver));
     await migrateSqlite(db, to, false, version);
     await sql`attach ${from} as backup`.execute(db);
     await db.transaction().execute((transaction) => copyRows(transaction));

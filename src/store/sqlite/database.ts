@@ -52,10 +52,9 @@ export interface PrivateDatabase {
 export interface PreparedStatement<Row = unknown> {
   /** Whether it answers rows. */
   readonly reader: boolean;
-  run(...parameters: unknown[]): { changes: number; lastInsertRowid: number | bigint };
+  run(...parameters: unknown[]): { changes: number };
   get(...parameters: unknown[]): Row | undefined;
   all(...parameters: unknown[]): Row[];
-  iterate(...parameters: unknown[]): IterableIterator<Row>;
 }
 
 /** SQLite's primary result codes by their numbers (sqlite.org/rescode.html). */
@@ -134,8 +133,8 @@ class NodeStatement<Row> implements PreparedStatement<Row> {
     this.reader = statement.columns().length > 0;
   }
 
-  run(...parameters: unknown[]): { changes: number; lastInsertRowid: number } {
-    return translated(() => this.#statement.run(...listed(parameters))) as { changes: number; lastInsertRowid: number };
+  run(...parameters: unknown[]): { changes: number } {
+    return translated(() => this.#statement.run(...listed(parameters))) as { changes: number };
   }
 
   get(...parameters: unknown[]): Row | undefined {
@@ -144,10 +143,6 @@ class NodeStatement<Row> implements PreparedStatement<Row> {
 
   all(...parameters: unknown[]): Row[] {
     return translated(() => this.#statement.all(...listed(parameters))) as Row[];
-  }
-
-  iterate(...parameters: unknown[]): IterableIterator<Row> {
-    return translated(() => this.#statement.iterate(...listed(parameters))) as IterableIterator<Row>;
   }
 }
 

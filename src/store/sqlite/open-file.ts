@@ -7,7 +7,7 @@ import { MAX_CHAIN_LENGTH } from '../../keys/authorization/index.ts';
 import { debug, KeysError, millisecondsSince, trace } from '../../keys/basics/index.ts';
 import { type FoundRow, type KeyRowBySecret, type MustExist, retry, tracedKysely } from '../connection.ts';
 import { KEY_COLUMNS, type KeyRow, type RotatedSecretTable, type Tables } from '../tables.ts';
-import { besideOthers, dialectOf, PRAGMAS, threadDialectOf, WriteThread } from './sqlite-driver.ts';
+import { besideOthers, dialectOf, PRAGMAS, sqliteDialect, WriteThread } from './sqlite-driver.ts';
 import type { ChangeMark } from './followers.ts';
 import { isLocked, sqliteError } from './sqlite-errors.ts';
 import {
@@ -196,7 +196,7 @@ export class OpenFile {
       const thread = busyTimeoutMs === 0 ? new WriteThread(file, PRAGMAS) : undefined;
       const driver = openDatabase(file, { fileMustExist: true, timeout: busyTimeoutMs });
       const db = tracedKysely(dialectOf(driver, committed, thread !== undefined));
-      const writer = thread ? tracedKysely(threadDialectOf(thread, committed)) : db;
+      const writer = thread ? tracedKysely(sqliteDialect(thread, committed)) : db;
       try {
         const deadline = performance.now() + lockWaitMs;
         const isRetryable = (error: unknown) => isLocked(error) && performance.now() <= deadline;

@@ -47,7 +47,7 @@ export class PrivateFile implements Connection {
         'trusted_schema = off',
       ])
         driver.pragma(pragma);
-      await migrateSqlite(tracedKysely(dialectOf(driver, () => {}, true)), location, mustExist);
+      await migrateSqlite(tracedKysely(dialectOf(driver)), location, mustExist);
       return PrivateFile.over(driver, location);
     } catch (error) {
       driver?.close();
@@ -60,7 +60,7 @@ export class PrivateFile implements Connection {
     driver.pragma(CACHE);
     driver.exec(VISIBLE_KEYS);
     debug('a file was opened for this process alone', () => ({ store: location }));
-    return new PrivateFile(driver, tracedKysely(dialectOf(driver, () => {}, true)), location);
+    return new PrivateFile(driver, tracedKysely(dialectOf(driver)), location);
   }
 
   /** An empty store in memory. */

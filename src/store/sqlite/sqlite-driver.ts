@@ -7,9 +7,7 @@ import {
   type DatabaseConnection,
   type Dialect,
   type Driver,
-  type QueryResult,
   SqliteAdapter,
-  SqliteDriver,
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
@@ -32,78 +30,49 @@ export const PRAGMAS = [
 /** How many statements that read are kept prepared. */
 const KEPT_STATEMENTS = 64;
 
-class ImmediateSqliteDriver extends SqliteDriver {
-  readonly #database: PrivateDatabase;
-  /** The native memory of others waits for a collection. Those used last are at the end. */
-  readonly #statements = new Map<string, PreparedStatement>();
-  readonly #committed: () => void;
-
-  constructor(database: PrivateDatabase, committed: () => void) {
-    super({ database });
-    this.#database = database;
-    this.#committed = committed;
-  }
-
-  override async acquireConnection(): Promise<DatabaseConnection> {
-    const connection = await super.acquireConnection();
-    return {
-      executeQuery: async ({ sql, parameters }) => {
-        const { rows, changes } = runStatement(this.#prepared(sql), parameters);
-        return { rows: rows as never[], numAffectedRows: BigInt(changes) };
-      },
-      streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
-    };
-  }
-
-  #prepared(sql: string): PreparedStatement {
-    const statement = this.#statements.get(sql) ?? this.#database.prepare(sql);
-    // A pragma may act when it is prepared.
-    if (!/^(select|with) /.test(sql)) return statement;
-    this.#statements.delete(sql);
-    this.#statements.set(sql, statement);
-    if (this.#statements.size > KEPT_STATEMENTS) this.#statements.delete(this.#statements.keys().next().value!);
-    return statement;
-  }
-
-  override async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    try {
-      await super.commitTransaction(connection);
-    } finally {
-      this.#committed();
-    }
-  }
-
-  /** Takes the write lock at once: a transaction that reads before it writes could fail to get it later. */
-  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
-  }
-
-  /** After some errors, such as a full disk, SQLite has already rolled back: doing it again would hide the error. */
-  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    if (this.#database.inTransaction) await super.rollbackTransaction(connection);
-  }
-}
-
 /** How long queries follow one another before others get a turn of the event loop, in milliseconds. */
 const MAX_SLICE_MS = 10;
 
-/** Lets others have a turn between two queries, of a long list, say. */
-class YieldingDriver extends ImmediateSqliteDriver {
+/** Runs statements on one connection. */
+interface Statements {
+  readonly inTransaction: boolean;
+  run(sql: string, parameters: readonly unknown[]): Promise<{ rows: unknown[]; changes: number }>;
+}
+
+/** Statements that are run in this thread. */
+class OwnStatements implements Statements {
+  readonly #database: PrivateDatabase;
+  readonly #takesTurns: boolean;
+  /** The native memory of others waits for a collection. Those used last are at the end. */
+  readonly #prepared = new Map<string, PreparedStatement>();
   /** When the first query of this turn began. */
   #sliceBegan: number | undefined;
 
-  override async acquireConnection(): Promise<DatabaseConnection> {
-    const connection = await super.acquireConnection();
-    return {
-      executeQuery: async (query) => {
-        this.#beginSlice();
-        const result = await connection.executeQuery(query);
-        if (this.#sliceBegan !== undefined && performance.now() - this.#sliceBegan > MAX_SLICE_MS)
-          await yieldToEventLoop();
-        return result as QueryResult<never>;
-      },
-      streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
-    };
+  constructor(database: PrivateDatabase, takesTurns: boolean) {
+    this.#database = database;
+    this.#takesTurns = takesTurns;
+  }
+
+  get inTransaction(): boolean {
+    return this.#database.inTransaction;
+  }
+
+  /** Lets others have a turn between two queries, of a long list, say. */
+  async run(sql: string, parameters: readonly unknown[]): Promise<{ rows: unknown[]; changes: number }> {
+    if (this.#takesTurns) this.#beginSlice();
+    const result = runStatement(this.#prepare(sql), parameters);
+    if (this.#sliceBegan !== undefined && performance.now() - this.#sliceBegan > MAX_SLICE_MS) await yieldToEventLoop();
+    return result;
+  }
+
+  #prepare(sql: string): PreparedStatement {
+    const statement = this.#prepared.get(sql) ?? this.#database.prepare(sql);
+    // A pragma may act when it is prepared.
+    if (!/^(select|with) /.test(sql)) return statement;
+    this.#prepared.delete(sql);
+    this.#prepared.set(sql, statement);
+    if (this.#prepared.size > KEPT_STATEMENTS) this.#prepared.delete(this.#prepared.keys().next().value!);
+    return statement;
   }
 
   #beginSlice(): void {
@@ -113,21 +82,67 @@ class YieldingDriver extends ImmediateSqliteDriver {
   }
 }
 
+/** Runs one transaction at a time. Who opened the connection closes it. */
+class OneConnectionDriver implements Driver {
+  readonly #statements: Statements;
+  readonly #committed: () => void;
+
+  constructor(statements: Statements, committed: () => void) {
+    this.#statements = statements;
+    this.#committed = committed;
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return {
+      executeQuery: async ({ sql, parameters }) => {
+        const { rows, changes } = await this.#statements.run(sql, parameters);
+        return { rows: rows as never[], numAffectedRows: BigInt(changes) };
+      },
+      streamQuery: () => {
+        throw new Error('Rows are read in pages.');
+      },
+    };
+  }
+
+  /** Takes the write lock at once: a transaction that reads before it writes could fail to get it later. */
+  async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    try {
+      await connection.executeQuery(CompiledQuery.raw('commit'));
+    } finally {
+      this.#committed();
+    }
+  }
+
+  /** After some errors, such as a full disk, SQLite has already rolled back: doing it again would hide the error. */
+  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#statements.inTransaction) await connection.executeQuery(CompiledQuery.raw('rollback'));
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  async destroy(): Promise<void> {}
+}
+
 /**
  * Kysely's dialect for an open SQLite database.
  * @param committed is called after each commit
  * @param takesTurns whether others get a turn between two queries
  */
-export function dialectOf(database: PrivateDatabase, committed: () => void, yields: boolean): Dialect {
-  const Driver = yields ? YieldingDriver : ImmediateSqliteDriver;
-  return sqliteDialect(() => new Driver(database, committed));
+export function dialectOf(database: PrivateDatabase, committed: () => void = () => {}, takesTurns = true): Dialect {
+  return sqliteDialect(new OwnStatements(database, takesTurns), committed);
 }
 
-/** Kysely's dialect for SQLite, over a driver. */
-function sqliteDialect(createDriver: () => Driver): Dialect {
+/** Kysely's dialect for a connection to an SQLite database. `committed` is called after each commit. */
+export function sqliteDialect(statements: Statements, committed: () => void): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
-    createDriver,
+    createDriver: () => new OneConnectionDriver(statements, committed),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
@@ -158,7 +173,7 @@ const MAX_CLOSE_MS = 5000;
 const IDLE_MS = 10_000;
 
 /** A connection to a database in a thread of its own, where it blocks nobody. It takes one statement at a time. */
-export class WriteThread {
+export class WriteThread implements Statements {
   readonly #file: string;
   readonly #pragmas: readonly string[];
   readonly #idleMs: number;
@@ -282,58 +297,4 @@ export class WriteThread {
     this.#waiting = undefined;
     waiting?.reject(reason);
   }
-}
-
-/** Runs transactions by a connection in another thread: one at a time. */
-class ThreadDriver implements Driver {
-  readonly #thread: WriteThread;
-  readonly #committed: () => void;
-  readonly #connection: DatabaseConnection;
-
-  constructor(thread: WriteThread, committed: () => void) {
-    this.#thread = thread;
-    this.#committed = committed;
-    this.#connection = {
-      executeQuery: async <Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> => {
-        const { rows, changes } = await thread.run(sql, parameters);
-        return { rows: rows as Row[], numAffectedRows: BigInt(changes) };
-      },
-      streamQuery: () => {
-        throw new Error('Another thread sends its rows in pages.');
-      },
-    };
-  }
-
-  async init(): Promise<void> {}
-
-  async acquireConnection(): Promise<DatabaseConnection> {
-    return this.#connection;
-  }
-
-  async beginTransaction(): Promise<void> {
-    await this.#thread.run('begin immediate', []);
-  }
-
-  async commitTransaction(): Promise<void> {
-    try {
-      await this.#thread.run('commit', []);
-    } finally {
-      this.#committed();
-    }
-  }
-
-  async rollbackTransaction(): Promise<void> {
-    if (this.#thread.inTransaction) await this.#thread.run('rollback', []);
-  }
-
-  async releaseConnection(): Promise<void> {}
-
-  async destroy(): Promise<void> {
-    this.#thread.close();
-  }
-}
-
-/** Kysely's dialect for a connection in another thread. `committed` is called after each commit. */
-export function threadDialectOf(thread: WriteThread, committed: () => void): Dialect {
-  return sqliteDialect(() => new ThreadDriver(thread, committed));
 }

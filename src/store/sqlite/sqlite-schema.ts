@@ -100,7 +100,7 @@ export async function withNewSchema<Result>(
 /** An empty store with a version of the schema, in memory. */
 export async function newSchema(version: number): Promise<{ driver: PrivateDatabase; db: Kysely<Tables> }> {
   const driver = openPrivateDatabase(':memory:');
-  const db = tracedKysely(dialectOf(driver, () => {}, true));
+  const db = tracedKysely(dialectOf(driver));
   for (const migrate of migrationsBetween(0, version)) await migrate(db, 'sqlite');
   return { driver, db };
 }

@@ -72,7 +72,7 @@ describe("Node's own SQLite, where the driver has no binary", () => {
       const database = filled(open(''));
       const all = database.prepare<object>('select * from t where a > @after');
       const change = database.prepare('update t set b = ? where a = ?');
-      const rows = [...all.all({ after: 0 }), ...all.iterate({ after: 1 }), all.get({ after: 2 })].map(plain);
+      const rows = [...all.all({ after: 0 }), all.get({ after: 2 })].map(plain);
       const seen = {
         rows,
         readers: [all.reader, change.reader],
