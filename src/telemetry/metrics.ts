@@ -50,16 +50,13 @@ export class Metrics {
     this.storeTimer = addStoreMetrics(registry);
     addKeyMetrics(registry, this.#inUse);
     const version = packageVersion();
-    addGauge(
-      registry,
-      {
-        name: 'svc_api_build_info',
-        help: 'The version of svc-api, with the value 1.',
-        labelNames: ['version'],
-        aggregator: 'max',
-      },
-      () => [[1, { version }]],
-    );
+    addGauge(registry, {
+      name: 'svc_api_build_info',
+      help: 'The version of svc-api, with the value 1.',
+      labelNames: ['version'],
+      aggregator: 'max',
+      read: () => [[1, { version }]],
+    });
   }
 
   /** Goes on with the keys of a service over the same store. */
@@ -121,22 +118,21 @@ function aggregated(processes: readonly Sample[][]): Registry {
   return AggregatorRegistry.aggregate([...processes]);
 }
 
+type Value = readonly [value: number, labels?: Readonly<Record<string, string>>];
+
 /** What a metric is called and means, and its labels. */
-interface MetricDescription {
+interface ReadMetric {
   readonly name: string;
   readonly help: string;
   readonly labelNames?: readonly string[];
   /** How the values of several processes become one. Default: their sum. */
   readonly aggregator?: 'max';
+  /** The values by now, which are kept elsewhere: to count them costs what it costs there. */
+  readonly read: () => Iterable<Value> | Promise<Iterable<Value>>;
 }
 
-type Value = readonly [value: number, labels?: Readonly<Record<string, string>>];
-
-/** The values of a metric by now, which are kept elsewhere: to count them costs what it costs there. */
-type Read = () => Iterable<Value> | Promise<Iterable<Value>>;
-
 /** Adds a counter to a registry that is read when somebody asks for it. */
-function addCounter(registry: Registry, { labelNames = [], ...described }: MetricDescription, read: Read): void {
+function addCounter(registry: Registry, { labelNames = [], read, ...described }: ReadMetric): void {
   const counter = new Counter({
     ...described,
     labelNames,
@@ -151,7 +147,7 @@ function addCounter(registry: Registry, { labelNames = [], ...described }: Metri
 }
 
 /** The same for a gauge. Without a value, it is left out. */
-function addGauge(registry: Registry, { labelNames = [], ...described }: MetricDescription, read: Read): void {
+function addGauge(registry: Registry, { labelNames = [], read, ...described }: ReadMetric): void {
   const gauge = new Gauge({
     ...described,
     labelNames,
@@ -192,8 +188,7 @@ class Durations {
   /** Adds itself to a registry. @param bounds ascending, in seconds */
   constructor(
     registry: Registry,
-    { name, help }: MetricDescription,
-    { label, bounds }: { label: string; bounds: readonly number[] },
+    { name, help, label, bounds }: { name: string; help: string; label: string; bounds: readonly number[] },
   ) {
     this.#label = label;
     this.#bounds = bounds;
@@ -251,63 +246,51 @@ class RequestMetrics implements RequestWatcher {
   #inFlight = 0;
 
   constructor(registry: Registry) {
-    addCounter(
-      registry,
-      {
-        name: 'svc_api_requests_total',
-        help: 'Requests that have ended, by endpoint and status; none where the client was gone before an answer.',
-        labelNames: ['endpoint', 'code'],
-      },
-      () =>
+    addCounter(registry, {
+      name: 'svc_api_requests_total',
+      help: 'Requests that have ended, by endpoint and status; none where the client was gone before an answer.',
+      labelNames: ['endpoint', 'code'],
+      read: () =>
         [...this.#ended].flatMap(([endpoint, codes]) =>
           Array.from(codes, ([code, count]): Value => [count, { endpoint, code }]),
         ),
-    );
-    addCounter(
-      registry,
-      {
-        name: 'svc_api_upstream_requests_total',
-        help: 'Requests that were passed on, by upstream of svc-api.yaml and status; none as above.',
-        labelNames: ['upstream', 'code'],
-      },
-      () =>
+    });
+    addCounter(registry, {
+      name: 'svc_api_upstream_requests_total',
+      help: 'Requests that were passed on, by upstream of svc-api.yaml and status; none as above.',
+      labelNames: ['upstream', 'code'],
+      read: () =>
         [...this.#upstreams].flatMap(([upstream, { codes }]) =>
           Array.from(codes, ([code, count]): Value => [count, { upstream, code }]),
         ),
-    );
-    addGauge(
-      registry,
-      {
-        name: 'svc_api_upstream_failing',
-        help: '1 where the latest request to an upstream was answered 502 or 504, otherwise 0.',
-        labelNames: ['upstream'],
-        aggregator: 'max',
-      },
-      () => Array.from(this.#upstreams, ([upstream, { isFailing }]): Value => [isFailing ? 1 : 0, { upstream }]),
-    );
-    addCounter(
-      registry,
-      {
-        name: 'svc_api_graphql_operations_total',
-        help: 'Operations of GraphQL, by type, and by whether the answer has errors.',
-        labelNames: ['type', 'outcome'],
-      },
-      () =>
+    });
+    addGauge(registry, {
+      name: 'svc_api_upstream_failing',
+      help: '1 where the latest request to an upstream was answered 502 or 504, otherwise 0.',
+      labelNames: ['upstream'],
+      aggregator: 'max',
+      read: () => Array.from(this.#upstreams, ([upstream, { isFailing }]): Value => [isFailing ? 1 : 0, { upstream }]),
+    });
+    addCounter(registry, {
+      name: 'svc_api_graphql_operations_total',
+      help: 'Operations of GraphQL, by type, and by whether the answer has errors.',
+      labelNames: ['type', 'outcome'],
+      read: () =>
         Object.entries(this.#operations).flatMap(([type, outcomes]) =>
           Object.entries(outcomes).map(([outcome, count]): Value => [count, { type, outcome }]),
         ),
-    );
-    addGauge(registry, { name: 'svc_api_requests_in_flight', help: 'Requests that have begun and not ended.' }, () => [
-      [this.#inFlight],
-    ]);
-    this.#durations = new Durations(
-      registry,
-      {
-        name: 'svc_api_request_duration_seconds',
-        help: 'Time from the head of a request to the end of its answer; switched protocols are left out.',
-      },
-      { label: 'endpoint', bounds: REQUEST_SECONDS },
-    );
+    });
+    addGauge(registry, {
+      name: 'svc_api_requests_in_flight',
+      help: 'Requests that have begun and not ended.',
+      read: () => [[this.#inFlight]],
+    });
+    this.#durations = new Durations(registry, {
+      name: 'svc_api_request_duration_seconds',
+      help: 'Time from the head of a request to the end of its answer; switched protocols are left out.',
+      label: 'endpoint',
+      bounds: REQUEST_SECONDS,
+    });
   }
 
   began(): void {
@@ -349,20 +332,19 @@ const STORE_SECONDS = [0.00001, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.0
 
 /** Tells a registry how long the store takes. @returns what is to be told of it */
 export function addStoreMetrics(registry: Registry) {
-  const durations = new Durations(
-    registry,
-    {
-      name: 'svc_api_store_duration_seconds',
-      help: 'Time that the store took: find for the key of a secret, read, or write with the wait for other writers.',
-    },
-    { label: 'operation', bounds: STORE_SECONDS },
-  );
+  const durations = new Durations(registry, {
+    name: 'svc_api_store_duration_seconds',
+    help: 'Time that the store took: find for the key of a secret, read, or write with the wait for other writers.',
+    label: 'operation',
+    bounds: STORE_SECONDS,
+  });
   const errors = { find: 0, read: 0, write: 0 };
-  addCounter(
-    registry,
-    { name: 'svc_api_store_errors_total', help: 'Operations of the store that failed.', labelNames: ['operation'] },
-    () => Object.entries(errors).map(([operation, count]): Value => [count, { operation }]),
-  );
+  addCounter(registry, {
+    name: 'svc_api_store_errors_total',
+    help: 'Operations of the store that failed.',
+    labelNames: ['operation'],
+    read: () => Object.entries(errors).map(([operation, count]): Value => [count, { operation }]),
+  });
   return (operation: keyof typeof errors, seconds: number, failed: boolean) => {
     durations.observe(operation, seconds);
     if (failed) errors[operation] += 1;
@@ -388,14 +370,11 @@ function addKeyMetrics(registry: Registry, inUse: KeysInUse): void {
 /** Of the edges that follow this process: those of several processes are summed up. */
 function addEdges(registry: Registry, inUse: KeysInUse): void {
   const edges = () => inUse.keys?.edges.list() ?? [];
-  addGauge(
-    registry,
-    {
-      name: 'svc_api_feed_edges',
-      help: 'Edges that asked for changes within 10 minutes: answering, resting, or behind, which refuse all keys.',
-      labelNames: ['state'],
-    },
-    () => {
+  addGauge(registry, {
+    name: 'svc_api_feed_edges',
+    help: 'Edges that asked for changes within 10 minutes: answering, resting, or behind, which refuse all keys.',
+    labelNames: ['state'],
+    read: () => {
       const all = edges();
       const resting = all.filter(({ restMs }) => restMs > 0).length;
       const behind = all.filter(isBehind).length;
@@ -405,37 +384,31 @@ function addEdges(registry: Registry, inUse: KeysInUse): void {
         [behind, { state: 'behind' }],
       ];
     },
-  );
-  addGauge(
-    registry,
-    {
-      name: 'svc_api_feed_lag_seconds',
-      help: 'The longest time since an edge was last known to have taken all changes.',
-      aggregator: 'max',
-    },
-    () => [[Math.max(...edges().map(({ lagMs }) => lagMs), 0) / 1000]],
-  );
-  addCounter(
-    registry,
-    { name: 'svc_api_feed_changes_waited_total', help: 'Changes that have waited for edges to take them.' },
-    () => [[inUse.keys?.edges.waited.count ?? 0]],
-  );
-  addCounter(
-    registry,
-    { name: 'svc_api_feed_changes_waited_seconds_total', help: 'How long changes have waited for edges, in all.' },
-    () => [[inUse.keys?.edges.waited.seconds ?? 0]],
-  );
+  });
+  addGauge(registry, {
+    name: 'svc_api_feed_lag_seconds',
+    help: 'The longest time since an edge was last known to have taken all changes.',
+    aggregator: 'max',
+    read: () => [[Math.max(...edges().map(({ lagMs }) => lagMs), 0) / 1000]],
+  });
+  addCounter(registry, {
+    name: 'svc_api_feed_changes_waited_total',
+    help: 'Changes that have waited for edges to take them.',
+    read: () => [[inUse.keys?.edges.waited.count ?? 0]],
+  });
+  addCounter(registry, {
+    name: 'svc_api_feed_changes_waited_seconds_total',
+    help: 'How long changes have waited for edges, in all.',
+    read: () => [[inUse.keys?.edges.waited.seconds ?? 0]],
+  });
 }
 
 function addChecks(registry: Registry, inUse: KeysInUse): void {
-  addCounter(
-    registry,
-    {
-      name: 'svc_api_key_checks_total',
-      help: 'Checks of secrets: hit for one that was remembered, miss where the store was asked, or refused.',
-      labelNames: ['result', 'reason'],
-    },
-    () => {
+  addCounter(registry, {
+    name: 'svc_api_key_checks_total',
+    help: 'Checks of secrets: hit for one that was remembered, miss where the store was asked, or refused.',
+    labelNames: ['result', 'reason'],
+    read: () => {
       const { remembered, found, refused } = inUse.keys?.authenticator.counts ?? noChecks();
       const refusals = Object.entries(refused);
       return [
@@ -444,72 +417,67 @@ function addChecks(registry: Registry, inUse: KeysInUse): void {
         ...refusals.map(([reason, count]): Value => [count, { result: 'refused', reason }]),
       ];
     },
-  );
-  addGauge(registry, { name: 'svc_api_verified_keys', help: 'Accepted secrets that are remembered.' }, () => [
-    [inUse.keys?.authenticator.remembered ?? 0],
-  ]);
-  addCounter(
-    registry,
-    {
-      name: 'svc_api_verified_keys_evicted_total',
-      help: 'Accepted secrets that were forgotten to make room for others: see server.maxVerifiedKeys.',
-    },
-    () => [[inUse.keys?.authenticator.counts.evicted ?? 0]],
-  );
+  });
+  addGauge(registry, {
+    name: 'svc_api_verified_keys',
+    help: 'Accepted secrets that are remembered.',
+    read: () => [[inUse.keys?.authenticator.remembered ?? 0]],
+  });
+  addCounter(registry, {
+    name: 'svc_api_verified_keys_evicted_total',
+    help: 'Accepted secrets that were forgotten to make room for others: see server.maxVerifiedKeys.',
+    read: () => [[inUse.keys?.authenticator.counts.evicted ?? 0]],
+  });
 }
 
 function addLimits(registry: Registry, inUse: KeysInUse): void {
-  addCounter(
-    registry,
-    { name: 'svc_api_limited_requests_total', help: 'Requests that were refused as a limit of their key was used up.' },
-    () => [[inUse.keys?.limiter.counts.refused ?? 0]],
-  );
-  addCounter(
-    registry,
-    { name: 'svc_api_limit_leases_total', help: 'Leases of limits that the store was asked for, or notified of.' },
-    () => [[inUse.keys?.limiter.counts.leases ?? 0]],
-  );
-  addGauge(registry, { name: 'svc_api_limited_keys', help: 'Keys with limits that were used lately.' }, () => [
-    [inUse.keys?.limiter.size ?? 0],
-  ]);
+  addCounter(registry, {
+    name: 'svc_api_limited_requests_total',
+    help: 'Requests that were refused as a limit of their key was used up.',
+    read: () => [[inUse.keys?.limiter.counts.refused ?? 0]],
+  });
+  addCounter(registry, {
+    name: 'svc_api_limit_leases_total',
+    help: 'Leases of limits that the store was asked for, or notified of.',
+    read: () => [[inUse.keys?.limiter.counts.leases ?? 0]],
+  });
+  addGauge(registry, {
+    name: 'svc_api_limited_keys',
+    help: 'Keys with limits that were used lately.',
+    read: () => [[inUse.keys?.limiter.size ?? 0]],
+  });
 }
 
 function addStoredKeys(registry: Registry, inUse: KeysInUse): void {
   const counter = new KeyCounter(async () => inUse.keys!.store.countKeys());
   const latest = async () => (inUse.counts && inUse.keys ? counter.latest() : undefined);
-  addGauge(
-    registry,
-    {
-      name: 'svc_api_keys',
-      help: 'Keys in the store by status, as they were counted, at most some minutes ago.',
-      labelNames: ['status'],
-      aggregator: 'max',
-    },
-    async () => {
+  addGauge(registry, {
+    name: 'svc_api_keys',
+    help: 'Keys in the store by status, as they were counted, at most some minutes ago.',
+    labelNames: ['status'],
+    aggregator: 'max',
+    read: async () => {
       const found = await latest();
       return Object.entries(found?.counts ?? {}).map(([status, count]): Value => [
         count,
         { status: status.toLowerCase() },
       ]);
     },
-  );
-  addGauge(
-    registry,
-    {
-      name: 'svc_api_next_key_expiry_timestamp_seconds',
-      help: 'When the next of the active keys expires, since 1970; absent where none does.',
-      aggregator: 'max',
-    },
-    async () => {
+  });
+  addGauge(registry, {
+    name: 'svc_api_next_key_expiry_timestamp_seconds',
+    help: 'When the next of the active keys expires, since 1970; absent where none does.',
+    aggregator: 'max',
+    read: async () => {
       const { nextExpiry = null } = (await latest()) ?? {};
       return nextExpiry === null ? [] : [[nextExpiry / 1000]];
     },
-  );
-  addGauge(
-    registry,
-    { name: 'svc_api_unwritten_uses', help: 'Uses of keys that are not written to the store yet.' },
-    () => [[inUse.keys?.unwrittenUses ?? 0]],
-  );
+  });
+  addGauge(registry, {
+    name: 'svc_api_unwritten_uses',
+    help: 'Uses of keys that are not written to the store yet.',
+    read: () => [[inUse.keys?.unwrittenUses ?? 0]],
+  });
 }
 
 /** How old a count of the keys may be, in milliseconds. */
@@ -560,10 +528,6 @@ export interface MeasuredNotices {
 /** How long the store is waited for, in milliseconds. */
 const WAIT_MS = 2000;
 
-/**
- * Tells a registry of notices. Everything is read when it is asked for.
- * @param isCounting whether this process is the one that counts what waits in the store
- */
 /** What is measured of an edge. */
 export interface MeasuredEdge {
   state(): Readonly<Record<'lagSeconds' | 'leaseSeconds' | 'keys' | 'tableBytes', number>>;
@@ -582,41 +546,43 @@ function addEdgeMetrics(registry: Registry, edge: MeasuredEdge): void {
     ['svc_api_edge_table_bytes', 'tableBytes', 'Memory that they take.'],
   ] as const;
   for (const [name, field, help] of gauges)
-    addGauge(registry, { name, help, aggregator: 'max' }, () => [[edge.state()[field]]]);
-  addCounter(
-    registry,
-    { name: 'svc_api_edge_stale_answers_total', help: 'Answers in the grace, after the lease had ended.' },
-    () => [[edge.counts.staleAnswers]],
-  );
+    addGauge(registry, { name, help, aggregator: 'max', read: () => [[edge.state()[field]]] });
+  addCounter(registry, {
+    name: 'svc_api_edge_stale_answers_total',
+    help: 'Answers in the grace, after the lease had ended.',
+    read: () => [[edge.counts.staleAnswers]],
+  });
 }
 
+/**
+ * Tells a registry of notices. Everything is read when it is asked for.
+ * @param isCounting whether this process is the one that counts what waits in the store
+ */
 function addNoticeMetrics(registry: Registry, notices: MeasuredNotices, isCounting: () => boolean): void {
-  addCounter(
-    registry,
-    {
-      name: 'svc_api_notice_attempts_total',
-      help: 'Attempts to deliver a notice to the webhook: delivered, or failed, after which most are repeated.',
-      labelNames: ['result'],
-    },
-    () => {
+  addCounter(registry, {
+    name: 'svc_api_notice_attempts_total',
+    help: 'Attempts to deliver a notice to the webhook: delivered, or failed, after which most are repeated.',
+    labelNames: ['result'],
+    read: () => {
       const { delivered, failed } = notices.counts;
       return [
         [delivered, { result: 'delivered' }],
         [failed, { result: 'failed' }],
       ];
     },
-  );
-  addCounter(
-    registry,
-    { name: 'svc_api_notices_given_up_total', help: 'Notices that were given up after their last attempt.' },
-    () => [[notices.counts.givenUp]],
-  );
+  });
+  addCounter(registry, {
+    name: 'svc_api_notices_given_up_total',
+    help: 'Notices that were given up after their last attempt.',
+    read: () => [[notices.counts.givenUp]],
+  });
   // A store that does not answer is asked once, however often somebody wants to know.
   let counting: Promise<number | undefined> | undefined;
-  addGauge(
-    registry,
-    { name: 'svc_api_notices_waiting', help: 'Notices in the store that were not delivered yet.', aggregator: 'max' },
-    async () => {
+  addGauge(registry, {
+    name: 'svc_api_notices_waiting',
+    help: 'Notices in the store that were not delivered yet.',
+    aggregator: 'max',
+    read: async () => {
       if (!isCounting()) return [];
       counting ??= notices
         .countWaiting()
@@ -625,5 +591,5 @@ function addNoticeMetrics(registry: Registry, notices: MeasuredNotices, isCounti
       const waiting = await inTime(counting, WAIT_MS);
       return waiting === undefined ? [] : [[waiting]];
     },
-  );
+  });
 }
