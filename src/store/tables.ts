@@ -1,82 +1,65 @@
-/** A row of `api_keys`. Lists are JSON texts; times are milliseconds since 1970. */
-export interface ApiKeyTable {
-  id: string;
-  name: string;
-  description: string | null;
-  owner: string | null;
+import type { OutcomeCounts } from '../keys/key/index.ts';
+
+/** What stands for the type of a column in the next table. */
+const [TEXT, NUMBER] = ['' as string, 0 as number];
+const [TEXT_OR_NULL, NUMBER_OR_NULL] = [null as string | null, null as number | null];
+
+/** The columns of `api_keys` that make a key. Lists are JSON texts; times are milliseconds since 1970. */
+const KEY = {
+  id: TEXT,
+  name: TEXT,
+  description: TEXT_OR_NULL,
+  owner: TEXT_OR_NULL,
   /** Null for none. */
-  tags: string | null;
-  roles: string;
-  permissions: string;
-  public_id: string;
-  digest: string;
-  created_at: number;
-  created_by: string | null;
-  expires_at: number | null;
-  disabled_at: number | null;
+  tags: TEXT_OR_NULL,
+  roles: TEXT,
+  permissions: TEXT,
+  public_id: TEXT,
+  digest: TEXT,
+  created_at: NUMBER,
+  created_by: TEXT_OR_NULL,
+  expires_at: NUMBER_OR_NULL,
+  disabled_at: NUMBER_OR_NULL,
   /** This and the next two are null for none. */
-  limits: string | null;
-  allow_from: string | null;
-  audience: string | null;
+  limits: TEXT_OR_NULL,
+  allow_from: TEXT_OR_NULL,
+  audience: TEXT_OR_NULL,
   /** 1 for a key that an apply created. */
-  managed: number;
+  managed: NUMBER,
   /** See `personText`; null for a key with a secret. */
-  person: string | null;
+  person: TEXT_OR_NULL,
   /** This and the next four are set while the key has a `Rotation`; `previous_ends_at` may still be null. */
-  previous_digest: string | null;
-  previous_public_id: string | null;
-  rotated_at: number | null;
+  previous_digest: TEXT_OR_NULL,
+  previous_public_id: TEXT_OR_NULL,
+  rotated_at: NUMBER_OR_NULL,
   /** In milliseconds. */
-  rotation_grace: number | null;
+  rotation_grace: NUMBER_OR_NULL,
   /** Null until the grace period begins. */
-  previous_ends_at: number | null;
+  previous_ends_at: NUMBER_OR_NULL,
+  /** See `computeChecksum`; null in a row that another program wrote. */
+  checksum: TEXT_OR_NULL,
+};
+
+/** These columns of a row. */
+export type KeyRow = typeof KEY;
+
+/** A row of `api_keys`. */
+export interface ApiKeyTable extends KeyRow {
   /** What it is searched by: see `searchTextOf`. Null for a long text, which is in the next one. */
   short_text: string | null;
   long_text: string | null;
-  /** See `nameSkeletonOf`; null in a row that another program inserted. */
+  /** See `computeNameSkeleton`; null in a row that another program inserted. */
   name_skeleton: string | null;
-  /** See `checksumOf`; null in a row that another program wrote. */
-  checksum: string | null;
 }
 
-/** The columns of `api_keys` that make a key. */
-export const KEY_COLUMNS = [
-  'id',
-  'name',
-  'description',
-  'owner',
-  'tags',
-  'roles',
-  'permissions',
-  'public_id',
-  'digest',
-  'created_at',
-  'created_by',
-  'expires_at',
-  'disabled_at',
-  'limits',
-  'allow_from',
-  'audience',
-  'managed',
-  'person',
-  'previous_digest',
-  'previous_public_id',
-  'rotated_at',
-  'rotation_grace',
-  'previous_ends_at',
-  'checksum',
-] as const satisfies readonly (keyof ApiKeyTable)[];
-
-/** All columns of `api_keys`. */
-export const API_KEY_COLUMNS = [
+/** The names of the columns that make a key, and of all. */
+export const KEY_COLUMNS = Object.keys(KEY) as (keyof KeyRow)[];
+export const API_KEY_COLUMNS: readonly (keyof ApiKeyTable)[] = [
   ...KEY_COLUMNS,
   'short_text',
   'long_text',
   'name_skeleton',
-] as const satisfies readonly (keyof ApiKeyTable)[];
-
-/** These columns of a row. */
-export type KeyRow = Pick<ApiKeyTable, (typeof KEY_COLUMNS)[number]>;
+];
 
 /** A row of `key_labels`: what a key is selected by. See `labelsOf`. */
 export interface KeyLabelTable {
@@ -86,16 +69,8 @@ export interface KeyLabelTable {
   key_id: string;
 }
 
-/** How many requests ended in each way. */
-interface OutcomeColumns {
-  accepted: number;
-  forbidden: number;
-  limited: number;
-  refused: number;
-}
-
 /** A row of `key_usage`, which outlives its key until that is noticed. Hours are counted since 1970, in UTC. */
-export interface KeyUsageTable extends OutcomeColumns {
+export interface KeyUsageTable extends OutcomeCounts {
   key_id: string;
   /** By which `key_usage_hours` and `key_usage_days` know the key. */
   number: number;
@@ -109,14 +84,14 @@ export interface KeyUsageTable extends OutcomeColumns {
 }
 
 /** A row of `key_usage_hours`: an hour of a key before its last one. */
-export interface KeyUsageHourTable extends OutcomeColumns {
+export interface KeyUsageHourTable extends OutcomeCounts {
   /** Since 1970, in UTC. */
   hour: number;
   key_number: number;
 }
 
 /** A row of `key_usage_days`: what was in `key_usage_hours` once. */
-export interface KeyUsageDayTable extends OutcomeColumns {
+export interface KeyUsageDayTable extends OutcomeCounts {
   /** Since 1970, in UTC. */
   day: number;
   key_number: number;
@@ -192,15 +167,8 @@ export interface PendingRowsTable {
   last: number;
 }
 
-/** The one row of `audit_head`. */
-export interface AuditHeadTable {
-  one: 1;
-  number: number;
-  hash: string;
-}
-
-/** The one row of `audit_start`: the last entry that was pruned. */
-export interface AuditStartTable {
+/** The one row of `audit_head`, or of `audit_start`: the last entry that was pruned. */
+export interface AuditPositionTable {
   one: 1;
   number: number;
   hash: string;
@@ -331,8 +299,8 @@ export interface Tables {
   used_grants: UsedGrantTable;
   rotated_secrets: RotatedSecretTable;
   audit_log: AuditLogTable;
-  audit_head: AuditHeadTable;
-  audit_start: AuditStartTable;
+  audit_head: AuditPositionTable;
+  audit_start: AuditPositionTable;
   imports: ImportTable;
   import_entries: ImportEntryTable;
   pending_import: PendingImportTable;
