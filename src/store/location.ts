@@ -166,16 +166,8 @@ function invalid(reason: string): KeysError {
   );
 }
 
-/** The parameters of libpq for TLS. */
-interface TlsParameters {
-  sslmode: string | undefined;
-  /** Paths. */
-  sslrootcert: string | undefined;
-  sslcert: string | undefined;
-  sslkey: string | undefined;
-  /** The password of the client's key. */
-  sslpassword: string | undefined;
-}
+/** The parameters of libpq for TLS: a mode, paths, and the password of the client's key. */
+type TlsParameters = Record<'sslmode' | 'sslrootcert' | 'sslcert' | 'sslkey' | 'sslpassword', string | undefined>;
 
 const MODES = new Set(['disable', 'require', 'verify-ca', 'verify-full']);
 

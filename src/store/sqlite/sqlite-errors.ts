@@ -2,22 +2,19 @@ import { accessSync, constants } from 'node:fs';
 import { type Cause, driverCodeOf, storeError, takenError } from '../errors.ts';
 
 const READ_ONLY_FILE_SYSTEM = 'is on a read-only file system. Move it, or mount that file system writable';
+const LOCKED = 'is locked by another process. Try again in a moment';
+const NO_ROOM = 'the disk is full or a limit is reached. Make room and try again';
+const OTHER_USER = 'cannot be opened by this user. Run as the user that owns it';
+const DENIED = 'cannot be opened: permission denied. Run as the user that owns it, or choose another path';
+const NO_FOLDER = 'cannot be opened: a part of its path is not a folder. Check the path';
 
 /** Result codes of SQLite and codes of the file system, by prefix. */
 const CAUSES: readonly Cause[] = [
-  ['SQLITE_BUSY', 'STORE_LOCKED', 'is locked by another process. Try again in a moment'],
-  ['SQLITE_LOCKED', 'STORE_LOCKED', 'is locked by another process. Try again in a moment'],
-  ['SQLITE_FULL', 'STORE_FULL', 'cannot grow: the disk is full or a limit is reached. Make room and try again'],
-  [
-    'SQLITE_IOERR_WRITE',
-    'STORE_FULL',
-    'cannot be written: the disk is full or a limit is reached. Make room and try again',
-  ],
-  [
-    'SQLITE_IOERR_SHMSIZE',
-    'STORE_FULL',
-    'cannot be opened: the disk is full or a limit is reached. Make room and try again',
-  ],
+  ['SQLITE_BUSY', 'STORE_LOCKED', LOCKED],
+  ['SQLITE_LOCKED', 'STORE_LOCKED', LOCKED],
+  ['SQLITE_FULL', 'STORE_FULL', `cannot grow: ${NO_ROOM}`],
+  ['SQLITE_IOERR_WRITE', 'STORE_FULL', `cannot be written: ${NO_ROOM}`],
+  ['SQLITE_IOERR_SHMSIZE', 'STORE_FULL', `cannot be opened: ${NO_ROOM}`],
   ['ENOSPC', 'STORE_FULL', 'cannot be created: the disk is full. Make room and try again'],
   ['EDQUOT', 'STORE_FULL', 'cannot be created: the disk quota is used up. Make room and try again'],
   [
@@ -34,26 +31,18 @@ const CAUSES: readonly Cause[] = [
   ],
   ['SQLITE_CORRUPT', 'STORE_CORRUPT', 'is damaged. Restore it from a backup'],
   ['SQLITE_NOTADB', 'STORE_CORRUPT', 'is not a key store, or is damaged. Check the path, or restore it from a backup'],
-  ['SQLITE_PERM', 'STORE_UNAVAILABLE', 'cannot be opened by this user. Run as the user that owns it'],
-  ['SQLITE_AUTH', 'STORE_UNAVAILABLE', 'cannot be opened by this user. Run as the user that owns it'],
+  ['SQLITE_PERM', 'STORE_UNAVAILABLE', OTHER_USER],
+  ['SQLITE_AUTH', 'STORE_UNAVAILABLE', OTHER_USER],
   [
     'SQLITE_CANTOPEN',
     'STORE_UNAVAILABLE',
     'cannot be opened. Check that the path is right, and that this user may read and write the file and its folder',
   ],
-  [
-    'EACCES',
-    'STORE_UNAVAILABLE',
-    'cannot be opened: permission denied. Run as the user that owns it, or choose another path',
-  ],
-  [
-    'EPERM',
-    'STORE_UNAVAILABLE',
-    'cannot be opened: permission denied. Run as the user that owns it, or choose another path',
-  ],
+  ['EACCES', 'STORE_UNAVAILABLE', DENIED],
+  ['EPERM', 'STORE_UNAVAILABLE', DENIED],
   ['ENOENT', 'STORE_UNAVAILABLE', 'does not exist. Check the path'],
-  ['ENOTDIR', 'STORE_UNAVAILABLE', 'cannot be opened: a part of its path is not a folder. Check the path'],
-  ['EEXIST', 'STORE_UNAVAILABLE', 'cannot be opened: a part of its path is not a folder. Check the path'],
+  ['ENOTDIR', 'STORE_UNAVAILABLE', NO_FOLDER],
+  ['EEXIST', 'STORE_UNAVAILABLE', NO_FOLDER],
   ['EISDIR', 'STORE_UNAVAILABLE', 'is a folder. Give the path of a file in it'],
   ['ELOOP', 'STORE_UNAVAILABLE', 'cannot be opened: its path has a loop of symbolic links. Check the path'],
   ['ENAMETOOLONG', 'STORE_UNAVAILABLE', 'cannot be opened: its path is too long. Choose another'],
