@@ -9,6 +9,7 @@ import {
   LISTED_MS,
   TELL_MS,
   type NotificationReport,
+  type RepositoryWriteOptions,
 } from '../keys/repository/index.ts';
 import type { KeyRow, Tables } from './tables.ts';
 
@@ -25,13 +26,7 @@ export type WriteWork<Result> = (
 ) => Promise<Result>;
 
 /** How to run a write transaction. */
-export interface WriteOptions {
-  /** Whether the work revokes access: on a full disk, it may use room that the store keeps for that. */
-  revokes?: boolean;
-  /** See `RepositoryWriteOptions.counts`. */
-  counts?: boolean;
-  /** See `RepositoryWriteOptions.isSmall`. */
-  isSmall?: boolean;
+export interface WriteOptions extends Pick<RepositoryWriteOptions, 'revokes' | 'counts' | 'isSmall'> {
   /** What is done first in the same transaction: see `RepositoryWriteOptions.before`. */
   before?: WriteWork<() => Promise<void>> | undefined;
 }

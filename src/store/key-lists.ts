@@ -4,7 +4,7 @@ import { sortYielding, yieldToEventLoop } from '../keys/basics/index.ts';
 import { type Branch, type Branches, KEY_LISTS, type KeySelection, type SelectedKeys } from '../keys/lists/index.ts';
 import type { ListPosition } from '../keys/repository/index.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
-import { apiKeyOf, chunksOf, idsAmong, labelOfTag, searchTextOf, toNumber } from './rows.ts';
+import { apiKeyOf, chunksOf, idsAmong, idsOf, labelOfTag, searchTextOf, toNumber } from './rows.ts';
 import {
   findEnding,
   findIndexed,
@@ -55,15 +55,7 @@ async function select(connection: Connection, selection: KeySelection): Promise<
           .limit(limit)
           .execute(),
       );
-      return {
-        keys: await readKeys(
-          connection,
-          rows.map(({ id }) => id),
-        ),
-        total,
-        hasMore: false,
-        isSorted,
-      };
+      return { keys: await readKeys(connection, idsOf(rows)), total, hasMore: false, isSorted };
     }
   }
   const { owner } = selection;
@@ -73,11 +65,7 @@ async function select(connection: Connection, selection: KeySelection): Promise<
   const first = isSorted ? undefined : await findFirst(connection, selection, owners);
   if (first) return { keys: await readKeys(connection, first), total: positions.length, hasMore: true, isSorted: true };
   const sorted = isSorted ? await sortedBy(connection, positions, selection) : positions;
-  const page = sorted.slice(offset, offset + limit);
-  const keys = await readKeys(
-    connection,
-    page.map(({ id }) => id),
-  );
+  const keys = await readKeys(connection, idsOf(sorted.slice(offset, offset + limit)));
   return { keys, total: positions.length, hasMore, isSorted };
 }
 
@@ -168,16 +156,17 @@ async function findCandidates(
         );
   const creator = createdBy ?? ownedBy;
   if (creator !== undefined) {
-    const created = await idsBy(connection, (db) =>
+    const created = await connection.run((db) =>
       db
         .selectFrom('api_keys')
         .select('id')
         .where('created_by', '=', creator)
         .orderBy('created_at', 'desc')
         .orderBy('id', 'desc')
-        .limit(MAX_CANDIDATES + 1),
+        .limit(MAX_CANDIDATES + 1)
+        .execute(),
     );
-    return withIds(createdBy === undefined || createdBy === null ? [creator, ...created] : created);
+    return withIds([...(createdBy === undefined || createdBy === null ? [creator] : []), ...idsOf(created)]);
   }
   if (expires) return withIds(await connection.run((db) => findEnding(db, expires, MAX_CANDIDATES + 1)));
   const limit = MAX_CANDIDATES + 1;
@@ -187,7 +176,7 @@ async function findCandidates(
   }
   for (const tag of tags) {
     const labelled = await connection.run((db) => findLabelled(db, labelOfTag(tag), { limit }));
-    if (labelled.length < limit) return withIds(labelled.map(({ id }) => id));
+    if (labelled.length < limit) return withIds(idsOf(labelled));
   }
   if (search === undefined) return undefined;
   if (connection.dialect === 'sqlite') return withNumbers(await findIndexed(connection, search));
@@ -212,13 +201,6 @@ function withNumbers(numbers: readonly number[] | undefined): Condition[] | unde
 }
 
 type Db = Parameters<Parameters<Connection['run']>[0]>[0];
-
-async function idsBy(
-  connection: Connection,
-  query: (db: Db) => { execute(): Promise<{ id: string }[]> },
-): Promise<string[]> {
-  return (await connection.run((db) => query(db).execute())).map(({ id }) => id);
-}
 
 function compare(one: ListPosition, other: ListPosition): number {
   return one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1);
@@ -260,7 +242,7 @@ async function findFirst(
     sort === 'EXPIRES' ? row('expires_at', 'is', null) : wasNotUsed(sql`last_used_at is not null`);
   for (const slice of await slicesOf(connection, reader, true)) {
     const rest = await reader.positions({ ...slice, limit: end - found.length }, isWithout);
-    found.push(...rest.map(({ id }) => id));
+    found.push(...idsOf(rest));
     if (found.length >= end) break;
     await yieldToEventLoop();
   }
@@ -287,7 +269,7 @@ async function* endsInOrder(connection: Connection, descending: boolean): AsyncG
     const end = rows.at(-1);
     if (!end) return true;
     last = { id: end.id, at: Number(end.at) };
-    yield rows.map(({ id }) => id);
+    yield idsOf(rows);
   }
 }
 
@@ -313,8 +295,7 @@ async function* usesInOrder(connection: Connection, descending: boolean): AsyncG
     best = (await sortYielding(all, (one, other) => sign * (one.at - other.at))).slice(0, MAX_USES);
     await yieldToEventLoop();
   }
-  for (let start = 0; start < best.length; start += PART_KEYS)
-    yield best.slice(start, start + PART_KEYS).map(({ id }) => id);
+  for (let start = 0; start < best.length; start += PART_KEYS) yield idsOf(best.slice(start, start + PART_KEYS));
   return best.length < MAX_USES;
 }
 
@@ -326,7 +307,7 @@ async function sortedBy(
 ): Promise<readonly ListPosition[]> {
   if (sort === 'CREATED') return positions;
   const values = new Map<string, string | number | null>();
-  for (const chunk of chunksOf(positions.map(({ id }) => id))) {
+  for (const chunk of chunksOf(idsOf(positions))) {
     for (const { id, value } of await connection.run((db) => valuesOf(db, chunk, sort))) values.set(id, value);
     await yieldToEventLoop();
   }

@@ -72,6 +72,8 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
   const run: Connection['run'] = (work) => connection.run(work);
   const reader = auditReaderOf(run, dialect, auditKey);
   const readers = new Map<Port<unknown>, unknown>();
+  const writerIn = (db: Kysely<Tables>, keysChanged: Writing['keysChanged']) =>
+    createWriter(connection, { db, dialect, auditKey, keysChanged });
   let remembered = 0;
   let report: (latest: number) => void = () => {};
   const observe = (latest: number) => {
@@ -130,8 +132,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
       connection.write(
         async (db, keysChanged) => {
           // Who changes keys would wait for the row of the time.
-          if (counts && dialect === 'postgres')
-            return work(createWriter(connection, { db, dialect, auditKey, keysChanged }));
+          if (counts && dialect === 'postgres') return work(writerIn(db, keysChanged));
           const latest = await latestTime(db);
           const isRepaired = latest < remembered;
           observe(latest);
@@ -139,7 +140,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
             throw new KeysError('STORE_CLOCK', 'The time of the key store was repaired meanwhile. Try again.');
           const ifTooLate = isTimeRight ? 'remember' : revokes ? 'ignore' : 'refuse';
           await rememberTime(db, { now, latest, ifTooLate });
-          const result = await work(createWriter(connection, { db, dialect, auditKey, keysChanged }));
+          const result = await work(writerIn(db, keysChanged));
           if (dialect === 'sqlite' && !revokes && !isSmall) await indexEntries(db);
           return result;
         },
@@ -147,8 +148,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
           revokes,
           counts,
           isSmall,
-          before:
-            before && ((db, keysChanged) => before(createWriter(connection, { db, dialect, auditKey, keysChanged }))),
+          before: before && ((db, keysChanged) => before(writerIn(db, keysChanged))),
         },
       ),
 

@@ -13,9 +13,9 @@ import type {
   WaitingNotice,
 } from '../keys/feed/index.ts';
 import { findAuditEntries, findNoticeState, findPosition } from './audit-log.ts';
-import { apiKeyOf, chunksOf } from './rows.ts';
+import { apiKeyOf, chunksOf, toNumber } from './rows.ts';
 import type { Connection, DialectName } from './connection.ts';
-import { clockOf, type StoreClock } from './usage.ts';
+import { clockOf, type StoreClock, transactionsApart } from './usage.ts';
 import type { NoticeStateTable, Tables } from './tables.ts';
 
 /**
@@ -28,11 +28,7 @@ export function createNoticeStore(
 ): NoticeStore {
   const { dialect } = connection;
   const run: Connection['run'] = (work) => connection.run(work);
-  const transact: Connection['run'] = (work) =>
-    dialect === 'sqlite'
-      ? connection.write((db) => work(db))
-      : // Entries of the log are numbered in the order of their commits: nobody must wait for this.
-        run((db) => db.transaction().setIsolationLevel('read committed').execute(work));
+  const transact = transactionsApart(connection);
   return {
     withLease: ({ holder, forMs }, work) =>
       transact(async (db) => {
@@ -215,11 +211,6 @@ async function settle(db: Kysely<Tables>, attempts: readonly Attempt[]): Promise
   const failed = attempts.findLast(({ failure }) => failure !== null);
   if (delivered) await db.updateTable('notice_state').set({ delivered_at: delivered.at }).execute();
   if (failed) await db.updateTable('notice_state').set({ failed_at: failed.at, failure: failed.failure }).execute();
-}
-
-/** PostgreSQL returns large numbers as text. */
-function toNumber(value: number | string | bigint | null): number | null {
-  return value === null ? null : Number(value);
 }
 
 /** How many rows of the use of keys are read at once: others have their turns in between. */

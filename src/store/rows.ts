@@ -281,7 +281,7 @@ export function computeNameSkeleton(name: string): string {
 }
 
 /** PostgreSQL returns large numbers as text. */
-export function toNumber(value: number | null): number | null {
+export function toNumber(value: number | string | bigint | null): number | null {
   return value === null ? null : Number(value);
 }
 
@@ -396,6 +396,10 @@ export function isId(dialect: DialectName, text: string): boolean {
 /** Those of these texts that may be ids. */
 export function idsAmong(dialect: DialectName, texts: readonly string[]): readonly string[] {
   return texts.filter((text) => isId(dialect, text));
+}
+
+export function idsOf(rows: readonly { id: string }[]): string[] {
+  return rows.map(({ id }) => id);
 }
 
 /** What a column of ids must be to have one of these: see `amongTexts`. */

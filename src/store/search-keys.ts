@@ -5,7 +5,7 @@ import type { Status } from '../keys/key/index.ts';
 import type { KeyCounts, KeyFilter, ListPosition, ListQuery } from '../keys/repository/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { indexedSkeleton } from './migrations.ts';
-import { amongIds, BEFORE_IDS, chunksOf, isId, labelOfOwner, labelOfTag, searchTextOf } from './rows.ts';
+import { amongIds, BEFORE_IDS, chunksOf, idsOf, isId, labelOfOwner, labelOfTag, searchTextOf } from './rows.ts';
 import { addAncestors, type Condition, type KeyColumns, selectKeys } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 
@@ -98,12 +98,7 @@ export class KeyReader {
   /** Those of a slice, if they fulfil one more condition. */
   async read(slice: KeySlice, among?: Condition): Promise<ApiKeyTable[]> {
     const positions = await this.positions(slice, among);
-    return (
-      await readRows(
-        this.#connection,
-        positions.map(({ id }) => id),
-      )
-    ).toSorted(inOrder);
+    return (await readRows(this.#connection, idsOf(positions))).toSorted(inOrder);
   }
 
   /** Where those of a slice stand, if they fulfil one more condition, in the order of the slice. */
@@ -545,7 +540,7 @@ export async function findEnding(
     .orderBy('id')
     .limit(limit)
     .execute();
-  return rows.map(({ id }) => id);
+  return idsOf(rows);
 }
 
 /** Those with a label, whose index is in the order of the list. */
@@ -560,15 +555,7 @@ async function* searchLabelled(
     const start = after;
     const ids = await connection.run((db) => findLabelled(db, label, { after: start, limit: FIRST_KEYS }));
     const limit = query.limit - found.length;
-    found.push(
-      ...(await reader.read(
-        { limit },
-        isAmongIds(
-          connection.dialect,
-          ids.map(({ id }) => id),
-        ),
-      )),
-    );
+    found.push(...(await reader.read({ limit }, isAmongIds(connection.dialect, idsOf(ids)))));
     if (found.length >= query.limit || ids.length < FIRST_KEYS) return found;
     after = ids.at(-1);
     yield;

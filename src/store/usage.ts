@@ -449,11 +449,7 @@ type NewState = Pick<AppliedLimit, 'keyId' | 'limit' | 'route'>;
  */
 export function createLimitStore(connection: Connection, clock: StoreClock = clockOf(connection.dialect)): LimitStore {
   const { dialect } = connection;
-  const transact: Connection['run'] = (work) =>
-    dialect === 'sqlite'
-      ? connection.write((db) => work(db))
-      : // Only rows are locked: nobody waits until a change of keys is made.
-        connection.run((db) => db.transaction().setIsolationLevel('read committed').execute(work));
+  const transact = transactionsApart(connection);
   return {
     async lease(requests) {
       const limits = requests.flatMap((request) => request.limits);
@@ -473,6 +469,12 @@ export function createLimitStore(connection: Connection, clock: StoreClock = clo
       );
     },
   };
+}
+
+/** Transactions beside those that change keys: in PostgreSQL they lock rows alone, and neither waits for the other. */
+export function transactionsApart(connection: Connection): Connection['run'] {
+  if (connection.dialect === 'sqlite') return (work) => connection.write((db) => work(db));
+  return (work) => connection.run((db) => db.transaction().setIsolationLevel('read committed').execute(work));
 }
 
 /** The clock of a database, by which processes lease. */

@@ -73,8 +73,7 @@ const SEARCH_TABLES = 'api_keys_search_';
  * in it, with indexes, as Litestream does; but nothing that refers to tables of the store, and nothing that acts.
  */
 export async function sqliteSchemaDifferences(db: Kysely<Tables>): Promise<SchemaDifference[]> {
-  const { rows } = await sql<{ user_version: number }>`pragma user_version`.execute(db);
-  const made = await withNewSchema(rows[0]!.user_version, partsIn);
+  const made = await withSchemaOf(db, partsIn);
   const own = new Set(made.map(({ table }) => table));
   const found: SchemaPart[] = [];
   for (const part of await partsIn(db)) {
@@ -84,12 +83,13 @@ export async function sqliteSchemaDifferences(db: Kysely<Tables>): Promise<Schem
   return differencesOf(made, found);
 }
 
-/** Runs `work` on an empty store with a version of the schema, in memory. */
-export async function withNewSchema<Result>(
-  version: number,
+/** Runs `work` on an empty store with the version of the schema of a file, in memory. */
+async function withSchemaOf<Result>(
+  file: Kysely<Tables>,
   work: (db: Kysely<Tables>) => Promise<Result>,
 ): Promise<Result> {
-  const { driver, db } = await newSchema(version);
+  const { rows } = await sql<{ user_version: number }>`pragma user_version`.execute(file);
+  const { driver, db } = await newSchema(rows[0]!.user_version);
   try {
     return await work(db);
   } finally {
@@ -149,9 +149,8 @@ export async function findDamage(
  * @throws an error of SQLite where a statement does not compile
  */
 async function findDamagedSchema(db: Kysely<Tables>): Promise<string | undefined> {
-  const { rows } = await sql<{ user_version: number }>`pragma user_version`.execute(db);
   const present = new Map((await columnsIn(db)).map(({ table, columns }) => [table, columns]));
-  for (const { table, columns } of await withNewSchema(rows[0]!.user_version, columnsIn)) {
+  for (const { table, columns } of await withSchemaOf(db, columnsIn)) {
     const missing = columns.find((column) => !present.get(table)?.includes(column));
     if (missing !== undefined) return `the table ${table} has no column ${missing}`;
     const sets = columns.map((column) => sql`${sql.id(column)} = ${sql.id(column)}`);
@@ -165,9 +164,8 @@ async function findDamagedSchema(db: Kysely<Tables>): Promise<string | undefined
 
 /** What is wrong with the indexes that a file has of those that are made: one that is missing does no harm. */
 async function findDamagedIndex(db: Kysely<Tables>): Promise<string | undefined> {
-  const { rows } = await sql<{ user_version: number }>`pragma user_version`.execute(db);
   const definitions = new Map((await partsIn(db)).map(({ name, definition }) => [name, definition]));
-  const made = await withNewSchema(rows[0]!.user_version, async (scratch) => {
+  const made = await withSchemaOf(db, async (scratch) => {
     const own = new Map((await partsIn(scratch)).map(({ name, definition }) => [name, definition]));
     return (await indexesIn(scratch)).filter(({ name }) => definitions.get(name) === own.get(name));
   });
