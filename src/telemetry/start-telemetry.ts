@@ -80,14 +80,14 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
   ]);
   const clients = new ClientAddresses(trust);
   const opened = await openTelemetry({ requestLog, metrics, traces, log });
-  const { watchers, storeTimer } = opened;
+  const { watchers } = opened;
   const mountedAt = base.replace(/\/$/, '');
   const places = { clients, endpointOf: (incoming: IncomingMessage) => endpointAt(mountedAt, incoming) };
   const note = notingFor(places, watchers);
   return {
     watchers,
-    storeTimer,
-    measure: (keys) => opened.measure(keys[SERVICE]),
+    storeTimer: opened.metrics?.storeTimer,
+    measure: (keys) => opened.metrics?.measure(keys[SERVICE]),
     watch(incoming, outgoing) {
       if (notesOf(incoming)) return;
       note(incoming, outgoing);

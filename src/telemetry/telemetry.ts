@@ -2,7 +2,7 @@ import { isInClear } from '../http/listen-address.ts';
 import type { RequestWatcher } from '../http/index.ts';
 import { isDebugged } from '../keys/basics/index.ts';
 import type { Log } from '../log.ts';
-import type { addStoreMetrics, MeasuredEdge, MeasuredKeys, MeasuredNotices, Metrics } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
 import type { MetricsServer } from './metrics-server.ts';
 import { requestDebugLog, requestLog } from './request-log.ts';
 import type { Traces } from './traces.ts';
@@ -20,15 +20,7 @@ export interface TelemetryOptions {
 /** What operators see of requests. */
 export interface OpenTelemetry {
   readonly watchers: readonly RequestWatcher[];
-  /** Is told how long the store takes, if anybody wants to know. */
-  readonly storeTimer: ReturnType<typeof addStoreMetrics> | undefined;
   readonly metrics: Metrics | undefined;
-  /** Goes on with the keys of a service over the same store. */
-  measure(keys: MeasuredKeys): void;
-  /** Tells of notices from now on; is called once, if there is a webhook. */
-  measureNotices(notices: MeasuredNotices): void;
-  /** Tells of an edge from now on; is called once, by an edge. */
-  measureEdge(edge: MeasuredEdge): void;
   /** Sends what was not sent yet. */
   stop(): Promise<void>;
 }
@@ -53,11 +45,7 @@ export async function openTelemetry({
     watchers: [isDebugged() ? requestDebugLog : undefined, requests, metrics?.requests, traces].filter(
       (watcher) => watcher !== undefined,
     ),
-    storeTimer: metrics?.storeTimer,
     metrics,
-    measure: (keys) => metrics?.measure(keys),
-    measureNotices: (notices) => metrics?.measureNotices(notices),
-    measureEdge: (edge) => metrics?.measureEdge(edge),
     stop: async () => traces?.stop(),
   };
 }

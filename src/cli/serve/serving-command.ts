@@ -286,7 +286,7 @@ export abstract class ServingCommand extends BaseCommand {
       : await openKeysWithNotices(
           {
             database,
-            timer: telemetry?.storeTimer,
+            timer: telemetry?.metrics?.storeTimer,
             ...additions,
             maxVerifiedKeys,
             lockWaitMs: LOCK_WAIT_MS,
@@ -298,7 +298,7 @@ export abstract class ServingCommand extends BaseCommand {
     let publisher: NatsPublisher | undefined;
     try {
       if (opened.notices) await this.reportStore(keys);
-      telemetry?.measure(keys);
+      telemetry?.metrics?.measure(keys);
       const watchers = telemetry?.watchers ?? [];
       const limits = {
         ...(maxConnections !== undefined && { connections: maxConnections }),
@@ -314,7 +314,7 @@ export abstract class ServingCommand extends BaseCommand {
           clock: keys.clock,
           turn: context.turn,
           log: this.logger,
-          onStart: (started) => telemetry?.measureNotices(started),
+          onStart: (started) => telemetry?.metrics?.measureNotices(started),
         });
       await notices?.take(destination);
       source.follow(async (file) => {
@@ -324,7 +324,7 @@ export abstract class ServingCommand extends BaseCommand {
           await configured.take(changed);
           await notices?.take(changedDestination);
           keys = configured.keys;
-          telemetry?.measure(keys);
+          telemetry?.metrics?.measure(keys);
           reportTaken(changed, this.logger);
           return true;
         } catch (error) {

@@ -113,7 +113,7 @@ export default class Edge extends ServingCommand {
       check: (config, catalog) => checkEdge(guard, config, catalog),
       open: async ({ telemetry, ...opening }) => {
         edge = await openEdge(asked, guard, opening);
-        telemetry?.measureEdge(edge.measured);
+        telemetry?.metrics?.measureEdge(edge.measured);
         edge.keys.watchHearing((problem) => {
           const fields = { origin, ...(problem && { reason: problem.message }) };
           if (problem) this.logger.error(fields, 'the lease of the origin has ended: keys are not accepted');
