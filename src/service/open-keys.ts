@@ -70,60 +70,6 @@ const OPTIONS: Rules<OpenKeysOptions> = {
   maxVerifiedKeys: count,
 };
 
-/** The service of an open key store. */
-export interface OpenKeys extends KeysService, Limited {
-  /** The absolute path of the store, or its URL without the password. */
-  readonly location: string;
-  /** Whether opening it has created the store. */
-  readonly created: boolean;
-  /** Whether there is a store; otherwise this is an empty one that takes no changes. */
-  readonly exists: boolean;
-  /** By how many milliseconds the clock of this machine is behind the time that is used: see `SteadyClock`. */
-  clockBehindMs(): number;
-  /**
-   * Calls back when the changes of other processes are no longer notified, so that every request asks the store, and
-   * when they are again. Only PostgreSQL can fail to notify.
-   */
-  watchHearing(report: NotificationReport): void;
-  /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
-  hasSearchIndex(): Promise<boolean>;
-  /**
-   * In what the schema of the store is not as this version makes it; `unknown` where the user of a PostgreSQL database
-   * may create no schema to compare it with.
-   * @throws KeysError STORE_…
-   */
-  schemaDifferences(): Promise<SchemaDifference[] | 'unknown'>;
-  /**
-   * Gives free space back to the file system: that of a file in pieces, after each of which it yields, and others
-   * change keys; a PostgreSQL server finds what it can use again.
-   * @param leastShare how much of a file must be free for that, from 0 to 1. Default: 0
-   * @returns by how many bytes a file is smaller; null for PostgreSQL
-   * @throws KeysError STORE_…
-   */
-  compact(leastShare?: number): AsyncGenerator<void, number | null>;
-  /**
-   * What settings of the database server break what is promised of changes, as sentences. None for a file.
-   * @throws KeysError STORE_…
-   */
-  settingProblems(): Promise<string[]>;
-  /**
-   * A service over the same open store with other resources, roles, limits and policy, such as those of a changed
-   * configuration. This one keeps its own; closing either of them closes the store.
-   * @throws KeysError OPTION_INVALID
-   */
-  withAdditions(additions: CatalogAdditions): OpenKeys;
-  /**
-   * Checks the API key of a request, wherever that came from, by all that `bearerAuth` checks: the status of the key,
-   * and of its parent keys, its networks, limits and permissions, and how often its address was wrong. If it is
-   * accepted, it counts as a use of the key. It never rejects for what a client sends, nor where the store does not
-   * answer.
-   * @throws KeysError OPTION_INVALID
-   */
-  check: RequestCheck;
-  /** Writes pending activity and closes the store. */
-  close(): Promise<void>;
-}
-
 /**
  * Opens the key store, and creates it if it is missing.
  * @throws KeysError OPTION_INVALID, STORE_…
@@ -165,7 +111,7 @@ export async function openKeysOver(store: OpenedStore, catalog: Catalog, maxVeri
     schedule,
     id: randomUUID(),
   });
-  return new OpenedKeys(
+  return new OpenKeys(
     { store, clock, limiter },
     {
       repository: store.repository,
@@ -210,10 +156,14 @@ interface Shared extends Limited {
   clock: SteadyClock;
 }
 
-class OpenedKeys extends KeysService implements OpenKeys {
+/** The service of an open key store. */
+export class OpenKeys extends KeysService implements Limited {
   readonly limiter: Limiter;
+  /** The absolute path of the store, or its URL without the password. */
   readonly location: string;
+  /** Whether opening it has created the store. */
   readonly created: boolean;
+  /** Whether there is a store; otherwise this is an empty one that takes no changes. */
   readonly exists: boolean;
   readonly #over: Shared;
   #check: Promise<RequestCheck> | undefined;
@@ -227,41 +177,75 @@ class OpenedKeys extends KeysService implements OpenKeys {
     this.exists = over.store.exists;
   }
 
+  /** By how many milliseconds the clock of this machine is behind the time that is used: see `SteadyClock`. */
   clockBehindMs(): number {
     return this.#over.clock.behind();
   }
 
+  /**
+   * Calls back when the changes of other processes are no longer notified, so that every request asks the store, and
+   * when they are again. Only PostgreSQL can fail to notify.
+   */
   watchHearing(report: NotificationReport): void {
     this.#over.store.repository.watchHearing(report);
   }
 
+  /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
   hasSearchIndex(): Promise<boolean> {
     return this.#over.store.repository.hasSearchIndex();
   }
 
+  /**
+   * In what the schema of the store is not as this version makes it; `unknown` where the user of a PostgreSQL database
+   * may create no schema to compare it with.
+   * @throws KeysError STORE_…
+   */
   schemaDifferences(): Promise<SchemaDifference[] | 'unknown'> {
     return this.#over.store.schemaDifferences();
   }
 
+  /**
+   * Gives free space back to the file system: that of a file in pieces, after each of which it yields, and others
+   * change keys; a PostgreSQL server finds what it can use again.
+   * @param leastShare how much of a file must be free for that, from 0 to 1. Default: 0
+   * @returns by how many bytes a file is smaller; null for PostgreSQL
+   * @throws KeysError STORE_…
+   */
   compact(leastShare = 0): AsyncGenerator<void, number | null> {
     return this.#over.store.compact(leastShare);
   }
 
+  /**
+   * What settings of the database server break what is promised of changes, as sentences. None for a file.
+   * @throws KeysError STORE_…
+   */
   settingProblems(): Promise<string[]> {
     return this.#over.store.settingProblems();
   }
 
+  /**
+   * A service over the same open store with other resources, roles, limits and policy, such as those of a changed
+   * configuration. This one keeps its own; closing either of them closes the store.
+   * @throws KeysError OPTION_INVALID
+   */
   withAdditions(additions: CatalogAdditions): OpenKeys {
     checkOptions('keys.withAdditions', additions, ADDITIONS);
-    return new OpenedKeys(this.#over, ...this.partsWith(catalogOf('keys.withAdditions', additions)));
+    return new OpenKeys(this.#over, ...this.partsWith(catalogOf('keys.withAdditions', additions)));
   }
 
-  // A function of its own: it may be handed on without the keys.
+  /**
+   * Checks the API key of a request, wherever that came from, by all that `bearerAuth` checks: the status of the key,
+   * and of its parent keys, its networks, limits and permissions, and how often its address was wrong. If it is
+   * accepted, it counts as a use of the key. It never rejects for what a client sends, nor where the store does not
+   * answer. A function of its own: it may be handed on without the keys.
+   * @throws KeysError OPTION_INVALID
+   */
   readonly check: RequestCheck = async (...checked) => {
     this.#check ??= import('../http/request-check.ts').then(({ requestCheck }) => requestCheck(this));
     return (await this.#check)(...checked);
   };
 
+  /** Writes pending activity and closes the store. */
   async close(): Promise<void> {
     try {
       // A store that cannot be written must not prevent closing.
