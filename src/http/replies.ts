@@ -37,43 +37,11 @@ type LocalCode =
   | 'SECRET_TAKEN'
   | 'PREFIX_TAKEN';
 
-/** Codes of HTTP and of GraphQL, beside those of the rules. */
-type ProtocolCode =
-  | 'UNAUTHENTICATED'
-  | 'INVALID_REQUEST'
-  | 'BAD_REQUEST'
-  | 'METHOD_NOT_ALLOWED'
-  | 'NOT_ACCEPTABLE'
-  | 'TIMEOUT'
-  | 'BODY_TOO_LARGE'
-  | 'URL_TOO_LONG'
-  | 'UNSUPPORTED_MEDIA_TYPE'
-  | 'EXPECTATION_FAILED'
-  | 'HEADERS_TOO_LARGE'
-  | 'PERSISTED_QUERY_NOT_SUPPORTED'
-  | 'GRAPHQL_PARSE_FAILED'
-  | 'GRAPHQL_VALIDATION_FAILED'
-  | 'INTROSPECTION_OFF'
-  | 'COST_EXCEEDED'
-  | 'TIME_EXCEEDED'
-  | 'RATE_LIMITED'
-  | 'BUDGET_SPENT'
-  | 'SERVICE_UNAVAILABLE'
-  | 'OVERLOADED'
-  | 'FEED_GONE'
-  | 'BAD_GATEWAY'
-  | 'GATEWAY_TIMEOUT'
-  | 'STORE_READONLY'
-  | 'INTERNAL_SERVER_ERROR';
+/** With which status a code comes, one of HTTP or that of GraphQL, whose errors come beside data; and what it means. */
+type MeantCode = readonly [status: number | 'GraphQL', meaning: string];
 
-/** Every code that a reply can carry, in `errors[].extensions.code`. Codes are stable: clients compare them. */
-export type ReplyCode = ProtocolCode | Exclude<ErrorCode, LocalCode>;
-
-/** The status of a code's replies: one of HTTP, or that of a GraphQL reply, whose errors come beside data. */
-type ReplyStatus = number | 'GraphQL';
-
-/** What each code means, and with which status it comes. `docs/http.md` has it as a table. */
-export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStatus, meaning: string]>> = {
+/** All codes: those of the rules, of HTTP and of GraphQL. `docs/http.md` has them as a table. */
+export const REPLY_CODES = {
   UNAUTHENTICATED: [401, 'No API key, or one that is not valid.'],
   INVALID_REQUEST: [400, 'The credentials are malformed, or there are several.'],
   BAD_REQUEST: [400, 'The request is not valid: its HTTP, its body, or its operation.'],
@@ -130,7 +98,10 @@ export const REPLY_CODES: Readonly<Record<ReplyCode, readonly [status: ReplyStat
   TOO_MANY_REQUESTS: ['GraphQL', 'This key has tried too many codes of applications.'],
   TAKEOVER_REFUSED: ['GraphQL', 'A declared key was created by another key.'],
   PRUNE_REFUSED: ['GraphQL', 'Pruning would delete keys that no apply made, or the key that asks for it.'],
-};
+} satisfies Readonly<Record<Exclude<ErrorCode, LocalCode>, MeantCode>> & Readonly<Record<string, MeantCode>>;
+
+/** Every code that a reply can carry, in `errors[].extensions.code`. Codes are stable: clients compare them. */
+export type ReplyCode = keyof typeof REPLY_CODES;
 
 /** A request that is refused before it is carried out. */
 export class RequestRefused extends Error {
