@@ -4,9 +4,9 @@ import { findTargetHandler } from 'hono/utils/handler';
 import { getPath, getPathNoStrict } from 'hono/utils/url';
 import { admissionOf, type BearerEnv } from './bearer-auth.ts';
 import type { GraphQLPipeline, GraphQLRequest } from './graphql-pipeline.ts';
-import { bodyCutOff, collectBody, MAX_BODY_BYTES, readBody } from './request-body.ts';
+import { bodyCutOff, MAX_BODY_BYTES, readBody, readFetched } from './request-body.ts';
 import { HonoHead, memoized, NodeHead, readHead, type RequestHead, type RequestNotes } from './received.ts';
-import { type Cors, type Reply, RequestRefused, respond, send } from './replies.ts';
+import { type Cors, type Reply, respond, send } from './replies.ts';
 import { stoppingOf } from './watched-request.ts';
 
 /** Hands requests that `bearerAuth` has accepted to the pipeline. */
@@ -34,12 +34,12 @@ class HonoRequest extends HonoHead implements DirectRequest {
 
   async body(): Promise<Uint8Array> {
     const { raw } = this.c.req;
+    if (this.head.contentLength === undefined) return readFetched(raw);
     try {
       // One that is read at once takes no stream.
-      if (this.head.contentLength !== undefined) return new Uint8Array(await raw.arrayBuffer());
-      return await collectBody((raw.body ?? []) as AsyncIterable<Uint8Array> | []);
-    } catch (error) {
-      throw error instanceof RequestRefused ? error : bodyCutOff();
+      return new Uint8Array(await raw.arrayBuffer());
+    } catch {
+      throw bodyCutOff();
     }
   }
 

@@ -9,14 +9,13 @@ import { type DirectRequest, directHandler } from './adapters.ts';
 import type { BearerEnv } from './bearer-auth.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import type { CheckParts } from './bearer-options.ts';
-import { readJson } from './request-body.ts';
+import { badRequest, readJson } from './request-body.ts';
 import { type ClientAddresses, HonoHead } from './received.ts';
 import {
   errorReply,
   jsonReply,
   type Reply,
   REPLY_HEADERS,
-  type ReplyCode,
   RequestRefused,
   respond,
   unavailable,
@@ -191,10 +190,6 @@ function textIn(query: URLSearchParams, name: string, form: RegExp): string {
   const [value = ''] = values;
   if (values.length === 1 && value.length <= MAX_TEXT && form.test(value)) return value;
   throw badRequest(`The URL must have exactly one "${name}", in its form.`);
-}
-
-function badRequest(message: string): RequestRefused {
-  return new RequestRefused(400, 'BAD_REQUEST' satisfies ReplyCode, message);
 }
 
 function busy(message: string): Reply {

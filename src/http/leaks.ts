@@ -10,7 +10,7 @@ import type { CheckParts } from './bearer-options.ts';
 import { readToken, refusedForm } from './plain-endpoints.ts';
 import { type ClientAddresses, HonoHead, requestIdIn } from './received.ts';
 import { errorReply, jsonReply, type Reply, RequestRefused, respond, unavailable } from './replies.ts';
-import { bodyCutOff, badRequest, collectBody, parseJson } from './request-body.ts';
+import { badRequest, parseJson, readFetched } from './request-body.ts';
 
 interface LeakParts extends CheckParts {
   readonly keys: Pick<KeysService, 'identify' | 'leaks'>;
@@ -60,7 +60,7 @@ async function answerRevocation(c: Context, parts: LeakParts): Promise<Reply> {
  * @returns which of the texts are secrets of keys, or were
  */
 async function answerAlert(c: Context, parts: LeakParts, github: GithubKeys): Promise<Reply> {
-  const body = await readBytes(c.req.raw);
+  const body = await readFetched(c.req.raw, MAX_ALERT_BYTES);
   const id = c.req.header('github-public-key-identifier') ?? '';
   const signature = c.req.header('github-public-key-signature') ?? '';
   if (!(await github.isSigned(body, { id, signature }))) {
@@ -68,7 +68,7 @@ async function answerAlert(c: Context, parts: LeakParts, github: GithubKeys): Pr
     parts.refusals.add('alert refused', { reason, address: addressOf(c, parts) }, new HonoHead(c).notes);
     return countFailure(c, parts) ?? errorReply(403, 'FORBIDDEN', 'The alert has no valid signature of GitHub.');
   }
-  const alerts = parseJson(Buffer.from(body).toString(), 'The alert');
+  const alerts = parseJson(body.toString(), 'The alert');
   if (!Array.isArray(alerts) || alerts.length > MAX_ALERTS)
     throw badRequest(`The alert is a list of at most ${MAX_ALERTS}.`);
   const labels = [];
@@ -113,14 +113,6 @@ function countFailure(c: Context, parts: LeakParts): Reply | undefined {
   return waitUs === undefined ? undefined : tooManyFailures(waitUs);
 }
 
-async function readBytes({ body }: Request): Promise<Uint8Array> {
-  try {
-    return await collectBody((body ?? []) as AsyncIterable<Uint8Array> | [], MAX_ALERT_BYTES);
-  } catch (error) {
-    throw error instanceof RequestRefused ? error : bodyCutOff();
-  }
-}
-
 const WAIT_MS = 5000;
 const MAX_BYTES = 256 * 1024;
 /** How long keys are kept, and how often at most unknown ones are asked for, in milliseconds. */
@@ -134,15 +126,12 @@ const MAX_ID_LENGTH = 200;
  */
 class GithubKeys {
   readonly #address: string;
-  readonly #elapsed: () => number;
   #keys: ReadonlyMap<string, KeyObject> = new Map();
   #fetchedAt = Number.NEGATIVE_INFINITY;
   #fetching: Promise<void> | undefined;
 
-  /** @param elapsed milliseconds since any moment, which nobody can set */
-  constructor(address: string, elapsed: () => number = () => performance.now()) {
+  constructor(address: string) {
     this.#address = address;
-    this.#elapsed = elapsed;
   }
 
   /**
@@ -151,7 +140,7 @@ class GithubKeys {
    */
   async isSigned(body: Uint8Array, { id, signature }: { id: string; signature: string }): Promise<boolean> {
     if (id === '' || id.length > MAX_ID_LENGTH) return false;
-    const age = this.#elapsed() - this.#fetchedAt;
+    const age = performance.now() - this.#fetchedAt;
     if (age > (this.#keys.has(id) ? KEPT_MS : AGAIN_MS))
       await (this.#fetching ??= this.#fetch().finally(() => (this.#fetching = undefined)));
     const key = this.#keys.get(id);
@@ -169,7 +158,7 @@ class GithubKeys {
     const { public_keys: list } = JSON.parse(text) as { public_keys?: unknown };
     if (!Array.isArray(list)) throw new Error('the public keys of GitHub are not a list');
     this.#keys = new Map(list.flatMap((item: unknown) => (isRecord(item) ? keyIn(item) : [])));
-    this.#fetchedAt = this.#elapsed();
+    this.#fetchedAt = performance.now();
   }
 }
 

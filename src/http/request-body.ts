@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'hono';
 import { readMediaType, type Reply, RequestRefused } from './replies.ts';
-import type { OrRefusal } from '../keys/basics/index.ts';
+import { type OrRefusal, readBounded, TooLong } from '../keys/basics/index.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import { HonoHead, isDecodable, type Received } from './received.ts';
 
@@ -10,35 +10,28 @@ export const MAX_BODY_BYTES = 1024 * 1024;
 /** How deep arrays and objects in JSON may nest. */
 const MAX_NESTING = 64;
 
-/** A body that comes in pieces, as long as it is not too long, in bytes. @throws RequestRefused */
-export async function collectBody(
-  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  max = MAX_BODY_BYTES,
-): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of body) {
-    size += piece.byteLength;
-    if (size > max) throw bodyTooLarge(max);
-    pieces.push(piece);
+/** Reads the body of a request of the Fetch standard. @param max the most that it may have @throws RequestRefused */
+export async function readFetched({ body }: Request, max = MAX_BODY_BYTES): Promise<Buffer> {
+  try {
+    return (await readBounded(body, max)) ?? Buffer.alloc(0);
+  } catch (error) {
+    throw error instanceof TooLong ? bodyTooLarge(max) : bodyCutOff();
   }
-  return Buffer.concat(pieces);
 }
 
 /**
  * Reads a body. Its listeners go with it: a connection that is kept has its request until the next one, and what these
  * know would stay in memory as long.
- * @param max the most that it may have, in bytes
  * @throws RequestRefused
  */
-export function readBody(incoming: IncomingMessage, max = MAX_BODY_BYTES): Promise<Uint8Array> {
+export function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
     const onData = (chunk: Buffer) => {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > max) stop(() => reject(bodyTooLarge(max)));
+      if (size > MAX_BODY_BYTES) stop(() => reject(bodyTooLarge()));
     };
     const onEnd = () => stop(() => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
     const onError = () => stop(() => reject(bodyCutOff()));
@@ -130,7 +123,7 @@ export async function readForm(c: Context, what: string, maxBytes = MAX_FORM_BYT
   const encoding = c.req.header('content-encoding') ?? 'identity';
   if (type !== FORM || !isUtf8 || encoding.toLowerCase() !== 'identity')
     throw new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', `The body must be ${FORM} in UTF-8, uncompressed.`);
-  return parseParameters(await readText(raw, maxBytes));
+  return parseParameters((await readFetched(raw, maxBytes)).toString());
 }
 
 /**
@@ -144,7 +137,7 @@ export async function readJson(c: Context, what: string, maxBytes = MAX_FORM_BYT
   const { type } = readMediaType(c.req.header('content-type') ?? '');
   if (type !== 'application/json')
     throw new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json.');
-  return parseJson(await readText(raw, maxBytes), 'The body');
+  return parseJson((await readFetched(raw, maxBytes)).toString(), 'The body');
 }
 
 /** The parameters in the query of a URL. @throws RequestRefused */
@@ -157,14 +150,6 @@ export function readQuery(c: Context): URLSearchParams {
 function parseParameters(text: string): URLSearchParams {
   if (isDecodable(text)) return new URLSearchParams(text);
   throw new RequestRefused(400, 'BAD_REQUEST', 'The parameters have percent-encoding that is not of UTF-8.');
-}
-
-async function readText({ body }: Request, maxBytes: number): Promise<string> {
-  try {
-    return Buffer.from(await collectBody((body ?? []) as AsyncIterable<Uint8Array> | [], maxBytes)).toString();
-  } catch (error) {
-    throw error instanceof RequestRefused ? error : bodyCutOff();
-  }
 }
 
 /** A key in a form, in place of the header that programs send. */
