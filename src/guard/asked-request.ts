@@ -1,8 +1,8 @@
 import { type OrRefusal, printable } from '../keys/basics/index.ts';
 import type { IncomingMessage } from 'node:http';
 import { isAliasOfIdentity, rewritingHeader } from './identity-headers.ts';
-import { valuesOf, withoutOwnCookies } from './passed-headers.ts';
-import { type RequestTo, headerValue, isDecodable, memoized } from '../http/index.ts';
+import { withoutOwnCookies } from './passed-headers.ts';
+import { type RequestTo, headerValue, headerValues, isDecodable, memoized } from '../http/index.ts';
 import { type Catalog, parsePermissions, parseResource, type Permission } from '../keys/permissions/index.ts';
 import { type Allow, goesByMethod, preflightParts, type RequestParts } from '../routes/index.ts';
 
@@ -98,15 +98,8 @@ function asItself({ method, rawHeaders, target }: AskingRequest): OrRefusal<Orig
 
 /** The value of a header that must be there once. */
 function onlyValue(rawHeaders: readonly string[], name: string): OrRefusal<string> {
-  const lowerCase = name.toLowerCase();
-  let value: string | undefined;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const here = rawHeaders[index]!;
-    if (here.length !== name.length || here.toLowerCase() !== lowerCase) continue;
-    if (value !== undefined) return { refusal: `${name} is there twice` };
-    value = rawHeaders[index + 1]!;
-  }
-  return value ?? { refusal: `${name} is missing` };
+  const values = headerValues(rawHeaders, name.toLowerCase());
+  return values.length > 1 ? { refusal: `${name} is there twice` } : (values[0] ?? { refusal: `${name} is missing` });
 }
 
 /** The endpoint that a proxy asks. */
@@ -234,7 +227,7 @@ export function readAsked(incoming: IncomingMessage, url: string, requirements: 
   return {
     request: readRequest(incoming, url, endpoint, requirements),
     address: typeof address === 'string' ? address : undefined,
-    cookies: othersOf(valuesOf(incoming.rawHeaders, 'cookie')),
+    cookies: othersOf(headerValues(incoming.rawHeaders, 'cookie')),
   };
 }
 
@@ -249,7 +242,7 @@ function readRequest(
   endpoint: Endpoint | undefined,
   requirements: Requirements,
 ): OrRefusal<AskedRequest, RequestIssue> {
-  const alias = headerThat(isAliasOfIdentity, rawHeaders);
+  const alias = rawHeaders.find((name, index) => index % 2 === 0 && isAliasOfIdentity(name));
   if (alias !== undefined) return refuse('forged', `the client has sent ${printable(alias)}`);
   if (!endpoint) return refuse('unknown endpoint', `there is none at ${printable(url)}`);
   const { contract, target } = endpoint;
@@ -267,12 +260,6 @@ function readRequest(
 /** Why a request may not pass, as a decision about it. */
 export function refuse(reason: string, detail: string): { readonly refusal: RequestIssue } {
   return { refusal: { reason, detail } };
-}
-
-/** The first header whose name is such a one. */
-function headerThat(isSuch: (name: string) => boolean, rawHeaders: readonly string[]): string | undefined {
-  for (let index = 0; index < rawHeaders.length; index += 2) if (isSuch(rawHeaders[index]!)) return rawHeaders[index];
-  return undefined;
 }
 
 /**

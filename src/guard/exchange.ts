@@ -19,10 +19,10 @@ import {
   hasBody,
   hasTrailers,
   headText,
+  isEncoded,
   lengthless,
   pairsOf,
   reasonOf,
-  valuesOf,
 } from './passed-headers.ts';
 import type { Sent } from './sent-credentials.ts';
 import { type RateLimitFields, type Reply, withFields } from '../http/index.ts';
@@ -58,11 +58,6 @@ function passAnswer(answer: IncomingMessage, returning: Returning, more: readonl
   answer.once('close', () => answer.complete || outgoing.destroy());
   // The head must not wait for a body that is still to come.
   setImmediate(() => answer.readableDidRead || outgoing.destroyed || outgoing.flushHeaders());
-}
-
-/** Whether a body is compressed. */
-function isEncoded(rawHeaders: readonly string[]): boolean {
-  return valuesOf(rawHeaders, 'content-encoding').some((value) => value.trim().toLowerCase() !== 'identity');
 }
 
 /** Passes an informational answer back, other than 100 Continue. HTTP/1.0 has none (RFC 9110, section 15.2). */

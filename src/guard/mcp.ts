@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
 import { canonicalName } from './identity-headers.ts';
-import { pairsOf, valuesOf } from './passed-headers.ts';
-import { errorReply, parseJson, readBody, type Reply, RequestRefused } from '../http/index.ts';
+import { isEncoded, pairsOf } from './passed-headers.ts';
+import { errorReply, headerValues, parseJson, readBody, type Reply, RequestRefused } from '../http/index.ts';
 import { type Charge, ONCE } from '../keys/authorization/index.ts';
 import { hasFieldTwice, isRecord, printable } from '../keys/basics/index.ts';
 import type { Permission, PermissionSet } from '../keys/permissions/index.ts';
@@ -228,9 +228,9 @@ function withError(reply: Reply, code: number, message: string): Reply {
  */
 export async function readMessages(incoming: IncomingMessage): Promise<McpMessages> {
   const { rawHeaders } = incoming;
-  if (valuesOf(rawHeaders, 'content-encoding').some((value) => value.trim().toLowerCase() !== 'identity'))
+  if (isEncoded(rawHeaders))
     throw new MessagesRefused(415, INVALID_REQUEST, 'The body is compressed, which is not allowed here.');
-  const types = valuesOf(rawHeaders, 'content-type');
+  const types = headerValues(rawHeaders, 'content-type');
   if (types.length !== 1 || !JSON_TYPE.test(types[0]!))
     throw new MessagesRefused(415, INVALID_REQUEST, 'The body must be application/json, in UTF-8.');
   const bytes = await readBody(incoming);

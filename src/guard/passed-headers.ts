@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { canonicalName } from './identity-headers.ts';
 import type { Sent } from './sent-credentials.ts';
-import { REQUEST_ID } from '../http/index.ts';
+import { headerValues, REQUEST_ID } from '../http/index.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 
 /** Headers of one connection (RFC 9110, section 7.6.1), or of one hop's authentication, which are not passed on. */
@@ -19,33 +19,18 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Whether a header, by its canonical name, belongs to one connection. */
-function isHopByHop(name: string): boolean {
-  return HOP_BY_HOP.has(name);
-}
-
 const NONE: ReadonlySet<string> = new Set();
 
 /** The headers which the Connection header says that they are for one connection, in lower case. */
 function connectionOptions(rawHeaders: readonly string[]): ReadonlySet<string> {
-  let options: Set<string> | undefined;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!;
-    if (name.length !== 'connection'.length || name.toLowerCase() !== 'connection') continue;
-    options ??= new Set();
-    for (const option of rawHeaders[index + 1]!.split(',')) options.add(option.trim().toLowerCase());
-  }
-  return options ?? NONE;
+  const values = headerValues(rawHeaders, 'connection');
+  if (values.length === 0) return NONE;
+  return new Set(values.flatMap((value) => value.split(',').map((option) => option.trim().toLowerCase())));
 }
 
-/** The values of a header, by its name in lower case. */
-export function valuesOf(rawHeaders: readonly string[], name: string): string[] {
-  const values: string[] = [];
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    if (rawHeaders[index]!.length === name.length && rawHeaders[index]!.toLowerCase() === name)
-      values.push(rawHeaders[index + 1]!);
-  }
-  return values;
+/** Whether a body is compressed. */
+export function isEncoded(rawHeaders: readonly string[]): boolean {
+  return headerValues(rawHeaders, 'content-encoding').some((value) => value.trim().toLowerCase() !== 'identity');
 }
 
 /** Names and values in turn, as pairs. */
@@ -79,8 +64,8 @@ const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS
 
 /** The framing of a request to the upstream, which is that of the client; undefined if that is not clear. */
 export function requestFraming({ method = '', httpVersionMinor, rawHeaders }: IncomingMessage): Framing | undefined {
-  const lengths = valuesOf(rawHeaders, 'content-length');
-  const codings = valuesOf(rawHeaders, 'transfer-encoding');
+  const lengths = headerValues(rawHeaders, 'content-length');
+  const codings = headerValues(rawHeaders, 'transfer-encoding');
   if (codings.length > 0) {
     const isClear = lengths.length === 0 && httpVersionMinor === 1 && isChunked(codings);
     return isClear ? CHUNKED : undefined;
@@ -99,8 +84,8 @@ export function answerFraming(
   { statusCode = 0, rawHeaders }: IncomingMessage,
   { method, httpVersionMinor }: IncomingMessage,
 ): Framing | undefined {
-  const lengths = valuesOf(rawHeaders, 'content-length');
-  const codings = valuesOf(rawHeaders, 'transfer-encoding');
+  const lengths = headerValues(rawHeaders, 'content-length');
+  const codings = headerValues(rawHeaders, 'transfer-encoding');
   if (lengths.length > 1 || (codings.length > 0 && !isChunked(codings))) return undefined;
   const [length] = lengths;
   if (length !== undefined && codings.length === 0) return ['Content-Length', length];
@@ -232,7 +217,7 @@ const ABSOLUTE = /^https?:\/\/([^/?]*)(.*)$/i;
  * @returns a sentence that says what is wrong if it is not clear where the request is going
  */
 export function readTarget({ method, url = '', rawHeaders }: IncomingMessage): OrRefusal<RequestTarget> {
-  const hosts = valuesOf(rawHeaders, 'host');
+  const hosts = headerValues(rawHeaders, 'host');
   if (hosts.length > 1) return { refusal: 'The request has several Host headers.' };
   if (url.includes('#')) return { refusal: 'The target of the request has a "#".' };
   const [, authority, rest = ''] = ABSOLUTE.exec(url) ?? [];
@@ -344,7 +329,7 @@ export function answerHeaders(
     const name = rawHeaders[index]!.toLowerCase();
     const isFraming = name === 'content-length' || (name === 'trailer' && !hasTrailers(framing));
     // An id is that of the request here, which the upstream has got.
-    if (isFraming || name === 'x-request-id' || isHopByHop(name) || ofConnection.has(name)) continue;
+    if (isFraming || name === 'x-request-id' || HOP_BY_HOP.has(name) || ofConnection.has(name)) continue;
     // An upstream could sign somebody in to our pages, as whom it likes.
     if (name === 'set-cookie' && OWN_COOKIE.test(rawHeaders[index + 1]!)) continue;
     headers.push(rawHeaders[index]!, sent.hide(rawHeaders[index + 1]!));
@@ -360,10 +345,13 @@ const TRACING: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
 function isOwn(name: string, value: string, request: RequestToPass): boolean {
   if ((request.trace && TRACING.has(name)) || request.sent.replaces(name)) return false;
   return (
-    !isHopByHop(name) && !REWRITTEN.has(name) && !name.startsWith(IDENTITY_PREFIX) && !request.isCredential(name, value)
+    !HOP_BY_HOP.has(name) &&
+    !REWRITTEN.has(name) &&
+    !name.startsWith(IDENTITY_PREFIX) &&
+    !request.isCredential(name, value)
   );
 }
 
 function takesTrailers(rawHeaders: readonly string[]): boolean {
-  return valuesOf(rawHeaders, 'te').some((value) => /(?:^|,)\s*trailers\s*(?:,|$)/i.test(value));
+  return headerValues(rawHeaders, 'te').some((value) => /(?:^|,)\s*trailers\s*(?:,|$)/i.test(value));
 }

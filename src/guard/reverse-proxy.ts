@@ -13,10 +13,9 @@ import {
   requestHeaders,
   type RequestToPass,
   requestTrailers,
-  valuesOf,
 } from './passed-headers.ts';
 import type { Sent } from './sent-credentials.ts';
-import { notesOf, type RateLimitFields, type Reply, REQUEST_ID } from '../http/index.ts';
+import { headerValues, notesOf, type RateLimitFields, type Reply, REQUEST_ID } from '../http/index.ts';
 import { formatHost, type Upstream } from '../routes/index.ts';
 
 /** One protocol, as `websocket`. */
@@ -34,7 +33,7 @@ export function protocolOf(
   { method, rawHeaders, httpVersionMinor }: IncomingMessage,
   framing: Framing,
 ): string | undefined {
-  const [protocol = '', ...others] = valuesOf(rawHeaders, 'upgrade');
+  const [protocol = '', ...others] = headerValues(rawHeaders, 'upgrade');
   const isSuitable = PROTOCOL.test(protocol) && !HTTP.test(protocol) && others.length === 0;
   const mayBegin = method === 'GET' || (method === 'POST' && protocol.toLowerCase() !== 'websocket');
   return isSuitable && mayBegin && httpVersionMinor === 1 && !hasBody(framing) ? protocol : undefined;

@@ -33,6 +33,7 @@ export { isOldHealthCheck, type NamedCommands, OWN_COMMANDS } from './plain-endp
 export {
   ClientAddresses,
   headerValue,
+  headerValues,
   HonoHead,
   isDecodable,
   isLoopbackHost,

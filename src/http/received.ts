@@ -414,8 +414,13 @@ export function headerValue(rawHeaders: readonly string[], name: string): string
  * @param rawHeaders names and values in turn, as Node has them
  * @param name in lower case
  */
-function headerValues(rawHeaders: readonly string[], name: string): string[] {
-  return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]!.toLowerCase() === name);
+export function headerValues(rawHeaders: readonly string[], name: string): string[] {
+  const values: string[] = [];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const here = rawHeaders[index]!;
+    if (here.length === name.length && here.toLowerCase() === name) values.push(rawHeaders[index + 1]!);
+  }
+  return values;
 }
 
 /**
@@ -432,21 +437,46 @@ export function isDecodable(text: string): boolean {
   }
 }
 
-function isAuthorized(incoming: IncomingMessage | undefined): boolean {
-  return (incoming?.socket as { authorized?: boolean } | undefined)?.authorized === true;
-}
-
-/** The head of a request as Node has it. */
-export class NodeHead implements Received {
+/** The head of a request, whichever way it came to this server. */
+abstract class ServedHead<Incoming extends IncomingMessage | undefined> implements Received {
   client: ClientAddress | undefined = undefined;
   to: RequestTo | undefined = undefined;
   charge: Charge | undefined = undefined;
-  protected readonly incoming: IncomingMessage;
+  /** As Node has it; undefined where it came by something else. */
+  protected readonly incoming: Incoming;
 
-  constructor(incoming: IncomingMessage) {
+  constructor(incoming: Incoming) {
     this.incoming = incoming;
   }
 
+  abstract get method(): string;
+
+  abstract header(name: string): string | undefined;
+
+  /** The address that it was made to, as this server sees it. */
+  abstract get url(): string;
+
+  get notes(): RequestNotes | undefined {
+    return notesOf(this.incoming);
+  }
+
+  peer(): string | undefined {
+    return peerOf(this.incoming?.socket);
+  }
+
+  /** Whether its client has shown a certificate that is trusted, where one is asked for. */
+  get hasCertificate(): boolean {
+    return (this.incoming?.socket as { authorized?: boolean } | undefined)?.authorized === true;
+  }
+
+  /** All values of a header, each as it came. @param name in lower case */
+  all(name: string): readonly string[] {
+    return headerValues(this.incoming?.rawHeaders ?? [], name);
+  }
+}
+
+/** The head of a request as Node has it. */
+export class NodeHead extends ServedHead<IncomingMessage> {
   get method(): string {
     return this.incoming.method!;
   }
@@ -456,37 +486,17 @@ export class NodeHead implements Received {
     return headerValue(this.incoming.rawHeaders, name);
   }
 
-  get notes(): RequestNotes | undefined {
-    return notesOf(this.incoming);
-  }
-
-  /** The address that it was made to, as this server sees it. */
   get url(): string {
     return `${'encrypted' in this.incoming.socket ? 'https' : 'http'}://${this.header('host')}${this.incoming.url}`;
-  }
-
-  peer(): string | undefined {
-    return peerOf(this.incoming.socket);
-  }
-
-  get hasCertificate(): boolean {
-    return isAuthorized(this.incoming);
-  }
-
-  /** All values of a header, each as it came. @param name in lower case */
-  all(name: string): readonly string[] {
-    return headerValues(this.incoming.rawHeaders, name);
   }
 }
 
 /** The head of a request as Hono has it. */
-export class HonoHead implements Received {
-  client: ClientAddress | undefined = undefined;
-  to: RequestTo | undefined = undefined;
-  charge: Charge | undefined = undefined;
+export class HonoHead extends ServedHead<IncomingMessage | undefined> {
   protected readonly c: Context;
 
   constructor(c: Context) {
+    super(((c.env ?? {}) as { incoming?: IncomingMessage }).incoming);
     this.c = c;
   }
 
@@ -498,32 +508,8 @@ export class HonoHead implements Received {
     return this.c.req.header(name);
   }
 
-  get notes(): RequestNotes | undefined {
-    return notesOf(this.#incoming);
-  }
-
-  /** The address that it was made to, as this server sees it. */
   get url(): string {
     return this.c.req.url;
-  }
-
-  peer(): string | undefined {
-    return peerOf(this.#incoming?.socket);
-  }
-
-  /** Whether its client has shown a certificate that is trusted, where one is asked for. */
-  get hasCertificate(): boolean {
-    return isAuthorized(this.#incoming);
-  }
-
-  /** All values of a header, each as it came. @param name in lower case */
-  all(name: string): readonly string[] {
-    return headerValues(this.#incoming?.rawHeaders ?? [], name);
-  }
-
-  get #incoming(): IncomingMessage | undefined {
-    const { incoming } = (this.c.env ?? {}) as { incoming?: IncomingMessage };
-    return incoming;
   }
 }
 
