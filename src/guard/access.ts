@@ -77,7 +77,7 @@ interface JudgedRequest {
 /** Who may make a request, by which route. */
 interface Required {
   readonly allow: Needed;
-  readonly match?: Match;
+  readonly match?: Match | undefined;
 }
 
 /** Who may make a request; or why nobody may. */
@@ -237,6 +237,30 @@ interface AccessOptions {
   readonly observed: ObservedRoutes;
 }
 
+/** Decides whether whoever makes a request may, by what it requires; a route that observes lets them in any case. */
+export function authorize(
+  request: Received,
+  admission: Admission,
+  { allow, match }: Required,
+  { check, observed }: Pick<AccessOptions, 'check' | 'observed'>,
+): OrRefusal<AllowedEntry & { readonly admitted: Admitted }, Reply> {
+  if ('refusal' in admission) return admission;
+  const { principal } = admission;
+  const checked = checkAllow(allow, principal.access);
+  if (checked.outcome === 'forbidden' && match?.route.observe) {
+    observed.noteLacking(match, principal, checked.missing);
+    principal.observer?.passed(describePattern(match.route));
+    return { admitted: admission, permissions: [], match };
+  }
+  if (checked.outcome === 'forbidden') {
+    principal.observer?.lacked(checked.missing);
+    return { refusal: withFields(check.lacking(request, principal, checked.missing), admission.fields) };
+  }
+  for (const permission of checked.used) principal.observer?.used(permission);
+  if (match) principal.observer?.passed(describePattern(match.route));
+  return { admitted: admission, permissions: checked.used, match };
+}
+
 /** Decides which requests may pass. */
 export class Access {
   readonly #options: AccessOptions;
@@ -311,27 +335,8 @@ export class Access {
     if (match) request.charge ??= !match.also ? chargeOf(match.route) : request.method === 'POST' ? NOT_YET : ONCE;
     const admission = authenticate();
     return admission instanceof Promise
-      ? admission.then((settled) => this.#authorize(request, settled, requirement))
-      : this.#authorize(request, admission, requirement);
-  }
-
-  #authorize(request: GuardedRequest, admission: Admission, { allow, match }: Required): Entry {
-    if ('refusal' in admission) return admission;
-    const { principal } = admission;
-    const checked = checkAllow(allow, principal.access);
-    if (checked.outcome === 'forbidden' && match?.route.observe) {
-      this.#options.observed.noteLacking(match, principal, checked.missing);
-      principal.observer?.passed(describePattern(match.route));
-      return { admitted: admission, permissions: [], match };
-    }
-    if (checked.outcome === 'forbidden') {
-      principal.observer?.lacked(checked.missing);
-      const refusal = this.#options.check.lacking(request, principal, checked.missing);
-      return { refusal: withFields(refusal, admission.fields) };
-    }
-    for (const permission of checked.used) principal.observer?.used(permission);
-    if (match) principal.observer?.passed(describePattern(match.route));
-    return { admitted: admission, permissions: checked.used, match };
+      ? admission.then((settled) => authorize(request, settled, requirement, this.#options))
+      : authorize(request, admission, requirement, this.#options);
   }
 
   #refuse(request: GuardedRequest, refusal: string): Reply {

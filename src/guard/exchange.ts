@@ -9,13 +9,13 @@ import {
   type BareConnection,
   ENDLESS,
   gatewayTimeout,
+  type ReceivedRequest,
   refuse,
   requestTimeout,
 } from './arrived-request.ts';
 import {
   answerFraming,
   answerHeaders,
-  type Framing,
   hasBody,
   hasTrailers,
   headText,
@@ -155,12 +155,9 @@ export class UpstreamConnections {
 }
 
 /** A request that is passed on. */
-export interface PassedRequest extends ArrivedRequest {
+export interface PassedRequest extends ArrivedRequest, Pick<ReceivedRequest, 'framing' | 'expectsContinue'> {
   /** As the upstream gets it. */
   readonly request: UpstreamRequest;
-  readonly framing: Framing;
-  /** Whether the client waits for `100 Continue` before it sends its body. */
-  readonly expectsContinue: boolean;
   /** The trailers that the upstream gets. */
   trailers(rawTrailers: readonly string[]): [string, string][];
   readonly switching: Switching | undefined;

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import type { Hono } from 'hono';
 import { basePath } from 'hono/route';
+import { authorize } from './access.ts';
 import {
   type ForwardAuthRequest,
   type AskedRequest,
@@ -34,7 +35,6 @@ import {
   send,
   type SignIn,
   unavailable,
-  withFields,
 } from '../http/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { ObservedRoutes } from './observed-routes.ts';
@@ -42,8 +42,6 @@ import type { Catalog } from '../keys/permissions/index.ts';
 import {
   canonicalSite,
   chargeOf,
-  checkAllow,
-  describePattern,
   describeMatch,
   type Match,
   type Needed,
@@ -131,7 +129,7 @@ class ForwardAuth {
     if (this.#options.signIn && isAtDoor(asked.parts.target)) return this.#refuse(asking, NOT_PASSED_ON);
     const requirement = required(asked, router, asking.notes);
     const { match } = requirement;
-    const { observed } = this.#options;
+    const { observed, catalog } = this.#options;
     const isObserved = observed.has(match);
     if ('refusal' in requirement) {
       if (isObserved && observed.passes(match, { status: 403 })) return { identity: NOBODY, cookies };
@@ -149,36 +147,14 @@ class ForwardAuth {
     if (match) asking.charge = chargeOf(match.route);
     const admission = this.#door.enter(asking, asked.parts);
     const settle = (admission: Admission) => {
-      const judged = this.#judge(asking, admission, allow, match);
-      if ('refusal' in judged && isObserved && observed.passes(match, judged.refusal))
-        return { identity: NOBODY, cookies };
-      return 'refusal' in judged ? this.#refusalOf(asking, asked, judged.refusal) : { ...judged, cookies };
+      const entry = authorize(asking, admission, { allow, match }, this.#options);
+      if (!('refusal' in entry))
+        return { identity: identityHeaders(entry.admitted.principal, entry.permissions, catalog), cookies };
+      return isObserved && observed.passes(match, entry.refusal)
+        ? { identity: NOBODY, cookies }
+        : this.#refusalOf(asking, asked, entry.refusal);
     };
     return admission instanceof Promise ? admission.then(settle) : settle(admission);
-  }
-
-  #judge(
-    asking: Received,
-    admission: Admission,
-    allow: Needed,
-    match: Match | undefined,
-  ): OrRefusal<Pick<PassedOn, 'identity'>, Reply> {
-    const { check, catalog, observed } = this.#options;
-    if ('refusal' in admission) return admission;
-    const { principal, fields } = admission;
-    const checked = checkAllow(allow, principal.access);
-    if (checked.outcome === 'forbidden' && match?.route.observe) {
-      observed.noteLacking(match, principal, checked.missing);
-      principal.observer?.passed(describePattern(match.route));
-      return { identity: identityHeaders(principal, [], catalog) };
-    }
-    if (checked.outcome === 'forbidden') {
-      principal.observer?.lacked(checked.missing);
-      return { refusal: withFields(check.lacking(asking, principal, checked.missing), fields) };
-    }
-    for (const permission of checked.used) principal.observer?.used(permission);
-    if (match) principal.observer?.passed(describePattern(match.route));
-    return { identity: identityHeaders(principal, checked.used, catalog) };
   }
 
   /** A refusal with a status that proxies take for one; to a person, as a page, or with its address. */

@@ -21,6 +21,7 @@ import {
   refuse,
   requestTimeout,
 } from './arrived-request.ts';
+import type { PassedRequest } from './exchange.ts';
 import { identityHeaders, NOBODY } from './identity-headers.ts';
 import { withoutCompression } from './sent-credentials.ts';
 import {
@@ -66,9 +67,7 @@ import type { Log } from '../log.ts';
 import type { Match } from '../routes/index.ts';
 
 /** What is passed on and has not ended. */
-interface OpenExchange {
-  /** The reply to it if it may not go on, as things are now. */
-  readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
+interface OpenExchange extends Pick<PassedRequest, 'refusedNow'> {
   /** @param refusal undefined where it could not be found out whether it may go on */
   end(refusal: Reply | undefined): void;
 }

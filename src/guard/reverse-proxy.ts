@@ -8,14 +8,12 @@ import {
   type Framing,
   hasBody,
   headText,
-  type Arrival,
-  type IsCredential,
   requestHeaders,
   type RequestToPass,
   requestTrailers,
 } from './passed-headers.ts';
 import type { Sent } from './sent-credentials.ts';
-import { headerValues, notesOf, type RateLimitFields, type Reply, REQUEST_ID } from '../http/index.ts';
+import { headerValues, notesOf, REQUEST_ID } from '../http/index.ts';
 import { formatHost, type Upstream } from '../routes/index.ts';
 
 /** One protocol, as `websocket`. */
@@ -92,24 +90,8 @@ export interface ReverseProxyOptions {
 }
 
 /** Where a request is passed on to, and what the upstream is told of it, and what not. */
-interface PassOptions {
-  readonly upstream: Upstream;
-  readonly sent: Sent;
-  /** See `PassedRequest`. */
-  readonly body: PassedRequest['body'];
-  readonly lookThrough: PassedRequest['lookThrough'];
-  /** The headers that say who makes it, names and values in turn. */
-  readonly identity: readonly string[];
-  readonly isCredential: IsCredential;
-  readonly saysWho: ReadonlySet<string>;
-  readonly arrival: Arrival;
-  /** Whether it has come by a proxy that is believed. */
-  readonly isTrusted: boolean;
-  /** What the client is told of the limits of its key. */
-  readonly fields: RateLimitFields | undefined;
-  /** The reply to it if its key, as that is now, may not go on with it. */
-  readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
-}
+type PassOptions = Pick<PassedRequest, 'sent' | 'body' | 'lookThrough' | 'fields' | 'refusedNow'> &
+  Pick<RequestToPass, 'identity' | 'isCredential' | 'saysWho' | 'arrival' | 'isTrusted'> & { readonly upstream: Upstream };
 
 /** Passes requests on to upstreams. */
 export class ReverseProxy {
