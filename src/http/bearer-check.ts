@@ -9,7 +9,6 @@ import {
   requestTo,
   type RequestTo,
 } from './received.ts';
-import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import {
   codeOf,
   errorReply,
@@ -34,14 +33,12 @@ import { isFor } from '../keys/key/index.ts';
 import { BEARER_ALONE, digestSecret, prefixOf } from '../keys/secret/index.ts';
 import { type Action, type Permission, type Role, splitPermission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
-import type { Answer, AttemptCounter, Limited, Limiter, Standing } from '../limits/index.ts';
+import type { Answer, Limited, Standing } from '../limits/index.ts';
 
-/** What is told of requests. */
-interface CheckContext {
-  readonly refusals: RefusalLog;
+/** What requests are held to, and what is told of them. */
+interface CheckContext extends CheckParts, Limited {
+  readonly authenticator: Authenticator;
   readonly clients: ClientAddresses;
-  /** Is told once of a request that lacks a permission, and when it was counted as a use of its key. */
-  readonly noteForbidden: (principal: Principal, usedAt: number) => void;
 }
 
 /** Observes one request of a key: what it lacks is also logged, with the client's address. */
@@ -79,8 +76,8 @@ class RequestObserver implements AccessObserver {
 
   lacked(missing: readonly Permission[], _address?: string, tool?: string): void {
     const { apiKey: key, observer } = this.#principal;
-    const { refusals, clients, noteForbidden } = this.#context;
-    if (this.#usedAt !== undefined) noteForbidden(this.#principal, this.#usedAt);
+    const { refusals, clients, authenticator } = this.#context;
+    if (this.#usedAt !== undefined) authenticator.noteForbidden(this.#principal, this.#usedAt);
     this.#usedAt = undefined;
     const { address } = clients.of(this.#request);
     const refused = { reason: 'forbidden', prefix: prefixOf(key.publicId), missing, address };
@@ -93,21 +90,12 @@ class RequestObserver implements AccessObserver {
 /** What came of holding a request to the restrictions of its key; `gone` if that was deleted meanwhile. */
 type LimitDecision = OrRefusal<{ readonly fields: RateLimitFields | undefined }, Reply> | 'gone';
 
-/** What a check of limits needs from outside. */
-interface LimitCheckOptions {
-  limiter: Limiter;
-  context: CheckContext;
-  failures: FailureLog;
-  /** Records a refused request of a key. */
-  noteRefusal: Authenticator['noteRefusal'];
-}
-
 /** Holds requests to the restrictions of their keys: where they may come from, and how many there may be. */
 class LimitCheck {
-  readonly #options: LimitCheckOptions;
+  readonly #context: CheckContext;
 
-  constructor(options: LimitCheckOptions) {
-    this.#options = options;
+  constructor(context: CheckContext) {
+    this.#context = context;
   }
 
   /**
@@ -123,14 +111,14 @@ class LimitCheck {
     const refusal = this.refuseAddress(principal, restrictions, request, usedAt);
     if (refusal) return { refusal };
     if (restrictions.limits.length === 0) return { fields: undefined };
-    const { limiter } = this.#options;
+    const { limiter } = this.#context;
     if (request.charge === NOT_YET && !limiter.isUsedUp(restrictions)) return { fields: undefined };
     const answer = limiter.enter(restrictions);
     if (!(answer instanceof Promise)) return this.#decideByLimits(answer, principal, request, usedAt);
     return answer.then(
       (decided) => this.#decideByLimits(decided, principal, request, usedAt),
       (error: unknown) => {
-        this.#options.failures.add(error, request.notes?.id);
+        this.#context.failures.add(error, request.notes?.id);
         return { refusal: unavailable() };
       },
     );
@@ -147,9 +135,9 @@ class LimitCheck {
     usedAt?: number,
   ): Reply | undefined {
     if (networks.length === 0) return undefined;
-    const { address, isCertain } = this.#options.context.clients.of(request);
+    const { address, isCertain } = this.#context.clients.of(request);
     if (isCertain && address !== undefined && networks.every((network) => network.includes(address))) return undefined;
-    this.#noteRefused('request forbidden', principal, 'address', request, { address, usedAt });
+    this.noteRefused('request forbidden', 'address', principal, request, usedAt);
     return errorReply(403, 'FORBIDDEN', 'This key may not be used from this address.');
   }
 
@@ -157,21 +145,22 @@ class LimitCheck {
     if (answer === 'gone') return answer;
     const { isWithin, standings } = answer;
     if (isWithin) return { fields: rateLimitFields(standings) };
-    const { address } = this.#options.context.clients.of(request);
-    this.#noteRefused('request limited', principal, 'limited', request, { address, usedAt });
+    this.noteRefused('request limited', 'limited', principal, request, usedAt);
     return { refusal: overLimit(standings) };
   }
 
-  #noteRefused(
+  /** Notes that a request was refused, though its key is valid. */
+  noteRefused(
     message: string,
+    reason: 'address' | 'limited' | 'audience',
     principal: Principal,
-    reason: 'address' | 'limited',
     request: Received,
-    { address, usedAt }: { address: string | undefined; usedAt?: number | undefined },
+    usedAt?: number,
   ): void {
-    const { context, noteRefusal } = this.#options;
-    context.refusals.add(message, { reason, prefix: prefixOf(principal.apiKey.publicId), address }, request.notes);
-    noteRefusal(principal, reason, address, usedAt);
+    const { refusals, clients, authenticator } = this.#context;
+    const { address } = clients.of(request);
+    refusals.add(message, { reason, prefix: prefixOf(principal.apiKey.publicId), address }, request.notes);
+    authenticator.noteRefusal(principal, reason, address, usedAt);
   }
 }
 
@@ -304,13 +293,10 @@ export interface CheckOptions extends Omit<BearerAuthOptions, 'keys'> {
 
 /** Checks the API keys of requests (RFC 6750, RFC 7617). */
 export class BearerCheck {
-  readonly #keys: CheckOptions['keys'];
   readonly #required: Requirement | undefined;
   readonly #reader: CredentialReader;
   readonly #realm: string;
   readonly #challenge: Challenge;
-  readonly #failures: FailureLog;
-  readonly #failed: AttemptCounter | undefined;
   readonly #context: CheckContext;
   readonly #limits: LimitCheck;
   readonly #toOf: (request: Received) => RequestTo | undefined;
@@ -318,30 +304,19 @@ export class BearerCheck {
   readonly #discover: CheckOptions['discover'];
 
   /** @throws RangeError if a place for credentials or a network is invalid */
-  constructor(options: CheckOptions, { refusals, failures, failedCredentials }: CheckParts) {
+  constructor(options: CheckOptions, parts: CheckParts) {
     const { keys, realm = 'svc-api', credentials = BEARER_ALONE, trust, audience } = options;
     const to = audience === undefined ? undefined : requestTo(audience);
     this.#toOf = options.toOf ?? (() => to);
     this.#isOwn = options.isOwn;
     this.#discover = options.discover;
-    this.#keys = keys;
     this.#required = requirementOf(options);
     this.#reader = new CredentialReader(credentials);
     this.#realm = realm;
     this.#challenge = new Challenge(this.#reader.places, realm);
-    this.#failures = failures;
-    this.#failed = failedCredentials;
-    this.#context = {
-      refusals,
-      clients: new ClientAddresses(trust),
-      noteForbidden: (...forbidden) => keys.authenticator.noteForbidden(...forbidden),
-    };
-    this.#limits = new LimitCheck({
-      limiter: keys.limiter,
-      context: this.#context,
-      failures,
-      noteRefusal: (...refused) => keys.authenticator.noteRefusal(...refused),
-    });
+    const { authenticator, limiter } = keys;
+    this.#context = { ...parts, authenticator, limiter, clients: new ClientAddresses(trust) };
+    this.#limits = new LimitCheck(this.#context);
   }
 
   /**
@@ -364,7 +339,7 @@ export class BearerCheck {
   }
 
   #enter(request: Received, known: CheckedCredentials): Admission | Promise<Admission> {
-    const { authenticator } = this.#keys;
+    const { authenticator } = this.#context;
     const verified = authenticator.findVerified(known.digest);
     if (verified) authenticator.counts.remembered += 1;
     const admission = verified
@@ -379,7 +354,7 @@ export class BearerCheck {
    * further use.
    */
   again(request: Received, admitted: Admitted): Admission | Promise<Admission> {
-    const verified = this.#keys.authenticator.findVerified(admitted.digest);
+    const verified = this.#context.authenticator.findVerified(admitted.digest);
     if (verified?.principal === admitted.authenticated) return admitted;
     return verified
       ? this.#acceptAgain(request, admitted, verified)
@@ -397,12 +372,12 @@ export class BearerCheck {
     const askedAt = performance.now();
     let result;
     try {
-      const { authenticator } = this.#keys;
+      const { authenticator } = this.#context;
       result = await (token === undefined
         ? authenticator.confirmDigest(digest, address, usedAt)
         : authenticator.confirm(token, address, usedAt));
     } catch (error) {
-      this.#failures.add(error, notes?.id);
+      this.#context.failures.add(error, notes?.id);
       return { refusal: unavailable() };
     } finally {
       notes?.noteStoreTime(askedAt, performance.now());
@@ -462,15 +437,12 @@ export class BearerCheck {
 
   /** Refuses a key that is for something else as if it were not valid (RFC 6750, section 3.1). */
   #refuseAudience(request: Received, principal: Principal): { refusal: Reply } {
-    const { address } = this.#context.clients.of(request);
-    const refused = { reason: 'audience', prefix: prefixOf(principal.apiKey.publicId), address };
-    this.#context.refusals.add('key refused', refused, request.notes);
-    this.#keys.authenticator.noteRefusal(principal, 'audience', address);
+    this.#limits.noteRefused('key refused', 'audience', principal, request);
     return this.#refuse(request, 401, NOT_VALID, 'invalid_token');
   }
 
   #use(request: Received, known: CheckedCredentials, accepted: AcceptedKey): Admission {
-    const usedAt = this.#keys.authenticator.countUse(accepted);
+    const usedAt = this.#context.authenticator.countUse(accepted);
     return this.#admit(request, known, accepted.principal, usedAt);
   }
 
@@ -530,7 +502,7 @@ export class BearerCheck {
     address: string | undefined,
   ): { refusal: Reply } {
     this.#context.refusals.add('key refused', { reason, prefix, address }, request.notes);
-    const waitUs = address === undefined ? undefined : this.#failed?.add(sourceOf(address));
+    const waitUs = address === undefined ? undefined : this.#context.failedCredentials?.add(sourceOf(address));
     if (waitUs !== undefined) return { refusal: tooManyFailures(waitUs) };
     return this.#refuse(request, 401, NOT_VALID, 'invalid_token');
   }
