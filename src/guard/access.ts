@@ -237,7 +237,7 @@ interface AccessOptions {
   readonly observed: ObservedRoutes;
 }
 
-/** Decides whether whoever makes a request may, by what it requires; a route that observes lets them in any case. */
+/** Decides whether whoever makes a request may, by what it requires: on a route that observes, they may in any case. */
 export function authorize(
   request: Received,
   admission: Admission,

@@ -11,22 +11,15 @@ import { consentFlows } from '../keys/repository/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import type { AttemptCounter, Limited } from '../limits/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
-import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
+import { type BearerEnv, ownBearerAuth } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
-import { type CheckParts, partsOf, type RefusalReply } from './bearer-options.ts';
+import { type CheckParts, partsOf } from './bearer-options.ts';
 import { ClientAddresses, HonoHead, type NodeHead, type Received, type RequestTo } from './received.ts';
-import { Cors, corsBy, type CorsOptions, errorBody, errorReply, type ReplyCode, respond } from './replies.ts';
+import { Cors, corsBy, type CorsOptions, errorReply, respond } from './replies.ts';
 import type { FailureLog, RefusalLog } from './refusal-log.ts';
-import { RequestChecker } from './request-check.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
 import { handlersOf } from './adapters.ts';
-import {
-  addHealthChecks,
-  addHomePage,
-  answerIntrospection,
-  type NamedCommands,
-  OWN_COMMANDS,
-} from './plain-endpoints.ts';
+import { addHealthChecks, addHomePage, addIntrospection, type NamedCommands, OWN_COMMANDS } from './plain-endpoints.ts';
 import { addFeed } from './feed.ts';
 import { addLeaks } from './leaks.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
@@ -154,22 +147,11 @@ export function createHttpApp({
     log,
   });
   const allowOrigins = corsBy(cors);
-  const asGraphQL = { onRefused: ({ message, code }: RefusalReply) => errorBody(message, code as ReplyCode) };
-  const auth = bearerAuthBy(new RequestChecker(check, asGraphQL));
-  app.all('/graphql', ...handlersOf(pipeline, allowOrigins, auth));
-  const introspecting = new BearerCheck(
-    { keys, permission: 'API_KEY:READ_ANY', ...from, toOf: at('/introspect').toOf },
-    parts,
-  );
-  app.all(
-    '/introspect',
-    allowOrigins,
-    bearerAuthBy(new RequestChecker(introspecting, asGraphQL)),
-    answerIntrospection(keys, parts.failures),
-  );
+  app.all('/graphql', ...handlersOf(pipeline, allowOrigins, ownBearerAuth(check)));
+  addIntrospection(app, { keys, ...from, toOf: at('/introspect').toOf }, { allowOrigins, parts });
   const following = new BearerCheck({ keys, permission: 'EDGE:READ_ANY', ...from, toOf: at('/feed').toOf }, parts);
   const feed = { keys, check: following, addresses, needsCertificate: edgeCertificates, ...parts };
-  addFeed(app, bearerAuthBy(new RequestChecker(following, asGraphQL)), feed);
+  addFeed(app, ownBearerAuth(following), feed);
   addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
   addHealthChecks(app, keys, { cors, allowOrigins, failures: parts.failures });
   addHomePage(app, { hasConsole, commands });

@@ -1,9 +1,9 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Caller } from '../keys/authorization/index.ts';
-import type { Admitted } from './bearer-check.ts';
-import { aFunction, type BearerAuthOptions } from './bearer-options.ts';
+import type { Admitted, BearerCheck } from './bearer-check.ts';
+import { aFunction, type BearerAuthOptions, type RefusalReply } from './bearer-options.ts';
 import { HonoHead, type Received } from './received.ts';
-import type { RateLimitFields } from './replies.ts';
+import { errorBody, type RateLimitFields, type ReplyCode } from './replies.ts';
 import { type Accepted, AddressedHead, type RefusedRequest, RequestChecker } from './request-check.ts';
 
 /** What a request has that was accepted, by Express, Fastify or Node alone. */
@@ -70,8 +70,13 @@ export function bearerAuth(options: HonoAuthOptions): MiddlewareHandler<BearerEn
   return bearerAuthBy(checker, address && ((c) => new AddressedHead(new HonoHead(c), address(c))));
 }
 
-/** The same, by a check that others use, too. */
-export function bearerAuthBy(
+/** The same for the service itself: its refusals have the form of all its errors. */
+export function ownBearerAuth(check: BearerCheck): MiddlewareHandler<BearerEnv> {
+  const onRefused = ({ message, code }: RefusalReply) => errorBody(message, code as ReplyCode);
+  return bearerAuthBy(new RequestChecker(check, { onRefused }));
+}
+
+function bearerAuthBy(
   checker: RequestChecker,
   headOf: (c: Context) => Received = (c) => new HonoHead(c),
 ): MiddlewareHandler<BearerEnv> {

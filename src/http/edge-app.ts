@@ -1,15 +1,14 @@
 import { Hono } from 'hono';
 import { LOOPBACK } from '../keys/basics/index.ts';
 import { consentFlows } from '../keys/repository/index.ts';
-import { bearerAuthBy, type BearerEnv } from './bearer-auth.ts';
+import type { BearerEnv } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
-import { type CheckParts, partsOf, type RefusalReply } from './bearer-options.ts';
+import { type CheckParts, partsOf } from './bearer-options.ts';
 import type { AppOptions, HttpApp, ServiceApp } from './app.ts';
 import { Issuer } from './oauth/issuer.ts';
-import { addHealthChecks, answerIntrospection } from './plain-endpoints.ts';
+import { addHealthChecks, addIntrospection } from './plain-endpoints.ts';
 import { ClientAddresses, type HonoHead, type NodeHead, type Received, requestIdIn } from './received.ts';
-import { Cors, corsBy, errorBody, errorReply, internalError, type ReplyCode, respond } from './replies.ts';
-import { RequestChecker } from './request-check.ts';
+import { Cors, corsBy, errorReply, internalError, respond } from './replies.ts';
 
 /** What an edge serves is made of. */
 export type EdgeAppOptions = Pick<
@@ -60,10 +59,7 @@ export function createEdgeApp({
   const cors = new Cors(corsOptions);
   const allowOrigins = corsBy(cors);
   const toOf = (request: Received) => issuer.ownOf(request as NodeHead | HonoHead, '/introspect');
-  const introspecting = new BearerCheck({ keys, permission: 'API_KEY:READ_ANY', ...from, toOf }, parts);
-  const onRefused = ({ message, code }: RefusalReply) => errorBody(message, code as ReplyCode);
-  const auth = bearerAuthBy(new RequestChecker(introspecting, { onRefused }));
-  app.all('/introspect', allowOrigins, auth, answerIntrospection(keys, parts.failures));
+  addIntrospection(app, { keys, ...from, toOf }, { allowOrigins, parts });
   addHealthChecks(app, keys, { cors, allowOrigins, failures: parts.failures });
   const notFound = errorReply(404, 'NOT_FOUND', 'An edge checks keys alone. Ask its origin for anything else.');
   app.notFound((c) => respond(c, notFound));

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { constants, createZstdCompress, zstdCompressSync } from 'node:zlib';
-import type { Context, Handler, Hono, MiddlewareHandler } from 'hono';
+import type { Context, Hono, MiddlewareHandler } from 'hono';
 import { isKeysError } from '../keys/basics/index.ts';
 import { answerLines, EDGE_FORMS, type EdgePoll, MAX_FEED_LEASES, readEdgeReport } from '../keys/feed/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
@@ -10,14 +10,14 @@ import type { BearerEnv } from './bearer-auth.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import type { CheckParts } from './bearer-options.ts';
 import { badRequest, readJson } from './request-body.ts';
-import { type ClientAddresses, HonoHead } from './received.ts';
+import { type ClientAddresses, HonoHead, requestIdIn } from './received.ts';
 import {
+  answering,
   errorReply,
   jsonReply,
   type Reply,
   REPLY_HEADERS,
   RequestRefused,
-  respond,
   unavailable,
   withFields,
 } from './replies.ts';
@@ -50,19 +50,15 @@ const NO_CERTIFICATE =
  * @param auth lets those pass that `check` accepts
  */
 export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>, parts: FeedParts): void {
-  const answering =
-    (method: 'GET' | 'POST', answer: (c: Context<BearerEnv>) => Promise<Reply | Response>): Handler<BearerEnv> =>
-    async (c) => {
-      const { hasCertificate, notes } = new HonoHead(c);
-      try {
-        checkRequest({ method: c.req.method, hasCertificate }, method, parts);
+  const answeringOnly = (method: 'GET' | 'POST', answer: (c: Context<BearerEnv>) => Promise<Reply | Response>) =>
+    answering<BearerEnv>(
+      async (c) => {
+        checkRequest({ method: c.req.method, hasCertificate: new HonoHead(c).hasCertificate }, method, parts);
         const answered = await answer(c);
-        const refused = await c.get('checkAgain')();
-        return refused ?? (answered instanceof Response ? answered : respond(c, answered));
-      } catch (error) {
-        return respond(c, replyOf(error, notes?.id, parts));
-      }
-    };
+        return (await c.get('checkAgain')()) ?? answered;
+      },
+      (error, c) => replyOf(error, requestIdIn(c), parts),
+    );
   const { edges, limiter } = parts.keys;
   app.all(
     '/feed',
@@ -71,7 +67,7 @@ export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>
   app.all(
     '/feed/snapshot',
     auth,
-    answering('GET', async (c) => {
+    answeringOnly('GET', async (c) => {
       const end = edges.beginLoading();
       if (!end) return busy('Other servers are loading all keys. Try again in a moment.');
       const body = Readable.from(edges.snapshot(), { objectMode: false, highWaterMark: COMPRESSED_FROM });
@@ -88,7 +84,7 @@ export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>
   app.all(
     '/feed/activity',
     auth,
-    answering('POST', async (c) => {
+    answeringOnly('POST', async (c) => {
       await edges.report(readEdgeReport(await readJson(c, 'Activity is reported', MAX_REPORT_BYTES)));
       return c.body(null, 204, REPLY_HEADERS);
     }),
@@ -96,7 +92,7 @@ export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>
   app.all(
     '/feed/leases',
     auth,
-    answering('POST', async (c) => {
+    answeringOnly('POST', async (c) => {
       const requests = readLeaseRequests(await readJson(c, 'Leases are asked for', MAX_REPORT_BYTES));
       if (requests.length > MAX_FEED_LEASES) throw badRequest(`There are more than ${MAX_FEED_LEASES} leases.`);
       return jsonReply((await limiter.leaseFor(requests)).map((grant) => grant ?? null));

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
-import type { Context, Handler, Hono, MiddlewareHandler } from 'hono';
+import type { Context, Hono, MiddlewareHandler } from 'hono';
 import { OPERATOR } from '../keys/authorization/index.ts';
 import { isRecord, readBounded, sourceOf } from '../keys/basics/index.ts';
 import { digestSecret, prefixOf } from '../keys/secret/index.ts';
@@ -7,9 +7,9 @@ import type { KeysService } from '../keys/service/index.ts';
 import type { BearerEnv } from './bearer-auth.ts';
 import { tooManyFailures } from './bearer-check.ts';
 import type { CheckParts } from './bearer-options.ts';
-import { readToken, refusedForm } from './plain-endpoints.ts';
-import { type ClientAddresses, HonoHead, requestIdIn } from './received.ts';
-import { errorReply, jsonReply, type Reply, RequestRefused, respond, unavailable } from './replies.ts';
+import { failedForm, readToken } from './plain-endpoints.ts';
+import { type ClientAddresses, HonoHead } from './received.ts';
+import { answering, errorReply, jsonReply, type Reply } from './replies.ts';
 import { badRequest, parseJson, readFetched } from './request-body.ts';
 
 interface LeakParts extends CheckParts {
@@ -24,25 +24,18 @@ const MAX_ALERTS = 1000;
 
 /** Adds the endpoints by which whoever has found a secret ends it. Pages of other origins may call the first. */
 export function addLeaks(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, parts: LeakParts): void {
-  app.all('/revoke', allowOrigins, answering(parts, answerRevocation));
+  const failed = failedForm(parts.failures);
+  app.all(
+    '/revoke',
+    allowOrigins,
+    answering((c) => answerRevocation(c, parts), failed),
+  );
   if (parts.githubKeys === undefined) return;
   const github = new GithubKeys(parts.githubKeys);
   app.post(
     '/alerts/github',
-    answering(parts, (c) => answerAlert(c, parts, github)),
+    answering((c) => answerAlert(c, parts, github), failed),
   );
-}
-
-function answering(parts: LeakParts, answer: (c: Context, parts: LeakParts) => Promise<Reply>): Handler {
-  return async (c) => {
-    try {
-      return respond(c, await answer(c, parts));
-    } catch (error) {
-      if (error instanceof RequestRefused) return respond(c, refusedForm(error));
-      parts.failures.add(error, requestIdIn(c));
-      return respond(c, unavailable());
-    }
-  };
 }
 
 /**

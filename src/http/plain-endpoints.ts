@@ -1,16 +1,18 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { Context, Handler, Hono, MiddlewareHandler } from 'hono';
+import type { Context, Hono, MiddlewareHandler } from 'hono';
 import Negotiator from 'negotiator';
-import type { BearerEnv } from './bearer-auth.ts';
+import { type BearerEnv, ownBearerAuth } from './bearer-auth.ts';
+import { BearerCheck, type CheckOptions } from './bearer-check.ts';
+import type { CheckParts } from './bearer-options.ts';
 import { readForm } from './request-body.ts';
 import { requestIdIn, type RequestNotes } from './received.ts';
 import type { FailureLog } from './refusal-log.ts';
 import { openHandler } from './adapters.ts';
 import {
+  answering,
   type Cors,
   errorBody,
-  JSON_RESPONSE,
   jsonReply,
   type Reply,
   RequestRefused,
@@ -145,29 +147,20 @@ export function addHomePage(
   });
 }
 
-/** Answers token introspection (RFC 7662) to callers that `bearerAuth` has accepted. */
-export function answerIntrospection(
-  keys: Pick<KeysService, 'authenticator'>,
-  failures: FailureLog,
-): Handler<BearerEnv> {
-  return async (c) => {
-    let token;
-    try {
-      token = await readToken(c, 'Keys are introspected');
-    } catch (error) {
-      if (error instanceof RequestRefused) return respond(c, refusedForm(error));
-      throw error;
-    }
+/** Adds token introspection (RFC 7662). @param by what the keys of callers are checked by */
+export function addIntrospection(
+  app: Hono<BearerEnv>,
+  by: CheckOptions,
+  { allowOrigins, parts }: { allowOrigins: MiddlewareHandler; parts: CheckParts },
+): void {
+  const { authenticator } = by.keys;
+  const answer = answering<BearerEnv>(async (c) => {
+    const token = await readToken(c, 'Keys are introspected');
     const refusal = await c.get('checkAgain')();
-    if (refusal) return refusal;
-    try {
-      const text = JSON.stringify(descriptionOf(await keys.authenticator.introspect(token)));
-      return respond(c, { status: 200, type: JSON_RESPONSE, text });
-    } catch (error) {
-      failures.add(error, requestIdIn(c));
-      return respond(c, unavailable());
-    }
-  };
+    return refusal ?? jsonReply(descriptionOf(await authenticator.introspect(token)));
+  }, failedForm(parts.failures));
+  const check = new BearerCheck({ ...by, permission: 'API_KEY:READ_ANY' }, parts);
+  app.all('/introspect', allowOrigins, ownBearerAuth(check), answer);
 }
 
 /** The answer (RFC 7662, section 2.2). Of a key that is not accepted, nobody learns why. */
@@ -199,12 +192,15 @@ export async function readToken(c: Context, what: string): Promise<string> {
   return token;
 }
 
-/** In the form of RFC 6749, section 5.2, beside that of all other errors. */
-export function refusedForm({ status, code, message }: RequestRefused): Reply {
-  const text = JSON.stringify({
-    error: 'invalid_request',
-    error_description: message,
-    ...errorBody(message, code),
-  });
-  return { status, type: JSON_RESPONSE, text, ...(status === 405 && { headers: { Allow: 'POST' } }) };
+/** What is answered where a form is refused: by RFC 6749, section 5.2, and as all other errors. */
+export function failedForm(failures: FailureLog): (error: unknown, c: Context) => Reply {
+  return (error, c) => {
+    if (error instanceof RequestRefused) {
+      const { status, code, message } = error;
+      const refused = { error: 'invalid_request', error_description: message, ...errorBody(message, code) };
+      return { ...jsonReply(refused, status === 405 ? { Allow: 'POST' } : undefined), status };
+    }
+    failures.add(error, requestIdIn(c));
+    return unavailable();
+  };
 }

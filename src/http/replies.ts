@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { MIMEType } from 'node:util';
-import type { Context, MiddlewareHandler } from 'hono';
+import type { Context, Env, Handler, MiddlewareHandler } from 'hono';
 import Negotiator from 'negotiator';
 import {
   type ErrorCode,
@@ -242,6 +242,21 @@ export function graphqlReply(status: number, type: ResponseType, text: string, h
 /** A reply as Hono sends it. */
 export function respond(c: Context, { status, type, text, bytes, headers }: Reply): Response {
   return c.body(bytes ?? text, status as 200, { 'Content-Type': type, ...REPLY_HEADERS, ...headers });
+}
+
+/** Answers requests by some work. @param failed the reply where that has failed, or refused */
+export function answering<E extends Env>(
+  work: (c: Context<E>) => Promise<Reply | Response>,
+  failed: (error: unknown, c: Context) => Reply,
+): Handler<E> {
+  return async (c) => {
+    try {
+      const answered = await work(c);
+      return answered instanceof Response ? answered : respond(c, answered);
+    } catch (error) {
+      return respond(c, failed(error, c));
+    }
+  };
 }
 
 /** Sends a reply by Node, with the same headers in the same order. */

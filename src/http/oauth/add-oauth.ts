@@ -3,7 +3,7 @@ import { consentFlows } from '../../keys/repository/index.ts';
 import type { BearerEnv } from '../bearer-auth.ts';
 import { HonoHead, requestTo } from '../received.ts';
 import { jsonReply, type Reply, respond } from '../replies.ts';
-import { answering, countingFailures } from './answers.ts';
+import { answeringApplications, countingFailures } from './answers.ts';
 import { applicationForm, authorizeDevice, type ConsentParts, originOf } from './endpoints.ts';
 import { metadataReply, OAUTH_PATHS, PROTECTED_RESOURCE } from './issuer.ts';
 import { giveKey, grantTypesOf } from './token.ts';
@@ -29,16 +29,16 @@ export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
   app.all(
     OAUTH_PATHS.deviceAuthorization,
     allowOrigins,
-    answering((c) => authorizeDevice(c, parts), failures),
+    answeringApplications((c) => authorizeDevice(c, parts), failures),
   );
   if (flows.length > 0 && parts.clients.mayRegister)
     app.all(
       OAUTH_PATHS.register,
       allowOrigins,
-      answering((c) => registerClient(c, parts), failures),
+      answeringApplications((c) => registerClient(c, parts), failures),
     );
-  app.all(OAUTH_PATHS.token, allowOrigins, answering(countingFailures(giveKey, parts), failures));
-  app.all(OAUTH_PATHS.revoke, allowOrigins, answering(countingFailures(revokeKey, parts), failures));
+  app.all(OAUTH_PATHS.token, allowOrigins, answeringApplications(countingFailures(giveKey, parts), failures));
+  app.all(OAUTH_PATHS.revoke, allowOrigins, answeringApplications(countingFailures(revokeKey, parts), failures));
 }
 
 /** Answers where clients get keys for the service itself, or for what it guards for proxies (RFC 9728, section 3.2). */

@@ -3,7 +3,7 @@ import { isKeysError, ValidationError } from '../../keys/basics/index.ts';
 import { TooManyRequestsError } from '../../keys/consent/index.ts';
 import type { FailureLog } from '../refusal-log.ts';
 import { requestIdIn } from '../received.ts';
-import { type Reply, RequestRefused, respond } from '../replies.ts';
+import { answering, type Reply, RequestRefused } from '../replies.ts';
 import { type ConsentParts, originOf } from './endpoints.ts';
 import { type OAuthCode, OAuthError } from './oauth-error.ts';
 
@@ -27,14 +27,8 @@ export function oauthErrorFor(c: Context, error: unknown, failures: FailureLog):
 }
 
 /** Answers applications: with a reply, or with an error of OAuth as JSON. */
-export function answering(work: (c: Context) => Promise<Reply>, failures: FailureLog): Handler {
-  return async (c) => {
-    try {
-      return respond(c, await work(c));
-    } catch (error) {
-      return respond(c, oauthErrorFor(c, error, failures).reply());
-    }
-  };
+export function answeringApplications(work: (c: Context) => Promise<Reply>, failures: FailureLog): Handler {
+  return answering(work, (error, c) => oauthErrorFor(c, error, failures).reply());
 }
 
 /**
