@@ -1,6 +1,6 @@
 import { DEFAULT_PAGE_SIZE } from '../keys/basics/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
-import { auditChanges, badInput, connectionOf } from './resolve.ts';
+import { auditChanges, badInput, connectionOf, cursorOf, readCursor } from './resolve.ts';
 import type { QueryResolvers, Resolvers } from './schema-types.ts';
 
 export function auditResolversOf(keys: KeysService): Resolvers {
@@ -13,7 +13,7 @@ export function auditResolversOf(keys: KeysService): Resolvers {
       throw badInput('Pass one of after, beforeNumber and afterNumber.');
     for (const number of [beforeNumber, afterNumber])
       if (number != null && number < 0) throw badInput(`The number of an entry is ${number}. It is 0 at least.`);
-    const before = after ? readCursor(after) : beforeNumber;
+    const before = after ? readCursor('log', after) : beforeNumber;
     const place = afterNumber != null ? { after: afterNumber } : before == null ? {} : { before };
     const entries = await keys.audit.read(request, principal, place);
     const last = entries.at(-1);
@@ -24,7 +24,7 @@ export function auditResolversOf(keys: KeysService): Resolvers {
       last !== undefined &&
       (last.number > 1 || !isNewestFirst) &&
       (await hasMore(request, principal, isNewestFirst ? { before: last.number } : { after: last.number }));
-    return connectionOf(entries, ({ number }) => Buffer.from(`log:${number}`).toString('base64url'), hasNextPage);
+    return connectionOf(entries, (entry) => cursorOf('log', entry), hasNextPage);
   };
 
   const hasMore: (...asked: Parameters<KeysService['audit']['read']>) => Promise<boolean> = async (request, ...rest) =>
@@ -57,10 +57,4 @@ export function auditResolversOf(keys: KeysService): Resolvers {
       changes: ({ before, after }) => auditChanges(before, after),
     },
   };
-}
-
-function readCursor(cursor: string): number {
-  const [, number] = /^log:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
-  if (number === undefined) throw badInput('"after" is not a cursor of this list. Use an endCursor that it returned.');
-  return Number(number);
 }

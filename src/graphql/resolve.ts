@@ -50,6 +50,18 @@ export function connectionOf<Node>(
   return { edges, pageInfo };
 }
 
+/** The cursor of an item of a list, by its number. */
+export function cursorOf(list: 'log' | 'route', { number }: { readonly number: number }): string {
+  return Buffer.from(`${list}:${number}`).toString('base64url');
+}
+
+/** The number in such a cursor. @throws GraphQLError INPUT_INVALID */
+export function readCursor(list: 'log' | 'route', cursor: string): number {
+  const [, of, number] = /^(\w+):(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+  if (of !== list) throw badInput('"after" is not a cursor of this list. Use an endCursor that it returned.');
+  return Number(number);
+}
+
 /** Permissions by resource. Leaves out those that are not in this schema: a store may be shared by several hosts. */
 export function knownTo(catalog: Catalog, permissions: Iterable<Permission>): ResourceActions[] {
   return groupPermissions([...permissions].filter((permission) => catalog.knows(permission)));

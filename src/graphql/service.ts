@@ -10,8 +10,8 @@ import {
 } from '../keys/basics/index.ts';
 import type { ApiKey } from '../keys/key/index.ts';
 import { groupPermissions, PermissionSet } from '../keys/permissions/index.ts';
-import { formatCursor as formatKeyCursor, type KeysService } from '../keys/service/index.ts';
-import type { ExplainedRoute, RouteCaller, ServiceInfo, ServiceParts } from './context.ts';
+import { formatCursor, type KeysService } from '../keys/service/index.ts';
+import type { RouteCaller, ServiceInfo, ServiceParts } from './context.ts';
 import {
   type BudgetLimits,
   DOCUMENT_LIMITS,
@@ -21,7 +21,7 @@ import {
   MAX_FRAGMENTS,
   MAX_REPEATED_PAIRS,
 } from './execution/index.ts';
-import { badInput, connectionOf, grantsIn } from './resolve.ts';
+import { badInput, connectionOf, cursorOf, grantsIn, readCursor } from './resolve.ts';
 import type { QueryExplainRequestArgs, QueryResolvers, RequestLimits, Resolvers } from './schema-types.ts';
 
 export const ROUTES_PAGE_SIZE = 100;
@@ -106,9 +106,13 @@ export function routeResolversOf(keys: KeysService, { routes: explainer }: Servi
     const limit = first ?? ROUTES_PAGE_SIZE;
     if (limit < 0 || limit > MAX_PAGE_SIZE)
       throw badInput(`"first" is ${limit}; a page has 0 to ${MAX_PAGE_SIZE} routes.`);
-    const leftOut = after == null ? 0 : readCursor(after);
+    const leftOut = after == null ? 0 : readCursor('route', after);
     const { isConfigured, count } = explainer;
-    const { edges, pageInfo } = connectionOf(explainer.list(leftOut, limit), formatCursor, leftOut + limit < count);
+    const { edges, pageInfo } = connectionOf(
+      explainer.list(leftOut, limit),
+      (route) => cursorOf('route', route),
+      leftOut + limit < count,
+    );
     const key = await findKey(named, principal);
     const permissions = key && permissionsOf(await callerOf(key));
     const accessTo = (number: number) => key && explainer.accessTo(number, permissions);
@@ -155,15 +159,15 @@ export function routeResolversOf(keys: KeysService, { routes: explainer }: Servi
       const last = page.keys.at(-1);
       if (!page.hasNextPage || !last) return passingPage(found, undefined);
       if (left <= 0) return passingPage(found, last);
-      place = formatKeyCursor(last);
+      place = formatCursor(last);
       await yieldToEventLoop();
     }
   };
 
   /** @param last the key that was looked at last; undefined if none is left */
   function passingPage(found: readonly ApiKey[], last: ApiKey | undefined) {
-    const { edges, pageInfo } = connectionOf(found, formatKeyCursor, last !== undefined);
-    return { edges, pageInfo: { ...pageInfo, endCursor: last ? formatKeyCursor(last) : pageInfo.endCursor } };
+    const { edges, pageInfo } = connectionOf(found, formatCursor, last !== undefined);
+    return { edges, pageInfo: { ...pageInfo, endCursor: last ? formatCursor(last) : pageInfo.endCursor } };
   }
 
   /** @throws ForbiddenError; KeysError NOT_FOUND for a key that the caller may not read, too */
@@ -206,14 +210,4 @@ function permissionsOf({ status, permissions }: RouteCaller): PermissionSet | un
 
 function checkLength(argument: string, text: string, most: number): void {
   if (text.length > most) throw badInput(`"${argument}" has ${text.length} characters; at most ${most} are allowed.`);
-}
-
-function formatCursor({ number }: ExplainedRoute): string {
-  return Buffer.from(`route:${number}`).toString('base64url');
-}
-
-function readCursor(cursor: string): number {
-  const [, number] = /^route:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
-  if (number === undefined) throw badInput('"after" is not a cursor of this list. Use an endCursor that it returned.');
-  return Number(number);
 }

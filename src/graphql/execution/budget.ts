@@ -48,7 +48,7 @@ export function costOf(schema: GraphQLSchema, document: DocumentNode, operationN
   const defaults = new Map<string, ValueNode | undefined>(
     operation.variableDefinitions?.map(({ variable, defaultValue }) => [variable.name.value, defaultValue]),
   );
-  return total(costOfSelection(operation.selectionSet, root), DEFAULT_SIZE);
+  return total(costOfSelection(operation.selectionSet, root));
 
   function costOfSelection({ selections }: SelectionSetNode, type: GraphQLNamedType | undefined): SelectionCost {
     return selections.reduce<SelectionCost>((sum, selection) => {
@@ -82,12 +82,12 @@ export function costOf(schema: GraphQLSchema, document: DocumentNode, operationN
     const isList = isListType(getNullableType(field.type));
     if (page) {
       const items = pageSize(page, field, node.arguments ?? []);
-      const each = isList ? plus(1, total(inner, DEFAULT_SIZE)) : inner.perItem;
+      const each = isList ? plus(1, total(inner)) : inner.perItem;
       const once = isList ? 0 : inner.fixed;
       return { fixed: plus(args, plus(once, times(items, plus(weight, each)))), perItem: 0 };
     }
     const once = plus(weight, args);
-    const each = total(inner, DEFAULT_SIZE);
+    const each = total(inner);
     if (size !== undefined) return { fixed: plus(once, times(size, plus(1, each))), perItem: 0 };
     return isList ? { fixed: once, perItem: plus(1, each) } : { fixed: plus(once, each), perItem: 0 };
   }
@@ -157,8 +157,8 @@ export function costOf(schema: GraphQLSchema, document: DocumentNode, operationN
   }
 }
 
-function total({ fixed, perItem }: SelectionCost, size: number): Amount {
-  return plus(fixed, times(size, perItem));
+function total({ fixed, perItem }: SelectionCost): Amount {
+  return plus(fixed, times(DEFAULT_SIZE, perItem));
 }
 
 /** A literal number; other literals have no size. */

@@ -145,12 +145,7 @@ function withinItself(circle: readonly FragmentSpreadNode[]): GraphQLError {
 export const FIELD_LIMITS = { depth: 20, fields: 1000, aliases: 100, directives: 100 };
 
 /** The size of a selection with its fragments expanded. */
-interface Size {
-  depth: number;
-  fields: number;
-  aliases: number;
-  directives: number;
-}
+type Size = typeof FIELD_LIMITS;
 
 const NOTHING: Size = { depth: 0, fields: 0, aliases: 0, directives: 0 };
 
