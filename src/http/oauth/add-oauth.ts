@@ -5,7 +5,7 @@ import { HonoHead, requestTo } from '../received.ts';
 import { jsonReply, type Reply, respond } from '../replies.ts';
 import { answeringApplications, countingFailures } from './answers.ts';
 import { applicationForm, authorizeDevice, type ConsentParts, originOf } from './endpoints.ts';
-import { metadataReply, OAUTH_PATHS, PROTECTED_RESOURCE } from './issuer.ts';
+import { OAUTH_PATHS, PROTECTED_RESOURCE } from './issuer.ts';
 import { giveKey, grantTypesOf } from './token.ts';
 import { isRecord } from '../../keys/basics/index.ts';
 import { invalidRedirect, registeredBy } from '../../keys/consent/index.ts';
@@ -16,8 +16,7 @@ import { OAuthError } from './oauth-error.ts';
 export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, parts: ConsentParts): void {
   const { failures, issuer } = parts;
   const flows = consentFlows(parts.catalog);
-  const answerMetadata = (c: Context) =>
-    respond(c, metadataReply(issuer.of(c), { flows, grantTypes: grantTypesOf(parts), clients: parts.clients }));
+  const answerMetadata = (c: Context) => respond(c, jsonReply(metadataOf(issuer.of(c), parts)));
   app.get(OAUTH_PATHS.metadata, allowOrigins, answerMetadata);
   app.get(`${OAUTH_PATHS.metadata}/*`, allowOrigins, (c) =>
     issuer.hasMetadataAt(c.req.path) ? answerMetadata(c) : c.notFound(),
@@ -39,6 +38,31 @@ export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
     );
   app.all(OAUTH_PATHS.token, allowOrigins, answeringApplications(countingFailures(giveKey, parts), failures));
   app.all(OAUTH_PATHS.revoke, allowOrigins, answeringApplications(countingFailures(revokeKey, parts), failures));
+}
+
+/**
+ * What applications learn of the service (RFC 8414, section 3.2; RFC 8628, section 4; RFC 9207, section 3): of the ways
+ * in which they may ask alone. What can be granted is told to keys alone.
+ */
+function metadataOf(issuer: string, parts: ConsentParts): object {
+  const { catalog, clients } = parts;
+  const flows = consentFlows(catalog);
+  const [byCode, byPage] = [flows.includes('DEVICE'), flows.includes('CODE')];
+  return {
+    issuer,
+    ...(byPage && { authorization_endpoint: issuer + OAUTH_PATHS.authorize }),
+    token_endpoint: issuer + OAUTH_PATHS.token,
+    ...(byCode && { device_authorization_endpoint: issuer + OAUTH_PATHS.deviceAuthorization }),
+    revocation_endpoint: issuer + OAUTH_PATHS.revoke,
+    ...(clients.mayRegister && { registration_endpoint: issuer + OAUTH_PATHS.register }),
+    ...(byPage && { response_types_supported: ['code'], response_modes_supported: ['query'] }),
+    grant_types_supported: grantTypesOf(parts),
+    ...(byPage && { code_challenge_methods_supported: ['S256'] }),
+    token_endpoint_auth_methods_supported: ['none'],
+    revocation_endpoint_auth_methods_supported: ['none'],
+    ...(byPage && { authorization_response_iss_parameter_supported: true }),
+    ...(clients.haveDocuments && { client_id_metadata_document_supported: true }),
+  };
 }
 
 /** Answers where clients get keys for the service itself, or for what it guards for proxies (RFC 9728, section 3.2). */

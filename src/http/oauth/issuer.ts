@@ -1,10 +1,7 @@
 import type { Context } from 'hono';
 import { basePath } from 'hono/route';
 import { invalidPublicUrl, Networks } from '../../keys/basics/index.ts';
-import type { ConsentFlow } from '../../keys/repository/index.ts';
 import { HonoHead, isLoopbackHost, type NodeHead, requestTo, type RequestTo } from '../received.ts';
-import { jsonReply, type Reply } from '../replies.ts';
-import type { Clients } from './clients.ts';
 
 /** Where applications and people find what. */
 export const OAUTH_PATHS = {
@@ -24,40 +21,6 @@ export const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource';
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const JWT_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 export const EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
-
-/**
- * What applications learn of the service (RFC 8414, section 3.2; RFC 8628, section 4; RFC 9207, section 3): of the ways
- * in which they may ask alone. What can be granted is told to keys alone.
- */
-export function metadataReply(
-  issuer: string,
-  {
-    flows,
-    grantTypes,
-    clients,
-  }: {
-    flows: readonly ConsentFlow[];
-    grantTypes: readonly string[];
-    clients: Pick<Clients, 'mayRegister' | 'haveDocuments'>;
-  },
-): Reply {
-  const [byCode, byPage] = [flows.includes('DEVICE'), flows.includes('CODE')];
-  return jsonReply({
-    issuer,
-    ...(byPage && { authorization_endpoint: issuer + OAUTH_PATHS.authorize }),
-    token_endpoint: issuer + OAUTH_PATHS.token,
-    ...(byCode && { device_authorization_endpoint: issuer + OAUTH_PATHS.deviceAuthorization }),
-    revocation_endpoint: issuer + OAUTH_PATHS.revoke,
-    ...(clients.mayRegister && { registration_endpoint: issuer + OAUTH_PATHS.register }),
-    ...(byPage && { response_types_supported: ['code'], response_modes_supported: ['query'] }),
-    grant_types_supported: grantTypes,
-    ...(byPage && { code_challenge_methods_supported: ['S256'] }),
-    token_endpoint_auth_methods_supported: ['none'],
-    revocation_endpoint_auth_methods_supported: ['none'],
-    ...(byPage && { authorization_response_iss_parameter_supported: true }),
-    ...(clients.haveDocuments && { client_id_metadata_document_supported: true }),
-  });
-}
 
 /** Finds out under which address clients know this service: its issuer (RFC 8414, section 2). */
 export class Issuer {
