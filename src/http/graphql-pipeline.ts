@@ -94,35 +94,23 @@ interface ReplyContext {
  * and what a request is, are the servers' concern, which feed it.
  */
 export class GraphQLPipeline {
-  readonly #schema: GraphQLSchema;
-  readonly #createContext: CreateContext | undefined;
-  readonly #check: BearerCheck;
-  readonly #budgets: Budgets;
-  readonly #introspection: IntrospectionMode;
-  readonly #cors: Cors;
-  readonly #log: Log;
+  readonly #options: GraphQLPipelineOptions;
   readonly #operations: PreparedOperations;
   readonly #first: FirstHandler;
   readonly #admission: Admission;
 
-  constructor({ schema, createContext, check, budgets, introspection, cors, log }: GraphQLPipelineOptions) {
-    this.#schema = schema;
-    this.#createContext = createContext;
-    this.#check = check;
-    this.#budgets = budgets;
-    this.#admission = new Admission(budgets.limits.waitMs);
-    this.#introspection = introspection;
-    this.#cors = cors;
-    this.#log = log;
-    this.#operations = new PreparedOperations(schema);
-    this.#first = new FirstHandler(schema);
+  constructor(options: GraphQLPipelineOptions) {
+    this.#options = options;
+    this.#admission = new Admission(options.budgets.limits.waitMs);
+    this.#operations = new PreparedOperations(options.schema);
+    this.#first = new FirstHandler(options.schema);
   }
 
   /** Authenticates a request, and answers it, to pages of other origins as well. */
   async handle(request: GraphQLRequest): Promise<Reply> {
     let reply: Reply;
     try {
-      const entered = this.#check.enter(request);
+      const entered = this.#options.check.enter(request);
       const admission = entered instanceof Promise ? await entered : entered;
       reply =
         'refusal' in admission
@@ -131,7 +119,7 @@ export class GraphQLPipeline {
     } catch (error) {
       reply = this.failed(error, request);
     }
-    return this.#cors.addTo(reply, request.head.origin);
+    return this.#options.cors.addTo(reply, request.head.origin);
   }
 
   /** Answers a request that was accepted. */
@@ -139,7 +127,8 @@ export class GraphQLPipeline {
     if (request.method !== 'POST' && !isByUrl(request)) return noted(methodNotAllowed(), request.notes);
     let type: ResponseType = JSON_RESPONSE;
     let done: (() => void) | undefined;
-    const budget = this.#budgets.start();
+    const { check, createContext, introspection } = this.#options;
+    const budget = this.#options.budgets.start();
     const details = request.notes?.details;
     try {
       type = negotiate(request.head.accept);
@@ -161,13 +150,13 @@ export class GraphQLPipeline {
       }
       // Made before the key is checked again, since it may take long.
       const made = contextOf(request, admitted.principal, budget);
-      if (this.#createContext) await budget.within(addTo(made, this.#createContext));
+      if (createContext) await budget.within(addTo(made, createContext));
       // The key is checked again now that there is something to run.
-      const entered = this.#check.again(request, admitted);
+      const entered = check.again(request, admitted);
       const admission = entered instanceof Promise ? await entered : entered;
       if ('refusal' in admission) return admission.refusal;
       const { principal } = admission;
-      if (operation.introspects) checkIntrospection(this.#introspection, principal);
+      if (operation.introspects) checkIntrospection(introspection, principal);
       const context = made.principal === principal ? made : Object.assign(made, { principal });
       const executed = this.#execute(operation, parameters, { request, context });
       const result = executed instanceof Promise ? await executed : executed;
@@ -187,7 +176,7 @@ export class GraphQLPipeline {
   /** The reply to a request that failed unexpectedly, which is logged. */
   failed(error: unknown, { notes }: Pick<GraphQLRequest, 'notes'>): Reply {
     const requestId = notes?.id ?? randomUUID();
-    this.#log.error({ err: error, requestId }, 'a request failed');
+    this.#options.log.error({ err: error, requestId }, 'a request failed');
     return noted(internalError(requestId), notes);
   }
 
@@ -197,7 +186,7 @@ export class GraphQLPipeline {
     const prepared = this.#operations.find(query, operationName);
     if (prepared) return prepared;
     const document = readDocument(query, operationName);
-    const read = { document, cost: costOf(this.#schema, document, operationName) };
+    const read = { document, cost: costOf(this.#options.schema, document, operationName) };
     if (this.#operations.hasSeen(query, operationName)) return this.#operations.prepare(query, operationName, read);
     const found = this.#first.findInvalid(query);
     return found ? invalidOperation(read, operationName, found) : this.#validate(parameters, read);
@@ -227,7 +216,7 @@ export class GraphQLPipeline {
 
   #reply(type: ResponseType, result: ExecutionResult, { budget, notes, principal }: ReplyContext): Eventual<Reply> {
     const errors = result.errors && this.#format(result, notes);
-    if (errors && principal && !mayKnowSchema(this.#introspection, principal))
+    if (errors && principal && !mayKnowSchema(this.#options.introspection, principal))
       for (const [index, error] of errors.entries())
         errors[index] = { ...error, message: withoutSuggestion(error.message) };
     // Only the newer media type has a 4xx status for a request that was not executed.
@@ -244,7 +233,9 @@ export class GraphQLPipeline {
   #format(result: ExecutionResult, notes: RequestNotes | undefined): GraphQLFormattedError[] {
     const errors = errorsInOrder(result);
     if (notes) notes.errors = errors.length;
-    const formatted = errors.map((error) => formatGraphQLError(error, { log: this.#log, requestId: notes?.id }));
+    const formatted = errors.map((error) =>
+      formatGraphQLError(error, { log: this.#options.log, requestId: notes?.id }),
+    );
     // A missing permission has been noted before, whichever error comes first.
     if (notes?.details) notes.details.code ??= formatted[0]?.extensions?.['code'] as string | undefined;
     return formatted;

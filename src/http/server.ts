@@ -391,11 +391,8 @@ export async function listenerOf(app: Hono<any>): Promise<Answer> {
 
 /** An app as a server hands requests to it. */
 class ServedApp {
-  /** See `ServiceApp`; other apps have none. */
-  readonly logs: Partial<Pick<ServiceApp, 'refusals' | 'failures'>>;
-  readonly #answerProxy: ServiceApp['answerProxy'] | undefined;
-  /** See `ServiceApp`. */
-  readonly extraHeaders: ExtraHeaders | undefined;
+  /** What the service has beside its routes; other apps have none of it. */
+  readonly service: Partial<ServiceApp>;
   /** Finds out where requests come from. */
   readonly clients: ClientAddresses;
   readonly #routes: DirectRoutes;
@@ -404,10 +401,8 @@ class ServedApp {
 
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
   constructor(app: Hono<any>) {
-    this.logs = app as Partial<ServiceApp>;
-    this.#answerProxy = (app as Partial<ServiceApp>).answerProxy;
-    ({ extraHeaders: this.extraHeaders } = app as Partial<ServiceApp>);
-    this.clients = (app as Partial<ServiceApp>).addresses ?? new ClientAddresses();
+    this.service = app as Partial<ServiceApp>;
+    this.clients = this.service.addresses ?? new ClientAddresses();
     this.#routes = new DirectRoutes(app);
     const hold = (answer: Response) => answersOfTurn.hold(answer);
     this.#fetch = (...asked) => {
@@ -418,8 +413,9 @@ class ServedApp {
 
   /** Answers a request of a proxy. Returns whether it is one. */
   answerProxy(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
-    if (!this.#answerProxy || !isForProxies(incoming.url!)) return false;
-    this.#answerProxy(incoming, outgoing);
+    const { answerProxy } = this.service;
+    if (!answerProxy || !isForProxies(incoming.url!)) return false;
+    answerProxy(incoming, outgoing);
     return true;
   }
 
@@ -448,8 +444,8 @@ class ServedApp {
 
   /** Logs what was only counted. */
   finishLogs(): void {
-    this.logs.refusals?.finish();
-    this.logs.failures?.finish();
+    this.service.refusals?.finish();
+    this.service.failures?.finish();
   }
 }
 
@@ -515,7 +511,7 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
       get clients() {
         return served.clients;
       },
-      extraHeaders: () => served.extraHeaders?.(),
+      extraHeaders: () => served.service.extraHeaders?.(),
       endpointOf: ({ url }) => endpointOf(url),
       handle: (incoming, outgoing) => served.handle(incoming, outgoing),
       handleExpecting: (incoming, outgoing) => {
@@ -523,7 +519,7 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
         served.handle(incoming, outgoing);
       },
       handleUnknownExpectation: (incoming, outgoing) => served.answerProxy(incoming, outgoing),
-      refusedConnection: (reason, address) => served.logs.refusals?.add('connection refused', { reason, address }),
+      refusedConnection: (reason, address) => served.service.refusals?.add('connection refused', { reason, address }),
     },
     options,
   );
@@ -533,7 +529,7 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
       const previous = served;
       served = new ServedApp(next);
       // One that takes its place may log on in the same sums.
-      if (previous.logs.refusals !== served.logs.refusals) previous.finishLogs();
+      if (previous.service.refusals !== served.service.refusals) previous.finishLogs();
     },
     replaceCertificate: (files) => server.replaceCertificate(files),
     async stop(graceMs) {

@@ -164,18 +164,13 @@ export class WatchedRequest extends NotedRequest implements RequestNotes {
     this.storeTime = { from, to };
   }
 
-  /** It has ended, by this status. */
-  end(status: number | undefined, isCutOff: boolean): void {
-    this.to = performance.now();
-    this.status = status;
-    this.isCutOff = isCutOff;
-  }
-
   /** Its response has come to an end, sent or not. */
   endWith({ headersSent, statusCode, writableFinished }: ServerResponse): void {
     // Where a protocol is switched, the head goes past Node's response.
     const isSwitched = statusCode === 101;
-    this.end(headersSent || isSwitched ? statusCode : undefined, !writableFinished && !isSwitched);
+    this.to = performance.now();
+    this.status = headersSent || isSwitched ? statusCode : undefined;
+    this.isCutOff = !writableFinished && !isSwitched;
   }
 }
 
