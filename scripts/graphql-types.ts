@@ -1,62 +1,133 @@
 import { readFileSync } from 'node:fs';
-import * as typescript from '@graphql-codegen/typescript';
 import * as operations from '@graphql-codegen/typescript-operations';
-import * as resolvers from '@graphql-codegen/typescript-resolvers';
-import { buildSchema, Kind, OperationTypeNode, parse } from 'graphql';
+import {
+  buildSchema,
+  type GraphQLArgument,
+  type GraphQLField,
+  type GraphQLInputField,
+  type GraphQLNamedType,
+  type GraphQLType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  isScalarType,
+  Kind,
+  OperationTypeNode,
+  parse,
+} from 'graphql';
 
 const PARTS = ['keys', 'changes', 'lists', 'audit', 'consent', 'service'];
 
 /** What may be granted differs from one installation to the next: to the types, it is text. */
 const GRANTABLE = 'scalar Resource scalar Role';
 
-/** What the fields of these types are resolved from. Only these have resolvers, beside the root types. */
-const SOURCES = {
-  ApiKey: '../keys/key/index.ts#ApiKey',
-  AuditActor: '../keys/audit/index.ts#AuditActor',
-  AuditEntry: '../keys/audit/index.ts#AuditEntry',
-  ConsentRequest: '../keys/repository/index.ts#ConsentRequest',
-  Route: './context.ts#ExplainedRoute',
-};
+/** Only these types have resolvers: all others are what these return. */
+const RESOLVED = ['Query', 'Mutation', 'ApiKey', 'AuditActor', 'AuditEntry', 'ConsentRequest', 'Route'];
+
+/** What their fields are resolved from, and by. A resolver may leave to a function what is seldom asked for. */
+const COMMON = `import type { GraphQLResolveInfo, GraphQLScalarType } from 'graphql';
+import type { ApiKey } from '../keys/key/index.ts';
+import type { AuditActor, AuditEntry } from '../keys/audit/index.ts';
+import type { ConsentRequest } from '../keys/repository/index.ts';
+import type { BudgetedContext, ExplainedRoute as Route } from './context.ts';
+export type Maybe<T> = T | null | undefined;
+export type Lazy<T> = T | Promise<T> | (() => T | Promise<T>);
+export type Resolver<Result, Parent, Args = object> = (parent: Parent, args: Args, context: BudgetedContext,
+  info: GraphQLResolveInfo) => Result | Promise<Result>;
+export type Node = ApiKey;
+export type NodeResolvers = { __resolveType: (node: Node) => 'ApiKey'; };
+`;
+
+/** The types of the built-in resolvers, by the schema. */
+export function resolverTypes(): string {
+  const types = Object.values(schemaOfTypes().getTypeMap()).filter(({ name }) => !name.startsWith('__'));
+  const members = [
+    ...[...RESOLVED, 'Node'].map((name) => `${name}?: ${name}Resolvers;`),
+    ...['DateTime', 'Resource', 'Role'].map((name) => `${name}?: GraphQLScalarType;`),
+  ];
+  const written = [...types.flatMap(declarationsOf), `export type Resolvers = { ${members.join(' ')} };`];
+  return `${GENERATED}${COMMON}${written.map(wrapped).join('\n')}\n`;
+}
+
+function declarationsOf(type: GraphQLNamedType): string[] {
+  const { name } = type;
+  if (isEnumType(type)) {
+    const values = type.getValues().map((value) => `'${value.name}'`);
+    return [`export type ${name} = ${values.join(' | ')};`];
+  }
+  if (isInputObjectType(type)) return [`export type ${name} = ${membersOf(Object.values(type.getFields()), '?')};`];
+  if (!isObjectType(type)) return [];
+  const fields = Object.values(type.getFields());
+  if (!RESOLVED.includes(name)) {
+    const members = fields.map((field) => `${field.name}${markOf(field.type)}: Lazy<${typed(field.type, 'output')}>;`);
+    return [`export type ${name} = { ${members.join(' ')} };`];
+  }
+  const withArguments = fields.filter(({ args }) => args.length > 0);
+  const parent = name === 'Query' || name === 'Mutation' ? 'object' : name;
+  const resolvers = fields.map((field) => {
+    const args = field.args.length > 0 ? `, ${argumentsName(name, field)}` : '';
+    return `${field.name}?: Resolver<${typed(field.type, 'output')}, ${parent}${args}>;`;
+  });
+  return [
+    // One with a default is not left out, and may be null all the same.
+    ...withArguments.map((field) => `export type ${argumentsName(name, field)} = ${membersOf(field.args, '')};`),
+    `export type ${name}Resolvers = { ${resolvers.join(' ')} };`,
+  ];
+}
+
+function argumentsName(type: string, { name }: GraphQLField<unknown, unknown>): string {
+  return `${type}${name[0]!.toUpperCase()}${name.slice(1)}Args`;
+}
+
+/** @param withDefault what marks those that have a default */
+function membersOf(values: readonly (GraphQLArgument | GraphQLInputField)[], withDefault: '' | '?'): string {
+  const members = values.map(({ name, type, defaultValue }) => {
+    const mark = defaultValue === undefined ? markOf(type) : withDefault;
+    return `${name}${mark}: ${typed(type, 'input')};`;
+  });
+  return `{ ${members.join(' ')} }`;
+}
+
+function markOf(type: GraphQLType): string {
+  return isNonNullType(type) ? '' : '?';
+}
+
+const SCALARS: Readonly<Record<string, string>> = { Boolean: 'boolean', Int: 'number', Float: 'number' };
+
+/** A type as it is written. A time is text on its way in, and a number on its way out. */
+function typed(type: GraphQLType, way: 'input' | 'output'): string {
+  return isNonNullType(type) ? present(type.ofType, way) : `Maybe<${present(type, way)}>`;
+}
+
+function present(type: GraphQLType, way: 'input' | 'output'): string {
+  if (isListType(type)) return `ReadonlyArray<${typed(type.ofType as GraphQLType, way)}>`;
+  const { name } = type as GraphQLNamedType;
+  if (!isScalarType(type)) return name;
+  return name === 'DateTime' && way === 'output' ? 'number' : (SCALARS[name] ?? 'string');
+}
 
 const CONFIG = {
-  contextType: './context.ts#BudgetedContext',
+  arrayInputCoercion: false,
   disableDescriptions: true,
   enumsAsTypes: true,
-  // A resolver may leave to a function what is seldom asked for.
-  entireFieldWrapperValue: 'T | (() => T | Promise<T>)',
-  wrapEntireFieldDefinitions: true,
   immutableTypes: true,
+  inlineFragmentTypes: 'combine',
   inputMaybeValue: 'T | null | undefined',
-  mappers: Object.fromEntries(Object.entries(SOURCES).map(([type, source]) => [type, `${source} as ${type}Source`])),
-  maybeValue: 'T | null | undefined',
-  onlyResolveTypeForInterfaces: true,
-  scalars: { DateTime: { input: 'string', output: 'number' }, ID: 'string', Resource: 'string', Role: 'string' },
+  maybeValue: 'T | null',
+  scalars: { DateTime: 'string', ID: 'string', Resource: 'string', Role: 'string' },
   skipTypename: true,
   strictScalars: true,
   useTypeImports: true,
-};
-
-/** The types of the built-in resolvers, by the schema. */
-export async function resolverTypes(): Promise<string> {
-  const schema = schemaOfTypes();
-  return fileOf([await typescript.plugin(schema, [], CONFIG), await resolvers.plugin(schema, [], CONFIG)]);
-}
+} as const;
 
 /** The types of what commands ask servers for, by the schema. */
 export async function operationTypes(): Promise<string> {
   const document = parse(textOf('remote/operations.graphql'));
-  const types = await operations.plugin(
-    schemaOfTypes(),
-    [{ location: 'operations.graphql', document }],
-    {
-      ...CONFIG,
-      arrayInputCoercion: false,
-      inlineFragmentTypes: 'combine',
-      maybeValue: 'T | null',
-      scalars: { ...CONFIG.scalars, DateTime: 'string' },
-    },
-    { outputFile: 'operations.ts' },
-  );
+  const types = await operations.plugin(schemaOfTypes(), [{ location: 'operations.graphql', document }], CONFIG, {
+    outputFile: 'operations.ts',
+  });
   const members = document.definitions.flatMap((definition) => {
     if (definition.kind !== Kind.OPERATION_DEFINITION) return [];
     const name = definition.name!.value;
@@ -78,55 +149,24 @@ function schemaOfTypes() {
   return buildSchema([...PARTS.map((part) => textOf(`graphql/${part}.graphql`)), GRANTABLE].join('\n'));
 }
 
-const RESOLVED = ['Query', 'Mutation', 'Node', ...Object.keys(SOURCES)].join('|');
-/** What nobody asks for. */
-const UNUSED = new RegExp(
-  '^export \\w+ (?:(?:InputMaybe|Query|Mutation|Scalars|Subscription\\w+|(?:Directive|Next)ResolverFn)\\b|' +
-    `(?!(?:${RESOLVED})?Resolvers\\b)\\w+(?:Resolvers|Directive(?:Args|Resolver)|ScalarConfig)\\b)`,
-);
-const UNRESOLVED_MEMBER = new RegExp(`^ {2}(?!(?:${RESOLVED}):)\\w+: .*\\n`, 'gm');
-const UNUSED_MEMBER = new RegExp(`^ {2}\\w+\\?: (?!(?:${RESOLVED})Resolvers<)\\w+Resolvers<ContextType>;\\n`, 'gm');
+const GENERATED = '// Generated by `npm run docs` from the schema.\n';
 
 /** A file that nobody reads: each declaration is a paragraph. */
 function fileOf(written: readonly { prepend?: string[]; content: string }[]): string {
   const kept = written
     .flatMap(({ prepend = [], content }) => [...prepend, ...content.split(/\n\n+/)])
     .map((text) => text.trim().replaceAll(/\/\*\*.*?\*\/\s*/gs, ''))
-    .filter((text) => text !== '' && !UNUSED.test(text))
-    .map((text) => wrapped(withoutUnused(text).replaceAll(/\}\n {2}(?=\w)/g, '};\n  ')));
-  // An argument with a default is not left out, and may be null all the same.
-  const text = kept
-    .join('\n')
-    .replace(']-?: NonNullable<T[P]> }', ']-?: T[P] }')
-    .replace(', GraphQLScalarTypeConfig', '');
-  return `// Generated by \`npm run docs\` from the schema.\n${text}\n`;
+    .filter((text) => text !== '' && !/^export \w+ (?:InputMaybe|Scalars)\b/.test(text))
+    .map((text) => wrapped(text.replaceAll(/\}\n {2}(?=\w)/g, '};\n  ')));
+  return `${GENERATED}${kept.join('\n')}\n`;
 }
-
-/** A declaration without what nobody resolves, or resolves from. */
-function withoutUnused(declaration: string): string {
-  const [, type = ''] = /^export type (\w+) = /.exec(declaration) ?? [];
-  if (type in SOURCES) return `export type ${type} = ${type}Source;`;
-  if (type === 'ResolversParentTypes') return declaration.replaceAll(UNRESOLVED_MEMBER, '');
-  return declaration.replaceAll(UNUSED_MEMBER, '');
-}
-
-const PLAIN: Readonly<Record<string, string>> = {
-  Boolean: 'boolean',
-  Int: 'number',
-  Float: 'number',
-  'DateTime output': 'number',
-};
 
 /** In lines of at most 120 columns, with scalars as they are. */
 function wrapped(declaration: string): string {
   return declaration
     .replaceAll(/\breadonly /g, '')
-    .replaceAll('EntireFieldWrapper', 'Lazy')
     .replaceAll('InputMaybe', 'Maybe')
-    .replaceAll(
-      /\bScalars\['(\w+)'\]\['(\w+)'\]/g,
-      (_, name: string, way: string) => PLAIN[`${name} ${way}`] ?? PLAIN[name] ?? 'string',
-    )
+    .replaceAll(/\bScalars\['(\w+)'\]\['\w+'\]/g, (_, name: string) => SCALARS[name] ?? 'string')
     .replaceAll(/\s+/g, ' ')
     .replaceAll(/(?=.{119})(.{1,117}) /g, '$1\n  ');
 }

@@ -22,7 +22,7 @@ export async function references(): Promise<Record<string, string>> {
     ...pagesWithParts(),
     'docs/library-surface.d.ts': surfaceReport(),
     'docs/schema.graphql': schemaReference(),
-    'src/graphql/schema-types.ts': await resolverTypes(),
+    'src/graphql/schema-types.ts': resolverTypes(),
     'src/remote/operations.ts': await operationTypes(),
     'schemas/config.schema.json': configSchema(),
     'schemas/keys.schema.json': keysSchema(),

@@ -16,7 +16,7 @@ import { groupPermissions, PermissionSet, splitPermission, unknownGrantsOf } fro
 import { prefixOf } from '../keys/secret/index.ts';
 import type { BudgetedContext } from './context.ts';
 import { badInput, connectionOf, issuedAs, knownTo } from './resolve.ts';
-import type { ApiKeyResolvers, QueryResolvers, Resolvers, ResolversTypes } from './schema-types.ts';
+import type { ApiKeyLimit, ApiKeyResolvers, QueryResolvers, Resolvers } from './schema-types.ts';
 
 /** The resolvers for keys: they shape the answers of the service, which decides what may be read. */
 export function keyResolversOf(keys: KeysService): Resolvers {
@@ -146,10 +146,7 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
   };
 }
 
-function limitAs(
-  { ancestor, permissions, ...limit }: AncestorLimit,
-  { principal }: BudgetedContext,
-): ResolversTypes['ApiKeyLimit'] {
+function limitAs({ ancestor, permissions, ...limit }: AncestorLimit, { principal }: BudgetedContext): ApiKeyLimit {
   return {
     // Not "id": clients that keep what they got by its id would take this for the key itself.
     keyId: ancestor.id,
