@@ -174,8 +174,14 @@ export class Visit {
     throw new OperationFailed([{ message, extensions: { code: 'FORBIDDEN', problems } }], status);
   }
 
-  /** Does a GraphQL operation as the key. @throws OperationFailed if there was any error */
-  async ask<Data>(query: string, variables: object = {}): Promise<Data> {
+  /** Does a GraphQL operation of one field as the key. @returns the field @throws OperationFailed for any error */
+  async ask<Answer>(query: string, variables?: object): Promise<Answer> {
+    const [answer] = Object.values(await this.askAll<Readonly<Record<string, Answer>>>(query, variables));
+    return answer as Answer;
+  }
+
+  /** The same for several fields. */
+  async askAll<Data extends object>(query: string, variables: object = {}): Promise<Data> {
     if (MAKES_SECRET.test(query)) await this.requireKey(await this.form());
     return operate(this.#parts.pipeline, { c: this.c, admitted: this.#admitted }, { query, variables });
   }

@@ -1,13 +1,11 @@
 import { chainExpiry } from '../../keys/authorization/index.ts';
 import type { Refusal } from '../../keys/changes/index.ts';
 import type { ApiKey } from '../../keys/key/index.ts';
-import { groupPermissions, ROLE_MEANINGS } from '../../keys/permissions/index.ts';
+import { groupPermissions } from '../../keys/permissions/index.ts';
 import type { ExpiryBounds } from '../parts/field.tsx';
-import type { Grantable, GrantableRole } from '../parts/grants.ts';
+import type { Grantable } from '../parts/grants.ts';
 import { inYourWords } from '../parts/notice.tsx';
 import type { Visit } from '../visit.tsx';
-
-const ROLES = '{ permissions { roles { role description permissions { resource actions } } } }';
 
 /** What is said to those who may create no more keys, by the policy. */
 export const NO_MORE_KEYS =
@@ -60,20 +58,4 @@ function describeRefusal(refusal: Refusal | null): string | null {
 /** Between now and which time the end of a new key lies. */
 export function boundsOf({ now, principal }: Visit, { ends: { latest, required } }: AskedGrantable): ExpiryBounds {
   return { now, end: latest, required, isOwnEnd: latest !== null && latest === chainExpiry(principal.chain) };
-}
-
-/**
- * The roles that there are, as far as a key may know: without PERMISSION:READ_ANY, those that are built in, and its
- * own.
- * @throws OperationFailed
- */
-export async function askRoles(visit: Visit): Promise<readonly GrantableRole[]> {
-  if (!visit.may('PERMISSION:READ_ANY')) return rolesOf(visit);
-  return (await visit.ask<{ permissions: { roles: GrantableRole[] } }>(ROLES)).permissions.roles;
-}
-
-function rolesOf({ principal }: Visit): GrantableRole[] {
-  const builtIn = Object.entries(ROLE_MEANINGS).map(([role, description]) => ({ role, description }));
-  const own = principal.apiKey.roles.filter((role) => !(role in ROLE_MEANINGS));
-  return [...builtIn, ...own.map((role) => ({ role, description: 'A role of this installation.' }))];
 }

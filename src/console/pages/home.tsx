@@ -41,7 +41,7 @@ const NEVER_USED = `query NeverUsed {
   apiKeyList(first: 0, neverUsed: true, status: ACTIVE, countUpTo: ${COUNTED}) { ${LISTED} }
 }`;
 const COUNTS = '{ start accepted forbidden limited refused }';
-const USE_OF_ALL = `query Use($from: DateTime!) { use: serviceUsage(from: $from) ${COUNTS} }`;
+const USE_OF_ALL = `query Use($from: DateTime!) { serviceUsage(from: $from) ${COUNTS} }`;
 const OWN_USE = `query OwnUse($id: ID!, $from: DateTime!) { apiKey(id: $id) { use: usage(from: $from) ${COUNTS} } }`;
 const REQUESTS = `query OpenRequests {
   consentRequests(first: ${MAX_REQUESTS}) { requestId clientName createdAt status }
@@ -93,12 +93,10 @@ export function addHome(pages: Pages): void {
 async function ask(visit: Visit): Promise<Overview> {
   const { now } = visit;
   const until = new Date(now + SOON_DAYS * DAY_MS).toISOString();
-  const list = async (query: string, variables = {}) =>
-    (await visit.ask<{ apiKeyList: Counted }>(query, variables)).apiKeyList;
   const [newest, ending, neverUsed, use, requests, troubles] = await Promise.all([
-    list(NEWEST),
-    list(ENDING, { until }),
-    list(NEVER_USED),
+    visit.ask<Counted>(NEWEST),
+    visit.ask<Counted>(ENDING, { until }),
+    visit.ask<Counted>(NEVER_USED),
     askUse(visit),
     askRequests(visit),
     askTroubles(visit),
@@ -109,15 +107,15 @@ async function ask(visit: Visit): Promise<Overview> {
 /** The requests of all keys; of their own alone, for those who may see no others. */
 async function askUse(visit: Visit): Promise<readonly PeriodCounts[]> {
   const from = new Date(firstStart('HOUR', HOURS, visit.now)).toISOString();
-  if (visit.may('API_KEY:READ_ANY')) return (await visit.ask<{ use: PeriodCounts[] }>(USE_OF_ALL, { from })).use;
+  if (visit.may('API_KEY:READ_ANY')) return visit.ask(USE_OF_ALL, { from });
   const variables = { id: visit.principal.apiKey.id, from };
-  return (await visit.ask<{ apiKey: { use: PeriodCounts[] } | null }>(OWN_USE, variables)).apiKey?.use ?? [];
+  return (await visit.ask<{ use: PeriodCounts[] } | null>(OWN_USE, variables))?.use ?? [];
 }
 
 async function askRequests(visit: Visit): Promise<readonly OpenRequest[] | undefined> {
   if (!visit.may('API_KEY:CREATE_ANY')) return undefined;
-  const { consentRequests } = await visit.ask<{ consentRequests: OpenRequest[] }>(REQUESTS);
-  return consentRequests.filter(({ status }) => status === 'PENDING');
+  const requests = await visit.ask<OpenRequest[]>(REQUESTS);
+  return requests.filter(({ status }) => status === 'PENDING');
 }
 
 async function askTroubles(visit: Visit): Promise<readonly Trouble[] | undefined> {
@@ -127,13 +125,13 @@ async function askTroubles(visit: Visit): Promise<readonly Trouble[] | undefined
 
 async function askHealth(visit: Visit): Promise<Trouble[] | undefined> {
   if (!visit.may('INFO:READ_ANY')) return undefined;
-  const { health } = await visit.ask<{ health: Health }>(HEALTH);
+  const health = await visit.ask<Health>(HEALTH);
   return troublesOf(health).map(({ what, state, remedy }) => ({ what: `${what}: ${state}`, remedy, path: 'health' }));
 }
 
 async function askHiddenRoutes(visit: Visit): Promise<Trouble[] | undefined> {
   if (!visit.may('CONFIG:READ_ANY')) return undefined;
-  const { routes } = await visit.ask<{ routes: { edges: { node: { hiddenBy: number[] } }[] } | null }>(HIDDEN);
+  const routes = await visit.ask<{ edges: { node: { hiddenBy: number[] } }[] } | null>(HIDDEN);
   const hidden = routes?.edges.filter(({ node }) => node.hiddenBy.length > 0).length ?? 0;
   if (hidden === 0) return [];
   const [what, them] = hidden === 1 ? ['A route never decides', 'it'] : [`${hidden} routes never decide`, 'them'];
@@ -144,8 +142,8 @@ async function askLeaks(visit: Visit): Promise<Trouble[] | undefined> {
   if (!visit.may('LOGS:READ_ANY')) return undefined;
   const since = new Date(visit.now - LEAKS_DAYS * DAY_MS).toISOString();
   type Leak = { node: { keyName: string | null } };
-  const { auditLog } = await visit.ask<{ auditLog: { edges: Leak[] } }>(LEAKS, { since });
-  const names = new Set(auditLog.edges.map(({ node }) => node.keyName ?? 'another key'));
+  const { edges } = await visit.ask<{ edges: Leak[] }>(LEAKS, { since });
+  const names = new Set(edges.map(({ node }) => node.keyName ?? 'another key'));
   return [...names].map((name) => ({
     what: `A scan found a secret of ${name}`,
     remedy: 'Rotate it, and contain what was done with it.',

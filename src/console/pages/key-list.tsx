@@ -1,7 +1,7 @@
 import type { Child } from 'hono/jsx';
 import { UUID } from '../../keys/basics/index.ts';
 import { NO_LABELS } from '../../keys/key/index.ts';
-import type { ResourceActions } from '../../keys/permissions/index.ts';
+import { type ResourceActions, ROLE_MEANINGS } from '../../keys/permissions/index.ts';
 import { OperationFailed } from '../operations.ts';
 import { AccessLine } from '../permission-words.tsx';
 import { permissionsOf } from '../parts/grants.ts';
@@ -19,7 +19,6 @@ import {
   Time,
 } from '../parts/notice.tsx';
 import type { Pages, Visit } from '../visit.tsx';
-import { askRoles } from './grantable.ts';
 
 /** What a list can be asked for, and the types that the schema has for it. */
 const ARGUMENTS = {
@@ -120,8 +119,7 @@ export function addKeyList(pages: Pages): void {
     const asked = askedIn(visit);
     try {
       const [page, roles] = await Promise.all([askPage(visit, asked), askRoles(visit)]);
-      const names = roles.map(({ role }) => role);
-      return await visit.page('Keys', <KeyList visit={visit} asked={asked} page={page} roles={names} />);
+      return await visit.page('Keys', <KeyList visit={visit} asked={asked} page={page} roles={roles} />);
     } catch (error) {
       if (!(error instanceof OperationFailed) || error.code === 'FORBIDDEN' || error.pageStatus >= 500) throw error;
       const content = <KeyList visit={visit} asked={asked} problem={error.message} roles={[]} />;
@@ -176,7 +174,19 @@ async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
   const given = Object.entries(all).filter(([, value]) => value !== undefined);
   const names = given.map(([name]) => name as keyof typeof ARGUMENTS);
   const variables = { first: PAGE_SIZE, offset: from === '' ? 0 : Number(from) - 1, ...Object.fromEntries(given) };
-  return (await visit.ask<{ apiKeyList: KeyPage }>(queryWith(names), variables)).apiKeyList;
+  return visit.ask(queryWith(names), variables);
+}
+
+/**
+ * The roles that there are, as far as a key may know: without PERMISSION:READ_ANY, those that are built in, and its
+ * own.
+ * @throws OperationFailed
+ */
+async function askRoles(visit: Visit): Promise<readonly string[]> {
+  if (!visit.may('PERMISSION:READ_ANY'))
+    return [...new Set([...Object.keys(ROLE_MEANINGS), ...visit.principal.apiKey.roles])];
+  const { roles } = await visit.ask<{ roles: { role: string }[] }>('{ permissions { roles { role } } }');
+  return roles.map(({ role }) => role);
 }
 
 interface ListParts {

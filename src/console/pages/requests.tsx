@@ -56,9 +56,7 @@ export function addRequests(pages: Pages): void {
 async function show(visit: Visit, said: CodeFormState, status = 200): Promise<Response> {
   if (!visit.may('API_KEY:CREATE_OWN'))
     return visit.page('Requests', <RequestList visit={visit} said={{ problem: MAY_NOT }} />, 403);
-  const requests = visit.may('API_KEY:CREATE_ANY')
-    ? (await visit.ask<{ consentRequests: Request[] }>(LIST, { first: MAX_SHOWN })).consentRequests
-    : undefined;
+  const requests = visit.may('API_KEY:CREATE_ANY') ? await visit.ask<Request[]>(LIST, { first: MAX_SHOWN }) : undefined;
   return visit.page('Requests', <RequestList visit={visit} said={said} requests={requests} />, status);
 }
 

@@ -163,10 +163,8 @@ interface Explanation {
 }
 
 /** Asks which route decides about a request. @throws OperationFailed */
-async function explain(visit: Visit, { method, url, key }: AskedRequest): Promise<Explanation> {
-  const variables = { method, url, ...(key !== '' && { keyName: key }) };
-  const { explainRequest } = await visit.ask<{ explainRequest: Explanation }>(EXPLAIN, variables);
-  return explainRequest;
+function explain(visit: Visit, { method, url, key }: AskedRequest): Promise<Explanation> {
+  return visit.ask(EXPLAIN, { method, url, ...(key !== '' && { keyName: key }) });
 }
 
 const OUTCOMES = {
@@ -259,10 +257,8 @@ export function addRoutes(pages: Pages): void {
       url: visit.query('url') ?? '',
       key: visit.query('key') ?? '',
     };
-    const list = async (keyName?: string) => {
-      const variables = { first: PAGE_SIZE, after: visit.query('after'), keyName };
-      return (await visit.ask<{ routes: RouteList }>(QUERY, variables)).routes;
-    };
+    const list = (keyName?: string) =>
+      visit.ask<RouteList>(QUERY, { first: PAGE_SIZE, after: visit.query('after'), keyName });
     const show = (
       more: { routes: RouteList; keyName?: string; explained?: Explanation; problem?: string },
       status?: number,
@@ -307,14 +303,11 @@ const answerKeys: VisitHandler = async (visit) => {
   const number = /^[1-9]\d{0,8}$/.test(visit.param('number')) ? Number(visit.param('number')) : 0;
   // The cursor of the route before it: they are counted.
   const after = number > 1 ? Buffer.from(`route:${number - 1}`).toString('base64url') : undefined;
-  const { routes } = await visit.ask<{ routes: { edges: { node: ShownRoute }[] } }>(ONE_ROUTE, { after });
-  const route = number > 0 ? routes.edges[0]?.node : undefined;
+  const { edges } = await visit.ask<{ edges: { node: ShownRoute }[] }>(ONE_ROUTE, { after });
+  const route = number > 0 ? edges[0]?.node : undefined;
   if (!route) return visit.page('Not found', <Message title="Not found" message="There is no such route." />, 404);
-  const { routeKeys } = await visit.ask<{ routeKeys: PassingKeys }>(KEYS, {
-    route: number,
-    after: visit.query('after'),
-  });
-  return visit.page(`Keys of route ${number}`, <KeysPage visit={visit} route={route} passing={routeKeys} />);
+  const passing = await visit.ask<PassingKeys>(KEYS, { route: number, after: visit.query('after') });
+  return visit.page(`Keys of route ${number}`, <KeysPage visit={visit} route={route} passing={passing} />);
 };
 
 function KeysPage({ visit, route, passing }: { visit: Visit; route: ShownRoute; passing: PassingKeys }) {

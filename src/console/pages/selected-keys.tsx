@@ -123,7 +123,7 @@ function boundsAt(now: number) {
 
 async function askPlan(visit: Visit, { ids, change, expiresAt }: Selected): Promise<Plan> {
   const variables = { ids, change, ...(expiresAt !== undefined && { expiresAt }) };
-  return (await visit.ask<{ apiKeyChangePlan: Plan }>(PLAN, variables)).apiKeyChangePlan;
+  return visit.ask(PLAN, variables);
 }
 
 /** What was shown of a plan: where it is another one when it is agreed to, it is shown again. */
@@ -143,14 +143,12 @@ async function change(visit: Visit, { change: what, expiresAt }: Selected, plan:
     await visit.ask(NARROW, { input: { ids, ...(expiresAt !== undefined && { expiresAt }) } });
     return visit.seeOther(`keys?done=${what}`);
   }
-  const { deleteApiKeys } = await visit.ask<{ deleteApiKeys: { deleted: number; issued: IssuedChange[] } }>(DELETE, {
-    ids,
-  });
+  const { deleted, issued } = await visit.ask<{ deleted: number; issued: IssuedChange[] }>(DELETE, { ids });
   return visit.showOnce({ title: 'Deleted', next: 'keys' }, (root) => (
     <div class="medium">
       <h1>Deleted</h1>
-      <Done>{`${formatCount(deleteApiKeys.deleted, 'key')}.`}</Done>
-      <IssuedSection visit={visit} issued={deleteApiKeys.issued} />
+      <Done>{`${formatCount(deleted, 'key')}.`}</Done>
+      <IssuedSection visit={visit} issued={issued} />
       <p>
         <a href={`${root}keys`}>All keys</a>
       </p>

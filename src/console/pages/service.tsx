@@ -28,7 +28,7 @@ const STORES = { SQLITE: 'SQLite', POSTGRESQL: 'PostgreSQL' } as const;
 /** Adds how the service and its key store are. */
 export function addHealth(pages: Pages): void {
   pages.get('health', async (visit) => {
-    const answer = await visit.ask<Answer>(HEALTH);
+    const answer = await visit.askAll<Answer>(HEALTH);
     return visit.page('Health', <HealthPage {...answer} now={visit.now} />);
   });
 }
@@ -157,8 +157,7 @@ const REQUEST_LIMITS = {
 /** Adds what all keys and requests are held to. */
 export function addLimits(pages: Pages): void {
   pages.get('limits', async (visit) => {
-    const { limits } = await visit.ask<{ limits: ServiceLimits }>(LIMITS);
-    return visit.page('Limits', <Limits limits={limits} />);
+    return visit.page('Limits', <Limits limits={await visit.ask(LIMITS)} />);
   });
 }
 

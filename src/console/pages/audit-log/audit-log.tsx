@@ -36,10 +36,10 @@ export function addAuditLog(pages: Pages): void {
     const times = timesOf(filter);
     if ('problem' in times) return show(times);
     try {
-      const [page, histogram, { auditChain: chain }] = await Promise.all([
+      const [page, histogram, chain] = await Promise.all([
         askLog(visit, { filter, times }, PAGE_SIZE, visit.query('after')),
         askHistogram(visit, filter, times),
-        visit.ask<{ auditChain: Chain }>(CHAIN),
+        visit.ask<Chain>(CHAIN),
       ]);
       return await show({ log: { times, page, histogram, chain } });
     } catch (error) {

@@ -28,20 +28,19 @@ export interface LogPage {
 }
 
 /** A page of the entries that match. @throws OperationFailed */
-export async function askLog(
+export function askLog(
   visit: Visit,
   { filter, times: { since, until } }: { filter: Filter; times: FilterTimes },
   first: number,
   after: string | undefined,
 ): Promise<LogPage> {
-  const { auditLog } = await visit.ask<{ auditLog: LogPage }>(LOG, {
+  return visit.ask(LOG, {
     first,
     after,
     ...variablesOf(filter),
     ...(since !== undefined && { since: new Date(since).toISOString() }),
     ...(until !== undefined && { until: new Date(until).toISOString() }),
   });
-  return auditLog;
 }
 
 /** The most entries of a file, and how many are read at a time. */

@@ -66,7 +66,8 @@ const QUERY = `query Counts($since: DateTime!, $until: DateTime!, $by: UsagePeri
 }`;
 
 interface Answer {
-  auditCounts: { complete: boolean; counts: { start: string; entries: number; refused: number }[] };
+  complete: boolean;
+  counts: { start: string; entries: number; refused: number }[];
 }
 
 /** How many entries match a filter, over time. @throws OperationFailed */
@@ -74,20 +75,20 @@ export async function askHistogram(visit: Visit, filter: Filter, times: FilterTi
   const asked = visit.query('plot') ?? '';
   const window = windowOf(times, Object.hasOwn(PERIODS, asked) ? (asked as PeriodName) : '24h', visit.now);
   const { start, barMs, bars } = window;
-  const { auditCounts } = await visit.ask<Answer>(QUERY, {
+  const { complete, counts } = await visit.ask<Answer>(QUERY, {
     since: new Date(start).toISOString(),
     until: new Date(start + bars * barMs).toISOString(),
     by: barMs < DAY_MS ? 'HOUR' : 'DAY',
     ...variablesOf(filter),
   });
   const sums = Array.from({ length: bars }, (_, index) => ({ start: start + index * barMs, done: 0, refused: 0 }));
-  for (const { start: at, entries, refused } of auditCounts.counts) {
+  for (const { start: at, entries, refused } of counts) {
     const sum = sums[Math.floor((Date.parse(at) - start) / barMs)];
     if (!sum) continue;
     sum.done += entries - refused;
     sum.refused += refused;
   }
-  return { window, bars: sums, complete: auditCounts.complete };
+  return { window, bars: sums, complete };
 }
 
 /** How high it is, in units of its own. A bar is 10 of them wide. */

@@ -191,7 +191,7 @@ const CATALOG = '{ permissions { roles { role permissions { resource actions } }
 /** What can be granted, if the person may know. @throws OperationFailed */
 export async function askCatalog({ visit }: Pick<KeyVisit, 'visit'>): Promise<KnownCatalog | undefined> {
   if (!visit.may('PERMISSION:READ_ANY')) return undefined;
-  return (await visit.ask<{ permissions: KnownCatalog }>(CATALOG)).permissions;
+  return visit.ask(CATALOG);
 }
 
 /** What a key may do, in words, with the grants that say so beside them. */

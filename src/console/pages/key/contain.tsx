@@ -24,8 +24,8 @@ interface Contained {
 
 /** Adds the page that undoes what a key did, after it has told what that is. The key may have been deleted. */
 export function addContainment(pages: Pages): void {
-  const contain = async (visit: Visit, dryRun: boolean) =>
-    (await visit.ask<{ containKey: Contained }>(CONTAIN, { input: { id: visit.param('id'), dryRun } })).containKey;
+  const contain = (visit: Visit, dryRun: boolean) =>
+    visit.ask<Contained>(CONTAIN, { input: { id: visit.param('id'), dryRun } });
   pages.get('keys/:id/contain', async (visit) => {
     const plan = await contain(visit, true);
     return visit.page(`Contain ${plan.name}`, <ContainPage visit={visit} plan={plan} />);

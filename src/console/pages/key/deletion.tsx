@@ -41,9 +41,9 @@ export function addDeletion(pages: Pages): void {
       if (isDangerous(here) && typed !== shown.name)
         return showDeletion(here, { typed, message: `Type the name of the key as it is: ${shown.name}` }, 422);
       try {
-        const { deleteApiKeys } = await visit.ask<{ deleteApiKeys: Deleted }>(DELETE, { ids: [shown.id] });
+        const deleted = await visit.ask<Deleted>(DELETE, { ids: [shown.id] });
         return await visit.showOnce({ title: 'Deleted', next: 'keys' }, (root) => (
-          <DeletedPage root={root} here={here} deleted={deleteApiKeys} />
+          <DeletedPage root={root} here={here} deleted={deleted} />
         ));
       } catch (error) {
         if (error instanceof OperationFailed)

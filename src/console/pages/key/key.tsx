@@ -20,10 +20,8 @@ const QUERY = `query Timeline($id: String!) {
 /** What was done to the key that the address names, if the person may know. @throws OperationFailed */
 async function askTimeline(visit: Visit): Promise<AuditedEntry[] | undefined> {
   if (!visit.may('LOGS:READ_ANY')) return undefined;
-  const { auditLog } = await visit.ask<{ auditLog: { edges: { node: AuditedEntry }[] } }>(QUERY, {
-    id: idOf(visit),
-  });
-  return auditLog.edges.map(({ node }) => node);
+  const { edges } = await visit.ask<{ edges: { node: AuditedEntry }[] }>(QUERY, { id: idOf(visit) });
+  return edges.map(({ node }) => node);
 }
 
 /** What was done to a key, the newest first. */
@@ -83,8 +81,7 @@ const answerOverview: VisitHandler = withKey(async (here) => {
 
 async function askCreatorName({ visit, shown: { createdBy } }: KeyVisit): Promise<string | null> {
   if (createdBy === null || !visit.may('API_KEY:READ_OWN')) return null;
-  const { apiKey } = await visit.ask<{ apiKey: { name: string } | null }>(CREATOR, { id: createdBy });
-  return apiKey?.name ?? null;
+  return (await visit.ask<{ name: string } | null>(CREATOR, { id: createdBy }))?.name ?? null;
 }
 
 function Overview({ here, asides }: { here: KeyVisit; asides: Asides }) {

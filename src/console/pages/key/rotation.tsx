@@ -178,11 +178,9 @@ export function addRotation(pages: Pages): void {
       const given = readRotationForm(await visit.form(), visit.now);
       if (given.problems.size > 0) return showRotation(here, given, undefined, 422);
       try {
-        const { rotateApiKey } = await visit.ask<{ rotateApiKey: Rotated }>(ROTATE, {
-          input: { id: shown.id, ...given.input },
-        });
+        const rotated = await visit.ask<Rotated>(ROTATE, { input: { id: shown.id, ...given.input } });
         const page = { title: 'New secret', next: `keys/${shown.id}`, isSecret: true };
-        return await visit.showOnce(page, (root) => <NewSecretPage here={here} root={root} rotated={rotateApiKey} />);
+        return await visit.showOnce(page, (root) => <NewSecretPage here={here} root={root} rotated={rotated} />);
       } catch (error) {
         if (!(error instanceof OperationFailed)) throw error;
         const { problems, reason, pageStatus } = error;

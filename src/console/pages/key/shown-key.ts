@@ -113,9 +113,9 @@ export async function askOfKey<Data>(
   const id = idOf(visit);
   const isMe = id === visit.principal.apiKey.id && !visit.may('API_KEY:READ_OWN');
   const document = isMe
-    ? `query MyKey${declared && `(${declared})`} { apiKey: me ${selection} }`
+    ? `query MyKey${declared && `(${declared})`} { me ${selection} }`
     : `query Key($id: ID!${declared && `, ${declared}`}) { apiKey(id: $id) ${selection} }`;
-  return (await visit.ask<{ apiKey: Data | null }>(document, { ...variables, ...(!isMe && { id }) })).apiKey;
+  return visit.ask(document, { ...variables, ...(!isMe && { id }) });
 }
 
 /** The key that a page is about; null if there is none that may be read. @throws OperationFailed */

@@ -47,7 +47,7 @@ export async function askChildren(here: Pick<KeyVisit, 'visit' | 'shown'>): Prom
 }
 
 async function childrenOf(visit: Visit, id: string, open: ReadonlySet<string>): Promise<Children> {
-  const { apiKeyList: found } = await visit.ask<{ apiKeyList: Children }>(CHILDREN, { id });
+  const found = await visit.ask<Children>(CHILDREN, { id });
   const keys: Child[] = [];
   for (const child of byUse(found.keys))
     keys.push(open.has(child.id) ? { ...child, children: await childrenOf(visit, child.id, open) } : child);

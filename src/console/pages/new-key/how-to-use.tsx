@@ -19,16 +19,14 @@ const MAX_ROUTES = 3;
 /** What of guarded services a new key can reach, as far as somebody may know. @throws OperationFailed */
 export async function askReach(visit: Visit, id: string): Promise<readonly ReachedRoute[]> {
   if (!visit.may('CONFIG:READ_ANY') || !visit.may('API_KEY:READ_OWN')) return [];
-  const { routes } = await visit.ask<{
-    routes: {
-      edges: {
-        passes: string[];
-        passesAll: boolean;
-        node: { host: string; path: string; methods: string[] | null; allow: string };
-      }[];
-    };
+  const { edges } = await visit.ask<{
+    edges: {
+      passes: string[];
+      passesAll: boolean;
+      node: { host: string; path: string; methods: string[] | null; allow: string };
+    }[];
   }>(REACH, { id });
-  return routes.edges
+  return edges
     .filter(({ passes, node }) => passes.length > 0 && node.allow !== 'OPEN')
     .map(({ passes, passesAll, node: { host, path, methods } }) => ({
       address: host.includes('*') ? path : `https://${host}${path}`,

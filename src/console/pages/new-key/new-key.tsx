@@ -113,9 +113,9 @@ export function addNewKey(pages: Pages): void {
         const limited = limitedTo(here.grantable, draftIn(linked, bounds), note);
         return showForm(here, limited.draft, { note: limited.note });
       }
-      const { apiKey } = await visit.ask<{ apiKey: Original | null }>(ORIGINAL, { id: from });
-      if (!apiKey) return showForm(here, emptyDraft(bounds), { note: 'That key no longer exists.' });
-      return showForm(here, draftLike(apiKey, bounds), { likeName: apiKey.name });
+      const original = await visit.ask<Original | null>(ORIGINAL, { id: from });
+      if (!original) return showForm(here, emptyDraft(bounds), { note: 'That key no longer exists.' });
+      return showForm(here, draftLike(original, bounds), { likeName: original.name });
     }),
   );
   pages.post(
@@ -160,9 +160,9 @@ async function preview(
   const made = inputOf(draft, bounds);
   if ('problem' in made) return showForm(here, draft, { refused: noEnd(made.problem) });
   try {
-    const { previewApiKey } = await visit.ask<{ previewApiKey: Preview }>(PREVIEW, made);
-    const replaced = await findReplaced(visit, previewApiKey);
-    const content = { now: visit.now, visit, draft, preview: previewApiKey, replaced, ...refused };
+    const previewed = await visit.ask<Preview>(PREVIEW, made);
+    const replaced = await findReplaced(visit, previewed);
+    const content = { now: visit.now, visit, draft, preview: previewed, replaced, ...refused };
     if (refused) return await visit.page('Preview', <PreviewPage root={visit.root} {...content} />, refused.status);
     // Somebody who goes back from the secret comes here: a browser cannot show the answer to a form again.
     return await visit.showOnce({ title: 'Preview', next: 'keys/new' }, (root) => (
@@ -180,18 +180,17 @@ async function create(here: NewKeyVisit, draft: Draft): Promise<Response> {
   try {
     if (draft.replaces !== '') {
       // What was shown is what is deleted: a page that is opened again must not replace what it has just created.
-      const { previewApiKey } = await visit.ask<{ previewApiKey: Preview }>(PREVIEW, made);
-      if (replacedIn(previewApiKey) !== draft.replaces)
+      if (replacedIn(await visit.ask(PREVIEW, made)) !== draft.replaces)
         return await preview(here, draft, {
           status: 409,
           note: 'What it would replace has changed since you looked. Nothing was done: check it again.',
         });
     }
-    const { createApiKey } = await visit.ask<{ createApiKey: Created }>(CREATE, made);
+    const created = await visit.ask<Created>(CREATE, made);
     // It is created: that what it reaches is not known is no reason to show no secret.
-    const reach = await askReach(visit, createApiKey.apiKey.id).catch(() => []);
-    const content = { visit, created: createApiKey, reach };
-    const page = { title: 'Key created', next: `keys/${createApiKey.apiKey.id}`, isSecret: true };
+    const reach = await askReach(visit, created.apiKey.id).catch(() => []);
+    const content = { visit, created, reach };
+    const page = { title: 'Key created', next: `keys/${created.apiKey.id}`, isSecret: true };
     return await visit.showOnce(page, (root) => <CreatedPage root={root} {...content} />);
   } catch (error) {
     const keyProblem = error instanceof OperationFailed ? error.problems.get(KEY_FIELD) : undefined;
@@ -253,17 +252,14 @@ function noEnd(problem: string): Refused {
 
 async function findTaken(visit: Visit, name: string, isMaybeOwn: boolean): Promise<NameConflict> {
   if (!visit.may('API_KEY:READ_OWN')) return { id: undefined, isMaybeOwn };
-  const { apiKey } = await visit.ask<{ apiKey: { id: string; createdBy: string | null; createdAt: string } | null }>(
-    NAMED,
-    { name },
-  );
-  const isRecent = apiKey !== null && visit.now - Date.parse(apiKey.createdAt) < RELOAD_MS;
-  return { id: apiKey?.id, isMaybeOwn: isMaybeOwn && isRecent && apiKey.createdBy === visit.principal.apiKey.id };
+  const key = await visit.ask<{ id: string; createdBy: string | null; createdAt: string } | null>(NAMED, { name });
+  const isRecent = key !== null && visit.now - Date.parse(key.createdAt) < RELOAD_MS;
+  return { id: key?.id, isMaybeOwn: isMaybeOwn && isRecent && key.createdBy === visit.principal.apiKey.id };
 }
 
 async function findReplaced(visit: Visit, { replaced: [first] }: Preview): Promise<Replaced | undefined> {
   if (!first || !visit.may('API_KEY:READ_OWN')) return undefined;
-  return (await visit.ask<{ apiKey: Replaced | null }>(REPLACED, { id: first.id })).apiKey ?? undefined;
+  return (await visit.ask<Replaced | null>(REPLACED, { id: first.id })) ?? undefined;
 }
 
 function refuse(visit: Visit, reason: string): Promise<Response> {
