@@ -1,8 +1,10 @@
 import type { Child } from 'hono/jsx';
 import type { Pages, Visit } from '../visit.tsx';
-import { Empty, formatNumber, formatTotal, type KeyStatus, KeyLink, Time } from '../parts/notice.tsx';
+import { Empty, formatNumber, formatTotal, KeyLink, Time } from '../parts/notice.tsx';
 import { NothingToSee } from '../parts/layout.tsx';
 import { barsOf, firstStart, type PeriodCounts, totalsOf, UsePlot, type Bar } from '../parts/plot.tsx';
+import type { CountedKeys, ShownKey } from './key/shown-key.ts';
+import type { Request } from './requests.tsx';
 import { type Health, HEALTH_FIELDS, troublesOf } from './service.tsx';
 
 const DAY_MS = 86_400_000;
@@ -15,22 +17,9 @@ const COUNTED = 1000;
 const MAX_REQUESTS = 100;
 const LEAKS_DAYS = 30;
 
-interface HomeKey {
-  readonly id: string;
-  readonly name: string;
-  readonly status: KeyStatus;
-  readonly createdAt: string;
-  readonly expiresAt: string | null;
-}
+type Counted = CountedKeys<Pick<ShownKey, 'id' | 'name' | 'createdAt' | 'expiresAt'>>;
 
-/** Some keys, and how many there are. */
-interface Counted {
-  readonly total: number;
-  readonly hasMore: boolean;
-  readonly keys: readonly HomeKey[];
-}
-
-const LISTED = 'total hasMore keys { id name status createdAt expiresAt }';
+const LISTED = 'total hasMore keys { id name createdAt expiresAt }';
 const NEWEST = `query Newest { apiKeyList(first: ${SHOWN}) { ${LISTED} } }`;
 const ENDING = `query Ending($until: DateTime!) {
   apiKeyList(
@@ -44,20 +33,15 @@ const COUNTS = '{ start accepted forbidden limited refused }';
 const USE_OF_ALL = `query Use($from: DateTime!) { serviceUsage(from: $from) ${COUNTS} }`;
 const OWN_USE = `query OwnUse($id: ID!, $from: DateTime!) { apiKey(id: $id) { use: usage(from: $from) ${COUNTS} } }`;
 const REQUESTS = `query OpenRequests {
-  consentRequests(first: ${MAX_REQUESTS}) { requestId clientName createdAt status }
+  consentRequests(first: ${MAX_REQUESTS}) { clientName createdAt status }
 }`;
 const HEALTH = `query HomeHealth { health { ${HEALTH_FIELDS} } }`;
-const HIDDEN = `query HiddenRoutes { routes(first: 100) { edges { node { number hiddenBy } } } }`;
+const HIDDEN = `query HiddenRoutes { routes(first: 100) { edges { node { hiddenBy } } } }`;
 const LEAKS = `query Leaks($since: DateTime!) {
-  auditLog(first: ${SHOWN}, action: LEAK, since: $since) { edges { node { at keyId keyName } } }
+  auditLog(first: ${SHOWN}, action: LEAK, since: $since) { edges { node { keyName } } }
 }`;
 
-interface OpenRequest {
-  readonly requestId: string;
-  readonly clientName: string;
-  readonly createdAt: string;
-  readonly status: string;
-}
+type OpenRequest = Pick<Request, 'clientName' | 'createdAt' | 'status'>;
 
 /** What is wrong, and where to see more of it. */
 interface Trouble {

@@ -1,7 +1,7 @@
 import type { Child } from 'hono/jsx';
 import { UUID } from '../../keys/basics/index.ts';
 import { NO_LABELS } from '../../keys/key/index.ts';
-import { type ResourceActions, ROLE_MEANINGS } from '../../keys/permissions/index.ts';
+import { ROLE_MEANINGS } from '../../keys/permissions/index.ts';
 import { OperationFailed } from '../operations.ts';
 import { AccessLine } from '../permission-words.tsx';
 import { permissionsOf } from '../parts/grants.ts';
@@ -14,11 +14,11 @@ import {
   type KeyStatus,
   PersonNote,
   Problem,
-  type ShownPerson,
   Status,
   Time,
 } from '../parts/notice.tsx';
 import type { Pages, Visit } from '../visit.tsx';
+import type { CountedKeys, ShownKey } from './key/shown-key.ts';
 
 /** What a list can be asked for, and the types that the schema has for it. */
 const ARGUMENTS = {
@@ -43,7 +43,7 @@ function queryWith(given: readonly (keyof typeof ARGUMENTS)[]): string {
   return `query Keys($first: Int!, $offset: Int!${declared}) {
     apiKeyList(first: $first, offset: $offset${passed}) {
       keys {
-        id name prefix person { issuer name } description roles permissions { resource actions } unknownGrants
+        id name prefix person { issuer name } roles permissions { resource actions } unknownGrants
         status createdAt expiresAt lastUsedAt
       }
       total hasMore sorted
@@ -51,26 +51,22 @@ function queryWith(given: readonly (keyof typeof ARGUMENTS)[]): string {
   }`;
 }
 
-interface ListedKey {
-  readonly id: string;
-  readonly name: string;
-  readonly prefix: string;
-  readonly person: ShownPerson | null;
-  readonly description: string | null;
-  readonly roles: readonly string[];
-  readonly permissions: readonly ResourceActions[];
-  readonly unknownGrants: readonly string[];
-  readonly status: KeyStatus;
-  readonly createdAt: string;
-  readonly expiresAt: string | null;
-  readonly lastUsedAt: string | null;
-}
+type ListedKey = Pick<
+  ShownKey,
+  | 'id'
+  | 'name'
+  | 'prefix'
+  | 'person'
+  | 'roles'
+  | 'permissions'
+  | 'unknownGrants'
+  | 'status'
+  | 'createdAt'
+  | 'expiresAt'
+  | 'lastUsedAt'
+>;
 
-/** See `ApiKeyList` of the schema. */
-interface KeyPage {
-  readonly keys: readonly ListedKey[];
-  readonly total: number;
-  readonly hasMore: boolean;
+interface KeyPage extends CountedKeys<ListedKey> {
   readonly sorted: boolean;
 }
 

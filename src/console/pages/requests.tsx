@@ -9,7 +9,7 @@ import { OnceOnly } from '../sent-form.tsx';
 import { CodeForm } from './consent.tsx';
 
 /** What an application asks for. */
-interface Request {
+export interface Request {
   readonly requestId: string;
   readonly clientId: string;
   readonly clientName: string;

@@ -2,6 +2,7 @@ import { OperationFailed } from '../operations.ts';
 import { Message } from '../parts/layout.tsx';
 import { Empty, Problem, Time } from '../parts/notice.tsx';
 import type { Pages, Visit, VisitHandler } from '../visit.tsx';
+import type { ShownKey } from './key/shown-key.ts';
 
 /** A route, see `Route` of the schema. */
 interface ShownRoute {
@@ -287,14 +288,7 @@ const ONE_ROUTE = `query Route($after: String) { routes(first: 1, after: $after)
 
 /** The keys that a route lets pass: see `routeKeys` of the schema. */
 interface PassingKeys {
-  readonly edges: readonly {
-    readonly node: {
-      readonly id: string;
-      readonly name: string;
-      readonly grants: readonly string[];
-      readonly lastUsedAt: string | null;
-    };
-  }[];
+  readonly edges: readonly { readonly node: Pick<ShownKey, 'id' | 'name' | 'grants' | 'lastUsedAt'> }[];
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
 }
 

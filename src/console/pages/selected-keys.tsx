@@ -2,26 +2,16 @@ import type { Child } from 'hono/jsx';
 import { readDay } from '../../keys/basics/index.ts';
 import { OperationFailed } from '../operations.ts';
 import { defaultExpiry, expiresAtOf, expiryChoiceIn, type ExpiryChoice, ExpiryField } from '../parts/field.tsx';
-import {
-  Done,
-  Empty,
-  formatCount,
-  formatNumber,
-  type KeyStatus,
-  Problem,
-  Status,
-  Time,
-  Warning,
-} from '../parts/notice.tsx';
+import { Done, Empty, formatCount, formatNumber, Problem, Status, Time, Warning } from '../parts/notice.tsx';
 import { OnceOnly } from '../sent-form.tsx';
 import type { Pages, Visit } from '../visit.tsx';
 import { IssuedSection } from './key/contain.tsx';
-import type { IssuedChange } from './key/shown-key.ts';
+import type { IssuedChange, ShownKey } from './key/shown-key.ts';
 
 const CHANGES = ['DISABLE', 'EXPIRE', 'DELETE'] as const;
 type Change = (typeof CHANGES)[number];
 
-const SHOWN = '{ id name status lastUsedAt expiresAt branch { count } }';
+const SHOWN = '{ id name status lastUsedAt branch { count } }';
 const PLAN = `query Plan($ids: [ID!]!, $change: ManyKeysChange!, $expiresAt: DateTime) {
   apiKeyChangePlan(ids: $ids, change: $change, expiresAt: $expiresAt) {
     changing ${SHOWN} unchanged ${SHOWN} refused { apiKey ${SHOWN} reason } total lastUsedAt
@@ -32,13 +22,8 @@ const DELETE = `mutation DeleteSelected($ids: [ID!]!) {
   deleteApiKeys(ids: $ids) { deleted issued { name keyId what at disabled } }
 }`;
 
-interface PlannedKey {
-  readonly id: string;
-  readonly name: string;
-  readonly status: KeyStatus;
-  readonly lastUsedAt: string | null;
-  readonly expiresAt: string | null;
-  readonly branch: { readonly count: number };
+interface PlannedKey extends Pick<ShownKey, 'id' | 'name' | 'status' | 'lastUsedAt'> {
+  readonly branch: Pick<ShownKey['branch'], 'count'>;
 }
 
 /** See `ApiKeyChangePlan` of the schema. */

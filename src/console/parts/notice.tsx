@@ -1,5 +1,6 @@
 import type { Child } from 'hono/jsx';
 import { relativeTime } from '../../keys/basics/index.ts';
+import type { Person } from '../../keys/key/index.ts';
 
 /** What went wrong, read out at once. */
 export function Problem({ children }: { children?: Child }) {
@@ -89,10 +90,7 @@ export function Status({ is }: { is: KeyStatus }) {
 }
 
 /** Somebody who signs in without a key of their own: see `ApiKeyPerson`. */
-export interface ShownPerson {
-  readonly issuer: string;
-  readonly name: string;
-}
+export type ShownPerson = Pick<Person, 'issuer' | 'name'>;
 
 /** Whose key without a secret it is. */
 export function PersonNote({ of: { issuer, name } }: { of: ShownPerson }) {

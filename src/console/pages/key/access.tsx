@@ -263,14 +263,9 @@ export function AccessSection({
   );
 }
 
-interface RoleGrants {
-  readonly role: string;
-  readonly permissions: readonly ResourceActions[];
-}
-
 /** Everything that can be granted, as far as the person may know it. */
 export interface KnownCatalog {
-  readonly roles: readonly RoleGrants[];
+  readonly roles: readonly { readonly role: string; readonly permissions: readonly ResourceActions[] }[];
   readonly resources: readonly string[];
 }
 

@@ -8,13 +8,13 @@ import { askChildren, type Children, DeletedBranches } from './tree.tsx';
 import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
 
 const DELETE = `mutation Delete($ids: [ID!]!) {
-  deleteApiKeys(ids: $ids) { deleted keys { id name } issued { name keyId what at disabled } }
+  deleteApiKeys(ids: $ids) { deleted keys { name } issued { name keyId what at disabled } }
 }`;
 
 /** What was deleted: see `DeletedApiKeys`. */
 interface Deleted {
   deleted: number;
-  keys: { id: string; name: string }[];
+  keys: { name: string }[];
   issued: IssuedChange[];
 }
 

@@ -155,7 +155,7 @@ function AfterLeak({
 }
 
 const ROTATE = `mutation Rotate($input: RotateApiKeyInput!) {
-  rotateApiKey(input: $input) { key apiKey { prefix rotation { previousPrefix previousEndsAt } } disabled { id name } }
+  rotateApiKey(input: $input) { key apiKey { rotation { previousPrefix previousEndsAt } } disabled { name } }
 }`;
 
 /** What ends a rotation, or gets on with it: its address, its field of GraphQL, and what is said afterwards. */
@@ -335,11 +335,8 @@ function Step({
 /** A key with a new secret: see `RotatedApiKey`. */
 interface Rotated {
   readonly key: string;
-  readonly apiKey: {
-    readonly prefix: string;
-    readonly rotation: { readonly previousPrefix: string; readonly previousEndsAt: string | null } | null;
-  };
-  readonly disabled: readonly { readonly id: string; readonly name: string }[];
+  readonly apiKey: { readonly rotation: Pick<ShownRotation, 'previousPrefix' | 'previousEndsAt'> | null };
+  readonly disabled: readonly { readonly name: string }[];
 }
 
 /** The answer to a rotation: the only page that ever shows the new secret. */

@@ -55,18 +55,22 @@ export interface ShownKey extends KeyRestrictions, KeyLabels {
   /** All its parent keys, the nearest first, with how each limits it. */
   readonly ancestors: readonly ParentKey[];
   readonly rotation: ShownRotation | null;
-  /** What it has created. */
-  readonly branch: Branch;
+  /** The keys that it created, those that these created, and so on. */
+  readonly branch: { readonly count: number; readonly lastUsedAt: string | null };
   /** Changes to other keys, and is in force. */
   readonly issued: readonly IssuedChange[];
 }
 
-export interface ParentKey extends KeyRestrictions {
+export interface ParentKey extends KeyRestrictions, Pick<ShownKey, 'status' | 'expiresAt' | 'permissions'> {
   readonly keyId: string;
   readonly name: string | null;
-  readonly status: KeyStatus;
-  readonly expiresAt: string | null;
-  readonly permissions: readonly ResourceActions[];
+}
+
+/** Some keys, and how many there are: see `ApiKeyList` of the schema. */
+export interface CountedKeys<Key> {
+  readonly keys: readonly Key[];
+  readonly total: number;
+  readonly hasMore: boolean;
 }
 
 /** Something that a key did to another one: see `IssuedChange` of the schema. */
@@ -84,12 +88,6 @@ export interface ShownRotation {
   readonly previousPrefix: string;
   readonly previousEndsAt: string | null;
   readonly previousLastUsedAt: string | null;
-}
-
-/** The keys that a key created, those that these created, and so on. */
-export interface Branch {
-  readonly count: number;
-  readonly lastUsedAt: string | null;
 }
 
 /** The id of the key that a page is about: the one that its address names, or their own. */

@@ -1,9 +1,9 @@
 import { permissionsOf } from '../../parts/grants.ts';
-import { formatCount, KeyLink, type KeyStatus, Status, Time } from '../../parts/notice.tsx';
+import { formatCount, KeyLink, Status, Time } from '../../parts/notice.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { restrictionReasons } from '../../parts/restrictions.tsx';
 import type { Visit } from '../../visit.tsx';
-import type { Branch, ParentKey } from './shown-key.ts';
+import type { CountedKeys, ParentKey, ShownKey } from './shown-key.ts';
 import type { KeyVisit } from './with-key.tsx';
 
 /** How many keys that one key created are shown at first, those that were used last. */
@@ -18,22 +18,13 @@ const CHILDREN = `query Children($id: ID!) {
 }`;
 
 /** A key that another one created. */
-interface Child {
-  readonly id: string;
-  readonly name: string;
-  readonly status: KeyStatus;
-  readonly lastUsedAt: string | null;
-  readonly branch: Branch;
+interface Child extends Pick<ShownKey, 'id' | 'name' | 'status' | 'lastUsedAt' | 'branch'> {
   /** Those that it created, if they are shown. */
   readonly children?: Children | undefined;
 }
 
 /** The keys that a key created, as far as they may be read. */
-export interface Children {
-  readonly keys: readonly Child[];
-  readonly total: number;
-  readonly hasMore: boolean;
-}
+export type Children = CountedKeys<Child>;
 
 /**
  * The keys that a key created, and with those that the address names those that they created.

@@ -33,6 +33,7 @@ import {
 } from '../../parts/restrictions.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { type AskedGrantable, NO_MORE_KEYS } from '../grantable.ts';
+import type { ShownKey } from '../key/shown-key.ts';
 import { PRESET, presetsOf } from './presets.ts';
 
 /** A key that is to be created, as a form has it. */
@@ -43,10 +44,7 @@ export interface Draft extends ChosenGrants, ExpiryChoice, LabelTexts, Restricti
 }
 
 /** A key that is to have the same. */
-export interface Original extends KeyLabels, KeyRestrictions {
-  readonly name: string;
-  readonly grants: readonly string[];
-}
+export type Original = Pick<ShownKey, 'name' | 'grants' | keyof KeyLabels | keyof KeyRestrictions>;
 
 /** Says that a key of the name is to be replaced, before it was shown what that deletes. */
 export const REPLACE = 'replace';

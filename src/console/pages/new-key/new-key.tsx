@@ -1,4 +1,3 @@
-import type { ResourceActions } from '../../../keys/permissions/index.ts';
 import { OperationFailed } from '../../operations.ts';
 import { KEY_FIELD } from '../../session-auth.ts';
 import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
@@ -8,6 +7,7 @@ import { Done, Problem, Secret, Time } from '../../parts/notice.tsx';
 import { LABELS } from '../../parts/labels.tsx';
 import { RESTRICTIONS } from '../../parts/restrictions.tsx';
 import { type AskedGrantable, boundsOf, findGrantable } from '../grantable.ts';
+import type { ShownKey } from '../key/shown-key.ts';
 import {
   type Draft,
   draftIn,
@@ -38,12 +38,7 @@ const CREATE = `mutation Create($input: CreateApiKeyInput!) {
 interface Created {
   /** The secret, which is shown once. */
   readonly key: string;
-  readonly apiKey: {
-    readonly id: string;
-    readonly name: string;
-    readonly expiresAt: string | null;
-    readonly effectivePermissions: ResourceActions[];
-  };
+  readonly apiKey: Pick<ShownKey, 'id' | 'name' | 'expiresAt' | 'effectivePermissions'>;
   readonly replaced: readonly object[];
 }
 

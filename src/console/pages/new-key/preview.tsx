@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import type { KeyRestrictions } from '../../../keys/key/index.ts';
-import type { ResourceActions } from '../../../keys/permissions/index.ts';
 import { dangersOf } from '../../dangers.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { KeyField } from '../../parts/field.tsx';
@@ -9,6 +8,7 @@ import { type KeyLabels, LABELS } from '../../parts/labels.tsx';
 import { RESTRICTIONS, RestrictionFacts, restrictionWarnings } from '../../parts/restrictions.tsx';
 import { PermissionWords } from '../../permission-words.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
+import type { ShownKey } from '../key/shown-key.ts';
 import { type Draft, fieldsOf } from './form.tsx';
 
 const LONG_MS = 366 * 86_400_000;
@@ -33,19 +33,14 @@ export const PREVIEW = `query Preview($input: CreateApiKeyInput!) {
   }
 }`;
 
-export interface Preview extends KeyLabels, KeyRestrictions {
-  readonly name: string;
-  readonly grants: string[];
-  readonly expiresAt: string | null;
-  readonly effectivePermissions: ResourceActions[];
+export interface Preview
+  extends KeyLabels, KeyRestrictions, Pick<ShownKey, 'name' | 'grants' | 'expiresAt' | 'effectivePermissions'> {
   /** What would be deleted for it: the key of its name first. */
   readonly replaced: { id: string; name: string }[];
 }
 
 /** A key that would be replaced, as far as it may be seen. */
-export interface Replaced {
-  readonly lastUsedAt: string | null;
-}
+export type Replaced = Pick<ShownKey, 'lastUsedAt'>;
 
 /** Identifies what a preview says that would be deleted: nothing else may be. Empty for nothing. */
 export function replacedIn({ replaced }: Preview): string {
