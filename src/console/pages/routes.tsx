@@ -1,6 +1,6 @@
 import { OperationFailed } from '../operations.ts';
 import { Message } from '../parts/layout.tsx';
-import { Empty, Problem, Time } from '../parts/notice.tsx';
+import { Empty, Problem, Time, BackLink } from '../parts/notice.tsx';
 import type { Pages, Visit, VisitHandler } from '../visit.tsx';
 import type { ShownKey } from './key/shown-key.ts';
 
@@ -310,9 +310,7 @@ function KeysPage({ visit, route, passing }: { visit: Visit; route: ShownRoute; 
   const here = `${root}routes/${route.number}/keys`;
   return (
     <>
-      <p class="back">
-        <a href={`${root}routes`}>← Routes</a>
-      </p>
+      <BackLink to={`${root}routes`}>Routes</BackLink>
       <h1>Keys that may pass route {route.number}</h1>
       <p>
         {methodsOf(route)} <RoutePattern route={route} /> requires {route.requires}

@@ -2,7 +2,18 @@ import type { Child } from 'hono/jsx';
 import { readDay } from '../../keys/basics/index.ts';
 import { OperationFailed } from '../operations.ts';
 import { defaultExpiry, expiresAtOf, expiryChoiceIn, type ExpiryChoice, ExpiryField } from '../parts/field.tsx';
-import { Done, Empty, formatCount, formatNumber, Problem, Status, Time, Warning } from '../parts/notice.tsx';
+import {
+  Done,
+  Empty,
+  formatCount,
+  formatNumber,
+  Problem,
+  Status,
+  Warning,
+  LinkButton,
+  BackLink,
+  LastUse,
+} from '../parts/notice.tsx';
 import { OnceOnly } from '../sent-form.tsx';
 import type { Pages, Visit } from '../visit.tsx';
 import { IssuedSection } from './key/contain.tsx';
@@ -185,9 +196,7 @@ function PlanPage({
   const count = plan?.changing.length ?? selected.ids.length;
   return (
     <div class="medium">
-      <p class="back">
-        <a href={`${root}keys`}>← Keys</a>
-      </p>
+      <BackLink to={`${root}keys`}>Keys</BackLink>
       <h1>{`${WORDS[selected.change].title} ${formatCount(count, 'key')}?`}</h1>
       {answered.problem !== undefined && <Problem>{answered.problem}</Problem>}
       {selected.change === 'EXPIRE' && <EndForm visit={visit} selected={selected} />}
@@ -197,9 +206,7 @@ function PlanPage({
         <Confirmation visit={visit} selected={selected} plan={plan} answered={answered} />
       ) : (
         <p>
-          <a class="button" href={`${root}keys`}>
-            Back to the keys
-          </a>
+          <LinkButton to={`${root}keys`}>Back to the keys</LinkButton>
         </p>
       )}
     </div>
@@ -230,13 +237,7 @@ function Reach({
         </>
       )}
       {', '}
-      {lastUsedAt === null ? (
-        'never used'
-      ) : (
-        <>
-          last used <Time at={lastUsedAt} now={now} />
-        </>
-      )}
+      <LastUse at={lastUsedAt} now={now} words="last used" />
       {`. What uses ${total === 1 ? 'it' : 'them'} is ${WORDS[change].what}.`}
       {change === 'DELETE' && ' It cannot be undone.'}
       {endsSession &&
@@ -307,14 +308,7 @@ function KeyRows({ visit, keys }: { visit: Visit; keys: readonly PlannedKey[] })
       {byUse.map((key) => (
         <Row visit={visit} item={key}>
           {key.branch.count > 0 && `with ${formatCount(key.branch.count, 'child key')} `}
-          <Status is={key.status} />{' '}
-          {key.lastUsedAt === null ? (
-            'never used'
-          ) : (
-            <>
-              used <Time at={key.lastUsedAt} now={visit.now} />
-            </>
-          )}
+          <Status is={key.status} /> <LastUse at={key.lastUsedAt} now={visit.now} words="used" />
         </Row>
       ))}
     </ul>
@@ -374,9 +368,7 @@ function Confirmation({
         <button class={what === 'DELETE' ? 'danger' : 'primary'}>
           {`${WORDS[what].button}${what === 'EXPIRE' ? '' : ` ${formatCount(plan.total, 'key')}`}`}
         </button>
-        <a class="button" href={`${visit.root}keys`}>
-          Cancel
-        </a>
+        <LinkButton to={`${visit.root}keys`}>Cancel</LinkButton>
       </div>
     </form>
   );

@@ -60,6 +60,24 @@ export function Empty({ title, children }: { title: string; children?: Child }) 
   );
 }
 
+/** A link that looks like a button. */
+export function LinkButton({ to, children }: { to: string; children?: Child }) {
+  return (
+    <a class="button" href={to}>
+      {children}
+    </a>
+  );
+}
+
+/** The way back, above the title of a page. */
+export function BackLink({ to, children }: { to: string; children?: Child }) {
+  return (
+    <p class="back">
+      <a href={to}>← {children}</a>
+    </p>
+  );
+}
+
 /** Why the service refuses something, to whoever has signed in: there, "this key" is the one that asks. */
 export function inYourWords(reason: string): string {
   return reason.replaceAll(/\b([Tt])his key\b/g, (_, first: string) => `${first === 'T' ? 'Y' : 'y'}our key`);
@@ -102,12 +120,22 @@ export function PersonNote({ of: { issuer, name } }: { of: ShownPerson }) {
 }
 
 /** A time as people say it, and exactly where the pointer rests on it. */
-export function Time({ at, now, none = 'never' }: { at: string | null; now: number; none?: string }) {
-  if (at === null) return <span class="faint">{none}</span>;
+export function Time({ at, now }: { at: string | null; now: number }) {
+  if (at === null) return <span class="faint">never</span>;
   return (
     <time datetime={at} title={exactTime(at)}>
       {relativeTime(Date.parse(at), now)}
     </time>
+  );
+}
+
+/** When something was used last, in a sentence. @param words what stands before the time */
+export function LastUse({ at, now, words }: { at: string | null; now: number; words: 'used' | 'last used' }) {
+  if (at === null) return <>never used</>;
+  return (
+    <>
+      {words} <Time at={at} now={now} />
+    </>
   );
 }
 

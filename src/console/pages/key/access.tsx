@@ -3,7 +3,7 @@ import { OperationFailed } from '../../operations.ts';
 import { permissionsOf, SHOWN_ACTIONS, VERBS } from '../../parts/grants.ts';
 import { GrantWords } from '../../permission-words.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
-import { type KeyStatus, formatCount, formatNumber, KeyLink } from '../../parts/notice.tsx';
+import { type KeyStatus, formatCount, formatNumber, KeyLink, LinkButton } from '../../parts/notice.tsx';
 import { askOfKey, grantedTo, type ShownKey } from './shown-key.ts';
 import { canNarrow } from './usage.tsx';
 import type { KeyVisit } from './with-key.tsx';
@@ -236,9 +236,7 @@ export function AccessSection({
       <div class="head">
         <h2 id="access">Permissions</h2>
         {unused > 0 && rights.may('UPDATE') && canNarrow(shown) && (
-          <a class="button" href={`${base}/narrow`}>
-            Narrow to what it uses…
-          </a>
+          <LinkButton to={`${base}/narrow`}>Narrow to what it uses…</LinkButton>
         )}
       </div>
       <p>

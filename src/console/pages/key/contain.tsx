@@ -1,6 +1,6 @@
 import type { Pages, Visit } from '../../visit.tsx';
 import { type Change, Changes } from '../../parts/audit-entries.tsx';
-import { Done, Time, Warning, formatCount, KeyLink } from '../../parts/notice.tsx';
+import { Done, Time, Warning, formatCount, KeyLink, LinkButton, BackLink } from '../../parts/notice.tsx';
 import type { IssuedChange } from './shown-key.ts';
 
 const CONTAIN = `mutation Contain($input: ContainKeyInput!) {
@@ -71,7 +71,7 @@ function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
   const isEmpty = plan.changes.length + plan.requests.length === 0;
   return (
     <div class="medium">
-      <BackToKey visit={visit} contained={plan} />
+      <BackLink to={wayBack(visit, plan)}>{plan.exists ? plan.name : 'All keys'}</BackLink>
       <h1>Contain {plan.name}?</h1>
       <Warning>
         For a key that leaked: it and all its child keys are disabled, and what they did to other keys is undone. What
@@ -86,9 +86,7 @@ function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
       ) : (
         <form method="post" action={`${visit.root}keys/${plan.keyId}/contain`} class="actions">
           <button class="danger">Contain</button>
-          <a class="button" href={wayBack(visit, plan)}>
-            Cancel
-          </a>
+          <LinkButton to={wayBack(visit, plan)}>Cancel</LinkButton>
         </form>
       )}
     </div>
@@ -98,21 +96,13 @@ function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
 function ContainedPage({ visit, done }: { visit: Visit; done: Contained }) {
   return (
     <div class="medium">
-      <BackToKey visit={visit} contained={done} />
+      <BackLink to={wayBack(visit, done)}>{done.exists ? done.name : 'All keys'}</BackLink>
       <h1>Contained</h1>
       <Done>
         {summaryOf(done)}. A key that has lost its only secret needs another one before it is enabled: rotate it.
       </Done>
       <ChangedKeys visit={visit} contained={done} title="What has changed" />
     </div>
-  );
-}
-
-function BackToKey({ visit, contained }: { visit: Visit; contained: Contained }) {
-  return (
-    <p class="back">
-      <a href={wayBack(visit, contained)}>← {contained.exists ? contained.name : 'All keys'}</a>
-    </p>
   );
 }
 

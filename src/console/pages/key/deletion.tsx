@@ -1,11 +1,11 @@
 import { OperationFailed } from '../../operations.ts';
 import type { Pages } from '../../visit.tsx';
-import { Done, Problem, Time, Warning, formatCount } from '../../parts/notice.tsx';
+import { Done, Problem, Warning, formatCount, LinkButton, BackLink, LastUse } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { IssuedSection } from './contain.tsx';
 import type { IssuedChange } from './shown-key.ts';
 import { askChildren, type Children, DeletedBranches } from './tree.tsx';
-import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
+import { type KeyVisit, withKey } from './with-key.tsx';
 
 const DELETE = `mutation Delete($ids: [ID!]!) {
   deleteApiKeys(ids: $ids) { deleted keys { name } issued { name keyId what at disabled } }
@@ -85,18 +85,12 @@ function DeletePage({ here, refused, children }: { here: KeyVisit; refused: Refu
   const lastUse = lastUseOf(here);
   return (
     <div class="medium">
-      <BackToKey here={here} />
+      <BackLink to={base}>{shown.name}</BackLink>
       <h1>Delete {shown.name}?</h1>
       <Warning>
         {`This deletes ${formatCount(count + 1, 'key')}, `}
-        {lastUse === null ? (
-          'never used'
-        ) : (
-          <>
-            last used <Time at={lastUse} now={visit.now} />
-          </>
-        )}
-        . What uses {count > 0 ? 'them' : 'it'} is refused from the next request on. It cannot be undone.
+        <LastUse at={lastUse} now={visit.now} words="last used" />. What uses {count > 0 ? 'them' : 'it'} is refused
+        from the next request on. It cannot be undone.
         {rights.endsSession &&
           ` You have signed in with ${rights.isSelf ? 'this key' : 'a child key of it'}: you will be signed out.`}
       </Warning>
@@ -139,9 +133,7 @@ function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | unde
       )}
       <div class="actions">
         <button class="danger">{`Delete ${formatCount(shown.branch.count + 1, 'key')}`}</button>
-        <a class="button" href={base}>
-          Cancel
-        </a>
+        <LinkButton to={base}>Cancel</LinkButton>
       </div>
     </form>
   );

@@ -5,7 +5,7 @@ import type { Pages } from '../../visit.tsx';
 import { shortTime, TextField } from '../../parts/field.tsx';
 import { GrantsPicker } from '../../parts/grants-picker.tsx';
 import { type ChosenGrants, chosenIn, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
-import { FixFields, Problem } from '../../parts/notice.tsx';
+import { FixFields, Problem, LinkButton, BackLink } from '../../parts/notice.tsx';
 import {
   LABEL_PLACES,
   LabelFields,
@@ -25,7 +25,7 @@ import {
 import { OnceOnly } from '../../sent-form.tsx';
 import { type AskedGrantable, findGrantable } from '../grantable.ts';
 import type { ShownKey } from './shown-key.ts';
-import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
+import { type KeyVisit, withKey } from './with-key.tsx';
 
 const UPDATE = `mutation Edit($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }`;
 
@@ -118,7 +118,7 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Submitted
   const { edited, problems = new Map<string, string>(), summary } = given;
   return (
     <div class="medium">
-      <BackToKey here={here} />
+      <BackLink to={base}>{shown.name}</BackLink>
       <h1>Edit {shown.name}</h1>
       {(summary !== undefined || problems.size > 0) && (
         <Problem>
@@ -156,9 +156,7 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Submitted
         <RestrictionFields texts={edited} problems={problems} />
         <div class="actions">
           <button class="primary">Save</button>
-          <a class="button" href={base}>
-            Cancel
-          </a>
+          <LinkButton to={base}>Cancel</LinkButton>
         </div>
       </form>
     </div>
@@ -248,7 +246,7 @@ function DisablePage({ here }: { here: KeyVisit }) {
   const { shown, base, rights } = here;
   return (
     <div class="narrow">
-      <BackToKey here={here} />
+      <BackLink to={base}>{shown.name}</BackLink>
       <h1>Disable {shown.name}?</h1>
       <p>
         It is refused from the next request on, and so are all its child keys.{' '}
@@ -261,9 +259,7 @@ function DisablePage({ here }: { here: KeyVisit }) {
       <form method="post" action={`${base}/disable`} class="actions">
         <OnceOnly />
         <button class="danger">Disable</button>
-        <a class="button" href={base}>
-          Cancel
-        </a>
+        <LinkButton to={base}>Cancel</LinkButton>
       </form>
     </div>
   );

@@ -1,7 +1,7 @@
 import { MAX_DESCRIPTION_LENGTH } from '../../../keys/key/index.ts';
 import { printable } from '../../../keys/basics/index.ts';
 import { AUDITED_FIELDS, type AuditedEntry, AuditEntries } from '../../parts/audit-entries.tsx';
-import { Done, Status, Warning } from '../../parts/notice.tsx';
+import { Done, Status, Warning, LinkButton } from '../../parts/notice.tsx';
 import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
 import { AccessSection, AccessSummary, askCatalog, type AccessAnswer, askMay, type KnownCatalog } from './access.tsx';
 import { addContainment, IssuedSection } from './contain.tsx';
@@ -131,22 +131,12 @@ function KeyHead({ here }: { here: KeyVisit }) {
           {shown.name} <Status is={shown.status} />
         </h1>
         <div class="actions">
-          {rights.may('UPDATE') && (
-            <a class="button" href={`${base}/edit`}>
-              Edit
-            </a>
-          )}
+          {rights.may('UPDATE') && <LinkButton to={`${base}/edit`}>Edit</LinkButton>}
           {rights.may(shown.rotation ? 'FINISH_ROTATION' : 'ROTATE') && (
-            <a class="button" href={`${base}/rotation`}>
-              {shown.rotation ? 'Rotation' : 'Rotate'}
-            </a>
+            <LinkButton to={`${base}/rotation`}>{shown.rotation ? 'Rotation' : 'Rotate'}</LinkButton>
           )}
           <Switch here={here} />
-          {visit.mayCreate && (
-            <a class="button" href={`${visit.root}keys/new?from=${shown.id}`}>
-              Create one like it
-            </a>
-          )}
+          {visit.mayCreate && <LinkButton to={`${visit.root}keys/new?from=${shown.id}`}>Create one like it</LinkButton>}
           {rights.may('CONTAIN') && (
             <a class="button danger" href={`${base}/contain`}>
               Contain
@@ -176,12 +166,7 @@ function Switch({ here: { shown, rights, base } }: { here: KeyVisit }) {
     ) : null;
   if (!rights.may('DISABLE')) return null;
   // It is asked about where they cannot enable it again.
-  if (rights.endsSession || !rights.may('ENABLE'))
-    return (
-      <a class="button" href={`${base}/disable`}>
-        Disable
-      </a>
-    );
+  if (rights.endsSession || !rights.may('ENABLE')) return <LinkButton to={`${base}/disable`}>Disable</LinkButton>;
   return (
     <form method="post" action={`${base}/disable`}>
       <button>Disable</button>

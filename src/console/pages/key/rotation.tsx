@@ -3,12 +3,12 @@ import { formatTime, pastTimeRemedy, readPastTime } from '../../../keys/basics/i
 import { OperationFailed } from '../../operations.ts';
 import type { Pages } from '../../visit.tsx';
 import { KeyField, TextField } from '../../parts/field.tsx';
-import { Done, FixFields, Problem, Secret, Time, Warning } from '../../parts/notice.tsx';
+import { Done, FixFields, Problem, Secret, Time, Warning, LinkButton, BackLink } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { KEY_FIELD } from '../../session-auth.ts';
 import type { ShownRotation } from './shown-key.ts';
 import { askChildren, type Children } from './tree.tsx';
-import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
+import { type KeyVisit, withKey } from './with-key.tsx';
 
 /** A form that starts a rotation, as it was sent. */
 interface GivenRotation {
@@ -100,9 +100,7 @@ function StartRotation({ here, given, children }: { here: KeyVisit; given: Given
       <KeyField visit={here.visit} problem={given.problems.get(KEY_FIELD)} />
       <div class="actions">
         <button class="primary">Rotate</button>
-        <a class="button" href={base}>
-          Cancel
-        </a>
+        <LinkButton to={base}>Cancel</LinkButton>
       </div>
     </form>
   );
@@ -216,7 +214,7 @@ async function showRotation(
   return here.visit.page(
     `Rotate ${name}`,
     <div class="medium">
-      <BackToKey here={here} />
+      <BackLink to={here.base}>{name}</BackLink>
       <h1>{rotation ? 'Rotation under way' : 'Give it a new secret'}</h1>
       {problem !== undefined && <Problem>{problem}</Problem>}
       {rotation ? (

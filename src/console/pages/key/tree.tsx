@@ -1,5 +1,5 @@
 import { permissionsOf } from '../../parts/grants.ts';
-import { formatCount, KeyLink, Status, Time } from '../../parts/notice.tsx';
+import { formatCount, KeyLink, Status, Time, LastUse } from '../../parts/notice.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { restrictionReasons } from '../../parts/restrictions.tsx';
 import type { Visit } from '../../visit.tsx';
@@ -169,13 +169,7 @@ function ChildList({ here, of, children: { keys, total, hasMore }, count, page }
                 <KeyLink root={visit.root} id={child.id} name={child.name} />
                 <Status is={child.status} />
                 <span class="faint">
-                  {child.lastUsedAt === null ? (
-                    'never used'
-                  ) : (
-                    <>
-                      used <Time at={child.lastUsedAt} now={visit.now} />
-                    </>
-                  )}
+                  <LastUse at={child.lastUsedAt} now={visit.now} words="used" />
                 </span>
                 {child.branch.count > 0 && <Opener here={here} child={child} page={page} />}
               </span>

@@ -7,12 +7,12 @@ import {
 import { OperationFailed } from '../../operations.ts';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
-import { Empty, Problem, Warning, formatCount } from '../../parts/notice.tsx';
+import { Empty, Problem, Warning, formatCount, LinkButton, BackLink } from '../../parts/notice.tsx';
 import { type Bar, barsOf, firstStart, OUTCOMES, type PeriodCounts, UsePlot } from '../../parts/plot.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { Pages, Visit } from '../../visit.tsx';
 import { askOfKey, grantedTo, type ShownKey } from './shown-key.ts';
-import { BackToKey, type KeyVisit, withKey } from './with-key.tsx';
+import { type KeyVisit, withKey } from './with-key.tsx';
 
 const USAGE = '{ usage(from: $from, by: $by) { start accepted forbidden limited refused } }';
 
@@ -148,7 +148,7 @@ function NarrowPage({
   const { shown, base } = here;
   return (
     <div class="medium">
-      <BackToKey here={here} />
+      <BackLink to={base}>{shown.name}</BackLink>
       <h1>Narrow it to what it uses</h1>
       {problem !== undefined && <Problem>{problem}</Problem>}
       {canNarrow(shown) ? (
@@ -164,9 +164,7 @@ function NarrowPage({
               <input type="hidden" name={FIELDS.permission} value={permission} />
             ))}
             <button class="primary">Remove the rest</button>
-            <a class="button" href={base}>
-              Cancel
-            </a>
+            <LinkButton to={base}>Cancel</LinkButton>
           </form>
         </>
       ) : (

@@ -2,7 +2,7 @@ import type { Child } from 'hono/jsx';
 import type { KeyChangeKind } from '../../../keys/changes/index.ts';
 import type { ApiKey } from '../../../keys/key/index.ts';
 import type { Visit, VisitHandler } from '../../visit.tsx';
-import { formatCount, KeyLink, Time } from '../../parts/notice.tsx';
+import { formatCount, KeyLink, Time, BackLink } from '../../parts/notice.tsx';
 import { RestrictionFacts } from '../../parts/restrictions.tsx';
 import { findKey, Rights, type ShownKey } from './shown-key.ts';
 
@@ -37,15 +37,6 @@ export function withKey(answer: (here: KeyVisit) => Promise<Response>, change?: 
   };
 }
 
-/** The way back to the page of a key, above the title of another page about it. */
-export function BackToKey({ here: { base, shown } }: { here: KeyVisit }) {
-  return (
-    <p class="back">
-      <a href={base}>← {shown.name}</a>
-    </p>
-  );
-}
-
 function NoSuchKey() {
   return (
     <div class="narrow">
@@ -58,7 +49,7 @@ function NoSuchKey() {
 function NotAllowed({ here, reason }: { here: KeyVisit; reason: string }) {
   return (
     <div class="narrow">
-      <BackToKey here={here} />
+      <BackLink to={here.base}>{here.shown.name}</BackLink>
       <h1>Not allowed</h1>
       <p>
         {here.rights.isPrevious
