@@ -115,3 +115,13 @@ export async function operate<Data>(
   if (errors || data === undefined || data === null) throw new OperationFailed(errors ?? [], status);
   return data;
 }
+
+/** What operations answer, or why one was not done. @throws what is no failure of an operation */
+export async function orFailed<Answer>(asked: Promise<Answer>): Promise<Answer | OperationFailed> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof OperationFailed) return error;
+    throw error;
+  }
+}

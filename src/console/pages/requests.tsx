@@ -1,6 +1,6 @@
 import { OAUTH_PATHS } from '../../http/index.ts';
 import type { ResourceActions } from '../../keys/permissions/index.ts';
-import { OperationFailed } from '../operations.ts';
+import { OperationFailed, orFailed } from '../operations.ts';
 import type { Pages, Visit } from '../visit.tsx';
 import { permissionsOf } from '../parts/grants.ts';
 import { Done, Empty, Problem, Time } from '../parts/notice.tsx';
@@ -43,12 +43,8 @@ export function addRequests(pages: Pages): void {
   pages.get('requests', (visit) => show(visit, { isRefused: visit.query('done') === 'refused' }));
   pages.post('requests/refuse', async (visit) => {
     const form = await visit.form();
-    try {
-      await visit.ask(REFUSE, { requestId: form.get('request') ?? '' });
-    } catch (error) {
-      if (!(error instanceof OperationFailed)) throw error;
-      return show(visit, { problem: error.message }, error.pageStatus);
-    }
+    const refused = await orFailed(visit.ask(REFUSE, { requestId: form.get('request') ?? '' }));
+    if (refused instanceof OperationFailed) return show(visit, { problem: refused.message }, refused.pageStatus);
     return visit.seeOther('requests?done=refused');
   });
 }

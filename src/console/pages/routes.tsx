@@ -1,4 +1,4 @@
-import { OperationFailed } from '../operations.ts';
+import { OperationFailed, orFailed } from '../operations.ts';
 import { Message } from '../parts/layout.tsx';
 import { Empty, Problem, Time, BackLink } from '../parts/notice.tsx';
 import type { Pages, Visit, VisitHandler } from '../visit.tsx';
@@ -264,17 +264,12 @@ export function addRoutes(pages: Pages): void {
       more: { routes: RouteList; keyName?: string; explained?: Explanation; problem?: string },
       status?: number,
     ) => visit.page('Routes', <RoutePage visit={visit} asked={asked} {...more} />, status);
-    try {
-      const [routes, explained] = await Promise.all([
-        list(asked.key || undefined),
-        asked.url === '' ? undefined : explain(visit, asked),
-      ]);
-      return await show({ routes, keyName: asked.key, ...(explained && { explained }) });
-    } catch (error) {
-      if (!(error instanceof OperationFailed)) throw error;
-      // Where that fails, too, it is not for what was asked.
-      return show({ routes: await list(), problem: error.message }, 400);
-    }
+    const explaining = asked.url === '' ? undefined : explain(visit, asked);
+    const found = await orFailed(Promise.all([list(asked.key || undefined), explaining]));
+    // Where that fails, too, it is not for what was asked.
+    if (found instanceof OperationFailed) return show({ routes: await list(), problem: found.message }, 400);
+    const [routes, explained] = found;
+    return show({ routes, keyName: asked.key, ...(explained && { explained }) });
   });
   pages.get('routes/:number/keys', answerKeys);
 }

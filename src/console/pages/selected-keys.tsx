@@ -1,6 +1,6 @@
 import type { Child } from 'hono/jsx';
 import { readDay } from '../../keys/basics/index.ts';
-import { OperationFailed } from '../operations.ts';
+import { OperationFailed, orFailed } from '../operations.ts';
 import { defaultExpiry, expiresAtOf, expiryChoiceIn, type ExpiryChoice, ExpiryField } from '../parts/field.tsx';
 import {
   Done,
@@ -86,13 +86,10 @@ export function addSelectedKeys(pages: Pages): void {
     if (form.get('planned') !== plannedIn(plan)) return showPlan(visit, selected, { problem: CHANGED_MEANWHILE }, 409);
     if (isDangerous(visit, selected, plan) && typed !== `${plan.total}`)
       return showPlan(visit, selected, { problem: `Type ${plan.total}, the number of keys.`, typed }, 422);
-    try {
-      return await change(visit, selected, plan);
-    } catch (error) {
-      if (error instanceof OperationFailed)
-        return showPlan(visit, selected, { problem: error.reason, typed }, error.pageStatus);
-      throw error;
-    }
+    const done = await orFailed(change(visit, selected, plan));
+    if (done instanceof OperationFailed)
+      return showPlan(visit, selected, { problem: done.reason, typed }, done.pageStatus);
+    return done;
   });
 }
 

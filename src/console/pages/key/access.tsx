@@ -1,5 +1,5 @@
 import { type Action, type Permission, PermissionSet, type ResourceActions } from '../../../keys/permissions/index.ts';
-import { OperationFailed } from '../../operations.ts';
+import { OperationFailed, orFailed } from '../../operations.ts';
 import { permissionsOf, SHOWN_ACTIONS, VERBS } from '../../parts/grants.ts';
 import { GrantWords } from '../../permission-words.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
@@ -124,14 +124,9 @@ export interface AccessAnswer {
 export async function askMay({ visit }: Pick<KeyVisit, 'visit'>): Promise<AccessAnswer | undefined> {
   const text = visit.query('may');
   if (text === undefined) return undefined;
-  try {
-    const variables = { permission: text };
-    const apiKey = await askOfKey<{ access: Access }>(visit, ACCESS, '$permission: String!', variables);
-    return { text, access: apiKey?.access };
-  } catch (error) {
-    if (error instanceof OperationFailed) return { text, problem: error.message };
-    throw error;
-  }
+  const asked = askOfKey<{ access: Access }>(visit, ACCESS, '$permission: String!', { permission: text });
+  const answer = await orFailed(asked);
+  return answer instanceof OperationFailed ? { text, problem: answer.message } : { text, access: answer?.access };
 }
 
 function AccessQuestion({ here, asked }: { here: KeyVisit; asked: AccessAnswer | undefined }) {

@@ -1,4 +1,4 @@
-import { OperationFailed } from '../../operations.ts';
+import { OperationFailed, orFailed } from '../../operations.ts';
 import type { Pages } from '../../visit.tsx';
 import { Done, Problem, Warning, formatCount, LinkButton, BackLink, LastUse } from '../../parts/notice.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
@@ -26,32 +26,24 @@ const NAMED = 50;
 const RECENT_MS = 86_400_000;
 
 export function addDeletion(pages: Pages): void {
-  pages.get(
-    'keys/:id/delete',
-    withKey((here) => showDeletion(here), 'DELETE'),
-  );
-  pages.post(
-    'keys/:id/delete',
-    withKey(async (here) => {
-      const { visit, shown } = here;
-      const form = await visit.form();
-      const typed = form.get('name')?.trim().normalize('NFC') ?? '';
-      if (form.get('descendants') !== `${shown.branch.count}`)
-        return showDeletion(here, { typed, message: CHILD_KEYS_CHANGED }, 409);
-      if (isDangerous(here) && typed !== shown.name)
-        return showDeletion(here, { typed, message: `Type the name of the key as it is: ${shown.name}` }, 422);
-      try {
-        const deleted = await visit.ask<Deleted>(DELETE, { ids: [shown.id] });
-        return await visit.showOnce({ title: 'Deleted', next: 'keys' }, (root) => (
-          <DeletedPage root={root} here={here} deleted={deleted} />
-        ));
-      } catch (error) {
-        if (error instanceof OperationFailed)
-          return showDeletion(here, { typed, message: error.reason }, error.pageStatus);
-        throw error;
-      }
-    }, 'DELETE'),
-  );
+  pages.get('keys/:id/delete', withKey(showDeletion, 'DELETE'));
+  pages.post('keys/:id/delete', withKey(deleteKey, 'DELETE'));
+}
+
+async function deleteKey(here: KeyVisit): Promise<Response> {
+  const { visit, shown } = here;
+  const form = await visit.form();
+  const typed = form.get('name')?.trim().normalize('NFC') ?? '';
+  if (form.get('descendants') !== `${shown.branch.count}`)
+    return showDeletion(here, { typed, message: CHILD_KEYS_CHANGED }, 409);
+  if (isDangerous(here) && typed !== shown.name)
+    return showDeletion(here, { typed, message: `Type the name of the key as it is: ${shown.name}` }, 422);
+  const deleted = await orFailed(visit.ask<Deleted>(DELETE, { ids: [shown.id] }));
+  if (deleted instanceof OperationFailed)
+    return showDeletion(here, { typed, message: deleted.reason }, deleted.pageStatus);
+  return visit.showOnce({ title: 'Deleted', next: 'keys' }, (root) => (
+    <DeletedPage root={root} here={here} deleted={deleted} />
+  ));
 }
 
 /** What was typed, and why that was not enough. */

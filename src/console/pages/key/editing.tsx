@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { expiryIn, validateExpiry } from '../../../keys/key/index.ts';
-import { OperationFailed } from '../../operations.ts';
+import { OperationFailed, orFailed } from '../../operations.ts';
 import type { Pages } from '../../visit.tsx';
 import { shortTime, TextField } from '../../parts/field.tsx';
 import { GrantsPicker } from '../../parts/grants-picker.tsx';
@@ -38,27 +38,21 @@ export function addEditing(pages: Pages): void {
     'keys/:id/edit',
     withKey((here) => showEditing(here, { edited: editedFrom(here.shown) }), 'UPDATE'),
   );
-  pages.post(
-    'keys/:id/edit',
-    withKey(async (here) => {
-      const { visit, shown } = here;
-      const form = await visit.form();
-      const edited = editedIn(form);
-      if (form.get('version') !== versionOf(shown))
-        return showEditing(here, { edited, summary: CHANGED_MEANWHILE }, 409);
-      const problems = problemsIn(edited, visit.now);
-      if (problems.size > 0) return showEditing(here, { edited, problems }, 422);
-      const changes = changesFrom(editedFrom(shown), edited);
-      if (Object.keys(changes).length === 0) return visit.seeOther(`keys/${shown.id}`);
-      try {
-        await visit.ask(UPDATE, { input: { id: shown.id, ...changes } });
-      } catch (error) {
-        if (error instanceof OperationFailed) return showEditing(here, { edited, ...said(error) }, error.pageStatus);
-        throw error;
-      }
-      return visit.seeOther(`keys/${shown.id}?done=saved`);
-    }, 'UPDATE'),
-  );
+  pages.post('keys/:id/edit', withKey(edit, 'UPDATE'));
+}
+
+async function edit(here: KeyVisit): Promise<Response> {
+  const { visit, shown } = here;
+  const form = await visit.form();
+  const edited = editedIn(form);
+  if (form.get('version') !== versionOf(shown)) return showEditing(here, { edited, summary: CHANGED_MEANWHILE }, 409);
+  const problems = problemsIn(edited, visit.now);
+  if (problems.size > 0) return showEditing(here, { edited, problems }, 422);
+  const changes = changesFrom(editedFrom(shown), edited);
+  if (Object.keys(changes).length === 0) return visit.seeOther(`keys/${shown.id}`);
+  const done = await orFailed(visit.ask(UPDATE, { input: { id: shown.id, ...changes } }));
+  if (done instanceof OperationFailed) return showEditing(here, { edited, ...said(done) }, done.pageStatus);
+  return visit.seeOther(`keys/${shown.id}?done=saved`);
 }
 
 /** What was typed, and what is wrong with it. */

@@ -1,6 +1,6 @@
 import { DEFAULT_GRACE } from '../../../keys/key/index.ts';
 import { formatTime, pastTimeRemedy, readPastTime } from '../../../keys/basics/index.ts';
-import { OperationFailed } from '../../operations.ts';
+import { OperationFailed, orFailed } from '../../operations.ts';
 import type { Pages } from '../../visit.tsx';
 import { KeyField, TextField } from '../../parts/field.tsx';
 import { Done, FixFields, Problem, Secret, Time, Warning, LinkButton, BackLink } from '../../parts/notice.tsx';
@@ -165,42 +165,33 @@ const STEPS = [
 
 /** Adds the pages that give a key another secret, step by step. */
 export function addRotation(pages: Pages): void {
-  pages.get(
-    'keys/:id/rotation',
-    withKey((here) => showRotation(here), 'UPDATE'),
-  );
-  pages.post(
-    'keys/:id/rotation',
-    withKey(async (here) => {
-      const { visit, shown } = here;
-      const given = readRotationForm(await visit.form(), visit.now);
-      if (given.problems.size > 0) return showRotation(here, given, undefined, 422);
-      try {
-        const rotated = await visit.ask<Rotated>(ROTATE, { input: { id: shown.id, ...given.input } });
-        const page = { title: 'New secret', next: `keys/${shown.id}`, isSecret: true };
-        return await visit.showOnce(page, (root) => <NewSecretPage here={here} root={root} rotated={rotated} />);
-      } catch (error) {
-        if (!(error instanceof OperationFailed)) throw error;
-        const { problems, reason, pageStatus } = error;
-        return showRotation(here, { ...given, problems }, problems.size > 0 ? undefined : reason, pageStatus);
-      }
-    }, 'UPDATE'),
-  );
+  pages.get('keys/:id/rotation', withKey(showRotation, 'UPDATE'));
+  pages.post('keys/:id/rotation', withKey(rotate, 'UPDATE'));
   for (const [path, field, done] of STEPS)
     pages.post(
       `keys/:id/rotation/${path}`,
       withKey(async (here) => {
         const { visit, shown } = here;
-        try {
-          await visit.ask(`mutation Step($id: ID!) { ${field}(id: $id) { id } }`, { id: shown.id });
-        } catch (error) {
-          if (error instanceof OperationFailed)
-            return showRotation(here, NOTHING_GIVEN, error.reason, error.pageStatus);
-          throw error;
-        }
+        const query = `mutation Step($id: ID!) { ${field}(id: $id) { id } }`;
+        const stepped = await orFailed(visit.ask(query, { id: shown.id }));
+        if (stepped instanceof OperationFailed)
+          return showRotation(here, NOTHING_GIVEN, stepped.reason, stepped.pageStatus);
         return visit.seeOther(`keys/${shown.id}?done=${done}`);
       }, 'UPDATE'),
     );
+}
+
+async function rotate(here: KeyVisit): Promise<Response> {
+  const { visit, shown } = here;
+  const given = readRotationForm(await visit.form(), visit.now);
+  if (given.problems.size > 0) return showRotation(here, given, undefined, 422);
+  const rotated = await orFailed(visit.ask<Rotated>(ROTATE, { input: { id: shown.id, ...given.input } }));
+  if (rotated instanceof OperationFailed) {
+    const { problems, reason, pageStatus } = rotated;
+    return showRotation(here, { ...given, problems }, problems.size > 0 ? undefined : reason, pageStatus);
+  }
+  const page = { title: 'New secret', next: `keys/${shown.id}`, isSecret: true };
+  return visit.showOnce(page, (root) => <NewSecretPage here={here} root={root} rotated={rotated} />);
 }
 
 async function showRotation(

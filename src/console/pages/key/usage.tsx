@@ -4,7 +4,7 @@ import {
   PermissionSet,
   type ResourceActions,
 } from '../../../keys/permissions/index.ts';
-import { OperationFailed } from '../../operations.ts';
+import { OperationFailed, orFailed } from '../../operations.ts';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
 import { chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
 import { Empty, Problem, Warning, formatCount, LinkButton, BackLink } from '../../parts/notice.tsx';
@@ -107,27 +107,19 @@ const UPDATE = `mutation Narrow($input: UpdateApiKeyInput!) { updateApiKey(input
 
 /** Adds the page that removes the permissions that a key never used. */
 export function addNarrowing(pages: Pages): void {
-  pages.get(
-    'keys/:id/narrow',
-    withKey((here) => showNarrowing(here), 'UPDATE'),
-  );
-  pages.post(
-    'keys/:id/narrow',
-    withKey(async (here) => {
-      const { visit, shown } = here;
-      // Those that were shown: what the key has used since is not among them, and is asked about again.
-      const chosen = chosenIn(await visit.form());
-      if ([...chosen.roles, ...chosen.permissions].toSorted().join() !== findSuggested(shown).toSorted().join())
-        return showNarrowing(here, 'The key has used something else meanwhile. Look again at what it would lose.', 409);
-      try {
-        await visit.ask(UPDATE, { input: { id: shown.id, ...grantsInputOf(chosen) } });
-      } catch (error) {
-        if (error instanceof OperationFailed) return showNarrowing(here, error.reason, error.pageStatus);
-        throw error;
-      }
-      return visit.seeOther(`keys/${shown.id}?done=narrowed`);
-    }, 'UPDATE'),
-  );
+  pages.get('keys/:id/narrow', withKey(showNarrowing, 'UPDATE'));
+  pages.post('keys/:id/narrow', withKey(narrow, 'UPDATE'));
+}
+
+async function narrow(here: KeyVisit): Promise<Response> {
+  const { visit, shown } = here;
+  // Those that were shown: what the key has used since is not among them, and is asked about again.
+  const chosen = chosenIn(await visit.form());
+  if ([...chosen.roles, ...chosen.permissions].toSorted().join() !== findSuggested(shown).toSorted().join())
+    return showNarrowing(here, 'The key has used something else meanwhile. Look again at what it would lose.', 409);
+  const done = await orFailed(visit.ask(UPDATE, { input: { id: shown.id, ...grantsInputOf(chosen) } }));
+  if (done instanceof OperationFailed) return showNarrowing(here, done.reason, done.pageStatus);
+  return visit.seeOther(`keys/${shown.id}?done=narrowed`);
 }
 
 async function showNarrowing(here: KeyVisit, problem?: string, status = 200): Promise<Response> {
