@@ -50,8 +50,14 @@ const PAGE_SIZE = 500;
 /** The names of the columns of a CSV file. */
 const COLUMNS = 'number at actor_kind actor_id actor action key_id key address changes hash'.split(' ');
 
+interface Format {
+  readonly type: string;
+  readonly head: string;
+  readonly line: (entry: ExportedEntry) => string;
+}
+
 /** Files in which the log can be saved: how their names end, what they are, and what is in them. */
-const FORMATS: Readonly<Record<string, { type: string; head: string; line: (entry: ExportedEntry) => string }>> = {
+const FORMATS: Readonly<Record<string, Format>> = {
   jsonl: { type: 'application/jsonl', head: '', line: (entry) => `${JSON.stringify(withValues(entry))}\n` },
   csv: { type: 'text/csv; charset=utf-8; header=present', head: csvLine(COLUMNS), line: csvOf },
 };
@@ -66,36 +72,39 @@ export function addExport(pages: Pages): void {
     if ('problem' in times) throw failed(times.problem);
     // What is refused is said by a page, and not by half of a file.
     const first = await askLog(visit, { filter, times }, PAGE_SIZE, undefined);
-    const { type, head, line } = FORMATS[format]!;
-    const text = linesOf(visit, { filter, times }, first, line);
+    const written = FORMATS[format]!;
     const name = `audit-log-${new Date(visit.now).toISOString().slice(0, 10)}.${format}`;
-    return new Response(
-      streamOf(head, text, () => breakOff(visit)),
-      {
-        headers: {
-          'Content-Type': type,
-          'Content-Disposition': `attachment; filename="${name}"`,
-          'Cache-Control': 'no-store',
-          'X-Content-Type-Options': 'nosniff',
-          'Content-Security-Policy': "default-src 'none'; sandbox",
-        },
+    return new Response(ReadableStream.from(bytesOf(visit, { filter, times }, first, written)), {
+      headers: {
+        'Content-Type': written.type,
+        'Content-Disposition': `attachment; filename="${name}"`,
+        'Cache-Control': 'no-store',
+        'X-Content-Type-Options': 'nosniff',
+        'Content-Security-Policy': "default-src 'none'; sandbox",
       },
-    );
+    });
   });
 }
 
-async function* linesOf(
+/** A page is read when the browser has taken the one before. */
+async function* bytesOf(
   visit: Visit,
   asked: { filter: Filter; times: FilterTimes },
   first: LogPage,
-  line: (entry: ExportedEntry) => string,
-): AsyncGenerator<string> {
-  for (let [page, left] = [first, MAX_EXPORTED]; ;) {
-    yield page.edges.map(({ node }) => line(node)).join('');
-    left -= page.edges.length;
-    const { hasNextPage, endCursor } = page.pageInfo;
-    if (!hasNextPage || endCursor === null || left <= 0) return;
-    page = await askLog(visit, asked, Math.min(PAGE_SIZE, left), endCursor);
+  { head, line }: Format,
+): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder();
+  if (head !== '') yield encoder.encode(head);
+  try {
+    for (let [page, left] = [first, MAX_EXPORTED]; ;) {
+      yield encoder.encode(page.edges.map(({ node }) => line(node)).join(''));
+      left -= page.edges.length;
+      const { hasNextPage, endCursor } = page.pageInfo;
+      if (!hasNextPage || endCursor === null || left <= 0) return;
+      page = await askLog(visit, asked, Math.min(PAGE_SIZE, left), endCursor);
+    }
+  } catch (error) {
+    if (!breakOff(visit)) throw error;
   }
 }
 
@@ -118,33 +127,12 @@ function failed(message: string): OperationFailed {
   return new OperationFailed([{ message, extensions: { code: 'INPUT_INVALID' } }], 400);
 }
 
-/** Cuts the connection, so that the browser knows that a part is missing: an error would end it as if it were whole. */
+/**
+ * Cuts the connection, so that the browser knows that a part is missing: an error would end it as if it were whole.
+ * @returns whether there is one: then nobody is left who waits for more
+ */
 function breakOff({ c }: Visit): boolean {
   const { outgoing } = (c.env ?? {}) as { outgoing?: ServerResponse };
   outgoing?.destroy();
   return outgoing !== undefined;
-}
-
-/**
- * A page is read when the browser has taken the one before.
- * @param breakOff if a page cannot be read; says whether nobody is left who waits for another
- */
-function streamOf(head: string, pages: AsyncGenerator<string>, breakOff: () => boolean): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  return new ReadableStream({
-    start: (controller) => {
-      if (head !== '') controller.enqueue(encoder.encode(head));
-    },
-    pull: async (controller) => {
-      try {
-        const { done, value } = await pages.next();
-        if (done) controller.close();
-        else controller.enqueue(encoder.encode(value));
-      } catch (error) {
-        if (!breakOff()) throw error;
-        controller.close();
-      }
-    },
-    cancel: async () => void (await pages.return(undefined)),
-  });
 }
