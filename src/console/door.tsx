@@ -49,6 +49,10 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
   addAssets(app, path, assets);
 
   const send = async (c: Context, page: Promise<Reply>) => respond(c, await page);
+  const show = (c: Context, options: PageOptions, content: ReturnType<typeof Said>) =>
+    send(c, pageOf(assets, options, content));
+  const leadOn = (c: Context, target: string) =>
+    show(c, { title: 'Signed in', again: target }, <OneMoment here={target} />);
   /** Answers, or says what went wrong. */
   const guarded = async (c: Context, answer: (seen: SeenOrigin) => Promise<Response>): Promise<Response> => {
     try {
@@ -58,7 +62,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
     } catch (error) {
       const { status, message } = describeError(c, error, parts);
       const title = titleOf(status);
-      return send(c, pageOf(assets, { title, status }, <Said title={title} message={message} />));
+      return show(c, { title, status }, <Said title={title} message={message} />);
     }
   };
 
@@ -68,15 +72,9 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
       if (entry === 'signed out') return send(c, signInPage(assets, { seen, target: '/', people }));
       if ('refusal' in entry) {
         const { status, message, headers } = entry.refusal;
-        return send(
-          c,
-          pageOf(assets, { title: titleOf(status), status, headers }, <Refused message={message} seen={seen} />),
-        );
+        return show(c, { title: titleOf(status), status, headers }, <Refused message={message} seen={seen} />);
       }
-      return send(
-        c,
-        pageOf(assets, { title: 'Signed in' }, <SignedIn name={entry.principal.apiKey.name} seen={seen} />),
-      );
+      return show(c, { title: 'Signed in' }, <SignedIn name={entry.principal.apiKey.name} seen={seen} />);
     }),
   );
   app.get(`${path}/sign-in`, (c) =>
@@ -108,7 +106,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
       if ('refusal' in entered) return again(entered.refusal.status, entered.refusal.message, entered.refusal.headers);
       parts.refusals.add('signed in', { reason: 'door', prefix: prefixOf(entered.principal.apiKey.publicId) });
       // No redirect: browsers hold those of a form to `form-action`, and the service may lead on to another site.
-      return send(c, pageOf(assets, { title: 'Signed in', again: target }, <OneMoment here={target} />));
+      return leadOn(c, target);
     }),
   );
   if (people?.provider)
@@ -123,8 +121,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
       addressOf: (c) => `${parts.seenBy(c).origin}${path}/sign-in`,
       countFailure: (c) => parts.countFailure?.(c),
       guarded,
-      leadOn: (c, target) =>
-        send(c, pageOf(assets, { title: 'Signed in', again: target }, <OneMoment here={target} />)),
+      leadOn,
     });
   app.post(`${path}/sign-out`, (c) =>
     guarded(c, async (seen) => {
@@ -134,22 +131,16 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
   );
   // In place of what somebody may not open, for a proxy that shows this page itself.
   app.get(`${path}/refused`, (c) =>
-    guarded(c, (seen) =>
-      send(c, pageOf(assets, NOT_ALLOWED, <Refused message="This key may not open the page." seen={seen} />)),
-    ),
+    guarded(c, (seen) => show(c, NOT_ALLOWED, <Refused message="This key may not open the page." seen={seen} />)),
   );
   app.all(`${path}/*`, (c) => {
     const said = { title: 'Not found', message: 'There is no page at this address.' };
-    return send(c, pageOf(assets, { title: said.title, status: 404 }, <Said {...said} />));
+    return show(c, { title: said.title, status: 404 }, <Said {...said} />);
   });
 
   return {
     signIn: (seen, target, headers) =>
-      signInPage(
-        assets,
-        { seen, target: readReturnTarget(target), people },
-        { status: 401, ...(headers && { headers }) },
-      ),
+      signInPage(assets, { seen, target: readReturnTarget(target), people }, { status: 401, headers }),
     refused: (seen, refusal) =>
       pageOf(
         assets,
@@ -192,9 +183,9 @@ const NOT_ALLOWED = { title: 'Not allowed', status: 403 };
 interface PageOptions {
   title: string;
   status?: number;
-  headers?: Reply['headers'];
+  headers?: Reply['headers'] | undefined;
   /** What is opened in its place at once. */
-  again?: string;
+  again?: string | undefined;
 }
 
 async function pageOf(
@@ -202,11 +193,8 @@ async function pageOf(
   { title, status = 200, headers, again }: PageOptions,
   content: ReturnType<typeof Said>,
 ): Promise<Reply> {
-  const document = (
-    <Layout title={title} root={DOOR_PATH} assets={assets} isPlain {...(again !== undefined && { again })}>
-      {content}
-    </Layout>
-  );
+  const around = { title, root: DOOR_PATH, assets, again, isPlain: true };
+  const document = <Layout {...around}>{content}</Layout>;
   const text = `<!doctype html>${(await document).toString()}`;
   return { status, type: 'text/html; charset=utf-8', text, headers: { ...plainPageHeaders(), ...headers } };
 }

@@ -1,9 +1,9 @@
 import type { Context, Hono } from 'hono';
-import { getCookie, setCookie } from 'hono/cookie';
+import { getCookie } from 'hono/cookie';
 import { type BearerEnv, prefixFor, readQuery, type RefusalLog, type SeenOrigin } from '../http/index.ts';
 import { prefixOf } from '../keys/secret/index.ts';
 import { type PeopleSignIn, SIGN_IN_MS, SignInFailed } from '../people/index.ts';
-import type { SessionAuth } from './session-auth.ts';
+import { type SessionAuth, setOwnCookie } from './session-auth.ts';
 import { seeOther } from './visit.tsx';
 
 /** How somebody goes from a page to a provider, and comes back from there. */
@@ -36,14 +36,10 @@ export function startOf(page: string, parameter: string, next: string): string {
 /** Adds the way to a provider and back. @param path that of the page to sign in */
 export function addProviderWay(app: Hono<BearerEnv>, path: string, way: ProviderWay): void {
   const { people, sessionAuth, refusals, seenBy, place, parameter, readNext, guarded } = way;
-  const redirectTo = (c: Context) => ({ redirectUri: `${way.addressOf(c)}/callback` });
-  const setPending = (c: Context, name: string, value: string, maxAge: number) => {
-    const seen = seenBy(c);
-    const prefix = prefixFor(seen);
-    // Lax: the browser comes back from another site.
-    const kept = { path: '/', httpOnly: true, sameSite: 'Lax', secure: seen.isEncrypted, maxAge } as const;
-    setCookie(c, name, value, { ...kept, ...(prefix && { prefix }) });
-  };
+  const callbackOf = (c: Context) => `${way.addressOf(c)}/callback`;
+  // Lax: the browser comes back from another site.
+  const setPending = (c: Context, name: string, value: string, maxAge: number) =>
+    setOwnCookie(c, name, { value, seen: seenBy(c), maxAge, sameSite: 'Lax' });
 
   app.get(`${path}/start`, (c) =>
     guarded(c, async () => {
@@ -52,7 +48,7 @@ export function addProviderWay(app: Hono<BearerEnv>, path: string, way: Provider
       const site = c.req.header('sec-fetch-site') ?? 'none';
       if ((site !== 'same-origin' && site !== 'none') || !seenBy(c).isPrivate)
         return seeOther(c, startOf('../sign-in', parameter, next).replace('/start', ''));
-      const { cookie, location } = await people.begin(redirectTo(c), next);
+      const { cookie, location } = await people.begin(callbackOf(c), next);
       setPending(c, cookie.name, cookie.value, SIGN_IN_MS / 1000);
       return seeOther(c, location);
     }),
@@ -62,7 +58,7 @@ export function addProviderWay(app: Hono<BearerEnv>, path: string, way: Provider
       const seen = seenBy(c);
       try {
         const { search } = new URL(c.req.url);
-        const identified = await people.finish(redirectTo(c), search, (name) => getCookie(c, name, prefixFor(seen)));
+        const identified = await people.finish(callbackOf(c), search, (name) => getCookie(c, name, prefixFor(seen)));
         setPending(c, identified.cookie, '', 0);
         const { principal } = await sessionAuth.signInAs(c, identified, seen);
         refusals.add('signed in', { reason: place, prefix: prefixOf(principal.apiKey.publicId) });

@@ -37,7 +37,7 @@ export function sessionTokenIn(c: Context, seen: SeenOrigin): string | undefined
  * others can read (RFC 6265bis).
  */
 function giveSession(c: Context, name: string, value: string, seen: SeenOrigin): void {
-  set(c, name, { value, seen, maxAge: SESSION_MS / 1000, sameSite: name === DOOR_COOKIE ? 'Lax' : 'Strict' });
+  setOwnCookie(c, name, { value, seen, maxAge: SESSION_MS / 1000, sameSite: name === DOOR_COOKIE ? 'Lax' : 'Strict' });
 }
 
 /** The token of a form that the browser has sent not long ago; undefined if it has none. @param id of the form */
@@ -47,14 +47,14 @@ export function formTokenIn(c: Context, id: string, seen: SeenOrigin): string | 
 
 /** Gives a browser the token of a form again that it has sent, so that it can see what that led to. */
 export function giveFormToken(c: Context, id: string, token: string, seen: SeenOrigin): void {
-  set(c, FORM_NAME + id, { value: token, seen, maxAge: OUTCOME_MS / 1000 });
+  setOwnCookie(c, FORM_NAME + id, { value: token, seen, maxAge: OUTCOME_MS / 1000 });
 }
 
 export function takeFormToken(c: Context, id: string, seen: SeenOrigin): void {
-  set(c, FORM_NAME + id, { value: '', seen, maxAge: 0 });
+  setOwnCookie(c, FORM_NAME + id, { value: '', seen, maxAge: 0 });
 }
 
-function set(
+export function setOwnCookie(
   c: Context,
   name: string,
   {
@@ -103,7 +103,8 @@ const COOKIES = { pages: [SESSION_COOKIE], door: [DOOR_COOKIE, SESSION_COOKIE] }
 /** Takes from a browser what it has of a session. */
 function takeCookies(c: Context, seen: SeenOrigin): void {
   for (const name of COOKIES.door)
-    if (cookieParts(c.req.header('cookie'), [name], seen).length > 0) set(c, name, { value: '', seen, maxAge: 0 });
+    if (cookieParts(c.req.header('cookie'), [name], seen).length > 0)
+      setOwnCookie(c, name, { value: '', seen, maxAge: 0 });
 }
 
 /** Accepts people who have signed in, as their key would be. */

@@ -16,12 +16,6 @@ interface PeopleSignInOptions {
   readonly clock: () => number;
 }
 
-/** How somebody goes to a provider and comes back. */
-interface Way {
-  /** Where they are sent back to. */
-  readonly redirectUri: string;
-}
-
 /** Signs people in who have no key, as the configuration says: at the console, for consent, and at the door. */
 export class PeopleSignIn {
   /** At which they sign in themselves; undefined where a proxy signs them in. */
@@ -52,14 +46,19 @@ export class PeopleSignIn {
     return 'header' in settings.by && request.all(settings.by.header).length > 0 && addresses.trusts(request.peer());
   }
 
-  /** Sends somebody to the provider. @param next where they want to go then @throws SignInFailed */
-  begin({ redirectUri }: Way, next: string): Promise<PendingSignIn> {
+  /**
+   * Sends somebody to the provider.
+   * @param redirectUri where they are sent back to
+   * @param next where they want to go then
+   * @throws SignInFailed
+   */
+  begin(redirectUri: string, next: string): Promise<PendingSignIn> {
     return beginSignIn({ provider: this.provider!, redirectUri, now: this.#options.clock() }, next);
   }
 
   /** Who comes back from the provider: see `finishSignIn`. @throws SignInFailed */
   finish(
-    { redirectUri }: Way,
+    redirectUri: string,
     query: string,
     cookieOf: (name: string) => string | undefined,
   ): ReturnType<typeof finishSignIn> {

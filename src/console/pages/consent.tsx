@@ -150,15 +150,10 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
   const show = async (
     c: Context,
     { root }: Door,
-    { title, content, visit, again, status = 200, headers = {}, target }: Shown,
+    { title, content, visit, again, status, headers, target }: Shown,
   ): Promise<Response> => {
-    const person = visit?.person;
-    const around = { title, root, assets: parts.assets, isPlain: true, ...(person && { person }) };
-    const document = (
-      <Layout {...around} {...(again !== undefined && { again })}>
-        {content}
-      </Layout>
-    );
+    const around = { title, root, assets: parts.assets, isPlain: true, person: visit?.person, again };
+    const document = <Layout {...around}>{content}</Layout>;
     const answered = visit ? headers : { ...answerHeaders(c), ...headers };
     const page = await sendPage(c, document, status, answered, plainPageHeaders(target));
     return visit && c.req.method === 'POST' ? SentForm.keepAnswer(page, senderOf(c)) : page;
@@ -203,7 +198,7 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
       </div>
     );
     const visit = await visitTo(c, DEVICE);
-    return show(c, DEVICE, { title, content, visit, ...(status && { status }), ...(headers && { headers }) });
+    return show(c, DEVICE, { title, content, visit, status, headers });
   };
   /** Who has signed in; otherwise, why they may not decide as that. */
   const entered = async (c: Context, { root }: Door): Promise<{ visit?: Visit; problem?: string }> => {
@@ -217,7 +212,7 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
   const showDecision = async (
     c: Context,
     door: Door,
-    { request, handle, visit, chosen, refused }: Decision & { chosen?: Chosen; refused?: DecisionRefused },
+    { request, handle, visit, chosen, refused }: Decision & { chosen?: Chosen; refused?: DecisionRefused | undefined },
   ): Promise<Response> => {
     const title = `${hostOfClient(request.client) ?? request.client.name} asks for an API key`;
     const replaced = await consent.replacedBy(request);
@@ -227,30 +222,23 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
       return { scope, meaning: role === undefined ? undefined : catalog.meaningOf(role) };
     });
     const { search } = new URL(c.req.url);
-    const signIn = enter &&
-      !visit &&
-      parts.providerHost !== undefined && {
-        host: parts.providerHost,
-        href: startOf(`${door.root}sign-in`, 'next', `..${door.path}${c.req.method === 'GET' ? search : ''}`),
-      };
-    const shown = { door, request, handle, replaced, items, means, chosen, refused, now: clock() };
+    const signIn =
+      enter && !visit && parts.providerHost !== undefined
+        ? {
+            host: parts.providerHost,
+            href: startOf(`${door.root}sign-in`, 'next', `..${door.path}${c.req.method === 'GET' ? search : ''}`),
+          }
+        : undefined;
+    const shown = { title, door, request, handle, replaced, items, means, chosen, refused, signIn, now: clock() };
     const target = request.redirect === null ? undefined : formTargetOf(request.redirect.uri);
     const { status, headers } = refused ?? {};
-    const content = <DecisionPage title={title} {...shown} {...(signIn && { signIn })} />;
-    return show(c, door, {
-      title,
-      content,
-      visit,
-      target,
-      ...(status !== undefined && { status }),
-      ...(headers && { headers }),
-    });
+    return show(c, door, { title, content: <DecisionPage {...shown} />, visit, target, status, headers });
   };
   /** Shows a request for the first time. */
   const showAsked = async (c: Context, door: Door, asked: Decision): Promise<Response> => {
     const { visit, problem } = await entered(c, door);
     const refused = problem === undefined ? undefined : new DecisionRefused(200, problem);
-    return showDecision(c, door, { ...asked, visit, ...(refused && { refused }) });
+    return showDecision(c, door, { ...asked, visit, refused });
   };
 
   /** Takes what somebody has decided. @param asked the request, and what identifies it */
@@ -353,8 +341,8 @@ interface Shown {
   readonly visit?: Visit | undefined;
   /** What is opened in its place at once. */
   readonly again?: string;
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly status?: number | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Where its form may lead besides the service. */
   readonly target?: string | undefined;
 }
@@ -480,7 +468,7 @@ function DecisionPage({
   chosen: Chosen | undefined;
   refused: DecisionRefused | undefined;
   /** Where they sign in without a key. */
-  signIn?: { readonly host: string; readonly href: string };
+  signIn: { readonly host: string; readonly href: string } | undefined;
   now: number;
 }) {
   const { client, address, audience, expiresAt, redirect } = request;

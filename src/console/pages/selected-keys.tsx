@@ -115,8 +115,7 @@ function boundsAt(now: number) {
 }
 
 async function askPlan(visit: Visit, { ids, change, expiresAt }: Selected): Promise<Plan> {
-  const variables = { ids, change, ...(expiresAt !== undefined && { expiresAt }) };
-  return visit.ask(PLAN, variables);
+  return visit.ask(PLAN, { ids, change, expiresAt });
 }
 
 /** What was shown of a plan: where it is another one when it is agreed to, it is shown again. */
@@ -133,7 +132,7 @@ function isDangerous({ now }: Visit, { change }: Selected, { changing, total, la
 async function change(visit: Visit, { change: what, expiresAt }: Selected, plan: Plan): Promise<Response> {
   const ids = plan.changing.map(({ id }) => id);
   if (what !== 'DELETE') {
-    await visit.ask(NARROW, { input: { ids, ...(expiresAt !== undefined && { expiresAt }) } });
+    await visit.ask(NARROW, { input: { ids, expiresAt } });
     return visit.seeOther(`keys?done=${what}`);
   }
   const { deleted, issued } = await visit.ask<{ deleted: number; issued: IssuedChange[] }>(DELETE, { ids });

@@ -45,7 +45,7 @@ const LOST: ReadonlyMap<string | null, string> = new Map([
 export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts): void {
   const { assets, sessionAuth, seenBy, refusals, guarded, commands, people } = parts;
   const provider = people?.provider;
-  const show = (c: Context, shown: { next: string; problem?: string }, status = 200, headers = {}) =>
+  const show = (c: Context, shown: { next: string; problem?: string | undefined }, status = 200, headers = {}) =>
     sendPage(
       c,
       SignIn({ assets, commands, provider: provider?.host, isPrivate: seenBy(c).isPrivate, ...shown }),
@@ -68,8 +68,7 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
       const next = nextIn(query.get('next') ?? undefined);
       if (await sessionAuth.isSignedIn(c, seenBy(c))) return seeOther(c, ROOT + next);
       if (isFollowedLink(c)) return openAgain(c, ROOT, `${ROOT}sign-in${new URL(c.req.url).search}`);
-      const problem = LOST.get(query.get('lost'));
-      return show(c, { next, ...(problem !== undefined && { problem }) });
+      return show(c, { next, problem: LOST.get(query.get('lost')) });
     }),
   );
   app.post(`${path}/sign-in`, (c) =>
@@ -164,7 +163,7 @@ function SignIn({
   assets: Assets;
   commands: NamedCommands;
   next: string;
-  problem?: string;
+  problem?: string | undefined;
   /** The host at which people sign in without a key. */
   provider: string | undefined;
   isPrivate: boolean;

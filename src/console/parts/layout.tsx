@@ -19,9 +19,9 @@ export function Layout({
   root: string;
   assets: Assets;
   /** Undefined before somebody has signed in. */
-  person?: SignedIn;
+  person?: SignedIn | undefined;
   /** What is opened in its place at once. */
-  again?: string;
+  again?: string | undefined;
   /** Whether it runs no script. */
   isPlain?: boolean;
   children?: Child;
