@@ -125,17 +125,22 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
         });
       return isForm && answered.status !== 303 && !visit.hasSecret ? SentForm.keepAnswer(answered, sender) : answered;
     });
-  /** Lets somebody in; undefined if they are refused. */
-  const enter = async (c: Context, root: string): Promise<Visit | undefined> => {
+  /** Lets somebody in, or says why not. */
+  const enter = async (c: Context, root: string) => {
     const entry = await sessionAuth.enter(c, seenBy(c));
-    if (entry === 'signed out' || 'refusal' in entry) return undefined;
-    return visitOf(c, { root, admitted: entry });
+    if (entry === 'signed out') return entry;
+    return 'refusal' in entry ? entry.refusal : visitOf(c, { root, admitted: entry });
+  };
+  /** The same; undefined for any reason. */
+  const visitIfAny = async (c: Context, root: string) => {
+    const entry = await enter(c, root);
+    return entry instanceof Visit ? entry : undefined;
   };
   /** Says what is wrong with a request; to those who have signed in, with the way to all pages. */
   const showMessageToAnybody = async (c: Context, said: PageMessage, headers = {}): Promise<Response> => {
     const root = rootFrom(pathIn(c));
     try {
-      const visit = await enter(c, root);
+      const visit = await visitIfAny(c, root);
       // Where forms alone are taken, their answers are shown all the same.
       const kept = visit && (await SentForm.answerAt({ c, sessions, seen: seenBy(c) }));
       if (kept) return kept;
@@ -145,35 +150,20 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
     }
   };
 
-  /** Lets somebody in who decides what an application gets. */
-  const enterToDecide = async (c: Context, root: string) => {
-    const entry = await sessionAuth.enter(c, seenBy(c));
-    if (entry === 'signed out') return entry;
-    return 'refusal' in entry ? entry.refusal : visitOf(c, { root, admitted: entry });
-  };
   addConsentPages(app, {
     ...parts,
     assets,
     seenBy,
-    enter: parts.hasConsole ? enterToDecide : undefined,
+    enter: parts.hasConsole ? enter : undefined,
     providerHost: parts.people?.provider?.host,
   });
   if (!parts.hasConsole) return;
 
   const pages = new Pages(app, CONSOLE_PATH, welcome);
   app.get(CONSOLE_PATH, (c) => seeOther(c, `.${CONSOLE_PATH}/`));
-  addSignIn(app, CONSOLE_PATH, {
-    assets,
-    sessionAuth,
-    guarded,
-    seenBy,
-    refusals: parts.refusals,
-    commands: parts.commands,
-    people: parts.people,
-    issuer: parts.issuer,
-    countFailure: (c) => parts.failedCredentials?.add(originOf(c, parts)),
-  });
-  addOutcomes(app, CONSOLE_PATH, { assets, sessions, guarded, seenBy, enter });
+  const countFailure = (c: Context) => parts.failedCredentials?.add(originOf(c, parts));
+  addSignIn(app, CONSOLE_PATH, { ...parts, assets, sessionAuth, guarded, seenBy, countFailure });
+  addOutcomes(app, CONSOLE_PATH, { assets, sessions, guarded, seenBy, enter: visitIfAny });
   addHome(pages);
   addKeyList(pages);
   addSelectedKeys(pages);

@@ -2,7 +2,7 @@ import { dangersOf } from './dangers.ts';
 import { PermissionWords } from './permission-words.tsx';
 
 /** A role, and what it includes; undefined if that is not known. */
-interface Role {
+export interface SummedRole {
   readonly name: string;
   readonly includes: readonly string[] | undefined;
 }
@@ -17,7 +17,7 @@ export function KeySum({
   name: string;
   expiry: string;
   permissions: readonly string[];
-  roles: readonly Role[];
+  roles: readonly SummedRole[];
 }) {
   const held = new Set(permissions);
   const all = new Set([...permissions, ...roles.flatMap(({ includes }) => includes ?? [])]);

@@ -1,6 +1,6 @@
 import { render, useEffect, useState } from 'hono/jsx/dom';
 import { accessField, CUSTOM, levelOf, levelsOf } from '../access-levels.ts';
-import { KeySum } from '../key-sum.tsx';
+import { KeySum, type SummedRole } from '../key-sum.tsx';
 
 /** Helps with each choice of grants: filters, counts, and says what they come to. The fields stay those of the page. */
 export function addGrantsPickers(): void {
@@ -10,13 +10,7 @@ export function addGrantsPickers(): void {
 /** What is chosen. */
 interface Choice {
   readonly permissions: readonly string[];
-  readonly roles: readonly Role[];
-}
-
-interface Role {
-  readonly name: string;
-  /** What it includes; undefined if that is not known. */
-  readonly includes: readonly string[] | undefined;
+  readonly roles: readonly SummedRole[];
 }
 
 function help(picker: HTMLElement): void {

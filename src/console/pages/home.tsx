@@ -2,7 +2,7 @@ import type { Child } from 'hono/jsx';
 import type { Pages, Visit } from '../visit.tsx';
 import { Empty, formatNumber, formatTotal, KeyLink, Time } from '../parts/notice.tsx';
 import { NothingToSee } from '../parts/layout.tsx';
-import { barsOf, firstStart, type PeriodCounts, totalsOf, UsePlot, type Bar } from '../parts/plot.tsx';
+import { barsOf, firstStart, type PeriodCounts, totalsOf, UsePlot } from '../parts/plot.tsx';
 import type { CountedKeys, ShownKey } from './key/shown-key.ts';
 import type { Request } from './requests.tsx';
 import { type Health, HEALTH_FIELDS, troublesOf } from './service.tsx';
@@ -51,17 +51,6 @@ interface Trouble {
   readonly path: string;
 }
 
-/** All that the page shows, as far as somebody may know it. */
-interface Overview {
-  readonly newest: Counted;
-  readonly ending: Counted;
-  readonly neverUsed: Counted;
-  readonly bars: readonly Bar[];
-  readonly requests: readonly OpenRequest[] | undefined;
-  /** Undefined if they may see nothing of how the service is. */
-  readonly troubles: readonly Trouble[] | undefined;
-}
-
 /** Adds the page on which somebody begins who may see keys. Others begin with the first page that they may see. */
 export function addHome(pages: Pages): void {
   pages.get('', async (visit) => {
@@ -73,8 +62,10 @@ export function addHome(pages: Pages): void {
   });
 }
 
-/** @throws OperationFailed */
-async function ask(visit: Visit): Promise<Overview> {
+type Overview = Awaited<ReturnType<typeof ask>>;
+
+/** All that the page shows, as far as somebody may know it. @throws OperationFailed */
+async function ask(visit: Visit) {
   const { now } = visit;
   const until = new Date(now + SOON_DAYS * DAY_MS).toISOString();
   const [newest, ending, neverUsed, use, requests, troubles] = await Promise.all([
@@ -102,6 +93,7 @@ async function askRequests(visit: Visit): Promise<readonly OpenRequest[] | undef
   return requests.filter(({ status }) => status === 'PENDING');
 }
 
+/** Undefined if they may see nothing of how the service is. */
 async function askTroubles(visit: Visit): Promise<readonly Trouble[] | undefined> {
   const found = await Promise.all([askHealth(visit), askHiddenRoutes(visit), askLeaks(visit)]);
   return found.every((troubles) => troubles === undefined) ? undefined : found.flatMap((troubles) => troubles ?? []);

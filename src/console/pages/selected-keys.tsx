@@ -177,17 +177,18 @@ function NothingSelected({ root }: { root: string }) {
   );
 }
 
+interface PlanParts {
+  readonly visit: Visit;
+  readonly selected: Selected;
+  readonly plan: Plan;
+}
+
 function PlanPage({
-  visit,
-  selected,
   plan,
   answered,
-}: {
-  visit: Visit;
-  selected: Selected;
-  plan: Plan | undefined;
-  answered: Answered;
-}) {
+  ...shown
+}: Omit<PlanParts, 'plan'> & { plan: Plan | undefined; answered: Answered }) {
+  const { visit, selected } = shown;
   const { root } = visit;
   const count = plan?.changing.length ?? selected.ids.length;
   return (
@@ -196,10 +197,10 @@ function PlanPage({
       <h1>{`${WORDS[selected.change].title} ${formatCount(count, 'key')}?`}</h1>
       {answered.problem !== undefined && <Problem>{answered.problem}</Problem>}
       {selected.change === 'EXPIRE' && <EndForm visit={visit} selected={selected} />}
-      {plan && plan.changing.length > 0 && <Reach visit={visit} selected={selected} plan={plan} />}
+      {plan && plan.changing.length > 0 && <Reach {...shown} plan={plan} />}
       {plan && <Keys visit={visit} plan={plan} change={selected.change} />}
       {plan && plan.changing.length > 0 ? (
-        <Confirmation visit={visit} selected={selected} plan={plan} answered={answered} />
+        <Confirmation {...shown} plan={plan} answered={answered} />
       ) : (
         <p>
           <LinkButton to={`${root}keys`}>Back to the keys</LinkButton>
@@ -210,15 +211,7 @@ function PlanPage({
 }
 
 /** The exact numbers. */
-function Reach({
-  visit: { now, principal },
-  selected: { change },
-  plan,
-}: {
-  visit: Visit;
-  selected: Selected;
-  plan: Plan;
-}) {
+function Reach({ visit: { now, principal }, selected: { change }, plan }: PlanParts) {
   const { changing, total, lastUsedAt } = plan;
   const children = total - changing.length;
   const endsSession = principal.chain.keys.some(({ id }) => changing.some((key) => key.id === id));
@@ -320,17 +313,7 @@ function Row({ visit: { root }, item, children }: { visit: Visit; item: PlannedK
   );
 }
 
-function Confirmation({
-  visit,
-  selected,
-  plan,
-  answered,
-}: {
-  visit: Visit;
-  selected: Selected;
-  plan: Plan;
-  answered: Answered;
-}) {
+function Confirmation({ visit, selected, plan, answered }: PlanParts & { answered: Answered }) {
   const { change: what, choice } = selected;
   return (
     <form method="post" action={`${visit.root}keys/selected#confirm`} class="stack">

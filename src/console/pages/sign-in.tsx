@@ -24,7 +24,7 @@ interface SignInParts {
   readonly refusals: RefusalLog;
   readonly commands: NamedCommands;
   /** Signs people in at a provider; undefined where everybody shows a key, or comes by a proxy. */
-  readonly people: PeopleSignIn | undefined;
+  readonly people?: PeopleSignIn | undefined;
   /** Counts those who come back from a provider, and are not signed in. */
   readonly countFailure: (c: Context) => number | undefined;
   readonly issuer: Issuer;

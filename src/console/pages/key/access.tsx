@@ -114,7 +114,7 @@ interface Access {
 }
 
 /** What was asked, and the answer, or what is wrong with the question. */
-export interface AccessAnswer {
+interface AccessAnswer {
   readonly text: string;
   readonly access?: Access | undefined;
   readonly problem?: string;
@@ -257,7 +257,7 @@ export function AccessSection({
 }
 
 /** Everything that can be granted, as far as the person may know it. */
-export interface KnownCatalog {
+interface KnownCatalog {
   readonly roles: readonly { readonly role: string; readonly permissions: readonly ResourceActions[] }[];
   readonly resources: readonly string[];
 }

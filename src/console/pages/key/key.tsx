@@ -3,14 +3,14 @@ import { printable } from '../../../keys/basics/index.ts';
 import { AUDITED_FIELDS, type AuditedEntry, AuditEntries } from '../../parts/audit-entries.tsx';
 import { Done, Status, Warning, LinkButton } from '../../parts/notice.tsx';
 import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
-import { AccessSection, AccessSummary, askCatalog, type AccessAnswer, askMay, type KnownCatalog } from './access.tsx';
+import { AccessSection, AccessSummary, askCatalog, askMay } from './access.tsx';
 import { addContainment, IssuedSection } from './contain.tsx';
 import { addDeletion } from './deletion.tsx';
 import { addEditing, addSwitching } from './editing.tsx';
-import { addNarrowing, askUsage, type PlottedUsage, UsageSection } from './usage.tsx';
+import { addNarrowing, askUsage, UsageSection } from './usage.tsx';
 import { addRotation, RotationNotice } from './rotation.tsx';
 import { idOf } from './shown-key.ts';
-import { askChildren, type Children, TreeSection } from './tree.tsx';
+import { askChildren, TreeSection } from './tree.tsx';
 import { KeyFacts, type KeyVisit, withKey } from './with-key.tsx';
 
 const QUERY = `query Timeline($id: String!) {
@@ -54,37 +54,31 @@ const DONE = {
 
 const CREATOR = 'query Creator($id: ID!) { apiKey(id: $id) { name } }';
 
-/** All that the page shows beside the key itself. */
-interface Asides {
-  creatorName: string | null;
-  catalog: KnownCatalog | undefined;
-  asked: AccessAnswer | undefined;
-  usage: PlottedUsage;
-  children: Children;
-  entries: AuditedEntry[] | undefined;
-}
-
 const answerOverview: VisitHandler = withKey(async (here) => {
-  const { visit } = here;
+  const asides = await askAsides(here);
+  const status = asides.asked?.problem === undefined ? 200 : 400;
+  return here.visit.page(here.shown.name, <Overview here={here} asides={asides} />, status);
+});
+
+/** All that the page shows beside the key itself. @throws OperationFailed */
+async function askAsides(here: KeyVisit) {
   const [creatorName, catalog, asked, usage, children, entries] = await Promise.all([
     askCreatorName(here),
     askCatalog(here),
     askMay(here),
-    askUsage(visit),
+    askUsage(here.visit),
     askChildren(here),
-    askTimeline(visit),
+    askTimeline(here.visit),
   ]);
-  const status = asked?.problem === undefined ? 200 : 400;
-  const asides = { creatorName, catalog, asked, usage, children, entries };
-  return visit.page(here.shown.name, <Overview here={here} asides={asides} />, status);
-});
+  return { creatorName, catalog, asked, usage, children, entries };
+}
 
 async function askCreatorName({ visit, shown: { createdBy } }: KeyVisit): Promise<string | null> {
   if (createdBy === null || !visit.may('API_KEY:READ_OWN')) return null;
   return (await visit.ask<{ name: string } | null>(CREATOR, { id: createdBy }))?.name ?? null;
 }
 
-function Overview({ here, asides }: { here: KeyVisit; asides: Asides }) {
+function Overview({ here, asides }: { here: KeyVisit; asides: Awaited<ReturnType<typeof askAsides>> }) {
   const { visit, rights, shown } = here;
   const done = Object.entries(DONE).find(([word]) => word === visit.query('done'))?.[1];
   return (

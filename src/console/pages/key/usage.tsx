@@ -23,7 +23,7 @@ const VIEWS = {
 } as const;
 
 /** The use of a key, an hour or a day a bar. */
-export interface PlottedUsage {
+interface PlottedUsage {
   readonly view: keyof typeof VIEWS;
   readonly bars: readonly Bar[];
 }
