@@ -1,11 +1,10 @@
 import type { Child } from 'hono/jsx';
 import { UUID } from '../../keys/basics/index.ts';
-import { NO_LABELS } from '../../keys/key/index.ts';
 import { ROLE_MEANINGS } from '../../keys/permissions/index.ts';
 import { OperationFailed } from '../operations.ts';
 import { AccessLine } from '../permission-words.tsx';
 import { permissionsOf } from '../parts/grants.ts';
-import { labelsInput, labelTexts } from '../parts/labels.tsx';
+import { tagsIn } from '../parts/key-texts.tsx';
 import {
   Done,
   Empty,
@@ -161,7 +160,7 @@ async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
     createdBy: isId ? by : undefined,
     createdByOperator: by === OPERATOR || undefined,
     expiresBefore: until && new Date(until).toISOString(),
-    tags: tag === '' ? undefined : labelsInput({ ...labelTexts(NO_LABELS), tags: tag }).tags,
+    tags: tag === '' ? undefined : tagsIn(tag),
     unusedSince: used === '90d' ? new Date(visit.now - 90 * DAY_MS).toISOString() : undefined,
     neverUsed: used === 'never' || undefined,
     sort: isNewestFirst ? undefined : SORTS[sort].by,

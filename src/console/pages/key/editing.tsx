@@ -7,21 +7,14 @@ import { GrantsPicker } from '../../parts/grants-picker.tsx';
 import { type ChosenGrants, chosenIn, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
 import { FixFields, Problem, LinkButton, BackLink } from '../../parts/notice.tsx';
 import {
-  LABEL_PLACES,
+  inputOfTexts,
+  type KeyTexts,
+  keyTexts,
+  keyTextsIn,
   LabelFields,
-  labelsInput,
-  type LabelTexts,
-  labelTexts,
-  labelTextsIn,
-} from '../../parts/labels.tsx';
-import {
-  RESTRICTION_PLACES,
   RestrictionFields,
-  restrictionsInput,
-  type RestrictionTexts,
-  restrictionTexts,
-  restrictionTextsIn,
-} from '../../parts/restrictions.tsx';
+  TEXT_PLACES,
+} from '../../parts/key-texts.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { type AskedGrantable, findGrantable } from '../grantable.ts';
 import type { ShownKey } from './shown-key.ts';
@@ -101,10 +94,9 @@ function endHelp({ reason, latest, required }: AskedGrantable['ends']): string {
 /** Where each field is in the form. */
 const PLACES: Readonly<Record<string, { id: string; label: string }>> = {
   name: { id: 'name', label: 'Name' },
-  ...LABEL_PLACES,
+  ...TEXT_PLACES,
   grants: { id: 'grants-problem', label: 'Permissions' },
   expires: { id: 'expires', label: 'Expires' },
-  ...RESTRICTION_PLACES,
 };
 
 function EditPage({ here, given, grantable }: { here: KeyVisit; given: SubmittedEdit; grantable: AskedGrantable }) {
@@ -158,7 +150,7 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Submitted
 }
 
 /** The fields of a key that can be edited, as a form has them. */
-interface EditedKey extends LabelTexts, RestrictionTexts {
+interface EditedKey extends KeyTexts {
   readonly name: string;
   readonly expires: string;
   readonly grants: ChosenGrants;
@@ -166,11 +158,13 @@ interface EditedKey extends LabelTexts, RestrictionTexts {
 
 /** The fields as they are. */
 function editedFrom(key: ShownKey): EditedKey {
+  const { limits, allowFrom, ...labels } = keyTexts(key);
   return {
     name: key.name,
-    ...labelTexts(key),
+    ...labels,
     expires: key.expiresAt ?? '',
-    ...restrictionTexts(key),
+    limits,
+    allowFrom,
     grants: { roles: key.roles, permissions: permissionsOf(key.permissions) },
   };
 }
@@ -179,9 +173,8 @@ function editedIn(form: URLSearchParams): EditedKey {
   const text = (name: string) => form.get(name)?.trim() ?? '';
   return {
     name: text('name'),
-    ...labelTextsIn(form),
+    ...keyTextsIn(form),
     expires: text('expires'),
-    ...restrictionTextsIn(form),
     grants: chosenIn(form),
   };
 }
@@ -201,9 +194,8 @@ function problemsIn({ expires }: EditedKey, now: number): Map<string, string> {
 function changesFrom(before: EditedKey, after: EditedKey): object {
   const isSame = (one: readonly string[], other: readonly string[]) =>
     one.toSorted().join() === other.toSorted().join();
-  const fieldsOf = (key: EditedKey) => ({ ...labelsInput(key), ...restrictionsInput(key) });
-  const old = fieldsOf(before);
-  const fields = Object.entries(fieldsOf(after)).filter(
+  const old = inputOfTexts(before);
+  const fields = Object.entries(inputOfTexts(after)).filter(
     ([field, value]) => !isSame([value ?? []].flat(), [old[field as keyof typeof old] ?? []].flat()),
   );
   const { roles, permissions } = grantsInputOf(after.grants);

@@ -4,8 +4,7 @@ import type { KeyRestrictions } from '../../../keys/key/index.ts';
 import { type Permission, PermissionSet, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { inYourWords, type KeyStatus, type ShownPerson } from '../../parts/notice.tsx';
-import { type KeyLabels, LABELS } from '../../parts/labels.tsx';
-import { RESTRICTIONS } from '../../parts/restrictions.tsx';
+import { type KeyLabels, LABELS, RESTRICTIONS } from '../../parts/key-texts.tsx';
 import type { Visit } from '../../visit.tsx';
 
 const PERMISSIONS = '{ resource actions }';

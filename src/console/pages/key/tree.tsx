@@ -1,7 +1,7 @@
 import { permissionsOf } from '../../parts/grants.ts';
 import { formatCount, KeyLink, Status, Time, LastUse } from '../../parts/notice.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
-import { restrictionReasons } from '../../parts/restrictions.tsx';
+import { restrictionReasons } from '../../parts/key-texts.tsx';
 import type { Visit } from '../../visit.tsx';
 import type { CountedKeys, ParentKey, ShownKey } from './shown-key.ts';
 import type { KeyVisit } from './with-key.tsx';

@@ -3,7 +3,7 @@ import type { KeyChangeKind } from '../../../keys/changes/index.ts';
 import type { ApiKey } from '../../../keys/key/index.ts';
 import type { Visit, VisitHandler } from '../../visit.tsx';
 import { formatCount, KeyLink, Time, BackLink } from '../../parts/notice.tsx';
-import { RestrictionFacts } from '../../parts/restrictions.tsx';
+import { RestrictionFacts } from '../../parts/key-texts.tsx';
 import { findKey, Rights, type ShownKey } from './shown-key.ts';
 
 /** What a page about a key is made of. */

@@ -1,4 +1,4 @@
-import { type KeyRestrictions, NO_LABELS, UNRESTRICTED } from '../../../keys/key/index.ts';
+import { NO_LABELS, UNRESTRICTED } from '../../../keys/key/index.ts';
 import {
   defaultExpiry,
   expiresAtOf,
@@ -15,43 +15,35 @@ import { KeySum } from '../../key-sum.tsx';
 import { type ChosenGrants, chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
 import { FixFields, Problem } from '../../parts/notice.tsx';
 import {
-  type KeyLabels,
-  LABEL_PLACES,
+  inputOfTexts,
+  type KeyTexts,
+  keyTexts,
+  keyTextsIn,
   LabelFields,
-  labelsInput,
-  type LabelTexts,
-  labelTexts,
-  labelTextsIn,
-} from '../../parts/labels.tsx';
-import {
-  RESTRICTION_PLACES,
   RestrictionFields,
-  restrictionsInput,
-  type RestrictionTexts,
-  restrictionTexts,
-  restrictionTextsIn,
-} from '../../parts/restrictions.tsx';
+  TEXT_PLACES,
+} from '../../parts/key-texts.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import { type AskedGrantable, NO_MORE_KEYS } from '../grantable.ts';
 import type { ShownKey } from '../key/shown-key.ts';
 import { PRESET, presetsOf } from './presets.ts';
 
 /** A key that is to be created, as a form has it. */
-export interface Draft extends ChosenGrants, ExpiryChoice, LabelTexts, RestrictionTexts {
+export interface Draft extends ChosenGrants, ExpiryChoice, KeyTexts {
   readonly name: string;
   /** Which keys it is to replace, as they were shown; empty for none. */
   readonly replaces: string;
 }
 
 /** A key that is to have the same. */
-export type Original = Pick<ShownKey, 'name' | 'grants' | keyof KeyLabels | keyof KeyRestrictions>;
+export type Original = Pick<ShownKey, 'name' | 'grants' | keyof KeyTexts>;
 
 /** Says that a key of the name is to be replaced, before it was shown what that deletes. */
 export const REPLACE = 'replace';
 
 /** A form that nobody has filled in. */
 export function emptyDraft(bounds: ExpiryBounds): Draft {
-  const texts = { name: '', replaces: '', ...labelTexts(NO_LABELS), ...restrictionTexts(UNRESTRICTED) };
+  const texts = { name: '', replaces: '', ...keyTexts({ ...NO_LABELS, ...UNRESTRICTED }) };
   return { ...texts, roles: [], permissions: [], ...defaultExpiry(bounds) };
 }
 
@@ -59,8 +51,7 @@ export function emptyDraft(bounds: ExpiryBounds): Draft {
 export function draftLike({ grants, ...original }: Original, bounds: ExpiryBounds): Draft {
   return {
     ...emptyDraft(bounds),
-    ...labelTexts(original),
-    ...restrictionTexts(original),
+    ...keyTexts(original),
     roles: grants.filter((grant) => !grant.includes(':')),
     permissions: grants.filter((grant) => grant.includes(':')),
   };
@@ -71,9 +62,8 @@ export function draftIn(form: URLSearchParams, bounds: ExpiryBounds): Draft {
   const text = (name: string) => form.get(name)?.trim() ?? '';
   return {
     name: text('name'),
-    ...labelTextsIn(form),
     replaces: text('replaces'),
-    ...restrictionTextsIn(form),
+    ...keyTextsIn(form),
     ...chosenIn(form),
     ...expiryChoiceIn(form, bounds),
   };
@@ -132,12 +122,11 @@ export function fieldsOf({
 export function inputOf(draft: Draft, bounds: ExpiryBounds): { input: object } | { problem: string } {
   const expiry = expiresAtOf(draft, bounds);
   if ('problem' in expiry) return expiry;
-  const { allowFrom, ...limits } = restrictionsInput(draft);
+  const { allowFrom, ...texts } = inputOfTexts(draft);
   const input = {
     name: draft.name,
-    ...labelsInput(draft),
+    ...texts,
     ...grantsInputOf(draft),
-    ...limits,
     ...(allowFrom && { allowFrom }),
     ...expiry,
     overwrite: draft.replaces !== '',
@@ -166,10 +155,9 @@ export interface NameConflict {
 /** Where each field of the input is in the form. */
 const PLACES: Readonly<Record<string, { id: string; label: string }>> = {
   name: { id: 'name', label: 'Name' },
-  ...LABEL_PLACES,
+  ...TEXT_PLACES,
   expiresAt: { id: 'expiry', label: 'Expires' },
   grants: { id: 'grants', label: 'Permissions' },
-  ...RESTRICTION_PLACES,
 };
 
 export function NewKeyForm({

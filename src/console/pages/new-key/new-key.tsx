@@ -4,8 +4,7 @@ import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
 import type { ExpiryBounds } from '../../parts/field.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
 import { Done, Problem, Secret, Time } from '../../parts/notice.tsx';
-import { LABELS } from '../../parts/labels.tsx';
-import { RESTRICTIONS } from '../../parts/restrictions.tsx';
+import { LABELS, RESTRICTIONS } from '../../parts/key-texts.tsx';
 import { type AskedGrantable, boundsOf, findGrantable } from '../grantable.ts';
 import type { ShownKey } from '../key/shown-key.ts';
 import {

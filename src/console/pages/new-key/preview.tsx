@@ -1,11 +1,9 @@
 import { hash } from 'node:crypto';
-import type { KeyRestrictions } from '../../../keys/key/index.ts';
 import { dangersOf } from '../../dangers.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { KeyField } from '../../parts/field.tsx';
 import { Time } from '../../parts/notice.tsx';
-import { type KeyLabels, LABELS } from '../../parts/labels.tsx';
-import { RESTRICTIONS, RestrictionFacts, restrictionWarnings } from '../../parts/restrictions.tsx';
+import { type KeyTexts, LABELS, RESTRICTIONS, RestrictionFacts, restrictionWarnings } from '../../parts/key-texts.tsx';
 import { PermissionWords } from '../../permission-words.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { ShownKey } from '../key/shown-key.ts';
@@ -33,8 +31,10 @@ export const PREVIEW = `query Preview($input: CreateApiKeyInput!) {
   }
 }`;
 
-export interface Preview
-  extends KeyLabels, KeyRestrictions, Pick<ShownKey, 'name' | 'grants' | 'expiresAt' | 'effectivePermissions'> {
+export interface Preview extends Pick<
+  ShownKey,
+  'name' | 'grants' | 'expiresAt' | 'effectivePermissions' | keyof KeyTexts
+> {
   /** What would be deleted for it: the key of its name first. */
   readonly replaced: { id: string; name: string }[];
 }
