@@ -59,6 +59,7 @@ describe('the list of keys in the console', () => {
     assert.deepEqual(namesIn((await visitor.open('keys?by=payments+team')).html), ['Mine']);
     assert.deepEqual(namesIn((await visitor.open('keys?tag=env%3Dprod')).html), ['Other', 'Mine']);
     assert.deepEqual(namesIn((await visitor.open('keys?tag=env%3Dprod%2C+a%3Db')).html), ['Mine']);
+    assert.match((await visitor.open('keys?tag=env%3Dnone')).text, /Clear.*No key matches\. Show all keys/);
     assert.match((await visitor.open('keys?tag=env')).text, /"env" is not a tag\. Write key=value/);
     assert.match((await visitor.open('keys?used=90d')).text, /No key matches\./);
     const old = { name: 'Old', sha256: 'ab'.repeat(32), roles: ['GUEST'], createdAt: '2029-09-01T00:00:00Z' };

@@ -259,7 +259,7 @@ function FilterForm({ root, asked, roles }: { root: string; asked: ListRequest; 
       {asked.order !== '' && <input type="hidden" name="order" value={asked.order} />}
       <button>Search</button>
       {isNarrowed(asked) && (
-        <a class="button quiet" href={addressOf(root, { ...NOTHING, sort: asked.sort, order: asked.order })}>
+        <a class="button quiet" href={addressOf(root, { sort: asked.sort, order: asked.order })}>
           Clear
         </a>
       )}
@@ -476,24 +476,11 @@ function NoKeys({ visit, asked }: { visit: Visit; asked: ListRequest }): Child {
   );
 }
 
-const NOTHING: ListRequest = {
-  search: '',
-  status: '',
-  role: '',
-  by: '',
-  tag: '',
-  ends: '',
-  used: '',
-  sort: '',
-  order: '',
-  from: '',
-};
-
-function isNarrowed({ search, status, role, by, ends, used }: ListRequest): boolean {
-  return [search, status, role, by, ends, used].some((value) => value !== '');
+function isNarrowed({ sort: _sort, order: _order, from: _from, ...filters }: ListRequest): boolean {
+  return Object.values(filters).some((value) => value !== '');
 }
 
-function addressOf(root: string, asked: ListRequest): string {
+function addressOf(root: string, asked: Partial<ListRequest>): string {
   const given = Object.entries(asked).filter(([, value]) => value !== '');
   return `${root}keys${given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''}`;
 }
