@@ -42,7 +42,6 @@ import { KEY_FIELD, requireOwnForm } from '../session-auth.ts';
 import {
   defaultExpiry,
   expiresAtOf,
-  type ExpiryBounds,
   type ExpiryChoice,
   expiryChoiceIn,
   ExpiryField,
@@ -53,12 +52,12 @@ import {
 import { permissionsOf, WITHHELD } from '../parts/grants.ts';
 import { CreatesKeys } from '../permission-words.tsx';
 import { Layout, Message } from '../parts/layout.tsx';
-import { Done, Problem, Time, titleOf } from '../parts/notice.tsx';
+import { Done, Fact, Problem, Time, titleOf } from '../parts/notice.tsx';
 import { SentForm } from '../sent-form.tsx';
 import { SignInFailed } from '../../people/index.ts';
 import { startOf } from '../provider-way.ts';
 import { answerHeaders, sendPage, type Visit } from '../visit.tsx';
-import { type AskedGrantable, findGrantable, boundsOf, NO_MORE_KEYS } from './grantable.ts';
+import { type Means, meansOf, NO_MORE_KEYS } from './grantable.ts';
 import { isFollowedLink, OneMoment } from './sign-in.tsx';
 
 /** What the pages need beside what the endpoints for applications do. */
@@ -107,13 +106,6 @@ interface Chosen {
   /** When the key ends: as somebody chooses who has signed in, and as somebody types it who has not. */
   readonly expiry?: ExpiryChoice;
   readonly expiresIn?: string;
-}
-
-/** What somebody may grant who has signed in. */
-interface Means {
-  readonly visit: Visit;
-  readonly grantable: AskedGrantable;
-  readonly bounds: ExpiryBounds;
 }
 
 /** Why somebody may not decide as they did, with the status of the page that says so. */
@@ -347,11 +339,6 @@ interface Shown {
   readonly target?: string | undefined;
 }
 
-async function meansOf(visit: Visit): Promise<Means> {
-  const grantable = await findGrantable(visit);
-  return { visit, grantable, bounds: boundsOf(visit, grantable) };
-}
-
 /** The key that somebody enters, accepted by the rules for all requests. @throws DecisionRefused */
 async function principalIn(
   c: Context,
@@ -490,43 +477,31 @@ function DecisionPage({
       {!mayAgree && <Problem>You cannot approve this: {means.grantable.reason}</Problem>}
       {means?.grantable.creatable === 0 && <Problem>{NO_MORE_KEYS}</Problem>}
       <dl class="facts">
-        <dt>Application</dt>
-        <dd>
+        <Fact name="Application">
           <ApplicationName client={client} />
           {redirect && hostOfClient(client) !== undefined && redirect.uri.startsWith('http:') && (
             <>, or any other program on your device: continue only if you just started it</>
           )}
-        </dd>
+        </Fact>
         {audience && (
-          <>
-            <dt>Key valid for</dt>
-            <dd>
-              <code>{audience}</code> alone
-            </dd>
-          </>
+          <Fact name="Key valid for">
+            <code>{audience}</code> alone
+          </Fact>
         )}
-        {replaced && (
-          <>
-            <dt>Replaces</dt>
-            <dd>its key {replaced.name}, which ends</dd>
-          </>
-        )}
-        <dt>Requested from</dt>
-        <dd>{address ?? 'an unknown address'}</dd>
-        <dt>{redirect ? 'Redirects to' : 'Code'}</dt>
+        {replaced && <Fact name="Replaces">its key {replaced.name}, which ends</Fact>}
+        <Fact name="Requested from">{address ?? 'an unknown address'}</Fact>
         {redirect ? (
-          <dd>
+          <Fact name="Redirects to">
             <code>{redirect.uri}</code>
-          </dd>
+          </Fact>
         ) : (
-          <dd>
+          <Fact name="Code">
             <code>{handle}</code>: continue only if you just started {client.name}, and it shows this code
-          </dd>
+          </Fact>
         )}
-        <dt>Request expires</dt>
-        <dd>
+        <Fact name="Request expires">
           <Time at={formatTime(expiresAt)} now={now} />
-        </dd>
+        </Fact>
       </dl>
       <form method="post" action={door.action} class="sheet">
         <input type="hidden" name={door.field} value={handle} />

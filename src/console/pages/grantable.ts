@@ -55,7 +55,20 @@ function describeRefusal(refusal: Refusal | null): string | null {
   return refusal && inYourWords(refusal.reason);
 }
 
+/** What somebody may give to a key that they create. */
+export interface Means {
+  readonly visit: Visit;
+  readonly grantable: AskedGrantable;
+  readonly bounds: ExpiryBounds;
+}
+
+/** @throws KeysError STORE_… */
+export async function meansOf(visit: Visit): Promise<Means> {
+  const grantable = await findGrantable(visit);
+  return { visit, grantable, bounds: boundsOf(visit, grantable) };
+}
+
 /** Between now and which time the end of a new key lies. */
-export function boundsOf({ now, principal }: Visit, { ends: { latest, required } }: AskedGrantable): ExpiryBounds {
+function boundsOf({ now, principal }: Visit, { ends: { latest, required } }: AskedGrantable): ExpiryBounds {
   return { now, end: latest, required, isOwnEnd: latest !== null && latest === chainExpiry(principal.chain) };
 }

@@ -1,4 +1,4 @@
-import { Time } from '../parts/notice.tsx';
+import { Fact, Time } from '../parts/notice.tsx';
 import type { Pages } from '../visit.tsx';
 
 /** What is asked of how the service and its key store are. */
@@ -55,16 +55,13 @@ function HealthPage({ health, info, now }: Answer & { now: number }) {
       </table>
       <h2>Program</h2>
       <dl class="facts">
-        <dt>Version</dt>
-        <dd>{info.version}</dd>
-        <dt>Started</dt>
-        <dd>
+        <Fact name="Version">{info.version}</Fact>
+        <Fact name="Started">
           <Time at={info.startedAt} now={now} />
-        </dd>
-        <dt>Runs on</dt>
-        <dd>
+        </Fact>
+        <Fact name="Runs on">
           {info.runtime}, {info.platform}
-        </dd>
+        </Fact>
       </dl>
     </>
   );
@@ -168,15 +165,13 @@ function Limits({ limits: { defaultKeyLimits, failedCredentials, request } }: { 
         <h1>Limits</h1>
       </div>
       <dl class="facts">
-        <dt>A key without limits of its own</dt>
-        <dd>
+        <Fact name="A key without limits of its own">
           {defaultKeyLimits.length > 0 ? `${defaultKeyLimits.join(', ')} requests` : 'any number of requests'}
           <p class="help">
             Set for all by <code>limits.default</code> in svc-api.yaml, for one on its page.
           </p>
-        </dd>
-        <dt>Invalid keys from one address</dt>
-        <dd>{failedCredentials ?? 'any number'}</dd>
+        </Fact>
+        <Fact name="Invalid keys from one address">{failedCredentials ?? 'any number'}</Fact>
       </dl>
       <h2>One GraphQL request</h2>
       <table>

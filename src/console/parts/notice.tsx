@@ -60,6 +60,16 @@ export function Empty({ title, children }: { title: string; children?: Child }) 
   );
 }
 
+/** Something that is known, in a list of such. */
+export function Fact({ name, children }: { name: string; children?: Child }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
 /** A link that looks like a button. */
 export function LinkButton({ to, children }: { to: string; children?: Child }) {
   return (

@@ -237,6 +237,6 @@ function NumberTable({ bars }: { bars: readonly Bar[] }) {
   );
 }
 
-function sum(values: readonly number[]): number {
+export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }

@@ -1,4 +1,5 @@
 import { formatCount } from '../../parts/notice.tsx';
+import { sum } from '../../parts/plot.tsx';
 import type { Visit } from '../../visit.tsx';
 import {
   addressOf,
@@ -231,10 +232,6 @@ function BarShape({ bar: { done, refused }, x, highest }: { bar: Bar; x: number;
       })}
     </>
   );
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }
 
 function countsOf({ done, refused }: Bar): string {

@@ -22,16 +22,6 @@ interface GivenRotation {
   readonly problems: ReadonlyMap<string, string>;
 }
 
-/** The form before it was sent. */
-const NOTHING_GIVEN: GivenRotation = {
-  grace: DEFAULT_GRACE,
-  activate: 'NOW',
-  disableCreated: false,
-  createdSince: '',
-  input: {},
-  problems: new Map(),
-};
-
 /** Reads the form. @param now milliseconds since 1970 */
 function readRotationForm(form: URLSearchParams, now: number): GivenRotation {
   const text = (name: string) => form.get(name)?.trim() ?? '';
@@ -51,6 +41,9 @@ function readRotationForm(form: URLSearchParams, now: number): GivenRotation {
   };
   return { grace, activate, disableCreated, createdSince, input, problems };
 }
+
+/** The form before it was sent. */
+const NOTHING_GIVEN = readRotationForm(new URLSearchParams(), 0);
 
 /** What the fields are called. */
 const LABELS: Readonly<Record<string, string>> = {

@@ -1,8 +1,8 @@
-import type { Child } from 'hono/jsx';
 import type { KeyChangeKind } from '../../../keys/changes/index.ts';
 import type { ApiKey } from '../../../keys/key/index.ts';
 import type { Visit, VisitHandler } from '../../visit.tsx';
-import { formatCount, KeyLink, Time, BackLink } from '../../parts/notice.tsx';
+import { Message } from '../../parts/layout.tsx';
+import { BackLink, Fact, formatCount, KeyLink, Time } from '../../parts/notice.tsx';
 import { RestrictionFacts } from '../../parts/key-texts.tsx';
 import { findKey, Rights, type ShownKey } from './shown-key.ts';
 
@@ -17,6 +17,8 @@ export interface KeyVisit {
   readonly base: string;
 }
 
+const NO_SUCH_KEY = 'There is no key with this id that you may see. It may have been deleted.';
+
 /**
  * Answers with the key that the address names, or says that there is none.
  * @param change what it is for; where that would be refused, the page says so
@@ -27,7 +29,7 @@ export function withKey(answer: (here: KeyVisit) => Promise<Response>, change?: 
     const { keys, principal } = visit;
     const isSelf = shown?.id === principal.apiKey.id;
     const apiKey = shown && ((await keys.findById(shown.id, principal)) ?? (isSelf ? principal.apiKey : undefined));
-    if (!apiKey) return visit.page('Not found', <NoSuchKey />, 404);
+    if (!apiKey) return visit.page('Not found', <Message title="Not found" message={NO_SUCH_KEY} />, 404);
     const [changes = []] = await keys.permittedChanges.possibleChanges([apiKey], principal);
     const rights = new Rights(visit, shown.id, changes);
     const here = { visit, shown, apiKey, rights, base: `${visit.root}keys/${shown.id}` };
@@ -35,15 +37,6 @@ export function withKey(answer: (here: KeyVisit) => Promise<Response>, change?: 
     if (refused !== undefined) return visit.page('Not allowed', <NotAllowed here={here} reason={refused} />, 403);
     return answer(here);
   };
-}
-
-function NoSuchKey() {
-  return (
-    <div class="narrow">
-      <h1>Not found</h1>
-      <p>There is no key with this id that you may see. It may have been deleted.</p>
-    </div>
-  );
 }
 
 function NotAllowed({ here, reason }: { here: KeyVisit; reason: string }) {
@@ -116,14 +109,5 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
         <Fact name="Managed">by an apply: the next one may undo what is changed here, or delete the key</Fact>
       )}
     </dl>
-  );
-}
-
-function Fact({ name, children }: { name: string; children?: Child }) {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
   );
 }

@@ -1,6 +1,5 @@
-import { NO_LABELS, UNRESTRICTED } from '../../../keys/key/index.ts';
+import { NO_LABELS } from '../../../keys/key/index.ts';
 import {
-  defaultExpiry,
   expiresAtOf,
   type ExpiryBounds,
   type ExpiryChoice,
@@ -43,8 +42,7 @@ export const REPLACE = 'replace';
 
 /** A form that nobody has filled in. */
 export function emptyDraft(bounds: ExpiryBounds): Draft {
-  const texts = { name: '', replaces: '', ...keyTexts({ ...NO_LABELS, ...UNRESTRICTED }) };
-  return { ...texts, roles: [], permissions: [], ...defaultExpiry(bounds) };
+  return draftIn(new URLSearchParams(), bounds);
 }
 
 /** A form that is filled in with what another key has, but for its name and its expiry. */

@@ -1,5 +1,6 @@
 import type { CredentialPlace } from '../../../keys/secret/index.ts';
 import type { ResourceActions } from '../../../keys/permissions/index.ts';
+import { Fact } from '../../parts/notice.tsx';
 import type { Visit } from '../../visit.tsx';
 
 const REACH = `query Reach($id: ID!) {
@@ -56,24 +57,19 @@ export function HowToUse({
     <section aria-labelledby="use">
       <h2 id="use">How to use it</h2>
       <dl class="facts">
-        <dt>URL</dt>
-        <dd>
+        <Fact name="URL">
           <code>{`${origin}/graphql`}</code>
-        </dd>
+        </Fact>
         {reach.length > 0 && (
-          <>
-            <dt>Guarded services</dt>
-            <dd>
-              {reach.map(({ address, methods }) => (
-                <div>
-                  <code>{address}</code> <span class="faint">{methods.join(', ')}</span>
-                </div>
-              ))}
-            </dd>
-          </>
+          <Fact name="Guarded services">
+            {reach.map(({ address, methods }) => (
+              <div>
+                <code>{address}</code> <span class="faint">{methods.join(', ')}</span>
+              </div>
+            ))}
+          </Fact>
         )}
-        <dt>Header</dt>
-        <dd>
+        <Fact name="Header">
           {credentials.map((one) => (
             <div>
               <code>
@@ -83,7 +79,7 @@ export function HowToUse({
               </code>
             </div>
           ))}
-        </dd>
+        </Fact>
       </dl>
       <Example
         id="by-stdin"

@@ -1,11 +1,10 @@
 import { OperationFailed } from '../../operations.ts';
 import { KEY_FIELD } from '../../session-auth.ts';
 import type { Pages, Visit, VisitHandler } from '../../visit.tsx';
-import type { ExpiryBounds } from '../../parts/field.tsx';
 import { permissionsOf } from '../../parts/grants.ts';
 import { Done, Problem, Secret, Time } from '../../parts/notice.tsx';
 import { LABELS, RESTRICTIONS } from '../../parts/key-texts.tsx';
-import { type AskedGrantable, boundsOf, findGrantable } from '../grantable.ts';
+import { type AskedGrantable, type Means, meansOf } from '../grantable.ts';
 import type { ShownKey } from '../key/shown-key.ts';
 import {
   type Draft,
@@ -126,27 +125,19 @@ export function addNewKey(pages: Pages): void {
   );
 }
 
-/** What these pages are made of. */
-interface NewKeyVisit {
-  readonly visit: Visit;
-  readonly grantable: AskedGrantable;
-  readonly bounds: ExpiryBounds;
-}
-
 /** Answers those who may create a key, and says to others why they may not. */
-function withGrantable(answer: (here: NewKeyVisit) => Promise<Response>): VisitHandler {
+function withGrantable(answer: (here: Means) => Promise<Response>): VisitHandler {
   return async (visit) => {
     if (!visit.may('API_KEY:CREATE_OWN'))
       return refuse(visit, 'Your key cannot create keys: it lacks API_KEY:CREATE_OWN.');
-    const grantable = await findGrantable(visit);
-    if (grantable.reason !== null) return refuse(visit, grantable.reason);
-    return answer({ visit, grantable, bounds: boundsOf(visit, grantable) });
+    const means = await meansOf(visit);
+    return means.grantable.reason === null ? answer(means) : refuse(visit, means.grantable.reason);
   };
 }
 
 /** @param refused why the key was not created that was shown before, and the status of the page */
 async function preview(
-  here: NewKeyVisit,
+  here: Means,
   draft: Draft,
   refused?: { note: string; keyProblem?: string | undefined; status: number },
 ): Promise<Response> {
@@ -167,7 +158,7 @@ async function preview(
   }
 }
 
-async function create(here: NewKeyVisit, draft: Draft): Promise<Response> {
+async function create(here: Means, draft: Draft): Promise<Response> {
   const { visit, bounds } = here;
   const made = inputOf(draft, bounds);
   if ('problem' in made) return showForm(here, draft, { refused: noEnd(made.problem) });
@@ -195,7 +186,7 @@ async function create(here: NewKeyVisit, draft: Draft): Promise<Response> {
 }
 
 async function showForm(
-  { visit, grantable, bounds }: NewKeyVisit,
+  { visit, grantable, bounds }: Means,
   draft: Draft,
   {
     refused,
@@ -225,7 +216,7 @@ function limitedTo(grantable: AskedGrantable, draft: Draft, note: string): { dra
 
 /** Shows the form again, with what was wrong. @throws what is not a refusal of an operation */
 async function showRefused(
-  here: NewKeyVisit,
+  here: Means,
   draft: Draft,
   { error, isMaybeOwn }: { error: unknown; isMaybeOwn: boolean },
 ): Promise<Response> {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { dangersOf } from '../../dangers.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { KeyField } from '../../parts/field.tsx';
-import { Time } from '../../parts/notice.tsx';
+import { Fact, Time } from '../../parts/notice.tsx';
 import { type KeyTexts, LABELS, RESTRICTIONS, RestrictionFacts, restrictionWarnings } from '../../parts/key-texts.tsx';
 import { PermissionWords } from '../../permission-words.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
@@ -83,18 +83,13 @@ export function PreviewPage({
         </p>
       )}
       <dl class="facts">
-        <dt>Name</dt>
-        <dd>{name}</dd>
-        <dt>Description</dt>
-        <dd>{description ?? <span class="faint">none</span>}</dd>
-        <dt>Owner</dt>
-        <dd>{owner ?? <span class="faint">nobody</span>}</dd>
-        <dt>Tags</dt>
-        <dd>{tags.join(', ') || <span class="faint">none</span>}</dd>
-        <dt>Expires</dt>
-        <dd>
+        <Fact name="Name">{name}</Fact>
+        <Fact name="Description">{description ?? <span class="faint">none</span>}</Fact>
+        <Fact name="Owner">{owner ?? <span class="faint">nobody</span>}</Fact>
+        <Fact name="Tags">{tags.join(', ') || <span class="faint">none</span>}</Fact>
+        <Fact name="Expires">
           <Time at={expiresAt} now={now} />
-        </dd>
+        </Fact>
         <RestrictionFacts of={preview} />
         <dt>Grants</dt>
         <dd class="grants">
