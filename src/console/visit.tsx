@@ -27,11 +27,12 @@ const MAX_FORM_BYTES = 256 * 1024;
 export interface PageParts {
   readonly assets: Assets;
   readonly pipeline: GraphQLPipeline;
-  /** The rules, for what is offered by them; all that is shown and done is asked by GraphQL. */
+  /** The rules, which tell beforehand what would be refused; all that is shown and done is asked by GraphQL. */
   readonly keys: KeysService;
   readonly issuer: Issuer;
   /** How applications may ask for keys; undefined for our own login alone. */
   readonly consent: ConsentMode | undefined;
+  /** The commands that pages name. */
   readonly commands: NamedCommands;
   /** Where a key may stand in a request. */
   readonly credentials: readonly CredentialPlace[];
@@ -95,29 +96,14 @@ export class Visit {
     return this.#admitted.principal;
   }
 
-  /** The rules, which tell beforehand what would be refused. */
-  get keys(): KeysService {
-    return this.#parts.keys;
+  /** What pages are made with, as far as they say so themselves. */
+  get parts(): Pick<PageParts, 'keys' | 'consent' | 'commands' | 'credentials'> {
+    return this.#parts;
   }
 
   /** The origin under which clients reach the service, such as `https://keys.example.org`. */
   get origin(): string {
     return this.#parts.issuer.of(this.c);
-  }
-
-  /** How applications may ask for keys; undefined for our own login alone. */
-  get consent(): ConsentMode | undefined {
-    return this.#parts.consent;
-  }
-
-  /** The commands that pages name. */
-  get commands(): NamedCommands {
-    return this.#parts.commands;
-  }
-
-  /** Where a key may stand in a request. */
-  get credentials(): readonly CredentialPlace[] {
-    return this.#parts.credentials;
   }
 
   /** Whether the key may do this, so that it is worth offering: GraphQL decides when it comes to it. */

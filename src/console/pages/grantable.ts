@@ -31,7 +31,7 @@ export interface AskedGrantable extends Grantable {
  * What somebody may give to a key beside what it has, or to one that they create. Nothing counts as used.
  * @throws KeysError STORE_…
  */
-export async function findGrantable({ keys, principal }: Visit, key?: ApiKey): Promise<AskedGrantable> {
+export async function findGrantable({ parts: { keys }, principal }: Visit, key?: ApiKey): Promise<AskedGrantable> {
   const { catalog } = keys;
   const found = await (key
     ? keys.permittedChanges.grantableTo(key, principal)

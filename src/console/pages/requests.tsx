@@ -68,6 +68,7 @@ function RequestList({
   said: CodeFormState;
   requests?: readonly Request[] | undefined;
 }) {
+  const { consent } = visit.parts;
   return (
     <>
       <div class="head">
@@ -75,7 +76,7 @@ function RequestList({
       </div>
       {said.isRefused && <Done>Request denied. The application gets no key.</Done>}
       {said.problem !== undefined && <Problem>{said.problem}</Problem>}
-      {visit.may('API_KEY:CREATE_OWN') && visit.consent !== 'off' && visit.consent !== 'code' && (
+      {visit.may('API_KEY:CREATE_OWN') && consent !== 'off' && consent !== 'code' && (
         <CodeForm action={`${visit.root}..${OAUTH_PATHS.device}`} code={visit.query('code')} />
       )}
       {requests && (
@@ -162,7 +163,8 @@ function NoRequests({ visit }: { visit: Visit }) {
   );
 }
 
-function HowToAsk({ visit: { origin, consent, commands } }: { visit: Visit }) {
+function HowToAsk({ visit: { origin, parts } }: { visit: Visit }) {
+  const { consent, commands } = parts;
   const login = <code>{`${commands.login} --server ${origin}`}</code>;
   const others = (
     <>

@@ -51,13 +51,7 @@ export function GrantsPicker({
         </p>
       )}
       {children}
-      <RolePicker
-        field={FIELDS.role}
-        grantable={grantable.roles}
-        withheld={withheld.roles}
-        chosen={chosen.roles}
-        has={has.roles}
-      />
+      <RolePicker grantable={grantable.roles} withheld={withheld.roles} chosen={chosen.roles} has={has.roles} />
       <p id="grants-help" class="help">
         Choose only what is needed. <strong>Write</strong> includes reading, <strong>All</strong> deleting;{' '}
         <strong>Custom</strong> shows single actions: <strong>own</strong> is what belongs to the key itself, such as
@@ -171,13 +165,11 @@ function capitalized(word: string): string {
 
 /** Lets somebody choose roles: whole sets of permissions. */
 function RolePicker({
-  field,
   grantable,
   withheld,
   chosen,
   has,
 }: {
-  field: string;
   grantable: readonly GrantableRole[];
   /** Those that the key of whoever chooses holds, and the policy lets no key grant. */
   withheld: readonly string[];
@@ -198,7 +190,7 @@ function RolePicker({
         <label class="choice">
           <input
             type="checkbox"
-            name={field}
+            name={FIELDS.role}
             value={role}
             checked={chosen.includes(role)}
             disabled={!names.has(role) && !has.includes(role)}

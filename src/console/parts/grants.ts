@@ -35,12 +35,6 @@ export interface ChosenGrants {
   readonly permissions: readonly string[];
 }
 
-/** Grants in the form that GraphQL takes. */
-export interface GrantsInput {
-  readonly roles: string[];
-  readonly permissions: ResourceActions[];
-}
-
 /** The names of the fields of a picker, which a form has as often as something is chosen. */
 export const FIELDS = { role: 'role', permission: 'permission' } as const;
 
@@ -61,7 +55,7 @@ export function chosenIn(form: URLSearchParams): ChosenGrants {
 const ACCESS = accessField('');
 
 /** Grants as GraphQL takes them. */
-export function grantsInputOf({ roles, permissions }: ChosenGrants): GrantsInput {
+export function grantsInputOf({ roles, permissions }: ChosenGrants) {
   const rows = new Map<string, Set<string>>();
   for (const permission of permissions) {
     const [resource = '', action = ''] = permission.split(':');

@@ -92,7 +92,10 @@ function Overview({ here, asides }: { here: KeyVisit; asides: Awaited<ReturnType
       )}
       <KeyHead here={here} />
       <RotationNotice here={here} />
-      <Summary here={here} creatorName={asides.creatorName} />
+      <section class="card summary" aria-label="Summary">
+        <AccessSummary of={shown} />
+        <KeyFacts here={here} creatorName={asides.creatorName} />
+      </section>
       <UsageSection here={here} usage={asides.usage} />
       <TreeSection here={here} children={asides.children} />
       <AccessSection here={here} catalog={asides.catalog} asked={asides.asked} />
@@ -102,16 +105,6 @@ function Overview({ here, asides }: { here: KeyVisit; asides: Awaited<ReturnType
       )}
       {asides.entries && <Timeline here={here} entries={asides.entries} />}
     </>
-  );
-}
-
-/** What a key may do, in words, and what is known of it. */
-function Summary({ here, creatorName }: { here: KeyVisit; creatorName: string | null }) {
-  return (
-    <section class="card summary" aria-label="Summary">
-      <AccessSummary of={here.shown} />
-      <KeyFacts here={here} creatorName={creatorName} />
-    </section>
   );
 }
 

@@ -26,11 +26,12 @@ const NO_SUCH_KEY = 'There is no key with this id that you may see. It may have 
 export function withKey(answer: (here: KeyVisit) => Promise<Response>, change?: KeyChangeKind): VisitHandler {
   return async (visit) => {
     const shown = await findKey(visit);
-    const { keys, principal } = visit;
+    const { parts, principal } = visit;
     const isSelf = shown?.id === principal.apiKey.id;
-    const apiKey = shown && ((await keys.findById(shown.id, principal)) ?? (isSelf ? principal.apiKey : undefined));
+    const apiKey =
+      shown && ((await parts.keys.findById(shown.id, principal)) ?? (isSelf ? principal.apiKey : undefined));
     if (!apiKey) return visit.page('Not found', <Message title="Not found" message={NO_SUCH_KEY} />, 404);
-    const [changes = []] = await keys.permittedChanges.possibleChanges([apiKey], principal);
+    const [changes = []] = await parts.keys.permittedChanges.possibleChanges([apiKey], principal);
     const rights = new Rights(visit, shown.id, changes);
     const here = { visit, shown, apiKey, rights, base: `${visit.root}keys/${shown.id}` };
     const refused = change && here.rights.whyNot(change);

@@ -1,4 +1,3 @@
-import type { CredentialPlace } from '../../../keys/secret/index.ts';
 import type { ResourceActions } from '../../../keys/permissions/index.ts';
 import { Fact } from '../../parts/notice.tsx';
 import type { Visit } from '../../visit.tsx';
@@ -38,17 +37,15 @@ export async function askReach(visit: Visit, id: string): Promise<readonly Reach
 
 /** Where a new secret is used, in which header, and how, so that it shows in no list of processes and no history. */
 export function HowToUse({
-  origin,
-  credentials,
+  visit: { origin, parts },
   permissions,
   reach,
 }: {
-  /** Under which clients reach the service. */
-  origin: string;
-  credentials: readonly CredentialPlace[];
+  visit: Visit;
   permissions: readonly ResourceActions[];
   reach: readonly ReachedRoute[];
 }) {
+  const { credentials } = parts;
   const [place = 'bearer'] = credentials;
   const header = typeof place === 'object' ? `${headerName(place.header)}: ` : 'Authorization: Bearer ';
   const guarded = reach.find(({ address, methods }) => address.startsWith('https:') && /GET|all/.test(methods.join()));

@@ -52,7 +52,6 @@ function CreatedPage({
   created: Created;
   reach: Parameters<typeof HowToUse>[0]['reach'];
 }) {
-  const { now, origin, credentials } = visit;
   return (
     <div class="medium">
       <div class="head">
@@ -71,14 +70,14 @@ function CreatedPage({
           'It never expires.'
         ) : (
           <>
-            It expires <Time at={apiKey.expiresAt} now={now} />.
+            It expires <Time at={apiKey.expiresAt} now={visit.now} />.
           </>
         )}{' '}
         <a href={`${root}keys/${apiKey.id}`}>Open the key</a>
         {' · '}
         <a href={`${root}keys`}>All keys</a>
       </p>
-      <HowToUse origin={origin} credentials={credentials} permissions={apiKey.effectivePermissions} reach={reach} />
+      <HowToUse visit={visit} permissions={apiKey.effectivePermissions} reach={reach} />
     </div>
   );
 }
@@ -147,7 +146,7 @@ async function preview(
   try {
     const previewed = await visit.ask<Preview>(PREVIEW, made);
     const replaced = await findReplaced(visit, previewed);
-    const content = { now: visit.now, visit, draft, preview: previewed, replaced, ...refused };
+    const content = { visit, draft, preview: previewed, replaced, ...refused };
     if (refused) return await visit.page('Preview', <PreviewPage root={visit.root} {...content} />, refused.status);
     // Somebody who goes back from the secret comes here: a browser cannot show the answer to a form again.
     return await visit.showOnce({ title: 'Preview', next: 'keys/new' }, (root) => (

@@ -7,6 +7,7 @@ import { type KeyTexts, LABELS, RESTRICTIONS, RestrictionFacts, restrictionWarni
 import { PermissionWords } from '../../permission-words.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { ShownKey } from '../key/shown-key.ts';
+import type { Visit } from '../../visit.tsx';
 import { type Draft, fieldsOf } from './form.tsx';
 
 const LONG_MS = 366 * 86_400_000;
@@ -51,7 +52,6 @@ export function replacedIn({ replaced }: Preview): string {
 /** What a key would be, what to think about, and what is deleted for it. */
 export function PreviewPage({
   root,
-  now,
   draft,
   preview,
   replaced,
@@ -60,15 +60,15 @@ export function PreviewPage({
   keyProblem,
 }: {
   root: string;
-  now: number;
   draft: Draft;
   preview: Preview;
   /** Undefined if none is replaced, or it may not be seen. */
   replaced: Replaced | undefined;
   note?: string | undefined;
-  visit: { isFresh: boolean; signInAgain: string | undefined };
+  visit: Visit;
   keyProblem?: string | undefined;
 }) {
+  const { now } = visit;
   const { name, description, owner, tags, grants, expiresAt, effectivePermissions } = preview;
   const permissions = permissionsOf(effectivePermissions);
   const warnings = warningsAbout(preview, permissions, now);
