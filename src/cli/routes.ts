@@ -54,11 +54,7 @@ export async function checkRoutes({
   expect,
   upstreams,
 }: DeclaredRoutes): Promise<{ json: object; text: string }> {
-  const [{ createRouter, findUnreachable }, { findWideRoutes }, { describeMatch }] = await Promise.all([
-    import('../routes/index.ts'),
-    import('../routes/index.ts'),
-    import('../routes/index.ts'),
-  ]);
+  const { createRouter, describeMatch, findUnreachable, findWideRoutes } = await import('../routes/index.ts');
   const matchAt = (index: number) => ({ route: routes[index]!, index });
   const unreachable = findUnreachable(routes).map(({ index, behind }) => ({
     match: matchAt(index),

@@ -51,8 +51,7 @@ const CERTIFICATE = /CERT|SIGNATURE|ISSUER/;
  */
 export async function tryWebhook(settings: NoticeSettings, options: TryOptions): Promise<TestResult> {
   const { env, by, timeoutMs, onTried } = options;
-  const [{ readDestination }, { postNotice }, { packageVersion }] = await Promise.all([
-    import('../notices/index.ts'),
+  const [{ postNotice, readDestination }, { packageVersion }] = await Promise.all([
     import('../notices/index.ts'),
     import('../version.ts'),
   ]);

@@ -52,8 +52,7 @@ export class NoticeDelivery {
     // A webhook that wanted no notices may want them again. If it cannot be written now, the next reload does.
     await store.forgetGone().catch((error: unknown) => log.debug({ err: error }, 'notices stay off'));
     if (this.#dispatcher) return;
-    const [{ Dispatcher }, { postNotice }, { packageVersion }] = await Promise.all([
-      import('../../notices/index.ts'),
+    const [{ Dispatcher, postNotice }, { packageVersion }] = await Promise.all([
       import('../../notices/index.ts'),
       import('../../version.ts'),
     ]);

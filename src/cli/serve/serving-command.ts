@@ -192,10 +192,7 @@ export abstract class ServingCommand extends BaseCommand {
     // The first process tells its workers.
     process.on('SIGHUP', () => void (start && manager.reload(reloadingOf(start, log))));
     if (!isWorker) start = await startConfig(config, process.env);
-    const [{ isInClear }, { SOCKET_UMASK }] = await Promise.all([
-      import('../../http/listen-address.ts'),
-      import('../../http/listen-address.ts'),
-    ]);
+    const { isInClear, SOCKET_UMASK } = await import('../../http/listen-address.ts');
     const announceListening = (url: string) => {
       announce(url);
       if (isInClear(url)) log.warn({ url }, IN_CLEAR);

@@ -16,8 +16,7 @@ export default class Test extends BaseCommand {
 
   async run(): Promise<object> {
     await this.parse(Test);
-    const [{ readDeclaredWebhook }, { tryWebhook }, { operatorName }] = await Promise.all([
-      import('../../../cli/webhook.ts'),
+    const [{ readDeclaredWebhook, tryWebhook }, { operatorName }] = await Promise.all([
       import('../../../cli/webhook.ts'),
       import('../../../keys/authorization/index.ts'),
     ]);

@@ -52,9 +52,8 @@ export default class Explain extends StoreCommand {
 
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Explain);
-    const [{ explanationView, readDeclaredRoutes }, { createRouter }, { explain }] = await Promise.all([
+    const [{ explanationView, readDeclaredRoutes }, { createRouter, explain }] = await Promise.all([
       import('../../../cli/routes.ts'),
-      import('../../../routes/index.ts'),
       import('../../../routes/index.ts'),
     ]);
     const request = await readRequest(args, flags.preflight);
