@@ -2,16 +2,15 @@ import { resolve } from 'node:path';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { contentsJson, contentsText, describeProblem } from '../../cli/views/backup-view.ts';
-import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
-import { commandText } from '../../cli/output.ts';
+import { examplesOf } from '../../cli/base-command.ts';
 import { CliError, interruptible, shownText } from '../../cli/errors.ts';
 import { warn, withProgress } from '../../cli/terminal.ts';
-import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../../cli/with-keys.ts';
+import { StoreCommand } from '../../cli/manage/key-command.ts';
+import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
 
 const BROKEN = 1;
 
-export default class Backup extends BaseCommand {
-  static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
+export default class Backup extends StoreCommand {
   static override summary = 'Write a backup of the key store into a file, and check it.';
   static override description =
     'The backup is the store as it is at one moment: keys with the digests of their secrets, their usage, and the ' +
@@ -29,7 +28,7 @@ export default class Backup extends BaseCommand {
     const { args, flags } = await this.parse(Backup);
     if (!args.file.trim()) throw new CliError('USAGE', 'The path of the backup is empty. Pass one.');
     const path = resolve(args.file);
-    requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
+    this.requireStore(flags);
     const [{ readAuditKey }, { openConnection }, { backUpStore }] = await Promise.all([
       import('../../store/audit-log.ts'),
       import('../../store/open.ts'),

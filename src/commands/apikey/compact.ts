@@ -1,10 +1,9 @@
-import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
-import { commandText, formatCount } from '../../cli/output.ts';
+import { examplesOf } from '../../cli/base-command.ts';
+import { StoreCommand } from '../../cli/manage/key-command.ts';
+import { formatCount } from '../../cli/output.ts';
+import { withKeys } from '../../cli/with-keys.ts';
 
-import { hiddenServerFlags, requireStore, withKeys } from '../../cli/with-keys.ts';
-
-export default class Compact extends BaseCommand {
-  static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
+export default class Compact extends StoreCommand {
   static override summary = 'Return the free space of the key store to the system.';
   static override description =
     'What deleted keys and pruned entries of the audit log leave is used again, and stays in the file until then. ' +
@@ -17,7 +16,7 @@ export default class Compact extends BaseCommand {
 
   async run(): Promise<object> {
     const { flags } = await this.parse(Compact);
-    requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
+    this.requireStore(flags);
     const { freedBytes, store } = await withKeys({ ...flags, ifMissing: 'fail' }, async (keys) => {
       const compacting = keys.compact();
       let step = await compacting.next();

@@ -1,7 +1,8 @@
 import * as Flags from '@oclif/core/flags';
-import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
-import { commandText, formatCount } from '../../cli/output.ts';
-import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../../cli/with-keys.ts';
+import { examplesOf } from '../../cli/base-command.ts';
+import { StoreCommand } from '../../cli/manage/key-command.ts';
+import { formatCount } from '../../cli/output.ts';
+import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
 import { warn, withProgress } from '../../cli/terminal.ts';
 
@@ -10,8 +11,7 @@ const STATEMENT_MS = 600_000;
 const CHANGED =
   'The original has changed since the copy began, which the copy lacks. To move, stop what changes it, and copy again.';
 
-export default class Copy extends BaseCommand {
-  static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
+export default class Copy extends StoreCommand {
   static override summary = 'Copy the whole key store into another one, such as a PostgreSQL database.';
   static override description =
     'Copies the keys with the digests of their secrets, their usage, and the audit log. ' +
@@ -34,7 +34,7 @@ export default class Copy extends BaseCommand {
     const { flags } = await this.parse(Copy);
     if (flags.to === undefined || flags.to.trim() === '')
       throw new CliError('USAGE', 'The store to copy into is missing. Pass --to <path or URL>.');
-    requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
+    this.requireStore(flags);
     const [{ openConnection }, { copyStore }] = await Promise.all([
       import('../../store/open.ts'),
       import('../../store/copy.ts'),

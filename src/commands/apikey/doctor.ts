@@ -1,17 +1,17 @@
 import * as Flags from '@oclif/core/flags';
-import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
-import { commandText, withNamesOf } from '../../cli/output.ts';
+import { examplesOf } from '../../cli/base-command.ts';
+import { withNamesOf } from '../../cli/output.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
 import { noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
+import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { withProgress } from '../../cli/terminal.ts';
-import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../../cli/with-keys.ts';
+import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
 import type { Finding } from '../../store/index.ts';
 import type { ClockRepair } from '../../store/repair-clock.ts';
 
 const FAILED = 1;
 
-export default class Doctor extends BaseCommand {
-  static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
+export default class Doctor extends StoreCommand {
   static override summary = 'Check store, configuration and environment.';
   static override description =
     'Each check is ok, a warning, a failure, or was skipped since another one failed; what is wrong comes with what ' +
@@ -40,7 +40,7 @@ export default class Doctor extends BaseCommand {
   async run(): Promise<object> {
     const { flags } = await this.parse(Doctor);
     // A variable that says otherwise is one of the things to find.
-    if (flags.server !== undefined) requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
+    if (flags.server !== undefined) this.requireStore(flags);
     if (flags.repair) return this.repair(flags);
     for (const flag of ['dry-run', 'yes'] as const)
       if (flags[flag]) throw new CliError('USAGE', `--${flag} belongs to --repair. Leave it out.`);
@@ -73,7 +73,7 @@ export default class Doctor extends BaseCommand {
   }
 
   private async repair(flags: { database?: string | undefined; 'dry-run'?: boolean | undefined }): Promise<object> {
-    requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
+    this.requireStore(flags);
     const [{ repairClock }, { repairJson, repairLines }] = await Promise.all([
       import('../../store/repair-clock.ts'),
       import('../../cli/doctor.ts'),

@@ -2,13 +2,12 @@ import { resolve } from 'node:path';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { changesNothing, contentsJson, contentsText, planJson, planLines } from '../../cli/views/backup-view.ts';
-import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
+import { examplesOf } from '../../cli/base-command.ts';
 import { CliError, interruptible, shownText, type Stoppable } from '../../cli/errors.ts';
 import { exclusiveFlags, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
-import { commandText } from '../../cli/output.ts';
 import { type Progress, withProgress } from '../../cli/terminal.ts';
-import { BUSY_TIMEOUT_MS, hiddenServerFlags, requireStore } from '../../cli/with-keys.ts';
+import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
 import type { RestorePlan } from '../../keys/transfer/index.ts';
 import { differenceText } from '../../keys/repository/index.ts';
 import { formatList } from '../../keys/basics/index.ts';
@@ -19,7 +18,6 @@ const WITHOUT_COMPARISON =
   'that were deleted, disabled or rotated since. Keys that were created since are gone.';
 
 export default class Restore extends StoreCommand {
-  static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
   static override summary = 'Restore a backup, without what was revoked since.';
   static override description =
     'The keys of the store become those of the backup, which is checked first, and compared with the store. ' +
@@ -62,7 +60,7 @@ export default class Restore extends StoreCommand {
     if (isBlind && names) throw exclusiveFlags('--without-comparison', '--bring-back');
     if (isBlind && flags['bring-back-all']) throw exclusiveFlags('--without-comparison', '--bring-back-all');
     if (names && flags['bring-back-all']) throw exclusiveFlags('--bring-back', '--bring-back-all');
-    requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
+    this.requireStore(flags);
     const additions = await this.additions();
     const { restoreStore } = await import('../../store/backup/restore-store.ts');
     const agree = (progress: Progress, stoppable: Stoppable) => async (proposed: ProposedRestore) => {

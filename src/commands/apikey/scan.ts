@@ -4,8 +4,8 @@ import { examplesOf } from '../../cli/base-command.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { exclusiveFlags } from '../../cli/input/key-flags.ts';
-import { commandText, formatCount } from '../../cli/output.ts';
-import { requireStore, withKeys } from '../../cli/with-keys.ts';
+import { formatCount } from '../../cli/output.ts';
+import { withKeys } from '../../cli/with-keys.ts';
 import { withProgress } from '../../cli/terminal.ts';
 import { type Finding, FoundKeys, scan, type ScanOptions } from '../../cli/scan.ts';
 import type { ApiKey } from '../../keys/key/index.ts';
@@ -65,7 +65,7 @@ export default class Scan extends StoreCommand {
     if ([...paths, ...reports].filter((path) => path === '-').length > 1)
       throw new CliError('USAGE', 'stdin can be read once. Name - once.');
     // Without a store every key would be UNKNOWN, which looks like an answer.
-    requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
+    this.requireStore(flags);
     return withKeys({ database: flags.database, ifMissing: 'fail' }, (keys) =>
       this.scan(new FoundKeys(keys, flags.revoke ? (key) => this.noteRevoked(key) : undefined), paths, reports),
     );
