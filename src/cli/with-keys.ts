@@ -2,6 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { KeysError, printable } from '../keys/basics/index.ts';
 import { type Catalog, type CatalogAdditions, createCatalog } from '../keys/permissions/index.ts';
 import type { KeyAdministration } from '../keys/service/index.ts';
+import type { ServerOptions } from '../remote/connection.ts';
 import type { OpenKeys, OpenKeysOptions } from '../service/open-keys.ts';
 import { keyFor } from './credentials.ts';
 import { CliError } from './errors.ts';
@@ -66,13 +67,6 @@ function invalid(message: string): KeysError {
   return new KeysError('USAGE', message);
 }
 
-/** A running server, and the key that is sent to it. */
-interface ServerTarget {
-  /** In the form of `readServerUrl`. */
-  server: string;
-  key: string;
-}
-
 /**
  * The address of the server that a command is to work on; undefined for a key store. Flags come before the environment.
  * @throws KeysError USAGE
@@ -90,7 +84,7 @@ function namedServer({ server, database }: PlaceFlags, env: NodeJS.ProcessEnv): 
  * @param login the command that gets a key, as it is typed
  * @throws KeysError USAGE, SERVER_INSECURE, UNAUTHENTICATED, CREDENTIALS_INVALID
  */
-function serverTarget(flags: PlaceFlags, env: NodeJS.ProcessEnv, login: string): ServerTarget | undefined {
+export function serverTarget(flags: PlaceFlags, env: NodeJS.ProcessEnv, login: string): ServerOptions | undefined {
   const server = namedServer(flags, env);
   if (server === undefined) return undefined;
   requireEncryption(server, flags);
@@ -187,26 +181,6 @@ export interface KeysPlace {
   open(options: OpenPlaceOptions): Promise<KeyAdministration>;
 }
 
-/**
- * Finds out whose keys a command works on. Nothing is opened.
- * @throws KeysError USAGE, UNAUTHENTICATED, CREDENTIALS_INVALID, SERVER_INSECURE
- */
-export async function keysPlace({
-  flags,
-  env,
-  login,
-  additions,
-}: {
-  flags: PlaceFlags;
-  env: NodeJS.ProcessEnv;
-  /** The command that gets a key of a server, as it is typed. */
-  login: string;
-  additions: FindAdditions;
-}): Promise<KeysPlace> {
-  const target = serverTarget(flags, env, login);
-  return target ? remotePlace(target) : storePlace(flags.database, additions);
-}
-
 /** Works on keys, and closes what was opened for it. @throws KeysError STORE_…; what `work` throws */
 export async function withAdministration<Result>(
   place: KeysPlace,
@@ -221,7 +195,8 @@ export async function withAdministration<Result>(
   }
 }
 
-function storePlace(database: string | undefined, find: FindAdditions): KeysPlace {
+/** The keys of a store. Nothing is opened. */
+export function storePlace(database: string | undefined, find: FindAdditions): KeysPlace {
   // A host is asked once for the same.
   const found = new Map<string, Promise<CatalogAdditions>>();
   const additions = (permissions?: readonly string[]) => {
@@ -241,7 +216,8 @@ function storePlace(database: string | undefined, find: FindAdditions): KeysPlac
   };
 }
 
-async function remotePlace(target: ServerTarget): Promise<KeysPlace> {
+/** The keys of a server. */
+export async function remotePlace(target: ServerOptions): Promise<KeysPlace> {
   const { RemoteKeys } = await import('../remote/remote-keys.ts');
   const keys = new RemoteKeys(target);
   return { catalog: () => keys.catalog(), open: async () => keys };

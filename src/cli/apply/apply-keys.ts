@@ -24,7 +24,7 @@ import { describeIssues, locatedText, readYaml } from '../../yaml/read-yaml.ts';
 import { CliError, deliverSecrets } from '../errors.ts';
 import { readText } from '../input/input.ts';
 import { changeText, fieldText } from '../views/key-view.ts';
-import type { KeysPlace } from '../with-keys.ts';
+import { type KeysPlace, withAdministration } from '../with-keys.ts';
 import { SecretFiles, tidyLeftovers, validateFileNames } from './secret-files.ts';
 
 const REVERTED = 'All changes were reverted, because nobody has the new secrets.';
@@ -57,14 +57,12 @@ export async function applyKeys(request: ApplyRequest): Promise<PlannedChanges> 
   const { file, place, secretsDir, dryRun } = request;
   const validate = secretsDir === undefined ? undefined : validateFileNames;
   const declaration = await readDeclarationFile(file, await place.catalog(), validate);
-  const keys = await place.open({ ifMissing: dryRun ? 'empty' : 'create' });
-  try {
-    return await (dryRun ? preview : apply)(keys, declaration, request);
-  } catch (error) {
-    throw declaration.located(error);
-  } finally {
-    await keys.close();
-  }
+  const options = { ifMissing: dryRun ? 'empty' : 'create' } as const;
+  return withAdministration(place, options, (keys) =>
+    (dryRun ? preview : apply)(keys, declaration, request).catch((error: unknown) => {
+      throw declaration.located(error);
+    }),
+  );
 }
 
 async function preview(

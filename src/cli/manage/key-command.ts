@@ -14,6 +14,7 @@ import { type ManyChangeRequest, type UndeletingChange, warningsOf } from '../..
 import {
   type ApiKey,
   keyRestrictions,
+  type NewKey,
   normalizeName,
   validateChange,
   validateName,
@@ -37,15 +38,17 @@ import { commandText, formatCount } from '../output.ts';
 import { filtersOf } from '../input/key-flags.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import type { Page } from '../prompts/with-prompts.ts';
-import { type Terminal, warn } from '../terminal.ts';
+import { warn } from '../terminal.ts';
 import { issuedJson, issuedLines, keyJson, restrictionText } from '../views/key-view.ts';
 import {
   hiddenServerFlags,
-  keysPlace,
   type KeysPlace,
   type PlaceFlags,
+  remotePlace,
   requireStore,
   serverFlags,
+  serverTarget,
+  storePlace,
   withAdministration,
   withKeys,
 } from '../with-keys.ts';
@@ -53,64 +56,6 @@ import {
 /** A key whose secret nobody has must not exist: only an attacker could still find the secret. */
 const REVERTED = 'The key was removed again, because nobody has its secret.';
 const REPLACED = 'One that it has replaced stays deleted.';
-
-interface CreateCommandOptions {
-  request: KeyRequest;
-  place: KeysPlace;
-  terminal: Terminal;
-  /** Whether missing values may be asked for. */
-  interactive: boolean;
-  /** Whether confirmations are answered with yes. */
-  assumesYes: boolean;
-  /** Writes the secret out, and returns what it has written. When it throws, the creation is reverted. */
-  show: (created: Created) => Promise<object>;
-  /** If given, nothing is created, and this shows what the key would be. */
-  preview?: (json: object, text: string) => Promise<object>;
-}
-
-/** Creates a key from flags, and asks for missing values where that is possible. @returns what was shown */
-async function runCreate({
-  request,
-  place,
-  terminal,
-  interactive,
-  assumesYes,
-  show,
-  preview,
-}: CreateCommandOptions): Promise<object> {
-  const complete = request.name !== undefined && (request.roles ?? request.permissions) !== undefined;
-  const prompting = interactive && !complete;
-  const needsAll = prompting || preview !== undefined;
-  const grants = needsAll ? undefined : (request.permissions ?? []);
-  const catalog = await place.catalog(grants);
-  const now = Date.now();
-  assertValid(
-    prompting
-      ? validateChange(request, catalog, now)
-      : [...missingName(request), ...validateNewKey(request, catalog, now)],
-  );
-
-  const keys = await place.open({ ifMissing: preview ? 'empty' : 'create', grants });
-  try {
-    const answered = prompting ? await ask(request, keys, assumesYes) : request;
-    const input = { ...answered, name: answered.name ?? '' };
-    if (preview) {
-      const planned = await keys.preview(input);
-      const shown = await showPreview(planned, preview);
-      await warn(terminal, warningsOf(planned.confusable));
-      return shown;
-    }
-    let shown: object = {};
-    const reverted = input.overwrite && !keys.revertsAll ? `${REVERTED} ${REPLACED}` : REVERTED;
-    const deliver = async (made: Created) => void (shown = await show(made));
-    const created = await deliverSecrets({ deliver }, reverted, (delivery) => keys.create(input, delivery));
-    await terminal.note(describe(created));
-    await warn(terminal, warningsOf(created.confusable));
-    return shown;
-  } finally {
-    await keys.close();
-  }
-}
 
 async function ask(request: KeyRequest, keys: KeyAdministration, assumesYes: boolean): Promise<KeyRequest> {
   const { askForKey } = await import('../prompts/new-key.ts');
@@ -124,12 +69,9 @@ async function ask(request: KeyRequest, keys: KeyAdministration, assumesYes: boo
   });
 }
 
-/** Shows what a key would be, and everything that it would be allowed to do. */
-function showPreview(
-  { name, roles, permissions, expiresAt, effectivePermissions, ...key }: Preview,
-  show: NonNullable<CreateCommandOptions['preview']>,
-): Promise<object> {
-  const json = {
+/** What a key would be, as JSON. */
+function previewJson({ name, roles, permissions, expiresAt, effectivePermissions, ...key }: Preview): object {
+  return {
     name,
     roles,
     permissions,
@@ -137,7 +79,6 @@ function showPreview(
     expiresAt: formatTime(expiresAt),
     effectivePermissions,
   };
-  return show(json, effectivePermissions.join('\n'));
 }
 
 function missingName({ name }: KeyRequest): Issue[] {
@@ -162,28 +103,8 @@ function describe({ apiKey: key, replaced }: Created): string {
   return `${what} with ${may}. It ${end}.${lost} Its secret is not shown again.`;
 }
 
-interface DeleteOptions {
-  name: string | undefined;
-  place: KeysPlace;
-  interactive: boolean;
-  assumesYes: boolean;
-  /** With `--json`, a store without keys is an answer, not a usage error. */
-  json: boolean;
-}
-
 /** What was deleted, or why nothing was: no such key, nothing to choose from, or nothing chosen. */
 type Deletion = { deleted: Deleted } | { missing: string } | { nothing: string };
-
-async function runDelete({ name, place, json, ...asking }: DeleteOptions): Promise<Deletion> {
-  if (name !== undefined) assertValid([validateName(name)].filter((issue) => issue !== undefined));
-  if (name === undefined && !asking.interactive && !json) throw nobodyToAsk();
-  const keys = await place.open({ ifMissing: 'empty', grants: 'none' });
-  try {
-    return name === undefined ? await deleteChosen(keys, asking) : await deleteNamed(keys, normalizeName(name));
-  } finally {
-    await keys.close();
-  }
-}
 
 async function deleteNamed(keys: KeyAdministration, name: string): Promise<Deletion> {
   const found = await keys.find(name);
@@ -201,18 +122,6 @@ const MAX_LIKELY = 50;
 
 export function searchIn(keys: KeyAdministration): (text: string) => Promise<readonly KeyName[]> {
   return async (search) => (await keys.list({ first: MAX_LIKELY, search })).keys.map(({ apiKey }) => apiKey);
-}
-
-async function deleteChosen(
-  keys: KeyAdministration,
-  { interactive, assumesYes }: Pick<DeleteOptions, 'interactive' | 'assumesYes'>,
-): Promise<Deletion> {
-  const page = await searchByName(keys);
-  if (page.keys.length === 0) return { nothing: `there are none in ${keys.location}` };
-  if (!interactive) throw nobodyToAsk();
-  const { chooseKeys } = await import('../prompts/with-prompts.ts');
-  const ids = await chooseKeys(page, (search) => searchByName(keys, search), assumesYes);
-  return ids.length === 0 ? { nothing: 'none was chosen' } : { deleted: await keys.delete(ids) };
 }
 
 /** The keys that match a search, or the first; the one with just that name comes first. */
@@ -248,34 +157,76 @@ export function nameOf({ args, flags }: NamedInput): string | undefined {
 export abstract class KeyCommand extends BaseCommand {
   static override baseFlags = { ...BaseCommand.baseFlags, ...serverFlags };
 
-  /** Creates a key, and writes its secret to stdout. @returns what was written, as JSON */
+  /**
+   * Creates a key, and writes its secret to stdout. Asks for missing values where that is possible.
+   * @param flags with `dryRun`, nothing is created, and shown what the key would be
+   * @returns what was written, as JSON
+   */
   protected async create(
     request: KeyRequest,
     { dryRun = false, ...flags }: PlaceFlags & { dryRun?: boolean | undefined },
   ): Promise<object> {
-    return runCreate({
-      request,
-      place: await this.place(flags),
-      terminal: this.terminal,
-      interactive: this.interactive,
-      assumesYes: this.assumesYes,
-      show: ({ key, apiKey: { name, id } }) => this.deliver({ key, name, id }, key),
-      ...(dryRun && { preview: (json: object, text: string) => this.deliver(json, text) }),
+    const place = await this.place(flags);
+    const complete = request.name !== undefined && (request.roles ?? request.permissions) !== undefined;
+    const prompting = this.interactive && !complete;
+    const grants = prompting || dryRun ? undefined : (request.permissions ?? []);
+    const catalog = await place.catalog(grants);
+    const now = Date.now();
+    assertValid(
+      prompting
+        ? validateChange(request, catalog, now)
+        : [...missingName(request), ...validateNewKey(request, catalog, now)],
+    );
+    return withAdministration(place, { ifMissing: dryRun ? 'empty' : 'create', grants }, async (keys) => {
+      const answered = prompting ? await ask(request, keys, this.assumesYes) : request;
+      const input = { ...answered, name: answered.name ?? '' };
+      return dryRun ? this.preview(keys, input) : this.createIn(keys, input);
     });
+  }
+
+  /** Shows what a key would be, and everything that it would be allowed to do. */
+  private async preview(keys: KeyAdministration, input: NewKey): Promise<object> {
+    const planned = await keys.preview(input);
+    const shown = await this.deliver(previewJson(planned), planned.effectivePermissions.join('\n'));
+    await warn(this.terminal, warningsOf(planned.confusable));
+    return shown;
+  }
+
+  private async createIn(keys: KeyAdministration, input: NewKey): Promise<object> {
+    let shown: object = {};
+    const deliver = async ({ key, apiKey: { name, id } }: Created) => {
+      shown = await this.deliver({ key, name, id }, key);
+    };
+    const reverted = input.overwrite && !keys.revertsAll ? `${REVERTED} ${REPLACED}` : REVERTED;
+    const created = await deliverSecrets({ deliver }, reverted, (delivery) => keys.create(input, delivery));
+    await this.terminal.note(describe(created));
+    await warn(this.terminal, warningsOf(created.confusable));
+    return shown;
   }
 
   /** Deletes the named key, or the chosen ones, and says how many were deleted. */
   protected async delete({ name, ...flags }: PlaceFlags & { name: string | undefined }): Promise<object> {
-    const { interactive, assumesYes } = this;
     const place = await this.place(flags);
-    const result = await runDelete({ name, place, interactive, assumesYes, json: this.jsonEnabled() });
-    if ('deleted' in result) {
-      return this.showDeleted(result.deleted);
-    }
+    if (name !== undefined) assertValid([validateName(name)].filter((issue) => issue !== undefined));
+    // With `--json`, a store without keys is an answer, not a usage error.
+    if (name === undefined && !this.interactive && !this.jsonEnabled()) throw nobodyToAsk();
+    const result = await withAdministration(place, { ifMissing: 'empty', grants: 'none' }, (keys) =>
+      name === undefined ? this.deleteChosen(keys) : deleteNamed(keys, normalizeName(name)),
+    );
+    if ('deleted' in result) return this.showDeleted(result.deleted);
     const text = `No API keys found to delete: ${'missing' in result ? result.missing : result.nothing}`;
     if ('nothing' in result) return this.printLines({ deleted: 0, message: text }, text);
     await this.fail({ deleted: 0, error: text }, text);
     throw new ReportedFailure({ code: 'NOT_FOUND', message: text, exit: 1 });
+  }
+
+  private async deleteChosen(keys: KeyAdministration): Promise<Deletion> {
+    const page = await searchByName(keys);
+    if (page.keys.length === 0) return { nothing: `there are none in ${keys.location}` };
+    if (!this.interactive) throw nobodyToAsk();
+    const { chooseKeys } = await import('../prompts/with-prompts.ts');
+    const ids = await chooseKeys(page, (search) => searchByName(keys, search), this.assumesYes);
+    return ids.length === 0 ? { nothing: 'none was chosen' } : { deleted: await keys.delete(ids) };
   }
 
   private async showDeleted({ keys: all, issued }: Deleted): Promise<object> {
@@ -343,10 +294,13 @@ export abstract class KeyCommand extends BaseCommand {
     ]);
   }
 
-  /** Whose keys the command works on. @throws KeysError USAGE, UNAUTHENTICATED, CREDENTIALS_INVALID, SERVER_INSECURE */
-  protected place(flags: PlaceFlags): Promise<KeysPlace> {
-    const login = commandText(this.config, 'apikey:login');
-    return keysPlace({ flags, env: this.environment, login, additions: (permissions) => this.additions(permissions) });
+  /**
+   * Finds out whose keys the command works on. Nothing is opened.
+   * @throws KeysError USAGE, UNAUTHENTICATED, CREDENTIALS_INVALID, SERVER_INSECURE
+   */
+  protected async place(flags: PlaceFlags): Promise<KeysPlace> {
+    const target = serverTarget(flags, this.environment, commandText(this.config, 'apikey:login'));
+    return target ? remotePlace(target) : storePlace(flags.database, (permissions) => this.additions(permissions));
   }
 
   /**

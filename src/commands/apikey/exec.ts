@@ -1,7 +1,8 @@
 import * as Flags from '@oclif/core/flags';
-import { BaseCommand, type FlagsOf } from '../../cli/base-command.ts';
+import { examplesOf, type FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { keysPlace, loginServer, type PlaceFlags, serverFlags } from '../../cli/with-keys.ts';
+import { KeyCommand } from '../../cli/manage/key-command.ts';
+import { loginServer, type PlaceFlags } from '../../cli/with-keys.ts';
 import { grantFlags, limitsIn, restrictionFlags } from '../../cli/input/key-flags.ts';
 import { childEnvironment, createTemporaryKey, exchangeTemporaryKey, runWithKey } from '../../cli/exec.ts';
 import { commandText } from '../../cli/output.ts';
@@ -11,8 +12,7 @@ import { type Issue, printable } from '../../keys/basics/index.ts';
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-export default class Exec extends BaseCommand {
-  static override baseFlags = { ...BaseCommand.baseFlags, ...serverFlags };
+export default class Exec extends KeyCommand {
   // Stdout belongs to the command.
   static override enableJsonFlag = false;
   static override strict = false;
@@ -30,33 +30,20 @@ export default class Exec extends BaseCommand {
     'Exits with the exit code of the command: 128 plus the signal number if a signal ended it, 127 if it was not ' +
     'found, 126 if it could not be run.';
   static override usage = '<%= command.id %> [FLAGS] -- <command> [<argument>...]';
-  static override examples = [
-    {
-      description: 'Run a script with a read-only key',
-      command: '<%= config.bin %> <%= command.id %> --roles VIEWER -- ./report.sh',
-    },
-    {
-      description:
-        'Use the key in one line: the inner shell expands it, and curl reads it from stdin, not from its arguments',
-      command:
-        `<%= config.bin %> <%= command.id %> --roles VIEWER -- sh -c\n'echo "Authorization: Bearer $API_KEY" |\n` +
+  static override examples = examplesOf([
+    ['Run a script with a read-only key', '--roles VIEWER -- ./report.sh'],
+    [
+      'Use the key in one line: the inner shell expands it, and curl reads it from stdin, not from its arguments',
+      `--roles VIEWER -- sh -c\n'echo "Authorization: Bearer $API_KEY" |\n` +
         `curl -H @- --json @query.json\nhttp://127.0.0.1:4000/graphql'`,
-    },
-    {
-      description: 'Learn which permissions a script needs',
-      command: '<%= config.bin %> <%= command.id %> --learn -- ./report.sh',
-    },
-    {
-      description: 'Use another variable, and let the key expire after half an hour',
-      command:
-        '<%= config.bin %> <%= command.id %> --permissions DOCKER:READ_ANY\n' +
-        '--env SVC_TOKEN --ttl 30m -- npm run deploy',
-    },
-    {
-      description: 'In a pipeline that keeps no secret',
-      command: '<%= config.bin %> <%= command.id %> --federated\n--server https://keys.example.org -- ./deploy.sh',
-    },
-  ];
+    ],
+    ['Learn which permissions a script needs', '--learn -- ./report.sh'],
+    [
+      'Use another variable, and let the key expire after half an hour',
+      '--permissions DOCKER:READ_ANY\n--env SVC_TOKEN --ttl 30m -- npm run deploy',
+    ],
+    ['In a pipeline that keeps no secret', '--federated\n--server https://keys.example.org -- ./deploy.sh'],
+  ]);
   static override flags = {
     roles: grantFlags.roles,
     permissions: grantFlags.permissions,
@@ -108,7 +95,6 @@ export default class Exec extends BaseCommand {
     }
     const { permissions, name, ttl, env = 'API_KEY', database, learn } = flags;
     const roles = flags.roles ?? (learn && !permissions ? ['ADMIN'] : undefined);
-    const additions = (needed?: readonly string[]) => this.additions(needed);
     const request = { roles, permissions, limits: limitsIn(flags), name, ttl, command };
     const note = (text: string) => this.terminal.note(text);
     const exitCode = await runWithKey({
@@ -120,17 +106,7 @@ export default class Exec extends BaseCommand {
         if (flags.federated) return this.federated(flags, request);
         for (const flag of ['audience', 'token-file'] as const)
           if (flags[flag] !== undefined) throw new CliError('USAGE', `--${flag} belongs to --federated. Add that.`);
-        return createTemporaryKey({
-          request,
-          place: await keysPlace({
-            flags,
-            env: this.environment,
-            login: commandText(this.config, 'apikey:login'),
-            additions,
-          }),
-          issues: validateVariable(env),
-          note,
-        });
+        return createTemporaryKey({ request, place: await this.place(flags), issues: validateVariable(env), note });
       },
       learns: learn,
       note,

@@ -4,26 +4,12 @@ import { CliError, deliverSecrets } from '../../cli/errors.ts';
 import { exclusiveFlags, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { issuedJson, keyJson } from '../../cli/views/key-view.ts';
-import type { KeyAdministration, KeyState, Rotated } from '../../keys/service/index.ts';
-import { DEFAULT_GRACE, type KeyFields, type RotationRequest } from '../../keys/key/index.ts';
+import type { KeyState, Rotated } from '../../keys/service/index.ts';
+import { DEFAULT_GRACE, type KeyFields } from '../../keys/key/index.ts';
 import { formatList, timeAndDistance } from '../../keys/basics/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 
-/**
- * Rotates a key, and writes its new secret out.
- * @param show writes the secret out; when it throws, the rotation is reverted
- * @returns the rotation as it is afterwards
- */
-async function runRotate(
-  keys: KeyAdministration,
-  key: KeyFields,
-  request: RotationRequest,
-  show: (rotated: Rotated) => Promise<void>,
-): Promise<Rotated> {
-  const reverted = 'The key has its old secret alone again, because nobody has the new one.';
-  return deliverSecrets({ deliver: show }, reverted, (delivery) => keys.rotate(key, request, delivery));
-}
-
+const REVERTED = 'The key has its old secret alone again, because nobody has the new one.';
 const MAX_NAMES = 10;
 
 export default class Rotate extends KeyCommand {
@@ -79,10 +65,11 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
       if (finish) return this.finish(await keys.finishRotation(key.id), 'The previous secret is refused now.');
       if (rollback) return this.finish(await keys.rollBackRotation(key.id), 'The new secret is refused now.');
       let shown: object = {};
-      const show: Parameters<typeof runRotate>[3] = async ({ key, apiKey: { name, id }, issued }) => {
+      const deliver = async ({ key, apiKey: { name, id }, issued }: Rotated) => {
         shown = await this.deliver({ key, name, id, ...issuedJson(issued) }, key);
       };
-      const rotated = await runRotate(keys, key, { grace, activate, disableCreated, createdSince: since }, show);
+      const request = { grace, activate, disableCreated, createdSince: since };
+      const rotated = await deliverSecrets({ deliver }, REVERTED, (safe) => keys.rotate(key, request, safe));
       await this.note(rotated);
       await this.warnOfIssued(rotated.issued, key);
       return shown;
