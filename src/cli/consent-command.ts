@@ -1,29 +1,12 @@
 import * as Args from '@oclif/core/args';
 import { formatTime, relativeTime } from '../keys/basics/index.ts';
 import { readUserCode, scopeItems } from '../keys/consent/index.ts';
-import type { ConsentFlow, ConsentStatus } from '../keys/repository/index.ts';
 import type { ConsentPlace, ConsentState } from '../keys/service/index.ts';
 import { KeyCommand } from './manage/key-command.ts';
 import type { Column } from './output.ts';
 
 /** What an application asks for, in the JSON of every command: a closed list of fields. */
-interface ConsentJson {
-  id: string;
-  client: { id: string; name: string };
-  flow: ConsentFlow;
-  status: ConsentStatus;
-  roles: string[];
-  permissions: string[];
-  /** Such as `30d`; null if the application did not say. */
-  keyExpiresIn: string | null;
-  address: string | null;
-  createdAt: string;
-  expiresAt: string;
-  /** The key that it gets; null until somebody has agreed. */
-  apiKey: { name: string; roles: string[]; permissions: string[]; expiresAt: string | null } | null;
-}
-
-export function consentJson(request: ConsentState): ConsentJson {
+export function consentJson(request: ConsentState) {
   const { id, client, flow, status, roles, permissions, keyExpiresIn, address, approval } = request;
   return {
     id,
@@ -32,10 +15,12 @@ export function consentJson(request: ConsentState): ConsentJson {
     status,
     roles,
     permissions,
+    /** Such as `30d`; null if the application did not say. */
     keyExpiresIn,
     address,
     createdAt: formatTime(request.createdAt),
     expiresAt: formatTime(request.expiresAt),
+    /** The key that it gets; null until somebody has agreed. */
     apiKey: approval && {
       name: approval.keyName,
       roles: approval.roles,

@@ -4,26 +4,13 @@ import { TokenRefused } from '../keys/consent/index.ts';
 import { hostResources } from './host.ts';
 import { readText } from './input/input.ts';
 
-/** What a token is by the rules of the configuration: a closed list of fields. */
-interface ExplainedToken {
-  /** The first that it meets; null if it meets none. */
-  rule: string | null;
-  issuer: string | null;
-  subject: string | null;
-  expiresAt: string | null;
-  rules: { name: string; met: boolean; refused: string | null; lacks: string[] }[];
-}
-
 /**
- * What a token meets, and lacks. It is verified, but not used up.
+ * What a token meets, and lacks, by the rules of the configuration: as JSON, a closed list of fields, and as text. It is
+ * verified, but not used up.
  * @param file its path, or `-` for stdin
  * @throws KeysError INPUT_INVALID for what is not a token; CONFIG_…
  */
-export async function explainToken(
-  oclif: OclifConfig,
-  named: string | undefined,
-  file: string,
-): Promise<{ json: ExplainedToken; text: string }> {
+export async function explainToken(oclif: OclifConfig, named: string | undefined, file: string) {
   const [{ loadConfig }, ofHost, { Federation, IssuerKeys }] = await Promise.all([
     import('../config/load-config.ts'),
     hostResources(oclif),
@@ -45,7 +32,8 @@ export async function explainToken(
     refused: refused?.message ?? null,
     lacks: refused?.reason === 'issuer' ? [] : [...lacks],
   }));
-  const json: ExplainedToken = {
+  const json = {
+    /** The first that it meets; null if it meets none. */
     rule: explained.find(({ met }) => met)?.name ?? null,
     issuer: textOf(iss),
     subject: textOf(sub),

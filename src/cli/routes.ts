@@ -14,7 +14,7 @@ import {
 } from '../keys/basics/index.ts';
 import type { ApiKey, Status } from '../keys/key/index.ts';
 import type { CatalogAdditions } from '../keys/permissions/index.ts';
-import type { Allow, Explanation, Match, McpPatterns, WideRoute } from '../routes/index.ts';
+import type { Allow, Explanation, Match, WideRoute } from '../routes/index.ts';
 
 export interface DeclaredRoutes extends Pick<Config, 'routes' | 'expect' | 'upstreams'> {
   /** An absolute path. */
@@ -99,61 +99,32 @@ export async function checkRoutes({
   };
 }
 
-interface RouteJson {
-  /** From 1. */
-  number: number;
-  line: number | null;
-  methods: readonly string[] | null;
-  host: string;
-  path: string;
-  /** As the file has it; null where it names a resource. */
-  allow: string | readonly string[] | { any: readonly string[] } | null;
-  resource: string | null;
-  /** The name of the upstream. */
-  to: string | null;
-  /** What may be used of an MCP server. */
-  mcp: McpPatterns | null;
-  limit: string | null;
-  cost: number | null;
-  crossSite: 'allowed' | null;
-  preflight: 'open' | null;
-  observe: boolean;
-}
-
-function routeJson({ route, index }: Match): RouteJson {
-  const {
-    line = null,
-    methods = null,
-    host,
-    path,
-    allow,
-    to = null,
-    mcp = null,
-    limit = null,
-    cost = null,
-    crossSiteAllowed,
-    preflightOpen,
-    observe = false,
-  } = route;
+/** A route as JSON: a closed list of fields. */
+function routeJson({ route, index }: Match): object {
+  const { line, methods, host, path, allow, to, mcp, limit, cost, crossSiteAllowed, preflightOpen, observe } = route;
   return {
+    /** From 1. */
     number: index + 1,
-    line,
-    methods,
+    line: line ?? null,
+    methods: methods ?? null,
     host,
     path,
+    /** As the file has it; null where it names a resource. */
     allow: allowJson(allow),
     resource: allow.kind === 'resource' ? allow.resource : null,
-    to,
-    mcp,
-    limit,
-    cost,
+    /** The name of the upstream. */
+    to: to ?? null,
+    /** What may be used of an MCP server. */
+    mcp: mcp ?? null,
+    limit: limit ?? null,
+    cost: cost ?? null,
     crossSite: crossSiteAllowed ? 'allowed' : null,
     preflight: preflightOpen ? 'open' : null,
-    observe,
+    observe: observe ?? false,
   };
 }
 
-function allowJson(allow: Allow): RouteJson['allow'] {
+function allowJson(allow: Allow) {
   if (allow.kind === 'resource') return null;
   if (!('permissions' in allow)) return allow.kind;
   return allow.kind === 'any' ? { any: allow.permissions } : allow.permissions;

@@ -11,80 +11,31 @@ import {
   type Person,
   keyRestrictions,
   previousUseSince,
-  type Status,
   type UsageTotals,
 } from '../../keys/key/index.ts';
-import { type Budget, formatTime, formatList, nearest, printable, relativeTime } from '../../keys/basics/index.ts';
+import { formatTime, formatList, nearest, printable, relativeTime } from '../../keys/basics/index.ts';
 import { type Catalog, type Permission, splitPermission } from '../../keys/permissions/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 
-/** A key in the JSON of every command: a closed list of fields. Times are in RFC 3339 format, in UTC. */
-export interface KeyJson extends KeyRestrictions {
-  id: string;
-  name: string;
-  description: string | null;
-  /** Who answers for it. */
-  owner: string | null;
-  tags: readonly string[];
-  roles: string[];
-  permissions: string[];
-  /** Those of its roles and permissions that are declared no longer, or only elsewhere: they allow nothing here. */
-  unknownGrants: string[];
-  prefix: string;
-  status: Status;
-  createdAt: string;
-  createdBy: string | null;
-  expiresAt: string | null;
-  disabledAt: string | null;
-  /** Whether the policy disabled it, since it was not used. */
-  disabledByPolicy: boolean;
-  /** Whether `apply` created it. */
-  managed: boolean;
-  uses: number;
-  /** What is left of those of its limits that never refill. */
-  budgets: readonly Budget[];
-  lastUsedAt: string | null;
-  /** Set while the previous secret is still accepted. */
-  rotation: RotationJson | null;
-  /** The address that it is valid for alone; left out for wherever keys are. */
-  audience?: string;
-  /** Who it stands for, of a person who signs in; null for any other key. */
-  person: Person | null;
-}
-
-interface RotationJson {
-  startedAt: string;
-  previousPrefix: string;
-  /** Null while the new secret has not been used yet. */
-  previousEndsAt: string | null;
-  /** When the previous secret was last used since the rotation. */
-  previousLastUsedAt: string | null;
-}
-
-interface LimitJson extends KeyRestrictions {
-  id: string;
-  /** Null if it may not be read. */
-  name: string | null;
-  status: Status;
-  /** Set if the ancestor expires before the key. */
-  expiresAt: string | null;
-  /** The permissions that the key lacks because of it. */
-  permissions: string[];
-}
-
-/** A key as JSON, with its status now, which counts its ancestors. */
-export function keyJson(state: KeyState): KeyJson {
+/**
+ * A key in the JSON of every command, with its status now, which counts its ancestors: a closed list of fields. Times
+ * are in RFC 3339 format, in UTC.
+ */
+export function keyJson(state: KeyState) {
   const { apiKey: key, status, disabledByPolicy, unknownGrants, rotation, usage, budgets } = state;
   return {
     id: key.id,
     name: key.name,
     description: key.description,
+    /** Who answers for it. */
     owner: key.owner,
     tags: key.tags,
     roles: key.roles,
     permissions: key.permissions,
+    /** Those of its roles and permissions that are declared no longer, or only elsewhere: they allow nothing here. */
     unknownGrants,
     ...keyRestrictions(key),
+    /** The address that it is valid for alone; left out for wherever keys are. */
     ...(key.audience !== null && { audience: key.audience }),
     prefix: prefixOf(key.publicId),
     status,
@@ -92,22 +43,37 @@ export function keyJson(state: KeyState): KeyJson {
     createdBy: key.createdBy,
     expiresAt: formatTime(key.expiresAt),
     disabledAt: formatTime(key.disabledAt),
+    /** Whether the policy disabled it, since it was not used. */
     disabledByPolicy,
+    /** Whether `apply` created it. */
     managed: key.managed,
     uses: usage.uses,
+    /** What is left of those of its limits that never refill. */
     budgets: budgets.map(({ limit, left }) => ({ limit, left })),
     lastUsedAt: formatTime(usage.lastUsedAt),
-    rotation: rotationJson(rotation, usage),
+    /** Set while the previous secret is still accepted. */
+    rotation: rotation && rotationJson(rotation, usage),
+    /** Who it stands for, of a person who signs in; null for any other key. */
     person: key.person,
   };
 }
 
-export function limitJson({ ancestor: { id, name }, expiresAt, ...limit }: KeyLimit): LimitJson {
+export type KeyJson = ReturnType<typeof keyJson>;
+
+/** What limits a key, as JSON, with the permissions that the key lacks because of it. */
+export function limitJson({ ancestor: { id, name }, expiresAt, ...limit }: KeyLimit) {
   return { id, name, ...limit, expiresAt: formatTime(expiresAt) };
 }
 
 /** The same as one line of text. */
-export function limitText({ name, status, expiresAt, permissions, limits, allowFrom }: LimitJson): string {
+export function limitText({
+  name,
+  status,
+  expiresAt,
+  permissions,
+  limits,
+  allowFrom,
+}: ReturnType<typeof limitJson>): string {
   const parts = [
     ...(status === 'ACTIVE' ? [] : [`is ${status}`]),
     ...(expiresAt === null ? [] : [`expires ${expiresAt}`]),
@@ -143,17 +109,18 @@ function personText({ issuer, subject, name }: Person): string {
   return `${printable(who, 600)} at ${printable(issuer, 300)}`;
 }
 
-function rotationJson(rotation: KeyState['rotation'], usage: UsageTotals): RotationJson | null {
-  if (!rotation) return null;
+function rotationJson(rotation: NonNullable<KeyState['rotation']>, usage: UsageTotals) {
   return {
     startedAt: formatTime(rotation.startedAt),
     previousPrefix: prefixOf(rotation.previousPublicId),
+    /** Null while the new secret has not been used yet. */
     previousEndsAt: formatTime(rotation.previousEndsAt),
+    /** When the previous secret was last used since the rotation. */
     previousLastUsedAt: formatTime(previousUseSince(rotation, usage)),
   };
 }
 
-function rotationText({ previousPrefix, previousEndsAt, previousLastUsedAt }: RotationJson): string {
+function rotationText({ previousPrefix, previousEndsAt, previousLastUsedAt }: ReturnType<typeof rotationJson>): string {
   const end = previousEndsAt ?? 'the new secret is used and the grace period is over';
   const use = previousLastUsedAt === null ? 'not used since' : `last used ${previousLastUsedAt}`;
   return `${previousPrefix} accepted until ${end}, ${use}`;
@@ -246,63 +213,42 @@ export interface KeyColumn extends Column {
 /** To which width texts may be shortened. */
 const [NAME, TEXT] = [10, 8];
 
-const name = column('name', ({ name }) => name, { least: NAME });
-const status = column('status', ({ status }) => status, {
-  shown: ({ status, rotation, disabledByPolicy, budgets }) =>
-    [
-      status,
-      ...(disabledByPolicy ? ['unused'] : []),
-      ...(rotation ? ['rotating'] : []),
-      ...budgets.map(({ left, limit }) => (left === 0 ? 'spent' : `${left} left of ${limit}`)),
-    ].join(', '),
-});
-const roles = grantColumn('roles', ({ roles }) => roles);
-const permissions = grantColumn('permissions', ({ permissions }) => permissions);
-const grants = grantColumn('grants', ({ roles, permissions }) => [...roles, ...permissions]);
-const unknownGrants = column('unknown-grants', (key) => key.unknownGrants, { least: TEXT });
-const limits = column('limits', (key) => key.limits, { least: TEXT });
-const budgets = column('budgets', (key) => key.budgets, { least: TEXT });
-const allowFrom = column('allow-from', (key) => key.allowFrom, { least: TEXT });
-const prefix = column('prefix', ({ prefix }) => prefix, { least: TEXT });
-const created = time('created', ({ createdAt }) => createdAt);
-const expires = time('expires', ({ expiresAt }) => expiresAt, 1);
-const lastUsed = time('last-used', ({ lastUsedAt }) => lastUsedAt, 2);
-const uses = column('uses', (key) => key.uses);
-const rotation = column('rotation', (key) => key.rotation, { least: TEXT });
-const person = column('person', (key) => key.person, { least: TEXT });
-const id = column('id', (key) => key.id, { least: TEXT });
-const owner = column('owner', (key) => key.owner, { least: TEXT });
-const tags = column('tags', (key) => key.tags, { least: TEXT });
-const description = column('description', (key) => key.description, { least: TEXT });
-
-/** What a terminal shows unless told otherwise. */
-export const DEFAULT_COLUMNS: readonly KeyColumn[] = [name, grants, status, lastUsed, expires];
 /** What programs read: the order is part of the public interface. */
 export const ALL_COLUMNS: readonly KeyColumn[] = [
-  name,
-  status,
-  roles,
-  permissions,
-  prefix,
-  created,
-  expires,
-  lastUsed,
-  uses,
-  rotation,
+  column('name', ({ name }) => name, { least: NAME }),
+  column('status', ({ status }) => status, {
+    shown: ({ status, rotation, disabledByPolicy, budgets }) =>
+      [
+        status,
+        ...(disabledByPolicy ? ['unused'] : []),
+        ...(rotation ? ['rotating'] : []),
+        ...budgets.map(({ left, limit }) => (left === 0 ? 'spent' : `${left} left of ${limit}`)),
+      ].join(', '),
+  }),
+  grantColumn('roles', ({ roles }) => roles),
+  grantColumn('permissions', ({ permissions }) => permissions),
+  column('prefix', ({ prefix }) => prefix, { least: TEXT }),
+  time('created', ({ createdAt }) => createdAt),
+  time('expires', ({ expiresAt }) => expiresAt, 1),
+  time('last-used', ({ lastUsedAt }) => lastUsedAt, 2),
+  column('uses', ({ uses }) => uses),
+  column('rotation', ({ rotation }) => rotation, { least: TEXT }),
 ];
-const PICKABLE = [
+const PICKABLE: readonly KeyColumn[] = [
   ...ALL_COLUMNS,
-  grants,
-  unknownGrants,
-  limits,
-  budgets,
-  allowFrom,
-  person,
-  id,
-  description,
-  owner,
-  tags,
+  grantColumn('grants', ({ roles, permissions }) => [...roles, ...permissions]),
+  column('unknown-grants', ({ unknownGrants }) => unknownGrants, { least: TEXT }),
+  column('limits', ({ limits }) => limits, { least: TEXT }),
+  column('budgets', ({ budgets }) => budgets, { least: TEXT }),
+  column('allow-from', ({ allowFrom }) => allowFrom, { least: TEXT }),
+  column('person', ({ person }) => person, { least: TEXT }),
+  column('id', ({ id }) => id, { least: TEXT }),
+  column('description', ({ description }) => description, { least: TEXT }),
+  column('owner', ({ owner }) => owner, { least: TEXT }),
+  column('tags', ({ tags }) => tags, { least: TEXT }),
 ];
+/** What a terminal shows unless told otherwise. */
+export const DEFAULT_COLUMNS = ['name', 'grants', 'status', 'last-used', 'expires'].map(pick);
 
 export const COLUMN_NAMES: readonly string[] = PICKABLE.map((column) => column.name);
 
@@ -353,22 +299,19 @@ function time(name: string, value: (key: KeyJson) => string | null, leaves?: num
   return column(name, value, { shown, ...(leaves !== undefined && { leaves }) });
 }
 
-/** A key as it is reviewed, as JSON: a closed list of fields. */
-interface ReviewJson extends KeyJson {
-  /** Who answers for it: its owner, or that of a parent key. */
-  answering: string | null;
-  /** The name of the key that created it. */
-  creator: string | null;
-  /** What it may do, as far as its parent keys may; of `X_ANY`, which includes `X_OWN`, that alone. */
-  effectivePermissions: string[];
-}
-
-export function reviewJson({ answering, creator, effectivePermissions, ...state }: ReviewedKey): ReviewJson {
+/**
+ * A key as it is reviewed, as JSON: a closed list of fields. `answering` is its owner, or that of a parent key;
+ * `creator` is the name of the key that created it.
+ */
+export function reviewJson({ answering, creator, effectivePermissions, ...state }: ReviewedKey) {
   const all: ReadonlySet<string> = new Set(effectivePermissions);
   const included = (permission: string) => permission.endsWith('_OWN') && all.has(permission.replace(/_OWN$/, '_ANY'));
+  /** What it may do, as far as its parent keys may; of `X_ANY`, which includes `X_OWN`, that alone. */
   const effective = effectivePermissions.filter((permission) => !included(permission));
   return { ...keyJson(state), answering, creator, effectivePermissions: effective };
 }
+
+type ReviewJson = ReturnType<typeof reviewJson>;
 
 /** The columns of the table. */
 export const REVIEW_COLUMNS: readonly (Omit<KeyColumn, 'text'> & { text(key: ReviewJson): string })[] = [

@@ -43,18 +43,7 @@ export function plot(values: readonly number[], { columns, showsUnicode }: PlotS
 }
 
 /** The use of a key as JSON: a closed list of fields. Times are in RFC 3339 format, in UTC. */
-export interface UsageJson {
-  id: string;
-  name: string;
-  by: Period;
-  since: string;
-  until: string;
-  totals: OutcomeCounts;
-  /** The hours or days with requests, the oldest first. */
-  periods: ({ start: string } & OutcomeCounts)[];
-}
-
-export function usageJson({ id, name }: KeyName, { by, from, to, periods }: UsageByPeriod): UsageJson {
+export function usageJson({ id, name }: KeyName, { by, from, to, periods }: UsageByPeriod) {
   return {
     id,
     name,
@@ -62,9 +51,12 @@ export function usageJson({ id, name }: KeyName, { by, from, to, periods }: Usag
     since: formatTime(from),
     until: formatTime(to),
     totals: totalsOf(periods),
+    /** The hours or days with requests, the oldest first. */
     periods: periods.map(({ start, ...counts }) => ({ start: formatTime(start), ...counts })),
   };
 }
+
+export type UsageJson = ReturnType<typeof usageJson>;
 
 /** A tool that a key has called, as JSON. */
 export function toolJson({ name, lastUsedAt }: UsedTool) {
