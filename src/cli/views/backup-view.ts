@@ -68,23 +68,30 @@ export function planLines(plan: RestorePlan): string[] {
         ]),
     ...list(
       altered,
-      (count) => `${keys(count)} that would get more ${isOrAre(count)} not as the audit log of the backup says:`,
+      'key that would get more is not as the audit log of the backup says:',
+      'keys that would get more are not as the audit log of the backup says:',
       ({ reason }) => reason,
     ),
     ...list(
       deleted,
-      (count) => `${keys(count)} of the backup ${was(count)} deleted since, and ${stay(count)} deleted:`,
+      'key of the backup was deleted since, and stays deleted:',
+      'keys of the backup were deleted since, and stay deleted:',
       ({ since }) => `deleted ${sinceText(since)}`,
     ),
     ...list(
       kept,
-      (count) => `${keys(count)} ${has(count)} less than in the backup, and ${count === 1 ? 'gets' : 'get'} no more:`,
+      'key has less than in the backup, and gets no more:',
+      'keys have less than in the backup, and get no more:',
       (key) => `${key.kept.map((field) => KEPT_TEXTS[field]).join(', ')} (${sinceText(key.since)})`,
     ),
-    ...list(broughtBack, (count) => `${keys(count)} ${isOrAre(count)} brought back as in the backup:`),
-    ...list(created, (count) => `${keys(count)} ${was(count)} created since, and will be deleted:`),
-    ...list(damaged, (count) => `${keys(count)} ${isOrAre(count)} damaged in the backup, and left alone:`),
-    ...(changed.length > 0 ? [`${keys(changed.length)} will be as in the backup again.`] : []),
+    ...list(broughtBack, 'key is brought back as in the backup:', 'keys are brought back as in the backup:'),
+    ...list(created, 'key was created since, and will be deleted:', 'keys were created since, and will be deleted:'),
+    ...list(
+      damaged,
+      'key is damaged in the backup, and left alone:',
+      'keys are damaged in the backup, and left alone:',
+    ),
+    ...(changed.length > 0 ? [`${formatCount(changed.length, 'key', 'keys')} will be as in the backup again.`] : []),
   ];
 }
 
@@ -92,9 +99,11 @@ export function changesNothing({ broughtBack, created, changed }: RestorePlan): 
   return broughtBack.length + created.length + changed.length === 0;
 }
 
+/** Keys in lines below how many they are: what is said of `one`, or of `many`. */
 function list<Key extends NamedKey>(
   items: readonly Key[],
-  head: (count: number) => string,
+  one: string,
+  many: string,
   detail?: (key: Key) => string,
 ): string[] {
   if (items.length === 0) return [];
@@ -103,27 +112,7 @@ function list<Key extends NamedKey>(
     return detail ? `${text} ${detail(key)}` : text;
   });
   const rest = items.length - lines.length;
-  return [head(items.length), ...lines, ...(rest > 0 ? [`  and ${rest} more`] : [])];
-}
-
-function keys(count: number): string {
-  return formatCount(count, 'key', 'keys');
-}
-
-function isOrAre(count: number): string {
-  return count === 1 ? 'is' : 'are';
-}
-
-function was(count: number): string {
-  return count === 1 ? 'was' : 'were';
-}
-
-function has(count: number): string {
-  return count === 1 ? 'has' : 'have';
-}
-
-function stay(count: number): string {
-  return count === 1 ? 'stays' : 'stay';
+  return [formatCount(items.length, one, many), ...lines, ...(rest > 0 ? [`  and ${rest} more`] : [])];
 }
 
 function named({ id, name, prefix }: NamedKey): NamedKey {
