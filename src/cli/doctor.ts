@@ -74,21 +74,6 @@ export function repairJson({ store, now, latest, isNeeded, entries, keys }: Cloc
 }
 
 const PORT = 4000;
-const NO_FLAGS = {
-  host: undefined,
-  port: undefined,
-  socket: undefined,
-  'tls-cert': undefined,
-  'tls-key': undefined,
-  'keep-alive': undefined,
-  workers: undefined,
-  'max-connections': undefined,
-  'max-connections-per-address': undefined,
-  'max-verified-keys': undefined,
-  'request-log': false,
-  'metrics-host': undefined,
-  'metrics-port': undefined,
-};
 
 /** Whether the program runs on this version of Node. */
 export function inspectNode(): Finding {
@@ -142,7 +127,7 @@ async function inspectServing(
   readCertificate: (files: CertificateFiles) => Promise<unknown>,
 ): Promise<Finding[]> {
   try {
-    const { tls } = readOptions(NO_FLAGS, env, PORT);
+    const { tls } = readOptions({}, env, PORT);
     if (tls) await readCertificate(tls);
     return [];
   } catch (error) {

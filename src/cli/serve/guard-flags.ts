@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
+import type * as Interfaces from '@oclif/core/interfaces';
 import { printable } from '../../keys/basics/index.ts';
 import type { SentCredential, Upstream } from '../../routes/index.ts';
 import type { AskedGuard } from '../../service/guard-service.ts';
@@ -51,17 +52,7 @@ export const guardFlags = {
 };
 
 /** What they say. */
-interface GuardFlags {
-  permission?: string[];
-  resource?: string;
-  methods?: string;
-  'any-key': boolean;
-  'pass-credential': boolean;
-  'rewrite-host': boolean;
-  'send-header'?: string[];
-  timeout?: string;
-  'health-path'?: string;
-}
+type GuardFlags = Interfaces.InferredFlags<typeof guardFlags>;
 
 /** @throws CliError USAGE */
 export async function readGuard(address: string | undefined, flags: GuardFlags): Promise<AskedGuard> {

@@ -2,6 +2,7 @@ import cluster from 'node:cluster';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { resolve } from 'node:path';
 import * as Flags from '@oclif/core/flags';
+import type * as Interfaces from '@oclif/core/interfaces';
 import { CliError } from '../errors.ts';
 import { exclusiveFlags, inGroup } from '../input/key-flags.ts';
 import { isCount, SERVER_NUMBERS, type ServerSettings } from '../../config/config.ts';
@@ -56,7 +57,7 @@ const TEXTS = {
 } as const;
 
 /** Flags as they were typed. */
-type Typed<Names extends keyof typeof TEXTS = keyof typeof TEXTS> = { readonly [Name in Names]: string | undefined };
+type Typed<Names extends keyof typeof TEXTS> = { readonly [Name in Names]?: string | undefined };
 
 /** A value, and where it was given. */
 interface Setting {
@@ -189,14 +190,7 @@ export interface ServeOptions {
   telemetry: TelemetryOptions;
 }
 
-interface ServeFlags extends Typed {
-  'request-log': boolean;
-  'keep-alive': string | undefined;
-  workers: string | undefined;
-  'max-connections': string | undefined;
-  'max-connections-per-address': string | undefined;
-  'max-verified-keys': string | undefined;
-}
+type ServeFlags = Partial<Interfaces.InferredFlags<ReturnType<typeof servingFlags>>>;
 
 /**
  * Reads the flags, and the environment where a flag is missing.

@@ -107,7 +107,7 @@ export default class Edge extends ServingCommand {
     const { checkEdge, openEdge } = await import('../../service/edge-service.ts');
     let edge: OpenEdge;
     await this.serve({
-      ...readOptions({ ...flags, workers: undefined }, process.env, PORT),
+      ...readOptions(flags, process.env, PORT),
       database: undefined,
       config: flags.config,
       check: (config, catalog) => checkEdge(guard, config, catalog),
