@@ -4,7 +4,6 @@ import {
   anything,
   checkOptions,
   type DocumentIssue,
-  DocumentReader,
   isRecord,
   KeysError,
   printable,
@@ -13,6 +12,7 @@ import { createCatalog, HOST_RESOURCES, type HostResource } from '../keys/permis
 import { describeIssues, locatedText, readYaml } from '../yaml/read-yaml.ts';
 import { type ConfigFile, configLocation, readConfigFile } from './config-file.ts';
 import { type Config, DEFAULT_CONFIG } from './config.ts';
+import { ConfigReader } from './config-reader.ts';
 import { readFederation } from './read-federation.ts';
 import { readPeople } from './read-people.ts';
 import { readLimits, readPolicySection, readResources, readRoles, readRoutes } from './read-access.ts';
@@ -131,18 +131,18 @@ export function readConfig(
   value: unknown,
   { file, resources: ofHost, onUnmet }: ConfigContext,
 ): { config: Config } | { issues: readonly DocumentIssue[] } {
-  const reader = new DocumentReader();
+  const reader = new ConfigReader(file);
   const given = value ?? {};
   if (!isRecord(given)) {
     reader.report([], 'The configuration must be a map of fields, such as "resources: [WIKI]".');
     return { issues: reader.issues };
   }
   const fields = reader.knownFields(given, [], CONFIG_FIELDS);
-  if (fields.$schema !== undefined) reader.text(fields.$schema, ['$schema']);
+  reader.optionalText(fields.$schema, ['$schema']);
   const resources = readResources(reader, fields.resources);
   const catalog = createCatalog({ resources: [...ofHost, ...resources], declaredIn: 'this file' });
   const roles = readRoles(reader, fields.roles, catalog);
-  const upstreams = readUpstreams(reader, fields.upstreams, file);
+  const upstreams = readUpstreams(reader, fields.upstreams);
   const { unmet, ...declared } = readRoutes(reader, fields, catalog);
   if (!onUnmet) reader.issues.push(...unmet);
   else if (unmet.length > 0) onUnmet(unmet);
@@ -158,21 +158,21 @@ export function readConfig(
     routes: declared.routes,
     expect: declared.expect,
     cors: readCors(reader, fields.cors),
-    tls: readTls(reader, fields.tls, file),
+    tls: readTls(reader, fields.tls),
     server: readServer(reader, fields.server),
     limits: readLimits(reader, fields.limits),
     policy: readPolicySection(reader, fields.policy, withRoles),
-    people: readPeople(reader, fields.people, { catalog: withRoles, file }),
-    federation: readFederation(reader, fields.federation, { catalog: withRoles, publicUrl, file }),
+    people: readPeople(reader, fields.people, withRoles),
+    federation: readFederation(reader, fields.federation, { catalog: withRoles, publicUrl }),
     audit: readAudit(reader, fields.audit),
-    notices: readNotices(reader, fields.notices, file),
+    notices: readNotices(reader, fields.notices),
     alerts: readAlerts(reader, fields.alerts),
     introspection: readIntrospection(reader, fields.introspection),
     publicUrl,
     consent: readConsent(reader, fields.consent),
     ...readClients(reader, fields.clients, fields.consent),
     signIn: readSignIn(reader, fields['sign-in']),
-    feed: readFeed(reader, fields.feed, file),
+    feed: readFeed(reader, fields.feed),
   };
   return reader.issues.length > 0 ? { issues: reader.ownIssues } : { config };
 }

@@ -1,7 +1,6 @@
 import {
   type DocumentIssue,
   type DocumentPath,
-  type DocumentReader,
   formatList,
   isRecord,
   type Limit,
@@ -39,17 +38,17 @@ import {
   type Route,
 } from '../routes/index.ts';
 import { type Config, DEFAULT_CONFIG } from './config.ts';
+import type { ConfigReader } from './config-reader.ts';
 
 export const RESOURCE_FIELDS = ['name', 'credentials'] as const;
 /** The most resources, and the most roles: each is in the GraphQL schema. */
 export const MAX_DECLARED = 1000;
 
 /** Reads the installation's own resources. If there are issues, those that remain are valid. */
-export function readResources(reader: DocumentReader, value: unknown): HostResource[] {
+export function readResources(reader: ConfigReader, value: unknown): HostResource[] {
   const names = new Set<string>();
   const list = reader.list(value, ['resources']);
-  if (list.length > MAX_DECLARED) reader.report(['resources'], tooMany(list.length, 'resources'));
-  return list.slice(0, MAX_DECLARED).flatMap((item, index) => {
+  return reader.firstOf(list, ['resources'], MAX_DECLARED).flatMap((item, index) => {
     const resource = readResource(reader, item, index);
     if (!resource) return [];
     if (names.has(resource.name)) reader.report(['resources', index], `"${resource.name}" is declared more than once.`);
@@ -58,76 +57,59 @@ export function readResources(reader: DocumentReader, value: unknown): HostResou
   });
 }
 
-function readResource(reader: DocumentReader, item: unknown, index: number): Exclude<HostResource, string> | undefined {
+function readResource(reader: ConfigReader, item: unknown, index: number): Exclude<HostResource, string> | undefined {
   const path = ['resources', index];
-  if (typeof item !== 'string' && !isRecord(item)) {
-    reader.report(path, 'A resource must be a name, or a map with the field "name", and "credentials".');
-    return undefined;
-  }
+  if (typeof item !== 'string' && !isRecord(item))
+    return reader.report(path, 'A resource must be a name, or a map with the field "name", and "credentials".');
   const { name: given, credentials } =
     typeof item === 'string' ? { name: item } : reader.knownFields(item, path, RESOURCE_FIELDS);
   if (given === undefined) return reader.missing(path, 'name');
   const name = reader.text(given, typeof item === 'string' ? path : [...path, 'name']);
   if (name === undefined) return undefined;
-  if (credentials !== undefined && typeof credentials !== 'boolean') {
-    reader.report([...path, 'credentials'], 'The field "credentials" must be true or false.');
-    return undefined;
-  }
+  if (credentials !== undefined && typeof credentials !== 'boolean')
+    return reader.report([...path, 'credentials'], 'The field "credentials" must be true or false.');
   const resource = { name, ...(credentials !== undefined && { credentials }) };
   const problem = invalidResource(resource);
-  if (problem === undefined) return resource;
-  reader.report(path, problem);
-  return undefined;
+  return problem === undefined ? resource : reader.report(path, problem);
 }
 
 /** Reads the installation's own roles. @param catalog with all resources */
 export function readRoles(
-  reader: DocumentReader,
+  reader: ConfigReader,
   value: unknown,
   catalog: Catalog,
 ): Record<string, readonly Permission[]> {
   if (value === undefined) return {};
-  if (!isRecord(value)) {
-    reader.report(['roles'], 'The field "roles" must be a map of names to lists of permissions.');
-    return {};
-  }
-  const names = Object.keys(value);
-  if (names.length > MAX_DECLARED) reader.report(['roles'], tooMany(names.length, 'roles'));
-  const roles = names.slice(0, MAX_DECLARED).flatMap((name): [string, Permission[]][] => {
+  if (!isRecord(value))
+    return reader.report(['roles'], 'The field "roles" must be a map of names to lists of permissions.') ?? {};
+  const names = reader.firstOf(Object.keys(value), ['roles'], MAX_DECLARED);
+  const roles = names.flatMap((name): [string, Permission[]][] => {
     const problem = invalidRole(name);
     if (problem !== undefined) reader.issues.push({ path: ['roles', name], ofField: true, message: problem });
     const permissions = reader.parsedList(value[name], ['roles', name], (items) => parsePermissions(items, catalog));
-    if (Array.isArray(value[name]) && value[name].length === 0)
-      reader.report(['roles', name], `The role "${name}" needs at least one permission.`);
+    reader.refuseEmpty(value[name], ['roles', name], `The role "${name}" needs at least one permission.`);
     return problem === undefined ? [[name, permissions]] : [];
   });
   return Object.fromEntries(roles);
 }
 
-function tooMany(count: number, what: string): string {
-  return `There are ${count} ${what}; at most ${MAX_DECLARED} are allowed.`;
-}
-
 /** Reads what is demanded of keys. @param catalog with all resources and roles */
-export function readPolicySection(reader: DocumentReader, value: unknown, catalog: Catalog): PolicyRules {
+export function readPolicySection(reader: ConfigReader, value: unknown, catalog: Catalog): PolicyRules {
   const section = reader.section(value, 'policy', POLICY_RULES);
   if (!section) return DEFAULT_CONFIG.policy;
   const { maxLifetime, requireExpiry, grantableByKeys, maxKeysPerCreator, disableUnused } = section;
-  if (requireExpiry !== undefined && typeof requireExpiry !== 'boolean')
-    reader.report(['policy', 'requireExpiry'], 'The field "requireExpiry" must be true or false.');
+  const requires = reader.isTrue(requireExpiry, ['policy', 'requireExpiry']);
   if (maxKeysPerCreator !== undefined && typeof maxKeysPerCreator !== 'number')
     reader.report(['policy', 'maxKeysPerCreator'], 'The field "maxKeysPerCreator" must be a number.');
-  const textOf = (rule: 'maxLifetime' | 'disableUnused', given: unknown) =>
-    given === undefined ? undefined : reader.text(given, ['policy', rule]);
   const rules: PolicyRules = withoutUndefined({
-    maxLifetime: textOf('maxLifetime', maxLifetime),
-    requireExpiry: requireExpiry === true,
+    maxLifetime: reader.optionalText(maxLifetime, ['policy', 'maxLifetime']),
+    requireExpiry: requires,
     grantableByKeys:
       grantableByKeys === undefined
         ? undefined
         : reader.parsedList(grantableByKeys, ['policy', 'grantableByKeys'], (items) => parseGrants(items, catalog)),
     maxKeysPerCreator: typeof maxKeysPerCreator === 'number' ? maxKeysPerCreator : undefined,
-    disableUnused: textOf('disableUnused', disableUnused),
+    disableUnused: reader.optionalText(disableUnused, ['policy', 'disableUnused']),
   });
   for (const { rule, message } of readPolicy(rules).issues) reader.report(['policy', rule], message);
   return rules;
@@ -144,7 +126,7 @@ function parseGrants(items: readonly string[], catalog: Catalog) {
 export const LIMITS_FIELDS = ['default', 'failedCredentials'] as const;
 
 /** Reads the limits of keys that have none of their own, and of failed credentials. */
-export function readLimits(reader: DocumentReader, value: unknown): Config['limits'] {
+export function readLimits(reader: ConfigReader, value: unknown): Config['limits'] {
   const section = reader.section(
     value,
     'limits',
@@ -162,7 +144,7 @@ export function readLimits(reader: DocumentReader, value: unknown): Config['limi
   };
 }
 
-function readLimit(reader: DocumentReader, value: unknown, path: DocumentPath): Limit | '' {
+function readLimit(reader: ConfigReader, value: unknown, path: DocumentPath): Limit | '' {
   const text = reader.text(value, path);
   const { values, issues } = parseRates(text === undefined ? [] : [text]);
   for (const { message } of issues) reader.report(path, message);
@@ -192,7 +174,7 @@ const ALLOW_FORMS =
  * @returns also the expectations that do not hold
  */
 export function readRoutes(
-  reader: DocumentReader,
+  reader: ConfigReader,
   { routes: value, expect, upstreams }: { routes?: unknown; expect?: unknown; upstreams?: unknown },
   catalog: Catalog,
 ): Pick<Config, 'routes' | 'expect'> & { unmet: readonly DocumentIssue[] } {
@@ -221,7 +203,7 @@ export function readRoutes(
 }
 
 function readExpectations(
-  reader: DocumentReader,
+  reader: ConfigReader,
   value: unknown,
   catalog: Catalog,
 ): { index: number; expectation: Expectation }[] {
@@ -248,15 +230,12 @@ function sendsCredentials(upstream: unknown): boolean {
 }
 
 function readRoute(
-  reader: DocumentReader,
+  reader: ConfigReader,
   item: unknown,
   path: DocumentPath,
   { catalog, upstreams, swapping }: RoutePlace,
 ): Route | undefined {
-  if (!isRecord(item)) {
-    reader.report(path, 'A route must be a map with the fields "host", "path" and "allow".');
-    return undefined;
-  }
+  if (!isRecord(item)) return reader.report(path, 'A route must be a map with the fields "host", "path" and "allow".');
   const {
     host: givenHost,
     path: givenPath,
@@ -290,13 +269,13 @@ function readRoute(
   if (mcp && methods)
     reader.report([...path, 'methods'], 'With "mcp", leave out "methods": all of MCP goes by one path.');
   const limit = givenLimit === undefined ? undefined : readLimit(reader, givenLimit, [...path, 'limit']) || undefined;
-  const cost = givenCost === undefined ? undefined : readCost(reader, givenCost, [...path, 'cost']);
+  const cost = givenCost === undefined ? undefined : reader.count(givenCost, [...path, 'cost'], MAX_COST);
   for (const field of ['limit', 'cost'] as const)
     if (item[field] !== undefined && allow?.kind === 'open')
       reader.report([...path, field], `The field "${field}" is for keys, and this route needs none. Leave it out.`);
   if (limit !== undefined && cost !== undefined && cost > splitLimit(limit).count)
     reader.report([...path, 'cost'], `A request that counts as ${cost} is never within ${limit}.`);
-  const to = upstream === undefined ? undefined : reader.text(upstream, [...path, 'to']);
+  const to = reader.optionalText(upstream, [...path, 'to']);
   if (to !== undefined && !upstreams.includes(to)) {
     const known =
       upstreams.length > 0 ? `The upstreams are ${formatList(upstreams)}.` : 'There is no field "upstreams".';
@@ -347,23 +326,17 @@ function problemOfObserving(
 /** The most that one request can count as. */
 export const MAX_COST = 1_000_000;
 
-function readCost(reader: DocumentReader, value: unknown, path: DocumentPath): number | undefined {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_COST) return value;
-  return reader.report(path, `The field "cost" must be a whole number from 1 to ${MAX_COST}.`);
-}
-
 export const MCP_FIELDS = ['tools', 'resources', 'prompts'] as const;
 
 /** Reads what may be used of an MCP server. */
-function readMcp(reader: DocumentReader, value: unknown, path: DocumentPath): McpPatterns | undefined {
+function readMcp(reader: ConfigReader, value: unknown, path: DocumentPath): McpPatterns | undefined {
   const form = 'The field "mcp" must be a map with at least one of "tools", "resources" and "prompts".';
   if (!isRecord(value)) return reader.report(path, form);
   const fields = reader.knownFields(value, path, MCP_FIELDS);
   if (Object.keys(value).length === 0) return reader.report(path, form);
   const [tools, resources, prompts] = MCP_FIELDS.map((field) => {
     const at = [...path, field];
-    if (Array.isArray(fields[field]) && fields[field].length === 0)
-      reader.report(at, `The list "${field}" is empty. Leave it out if none may be used.`);
+    reader.refuseEmpty(fields[field], at, `The list "${field}" is empty. Leave it out if none may be used.`);
     return reader.textsOf(fields[field], at, (text, where) =>
       text.trim() === '' ? reader.report(where, 'An item of this list is empty. Write a name, or "*" for all.') : text,
     );
@@ -371,12 +344,7 @@ function readMcp(reader: DocumentReader, value: unknown, path: DocumentPath): Mc
   return { tools: tools!, resources: resources!, prompts: prompts! };
 }
 
-function readResourceOf(
-  reader: DocumentReader,
-  value: unknown,
-  path: DocumentPath,
-  catalog: Catalog,
-): Allow | undefined {
+function readResourceOf(reader: ConfigReader, value: unknown, path: DocumentPath, catalog: Catalog): Allow | undefined {
   const text = reader.text(value, path);
   const parsed = text === undefined ? undefined : parseResource(text, catalog);
   if (parsed && 'refusal' in parsed) reader.report(path, parsed.refusal);
@@ -384,35 +352,32 @@ function readResourceOf(
 }
 
 function readPattern(
-  reader: DocumentReader,
+  reader: ConfigReader,
   value: unknown,
   path: DocumentPath,
   parse: (text: string) => Pattern,
 ): string | undefined {
-  if (value === undefined) return missing(reader, path);
-  const text = reader.text(value, path);
+  const text = reader.requiredText(value, path, path.at(-1) === 'host' ? ' Write "*" for every host.' : '');
   const pattern = text === undefined ? undefined : parse(text);
   if (pattern && 'refusal' in pattern) reader.report(path, pattern.refusal);
   return pattern && 'value' in pattern ? pattern.value : undefined;
 }
 
-function readMethods(reader: DocumentReader, value: unknown, path: DocumentPath): string[] {
-  if (Array.isArray(value) && value.length === 0)
-    reader.report(path, 'The list "methods" is empty, so that nothing matches. Leave it out for all methods.');
+function readMethods(reader: ConfigReader, value: unknown, path: DocumentPath): string[] {
+  const nothing = 'The list "methods" is empty, so that nothing matches. Leave it out for all methods.';
+  reader.refuseEmpty(value, path, nothing);
   return reader.textsOf(value, path, (text, at) => {
     const method = parseMethod(text);
     return 'value' in method ? method.value : reader.report(at, method.refusal);
   });
 }
 
-function readAllow(reader: DocumentReader, value: unknown, path: DocumentPath, catalog: Catalog): Allow | undefined {
-  if (value === undefined) return missing(reader, path);
+function readAllow(reader: ConfigReader, value: unknown, path: DocumentPath, catalog: Catalog): Allow | undefined {
+  if (value === undefined) return reader.missing(path.slice(0, -1), 'allow');
   if (value === 'open' || value === 'key') return { kind: value };
   const isAny = isRecord(value) && Object.keys(value).join() === 'any';
-  if (!isAny && typeof value !== 'string' && !Array.isArray(value)) {
-    reader.report(path, `The field "allow" says nothing that is known. ${ALLOW_FORMS}`);
-    return undefined;
-  }
+  if (!isAny && typeof value !== 'string' && !Array.isArray(value))
+    return reader.report(path, `The field "allow" says nothing that is known. ${ALLOW_FORMS}`);
   const permissions = isAny
     ? readPermissions(reader, value['any'], [...path, 'any'], catalog)
     : readPermissions(reader, typeof value === 'string' ? [value] : value, path, catalog);
@@ -420,13 +385,7 @@ function readAllow(reader: DocumentReader, value: unknown, path: DocumentPath, c
   return first && { kind: isAny ? 'any' : 'all', permissions: [first, ...others] };
 }
 
-function readPermissions(reader: DocumentReader, value: unknown, path: DocumentPath, catalog: Catalog): Permission[] {
-  if (Array.isArray(value) && value.length === 0)
-    reader.report(path, `The field "${path.at(-1)}" has no permission. ${ALLOW_FORMS}`);
+function readPermissions(reader: ConfigReader, value: unknown, path: DocumentPath, catalog: Catalog): Permission[] {
+  reader.refuseEmpty(value, path, `The field "${path.at(-1)}" has no permission. ${ALLOW_FORMS}`);
   return reader.parsedList(value, path, (items) => parsePermissions(items, catalog));
-}
-
-function missing(reader: DocumentReader, path: DocumentPath): undefined {
-  const field = String(path.at(-1));
-  return reader.missing(path.slice(0, -1), field, field === 'host' ? ' Write "*" for every host.' : '');
 }

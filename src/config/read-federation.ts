@@ -1,13 +1,5 @@
 import { grantsOf, invalidProvider } from '../keys/authentication/index.ts';
-import {
-  type DocumentPath,
-  type DocumentReader,
-  formatList,
-  isRecord,
-  printable,
-  readDuration,
-  suggestion,
-} from '../keys/basics/index.ts';
+import { type DocumentPath, formatList, isRecord, printable, readDuration, suggestion } from '../keys/basics/index.ts';
 import {
   type ClaimCondition,
   type FederationRule,
@@ -17,8 +9,8 @@ import {
 } from '../keys/consent/index.ts';
 import { normalizeName, validateName } from '../keys/key/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
+import type { ConfigReader } from './config-reader.ts';
 import { parseGrants } from './read-people.ts';
-import { readFilePath } from './read-upstreams.ts';
 
 /** The fields of a rule of `federation`, and of its issuer. */
 export const RULE_FIELDS = ['name', 'issuer', 'when', 'grant', 'ttl', 'reuse'] as const;
@@ -57,18 +49,15 @@ interface Context {
   readonly catalog: Catalog;
   /** The address of the service, which tokens are for; undefined if it is not said. */
   readonly publicUrl: string | undefined;
-  /** The absolute path of the configuration. */
-  readonly file: string;
 }
 
 /** Reads which tokens are exchanged for which keys. */
-export function readFederation(reader: DocumentReader, value: unknown, context: Context): FederationRule[] {
+export function readFederation(reader: ConfigReader, value: unknown, context: Context): FederationRule[] {
   const list = reader.list(value, ['federation']);
-  if (Array.isArray(value) && value.length === 0)
-    reader.report(['federation'], 'The list "federation" is empty. Leave it out.');
-  if (list.length > MAX_RULES)
-    reader.report(['federation'], `There are ${list.length} rules; at most ${MAX_RULES} are allowed.`);
-  const rules = list.slice(0, MAX_RULES).flatMap((rule, index) => readRule(reader, rule, index, context) ?? []);
+  reader.refuseEmpty(value, ['federation'], 'The list "federation" is empty. Leave it out.');
+  const rules = reader
+    .firstOf(list, ['federation'], MAX_RULES, 'rules')
+    .flatMap((rule, index) => readRule(reader, rule, index, context) ?? []);
   const names = new Map<string, number>();
   for (const [index, { name }] of rules.entries()) {
     if (names.has(name))
@@ -78,13 +67,13 @@ export function readFederation(reader: DocumentReader, value: unknown, context: 
   return rules;
 }
 
-function readRule(reader: DocumentReader, value: unknown, index: number, context: Context): FederationRule | undefined {
+function readRule(reader: ConfigReader, value: unknown, index: number, context: Context): FederationRule | undefined {
   const path = ['federation', index];
   if (!isRecord(value)) return reader.report(path, `A rule must be a map with ${formatList(RULE_FIELDS)}.`);
   const fields = reader.knownFields(value, path, RULE_FIELDS);
   for (const field of ['name', 'issuer', 'when', 'grant'] as const)
     if (fields[field] === undefined) reader.missing(path, field);
-  const name = fields.name === undefined ? undefined : reader.text(fields.name, [...path, 'name']);
+  const name = reader.optionalText(fields.name, [...path, 'name']);
   const problem = name === undefined ? undefined : validateName(name)?.message;
   if (problem !== undefined) reader.report([...path, 'name'], problem);
   const issuer =
@@ -92,23 +81,23 @@ function readRule(reader: DocumentReader, value: unknown, index: number, context
   const when = fields.when === undefined ? [] : readWhen(reader, fields.when, [...path, 'when']);
   if (issuer && fields.when !== undefined) requireDemanded(reader, when, issuer.preset, [...path, 'when']);
   const granted = reader.parsedList(fields.grant, [...path, 'grant'], (items) => parseGrants(items, context.catalog));
-  if (Array.isArray(fields.grant) && fields.grant.length === 0)
-    reader.report([...path, 'grant'], 'The rule grants nothing. Name at least one grant, or leave the rule out.');
-  const { ttl = `${USUAL_TTL_MS / SECOND}s`, reuse = false } = fields;
+  const nothing = 'The rule grants nothing. Name at least one grant, or leave the rule out.';
+  reader.refuseEmpty(fields.grant, [...path, 'grant'], nothing);
+  const { ttl = `${USUAL_TTL_MS / SECOND}s` } = fields;
   const milliseconds = typeof ttl === 'string' ? readDuration(ttl) : undefined;
   if (milliseconds === undefined || milliseconds > MAX_EXCHANGED_SECONDS * SECOND)
     reader.report([...path, 'ttl'], 'The field "ttl" must be a time up to a day, such as 15m.');
-  if (typeof reuse !== 'boolean') reader.report([...path, 'reuse'], 'The field "reuse" must be true or false.');
+  const reuse = reader.isTrue(fields.reuse, [...path, 'reuse']);
   if (!issuer || name === undefined) return undefined;
   const ofRule = { issuer: issuer.issuer, when, grants: grantsOf({ '*': granted }, []) };
-  return { name: normalizeName(name), ...ofRule, ttl: (milliseconds ?? 0) / SECOND, reuse: reuse === true };
+  return { name: normalizeName(name), ...ofRule, ttl: (milliseconds ?? 0) / SECOND, reuse };
 }
 
 function readIssuer(
-  reader: DocumentReader,
+  reader: ConfigReader,
   value: unknown,
   path: DocumentPath,
-  { publicUrl, file }: Context,
+  { publicUrl }: Context,
 ): { issuer: TokenIssuer; preset: string | undefined } | undefined {
   if (typeof value !== 'string' && !isRecord(value))
     return reader.report(
@@ -121,13 +110,12 @@ function readIssuer(
     : reader.knownFields(value, path, ISSUER_FIELDS);
   const at = (field: string) => (isName ? path : [...path, field]);
   const textOf = (field: IssuerField) => {
-    const given = fields[field];
-    const text = given === undefined ? undefined : reader.text(given, at(field));
+    const text = reader.optionalText(fields[field], at(field));
     if (text?.trim() !== '') return text;
     return reader.report(at(field), `The field "${field}" is empty.`);
   };
   const [preset, givenUrl, givenAudience] = [textOf('preset'), textOf('url'), textOf('audience')];
-  const jwks = isRecord(fields.jwks) ? readKeyFile(reader, fields.jwks, at('jwks'), file) : textOf('jwks');
+  const jwks = isRecord(fields.jwks) ? readKeyFile(reader, fields.jwks, at('jwks')) : textOf('jwks');
   if (preset !== undefined && !Object.hasOwn(PRESETS, preset)) {
     const known = `Those that are known are ${formatList(PRESET_NAMES)}; of another one, write { url: https://… }.`;
     return reader.report(
@@ -153,7 +141,7 @@ function readIssuer(
       ? text
       : reader.report(where, `"${printable(text)}" is not a signing algorithm. Use one of ${formatList(ALGORITHMS)}.`),
   );
-  if (Array.isArray(given) && given.length === 0) reader.report(at('algorithms'), 'The field "algorithms" is empty.');
+  reader.refuseEmpty(given, at('algorithms'), 'The field "algorithms" is empty.');
   const issuer = {
     url,
     jwks,
@@ -165,12 +153,11 @@ function readIssuer(
 
 /** Reads which file has the public keys of an issuer, and holds that it does. */
 function readKeyFile(
-  reader: DocumentReader,
+  reader: ConfigReader,
   value: Record<string, unknown>,
   path: DocumentPath,
-  config: string,
 ): { file: string } | undefined {
-  const file = readFilePath(reader, reader.knownFields(value, path, ['file']).file, { path, file: config });
+  const file = reader.filePath(reader.knownFields(value, path, ['file']).file, [...path, 'file']);
   if (file === undefined) return undefined;
   try {
     readKeySet(file);
@@ -181,7 +168,7 @@ function readKeyFile(
 }
 
 /** Reads what tokens must say; claims of claims stand in maps. */
-function readWhen(reader: DocumentReader, value: unknown, path: DocumentPath, within: string[] = []): ClaimCondition[] {
+function readWhen(reader: ConfigReader, value: unknown, path: DocumentPath, within: string[] = []): ClaimCondition[] {
   if (!isRecord(value)) {
     reader.report(path, 'The field "when" must be a map of claims to what they must be: a text, or a list of texts.');
     return [];
@@ -212,7 +199,7 @@ function readWhen(reader: DocumentReader, value: unknown, path: DocumentPath, wi
 
 /** Holds that a rule names what nobody else can come to be called. */
 function requireDemanded(
-  reader: DocumentReader,
+  reader: ConfigReader,
   when: readonly ClaimCondition[],
   preset: string | undefined,
   path: DocumentPath,

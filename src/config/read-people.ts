@@ -1,4 +1,3 @@
-import { dirname, resolve } from 'node:path';
 import {
   type GrantsByGroup,
   invalidProvider,
@@ -6,9 +5,10 @@ import {
   type SignInProvider,
   type SignInProxy,
 } from '../keys/authentication/index.ts';
-import { type DocumentPath, type DocumentReader, type Issue, isRecord, printable } from '../keys/basics/index.ts';
+import { type DocumentPath, type Issue, isRecord, printable } from '../keys/basics/index.ts';
 import { type Catalog, type Grant, parsePermissions, parseRoles } from '../keys/permissions/index.ts';
 import { problemOfHeader } from '../keys/secret/index.ts';
+import type { ConfigReader } from './config-reader.ts';
 
 /** The fields of `people`, of its `oidc`, and of the secret in that. */
 export const PEOPLE_FIELDS = ['header', 'groups', 'oidc', 'grant'] as const;
@@ -20,19 +20,8 @@ export const MAX_GROUPS = 1000;
 const FORM =
   'a map with "grant", and with "header" for who comes through a proxy, or "oidc" for who signs in at a provider';
 
-interface Context {
-  /** With all resources and roles. */
-  readonly catalog: Catalog;
-  /** The absolute path of the file. */
-  readonly file: string;
-}
-
-/** Reads who signs people in, and what they are granted. */
-export function readPeople(
-  reader: DocumentReader,
-  value: unknown,
-  { catalog, file }: Context,
-): PeopleSettings | undefined {
+/** Reads who signs people in, and what they are granted. @param catalog with all resources and roles */
+export function readPeople(reader: ConfigReader, value: unknown, catalog: Catalog): PeopleSettings | undefined {
   const fields = reader.section(value, 'people', PEOPLE_FIELDS, FORM);
   if (!fields) return undefined;
   const { header, groups, oidc } = fields;
@@ -47,7 +36,7 @@ export function readPeople(
       ['people', 'groups'],
       'The header "groups" is that of a proxy. Of a provider, "oidc" names the claim.',
     );
-  const by = oidc === undefined ? readProxy(reader, { header, groups }) : readProvider(reader, oidc, file);
+  const by = oidc === undefined ? readProxy(reader, { header, groups }) : readProvider(reader, oidc);
   return by && { by, grant };
 }
 
@@ -55,12 +44,12 @@ export function readPeople(
 const USUAL = /^x-(?:forwarded|auth-request)-(?:user|email|preferred-username|groups)$/i;
 
 function readProxy(
-  reader: DocumentReader,
+  reader: ConfigReader,
   { header, groups }: { header: unknown; groups: unknown },
 ): SignInProxy | undefined {
   const nameOf = (field: 'header' | 'groups', given: unknown) => {
     const path = ['people', field];
-    const name = given === undefined ? undefined : reader.text(given, path);
+    const name = reader.optionalText(given, path);
     const problem = name === undefined || USUAL.test(name) ? undefined : problemOfHeader(name);
     if (problem !== undefined)
       reader.report(path, `The header "${printable(name!)}" cannot say who somebody is: it ${problem}.`);
@@ -72,50 +61,36 @@ function readProxy(
   return read.header === undefined ? undefined : { header: read.header, groups: read.groups };
 }
 
-function readProvider(reader: DocumentReader, value: unknown, file: string): SignInProvider | undefined {
+function readProvider(reader: ConfigReader, value: unknown): SignInProvider | undefined {
   const path = ['people', 'oidc'];
   if (!isRecord(value))
     return reader.report(path, 'The field "oidc" must be a map with "issuer", "client-id" and "client-secret".');
   const fields = reader.knownFields(value, path, OIDC_FIELDS);
   const textOf = (field: 'issuer' | 'client-id') => {
-    if (fields[field] === undefined) return reader.missing(path, field);
-    const text = reader.text(fields[field], [...path, field]);
+    const text = reader.requiredText(fields[field], [...path, field]);
     return text === undefined || isNamed(reader, text, [...path, field]) ? text : undefined;
   };
   const [issuer, clientId] = [textOf('issuer'), textOf('client-id')];
   const problem = issuer === undefined ? undefined : invalidProvider(issuer);
   if (problem !== undefined) reader.report([...path, 'issuer'], problem);
-  const secretFile = readSecretFile(reader, fields['client-secret'], file);
+  const secretFile = reader.fileIn(
+    fields['client-secret'],
+    [...path, 'client-secret'],
+    'The secret does not belong in this file. Write { file: <path> } for the file that has it.',
+  );
   const groups = fields.groups === undefined ? 'groups' : reader.text(fields.groups, [...path, 'groups']);
   if (groups !== undefined) isNamed(reader, groups, [...path, 'groups']);
   if (issuer === undefined || clientId === undefined || secretFile === undefined) return undefined;
   return { issuer, clientId, secretFile, groups: groups ?? '' };
 }
 
-function isNamed(reader: DocumentReader, text: string, path: DocumentPath): boolean {
+function isNamed(reader: ConfigReader, text: string, path: DocumentPath): boolean {
   if (text.trim() !== '' && text === text.trim()) return true;
   reader.report(path, `The field "${path.at(-1)}" must be text without blanks around it.`);
   return false;
 }
 
-/** Reads the path of the file, which is given from the folder of this one. */
-function readSecretFile(reader: DocumentReader, value: unknown, file: string): string | undefined {
-  const path = ['people', 'oidc', 'client-secret'];
-  if (value === undefined) return reader.missing(path.slice(0, -1), 'client-secret');
-  if (!isRecord(value))
-    return reader.report(
-      path,
-      'The secret does not belong in this file. Write { file: <path> } for the file that has it.',
-    );
-  const fields = reader.knownFields(value, path, SECRET_FIELDS);
-  if (fields.file === undefined) return reader.missing(path, 'file');
-  const text = reader.text(fields.file, [...path, 'file']);
-  if (text === undefined) return undefined;
-  if (text !== '' && !text.includes('\0')) return resolve(dirname(file), text);
-  return reader.report([...path, 'file'], 'The field "file" must be the path of a file.');
-}
-
-function readGrant(reader: DocumentReader, value: unknown, catalog: Catalog): GrantsByGroup {
+function readGrant(reader: ConfigReader, value: unknown, catalog: Catalog): GrantsByGroup {
   const path = ['people', 'grant'];
   if (value === undefined) reader.missing(['people'], 'grant');
   else if (!isRecord(value))
@@ -123,10 +98,8 @@ function readGrant(reader: DocumentReader, value: unknown, catalog: Catalog): Gr
   if (!isRecord(value)) return {};
   const groups = Object.keys(value);
   if (groups.length === 0) reader.report(path, 'The field "grant" is empty, so that nobody could sign in.');
-  if (groups.length > MAX_GROUPS)
-    reader.report(path, `There are ${groups.length} groups; at most ${MAX_GROUPS} are allowed.`);
   return Object.fromEntries(
-    groups.slice(0, MAX_GROUPS).map((group) => {
+    reader.firstOf(groups, path, MAX_GROUPS, 'groups').map((group) => {
       const at = [...path, group];
       if (group.trim() === '' || group !== group.trim() || group.includes(','))
         reader.issues.push({
@@ -135,11 +108,8 @@ function readGrant(reader: DocumentReader, value: unknown, catalog: Catalog): Gr
           message: `"${printable(group)}" is not a group: its name must have no spaces around it and no comma in it.`,
         });
       const grants = reader.parsedList(value[group], at, (items) => parseGrants(items, catalog));
-      if (Array.isArray(value[group]) && value[group].length === 0)
-        reader.report(
-          at,
-          `The group "${printable(group)}" is granted nothing. Name at least one grant, or leave it out.`,
-        );
+      const nothing = `The group "${printable(group)}" is granted nothing. Name at least one grant, or leave it out.`;
+      reader.refuseEmpty(value[group], at, nothing);
       return [group, grants];
     }),
   );

@@ -1,8 +1,6 @@
-import { dirname, resolve } from 'node:path';
 import { type CredentialPlace, problemOfHeader } from '../keys/secret/index.ts';
 import {
   type DocumentPath,
-  type DocumentReader,
   invalidOrigin,
   isLoopbackHost,
   invalidPublicUrl,
@@ -28,23 +26,20 @@ import { type Client, invalidClient, unusableClients } from '../keys/consent/ind
 import {
   type Config,
   DEFAULT_CONFIG,
-  isCount,
   isNatsAddress,
   NATS_NAME,
   NATS_NAME_FORM,
   SERVER_NUMBERS,
   type ServerSettings,
 } from './config.ts';
+import type { ConfigReader } from './config-reader.ts';
 
 /** Reads where a key may stand in a request. */
-export function readCredentials(reader: DocumentReader, value: unknown): readonly CredentialPlace[] {
+export function readCredentials(reader: ConfigReader, value: unknown): readonly CredentialPlace[] {
   if (value === undefined) return DEFAULT_CONFIG.credentials;
   const items = reader.list(value, ['credentials']);
-  if (Array.isArray(value) && items.length === 0)
-    reader.report(
-      ['credentials'],
-      'The list "credentials" is empty, so that no key could be sent. Leave it out for bearer.',
-    );
+  const nothing = 'The list "credentials" is empty, so that no key could be sent. Leave it out for bearer.';
+  reader.refuseEmpty(value, ['credentials'], nothing);
   const seen = new Set<string>();
   return items.flatMap((item, index) => {
     const path = ['credentials', index];
@@ -57,26 +52,24 @@ export function readCredentials(reader: DocumentReader, value: unknown): readonl
   });
 }
 
-function readPlace(reader: DocumentReader, item: unknown, path: DocumentPath): CredentialPlace | undefined {
+function readPlace(reader: ConfigReader, item: unknown, path: DocumentPath): CredentialPlace | undefined {
   if (item === 'bearer' || item === 'basic') return item;
   // Of other fields, all that is possible is said below.
   const meant = isRecord(item) ? Object.keys(item).flatMap((field) => nearest(field, ['header'])) : [];
   if (!isRecord(item) || meant.length === 0) {
     const shown = typeof item === 'string' ? `"${printable(item)}" is not a place for a key. Write` : 'Write';
-    reader.report(path, `${shown} bearer, basic, or { header: X-Api-Key }.`);
-    return undefined;
+    return reader.report(path, `${shown} bearer, basic, or { header: X-Api-Key }.`);
   }
   const { header } = reader.knownFields(item, path, ['header']);
   const name = reader.text(header, [...path, 'header']);
   if (name === undefined) return undefined;
   const problem = problemOfHeader(name);
   if (problem === undefined) return { header: name.toLowerCase() };
-  reader.report([...path, 'header'], `The header "${printable(name)}" cannot hold a key: it ${problem}.`);
-  return undefined;
+  return reader.report([...path, 'header'], `The header "${printable(name)}" cannot hold a key: it ${problem}.`);
 }
 
 /** Reads whose forwarded headers are believed. */
-export function readTrust(reader: DocumentReader, value: unknown): Networks {
+export function readTrust(reader: ConfigReader, value: unknown): Networks {
   if (value === undefined) return DEFAULT_CONFIG.trust;
   return new Networks(
     reader.textsOf(value, ['trust'], (text, at) =>
@@ -93,13 +86,11 @@ export const CLIENTS_FIELDS = ['registered', 'metadata-documents', 'dynamic-regi
 export const MAX_CLIENTS = 1000;
 
 /** Reads how applications may ask for keys. */
-export function readConsent(reader: DocumentReader, value: unknown): ConsentMode | undefined {
+export function readConsent(reader: ConfigReader, value: unknown): ConsentMode | undefined {
   const mode = CONSENT_MODES.find((each) => each === value);
-  if (value !== undefined && mode === undefined) {
-    const meant = typeof value === 'string' ? suggestion(value, CONSENT_MODES) : '';
-    reader.report(['consent'], `${meant}The field "consent" must be off, device, code or both.`);
-  }
-  return mode;
+  if (value === undefined || mode !== undefined) return mode;
+  const meant = typeof value === 'string' ? suggestion(value, CONSENT_MODES) : '';
+  return reader.report(['consent'], `${meant}The field "consent" must be off, device, code or both.`);
 }
 
 /**
@@ -107,7 +98,7 @@ export function readConsent(reader: DocumentReader, value: unknown): ConsentMode
  * @param consent how they may; undefined if that is not said
  */
 export function readClients(
-  reader: DocumentReader,
+  reader: ConfigReader,
   value: unknown,
   consent: unknown,
 ): Pick<Config, 'clients' | 'clientDocuments' | 'dynamicRegistration'> {
@@ -117,31 +108,28 @@ export function readClients(
     reader.report(['clients'], 'The map "clients" is empty. Leave it out, or write a list of clients.');
   const path = fields ? ['clients', 'registered'] : ['clients'];
   const list = reader.list(fields ? fields.registered : value, path);
-  if (list.length > MAX_CLIENTS)
-    reader.report(path, `There are ${list.length} clients; at most ${MAX_CLIENTS} are allowed.`);
   const ids = new Set<string>();
-  const clients = list.slice(0, MAX_CLIENTS).flatMap((item, index) => {
+  const clients = reader.firstOf(list, path, MAX_CLIENTS, 'clients').flatMap((item, index) => {
     const client = readClient(reader, item, [...path, index]);
     if (!client) return [];
     if (ids.has(client.id)) reader.report([...path, index], `"${printable(client.id)}" is declared more than once.`);
     ids.add(client.id);
     return [client];
   });
-  const { 'metadata-documents': documents = 'off', 'dynamic-registration': dynamic = false } = fields ?? {};
+  const { 'metadata-documents': documents = 'off', 'dynamic-registration': dynamic } = fields ?? {};
   const clientDocuments = readDocumentHosts(reader, documents);
-  if (typeof dynamic !== 'boolean')
-    reader.report(['clients', 'dynamic-registration'], 'The field "dynamic-registration" must be true or false.');
-  const others = clientDocuments !== 'off' || dynamic === true;
+  const dynamicRegistration = reader.isTrue(dynamic, ['clients', 'dynamic-registration']);
+  const others = clientDocuments !== 'off' || dynamicRegistration;
   if (others && consent !== 'code' && consent !== 'both' && reader.issues.length === issuesBefore)
     reader.report(['clients'], 'Clients that are not registered open pages: write "consent: code" or "consent: both".');
   const unusable = consent === undefined ? unusableClients(clients, undefined) : undefined;
   if (unusable !== undefined && reader.issues.length === issuesBefore) reader.report(['clients'], unusable);
-  return { clients, clientDocuments, dynamicRegistration: dynamic === true };
+  return { clients, clientDocuments, dynamicRegistration };
 }
 
 const HOST = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/;
 
-function readDocumentHosts(reader: DocumentReader, value: unknown): Config['clientDocuments'] {
+function readDocumentHosts(reader: ConfigReader, value: unknown): Config['clientDocuments'] {
   const path = ['clients', 'metadata-documents'];
   if (value === 'any' || value === 'off') return value;
   if (!Array.isArray(value) || value.length === 0) {
@@ -155,77 +143,57 @@ function readDocumentHosts(reader: DocumentReader, value: unknown): Config['clie
   );
 }
 
-function readClient(reader: DocumentReader, item: unknown, path: DocumentPath): Client | undefined {
-  if (!isRecord(item)) {
-    reader.report(path, 'A client must be a map with the fields "id" and "name", and "redirects", a list.');
-    return undefined;
-  }
+function readClient(reader: ConfigReader, item: unknown, path: DocumentPath): Client | undefined {
+  if (!isRecord(item))
+    return reader.report(path, 'A client must be a map with the fields "id" and "name", and "redirects", a list.');
   const fields = reader.knownFields(item, path, CLIENT_FIELDS);
-  const [id, name] = (['id', 'name'] as const).map((field) => {
-    if (fields[field] !== undefined) return reader.text(fields[field], [...path, field]);
-    return reader.missing(path, field);
-  });
+  const id = reader.requiredText(fields.id, [...path, 'id']);
+  const name = reader.requiredText(fields.name, [...path, 'name']);
   const redirects = reader.list(fields.redirects, [...path, 'redirects']).flatMap((redirect, position) => {
     const text = reader.text(redirect, [...path, 'redirects', position]);
     return text === undefined ? [] : [text];
   });
   if (id === undefined || name === undefined) return undefined;
-  if (fields.refreshes !== undefined && typeof fields.refreshes !== 'boolean')
-    reader.report([...path, 'refreshes'], 'The field "refreshes" must be true or false.');
-  const client = { id, name, redirects, ...(fields.refreshes === true && { refreshes: true }) };
+  const refreshes = reader.isTrue(fields.refreshes, [...path, 'refreshes']);
+  const client = { id, name, redirects, ...(refreshes && { refreshes }) };
   for (const problem of invalidClient(client)) reader.report([...path, ...problem.path], problem.message);
   return client;
 }
 
 /** Reads the address under which clients reach the service. */
-export function readPublicUrl(reader: DocumentReader, value: unknown): string | undefined {
-  const text = value === undefined ? undefined : reader.text(value, ['publicUrl']);
+export function readPublicUrl(reader: ConfigReader, value: unknown): string | undefined {
+  const text = reader.optionalText(value, ['publicUrl']);
   const message = text === undefined ? undefined : invalidPublicUrl(text);
-  if (message === undefined) return text;
-  reader.report(['publicUrl'], message);
-  return undefined;
+  return message === undefined ? text : reader.report(['publicUrl'], message);
 }
 
 export const NOTICES_FIELDS = ['url', 'secretFile', 'events', 'refusedOften'] as const;
 
-/** Reads who is told of what. The file of the secret is given from the folder of this file. */
-export function readNotices(reader: DocumentReader, value: unknown, file: string): NoticeSettings | undefined {
+/** Reads who is told of what. */
+export function readNotices(reader: ConfigReader, value: unknown): NoticeSettings | undefined {
   const fields = reader.section(value, 'notices', NOTICES_FIELDS);
   if (!fields) return undefined;
   const { url: givenUrl, secretFile, events, refusedOften = DEFAULT_NOTICES.refusedOften } = fields;
-  if (givenUrl === undefined) reader.missing(['notices'], 'url');
-  const url = givenUrl === undefined ? undefined : reader.text(givenUrl, ['notices', 'url']);
+  const url = reader.requiredText(givenUrl, ['notices', 'url']);
   const problem = url === undefined ? undefined : invalidWebhook(url);
   if (problem !== undefined) reader.report(['notices', 'url'], problem);
-  if (!isCount(refusedOften, MAX_REFUSED_OFTEN))
-    reader.report(
-      ['notices', 'refusedOften'],
-      `The field "refusedOften" must be a whole number from 1 to ${MAX_REFUSED_OFTEN}.`,
-    );
+  const often = reader.count(refusedOften, ['notices', 'refusedOften'], MAX_REFUSED_OFTEN);
   return {
     url: url ?? '',
-    secretFile: secretFile === undefined ? undefined : readPath(reader, secretFile, file),
+    secretFile: secretFile === undefined ? undefined : reader.filePath(secretFile, ['notices', 'secretFile']),
     events: events === undefined ? DEFAULT_NOTICES.events : readEvents(reader, events),
-    refusedOften: isCount(refusedOften, MAX_REFUSED_OFTEN) ? refusedOften : DEFAULT_NOTICES.refusedOften,
+    refusedOften: often ?? DEFAULT_NOTICES.refusedOften,
   };
 }
 
-function readPath(reader: DocumentReader, value: unknown, file: string): string | undefined {
-  const path = ['notices', 'secretFile'];
-  const text = reader.text(value, path);
-  if (text === '' || text?.includes('\0')) reader.report(path, 'The field "secretFile" must be the path of a file.');
-  return text === undefined ? undefined : resolve(dirname(file), text);
-}
-
-function readEvents(reader: DocumentReader, value: unknown): NoticeType[] {
+function readEvents(reader: ConfigReader, value: unknown): NoticeType[] {
   const path = ['notices', 'events'];
   const events = reader.textsOf(value, path, (text, at) => {
     const type = NOTICE_TYPES.find((each) => each === text);
     const message = `"${printable(text)}" is not an event. ${suggestion(text, NOTICE_TYPES)}`;
     return type ?? reader.report(at, `${message}The events are ${formatList(NOTICE_TYPES)}.`);
   });
-  if (Array.isArray(value) && value.length === 0)
-    reader.report(path, 'The field "events" is empty. Leave it out for all events, or leave out "notices".');
+  reader.refuseEmpty(value, path, 'The field "events" is empty. Leave it out for all events, or leave out "notices".');
   return events;
 }
 
@@ -234,7 +202,7 @@ export const ALERTS_FIELDS = ['github'] as const;
 const GITHUB_KEYS = 'https://api.github.com/meta/public_keys/secret_scanning';
 
 /** Reads who may tell that secrets were found in public. */
-export function readAlerts(reader: DocumentReader, value: unknown): Config['alerts'] {
+export function readAlerts(reader: ConfigReader, value: unknown): Config['alerts'] {
   const fields = reader.section(value, 'alerts', ALERTS_FIELDS, 'a map with the field "github"');
   if (!fields) return DEFAULT_CONFIG.alerts;
   const { github } = fields;
@@ -264,15 +232,13 @@ export const INTROSPECTION = ['on', 'off', 'permitted'] as const satisfies Confi
 const NUMBER_FIELDS = Object.keys(SERVER_NUMBERS) as (keyof typeof SERVER_NUMBERS)[];
 export const SERVER_FIELDS = [...NUMBER_FIELDS, 'metricsHost'] as const;
 
-export function readServer(reader: DocumentReader, value: unknown): ServerSettings {
+export function readServer(reader: ConfigReader, value: unknown): ServerSettings {
   const fields = reader.section(value, 'server', SERVER_FIELDS);
   if (!fields) return DEFAULT_CONFIG.server;
-  const numbers = NUMBER_FIELDS.filter((field) => fields[field] !== undefined).map((field) => {
-    const [given, most] = [fields[field], SERVER_NUMBERS[field]];
-    if (!isCount(given, most))
-      reader.report(['server', field], `The field "${field}" must be a whole number from 1 to ${most}.`);
-    return [field, given];
-  });
+  const numbers = NUMBER_FIELDS.filter((field) => fields[field] !== undefined).map((field) => [
+    field,
+    reader.count(fields[field], ['server', field], SERVER_NUMBERS[field]),
+  ]);
   const { metricsHost } = fields;
   if (metricsHost === undefined) return Object.fromEntries(numbers) as ServerSettings;
   const host = reader.text(metricsHost, ['server', 'metricsHost']);
@@ -285,7 +251,7 @@ export function readServer(reader: DocumentReader, value: unknown): ServerSettin
 }
 
 /** Reads whose pages may send requests. */
-export function readCors(reader: DocumentReader, value: unknown): Config['cors'] {
+export function readCors(reader: ConfigReader, value: unknown): Config['cors'] {
   const section = reader.section(value, 'cors', ['origins'], 'a map with the field "origins", a list');
   if (!section) return DEFAULT_CONFIG.cors;
   const { origins: given } = section;
@@ -296,19 +262,12 @@ export function readCors(reader: DocumentReader, value: unknown): Config['cors']
   return { origins };
 }
 
-export function readTls(reader: DocumentReader, value: unknown, file: string): Config['tls'] {
+export function readTls(reader: ConfigReader, value: unknown): Config['tls'] {
   const fields = reader.section(value, 'tls', TLS_FIELDS, 'a map with the fields "cert" and "key"');
   if (!fields) return undefined;
-  const [cert, key, clientCa] = TLS_FIELDS.map((field) => {
-    const path = ['tls', field];
-    if (fields[field] === undefined) {
-      if (field !== 'clientCa') reader.missing(['tls'], field);
-      return undefined;
-    }
-    const text = reader.text(fields[field], path);
-    if (text === '' || text?.includes('\0')) reader.report(path, `The field "${field}" must be the path of a file.`);
-    return resolve(dirname(file), text ?? '');
-  });
+  const cert = reader.filePath(fields.cert, ['tls', 'cert']);
+  const key = reader.filePath(fields.key, ['tls', 'key']);
+  const clientCa = fields.clientCa === undefined ? undefined : reader.filePath(fields.clientCa, ['tls', 'clientCa']);
   return { cert: cert ?? '', key: key ?? '', ...(clientCa !== undefined && { clientCa }) };
 }
 
@@ -318,7 +277,7 @@ export const AUDIT_FIELDS = ['keep'] as const;
 const MIN_KEEP_MS = UNIT_MS.d;
 
 /** Reads for how long the audit log is kept. */
-export function readAudit(reader: DocumentReader, value: unknown): Config['audit'] {
+export function readAudit(reader: ConfigReader, value: unknown): Config['audit'] {
   const section = reader.section(value, 'audit', AUDIT_FIELDS, 'a map with the field "keep", such as { keep: 400d }');
   if (!section) return DEFAULT_CONFIG.audit;
   const { keep } = section;
@@ -331,26 +290,21 @@ export function readAudit(reader: DocumentReader, value: unknown): Config['audit
 }
 
 /** Reads to whom GraphQL introspection is answered. */
-export function readIntrospection(reader: DocumentReader, value: unknown): Config['introspection'] {
-  const answered = INTROSPECTION.find((each) => each === value);
-  if (value === undefined || answered) return answered ?? DEFAULT_CONFIG.introspection;
-  reader.report(['introspection'], 'The field "introspection" must be on, off or permitted.');
-  return DEFAULT_CONFIG.introspection;
+export function readIntrospection(reader: ConfigReader, value: unknown): Config['introspection'] {
+  return reader.oneOf(value, ['introspection'], INTROSPECTION) ?? DEFAULT_CONFIG.introspection;
 }
 
 export const SIGN_IN = ['on', 'off'] as const satisfies Config['signIn'][];
 
 /** Reads whether people sign in to guarded services. */
-export function readSignIn(reader: DocumentReader, value: unknown): Config['signIn'] {
-  const isOn = SIGN_IN.find((each) => each === value);
-  if (value !== undefined && !isOn) reader.report(['sign-in'], 'The field "sign-in" must be on or off.');
-  return isOn;
+export function readSignIn(reader: ConfigReader, value: unknown): Config['signIn'] {
+  return reader.oneOf(value, ['sign-in'], SIGN_IN);
 }
 
 export const NATS_FIELDS = ['servers', 'credentials', 'name'] as const;
 
 /** Reads by what else than HTTP edges follow. */
-export function readFeed(reader: DocumentReader, value: unknown, file: string): Config['feed'] {
+export function readFeed(reader: ConfigReader, value: unknown): Config['feed'] {
   const feed = reader.section(value, 'feed', ['nats'], 'a map with the field "nats"');
   if (!feed) return undefined;
   const path = ['feed', 'nats'];
@@ -358,8 +312,8 @@ export function readFeed(reader: DocumentReader, value: unknown, file: string): 
     return reader.report(path, `The field "nats" must be a map with ${formatList(NATS_FIELDS)}.`);
   const fields = reader.knownFields(feed.nats, path, NATS_FIELDS);
   if (fields.servers === undefined) reader.missing(path, 'servers');
-  if (Array.isArray(fields.servers) && fields.servers.length === 0)
-    reader.report([...path, 'servers'], 'The list "servers" is empty. Name at least one, as nats://127.0.0.1:4222.');
+  const nothing = 'The list "servers" is empty. Name at least one, as nats://127.0.0.1:4222.';
+  reader.refuseEmpty(fields.servers, [...path, 'servers'], nothing);
   const servers = reader.textsOf(fields.servers, [...path, 'servers'], (text, at) =>
     isNatsAddress(text)
       ? text
@@ -371,17 +325,12 @@ export function readFeed(reader: DocumentReader, value: unknown, file: string): 
   const { name = NATS_NAME } = fields;
   if (typeof name !== 'string' || !NATS_NAME_FORM.test(name))
     reader.report([...path, 'name'], 'The field "name" must be of letters, digits, "-" and "_", and at most 100 long.');
-  const credentials = readNatsCredentials(reader, fields.credentials, [...path, 'credentials'], file);
+  const credentials = readNatsCredentials(reader, fields.credentials, [...path, 'credentials']);
   return { nats: { servers, credentials, name: String(name) } };
 }
 
-function readNatsCredentials(reader: DocumentReader, value: unknown, path: DocumentPath, file: string) {
+function readNatsCredentials(reader: ConfigReader, value: unknown, path: DocumentPath) {
   if (value === undefined) return undefined;
-  if (!isRecord(value)) return reader.report(path, 'The field "credentials" must be a map with the field "file".');
-  const fields = reader.knownFields(value, path, ['file']);
-  if (fields.file === undefined) reader.missing(path, 'file');
-  const text = fields.file === undefined ? undefined : reader.text(fields.file, [...path, 'file']);
-  if (text === '' || text?.includes('\0'))
-    reader.report([...path, 'file'], 'The field "file" must be the path of a file.');
-  return { file: resolve(dirname(file), text ?? '') };
+  const file = reader.fileIn(value, path, 'The field "credentials" must be a map with the field "file".');
+  return file === undefined ? undefined : { file };
 }

@@ -1,6 +1,6 @@
-import { dirname, resolve } from 'node:path';
-import { type DocumentPath, type DocumentReader, isRecord, printable } from '../keys/basics/index.ts';
+import { type DocumentPath, isRecord, printable } from '../keys/basics/index.ts';
 import { parseUpstream, problemOfSentHeader, type SentCredential, type Upstream } from '../routes/index.ts';
+import type { ConfigReader } from './config-reader.ts';
 
 export const UPSTREAM_FIELDS = ['url', 'send', 'query', 'basic', 'rewriteHost'] as const;
 export const CREDENTIAL_FIELDS = ['file', 'scheme'] as const;
@@ -11,15 +11,13 @@ const UPSTREAM_NAME = /^[a-z0-9](?:[a-z0-9_.-]{0,62}[a-z0-9])?$/i;
 export const MAX_UPSTREAMS = 1000;
 const SCHEME = /^[a-z][a-z0-9-]*$/i;
 
-/** Reads where requests are passed on to. @param file that names them, from whose folder paths are */
-export function readUpstreams(reader: DocumentReader, value: unknown, file: string): Upstream[] {
+/** Reads where requests are passed on to. */
+export function readUpstreams(reader: ConfigReader, value: unknown): Upstream[] {
   if (value === undefined) return [];
   if (!isRecord(value))
     return reader.report(['upstreams'], 'The field "upstreams" must be a map of names to addresses.') ?? [];
   const names = Object.keys(value);
-  if (names.length > MAX_UPSTREAMS)
-    reader.report(['upstreams'], `There are ${names.length} upstreams; at most ${MAX_UPSTREAMS} are allowed.`);
-  return names.slice(0, MAX_UPSTREAMS).flatMap((name) => {
+  return reader.firstOf(names, ['upstreams'], MAX_UPSTREAMS).flatMap((name) => {
     const path = ['upstreams', name];
     if (!UPSTREAM_NAME.test(name)) {
       const message = `"${printable(name)}" cannot name an upstream. Use letters and digits, and - _ . between them.`;
@@ -30,28 +28,18 @@ export function readUpstreams(reader: DocumentReader, value: unknown, file: stri
       const form = 'An upstream must be an address, such as http://127.0.0.1:3000, or a map with the field "url".';
       return reader.report(path, form) ?? [];
     }
-    return readUpstream(reader, { name, path, file }, given) ?? [];
+    return readUpstream(reader, name, given) ?? [];
   });
 }
 
-interface UpstreamPlace {
-  name: string;
-  path: DocumentPath;
-  file: string;
-}
-
-function readUpstream(
-  reader: DocumentReader,
-  { name, path, file }: UpstreamPlace,
-  given: Record<string, unknown>,
-): Upstream | undefined {
+function readUpstream(reader: ConfigReader, name: string, given: Record<string, unknown>): Upstream | undefined {
+  const path = ['upstreams', name];
   const { url, send, query, basic, rewriteHost } = reader.knownFields(given, path, UPSTREAM_FIELDS);
-  if (rewriteHost !== undefined && typeof rewriteHost !== 'boolean')
-    reader.report([...path, 'rewriteHost'], 'The field "rewriteHost" must be true or false.');
+  const rewritesHost = reader.isTrue(rewriteHost, [...path, 'rewriteHost']);
   const credentials = [
-    ...readSent(reader, send, { in: 'header', path: [...path, 'send'], file }),
-    ...readSent(reader, query, { in: 'query', path: [...path, 'query'], file }),
-    ...(basic === undefined ? [] : readBasic(reader, basic, { path: [...path, 'basic'], file })),
+    ...readSent(reader, send, [...path, 'send'], 'header'),
+    ...readSent(reader, query, [...path, 'query'], 'query'),
+    ...(basic === undefined ? [] : readBasic(reader, basic, [...path, 'basic'])),
   ];
   const seen = new Set<string>();
   for (const { in: place, name: sent } of credentials) {
@@ -59,20 +47,20 @@ function readUpstream(
     if (seen.has(id)) reader.report(path, `The ${place === 'header' ? 'header' : 'parameter'} ${sent} is sent twice.`);
     seen.add(id);
   }
-  if (url === undefined) return reader.missing(path, 'url');
-  const text = reader.text(url, [...path, 'url']);
+  const text = reader.requiredText(url, [...path, 'url']);
   const address = text === undefined ? undefined : parseUpstream(text);
   if (address && 'refusal' in address)
     reader.report(typeof given['url'] === 'string' ? [...path, 'url'] : path, address.refusal);
   if (!address || 'refusal' in address) return undefined;
-  return { name, address: address.value, send: credentials, rewriteHost: rewriteHost === true };
+  return { name, address: address.value, send: credentials, rewriteHost: rewritesHost };
 }
 
 /** Reads the credentials that an upstream gets in headers, or in the query. */
 function readSent(
-  reader: DocumentReader,
+  reader: ConfigReader,
   value: unknown,
-  { in: place, path, file }: { in: SentCredential['in']; path: DocumentPath; file: string },
+  path: DocumentPath,
+  place: SentCredential['in'],
 ): SentCredential[] {
   if (value === undefined) return [];
   const field = String(path.at(-1));
@@ -98,43 +86,25 @@ function readSent(
     const { file: named, scheme } = reader.knownFields(given, at, CREDENTIAL_FIELDS);
     if (scheme !== undefined && (typeof scheme !== 'string' || !SCHEME.test(scheme)))
       reader.report([...at, 'scheme'], 'The field "scheme" must be one word, such as Bearer.');
-    const read = readFilePath(reader, named, { path: at, file });
+    const read = reader.filePath(named, [...at, 'file']);
     if (read === undefined) return [];
     return [{ in: place, name, file: read, ...(typeof scheme === 'string' && { scheme }) }];
   });
 }
 
 /** Reads the user and the password that an upstream gets by Basic. */
-function readBasic(
-  reader: DocumentReader,
-  value: unknown,
-  { path, file }: { path: DocumentPath; file: string },
-): SentCredential[] {
+function readBasic(reader: ConfigReader, value: unknown, path: DocumentPath): SentCredential[] {
   const form = 'The field "basic" must be a map, such as { user: admin, password: { file: /run/secrets/app } }.';
   if (!isRecord(value)) return reader.report(path, form) ?? [];
   const { user: named, password } = reader.knownFields(value, path, BASIC_FIELDS);
-  if (named === undefined) reader.missing(path, 'user');
-  const user = named === undefined ? undefined : reader.text(named, [...path, 'user']);
+  const user = reader.requiredText(named, [...path, 'user']);
   if (user?.includes(':'))
     reader.report([...path, 'user'], 'The field "user" has a colon, which Basic does not allow.');
-  if (password === undefined) return reader.missing(path, 'password') ?? [];
-  const at = [...path, 'password'];
-  if (!isRecord(password))
-    return reader.report(at, 'The field "password" must name its file: { file: /run/secrets/app }.') ?? [];
-  const read = readFilePath(reader, reader.knownFields(password, at, ['file']).file, { path: at, file });
+  const read = reader.fileIn(
+    password,
+    [...path, 'password'],
+    'The field "password" must name its file: { file: /run/secrets/app }.',
+  );
   if (read === undefined || user === undefined) return [];
   return [{ in: 'header', name: 'Authorization', file: read, user }];
-}
-
-/** Reads the path of a file, which is given from the folder of this one. */
-export function readFilePath(
-  reader: DocumentReader,
-  value: unknown,
-  { path, file }: { path: DocumentPath; file: string },
-): string | undefined {
-  if (value === undefined) return reader.missing(path, 'file');
-  const text = reader.text(value, [...path, 'file']);
-  if (text === '' || text?.includes('\0'))
-    return reader.report([...path, 'file'], 'The field "file" must be the path of a file.');
-  return text === undefined ? undefined : resolve(dirname(file), text);
 }
