@@ -218,7 +218,7 @@ export function storePlace(database: string | undefined, find: FindAdditions): K
 
 /** The keys of a server. */
 export async function remotePlace(target: ServerOptions): Promise<KeysPlace> {
-  const { RemoteKeys } = await import('../remote/remote-keys.ts');
-  const keys = new RemoteKeys(target);
+  const { remoteKeys } = await import('../remote/remote-keys.ts');
+  const keys = remoteKeys(target);
   return { catalog: () => keys.catalog(), open: async () => keys };
 }

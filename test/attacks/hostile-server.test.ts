@@ -11,7 +11,7 @@ import { noticeOf } from '../../src/keys/feed/notice.ts';
 import { postNotice, readSigningKey } from '../../src/notices/post.ts';
 import { askForKey } from '../../src/remote/oauth.ts';
 import { endKey } from '../../src/remote/oauth.ts';
-import { RemoteKeys } from '../../src/remote/remote-keys.ts';
+import { remoteKeys } from '../../src/remote/remote-keys.ts';
 import { pairOf } from '../support/certificates.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { freePort } from '../support/port.ts';
@@ -38,7 +38,7 @@ const failure = (code: string, status = 200, headers = {}, message = 'No.') =>
   answer(JSON.stringify({ errors: [{ message, extensions: { code, requestId: 'r1' } }] }), status, headers);
 
 const keysOf = (server: string, timeoutMs?: number) =>
-  new RemoteKeys({ server, key: KEY, ...(timeoutMs !== undefined && { timeoutMs }) });
+  remoteKeys({ server, key: KEY, ...(timeoutMs !== undefined && { timeoutMs }) });
 const refusal = (code: string, message: RegExp) => (error: Error & { code?: string }) => {
   assert.equal(error.code, code, error.message);
   assert.match(error.message, message);

@@ -4,7 +4,7 @@ import { type KeyAdministration, OperatorKeys } from '../../src/keys/service/adm
 import type { DeclaredKey } from '../../src/keys/transfer/declaration.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
 import { formatTime } from '../../src/keys/basics/time.ts';
-import { RemoteKeys } from '../../src/remote/remote-keys.ts';
+import { remoteKeys } from '../../src/remote/remote-keys.ts';
 import { restoreStore } from '../../src/store/backup/restore-store.ts';
 import { backUpStore } from '../../src/store/backup/back-up-store.ts';
 import { openConnection } from '../../src/store/open.ts';
@@ -129,7 +129,7 @@ class World {
     this.unseen.delete(by);
     const accepted = this.model.acceptedBy(by);
     this.#acting = accepted?.isCurrent ? { ...accepted.key } : undefined;
-    return { by, door: new RemoteKeys({ server: server.url, key: by }) };
+    return { by, door: remoteKeys({ server: server.url, key: by }) };
   }
 
   /** Has written that the key has used its secret. */
