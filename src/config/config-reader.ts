@@ -29,6 +29,13 @@ export class ConfigReader extends DocumentReader {
     return value === true;
   }
 
+  /** Whether a field has the only value that it may have, unless it is left out. */
+  isOnly(value: unknown, path: DocumentPath, only: string | true): boolean {
+    if (value !== undefined && value !== only)
+      this.report(path, `The field "${lastOf(path)}" must be ${only}, or left out.`);
+    return value === only;
+  }
+
   /** A whole number from 1 to the most. */
   count(value: unknown, path: DocumentPath, most: number): number | undefined {
     if (isCount(value, most)) return value;

@@ -236,60 +236,39 @@ function readRoute(
   { catalog, upstreams, swapping }: RoutePlace,
 ): Route | undefined {
   if (!isRecord(item)) return reader.report(path, 'A route must be a map with the fields "host", "path" and "allow".');
-  const {
-    host: givenHost,
-    path: givenPath,
-    methods: listed,
-    allow: given,
-    resource,
-    mcp: parts,
-    limit: givenLimit,
-    cost: givenCost,
-    to: upstream,
-    'cross-site': crossSite,
-    preflight,
-    observe,
-  } = reader.knownFields(item, path, ROUTE_FIELDS);
-  const host = readPattern(reader, givenHost, [...path, 'host'], parseHostPattern);
-  const pattern = readPattern(reader, givenPath, [...path, 'path'], parsePathPattern);
-  const methods = listed === undefined ? undefined : readMethods(reader, listed, [...path, 'methods']);
+  const fields = reader.knownFields(item, path, ROUTE_FIELDS);
+  const at = (field: (typeof ROUTE_FIELDS)[number]) => [...path, field];
+  const host = readPattern(reader, fields.host, at('host'), parseHostPattern);
+  const pattern = readPattern(reader, fields.path, at('path'), parsePathPattern);
+  const methods = fields.methods === undefined ? undefined : readMethods(reader, fields.methods, at('methods'));
   const allow =
-    resource === undefined
-      ? readAllow(reader, given, [...path, 'allow'], catalog)
-      : readResourceOf(reader, resource, [...path, 'resource'], catalog);
-  if (resource !== undefined && given !== undefined)
-    reader.report([...path, 'resource'], 'The fields "allow" and "resource" are both there. Keep one of them.');
-  if (crossSite !== undefined && crossSite !== 'allowed')
-    reader.report([...path, 'cross-site'], 'The field "cross-site" must be allowed, or left out.');
-  if (preflight !== undefined && preflight !== 'open')
-    reader.report([...path, 'preflight'], 'The field "preflight" must be open, or left out.');
-  const mcp = parts === undefined ? undefined : readMcp(reader, parts, [...path, 'mcp']);
+    fields.resource === undefined
+      ? readAllow(reader, fields.allow, at('allow'), catalog)
+      : readResourceOf(reader, fields.resource, at('resource'), catalog);
+  if (fields.resource !== undefined && fields.allow !== undefined)
+    reader.report(at('resource'), 'The fields "allow" and "resource" are both there. Keep one of them.');
+  const crossSiteAllowed = reader.isOnly(fields['cross-site'], at('cross-site'), 'allowed');
+  const preflightOpen = reader.isOnly(fields.preflight, at('preflight'), 'open');
+  const mcp = fields.mcp === undefined ? undefined : readMcp(reader, fields.mcp, at('mcp'));
   if (mcp && (allow?.kind === 'open' || allow?.kind === 'resource'))
-    reader.report([...path, 'mcp'], 'With "mcp", the field "allow" must be a permission, permissions, or key.');
-  if (mcp && methods)
-    reader.report([...path, 'methods'], 'With "mcp", leave out "methods": all of MCP goes by one path.');
-  const limit = givenLimit === undefined ? undefined : readLimit(reader, givenLimit, [...path, 'limit']) || undefined;
-  const cost = givenCost === undefined ? undefined : reader.count(givenCost, [...path, 'cost'], MAX_COST);
+    reader.report(at('mcp'), 'With "mcp", the field "allow" must be a permission, permissions, or key.');
+  if (mcp && methods) reader.report(at('methods'), 'With "mcp", leave out "methods": all of MCP goes by one path.');
+  const limit = fields.limit === undefined ? undefined : readLimit(reader, fields.limit, at('limit')) || undefined;
+  const cost = fields.cost === undefined ? undefined : reader.count(fields.cost, at('cost'), MAX_COST);
   for (const field of ['limit', 'cost'] as const)
     if (item[field] !== undefined && allow?.kind === 'open')
-      reader.report([...path, field], `The field "${field}" is for keys, and this route needs none. Leave it out.`);
+      reader.report(at(field), `The field "${field}" is for keys, and this route needs none. Leave it out.`);
   if (limit !== undefined && cost !== undefined && cost > splitLimit(limit).count)
-    reader.report([...path, 'cost'], `A request that counts as ${cost} is never within ${limit}.`);
-  const to = reader.optionalText(upstream, [...path, 'to']);
+    reader.report(at('cost'), `A request that counts as ${cost} is never within ${limit}.`);
+  const to = reader.optionalText(fields.to, at('to'));
   if (to !== undefined && !upstreams.includes(to)) {
     const known =
       upstreams.length > 0 ? `The upstreams are ${formatList(upstreams)}.` : 'There is no field "upstreams".';
-    reader.report([...path, 'to'], `${suggestion(to, upstreams)}There is no upstream "${printable(to)}". ${known}`);
+    reader.report(at('to'), `${suggestion(to, upstreams)}There is no upstream "${printable(to)}". ${known}`);
   }
-  if (observe !== undefined) {
-    const problem = problemOfObserving(observe, {
-      isOpen: allow?.kind === 'open',
-      isMcp: mcp !== undefined,
-      to,
-      swapping,
-    });
-    if (problem !== undefined) reader.report([...path, 'observe'], problem);
-  }
+  const observe = reader.isOnly(fields.observe, at('observe'), true);
+  const problem = observe ? problemOfObserving({ allow, mcp, to }, swapping) : undefined;
+  if (problem !== undefined) reader.report(at('observe'), problem);
   if (host === undefined || pattern === undefined || !allow) return undefined;
   return {
     host,
@@ -300,25 +279,19 @@ function readRoute(
     ...(mcp && { mcp }),
     ...(limit !== undefined && { limit }),
     ...(cost !== undefined && { cost }),
-    ...(crossSite === 'allowed' && { crossSiteAllowed: true }),
-    preflightOpen: preflight === 'open',
-    ...(observe === true && { observe }),
+    ...(crossSiteAllowed && { crossSiteAllowed }),
+    preflightOpen,
+    ...(observe && { observe }),
   };
 }
 
 /** Why a route cannot let pass what it would refuse. */
 function problemOfObserving(
-  observe: unknown,
-  {
-    isOpen,
-    isMcp,
-    to,
-    swapping,
-  }: { isOpen: boolean; isMcp: boolean; to: string | undefined; swapping: ReadonlySet<string> },
+  { allow, mcp, to }: Partial<Pick<Route, 'allow' | 'mcp' | 'to'>>,
+  swapping: ReadonlySet<string>,
 ): string | undefined {
-  if (observe !== true) return 'The field "observe" must be true, or left out.';
-  if (isOpen) return 'An open route refuses nothing that could be observed. Leave "observe" out.';
-  if (isMcp) return 'With "mcp", leave out "observe": single tools are not observed.';
+  if (allow?.kind === 'open') return 'An open route refuses nothing that could be observed. Leave "observe" out.';
+  if (mcp) return 'With "mcp", leave out "observe": single tools are not observed.';
   if (to === undefined || !swapping.has(to)) return undefined;
   return `With "observe", everybody would act with the credentials that "${to}" gets. Leave it out.`;
 }
