@@ -3,12 +3,12 @@ import {
   type DocumentPath,
   invalidOrigin,
   isLoopbackHost,
+  invalidNetwork,
   invalidPublicUrl,
   isRecord,
   formatList,
   nearest,
   Networks,
-  parseNetwork,
   printable,
   suggestion,
   UNIT_MS,
@@ -72,11 +72,10 @@ function readPlace(reader: ConfigReader, item: unknown, path: DocumentPath): Cre
 export function readTrust(reader: ConfigReader, value: unknown): Networks {
   if (value === undefined) return DEFAULT_CONFIG.trust;
   return new Networks(
-    reader.textsOf(value, ['trust'], (text, at) =>
-      parseNetwork(text)
-        ? text
-        : reader.report(at, `"${printable(text)}" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.`),
-    ),
+    reader.textsOf(value, ['trust'], (text, at) => {
+      const problem = invalidNetwork(text);
+      return problem === undefined ? text : reader.report(at, problem);
+    }),
   );
 }
 

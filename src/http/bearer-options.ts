@@ -5,7 +5,7 @@ import {
   invalidOption,
   kindOf,
   list,
-  Networks,
+  invalidNetwork,
   options,
   readBy,
   required,
@@ -113,7 +113,10 @@ export const COMMON_OPTIONS = {
     checkCredentialPlaces,
     list(textOr<Exclude<CredentialPlace, string>>(options({ header: required(text) })) as Rule<CredentialPlace>),
   ),
-  trust: readBy((networks: readonly string[]) => new Networks(networks), list(text)),
+  trust: readBy((networks: readonly string[]) => {
+    const problem = networks.map(invalidNetwork).find((each) => each !== undefined);
+    if (problem !== undefined) throw new RangeError(problem);
+  }, list(text)),
   failedCredentials: readBy((limit: string | false) => AttemptCounter.of(limit), limitOrFalse),
   log: having<Log>('a log, such as openLog gives', 'debug', 'info', 'warn', 'error'),
 };

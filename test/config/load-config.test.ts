@@ -447,6 +447,8 @@ trust: [10.0.0.0/33]
     ['clients: [{ id: a, name: A, secret: x }]', '1:29: "secret" is not a field.'],
     ['clients: [{ id: a, name: A, redirects: [http://a.example/] }]', '1:41: "http://a.example/" is not a redirect'],
     ['trust: [localhost]', '1:9: "localhost" is not a network'],
+    ['trust: [10.0.0.5/8]', '1:9: "10.0.0.5/8" has bits beyond its first 8. Write 10.0.0.0/8, or 10.0.0.5 for the'],
+    ['trust: ["::ffff:10.0.0.0/104"]', '1:9: "::ffff:10.0.0.0/104" is IPv4 within IPv6.'],
     ['routes: { host: "*" }', '1:9: The field "routes" must be a list.'],
     ['routes: [7]', '1:10: A route must be a map'],
     ['routes: [{ path: /, allow: key }]', '1:10: The field "host" is missing. Write "*" for every host.'],

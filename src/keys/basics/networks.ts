@@ -48,6 +48,53 @@ export function parseNetwork(text: string): [address: string, prefix: number, fa
   return family === 0 || prefix > most ? undefined : [address, prefix, family === 4 ? 'ipv4' : 'ipv6'];
 }
 
+/** What is wrong with a network whose word is believed; undefined if nothing is. */
+export function invalidNetwork(text: string): string | undefined {
+  if (!parseNetwork(text)) return `"${printable(text)}" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.`;
+  const read = readNetwork(text);
+  return 'problem' in read ? read.problem : undefined;
+}
+
+/** A network in the form in which it is stored, with the numbers of its address. */
+export interface SplitNetwork {
+  parts: number[];
+  prefix: number;
+}
+
+/** How many of the bits of a part are not of the network. */
+export function bitsBeyond({ parts, prefix }: SplitNetwork, index: number): number {
+  const bits = parts.length === 4 ? 8 : 16;
+  return bits - Math.min(Math.max(prefix - index * bits, 0), bits);
+}
+
+/** A network in the form in which it is stored: short, in lower case, and a plain address without a length. */
+export function readNetwork(text: string): { network: string } | { problem: string } {
+  const parsed = parseNetwork(text);
+  const shown = () => `"${printable(text)}"`;
+  if (text === '') return { problem: 'A network is empty. Write it as 10.0.0.0/8 or 2001:db8::/32.' };
+  if (!parsed) return { problem: `${shown()} is not a network. Write it as 10.0.0.0/8 or 2001:db8::/32.` };
+  const [written, prefix, family] = parsed;
+  const parts = partsOf(written, family);
+  if (isMapped(parts)) return { problem: `${shown()} is IPv4 within IPv6. Write the IPv4 network alone.` };
+  const first = parts.map((part, index) => {
+    const beyond = bitsBeyond({ parts, prefix }, index);
+    return (part >> beyond) << beyond;
+  });
+  const network = prefix === (family === 'ipv4' ? 32 : 128) ? shortForm(first) : `${shortForm(first)}/${prefix}`;
+  if (first.every((part, index) => part === parts[index])) return { network };
+  const address = shortForm(parts);
+  return {
+    problem: `${shown()} has bits beyond its first ${prefix}. Write ${network}, or ${address} for the address.`,
+  };
+}
+
+/** An address in its short form (RFC 5952, section 4), the only one that IPv4 has. */
+function shortForm(parts: readonly number[]): string {
+  if (parts.length === 4) return parts.join('.');
+  const address = parts.map((part) => part.toString(16)).join(':');
+  return new SocketAddress({ address, family: 'ipv6' }).address;
+}
+
 /** Where something comes from without a key, as what may be done only so often. */
 export interface Source {
   /** A key, a terminal, or what one client has of addresses, in 16 hexadecimal digits: see `sourceOf`. */

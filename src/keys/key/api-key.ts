@@ -1,13 +1,12 @@
-import { SocketAddress } from 'node:net';
 import {
   anyText,
+  bitsBeyond,
   codePoints,
   debug,
   describeCharacter,
   durationHint,
   formatTime,
   hasTooManyMarks,
-  isMapped,
   type Issue,
   KeysError,
   type Limit,
@@ -25,8 +24,10 @@ import {
   readDate,
   readDay,
   readDuration,
+  readNetwork,
   required,
   type Rules,
+  type SplitNetwork,
   UNIT_MS,
   yesOrNo,
 } from '../basics/index.ts';
@@ -376,12 +377,6 @@ export function areWithin(inner: readonly string[], outer: readonly string[]): b
   return inner.map(splitNetwork).every((network) => others.some((other) => isWithin(network, other)));
 }
 
-/** A network in the form in which it is stored, with the numbers of its address. */
-interface SplitNetwork {
-  parts: number[];
-  prefix: number;
-}
-
 function splitNetwork(text: string): SplitNetwork {
   const [address, prefix, family] = parseNetwork(text)!;
   return { parts: partsOf(address, family), prefix };
@@ -393,38 +388,6 @@ function isWithin({ parts, prefix }: SplitNetwork, other: SplitNetwork): boolean
     other.prefix <= prefix &&
     parts.every((part, index) => (part ^ other.parts[index]!) >> bitsBeyond(other, index) === 0)
   );
-}
-
-function bitsBeyond({ parts, prefix }: SplitNetwork, index: number): number {
-  const bits = parts.length === 4 ? 8 : 16;
-  return bits - Math.min(Math.max(prefix - index * bits, 0), bits);
-}
-
-function readNetwork(text: string): { network: string } | { problem: string } {
-  const parsed = parseNetwork(text);
-  const shown = () => `"${printable(text)}"`;
-  if (text === '') return { problem: 'A network is empty. Write it as 10.0.0.0/8 or 2001:db8::/32.' };
-  if (!parsed) return { problem: `${shown()} is not a network. Write it as 10.0.0.0/8 or 2001:db8::/32.` };
-  const [written, prefix, family] = parsed;
-  const parts = partsOf(written, family);
-  if (isMapped(parts)) return { problem: `${shown()} is IPv4 within IPv6. Write the IPv4 network alone.` };
-  const first = parts.map((part, index) => {
-    const beyond = bitsBeyond({ parts, prefix }, index);
-    return (part >> beyond) << beyond;
-  });
-  const network = prefix === (family === 'ipv4' ? 32 : 128) ? shortForm(first) : `${shortForm(first)}/${prefix}`;
-  if (first.every((part, index) => part === parts[index])) return { network };
-  const address = shortForm(parts);
-  return {
-    problem: `${shown()} has bits beyond its first ${prefix}. Write ${network}, or ${address} for the address.`,
-  };
-}
-
-/** An address in its short form (RFC 5952, section 4), the only one that IPv4 has. */
-function shortForm(parts: readonly number[]): string {
-  if (parts.length === 4) return parts.join('.');
-  const address = parts.map((part) => part.toString(16)).join(':');
-  return new SocketAddress({ address, family: 'ipv6' }).address;
 }
 
 /** The fields of a change. What their values may be is said by `validateChange`. */
