@@ -84,6 +84,7 @@ describeOnEach('apikey log', () => {
       ['INPUT_INVALID', '--since', 'x'],
       ['USAGE', '--verify', '--follow'],
       ['USAGE', '--follow', '--before', '3'],
+      ['USAGE', '--follow', '--until', '1h'],
       ['USAGE', '--head', `1:${'0'.repeat(64)}`],
       ['INPUT_INVALID', '--verify', '--head', '1'],
       ['USAGE', '--yes'],

@@ -89,6 +89,7 @@ export default class Log extends KeyCommand {
     if (flags.wide && this.jsonEnabled()) throw exclusiveFlags('--wide', '--json');
     const before = readNumber(flags.before, '--before', ' For a time, pass --until.');
     if (follow && before !== undefined) throw exclusiveFlags('--before', '--follow');
+    if (follow && until !== undefined) throw exclusiveFlags('--until', '--follow');
     const request = { apiKey: key, actor, action, outcome, since, until, first: readLimit(flags.limit, 'entries') };
     if (verify) return this.withStore(flags, (keys) => this.verify(keys, flags.head));
     return this.withKeys(flags, async (keys) => {

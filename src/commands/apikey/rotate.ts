@@ -70,7 +70,7 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
       };
       const request = { grace, activate, disableCreated, createdSince: since };
       const rotated = await deliverSecrets({ deliver }, REVERTED, (safe) => keys.rotate(key, request, safe));
-      await this.note(rotated);
+      await this.note(rotated, disableCreated);
       await this.warnOfIssued(rotated.issued, key);
       return shown;
     });
@@ -84,9 +84,9 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     );
   }
 
-  private async note({ apiKey: key, rotation, created, disabled }: Rotated): Promise<void> {
+  private async note({ apiKey: key, rotation, created, disabled }: Rotated, areDisabled = false): Promise<void> {
     const { name, publicId, expiresAt } = key;
-    if (created.length > 0) await this.terminal.note(createdText(created, disabled));
+    if (created.length > 0) await this.terminal.note(createdText(created, disabled, areDisabled));
     const expiry = expiresAt === null ? '' : ` The key expires ${timeAndDistance(expiresAt)}.`;
     const secret = `its new secret is ${prefixOf(publicId)}, and is not shown again.`;
     const rotated = `Rotated API key "${name}": ${secret}${expiry}`;
@@ -102,7 +102,7 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
   }
 }
 
-function createdText(created: readonly KeyFields[], disabled: readonly KeyFields[]): string {
+function createdText(created: readonly KeyFields[], disabled: readonly KeyFields[], areDisabled: boolean): string {
   const namesOf = (keys: readonly KeyFields[]) => {
     const names = keys.slice(0, MAX_NAMES).map(({ name }) => `"${name}"`);
     return formatList(keys.length > MAX_NAMES ? [...names, `${keys.length - MAX_NAMES} more`] : names);
@@ -111,8 +111,12 @@ function createdText(created: readonly KeyFields[], disabled: readonly KeyFields
   const others = created.filter(({ id, disabledAt }) => !off.has(id) && disabledAt === null);
   return [
     ...(disabled.length > 0 ? [`It had created ${namesOf(disabled)}, disabled now.`] : []),
-    ...(others.length > 0
-      ? [`It has created ${namesOf(others)}. After a leak, disable them: --disable-created does it with the rotation.`]
-      : []),
+    ...(others.length === 0
+      ? []
+      : areDisabled
+        ? [`It had created ${namesOf(others)} before --since: they are not disabled.`]
+        : [
+            `It has created ${namesOf(others)}. After a leak, disable them: --disable-created does it with the rotation.`,
+          ]),
   ].join(' ');
 }

@@ -247,6 +247,18 @@ export function requirePastTime(text: string, now: number): number {
   throw new KeysError('INPUT_INVALID', `"${printable(text)}" is not a time. ${pastTimeRemedy(text)}`);
 }
 
+/** Says that a time is to come, where what was done since then is to be undone. */
+export function notPassed(text: string): string {
+  return `"${printable(text)}" is in the future. Write a time that has passed.`;
+}
+
+/** The same for a time since which something is undone: it must have passed. @throws KeysError INPUT_INVALID */
+export function requirePassedTime(text: string, now: number): number {
+  const time = requirePastTime(text, now);
+  if (time <= now) return time;
+  throw new KeysError('INPUT_INVALID', notPassed(text));
+}
+
 /** What to write in place of a text that `readPastTime` cannot parse. */
 export function pastTimeRemedy(text: string): string {
   return (

@@ -72,7 +72,11 @@ export function readManyChange(
     };
   }
   checkOptions('keys.changeAll', change!, KEY_CHANGE_OPTIONS);
-  if (change!.name !== undefined) throw new KeysError('INPUT_INVALID', 'Each key has a name of its own: leave it out.');
+  if (change!.name !== undefined)
+    throw new KeysError(
+      'INPUT_INVALID',
+      'Each key has a name of its own: several cannot be renamed at once. Leave the new name out.',
+    );
   assertValid(validateChange(change!, catalog, now));
   return { what, after: (before) => updated(before, change!, { catalog, now }) };
 }

@@ -21,7 +21,7 @@ import {
   KeysError,
   printable,
   required,
-  requirePastTime,
+  requirePassedTime,
   text,
   UNIT_MS,
 } from '../basics/index.ts';
@@ -124,7 +124,7 @@ export class Containments {
     const now = clock();
     const caller: Actor = actor === OPERATOR ? OPERATOR : await refreshed(actor, repository, { catalog, now });
     const place = { caller, catalog, now, find: repository };
-    const from = since === undefined ? 0 : requirePastTime(since, now);
+    const from = since === undefined ? 0 : requirePassedTime(since, now);
     const plan = await planContainment(place, { id: await findToContain(place, nameOrId), since: from });
     return shownContainment(plan, caller);
   }
@@ -138,7 +138,7 @@ export class Containments {
    */
   async contain(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
     const now = this.#options.clock();
-    const from = since === undefined ? 0 : requirePastTime(since, now);
+    const from = since === undefined ? 0 : requirePassedTime(since, now);
     const newSecret = () => createSecret(this.#options.randomBytes);
     return this.#options.transactions.run(
       actor,

@@ -6,6 +6,7 @@ import {
   pastTimeRemedy,
   printable,
   readDuration,
+  notPassed,
   readPastTime,
   type Rules,
   UNIT_MS,
@@ -118,7 +119,8 @@ export function readRotation(
     const time = createdSince ?? '';
     const message = `"${printable(time)}" is not a time. ${pastTimeRemedy(time)}`;
     issues.push({ code: 'INPUT_INVALID', message, field: 'createdSince' });
-  }
+  } else if (since > now)
+    issues.push({ code: 'INPUT_INVALID', message: notPassed(createdSince ?? ''), field: 'createdSince' });
   if (createdSince != null && !disableCreated)
     issues.push({
       code: 'INPUT_INVALID',

@@ -99,7 +99,20 @@ describeOnEachAndRemotely('the command line and the parent key', () => {
     assert.equal((await json('show', 'Child'))['status'], 'DISABLED');
     const wrong = await json('rotate', 'Parent', '--since', '1h');
     assert.equal(wrong['code'], 'USAGE');
-    const unreadable = await apikey('rotate', 'Parent', '--disable-created', '--since', 'yesterday');
-    assert.deepEqual([unreadable.stdout, unreadable.code], ['', 2]);
+    for (const since of ['yesterday', '2999-01-01']) {
+      const unreadable = await apikey('rotate', 'Parent', '--disable-created', '--since', since);
+      assert.deepEqual([unreadable.stdout, unreadable.code], ['', 2]);
+    }
+    assert.equal((await apikey('enable', 'Child')).code, 0);
+    const none = await apikey(
+      'rotate',
+      'Parent',
+      '--grace',
+      '0s',
+      '--disable-created',
+      '--since',
+      new Date().toISOString(),
+    );
+    assert.match(none.stderr, /^It had created "Child" before --since: they are not disabled\.\n/);
   });
 });

@@ -114,7 +114,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
   });
 
   it('contain --since leaves what was done to others before', async () => {
-    const { changes } = await json('contain', '--name', 'Ops', '--since', '2999-01-01', '--yes');
+    const { changes } = await json('contain', '--name', 'Ops', '--since', new Date().toISOString(), '--yes');
     assert.deepEqual(
       (changes as { name: string }[]).map(({ name }) => name),
       ['Ops'],
@@ -128,6 +128,8 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
       [[], 2, 'USAGE'],
       [['Nobody', '--yes'], 1, 'NOT_FOUND'],
       [['Ops', '--yes', '--since', 'yesterday'], 2, 'INPUT_INVALID'],
+      // A mistyped year would undo nothing.
+      [['Ops', '--yes', '--since', '2999-01-01'], 2, 'INPUT_INVALID'],
     ] as const) {
       const failed = await json('contain', ...args);
       assert.deepEqual([failed['code'], failed['exit']], [error, exit], args.join(' '));
