@@ -4,7 +4,7 @@ import { Done, Problem, Warning, formatCount, LinkButton, BackLink, LastUse } fr
 import { OnceOnly } from '../../sent-form.tsx';
 import { IssuedSection } from './contain.tsx';
 import type { IssuedChange } from './shown-key.ts';
-import { askChildren, type Children, DeletedBranches } from './tree.tsx';
+import { askChildren, type Children, DeletedBranches, lastUseOf } from './tree.tsx';
 import { type KeyVisit, withKey } from './with-key.tsx';
 
 const DELETE = `mutation Delete($ids: [ID!]!) {
@@ -58,15 +58,9 @@ async function showDeletion(here: KeyVisit, refused?: Refused, status = 200): Pr
   return here.visit.page(`Delete ${here.shown.name}`, page, status);
 }
 
-/** When the key, or a child key of it, was last used; null if none ever was. */
-function lastUseOf({ shown: { lastUsedAt, branch } }: KeyVisit): string | null {
-  const uses = [lastUsedAt, branch.lastUsedAt].filter((at) => at !== null);
-  return uses.toSorted((one, other) => Date.parse(one) - Date.parse(other)).at(-1) ?? null;
-}
-
 /** Whether somebody may miss it at once: it is in use, or others go with it. */
 function isDangerous(here: KeyVisit): boolean {
-  const lastUse = lastUseOf(here);
+  const lastUse = lastUseOf(here.shown);
   const isRecent = lastUse !== null && here.visit.now - Date.parse(lastUse) < RECENT_MS;
   return isRecent || here.shown.branch.count > 0;
 }
@@ -74,7 +68,7 @@ function isDangerous(here: KeyVisit): boolean {
 function DeletePage({ here, refused, children }: { here: KeyVisit; refused: Refused | undefined; children: Children }) {
   const { shown, base, rights, visit } = here;
   const { count } = shown.branch;
-  const lastUse = lastUseOf(here);
+  const lastUse = lastUseOf(here.shown);
   return (
     <div class="medium">
       <BackLink to={base}>{shown.name}</BackLink>

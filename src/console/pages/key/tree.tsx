@@ -47,12 +47,14 @@ async function childrenOf(visit: Visit, id: string, open: ReadonlySet<string>): 
 
 /** Those first of whose branch one was used last. */
 function byUse(keys: readonly Child[]): Child[] {
-  return keys.toSorted((one, other) => (lastUseOf(other) ?? 0) - (lastUseOf(one) ?? 0));
+  const timeOf = (key: Child) => Date.parse(lastUseOf(key) ?? '1970');
+  return keys.toSorted((one, other) => timeOf(other) - timeOf(one));
 }
 
-function lastUseOf({ lastUsedAt, branch }: Child): number | undefined {
-  const uses = [lastUsedAt, branch.lastUsedAt].flatMap((at) => (at === null ? [] : Date.parse(at)));
-  return uses.length > 0 ? Math.max(...uses) : undefined;
+/** When a key, or a child key of it, was last used; null if none ever was. */
+export function lastUseOf({ lastUsedAt, branch }: Pick<ShownKey, 'lastUsedAt' | 'branch'>): string | null {
+  const uses = [lastUsedAt, branch.lastUsedAt].filter((at) => at !== null);
+  return uses.toSorted((one, other) => Date.parse(one) - Date.parse(other)).at(-1) ?? null;
 }
 
 /** Who made a key, and what it made, to any depth: with how many there are, and what each denies. */
