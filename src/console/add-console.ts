@@ -107,7 +107,7 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
       const before = await read?.sent?.before();
       if (before !== undefined) return seeOther(c, before);
       const entry = await sessionAuth.enter(c, sender.seen);
-      if (entry === 'signed out') return toSignIn(c, root, await draftIn(c));
+      if (entry === 'signed out') return toSignIn(c, root, await draftIn(c, read?.form));
       if ('refusal' in entry) {
         const { status, message, headers } = entry.refusal;
         return say(c, root, { status, title: titleOf(status), message }, headers);
@@ -236,10 +236,10 @@ function pathIn(c: Context): string {
 /** The most that a form may have, in bytes, to be filled in again after somebody has signed in. */
 const MAX_DRAFT_BYTES = 16 * 1024;
 
-/** The page with the form that was sent, filled in, if that can be done. */
-async function draftIn(c: Context): Promise<string | undefined> {
+/** The page with the form that was sent, filled in, if that can be done. @param read it, if it was read before */
+async function draftIn(c: Context, read: URLSearchParams | undefined): Promise<string | undefined> {
   if (c.req.method !== 'POST' || pathIn(c) !== 'keys/new') return undefined;
-  const form = await readForm(c, 'This page is answered', MAX_DRAFT_BYTES).catch(() => undefined);
+  const form = read ?? (await readForm(c, 'This page is answered', MAX_DRAFT_BYTES).catch(() => undefined));
   const draft = form && addressOfDraft(form);
   return draft !== undefined && draft.length <= MAX_NEXT - 'keys/new?'.length ? `keys/new?${draft}` : undefined;
 }

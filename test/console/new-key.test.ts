@@ -237,6 +237,16 @@ describe('creating a key in the console', () => {
     assert.match(long.text, /Your session has ended, so nothing was done/);
   });
 
+  it('keeps what was filled in while the key of the session is rotated', async () => {
+    const { visitor, principal } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
+    await visitor.open('keys/new');
+    const { key: secret } = await test.keys.rotate(principal.apiKey.id, { grace: '0s' }, OPERATOR);
+    const signIn = await visitor.submit('keys/new', { ...GRANTS, name: 'Deploy', step: 'preview' });
+    assert.match(signIn.text, /Your session has ended\. Sign in to go on with your form: it is kept\./);
+    const page = await visitor.submit('sign-in', { key: secret });
+    assert.match(page.html, /value="Deploy"/);
+  });
+
   it('says where, in which header and how a key is used: also with guarded services', async () => {
     const config = await parseConfig(
       {
