@@ -19,11 +19,7 @@ export function readPermission(text: string, catalog: Catalog): Permission {
 }
 
 /** The roles and permissions of a key that allow an action; none if it is not allowed. */
-export function grantsBehind(
-  key: Pick<ApiKey, 'roles' | 'permissions'>,
-  permission: Permission,
-  catalog: Catalog,
-): Grant[] {
+function grantsBehind(key: Pick<ApiKey, 'roles' | 'permissions'>, permission: Permission, catalog: Catalog): Grant[] {
   const [resource, action] = splitPermission(permission);
   const allows = (permissions: readonly Permission[]) => new PermissionSet(permissions).has(resource, action);
   return [

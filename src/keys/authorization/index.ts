@@ -1,14 +1,6 @@
 /** Who may do what: principals, the parents of a key, what it may grant and read. */
 export { AuditAccess } from './audit-access.ts';
 export * from './chain.ts';
-export {
-  type AccessDecision,
-  decideAccess,
-  describeGrant,
-  readPermission,
-  splitUsed,
-  suggestGrants,
-  type Suggestion,
-} from './explain.ts';
+export * from './explain.ts';
 export * from './granting.ts';
 export * from './principal.ts';

@@ -26,9 +26,9 @@ import {
 import { KEY_LISTS } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type { KeyRepository } from '../repository/index.ts';
-import { type ChangedKey, type Place, requireToUpdate, type Transaction } from './transaction.ts';
-import { requireChange, requireToDelete, updated } from './update.ts';
-import { OPERATOR, requirePermission } from '../authorization/index.ts';
+import { type ChangedKey, type Place, type Transaction } from './transaction.ts';
+import { requireChange, updated } from './update.ts';
+import { OPERATOR, requireFor, requirePermission } from '../authorization/index.ts';
 
 /** A change of many keys, as it is asked for. */
 export interface ManyChangeRequest {
@@ -91,8 +91,8 @@ export function isChangedBy(key: ApiKey, { what, after }: ManyChange): boolean {
  * @throws ValidationError; KeysError STORE_CORRUPT, POLICY_VIOLATED, NOT_FOR_PEOPLE; ForbiddenError
  */
 export async function requireToChangeBy(place: Place, key: ApiKey, { what, after }: ManyChange): Promise<void> {
-  if (what === 'DELETE') return requireToDelete(place, [key]);
-  requireToUpdate(place, [key]);
+  if (what === 'DELETE') return requireFor(place.caller, 'DELETE', [key]);
+  requireFor(place.caller, 'UPDATE', [key]);
   requireWhole(key);
   await requireChange(place, key, after(key));
 }
@@ -114,7 +114,7 @@ export async function changeKeys(
     throw new KeysError('NOT_FOUND', `There is no API key with the id "${printable(missing)}".`);
   const changes = [];
   for await (const before of yielding([...new Set(ids)].map((id) => found.get(id)!))) {
-    requireToUpdate(transaction, [before]);
+    requireFor(transaction.caller, 'UPDATE', [before]);
     if (!isChangedBy(before, change)) continue;
     await requireToChangeBy(transaction, before, change);
     changes.push({ before, after: change.after(before) });

@@ -36,19 +36,6 @@ export {
   rotateKey,
   startGrace,
 } from './rotate.ts';
-export {
-  type ChangedKey,
-  DELIVERY_OPTIONS,
-  type KeyStep,
-  type NewSecret,
-  type Parts,
-  type Place,
-  presented,
-  refreshed,
-  type SecretDelivery,
-  Transaction,
-  type TransactionOptions,
-  Transactions,
-} from './transaction.ts';
+export * from './transaction.ts';
 export { KEYS_IN_USE, UnusedKeys } from './unused-keys.ts';
 export { adoptKey, deleteKeys, setKeyEnabled, type UpdatedKey, updateKey } from './update.ts';

@@ -7,6 +7,7 @@ import {
   notGrantable,
   OPERATOR,
   type Principal,
+  requireFor,
   requirePolicy,
   requireToCreateAny,
   requireToHoldKey,
@@ -27,8 +28,8 @@ import {
 } from './change-many.ts';
 import { requireToContainNow } from './contain.ts';
 import { leakedSince, requireRotating, requireToRollBack, requireToRotate } from './rotate.ts';
-import { type Parts, type Place, refreshed, requireToUpdate } from './transaction.ts';
-import { planSwitch, requireChange, requireToDelete } from './update.ts';
+import { type Parts, type Place, refreshed } from './transaction.ts';
+import { planSwitch, requireChange } from './update.ts';
 
 /** What can be done to a key, each as it is asked for. */
 export const KEY_CHANGES = [
@@ -80,7 +81,7 @@ const RULES: Readonly<Record<KeyChangeKind, (place: PlaceBefore, key: ApiKey) =>
   ACTIVATE_ROTATION: requireWholeToUpdate,
   FINISH_ROTATION: (place, key) => changed(place, key, () => requireRotating(key, place.now)),
   ROLL_BACK_ROTATION: (place, key) => changed(place, key, () => requireToRollBack(place, key)),
-  DELETE: (place, key) => requireToDelete(place, [key]),
+  DELETE: (place, key) => requireFor(place.caller, 'DELETE', [key]),
   CONTAIN: requireToContainNow,
 };
 
@@ -121,12 +122,12 @@ function withoutIt(place: PlaceBefore, key: ApiKey): PlaceBefore {
 }
 
 function requireWholeToUpdate(place: PlaceBefore, key: ApiKey): void {
-  requireToUpdate(place, [key]);
+  requireFor(place.caller, 'UPDATE', [key]);
   requireWhole(key);
 }
 
 async function changed(place: PlaceBefore, key: ApiKey, rule: () => unknown): Promise<void> {
-  requireToUpdate(place, [key]);
+  requireFor(place.caller, 'UPDATE', [key]);
   await rule();
   requireWhole(key);
 }
@@ -139,9 +140,9 @@ async function requireToDisableCreated(place: PlaceBefore, { id }: ApiKey): Prom
   let after: { createdAt: number; id: string } | undefined;
   for (let pages = 1; ; pages += 1) {
     const page = await place.find.listCreatedBy([id], { limit: PAGE, after });
-    const refusal = await findRefusal(() => requireToUpdate(place, page));
+    const refusal = await findRefusal(() => requireFor(place.caller, 'UPDATE', page));
     if (!refusal && page.length > 1) return;
-    requireToUpdate(place, pages < MAX_PAGES ? leakedSince(page, 0) : page);
+    requireFor(place.caller, 'UPDATE', pages < MAX_PAGES ? leakedSince(page, 0) : page);
     if (page.length < PAGE) return;
     after = page.at(-1);
     await yieldToEventLoop();
@@ -218,7 +219,7 @@ const NOTHING = { roles: [], permissions: new PermissionSet(), withheld: [] };
 
 /** Refuses who may add nothing to a key. @throws ForbiddenError */
 async function requireToAdd(place: KeyPlace, key: ApiKey): Promise<void> {
-  requireToUpdate(place, [key]);
+  requireFor(place.caller, 'UPDATE', [key]);
   requireNoPerson(key);
   requireToHoldKey(place.caller, await findChain(place.find, key), key, place.catalog);
 }
@@ -244,7 +245,7 @@ function findEnds({ caller, catalog, now }: KeyPlace): Promise<EndBounds> {
 
 function findEndsOf(place: KeyPlace, key: ApiKey): Promise<EndBounds> {
   return boundsOf(place, key.expiresAt, (expiresAt) => {
-    requireToUpdate(place, [key]);
+    requireFor(place.caller, 'UPDATE', [key]);
     return requireChange(place, key, { ...key, expiresAt });
   });
 }

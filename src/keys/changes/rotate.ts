@@ -1,4 +1,4 @@
-import { findChain, requireToHoldKey } from '../authorization/index.ts';
+import { findChain, requireFor, requireToHoldKey } from '../authorization/index.ts';
 import {
   type Activation,
   type ApiKey,
@@ -17,7 +17,7 @@ import { formatTime, KeysError } from '../basics/index.ts';
 import type { KeyFinder } from '../repository/index.ts';
 import type { Secret } from '../secret/index.ts';
 import { findIssued, type Issued } from './contain.ts';
-import { type ChangedKey, type Place, requireToUpdate, type Transaction } from './transaction.ts';
+import { type ChangedKey, type Place, type Transaction } from './transaction.ts';
 
 /** A rotation, and what became of the keys that the key had created. */
 export interface KeyRotation extends ChangedKey {
@@ -101,7 +101,7 @@ async function disableCreated(
   const family = await transaction.find.findWithDescendants([id]);
   const created = family.filter(({ createdBy }) => createdBy === id);
   const leaked = since === null ? [] : leakedSince(created, since);
-  requireToUpdate(transaction, leaked);
+  requireFor(transaction.caller, 'UPDATE', leaked);
   const disabled = new Map<string, ApiKey>();
   for (const key of leaked) {
     const { after } = await transaction.change(key, { ...key, disabledAt: transaction.now }, 'DISABLE');

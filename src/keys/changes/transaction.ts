@@ -61,11 +61,6 @@ export interface Place<Key extends ApiKey = ApiKey> {
   readonly find: KeyFinder<Key>;
 }
 
-/** Refuses who may not change a key at all. @throws ForbiddenError */
-export function requireToUpdate({ caller }: Pick<Place, 'caller'>, keys: readonly ApiKey[]): void {
-  requireFor(caller, 'UPDATE', keys);
-}
-
 export interface TransactionOptions {
   /** Who asks, as it stands inside the transaction. */
   caller: Actor;
@@ -120,7 +115,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     checkSearchText(id);
     const key = await this.find.findById(id);
     if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${printable(id)}".`);
-    requireToUpdate(this, [key]);
+    requireFor(this.caller, 'UPDATE', [key]);
     return key;
   }
 

@@ -119,15 +119,10 @@ export async function deleteKeys(transaction: Transaction, ids: readonly string[
   const named = new Set(ids);
   const leaving = await transaction.find.findWithDescendants(ids);
   const isNamed = ({ id }: ApiKey) => named.has(id);
-  requireToDelete(transaction, leaving.filter(isNamed));
+  requireFor(transaction.caller, 'DELETE', leaving.filter(isNamed));
   await transaction.delete(leaving);
   const deleted: ApiKey[] = [];
   for await (const key of yielding([...leaving.filter(isNamed), ...leaving.filter((key) => !isNamed(key))]))
     deleted.push(withoutDigests(key));
   return deleted;
-}
-
-/** Refuses who may not delete these keys, and so all their child keys. @throws ForbiddenError */
-export function requireToDelete({ caller }: Pick<Place, 'caller'>, keys: readonly ApiKey[]): void {
-  requireFor(caller, 'DELETE', keys);
 }

@@ -35,7 +35,7 @@ export function invalidRedirect(uri: string): string | undefined {
  * Whether a redirect URI is the registered one: character by character (RFC 9700, section 2.1), except that a loopback
  * address may have any port, which the system has given to the application (RFC 8252, section 7.3).
  */
-export function isSameRedirect(registered: string, given: string): boolean {
+function isSameRedirect(registered: string, given: string): boolean {
   if (given === registered) return true;
   const [known, asked] = [LOOPBACK.exec(registered), LOOPBACK.exec(given)];
   if (!known || !asked || known[1] !== asked[1] || (known[3] ?? '') !== (asked[3] ?? '')) return false;

@@ -4,26 +4,7 @@
  */
 export { type ConsentChoice, validateChosen } from './approval.ts';
 export { type NewConsentRequest, Pace, POLL_SECONDS, TooManyRequestsError } from './ask.ts';
-export {
-  checkClients,
-  type Client,
-  findClient,
-  formatScope,
-  hasRedirect,
-  hostOfClient,
-  invalidClient,
-  invalidRedirect,
-  isSelfRegistered,
-  OWN_CLIENT,
-  parseScope,
-  readRegistered,
-  registeredBy,
-  redirectTo,
-  replacing,
-  scopeItems,
-  selfDescribed,
-  unusableClients,
-} from './clients.ts';
+export * from './clients.ts';
 export { isChallenge, readUserCode } from './codes.ts';
 export * from './consent.ts';
 export type { Redemption } from './redeem.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { createCatalog, type Permission, type Role } from '../../../src/keys/permissions/catalog.ts';
-import { grantsBehind, readPermission, suggestGrants } from '../../../src/keys/authorization/explain.ts';
+import { decideAccess, readPermission, suggestGrants } from '../../../src/keys/authorization/explain.ts';
 import { OPERATOR, type Principal, uses } from '../../../src/keys/authorization/principal.ts';
 import { isKeysError, KeysError } from '../../../src/keys/basics/errors.ts';
 import type { ApiKey } from '../../../src/keys/key/api-key.ts';
 import type { UsedGrant } from '../../../src/keys/key/usage.ts';
 import { splitPermission } from '../../../src/keys/permissions/permission-set.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { authenticate, createPrincipal, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 import { Random } from '../../support/random.ts';
 
 const catalog = createCatalog({ resources: ['DISK_POOL'], roles: { OPERATIONS: ['DISK_POOL:UPDATE_ANY'] } });
@@ -185,11 +185,12 @@ describeOnEach('a key that is narrowed to what is suggested', (dialect) => {
 });
 
 describe('why a key may do something', () => {
-  const key = {
-    roles: ['GUEST' as const, 'VIEWER' as const],
-    permissions: ['DOCKER:UPDATE_ANY' as const, 'ME:READ_OWN' as const],
-  };
-  const why = (text: string) => grantsBehind(key, readPermission(text, catalog), catalog);
+  const key = storedKey('key', {
+    roles: ['GUEST', 'VIEWER'],
+    permissions: ['DOCKER:UPDATE_ANY', 'ME:READ_OWN'],
+  });
+  const why = (text: string) =>
+    decideAccess({ keys: [key], isComplete: true }, readPermission(text, catalog), catalog, 0).grantedBy;
 
   it('is explained by each grant that allows it', () => {
     assert.deepEqual(why('docker:update_own'), ['DOCKER:UPDATE_ANY']);
