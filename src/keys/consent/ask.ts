@@ -1,5 +1,4 @@
 import type { AuditActor } from '../audit/index.ts';
-import { OPERATOR } from '../authorization/index.ts';
 import {
   assertValid,
   debug,
@@ -11,7 +10,7 @@ import {
   sourceOf,
   WIDE_DIGITS,
 } from '../basics/index.ts';
-import { Transaction, type TransactionOptions } from '../changes/index.ts';
+import type { Transaction } from '../changes/index.ts';
 import { expiryIn, validateExpiry } from '../key/index.ts';
 import {
   type ConsentRedirect,
@@ -20,7 +19,6 @@ import {
   type Grants,
   KEPT_MS,
   KEPT_USED_MS,
-  type KeyWriter,
   MAX_NETWORK_REQUESTS,
   MAX_NOTED_REQUESTS,
   MAX_REQUESTS,
@@ -182,12 +180,7 @@ export function buildRequest(
 }
 
 /** Keeps a request until it ends. @param forgets whether older ones are removed @throws KeysError TOO_MANY_REQUESTS */
-export async function keepRequest(
-  writer: KeyWriter,
-  request: ConsentRequest,
-  { forgets, ...options }: Omit<TransactionOptions, 'caller' | 'auditActor'> & { forgets: boolean },
-): Promise<void> {
-  const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor: actorOf(request) });
+export async function keepRequest(transaction: Transaction, request: ConsentRequest, forgets: boolean): Promise<void> {
   const { now } = transaction;
   const consents = transaction.port(CONSENTS);
   if (forgets) await consents.forget({ used: now - KEPT_USED_MS, unused: now - KEPT_MS });
@@ -210,8 +203,6 @@ export async function keepRequest(
     transaction.note(
       requestEntry('CONSENT_REQUEST', request, { values: { asked: shortScope(request) }, address: request.address }),
     );
-  // What is not noted remembers no time either: anybody may ask, and each write takes some.
-  if (isNoted) await transaction.finish();
 }
 
 /**

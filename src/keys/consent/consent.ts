@@ -1,6 +1,6 @@
 import { type Actor, OPERATOR, requirePermission } from '../authorization/index.ts';
 import { checkOptions, checkSearchText, KeysError, printable, type Source, withoutUndefined } from '../basics/index.ts';
-import type { Parts } from '../changes/index.ts';
+import type { Parts, Transaction } from '../changes/index.ts';
 import type { ApiKey } from '../key/index.ts';
 import { type ConsentApproval, type ConsentRequest, CONSENTS, KEPT_MS, requireFlow } from '../repository/index.ts';
 import { createSecret } from '../secret/index.ts';
@@ -14,6 +14,7 @@ import {
   requireToSeeRequests,
 } from './approval.ts';
 import {
+  actorOf,
   type AskedConsent,
   buildRequest,
   type Counted,
@@ -87,14 +88,13 @@ export class Consent {
    * @throws ValidationError; KeysError TOO_MANY_REQUESTS, CONSENT_OFF, STORE_…
    */
   async ask(wanted: NewConsentRequest): Promise<AskedConsent> {
-    const { clock, randomId, randomBytes, repository, catalog, operator } = this.#options;
+    const { clock, randomId, randomBytes, transactions, catalog } = this.#options;
     requireFlow(catalog, wanted.redirect ? 'CODE' : 'DEVICE');
     const now = clock();
     const asked = buildRequest(wanted, { now, id: randomId(), randomBytes });
     const forgets = Math.abs(now - this.#forgottenAt) >= KEPT_MS;
-    await repository.write((writer) => keepRequest(writer, asked.request, { catalog, now, operator, forgets }), {
-      now,
-    });
+    const keep = (transaction: Transaction) => keepRequest(transaction, asked.request, forgets);
+    await transactions.run(OPERATOR, keep, { now, auditActor: actorOf(asked.request) });
     if (forgets) this.#forgottenAt = now;
     return asked;
   }
