@@ -121,7 +121,7 @@ for (const [demands, policy] of [
         const first = await worlds.make(recipe);
         const seen = await asked(first);
         if (!seen) continue;
-        const granted = await test.keys.permittedChanges.grantableTo(seen.apiKey, seen.principal);
+        const granted = await test.keys.permittedChanges.grantable(seen.principal, seen.apiKey);
         const ends = await granted.ends();
         const update = async (fields: (world: World) => object, isOffered: boolean, what: string) => {
           const world = await worlds.make(recipe);

@@ -80,7 +80,7 @@ for (const [demands, policy] of [
         const offered = Array.from(form.matchAll(/<input type="checkbox"[^>]*>/g), ([tag]) => tag)
           .filter((tag) => !/\sdisabled/.test(tag))
           .map((tag) => /value="([^"]*)"/.exec(tag)![1]!);
-        const granted = await test.keys.permittedChanges.grantableTo(apiKey, principal);
+        const granted = await test.keys.permittedChanges.grantable(principal, apiKey);
         const grantable = [...granted.roles, ...granted.permissions.permissions()];
         const kept = [...target.roles, ...target.permissions];
         assert.deepEqual(new Set(offered), new Set([...grantable, ...kept]), said);

@@ -33,9 +33,7 @@ export interface AskedGrantable extends Grantable {
  */
 export async function findGrantable({ parts: { keys }, principal }: Visit, key?: ApiKey): Promise<AskedGrantable> {
   const { catalog } = keys;
-  const found = await (key
-    ? keys.permittedChanges.grantableTo(key, principal)
-    : keys.permittedChanges.grantable(principal));
+  const found = await keys.permittedChanges.grantable(principal, key);
   const { refusal, latest, required } = await found.ends();
   return {
     reason: describeRefusal(found.refusal),

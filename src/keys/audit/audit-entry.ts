@@ -47,12 +47,10 @@ export const AUDIT_OUTCOMES = ['DONE', 'REFUSED'] as const;
 /** DONE for everything but requests that were refused. */
 export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number];
 
-/** Kinds of actors: a user of the command line, a key, a request without a valid key, or the policy. */
-const ACTOR_KINDS = ['CLI', 'KEY', 'REQUEST', 'POLICY'] as const;
 /** Who did it. */
 export interface AuditActor {
-  /** `CLI`, `KEY`, `REQUEST` or `POLICY`. */
-  kind: (typeof ACTOR_KINDS)[number];
+  /** A user of the command line, a key, a request without a valid key, or the policy. */
+  kind: 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
   /** The id of the key; null for other kinds. */
   id: string | null;
   /** The name of the user or key, the prefix of a refused secret, or the rule of the policy; null if there is none. */

@@ -197,8 +197,7 @@ export function requireToOutlive(actor: Principal, expiresAt: number | null): vo
  * Who lets a key make requests may make as many, from there: limits and networks, counted with those of its parent
  * keys, are as close as the actor's own.
  */
-export function requireToLoosen(actor: Actor, { keys }: Chain, key: ApiKey, catalog: Catalog): void {
-  if (actor === OPERATOR) return;
+export function requireToLoosen(actor: Principal, { keys }: Chain, key: ApiKey, catalog: Catalog): void {
   const closer = closerRestriction(actor.chain.keys, [key, ...keys.slice(1)], catalog);
   if (closer !== undefined) throw denied(actor, `${RULE}this key ${closer}.`);
 }

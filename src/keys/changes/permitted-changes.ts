@@ -330,17 +330,8 @@ export class PermittedChanges {
     };
   }
 
-  /** What an actor may give to a key that it creates. @throws KeysError STORE_… */
-  grantable(actor: Principal): Promise<Grantable> {
-    return this.#grantable(actor);
-  }
-
-  /** What an actor may give to a key beside what that has. @throws KeysError STORE_… */
-  grantableTo(key: ApiKey, actor: Principal): Promise<Grantable> {
-    return this.#grantable(actor, key);
-  }
-
-  async #grantable(actor: Principal, key?: ApiKey): Promise<Grantable> {
+  /** What an actor may give to a key beside what that has, or to one that it creates. @throws KeysError STORE_… */
+  async grantable(actor: Principal, key?: ApiKey): Promise<Grantable> {
     const place = await this.#findPlace(actor, key ? [key] : []);
     return 'refusal' in place ? nothingBecause(place.refusal) : findGrantable(place, key);
   }

@@ -5,9 +5,7 @@ import { declarePort } from '../basics/index.ts';
  * What a key did to another one: gave it a secret, widened it, enabled it, created it with a secret that another key
  * had issued; or created it, and the operator has adopted it since.
  */
-const EFFECT_KINDS = ['SECRET', 'WIDENING', 'ENABLING', 'CREATION', 'ADOPTION'] as const;
-/** One of `EFFECT_KINDS`. */
-export type EffectKind = (typeof EFFECT_KINDS)[number];
+export type EffectKind = 'SECRET' | 'WIDENING' | 'ENABLING' | 'CREATION' | 'ADOPTION';
 
 /** The fields of a key before it was widened, as far as they were widened. */
 export type NarrowerFields = Partial<Omit<GivenFields, 'name' | 'description'>>;

@@ -128,7 +128,7 @@ describeOnEach('a person', () => {
     assert.deepEqual(await found(id), before);
     const [changes] = await keys.permittedChanges.possibleChanges([before], ada);
     assert.ok(changes!.find(({ change }) => change === 'ROTATE')!.refusal);
-    assert.ok((await keys.permittedChanges.grantableTo(before, ada)).refusal);
+    assert.ok((await keys.permittedChanges.grantable(ada, before)).refusal);
   });
 
   it('can be held closer: a description, limits, networks and an end', async () => {
