@@ -98,9 +98,10 @@ export class KeyModel {
     return [...this.keys.values()].find((key) => key.name === name);
   }
 
-  /** The previous secret of a key, while that works. */
+  /** The previous secret of a key, while that works: without a grace, for no clock that is behind either. */
   previousOf({ previous }: ModelKey): ModelKey['previous'] {
-    return previous && (previous.ends === null || this.now < previous.ends) ? previous : null;
+    const works = previous && (previous.ends === null || (previous.grace > 0 && this.now < previous.ends));
+    return works ? previous : null;
   }
 
   /** A key, the one that created it, and so on. */
