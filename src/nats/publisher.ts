@@ -6,7 +6,7 @@ import { readLeaseRequests } from '../limits/index.ts';
 import type { Log } from '../log.ts';
 import type { OpenKeys } from '../service/open-keys.ts';
 import { connectTo, failureOf, namesOf, type Nats, readMessage } from './connection.ts';
-import { isPublished, pause, type SeenBucket, Turn } from './turn.ts';
+import { type Answering, isPublished, pause, type SeenBucket, Turn } from './turn.ts';
 
 /** Whose changes are published, and where. */
 export interface PublisherOptions {
@@ -66,38 +66,31 @@ export class NatsPublisher {
   #answerAll(connection: NatsConnection): void {
     const { activity, leases } = namesOf(this.#options.settings);
     const queue = 'origin';
-    const answering = (work: (asked: Readonly<Record<string, unknown>>) => Promise<unknown>) => ({
-      queue,
-      callback: (error: Error | null, message: Msg) =>
-        void (
-          !error &&
-          this.#answer(message, async (asked) => {
-            await this.#check(asked);
-            return work(asked);
-          })
-        ),
-    });
     const { edges, limiter } = this.#options.keys();
-    connection.subscribe(
-      activity,
-      answering(async ({ report }) => {
+    connection.subscribe(activity, {
+      queue,
+      callback: this.#answering(async ({ report }) => {
         await edges.report(readEdgeReport(report));
         return {};
       }),
-    );
-    connection.subscribe(
-      leases,
-      answering(async ({ requests }) => {
+    });
+    connection.subscribe(leases, {
+      queue,
+      callback: this.#answering(async ({ requests }) => {
         const read = readLeaseRequests(requests);
         if (read.length > MAX_FEED_LEASES) throw new KeysError('OPTION_INVALID', 'There are too many leases.');
         return { grants: (await limiter.leaseFor(read)).map((grant) => grant ?? null) };
       }),
-    );
+    });
   }
 
-  async #answer(message: Msg, work: (asked: Readonly<Record<string, unknown>>) => Promise<unknown>): Promise<void> {
+  readonly #answering: Answering = (work) => (error, message) => void (!error && this.#answer(message, work));
+
+  async #answer(message: Msg, work: Parameters<Answering>[0]): Promise<void> {
     try {
-      message.respond(JSON.stringify(await work(readMessage(message))));
+      const asked = readMessage(message);
+      const { id, name } = await this.#check(asked);
+      message.respond(JSON.stringify(await work(asked, { id, name })));
     } catch (error) {
       const isOwn = isKeysError(error);
       if (!isOwn && !(error instanceof SyntaxError))
@@ -128,14 +121,7 @@ export class NatsPublisher {
           edges: this.#options.keys().edges,
           seen: this.#seen,
           clearMs: this.#options.clearMs,
-          answering: (work) => (error, message) =>
-            void (
-              !error &&
-              this.#answer(message, async (asked) => {
-                const { id, name } = await this.#check(asked);
-                return work(asked, { id, name });
-              })
-            ),
+          answering: this.#answering,
         });
         try {
           await turn.run(signal, () => this.#publishes());

@@ -22,6 +22,11 @@ export interface SeenBucket {
   sequence: number;
 }
 
+/** Makes what answers a message, once its key has been checked, of what works out an answer. */
+export type Answering = (
+  work: (asked: Readonly<Record<string, unknown>>, key: { id: string; name: string }) => Promise<unknown>,
+) => (error: Error | null, message: Msg) => void;
+
 interface TurnOptions {
   readonly nats: Nats;
   readonly connection: NatsConnection;
@@ -30,10 +35,7 @@ interface TurnOptions {
   readonly seen: SeenBucket;
   /** See `PublisherOptions`. */
   readonly clearMs?: number | undefined;
-  /** Makes what answers a message, once its key has been checked, of what works out an answer. */
-  readonly answering: (
-    work: (asked: Readonly<Record<string, unknown>>, key: { id: string; name: string }) => Promise<NatsAnswer>,
-  ) => (error: Error | null, message: Msg) => void;
+  readonly answering: Answering;
 }
 
 /** How long an answer is waited for, in milliseconds. */
@@ -353,7 +355,7 @@ export class Turn {
 
   #answerAsks() {
     const { edges, answering } = this.#options;
-    return answering(async ({ edge: id, name, after, known, leaseMs, restMs }, key) => {
+    return answering(async ({ edge: id, name, after, known, leaseMs, restMs }, key): Promise<NatsAnswer> => {
       const { least, most } = EDGE_FORMS.leaseMs;
       const isWellFormed =
         typeof id === 'string' && EDGE_FORMS.id.test(id) && typeof name === 'string' && EDGE_FORMS.name.test(name);
