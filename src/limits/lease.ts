@@ -149,11 +149,6 @@ const DRIP_US = 100_000;
 /** The most leases of one limit at a time. */
 const MAX_LEASES = 256;
 
-/** A limit of which nothing was used. */
-export function unusedState(limit: Limit): LimitState {
-  return { count: splitLimit(limit).count, unusedAt: 0, leases: [] };
-}
-
 /**
  * Grants what it can of a request. Over all processes, no more requests are accepted than one process would accept that
  * gets all of them at the same times: what was used counts from when it was, what is leased counts in full, and what

@@ -6,6 +6,7 @@ import { indexEntries } from './audit-log.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { isPublished } from './due-entries.ts';
 import { insertRows, type Row, withDeferredIndexes, withoutTriggers } from './insert-rows.ts';
+import { countRows } from './rows.ts';
 import { VISIBLE_KEYS } from './sqlite/database.ts';
 import { API_KEY_COLUMNS, TABLE_NAMES, TABLES, type Tables } from './tables.ts';
 
@@ -58,7 +59,7 @@ export async function copyStore(from: Connection, to: Connection, reports: CopyR
       await requireEmpty(target, location);
       const copied = new Map<string, TableDigest>();
       const orders = await readOrders(source, to.dialect);
-      const total = await countRows(source);
+      const total = await countAll(source);
       const [noteCopied, noteCompared] = [sumOf(total, reports.onCopied), sumOf(total, reports.onCompared)];
       await withBulkInserts(target, to.dialect, async () => {
         for (const ordered of orders) {
@@ -115,15 +116,9 @@ async function readHead(db: Kysely<Tables>): Promise<string | undefined> {
 }
 
 /** How many rows a store has. */
-async function countRows(db: Kysely<Tables>): Promise<number> {
+async function countAll(db: Kysely<Tables>): Promise<number> {
   let total = 0;
-  for (const table of TABLE_NAMES) {
-    const row = await db
-      .selectFrom(table)
-      .select(sql<number>`count(*)`.as('count'))
-      .executeTakeFirstOrThrow();
-    total += Number(row.count);
-  }
+  for (const table of TABLE_NAMES) total += await countRows(db, table);
   return total;
 }
 

@@ -4,7 +4,7 @@ import { sortYielding, yieldToEventLoop } from '../keys/basics/index.ts';
 import { type Branch, type Branches, KEY_LISTS, type KeySelection, type SelectedKeys } from '../keys/lists/index.ts';
 import type { ListPosition } from '../keys/repository/index.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
-import { apiKeyOf, chunksOf, idsAmong, idsOf, labelOfTag, searchTextOf, toNumber } from './rows.ts';
+import { apiKeyOf, chunksOf, countRows, idsAmong, idsOf, labelOfTag, searchTextOf, toNumber } from './rows.ts';
 import {
   findEnding,
   findIndexed,
@@ -71,14 +71,11 @@ async function select(connection: Connection, selection: KeySelection): Promise<
 
 /** How many keys there are: in a file without those of an import that has not inserted all, see `VISIBLE_KEYS`. */
 async function countAll(db: Db, dialect: DialectName): Promise<number> {
-  const { rows } = await (
-    dialect === 'postgres'
-      ? sql<{ count: number | string }>`select count(*) as count from api_keys`
-      : sql<{ count: number | string }>`select (select count(*) from main.api_keys)
-          - (select count(*) from main.pending_rows join main.api_keys as stored on stored.rowid between first and last)
-          as count`
-  ).execute(db);
-  return Number(rows[0]!.count);
+  if (dialect === 'postgres') return countRows(db, 'api_keys');
+  const { rows } = await sql<{ count: number }>`select (select count(*) from main.api_keys)
+    - (select count(*) from main.pending_rows join main.api_keys as stored on stored.rowid between first and last)
+    as count`.execute(db);
+  return rows[0]!.count;
 }
 
 /** The keys with these ids, in their order. */

@@ -13,7 +13,7 @@ import type {
   WaitingNotice,
 } from '../keys/feed/index.ts';
 import { findAuditEntries, findNoticeState, findPosition } from './audit-log.ts';
-import { apiKeyOf, chunksOf, toNumber } from './rows.ts';
+import { apiKeyOf, chunksOf, countRows, toNumber } from './rows.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { clockOf, type StoreClock, transactionsApart } from './usage.ts';
 import type { NoticeStateTable, Tables } from './tables.ts';
@@ -57,7 +57,7 @@ export function createNoticeStore(
 
     changesReceived: () => connection.changesReceived?.(),
 
-    countWaiting: () => run(countWaiting),
+    countWaiting: () => run((db) => countRows(db, 'notice_outbox')),
 
     due: (now, limit) =>
       run(async (db) => {
@@ -146,14 +146,6 @@ async function findPending(db: Kysely<Tables>): Promise<PendingNotices> {
   return { behind: seen === null ? 0 : Number(head ?? 0) - Number(seen), dueAt: toNumber(due) };
 }
 
-async function countWaiting(db: Kysely<Tables>): Promise<number> {
-  const row = await db
-    .selectFrom('notice_outbox')
-    .select((outbox) => outbox.fn.countAll().as('count'))
-    .executeTakeFirstOrThrow();
-  return Number(row.count);
-}
-
 function createWriter(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -165,7 +157,7 @@ function createWriter(
     head: () => readHead(db),
     entries: (after, limit) => findAuditEntries(db, dialect, { order: 'oldest', after, limit }),
     ending: (query) => findEnding(db, query),
-    countWaiting: () => countWaiting(db),
+    countWaiting: () => countRows(db, 'notice_outbox'),
     add: (notices, now) => addNotices(db, notices, now),
     async setState({ logNumber, seenAt, endings, refusals, gone }) {
       const row = {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type RawBuilder, sql, type SqlBool } from 'kysely';
+import { type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
 import type { AuditedChange, AuditEntry, AuditValues } from '../keys/audit/index.ts';
 import { isTime, NO_LIMITS, parseLimits, UUID } from '../keys/basics/index.ts';
 import {
@@ -14,7 +14,7 @@ import {
 import type { Permission } from '../keys/permissions/index.ts';
 import type { DialectName } from './connection.ts';
 import { ID_START } from './migrations.ts';
-import type { ApiKeyTable, AuditLogTable, KeyRow } from './tables.ts';
+import type { ApiKeyTable, AuditLogTable, KeyRow, Tables } from './tables.ts';
 
 /** The columns of a key that have times. */
 export const TIME_COLUMNS = ['created_at', 'expires_at', 'disabled_at', 'rotated_at', 'previous_ends_at'] as const;
@@ -420,6 +420,15 @@ export function jsonRowId(dialect: DialectName, index: number): RawBuilder<strin
 /** A whole number of a given row. */
 export function jsonRowNumber(index: number): RawBuilder<number> {
   return sql`cast(value ->> ${sql.lit(index)} as bigint)`;
+}
+
+/** How many rows a table has. */
+export async function countRows(db: Kysely<Tables>, table: keyof Tables): Promise<number> {
+  const { count } = await db
+    .selectFrom(table)
+    .select((row) => row.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }
 
 /** Databases limit the number of parameters in a statement. */

@@ -1,4 +1,5 @@
 import type { AppliedLimit } from '../../src/keys/authorization/principal.ts';
+import { type Limit, splitLimit } from '../../src/keys/basics/index.ts';
 import { Allowance } from '../../src/limits/limiter.ts';
 import {
   available,
@@ -8,8 +9,12 @@ import {
   type LimitState,
   computeRate,
   spend,
-  unusedState,
 } from '../../src/limits/lease.ts';
+
+/** A limit of which nothing was used. */
+export function unusedState(limit: Limit): LimitState {
+  return { count: splitLimit(limit).count, unusedAt: 0, leases: [] };
+}
 
 /** When the clock of the store began, in microseconds since 1970. */
 export const EPOCH = Date.UTC(2030, 0, 1) * 1000;

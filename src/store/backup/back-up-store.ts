@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
-import { sql } from 'kysely';
 import { type AuditPosition, type AuditVerification, verifyAuditLog } from '../../keys/audit/index.ts';
 import {
   debugTimed,
@@ -18,7 +17,7 @@ import { newestSchema } from '../migrations.ts';
 import { findDamage } from '../sqlite/sqlite-schema.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
-import { storedHash } from '../rows.ts';
+import { countRows, storedHash } from '../rows.ts';
 import { TRANSIENT_TABLES } from '../tables.ts';
 import { BackupFile, belongsToStore, invalid, unavailable } from './backup-file.ts';
 import { openDatabase, VISIBLE_KEYS } from '../sqlite/database.ts';
@@ -208,18 +207,9 @@ export async function verifyBackup(
   onVerified?: ProgressReport,
 ): Promise<BackupContents> {
   const log = auditReaderOf((work) => file.run(work), file.dialect, auditKey);
-  const count = async (table: 'api_keys' | 'audit_log') => {
-    const rows = await file.run((db) =>
-      db
-        .selectFrom(table)
-        .select(sql<number>`count(*)`.as('count'))
-        .execute(),
-    );
-    return Number(rows[0]!.count);
-  };
   return {
-    keys: await count('api_keys'),
-    auditEntries: await count('audit_log'),
+    keys: await file.run((db) => countRows(db, 'api_keys')),
+    auditEntries: await file.run((db) => countRows(db, 'audit_log')),
     schema: newestSchema(),
     head: await log.head(),
     log: await verifyAuditLog(log, { onProgress: onVerified }),
