@@ -10,6 +10,7 @@ import { updateKeys } from './key-repository.ts';
 import { openConnection } from './open.ts';
 import { chunksOf, readAuditEntry, readStoredKey } from './rows.ts';
 import type { Tables } from './tables.ts';
+import { added, COUNTS, PERIOD_COLUMNS, type PeriodTable, SUMS } from './usage.ts';
 
 /** A key with times that were written while the clock was ahead, and what they become. */
 export interface KeyAtWrongTime {
@@ -217,8 +218,8 @@ async function moveTimes(db: Kysely<Tables>, { now, aheadMs }: Pick<ClockRepair,
       .set({ [column]: hour })
       .where(column, '>', hour)
       .execute();
-  await moveUsage(db, 'key_usage_hours', 'hour', hour);
-  await moveUsage(db, 'key_usage_days', 'day', Math.floor(now / UNIT_MS.d));
+  await moveUsage(db, 'key_usage_hours', hour);
+  await moveUsage(db, 'key_usage_days', Math.floor(now / UNIT_MS.d));
   const state = await db.selectFrom('notice_state').select('endings').executeTakeFirst();
   const until = state && (JSON.parse(state.endings) as { until: number }).until;
   if (until !== undefined && until > limit)
@@ -231,18 +232,10 @@ async function moveTimes(db: Kysely<Tables>, { now, aheadMs }: Pick<ClockRepair,
 }
 
 /** Counts what was counted in later periods in the present one. */
-async function moveUsage(
-  db: Kysely<Tables>,
-  table: 'key_usage_hours' | 'key_usage_days',
-  column: 'hour' | 'day',
-  present: number,
-): Promise<void> {
-  const [name, period] = [sql.table(table), sql.ref(column)];
-  const counts = ['accepted', 'forbidden', 'limited', 'refused'].map((count) => sql.ref(count));
-  await sql`insert into ${name} (${period}, key_number, ${sql.join(counts)})
-    select ${sql.lit(present)}, key_number, ${sql.join(counts.map((count) => sql`sum(${count})`))}
-    from ${name} where ${period} > ${sql.lit(present)} group by key_number
-    on conflict (${period}, key_number) do update
-    set ${sql.join(counts.map((count) => sql`${count} = ${name}.${count} + excluded.${count}`))}`.execute(db);
+async function moveUsage(db: Kysely<Tables>, table: PeriodTable, present: number): Promise<void> {
+  const [name, period] = [sql.table(table), sql.ref(PERIOD_COLUMNS[table])];
+  await sql`insert into ${name} (${period}, key_number, ${COUNTS})
+    select ${sql.lit(present)}, key_number, ${SUMS} from ${name} where ${period} > ${sql.lit(present)}
+    group by key_number on conflict (${period}, key_number) do update set ${added(table)}`.execute(db);
   await sql`delete from ${name} where ${period} > ${sql.lit(present)}`.execute(db);
 }

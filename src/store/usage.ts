@@ -40,12 +40,14 @@ import type { LimitStateTable, Tables } from './tables.ts';
 const HOURS_A_DAY = PERIOD_MS.DAY / PERIOD_MS.HOUR;
 
 /** The tables of hours and of days that are over, each with the column that its rows are in the order of. */
-const COLUMNS = { key_usage_hours: 'hour', key_usage_days: 'day' } as const;
-type PeriodTable = keyof typeof COLUMNS;
+export const PERIOD_COLUMNS = { key_usage_hours: 'hour', key_usage_days: 'day' } as const;
+export type PeriodTable = keyof typeof PERIOD_COLUMNS;
 
-/** The counts of a row. */
-const COUNTS = sql.join(OUTCOMES.map((outcome) => sql.ref(outcome)));
-const SUMS = sql.join(OUTCOMES.map((outcome) => sql`cast(sum(${sql.ref(outcome)}) as bigint) as ${sql.ref(outcome)}`));
+/** The counts of a row, and of several rows together. */
+export const COUNTS = sql.join(OUTCOMES.map((outcome) => sql.ref(outcome)));
+export const SUMS = sql.join(
+  OUTCOMES.map((outcome) => sql`cast(sum(${sql.ref(outcome)}) as bigint) as ${sql.ref(outcome)}`),
+);
 
 /** How many keys are looked at, at once, for those that were deleted. */
 const SWEPT_KEYS = 1000;
@@ -186,7 +188,7 @@ function latest(column: 'last_used_at' | 'previous_last_used_at', index: number)
 }
 
 /** Adds the counts of a row that is there already. */
-function added(table: PeriodTable): RawBuilder<unknown> {
+export function added(table: PeriodTable): RawBuilder<unknown> {
   return sql.join(
     OUTCOMES.map((outcome) => {
       const [stored, given] = [sql.ref(`${table}.${outcome}`), sql.ref(`excluded.${outcome}`)];
@@ -266,7 +268,7 @@ async function findPeriodUsage(
   if (!key) return [];
   // Row by row: there are those of all keys between them.
   const lookUp = async (table: PeriodTable, length: number, asPeriod: RawBuilder<unknown>) => {
-    const column = sql.ref(`${table}.${COLUMNS[table]}`);
+    const column = sql.ref(`${table}.${PERIOD_COLUMNS[table]}`);
     const first = Math.max(from / length, Math.floor((key.first * PERIOD_MS.HOUR) / length), await oldestOf(db, table));
     const periods = Array.from({ length: Math.max(to / length - first, 0) }, (_, index) => first + index);
     return sql`select ${asPeriod} as period, ${COUNTS}
@@ -309,7 +311,7 @@ interface PeriodRow extends OutcomeCounts {
 
 /** The first hour, or day, that a table has; infinity if it has none. */
 async function oldestOf(db: Kysely<Tables>, table: PeriodTable): Promise<number> {
-  const { rows } = await sql<{ oldest: number | null }>`select min(${sql.ref(COLUMNS[table])}) as oldest
+  const { rows } = await sql<{ oldest: number | null }>`select min(${sql.ref(PERIOD_COLUMNS[table])}) as oldest
     from ${sql.table(table)}`.execute(db);
   return rows[0]!.oldest ?? Number.POSITIVE_INFINITY;
 }
@@ -429,7 +431,7 @@ async function forgetUsage(
   }
   for (const table of ['key_usage_hours', 'key_usage_days'] as const)
     if (periods[table].length > 0)
-      await sql`delete from ${sql.table(table)} where (${sql.ref(COLUMNS[table])}, key_number) in
+      await sql`delete from ${sql.table(table)} where (${sql.ref(PERIOD_COLUMNS[table])}, key_number) in
         (select ${jsonRowNumber(0)}, ${jsonRowNumber(1)} from ${jsonRows(dialect, periods[table])})`.execute(db);
   const these = sql`key_id in (select ${jsonRowId(dialect, 0)} from ${jsonRowsOf(dialect, gone)})`;
   for (const table of ['used_grants', 'key_usage'] as const)
