@@ -1,8 +1,24 @@
 import { checkCredentialPlaces, type CredentialPlace, hasOwnForm, holdsSecret } from '../keys/secret/index.ts';
 import { formatList } from '../keys/basics/index.ts';
 
-/** What an Authorization header holds: a token, which Basic authentication may leave out, or nothing for us. */
-export type Authorization = { readonly token: string | undefined } | 'none' | 'malformed';
+/** The headers of a request. */
+export interface HeaderValues {
+  /** The value of a header by its name in lower case, several of them joined with commas; undefined without one. */
+  header(name: string): string | undefined;
+}
+
+/**
+ * The credentials of a request, and the headers in which they stand. `none` has a header where that is Basic
+ * authentication without a password. Two headers of one name are `malformed`. Two places that hold something are
+ * `several`, unless one of them alone holds a key of ours, by its form.
+ */
+export type Credentials =
+  | { readonly kind: 'token'; readonly token: string; readonly headers: readonly string[] }
+  | { readonly kind: 'none' | 'malformed' | 'several'; readonly headers: readonly string[] };
+
+const AUTHORIZATION = ['authorization'];
+const NONE: Credentials = { kind: 'none', headers: [] };
+const MALFORMED: Credentials = { kind: 'malformed', headers: AUTHORIZATION };
 
 /** The schemes that are read. */
 interface Schemes {
@@ -25,29 +41,30 @@ const CONTROL = /[\x00-\x1f\x7f]/;
  * 7617) under any user name. Schemes that are not to be read count as none. Several headers, which are joined with
  * commas, are malformed, whatever their schemes.
  */
-function readAuthorization(header: string, schemes: Schemes): Authorization {
+function readAuthorization(header: string, schemes: Schemes): Credentials {
   const token = schemes.bearer ? BEARER.exec(header)?.[1] : undefined;
-  if (token !== undefined) return { token };
+  if (token !== undefined) return { kind: 'token', token, headers: AUTHORIZATION };
   const [, scheme, rest = ''] = CREDENTIALS.exec(header) ?? [];
-  if (scheme === undefined || SECOND_HEADER.test(rest.replaceAll(/"[^"]*"/g, ''))) return 'malformed';
+  if (scheme === undefined || SECOND_HEADER.test(rest.replaceAll(/"[^"]*"/g, ''))) return MALFORMED;
   switch (scheme.toLowerCase()) {
     case 'bearer':
-      return schemes.bearer ? 'malformed' : 'none';
+      return schemes.bearer ? MALFORMED : NONE;
     case 'basic':
-      return schemes.basic ? readBasic(rest) : 'none';
+      return schemes.basic ? readBasic(rest) : NONE;
     default:
-      return 'none';
+      return NONE;
   }
 }
 
 /** The password alone: user names show in the logs of proxies, so that a key is never read from one. */
-function readBasic(encoded: string): Authorization {
+function readBasic(encoded: string): Credentials {
   const bytes = Buffer.from(encoded, 'base64');
-  if (!BASE64.test(encoded) || bytes.toString('base64') !== encoded) return 'malformed';
+  if (!BASE64.test(encoded) || bytes.toString('base64') !== encoded) return MALFORMED;
   const text = decode(bytes);
   const colon = text.indexOf(':');
-  if (colon === -1 || CONTROL.test(text)) return 'malformed';
-  return { token: withoutEscapes(text.slice(colon + 1)) || undefined };
+  if (colon === -1 || CONTROL.test(text)) return MALFORMED;
+  const token = withoutEscapes(text.slice(colon + 1));
+  return token === '' ? { kind: 'none', headers: AUTHORIZATION } : { kind: 'token', token, headers: AUTHORIZATION };
 }
 
 /** Clients of OAuth escape passwords (RFC 6749, section 2.3.1), some of them even the underscores of our own keys. */
@@ -66,23 +83,6 @@ function decode(bytes: Buffer): string {
   }
 }
 
-/** The headers of a request. */
-export interface HeaderValues {
-  /** The value of a header by its name in lower case, several of them joined with commas; undefined without one. */
-  header(name: string): string | undefined;
-}
-
-/**
- * The credentials of a request, and the headers in which they stand. `none` has a header where that is Basic
- * authentication without a password. Two headers of one name are `malformed`. Two places that hold something are
- * `several`, unless one of them alone holds a key of ours, by its form.
- */
-export type Credentials =
-  | { readonly kind: 'token'; readonly token: string; readonly headers: readonly string[] }
-  | { readonly kind: 'none' | 'malformed' | 'several'; readonly headers: readonly string[] };
-
-const AUTHORIZATION = ['authorization'];
-const NONE: Credentials = { kind: 'none', headers: [] };
 /** One run of visible ASCII, as bearer tokens. Two headers, joined by a comma and a space, do not match. */
 const KEY = /^[\x21-\x7e]+$/;
 
@@ -106,7 +106,7 @@ export class CredentialReader {
     const others: Credentials[] = [];
     if (bearer || basic) {
       const value = request.header('authorization');
-      if (value !== undefined) found = inAuthorization(readAuthorization(value, this.#schemes));
+      if (value !== undefined) found = readAuthorization(value, this.#schemes);
     }
     for (const header of this.#headers) {
       const value = request.header(header);
@@ -133,15 +133,6 @@ function onlyOwn(found: readonly Credentials[], request: HeaderValues): Credenti
   );
   const isClear = own.length === 1 && own[0]!.kind === 'token';
   return isClear ? own[0]! : { kind: 'several', headers: found.flatMap(({ headers }) => headers) };
-}
-
-function inAuthorization(read: Authorization): Credentials {
-  if (read === 'none') return NONE;
-  if (read === 'malformed') return { kind: 'malformed', headers: AUTHORIZATION };
-  const { token } = read;
-  return token === undefined
-    ? { kind: 'none', headers: AUTHORIZATION }
-    : { kind: 'token', token, headers: AUTHORIZATION };
 }
 
 /** Why a request is refused (RFC 6750, section 3.1). */
