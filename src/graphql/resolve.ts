@@ -169,17 +169,18 @@ export function clampBuiltInDates(schema: GraphQLSchema, own: readonly DocumentN
     const fields = (schema.getType(definition.name.value) as GraphQLObjectType).getFields();
     for (const { name } of definition.fields ?? []) {
       const field = fields[name.value]!;
-      if (getNamedType(field.type).name === DateTime.name) tell(field);
+      if (getNamedType(field.type).name === DateTime.name)
+        mapAnswer(field, (value) => (typeof value === 'number' ? clampTime(value) : value));
     }
   }
 }
 
-function tell(field: GraphQLField<unknown, unknown>): void {
+/** Has a field answer what becomes of what it is resolved to. */
+export function mapAnswer(field: GraphQLField<unknown, never>, made: (value: unknown) => unknown): void {
   const resolve = field.resolve ?? defaultFieldResolver;
-  const told = (value: unknown) => (typeof value === 'number' ? clampTime(value) : value);
   field.resolve = (...args) => {
     const value: unknown = resolve(...args);
-    return value instanceof Promise ? value.then(told) : told(value);
+    return value instanceof Promise ? value.then(made) : made(value);
   };
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { makeExecutableSchema } from '@graphql-tools/schema';
-import { assertValidSchema, defaultFieldResolver, type GraphQLSchema, isNonNullType } from 'graphql';
+import { assertValidSchema, type GraphQLSchema, isNonNullType } from 'graphql';
 import { KeysError } from '../keys/basics/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
@@ -19,6 +19,7 @@ import {
   DateTime,
   documentsOf,
   enforceRequires,
+  mapAnswer,
   readRequirements,
   refuseRepeatedRootFields,
   type RootField,
@@ -130,13 +131,8 @@ export async function createSchema(
 function allowNull({ path, field }: RootField): void {
   if (!isNonNullType(field.type)) return;
   field.type = field.type.ofType;
-  const resolve = field.resolve ?? defaultFieldResolver;
-  const present = (value: unknown) => {
+  mapAnswer(field, (value) => {
     if (value == null) throw new Error(`${path} is non-null, and its resolver returned null.`);
     return value;
-  };
-  field.resolve = (...args) => {
-    const value: unknown = resolve(...args);
-    return value instanceof Promise ? value.then(present) : present(value);
-  };
+  });
 }
