@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import { BY_BROWSER, crossSiteRefused, isCrossSite } from './cross-site.ts';
-import { Discovery } from './discovery.ts';
+import { Discovery, type JudgedRequest, type Required, type Requirement, type Requirements } from './discovery.ts';
 import { refusedRequest, rewritingHeader } from './identity-headers.ts';
 import { ObservedRoutes } from './observed-routes.ts';
 import { SentCredentials } from './sent-credentials.ts';
@@ -58,7 +58,6 @@ import {
   goesByMethod,
   type Match,
   neededBy,
-  type Needed,
   preflightParts,
   type RequestParts,
   requirementOf,
@@ -66,25 +65,6 @@ import {
   type Router,
   type Upstream,
 } from '../routes/index.ts';
-
-/** A request as it is decided about. */
-interface JudgedRequest {
-  readonly parts: RequestParts;
-  /** Names and values in turn. */
-  readonly rawHeaders: readonly string[];
-}
-
-/** Who may make a request, by which route. */
-interface Required {
-  readonly allow: Needed;
-  readonly match?: Match | undefined;
-}
-
-/** Who may make a request; or why nobody may. */
-type Requirement = Required | { readonly refusal: string; readonly match?: Match | undefined };
-
-/** Says who may make a request. */
-type Requirements = (request: JudgedRequest) => Requirement;
 
 /** What the user asks for where routes are not to decide. */
 export interface AskedRequirement {

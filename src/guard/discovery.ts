@@ -1,7 +1,6 @@
 import type { Discovery as Discovered, RequestTo, Reply } from '../http/index.ts';
 import { isLoopbackHost, jsonReply, PROTECTED_RESOURCE } from '../http/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
-import type { OrRefusal } from '../keys/basics/index.ts';
 import type { Match, Needed, RequestParts } from '../routes/index.ts';
 
 /** The most segments of a path of which a beginning is looked for. */
@@ -9,11 +8,24 @@ const MAX_SEGMENTS = 20;
 /** What some application may ask for where any valid key will do. */
 const LEAST: Permission = 'ME:READ_OWN';
 
-/** Says who may make a request. */
-type Requirements = (request: {
+/** A request as it is decided about. */
+export interface JudgedRequest {
   readonly parts: RequestParts;
+  /** Names and values in turn. */
   readonly rawHeaders: readonly string[];
-}) => OrRefusal<{ readonly allow: Needed; readonly match?: Match }>;
+}
+
+/** Who may make a request, by which route. */
+export interface Required {
+  readonly allow: Needed;
+  readonly match?: Match | undefined;
+}
+
+/** Who may make a request; or why nobody may. */
+export type Requirement = Required | { readonly refusal: string; readonly match?: Match | undefined };
+
+/** Says who may make a request. */
+export type Requirements = (request: JudgedRequest) => Requirement;
 
 /** Tells clients of guarded services where they get keys (RFC 9728). */
 export class Discovery {
@@ -80,7 +92,7 @@ export class Discovery {
     return [...new Set(found.flatMap(scopeOf))];
   }
 
-  #neededBy({ method, host, target }: RequestTo): { allow: Needed; match?: Match } | undefined {
+  #neededBy({ method, host, target }: RequestTo): Required | undefined {
     const requirement = this.#requirements({ parts: { method, host, target }, rawHeaders: [] });
     return 'refusal' in requirement ? undefined : requirement;
   }

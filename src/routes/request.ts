@@ -112,10 +112,10 @@ function reencode(path: string): Canonical {
   return { value: encodeURI(decoded).replaceAll('*', '%2A') };
 }
 
-/** Undefined if it is not UTF-8. */
-function decode(path: string): string | undefined {
+/** What percent-encoding stands for; undefined if that is not UTF-8. */
+export function decode(text: string): string | undefined {
   try {
-    return decodeURIComponent(path);
+    return decodeURIComponent(text);
   } catch {
     return undefined;
   }

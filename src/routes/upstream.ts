@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { type OrRefusal, printable } from '../keys/basics/index.ts';
+import { decode } from './request.ts';
 
 /** Where a service listens. */
 export type UpstreamAddress =
@@ -38,7 +39,7 @@ export function parseUpstream(text: string): OrRefusal<{ readonly value: Upstrea
   const url = URL.parse(text);
   const { protocol = '', hostname = '', port = '', pathname = '', username = '', password = '' } = url ?? {};
   if (username !== '' || password !== '') return refusal('The upstream has a password in it, which every user can see');
-  const socketPath = protocol === 'http+unix:' && hostname === '' && pathname !== '/' ? decoded(pathname) : undefined;
+  const socketPath = protocol === 'http+unix:' && hostname === '' && pathname !== '/' ? decode(pathname) : undefined;
   if (socketPath !== undefined) return { value: { protocol: 'http:', socketPath } };
   if ((protocol !== 'http:' && protocol !== 'https:') || hostname === '')
     return refusal(`"${printable(text)}" is not the address of an upstream`);
@@ -50,15 +51,6 @@ export function parseUpstream(text: string): OrRefusal<{ readonly value: Upstrea
 
 function refusal(problem: string): { refusal: string } {
   return { refusal: `${problem}. Write it as ${FORMS}.` };
-}
-
-/** Undefined if it is not percent-encoded UTF-8. */
-function decoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The Host header that an upstream expects by its address. */
