@@ -42,7 +42,7 @@ import {
 import type { CredentialPlace } from '../keys/secret/index.ts';
 import type { PeopleSettings } from '../keys/authentication/index.ts';
 import { consentFlows } from '../keys/repository/index.ts';
-import { NOT_YET, ONCE, type Principal } from '../keys/authorization/index.ts';
+import { NOT_YET, ONCE } from '../keys/authorization/index.ts';
 import { assertValid, KeysError, type Networks, type OrRefusal, sourceOf } from '../keys/basics/index.ts';
 import { type Catalog, parsePermissions, parseResource, type Permission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
@@ -243,10 +243,12 @@ export function authorize(
 
 /** Decides which requests may pass. */
 export class Access {
+  readonly check: BearerCheck;
   readonly #options: AccessOptions;
   readonly #door: Door;
 
   constructor(options: AccessOptions) {
+    this.check = options.check;
     this.#options = options;
     this.#door = new Door(options.check, options.signIn);
   }
@@ -266,11 +268,6 @@ export class Access {
     return this.#decide(request, at, () =>
       admitted ? this.#door.again(request, at, admitted, request.hasSentMore()) : this.#door.enter(request, at),
     );
-  }
-
-  /** Counts a request to an MCP server, once it is known as what: see `BearerCheck.count`. */
-  count(request: GuardedRequest, admitted: Admitted): Admission | Promise<Admission> {
-    return this.#options.check.count(request, admitted);
   }
 
   #shown(request: GuardedRequest, at: RequestTo, entry: Entry): Entry | Promise<Entry> {
@@ -399,8 +396,6 @@ export interface AppliedRules {
   readonly clients: ClientAddresses;
   /** The upstream that a request goes to, and its credentials. @param match the route that has let it pass */
   upstreamOf(match: Match | undefined): Target;
-  /** The reply to a key that lacks permissions. */
-  lacking(request: GuardedRequest, principal: Principal, missing: readonly Permission[]): Reply;
   /** The reply to a client that asks where it gets a key; undefined for any other request. */
   answerClient(request: GuardedRequest): Reply | undefined;
   /** Answers what people open at the door; undefined where nobody can sign in. */
@@ -474,7 +469,6 @@ export function applyRules(
     saysWho: new Set(settings && 'header' in settings.by ? [settings.by.header, settings.by.groups ?? ''] : []),
     clients,
     upstreamOf: (match) => (match?.route.to === undefined ? otherwise! : targets.get(match.route.to)!),
-    lacking: (...lacking) => check.lacking(...lacking),
     answerClient: (request) => discovery.answer(atDoor(request, clients)),
     door,
     check: () => keys.store.check(),

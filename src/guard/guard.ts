@@ -371,7 +371,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     const judged = 'refusal' in read ? read : this.#judgeMessages(request, mcp!, admitted.principal);
     // One that is refused counts as well, but only once.
     request.charge = 'charge' in judged ? judged.charge : ONCE;
-    const counting = this.#rules.access.count(request, admitted);
+    const counting = this.#rules.access.check.count(request, admitted);
     const counted = counting instanceof Promise ? await counting : counting;
     if (outgoing.headersSent || outgoing.destroyed) return undefined;
     if ('refusal' in counted) return refuse(received, counted.refusal, left);
@@ -406,7 +406,9 @@ class Guard implements RequestHandler, ConnectionHandler {
     principal: Principal,
   ): OrRefusal<{ readonly charge: Charge }, Reply> {
     const challenge = (missing: readonly Permission[]) =>
-      missing.length > 0 ? this.#rules.lacking(request, principal, missing) : notMcp('No key may do this.');
+      missing.length > 0
+        ? this.#rules.access.check.lacking(request, principal, missing)
+        : notMcp('No key may do this.');
     const judged = judgeMessages(rules, messages, principal.access, challenge);
     if ('used' in judged) {
       for (const permission of judged.used) principal.observer?.used(permission);
