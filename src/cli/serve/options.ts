@@ -141,22 +141,15 @@ function readPort({ value, from }: Setting): number {
   return port;
 }
 
-/** What operators see of a running server, beside its log. */
-export interface TelemetryOptions {
-  /** Whether there is a line in the log for each request. */
-  requestLog: boolean;
-  /** The port at which metrics are served; undefined for nowhere. */
-  metricsPort: number | undefined;
-  /** Whether requests are traced. */
-  traces: boolean;
-}
-
-/** @throws CliError USAGE */
-function readTelemetry(flags: ServeFlags, env: NodeJS.ProcessEnv): TelemetryOptions {
+/** What operators see of a running server, beside its log. @throws CliError USAGE */
+function readTelemetry(flags: ServeFlags, env: NodeJS.ProcessEnv) {
   const port = given('metrics-port', flags, env);
   return {
+    /** Whether there is a line in the log for each request. */
     requestLog: flags['request-log'] || isOn('SVC_API_REQUEST_LOG', env['SVC_API_REQUEST_LOG']),
+    /** The port at which metrics are served; undefined for nowhere. */
     metricsPort: port && readPort(port),
+    /** Whether requests are traced. */
     traces: wantsTraces(env),
   };
 }
@@ -181,14 +174,7 @@ function isOn(name: string, value = ''): boolean {
 }
 
 /** Where to serve, in how many processes, and what flags and environment say of what the configuration tunes. */
-export interface ServeOptions {
-  address: ListenAddress;
-  /** Undefined where neither flags nor environment say so. */
-  tls: CertificateFiles | undefined;
-  count: number;
-  settings: ServerSettings;
-  telemetry: TelemetryOptions;
-}
+export type ServeOptions = ReturnType<typeof readOptions>;
 
 type ServeFlags = Partial<Interfaces.InferredFlags<ReturnType<typeof servingFlags>>>;
 
@@ -197,7 +183,7 @@ type ServeFlags = Partial<Interfaces.InferredFlags<ReturnType<typeof servingFlag
  * @param port where to listen if neither says so
  * @throws CliError USAGE
  */
-export function readOptions(flags: ServeFlags, env: NodeJS.ProcessEnv, port: number): ServeOptions {
+export function readOptions(flags: ServeFlags, env: NodeJS.ProcessEnv, port: number) {
   const address = readAddress(flags, env, port);
   const tls = readCertificateFiles(flags, env, address);
   const count = readNumber(flags.workers, '--workers', 256) ?? 1;

@@ -1,4 +1,5 @@
 import { type Column, GAP } from '../output.ts';
+import type { Terminal } from '../terminal.ts';
 import type { KeyName } from '../../keys/service/index.ts';
 import { formatTime } from '../../keys/basics/index.ts';
 import {
@@ -13,12 +14,8 @@ import {
   type UsedTool,
 } from '../../keys/key/index.ts';
 
-interface PlotSpace {
-  /** How many columns of the terminal it may take. */
-  readonly columns: number;
-  /** Whether that shows more than ASCII. */
-  readonly showsUnicode: boolean;
-}
+/** How many columns of the terminal a plot may take, and whether that shows more than ASCII. */
+type PlotSpace = Pick<Terminal, 'columns' | 'showsUnicode'>;
 
 /** What stands for a value, by its height: eighths of a line, or characters of more and more ink. */
 const [BLOCKS, ASCII] = ['▁▂▃▄▅▆▇█', '.:-=+*#@'];
