@@ -41,9 +41,17 @@ const KEPT_TEXTS: Readonly<Record<KeptAspect, string>> = {
   damaged: 'is damaged in the store, and comes back disabled',
 };
 
-/** What a restore does to keys, as JSON: a closed list of fields. */
-export function planJson(plan: RestorePlan): object {
-  const { deleted, kept, broughtBack, created, changed, damaged, altered, logDiffersFrom } = plan;
+/** What a restore does to keys, as JSON: a closed list of fields. Nothing is known of what was not compared. */
+export function planJson({
+  deleted = [],
+  kept = [],
+  broughtBack = [],
+  created = [],
+  changed = [],
+  damaged = [],
+  altered = [],
+  logDiffersFrom = null,
+}: Partial<RestorePlan> = {}): object {
   return {
     deleted: deleted.map(({ status, since, ...key }) => ({ ...named(key), status, ...sinceJson(since) })),
     kept: kept.map(({ kept: fields, since, ...key }) => ({ ...named(key), fields, ...sinceJson(since) })),

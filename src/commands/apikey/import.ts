@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
-import { CliError, exitCodeFor, ReportedFailure } from '../../cli/errors.ts';
+import { CliError, exitCodeFor, type PresentedError, ReportedFailure } from '../../cli/errors.ts';
 import { countedBytes, type Input, openInput } from '../../cli/input/input.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { withProgress } from '../../cli/terminal.ts';
@@ -9,20 +9,15 @@ import { formatCount, jsonTexts, piecesOf } from '../../cli/output.ts';
 import type { ImportOutcome, LineReport } from '../../keys/transfer/index.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 
-/** Why an import failed as a whole. */
-interface ImportFailure {
-  error: string;
-  /** The code of the first error. */
-  code: string;
-  exit: number;
-}
-
-/** Why nothing was imported, if a line failed. Invalid values decide the exit code over conflicts with the store. */
-function failureOf({ failed, total, codes }: ImportOutcome): ImportFailure | undefined {
+/**
+ * Why nothing was imported, if a line failed, with the code of the first error. Invalid values decide the exit code over
+ * conflicts with the store.
+ */
+function failureOf({ failed, total, codes }: ImportOutcome): PresentedError | undefined {
   const [code] = codes;
   if (code === undefined) return undefined;
-  const error = `Nothing was imported: ${failed} of ${total} ${total === 1 ? 'line' : 'lines'} failed.`;
-  return { error, code, exit: Math.max(...codes.map(exitCodeFor)) };
+  const message = `Nothing was imported: ${failed} of ${total} ${total === 1 ? 'line' : 'lines'} failed.`;
+  return { message, code, exit: Math.max(...codes.map(exitCodeFor)) };
 }
 
 /** How many issues and warnings are shown: the first ones. */
@@ -108,20 +103,20 @@ export default class Import extends StoreCommand {
   private async report(outcome: ImportOutcome, all: boolean): Promise<object> {
     const failure = failureOf(outcome);
     const { imported, failed } = outcome;
-    const json = { ...(failure && { error: failure.error, code: failure.code }), imported, failed };
+    const json = { ...(failure && { error: failure.message, code: failure.code }), imported, failed };
     const texts = this.jsonEnabled() ? jsonTexts(json, 'lines', outcome.lines()) : reportTexts(outcome, all);
     try {
       for (const piece of piecesOf(texts)) await this.write(piece);
     } catch (error) {
-      throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${failure?.error ?? summaryOf(outcome)}`, {
+      throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${failure?.message ?? summaryOf(outcome)}`, {
         cause: error,
       });
     }
     if (!this.jsonEnabled()) {
-      if (failure) await this.noteFailure({ code: failure.code, message: failure.error });
+      if (failure) await this.noteFailure(failure);
       else await this.terminal.note(summaryOf(outcome));
     }
-    if (failure) throw new ReportedFailure({ ...failure, message: failure.error });
+    if (failure) throw new ReportedFailure(failure);
     return json;
   }
 }

@@ -8,7 +8,6 @@ import { exclusiveFlags, noInputFlag, yesFlag } from '../../cli/input/key-flags.
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { type Progress, withProgress } from '../../cli/terminal.ts';
 import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
-import type { RestorePlan } from '../../keys/transfer/index.ts';
 import { differenceText } from '../../keys/repository/index.ts';
 import { formatList } from '../../keys/basics/index.ts';
 import type { ProposedRestore, Restored } from '../../store/backup/restore-store.ts';
@@ -99,7 +98,7 @@ export default class Restore extends StoreCommand {
       dryRun: isDryRun,
       backup: contentsJson(contents),
       schemaDifferences: differences,
-      ...planJson(plan ?? NOTHING),
+      ...planJson(plan),
       previous: previous ?? null,
     };
     const before = previous === undefined ? '' : `\nThe store as it was before is ${previous}`;
@@ -109,19 +108,6 @@ export default class Restore extends StoreCommand {
     return this.print(json, shownText(text));
   }
 }
-
-const NOTHING: RestorePlan = {
-  head: 0,
-  keys: 0,
-  deleted: [],
-  kept: [],
-  broughtBack: [],
-  created: [],
-  changed: [],
-  damaged: [],
-  altered: [],
-  logDiffersFrom: null,
-};
 
 function linesOf({ contents, differences, plan }: ProposedRestore): string[] {
   const head = [
