@@ -108,6 +108,11 @@ export function formatCount(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
+/** The first of some texts, and how many more there are. */
+export function firstOf(texts: readonly string[], most: number): readonly string[] {
+  return texts.length > most ? [...texts.slice(0, most), `${texts.length - most} more`] : texts;
+}
+
 /** Between two columns. */
 export const GAP = '  ';
 

@@ -1,6 +1,6 @@
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
 import { hostResources } from './host.ts';
-import { formatCount } from './output.ts';
+import { firstOf, formatCount } from './output.ts';
 import type { Config } from '../config/config.ts';
 import type { AuditEntry, AuditRequest } from '../keys/audit/index.ts';
 import {
@@ -70,14 +70,13 @@ export async function checkRoutes({
   const wide = [...Map.groupBy(findWideRoutes(createRouter(routes)), ({ match }) => match.index).values()];
   const warnings = wide.map((found) => {
     const [{ match, path }] = found as [WideRoute];
-    const narrower = found.slice(0, MAX_NAMED).map(({ narrower: other }) => describeMatch(other));
-    if (found.length > MAX_NAMED) narrower.push(`${found.length - MAX_NAMED} more`);
+    const narrower = found.map(({ narrower: other }) => describeMatch(other));
     const verb = found.length === 1 ? 'needs' : 'need';
     return atRoute(
       file,
       match,
       `${describeMatch(match)} decides about ${path}, too: to a service with a front controller, that is the path of ` +
-        `${formatList(narrower)}, which ${verb} more`,
+        `${formatList(firstOf(narrower, MAX_NAMED))}, which ${verb} more`,
     );
   });
   const unused = upstreams.flatMap(({ name }) => (routes.some(({ to }) => to === name) ? [] : name!));

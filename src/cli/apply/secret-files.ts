@@ -21,6 +21,7 @@ import type { DeclaredKey } from '../../keys/transfer/index.ts';
 import { type DocumentIssue, KeysError, formatList, printable } from '../../keys/basics/index.ts';
 import { readSecret } from '../../keys/secret/index.ts';
 import { readPlainFile } from '../input/input.ts';
+import { firstOf } from '../output.ts';
 
 /** The longest file name that common file systems accept. */
 const MAX_NAME_BYTES = 255;
@@ -181,10 +182,9 @@ export async function tidyLeftovers(secrets: SecretFolder): Promise<string[]> {
     if (outcome) done.push({ file, outcome });
   }
   return [...Map.groupBy(done, ({ outcome }) => outcome)].map(([outcome, files]) => {
-    const shown = files.slice(0, MAX_SHOWN).map(({ file }) => file);
-    if (files.length > MAX_SHOWN) shown.push(`${files.length - MAX_SHOWN} more`);
+    const names = files.map(({ file }) => file);
     const where = `of an apply that was killed, in ${printable(secrets.folder, 200)}`;
-    return `${outcome}: ${formatList(shown)}, ${where}: ${REASONS[outcome]}.`;
+    return `${outcome}: ${formatList(firstOf(names, MAX_SHOWN))}, ${where}: ${REASONS[outcome]}.`;
   });
 }
 

@@ -9,7 +9,7 @@ import {
 import type { ManyChangeRequest } from '../../keys/changes/index.ts';
 import type { KeyFilters } from '../../keys/lists/index.ts';
 import { formatCursor, type KeyAdministration, type KeyName, type ManyPlan } from '../../keys/service/index.ts';
-import { formatCount } from '../output.ts';
+import { firstOf, formatCount } from '../output.ts';
 
 /** How many keys a plan names in text. JSON has all of them. */
 const SHOWN = 100;
@@ -47,9 +47,8 @@ export async function planAll(
   );
   const [first] = plan.refused;
   if (!first) return plan;
-  const others = plan.refused.slice(0, NAMED).map(({ key }) => `"${printable(key.name, 100)}"`);
-  const rest = plan.refused.length - others.length;
-  const which = formatList([...others, ...(rest > 0 ? [`${rest} more`] : [])]);
+  const names = plan.refused.map(({ key }) => `"${printable(key.name, 100)}"`);
+  const which = formatList(firstOf(names, NAMED));
   const { code, reason } = first.refusal;
   throw new KeysError(code, `No key was changed, as ${which} cannot be so: ${reason}`);
 }

@@ -1,11 +1,5 @@
-import { type Column, formatCount } from '../output.ts';
-import type {
-  AuditEntry,
-  AuditValues,
-  AuditVerification,
-  KeyComparison,
-  KeyDifference,
-} from '../../keys/audit/index.ts';
+import { type Column, firstOf, formatCount } from '../output.ts';
+import type { AuditEntry, AuditValues, AuditVerification, KeyComparison } from '../../keys/audit/index.ts';
 import { differenceText, type SchemaDifference } from '../../keys/repository/index.ts';
 import { formatDuration, formatTime, formatList, printable } from '../../keys/basics/index.ts';
 
@@ -108,23 +102,18 @@ export function verificationView(
 function schemaText(schema: readonly SchemaDifference[] | 'unknown'): string[] {
   if (schema === 'unknown') return ['The schema was not compared: this user of the database may create none.'];
   if (schema.length === 0) return [];
-  const shown = firstOf(schema.map(differenceText));
+  const shown = firstOf(schema.map(differenceText), MAX_NAMED);
   const problem = `The schema of the store is not as svc-api makes it: ${formatList(shown)}.`;
   return [`${problem} "svc-api apikey doctor" says what to do.`];
 }
 
 function keysText({ compared, older, differences }: KeyComparison): string {
-  if (differences.length > 0) return `The keys are not as the log says: ${formatList(differencesText(differences))}.`;
+  const shown = firstOf(
+    differences.map(({ name, reason }) => `"${printable(name, 100)}" ${reason}`),
+    MAX_NAMED,
+  );
+  if (shown.length > 0) return `The keys are not as the log says: ${formatList(shown)}.`;
   const rest =
     older > 0 ? ` ${formatCount(older, 'key is', 'keys are')} older than the log, and compared in part.` : '';
   return `The keys are as the log says: ${formatCount(compared, 'key', 'keys')} compared in full.${rest}`;
-}
-
-function differencesText(differences: readonly KeyDifference[]): string[] {
-  return firstOf(differences.map(({ name, reason }) => `"${printable(name, 100)}" ${reason}`));
-}
-
-function firstOf(texts: readonly string[]): string[] {
-  const shown = texts.slice(0, MAX_NAMED);
-  return texts.length > MAX_NAMED ? [...shown, `${texts.length - MAX_NAMED} more`] : shown;
 }

@@ -3,6 +3,7 @@ import { examplesOf } from '../../cli/base-command.ts';
 import { CliError, deliverSecrets } from '../../cli/errors.ts';
 import { exclusiveFlags, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
+import { firstOf } from '../../cli/output.ts';
 import { issuedJson, keyJson } from '../../cli/views/key-view.ts';
 import type { KeyState, Rotated } from '../../keys/service/index.ts';
 import { DEFAULT_GRACE, type KeyFields } from '../../keys/key/index.ts';
@@ -104,8 +105,8 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
 
 function createdText(created: readonly KeyFields[], disabled: readonly KeyFields[], areDisabled: boolean): string {
   const namesOf = (keys: readonly KeyFields[]) => {
-    const names = keys.slice(0, MAX_NAMES).map(({ name }) => `"${name}"`);
-    return formatList(keys.length > MAX_NAMES ? [...names, `${keys.length - MAX_NAMES} more`] : names);
+    const names = keys.map(({ name }) => `"${name}"`);
+    return formatList(firstOf(names, MAX_NAMES));
   };
   const off = new Set(disabled.map(({ id }) => id));
   const others = created.filter(({ id, disabledAt }) => !off.has(id) && disabledAt === null);

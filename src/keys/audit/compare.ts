@@ -10,7 +10,7 @@ import {
 import { type AuditVerification, verifyAuditLog, type VerifyOptions } from './verify.ts';
 
 /** A key that is not as the audit log says. */
-export interface KeyDifference {
+interface KeyDifference {
   id: string;
   name: string;
   /** What is wrong. */
