@@ -68,13 +68,7 @@ export default class Login extends BaseCommand {
 }
 
 /** What to ask for, as a scope, which has blanks between its items. @throws CliError USAGE */
-function readScope({
-  roles = [],
-  permissions = [],
-}: {
-  roles?: string[] | undefined;
-  permissions?: string[] | undefined;
-}): string {
+function readScope({ roles = [], permissions = [] }: { roles?: string[]; permissions?: string[] }): string {
   const wrong = [...roles, ...permissions].find((item) => !/^\S+$/.test(item.trim()));
   if (wrong !== undefined)
     throw new CliError('USAGE', `"${printable(wrong)}" is neither a role nor a permission. Put commas between them.`);

@@ -116,17 +116,7 @@ function lineOf({ path, line, column, prefix, status, name }: Finding): string {
   return [`${path}:${line}:${column}`, prefix, status, ...(name === null ? [] : [`"${name}"`])].join('  ');
 }
 
-function summaryOf({
-  files,
-  found,
-  live,
-  revoked,
-}: {
-  files: number;
-  found: number;
-  live: number;
-  revoked: number;
-}): string {
+function summaryOf({ files, found, live, revoked }: Record<'files' | 'found' | 'live' | 'revoked', number>): string {
   const counts = [
     `${formatCount(files, 'file', 'files')} read`,
     `${formatCount(found, 'secret', 'secrets')} found`,
