@@ -5,8 +5,8 @@ import { hostResources } from './host.ts';
 import { readText } from './input/input.ts';
 
 /**
- * What a token meets, and lacks, by the rules of the configuration: as JSON, a closed list of fields, and as text. It is
- * verified, but not used up.
+ * What a token meets, and lacks, by the rules of the configuration: as JSON, a closed list of fields, and as text. It
+ * is verified, but not used up.
  * @param file its path, or `-` for stdin
  * @throws KeysError INPUT_INVALID for what is not a token; CONFIG_…
  */

@@ -10,8 +10,8 @@ import type { ImportOutcome, LineReport } from '../../keys/transfer/index.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 
 /**
- * Why nothing was imported, if a line failed, with the code of the first error. Invalid values decide the exit code over
- * conflicts with the store.
+ * Why nothing was imported, if a line failed, with the code of the first error. Invalid values decide the exit code
+ * over conflicts with the store.
  */
 function failureOf({ failed, total, codes }: ImportOutcome): PresentedError | undefined {
   const [code] = codes;
