@@ -26,7 +26,7 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
   INTERRUPTED: {
     meaning: 'A signal ended the command before it was done; the error says what that leaves.',
     causes: ['Ctrl-C', 'a supervisor, or the end of a job, stopped it', 'nobody read what it had written'],
-    remedy: 'Run the command again. A key whose secret was not delivered does not exist.',
+    remedy: 'Run the command again. A key whose secret was not delivered does not exist, or is as before.',
   },
   OUTPUT_FAILED: {
     meaning: 'The output could not be written; the error says whether anything was changed.',

@@ -1,5 +1,8 @@
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { setImmediate } from 'node:timers/promises';
+import { isatty } from 'node:tty';
 import { isKeysError, type NameTakenError, printable, type ProgressReport } from '../keys/basics/index.ts';
 import type { SecretDelivery } from '../keys/changes/index.ts';
 
@@ -29,10 +32,23 @@ export function waitUnlessSignalled(ms: number): Promise<NodeJS.Signals | undefi
   });
 }
 
-/** Holds back the signals that would end this process, so that it can finish what it must not leave half done. */
-class HeldSignals {
+/** Those that a terminal sends on Ctrl-C and Ctrl-\, to all processes of its foreground group. */
+const TYPED: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'SIGQUIT']);
+
+/**
+ * Holds back the signals that would end this process, so that it can finish what it must not leave half done, and
+ * passes them on to a child while it runs.
+ */
+export class HeldSignals {
   #first: NodeJS.Signals | undefined;
-  readonly #listener = (signal: NodeJS.Signals) => void (this.#first ??= signal);
+  #child: ChildProcess | undefined;
+  readonly #onFirst: () => void;
+  readonly #listener = (signal: NodeJS.Signals) => this.#handle(signal);
+
+  /** @param onFirst is called on the first signal, after it was passed on */
+  constructor(onFirst: () => void = () => {}) {
+    this.#onFirst = onFirst;
+  }
 
   /** From now on signals are held back. */
   hold(): void {
@@ -40,6 +56,22 @@ class HeldSignals {
       process.off(signal, this.#listener);
       process.on(signal, this.#listener);
     }
+  }
+
+  /**
+   * Waits until a child exits.
+   * @returns its exit code, or the signal that ended it
+   * @throws what kept it from starting
+   */
+  passTo(child: ChildProcess): Promise<[number | null, NodeJS.Signals | null]> {
+    this.#child = child;
+    return new Promise((resolve, reject) => {
+      child.on('error', (error) => {
+        // Once the child runs, this means that it could not be signalled, as when another user owns it: keep waiting.
+        if (child.pid === undefined) reject(error);
+      });
+      child.once('exit', (code, signal) => resolve([code, signal]));
+    });
   }
 
   /** The first signal that has come by now. */
@@ -55,6 +87,28 @@ class HeldSignals {
     const first = await this.first();
     for (const signal of TERMINATING_SIGNALS) process.off(signal, this.#listener);
     return first;
+  }
+
+  #handle(signal: NodeJS.Signals): void {
+    if (!(TYPED.has(signal) && inForeground())) this.#child?.kill(signal);
+    if (this.#first) return;
+    this.#first = signal;
+    this.#onFirst();
+  }
+}
+
+/**
+ * Whether this process is in the terminal's foreground group, so that typed signals reach it, and also the child, which
+ * is in the same group. Looking at stdin would not tell: Ctrl-C ends a foreground program whose stdin is a file, too.
+ */
+function inForeground(): boolean {
+  try {
+    // The program's name may contain anything; after it: state, parent, group, session, terminal, foreground group.
+    const stat = readFileSync('/proc/self/stat', 'utf8');
+    const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return group === foreground;
+  } catch {
+    return isatty(0); // Without /proc, the next best guess.
   }
 }
 
@@ -293,6 +347,11 @@ export async function interruptible<Result>(
   }
 }
 
+/** Where secrets go. One that runs a program for it looks at the signals itself, and says what they have ended. */
+interface SignalledDelivery<Change> extends Pick<SecretDelivery<Change>, 'prepare'> {
+  deliver: (change: Change, signals: HeldSignals) => void | Promise<void>;
+}
+
 /**
  * Runs a change that makes secrets, so that it is made and its secrets are delivered, or neither: an output that fails
  * reverts it, and so does a signal that comes after it was committed and before its secrets are out, also where they
@@ -301,37 +360,36 @@ export async function interruptible<Result>(
  * @throws CliError OUTPUT_FAILED, INTERRUPTED; what `change` throws
  */
 export async function deliverSecrets<Change, Result>(
-  { prepare, deliver }: SecretDelivery<Change>,
+  { prepare, deliver }: SignalledDelivery<Change>,
   reverted: string,
   change: (delivery: SecretDelivery<Change>) => Promise<Result>,
 ): Promise<Result> {
   const signals = new HeldSignals();
-  let interrupted = false;
-  const interruptedBy = (signal: NodeJS.Signals) => {
-    interrupted = true;
-    return new InterruptedError(signal, reverted);
-  };
+  let signal: NodeJS.Signals | undefined;
+  let result: Result;
   try {
-    return await change({
+    result = await change({
       begin: () => signals.hold(),
       prepare: (made) => {
         signals.hold();
         prepare?.(made);
       },
       deliver: async (made) => {
-        const signal = await signals.first();
-        if (signal) throw interruptedBy(signal);
+        const early = await signals.first();
+        if (early) throw new InterruptedError(early, reverted);
         try {
-          await deliver(made);
+          await deliver(made, signals);
         } catch (error) {
           if (isKeysError(error)) throw error;
-          if (error instanceof InterruptedError) throw interruptedBy(error.signal);
+          if (error instanceof InterruptedError) throw new InterruptedError(error.signal, reverted);
           throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${reverted}`, { cause: error });
         }
       },
     });
   } finally {
-    const signal = await signals.release();
-    if (signal && !interrupted) process.kill(process.pid, signal);
+    signal = await signals.release();
   }
+  // A change that failed says so instead.
+  if (signal) process.kill(process.pid, signal);
+  return result;
 }

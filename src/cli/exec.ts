@@ -1,10 +1,9 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
-import { isatty } from 'node:tty';
 import { promisify } from 'node:util';
-import { CliError, exitCodeOf, presentError, TERMINATING_SIGNALS, waitUnlessSignalled } from './errors.ts';
+import { CliError, exitCodeOf, HeldSignals, presentError, waitUnlessSignalled } from './errors.ts';
 import { warn } from './terminal.ts';
 import { type KeysPlace, withAdministration } from './with-keys.ts';
 import { warningsOf } from '../keys/changes/index.ts';
@@ -58,57 +57,6 @@ export function childEnvironment(env: NodeJS.ProcessEnv, database: string | unde
 
 function isServer(database: string | undefined): boolean {
   return /^\s*postgres(ql)?:/i.test(database ?? '');
-}
-
-/** Those that a terminal sends on Ctrl-C and Ctrl-\, to all processes of its foreground group. */
-const TYPED: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'SIGQUIT']);
-
-/**
- * Catches the signals that would end this process, from construction until `stop`, and passes them on to a child while
- * it runs.
- */
-class SignalRelay {
-  first: NodeJS.Signals | undefined;
-  #child: ChildProcess | undefined;
-  readonly #onFirst: () => void;
-  readonly #listener = (signal: NodeJS.Signals) => this.#handle(signal);
-
-  /** @param onFirst is called on the first signal, after it was passed on */
-  constructor(onFirst: () => void) {
-    this.#onFirst = onFirst;
-    for (const signal of TERMINATING_SIGNALS) process.on(signal, this.#listener);
-  }
-
-  passTo(child: ChildProcess): void {
-    this.#child = child;
-  }
-
-  /** Restores the default effect of the signals. */
-  stop(): void {
-    for (const signal of TERMINATING_SIGNALS) process.off(signal, this.#listener);
-  }
-
-  #handle(signal: NodeJS.Signals): void {
-    if (!(TYPED.has(signal) && inForeground())) this.#child?.kill(signal);
-    if (this.first) return;
-    this.first = signal;
-    this.#onFirst();
-  }
-}
-
-/**
- * Whether this process is in the terminal's foreground group, so that typed signals reach it, and also the child, which
- * is in the same group. Looking at stdin would not tell: Ctrl-C ends a foreground program whose stdin is a file, too.
- */
-function inForeground(): boolean {
-  try {
-    // The program's name may contain anything; after it: state, parent, group, session, terminal, foreground group.
-    const stat = readFileSync('/proc/self/stat', 'utf8');
-    const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return group === foreground;
-  } catch {
-    return isatty(0); // Without /proc, the next best guess.
-  }
 }
 
 /** What the flags say about a temporary key. */
@@ -311,22 +259,26 @@ export async function runWithKey({
 }: RunOptions): Promise<number> {
   let key: TemporaryKey | undefined;
   // Listening starts before the key exists, so that no signal leaves it behind. A failed removal is retried at the end.
-  const signals = new SignalRelay(() => void key?.remove().catch(() => {}));
+  const signals = new HeldSignals(() => void key?.remove().catch(() => {}));
+  signals.hold();
   try {
     key = await create();
     let removed = false;
     let code: number;
     try {
       const env = { ...environment, [variable]: key.secret };
-      const runIt = async () => (signals.first ? exitCodeOf(signals.first) : run(command, args, env, signals));
+      const runIt = async () => {
+        const signal = await signals.first();
+        return signal ? exitCodeOf(signal) : run(command, args, env, signals);
+      };
       code = await debugTimed('another command was run', runIt, (exit) => ({ program: printable(command), exit }));
-      if (learns && key.learn && !signals.first) await note(await learned(command, key.learn));
+      if (learns && key.learn && !(await signals.first())) await note(await learned(command, key.learn));
     } finally {
       removed = await remove(key, note);
     }
     return removed ? code : code || 1;
   } finally {
-    signals.stop();
+    await signals.release();
   }
 }
 
@@ -340,18 +292,18 @@ async function learned(command: string, learn: NonNullable<TemporaryKey['learn']
 }
 
 /** Runs a command on this process's own streams, and waits until it exits. @returns its exit code */
-function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv, signals: SignalRelay): Promise<number> {
-  return new Promise<number>((resolve, reject) => {
-    const child = spawn(command, args, { stdio: 'inherit', env });
-    signals.passTo(child);
-    child.on('error', (error) => {
-      // Once the child runs, this means that it could not be signalled, as when another user owns it: keep waiting.
-      if (child.pid === undefined) reject(error);
-    });
-    child.once('exit', (code, signal) => resolve(signal ? exitCodeOf(signal) : (code ?? 1)));
-  }).catch((error: NodeJS.ErrnoException) => {
-    throw startError(command, error);
-  });
+async function run(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  signals: HeldSignals,
+): Promise<number> {
+  try {
+    const [code, signal] = await signals.passTo(spawn(command, args, { stdio: 'inherit', env }));
+    return signal ? exitCodeOf(signal) : (code ?? 1);
+  } catch (error) {
+    throw startError(command, error as NodeJS.ErrnoException);
+  }
 }
 
 /** Follows the exit codes of shells: 127 for a command that was not found, 126 for one that can't be executed. */

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import type { Applied, KeyAdministration } from '../../keys/service/index.ts';
 import {
   type ApplyOperations,
@@ -21,7 +20,7 @@ import {
 } from '../../keys/basics/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 import { describeIssues, locatedText, readYaml } from '../../yaml/read-yaml.ts';
-import { CliError, deliverSecrets } from '../errors.ts';
+import { CliError, deliverSecrets, type HeldSignals, InterruptedError } from '../errors.ts';
 import { readText } from '../input/input.ts';
 import { changeText, fieldText } from '../views/key-view.ts';
 import { type KeysPlace, withAdministration } from '../with-keys.ts';
@@ -92,10 +91,11 @@ async function apply(
   const sink = command === undefined ? undefined : new SecretCommand(command, keys.declarations);
   const delivery = sink ?? (files ? deliveryInFiles(files) : deliveryInJson(request));
   try {
-    const applied = await deliverSecrets(delivery, keys.revertsAll ? REVERTED : REMOVED, (safe) =>
-      keys.declarations.apply(declaration.keys, { prune, adopt }, safe),
-    );
-    sink?.requireTaken();
+    const applied = await deliverSecrets(delivery, keys.revertsAll ? REVERTED : REMOVED, async (safe) => {
+      const done = await keys.declarations.apply(declaration.keys, { prune, adopt }, safe);
+      sink?.requireTaken();
+      return done;
+    });
     if (files || sink || secretsOf(applied).length === 0) await showOrSay(applied, { files, sink }, print);
     return applied;
   } catch (error) {
@@ -256,11 +256,15 @@ interface Failure {
   isReverted: boolean;
 }
 
-/** Hands each new secret to a command on its stdin, one after another. What that does not take is taken back. */
-class SecretCommand implements SecretDelivery<Applied> {
+/**
+ * Hands each new secret to a command on its stdin, one after another, until a signal comes. What that does not take is
+ * taken back.
+ */
+class SecretCommand {
   readonly #command: string;
   readonly #keys: Pick<ApplyOperations, 'revert'>;
   readonly #failures: Failure[] = [];
+  #signal: NodeJS.Signals | undefined;
 
   /** @param command for the shell; its environment has SVC_API_KEY_NAME and SVC_API_KEY_ID */
   constructor(command: string, keys: Pick<ApplyOperations, 'revert'>) {
@@ -268,9 +272,9 @@ class SecretCommand implements SecretDelivery<Applied> {
     this.#keys = keys;
   }
 
-  readonly deliver = async ({ created, rotated, changes }: Applied): Promise<void> => {
+  readonly deliver = async ({ created, rotated, changes }: Applied, signals: HeldSignals): Promise<void> => {
     for (const { key, apiKey } of [...created, ...rotated]) {
-      const reason = await handOver(this.#command, key, apiKey);
+      const reason = (await signals.first()) ? 'was not run' : await handOver(this.#command, key, apiKey, signals);
       if (reason === undefined) continue;
       const change = changes.find(({ name }) => name === apiKey.name)!;
       const isReverted = await this.#keys.revert(apiKey.id, change.action).then(
@@ -279,11 +283,15 @@ class SecretCommand implements SecretDelivery<Applied> {
       );
       this.#failures.push({ name: apiKey.name, reason, isReverted });
     }
+    this.#signal = await signals.first();
   };
 
-  /** @throws CliError OUTPUT_FAILED if the command did not take all secrets */
+  /** @throws CliError OUTPUT_FAILED if the command did not take all secrets; InterruptedError if a signal came */
   requireTaken(): void {
-    if (this.#failures.length === 0) return;
+    if (this.#failures.length === 0) {
+      if (this.#signal) throw new InterruptedError(this.#signal, 'All changes were made.');
+      return;
+    }
     const texts = this.#failures.map(
       ({ name, reason, isReverted }) =>
         `The command for the secret of "${name}" ${reason}: ` +
@@ -291,7 +299,9 @@ class SecretCommand implements SecretDelivery<Applied> {
           ? 'that secret was taken back.'
           : 'that secret works, and could not be taken back. Rotate the key.'),
     );
-    throw new CliError('OUTPUT_FAILED', `${texts.join('\n')}\nAll other changes were made.`);
+    const outcome = `${texts.join('\n')}\nAll other changes were made.`;
+    if (this.#signal) throw new InterruptedError(this.#signal, `${outcome} Apply again for the rest.`);
+    throw new CliError('OUTPUT_FAILED', outcome);
   }
 }
 
@@ -300,15 +310,15 @@ async function handOver(
   command: string,
   secret: string,
   { id, name }: { id: string; name: string },
+  signals: HeldSignals,
 ): Promise<string | undefined> {
   const env = { ...process.env, SVC_API_KEY_ID: id, SVC_API_KEY_NAME: name };
   const run = async () => {
     // Stdout is for what the apply did.
     const child = spawn(command, { shell: true, env, stdio: ['pipe', 2, 2] });
-    const ended = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
     // A command that does not read all of it says by its exit code whether that is right.
     child.stdin!.on('error', () => {}).end(secret);
-    return ended.catch((error: NodeJS.ErrnoException) => error);
+    return signals.passTo(child).catch((error: NodeJS.ErrnoException) => error);
   };
   const ended = await debugTimed('a secret was handed over', run, () => ({ name }));
   if (ended instanceof Error) return `could not be run (${printable(ended.code ?? ended.message)})`;
