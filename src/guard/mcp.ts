@@ -133,8 +133,8 @@ export class McpRules {
   }
 
   /**
-   * The rules that decide about a part; none if no key may use it. A URI is judged in each way in which servers read it:
-   * as it is, without percent-encoding, and as the URL class has it.
+   * The rules that decide about a part; none if no key may use it. A URI is judged in each way in which servers read
+   * it: as it is, without percent-encoding, and as the URL class has it.
    */
   #rulesFor({ kind, name }: Part): readonly Rule[] {
     const rules = this.#rules.filter((rule) => rule.kind === kind);

@@ -91,7 +91,9 @@ export interface ReverseProxyOptions {
 
 /** Where a request is passed on to, and what the upstream is told of it, and what not. */
 type PassOptions = Pick<PassedRequest, 'sent' | 'body' | 'lookThrough' | 'fields' | 'refusedNow'> &
-  Pick<RequestToPass, 'identity' | 'isCredential' | 'saysWho' | 'arrival' | 'isTrusted'> & { readonly upstream: Upstream };
+  Pick<RequestToPass, 'identity' | 'isCredential' | 'saysWho' | 'arrival' | 'isTrusted'> & {
+    readonly upstream: Upstream;
+  };
 
 /** Passes requests on to upstreams. */
 export class ReverseProxy {

@@ -190,6 +190,8 @@ export interface AnsweredError {
 const RULES: readonly ErrorCode[] = [
   'NAME_INVALID',
   'DESCRIPTION_INVALID',
+  'OWNER_INVALID',
+  'TAG_INVALID',
   'ROLE_INVALID',
   'PERMISSION_INVALID',
   'NO_GRANTS',

@@ -74,7 +74,10 @@ describe('options of the library', () => {
     [{ credentials: [{ headers: 'X-Api-Key' }] }, '"credentials[0].headers" is not an option. Did you mean header?'],
     [{ credentials: [] }, /at least one place/],
     [{ trust: ['10.0.0.0/33'] }, /^The option "trust" is not valid: "10\.0\.0\.0\/33" is not a network/],
-    [{ trust: ['::1', '10.0.0.5/8'] }, /^The option "trust" is not valid: "10\.0\.0\.5\/8" has bits beyond its first 8/],
+    [
+      { trust: ['::1', '10.0.0.5/8'] },
+      /^The option "trust" is not valid: "10\.0\.0\.5\/8" has bits beyond its first 8/,
+    ],
     [{ trust: '10.0.0.0/8' }, 'The option "trust" is a string. It must be a list.'],
     [{ failedCredentials: '20' }, /^The option "failedCredentials" is not valid: /],
     [{ failedCredentials: true }, 'The option "failedCredentials" must be a limit, such as "20/m", or false.'],

@@ -270,7 +270,7 @@ export function selects(
   return filter !== undefined;
 }
 
-/** The filters in flags, but for who created the keys. @throws CliError USAGE for an empty one; KeysError INPUT_INVALID */
+/** The filters in flags, but for who created the keys. @throws CliError USAGE if one is empty; INPUT_INVALID */
 export function filtersOf(flags: FlagValues<typeof listFlags>, now = Date.now()): KeyFilters {
   const { roles, status, search, owner, tag: tags } = flags;
   // An empty one would select all keys: a variable of a script that is not set.

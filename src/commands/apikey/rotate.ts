@@ -110,14 +110,12 @@ function createdText(created: readonly KeyFields[], disabled: readonly KeyFields
   };
   const off = new Set(disabled.map(({ id }) => id));
   const others = created.filter(({ id, disabledAt }) => !off.has(id) && disabledAt === null);
-  return [
-    ...(disabled.length > 0 ? [`It had created ${namesOf(disabled)}, disabled now.`] : []),
-    ...(others.length === 0
-      ? []
-      : areDisabled
-        ? [`It had created ${namesOf(others)} before --since: they are not disabled.`]
-        : [
-            `It has created ${namesOf(others)}. After a leak, disable them: --disable-created does it with the rotation.`,
-          ]),
-  ].join(' ');
+  const texts = disabled.length > 0 ? [`It had created ${namesOf(disabled)}, disabled now.`] : [];
+  if (others.length > 0 && areDisabled)
+    texts.push(`It had created ${namesOf(others)} before --since: they are not disabled.`);
+  else if (others.length > 0)
+    texts.push(
+      `It has created ${namesOf(others)}. After a leak, disable them: --disable-created does it with the rotation.`,
+    );
+  return texts.join(' ');
 }

@@ -1,13 +1,5 @@
-import {
-  formatDuration,
-  formatList,
-  formatTime,
-  KeysError,
-  type Limit,
-  type LimitUnit,
-  splitLimit,
-} from '../basics/index.ts';
-import { type ApiKey, areWithin, isFor, statusOf } from '../key/index.ts';
+import { formatDuration, formatList, formatTime, KeysError } from '../basics/index.ts';
+import { type ApiKey, statusOf } from '../key/index.ts';
 import {
   type Catalog,
   type Grant,
@@ -21,7 +13,7 @@ import type { KeyFinder } from '../repository/index.ts';
 import { type Chain, chainExpiry, chainHolds, chainHoldsUnknown, chainStatus, MAX_CHAIN_LENGTH } from './chain.ts';
 import {
   type Actor,
-  appliedLimits,
+  closerRestriction,
   denied,
   forbidden,
   OPERATOR,
@@ -102,38 +94,6 @@ export function endsLater(before: Pick<ApiKey, 'expiresAt'>, after: Pick<ApiKey,
 /** Whether a key that was changed may make more requests, or may make them from elsewhere. */
 export function isLoosened(before: ApiKey, after: ApiKey, catalog: Catalog): boolean {
   return closerRestriction([before], [after], catalog) !== undefined;
-}
-
-/**
- * How one chain of keys is held closer than another, in the words "… is limited to 100/m"; undefined if it is not. A
- * limit holds as close as another of the same unit that allows as much, and networks as close as those they lie in.
- */
-function closerRestriction(
-  closer: readonly ApiKey[],
-  than: readonly ApiKey[],
-  { defaultLimits }: Pick<Catalog, 'defaultLimits'>,
-): string | undefined {
-  const counts = countsOf(than, defaultLimits);
-  for (const [unit, count] of countsOf(closer, defaultLimits))
-    if (count < (counts.get(unit) ?? Infinity)) return `is limited to ${count}/${unit}`;
-  const allowed = than.flatMap(({ allowFrom }) => (allowFrom ? [allowFrom] : []));
-  for (const { allowFrom } of closer)
-    if (allowFrom && !allowed.some((networks) => areWithin(networks, allowFrom)))
-      return `may be used from ${formatList(allowFrom, 'or')} alone`;
-  const audiences = than.flatMap(({ audience }) => audience ?? []);
-  for (const { audience } of closer)
-    if (audience !== null && !audiences.some((one) => isFor(audience, one))) return `is for ${audience} alone`;
-  return undefined;
-}
-
-function countsOf(keys: readonly ApiKey[], defaultLimits: readonly Limit[]): Map<LimitUnit, number> {
-  const counts = new Map<LimitUnit, number>();
-  for (const key of keys)
-    for (const limit of appliedLimits(key.limits, defaultLimits)) {
-      const { count, unit } = splitLimit(limit);
-      counts.set(unit, Math.min(count, counts.get(unit) ?? Infinity));
-    }
-  return counts;
 }
 
 /**

@@ -158,7 +158,7 @@ function withoutDots(address: string): string {
 }
 
 /** Whether the parts are those of an IPv4 address within IPv6 (RFC 4291, section 2.5.5.2). */
-export function isMapped(parts: readonly number[]): boolean {
+function isMapped(parts: readonly number[]): boolean {
   return parts.length === 8 && parts[5] === 0xffff && parts.findIndex((part) => part !== 0) === 5;
 }
 

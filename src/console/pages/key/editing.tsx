@@ -158,13 +158,10 @@ interface EditedKey extends KeyTexts {
 
 /** The fields as they are. */
 function editedFrom(key: ShownKey): EditedKey {
-  const { limits, allowFrom, ...labels } = keyTexts(key);
   return {
     name: key.name,
-    ...labels,
+    ...keyTexts(key),
     expires: key.expiresAt ?? '',
-    limits,
-    allowFrom,
     grants: { roles: key.roles, permissions: permissionsOf(key.permissions) },
   };
 }
