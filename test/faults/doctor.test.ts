@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mountSmallDisk, type SmallDisk } from '../support/full-disk.ts';
 import { testCli } from '../support/cli.ts';
 import { runCli } from '../support/process.ts';
 import { skipUnlessCI } from '../support/skip.ts';
+import { tempFolder } from '../support/temp.ts';
 
 describe('on a disk of its own, doctor', () => {
   let disk: SmallDisk;
@@ -58,6 +60,29 @@ describe('backup on a full disk', () => {
       disk.empty();
       assert.equal((await cli.run(['restore', file, '--dry-run'])).code, 0);
       assert.equal((await cli.run(['backup', file, '--overwrite'])).code, 0);
+    } finally {
+      disk.unmount();
+    }
+  });
+});
+
+describe('restore on a full disk', () => {
+  it('says that there is no room, and leaves the store as it is', async function () {
+    const disk = mountSmallDisk(4);
+    if (!disk) skipUnlessCI(this, 'a small disk could not be mounted');
+    try {
+      const cli = testCli(join(disk.folder, 'keys.sqlite'));
+      await cli.given('A');
+      const backup = join(tempFolder(), 'backup.sqlite');
+      assert.equal((await cli.run(['backup', backup])).code, 0);
+      const before = readFileSync(cli.database);
+      disk.fill();
+      const { code, stderr } = await cli.run(['restore', backup, '--yes']);
+      assert.match(stderr, /^Error: The backup .* cannot be copied \(ENOSPC\)\.\nCode: BACKUP_UNAVAILABLE\n/);
+      assert.equal(code, 1);
+      assert.deepEqual(readFileSync(cli.database), before);
+      disk.empty();
+      assert.equal((await cli.run(['restore', backup, '--yes'])).code, 0);
     } finally {
       disk.unmount();
     }

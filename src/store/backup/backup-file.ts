@@ -4,7 +4,6 @@ import {
   closeSync,
   constants,
   copyFileSync,
-  createReadStream,
   createWriteStream,
   existsSync,
   fstatSync,
@@ -20,6 +19,7 @@ import {
   statSync,
   unlinkSync,
 } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { KeysError, printable } from '../../keys/basics/index.ts';
@@ -234,10 +234,10 @@ export async function stageBackup(backup: string, near: string): Promise<string>
 }
 
 async function copyFile(from: string, to: string, { isWal }: { isWal: boolean }): Promise<void> {
-  let file: number;
+  let file: FileHandle;
   try {
     // Opening a pipe would wait for its writer otherwise.
-    file = openSync(from, constants.O_RDONLY | constants.O_NONBLOCK);
+    file = await open(from, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
     if (isWal && code === 'ENOENT') return;
@@ -246,18 +246,17 @@ async function copyFile(from: string, to: string, { isWal }: { isWal: boolean })
     });
   }
   try {
-    requireOwnFile(file, from);
-    if (!isWal) requireSqlite(file, from);
+    requireOwnFile(file.fd, from);
+    if (!isWal) requireSqlite(file.fd, from);
     createStore(to);
-    const source = createReadStream(from, { fd: file, autoClose: false, start: 0 });
-    await pipeline(source, createWriteStream(to, { flags: 'r+' }));
+    await pipeline(file.createReadStream({ start: 0 }), createWriteStream(to, { flags: 'r+' }));
   } catch (error) {
     if (error instanceof KeysError) throw error;
     throw unavailable(from, `cannot be copied (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`, {
       cause: error,
     });
   } finally {
-    closeSync(file);
+    await file.close(); // The stream may have done so.
   }
 }
 
