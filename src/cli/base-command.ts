@@ -73,6 +73,9 @@ export abstract class BaseCommand extends Command {
   /** Whether it is run for what it prints alone: then a stdout that was closed from the start is an error. */
   protected readonly onlyPrints: boolean = false;
 
+  /** What was done by now, as a sentence: an output that cannot be written says so. */
+  protected done: string | undefined;
+
   /** Fields that this command adds to every error object. */
   protected get errorFields(): object {
     return {};
@@ -196,8 +199,13 @@ export abstract class BaseCommand extends Command {
   }
 
   /** Writes to stdout. @throws CliError OUTPUT_FAILED */
-  protected write(text: string): Promise<void> {
-    return this.onlyPrints ? this.terminal.deliver(text) : this.terminal.out(text);
+  protected async write(text: string): Promise<void> {
+    try {
+      await (this.onlyPrints ? this.terminal.deliver(text) : this.terminal.out(text));
+    } catch (error) {
+      if (this.done !== undefined && error instanceof CliError) error.message += ` ${this.done}`;
+      throw error;
+    }
   }
 
   /**

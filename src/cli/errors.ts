@@ -194,6 +194,9 @@ export class CliError extends Error {
   }
 }
 
+/** What an error says after a change that was made, where its output could not be written. */
+export const CHANGES_MADE = 'The changes were made.';
+
 /** A signal ended a command before it was done. */
 export class InterruptedError extends CliError {
   readonly signal: NodeJS.Signals;

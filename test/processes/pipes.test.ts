@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { testCli } from '../support/cli.ts';
 import { errorText } from '../support/errors.ts';
 import { BIN, cleanEnv, finished, runCli } from '../support/process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
@@ -76,6 +77,47 @@ describe('the commands', () => {
         const expected = errorText('OUTPUT_FAILED', `The output could not be written to stdout (${reason}).`);
         assert.deepEqual([errors, code], [expected, 1], `${line} ${redirection}`);
       }
+  });
+
+  it('say what was changed where that cannot be written, and nothing more where nothing was', async () => {
+    const cli = testCli();
+    for (const name of ['One', 'Two', 'Three']) await cli.given(name);
+    await cli.run(['apikey', 'rotate', 'Two']);
+    const folder = tempFolder();
+    const backup = join(folder, 'backup.sqlite');
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+    const [made, nothing] = [/^ The changes were made\.$/, /^$/];
+    for (const [line, said] of [
+      ['update One --owner Ada', made],
+      ['update One --owner Ada', nothing],
+      ['update --owned-by Ada --owner Eve --dry-run', nothing],
+      ['update --owned-by Ada --owner Eve --yes --json', made],
+      ['disable One', made],
+      ['disable One', nothing],
+      ['enable One', made],
+      ['contain One --dry-run', nothing],
+      ['contain One --yes', made],
+      ['contain One --yes', nothing],
+      ['rotate Two --finish', made],
+      ['adopt One', nothing],
+      [`backup ${backup}`, /^ Wrote 3 keys .* checked them\.$/],
+      [`copy --to ${join(folder, 'copy.sqlite')}`, /^ Copied 3 keys .* compared them\.$/],
+      ['delete One', made],
+      ['delete --search T --dry-run', nothing],
+      ['delete --search T --yes', made],
+      ['compact', /^ Gave .* back\.$/],
+      ['log --prune --before 2020-01-01 --yes', nothing],
+      [`log --prune --before ${tomorrow} --yes`, /^ Deleted \d+ entries .*\.$/],
+      [`restore ${backup} --dry-run`, nothing],
+      [`restore ${backup} --yes`, /^ Restored a backup with 3 keys .*\s+The store as it was before is .*$/],
+    ] as const) {
+      const args = ['bash', process.execPath, BIN, 'apikey', ...line.split(' ')];
+      const env = cleanEnv({ SVC_API_DATABASE: cli.database });
+      const { stderr, code } = await finished(spawn('bash', ['-c', '"$@" > /dev/full', ...args], { env }));
+      const [, text = stderr] = /to stdout \(ENOSPC\)\.(.*)\nCode: OUTPUT_FAILED\n/s.exec(stderr) ?? [];
+      assert.match(text, said, line);
+      assert.equal(code, 1, line);
+    }
   });
 
   it('are done where their output is closed, but is not what they are run for', async () => {

@@ -20,7 +20,7 @@ import {
 } from '../../keys/basics/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 import { describeIssues, locatedText, readYaml } from '../../yaml/read-yaml.ts';
-import { CliError, deliverSecrets, type HeldSignals, InterruptedError } from '../errors.ts';
+import { CHANGES_MADE, CliError, deliverSecrets, type HeldSignals, InterruptedError } from '../errors.ts';
 import { readText } from '../input/input.ts';
 import { changeText, fieldText } from '../views/key-view.ts';
 import { type KeysPlace, withAdministration } from '../with-keys.ts';
@@ -125,7 +125,7 @@ async function showOrSay(applied: Applied, sinks: Sinks, print: ApplyRequest['pr
   try {
     await show(applied, sinks, print);
   } catch (error) {
-    throw outputFailed(error, applied.changes.length > 0 ? 'The changes were made.' : 'There was nothing to change.');
+    throw outputFailed(error, applied.changes.length > 0 ? CHANGES_MADE : 'There was nothing to change.');
   }
 }
 

@@ -33,7 +33,7 @@ import type {
 } from '../../keys/service/index.ts';
 import type { OpenKeys, OpenKeysOptions } from '../../service/open-keys.ts';
 import { BaseCommand } from '../base-command.ts';
-import { CliError, deliverSecrets, ReportedFailure, shownText } from '../errors.ts';
+import { CHANGES_MADE, CliError, deliverSecrets, ReportedFailure, shownText } from '../errors.ts';
 import { commandText, formatCount } from '../output.ts';
 import { filtersOf } from '../input/key-flags.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
@@ -231,6 +231,7 @@ export abstract class KeyCommand extends BaseCommand {
 
   private async showDeleted({ keys: all, issued }: Deleted): Promise<object> {
     const keys = all.map(({ id, name }) => ({ id, name }));
+    if (keys.length > 0) this.done = CHANGES_MADE;
     const text = `Successfully deleted ${formatCount(keys.length, 'API key', 'API keys')}`;
     const shown = await this.printLines({ deleted: keys.length, keys, ...issuedJson(issued) }, text);
     if (keys.length > 0) await this.warnOfIssued(issued, keys[0]!);
@@ -242,6 +243,7 @@ export abstract class KeyCommand extends BaseCommand {
       const { apiKey: key } = await this.findKey(keys, nameOf({ args, flags }));
       const { before, after, issued } = await keys.setEnabled(key, enabled);
       const changed = before.disabledAt !== after.apiKey.disabledAt;
+      if (changed) this.done = CHANGES_MADE;
       const { name } = after.apiKey;
       const state = enabled ? 'enabled' : 'disabled';
       const shown = await this.printLines(
@@ -278,6 +280,7 @@ export abstract class KeyCommand extends BaseCommand {
       await this.confirm(`${verb[0]!.toUpperCase()}${verb.slice(1)} ${what}?`, text);
       if (request.what === 'DELETE') return this.showDeleted(await keys.delete(ids));
       const changed = await keys.changeMany(ids, request as UndeletingChange);
+      if (changed.length > 0) this.done = CHANGES_MADE;
       return this.printLines(
         planJson({ ...plan, changing: changed }, false),
         `Successfully ${verb}d ${formatCount(changed.length, 'API key', 'API keys')}`,

@@ -1,4 +1,5 @@
 import { examplesOf } from '../../cli/base-command.ts';
+import { CHANGES_MADE } from '../../cli/errors.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { nameOf, StoreCommand } from '../../cli/manage/key-command.ts';
 import { keyJson } from '../../cli/views/key-view.ts';
@@ -21,6 +22,7 @@ export default class Adopt extends StoreCommand {
       const { id } = await this.findStored(keys, nameOf(input));
       const { before, after } = await keys.adopt(id, OPERATOR);
       const changed = before.createdBy !== null;
+      if (changed) this.done = CHANGES_MADE;
       const text = changed ? 'has no creator now: all its grants count' : 'had no creator already';
       const changes = fieldChanges(before, after);
       return this.printLines(

@@ -1,5 +1,6 @@
 import { examplesOf } from '../../cli/base-command.ts';
 import { codeArg, ConsentCommand, consentJson } from '../../cli/consent-command.ts';
+import { CHANGES_MADE } from '../../cli/errors.ts';
 import { grantFlags, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 import { refuseOver } from '../../keys/repository/index.ts';
 
@@ -27,6 +28,7 @@ export default class Approve extends ConsentCommand {
       await this.confirmDecision(shown, `Let ${shown.client.name} have an API key?`);
       const choice = { roles, permissions, expiresIn, expiresAt };
       const request = await keys.consents.approve(args.code, choice);
+      this.done = CHANGES_MADE;
       const text = `${request.client.name} gets the API key "${request.approval!.keyName}"`;
       return this.print({ request: consentJson(request) }, text);
     });

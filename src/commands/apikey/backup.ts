@@ -51,8 +51,8 @@ export default class Backup extends StoreCommand {
       const problem = describeProblem(made.log);
       if ('broken' in made.log) process.exitCode = BROKEN;
       const { file, from: store, bytes } = made;
-      const text = `Wrote ${contentsText(made)} of ${store} to ${file}, and checked them.`;
-      const shown = await this.print({ file, from: store, bytes, ...contentsJson(made) }, shownText(text));
+      this.done = shownText(`Wrote ${contentsText(made)} of ${store} to ${file}, and checked them.`);
+      const shown = await this.print({ file, from: store, bytes, ...contentsJson(made) }, this.done);
       if (problem !== undefined && !this.jsonEnabled()) await warn(this.terminal, [problem]);
       return shown;
     } finally {

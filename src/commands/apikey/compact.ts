@@ -23,10 +23,10 @@ export default class Compact extends StoreCommand {
       while (!step.done) step = await compacting.next();
       return { freedBytes: step.value, store: keys.location };
     });
-    const text =
+    this.done =
       freedBytes === null
         ? `Vacuumed the tables of ${store}.`
         : `Gave ${formatCount(freedBytes, 'byte', 'bytes')} of ${store} back.`;
-    return this.print({ store, freedBytes }, text);
+    return this.print({ store, freedBytes }, this.done);
   }
 }

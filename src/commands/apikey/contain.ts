@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
-import { CliError, shownText } from '../../cli/errors.ts';
+import { CHANGES_MADE, CliError, shownText } from '../../cli/errors.ts';
 import { nameArgs, nameFlag, noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { formatDiff } from '../../cli/apply/apply-keys.ts';
@@ -56,6 +56,7 @@ export default class Contain extends KeyCommand {
   }
 
   private show(contained: Contained, dryRun: boolean): Promise<object> {
+    if (!dryRun && changes(contained)) this.done = CHANGES_MADE;
     const text = dryRun
       ? textOf(contained, 'Plan', ['to change', 'to cancel'])
       : textOf(contained, 'Contained', ['changed', 'cancelled']);

@@ -58,10 +58,8 @@ export default class Copy extends StoreCommand {
         const entries = formatCount(copy.auditEntries, 'entry', 'entries');
         const what = `${formatCount(copy.keys, 'key', 'keys')} and ${entries} of the audit log`;
         const { head: _head, ...json } = copy;
-        const shown = await this.print(
-          json,
-          shownText(`Copied ${what} from ${copy.from} to ${copy.to}, and compared them.`),
-        );
+        this.done = shownText(`Copied ${what} from ${copy.from} to ${copy.to}, and compared them.`);
+        const shown = await this.print(json, this.done);
         if (copy.changedMeanwhile && !this.jsonEnabled()) await warn(this.terminal, [CHANGED]);
         return shown;
       } finally {

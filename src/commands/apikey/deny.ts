@@ -1,5 +1,6 @@
 import { examplesOf } from '../../cli/base-command.ts';
 import { codeArg, ConsentCommand, consentJson, placeOf } from '../../cli/consent-command.ts';
+import { CHANGES_MADE } from '../../cli/errors.ts';
 import { noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 
 export default class Deny extends ConsentCommand {
@@ -17,6 +18,7 @@ export default class Deny extends ConsentCommand {
       const shown = await keys.consents.find(place);
       await this.confirmDecision(shown, `Refuse ${shown.client.name} an API key?`);
       const request = await keys.consents.deny(place);
+      this.done = CHANGES_MADE;
       return this.print({ request: consentJson(request) }, `${request.client.name} gets no API key`);
     });
   }

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
 import { withNamesOf } from '../../cli/output.ts';
-import { CliError, shownText } from '../../cli/errors.ts';
+import { CHANGES_MADE, CliError, shownText } from '../../cli/errors.ts';
 import { noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { withProgress } from '../../cli/terminal.ts';
@@ -91,6 +91,7 @@ export default class Doctor extends StoreCommand {
       busyTimeoutMs: BUSY_TIMEOUT_MS,
       agree,
     });
+    if (isRepaired) this.done = CHANGES_MADE;
     const text = [...repairLines(repair), ...(isRepaired ? ['Repaired.'] : [])].join('\n');
     return this.printLines(
       { ...repairJson(repair), dryRun: flags['dry-run'] ?? false, repaired: isRepaired },

@@ -130,6 +130,7 @@ export default class Log extends KeyCommand {
       ? `Deleted ${formatCount(count, 'entry', 'entries')} of the audit log. ` +
         `It now starts after number ${pruned.last.number}.`
       : 'There are no entries from before that time.';
+    if (pruned) this.done = text;
     return this.print({ deleted: count, last: pruned?.last ?? null }, text);
   }
 

@@ -60,10 +60,8 @@ export default class Login extends BaseCommand {
     const file = await keepGivenKey(server, given.secret, this.environment);
     const expiresAt = given.expiresIn === null ? null : formatTime(Date.now() + given.expiresIn * 1000);
     const end = expiresAt === null ? '' : ` until ${expiresAt}`;
-    return this.print(
-      { server, scope: given.scope, expiresAt, file },
-      `Logged in to ${server}${end}: ${given.scope.replaceAll(' ', ', ')}`,
-    );
+    this.done = `Logged in to ${server}${end}: ${given.scope.replaceAll(' ', ', ')}`;
+    return this.print({ server, scope: given.scope, expiresAt, file }, this.done);
   }
 }
 

@@ -34,6 +34,7 @@ export default class Logout extends BaseCommand {
     const text = ended
       ? `Logged out of ${server}: the key is ended`
       : `The key for ${server} is forgotten here, and stays valid on the server until it ends`;
+    if (forgotten) this.done = text;
     return this.printLines({ server, forgotten, ended }, forgotten ? text : `There was no key for ${server}`);
   }
 

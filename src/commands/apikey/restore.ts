@@ -105,6 +105,7 @@ export default class Restore extends StoreCommand {
     const text = isDryRun
       ? linesOf(restored).join('\n')
       : `Restored a backup with ${contentsText(contents)} into ${store}.${before}`;
+    if (!isDryRun) this.done = shownText(text);
     return this.print(json, shownText(text));
   }
 }

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
-import { CliError, deliverSecrets } from '../../cli/errors.ts';
+import { CHANGES_MADE, CliError, deliverSecrets } from '../../cli/errors.ts';
 import { exclusiveFlags, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { firstOf } from '../../cli/output.ts';
@@ -78,6 +78,7 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
   }
 
   private async finish(state: KeyState, text: string): Promise<object> {
+    this.done = CHANGES_MADE;
     const { name, publicId } = state.apiKey;
     return this.printLines(
       { apiKey: keyJson(state) },

@@ -1,5 +1,5 @@
 import { examplesOf } from '../../cli/base-command.ts';
-import { CliError } from '../../cli/errors.ts';
+import { CHANGES_MADE, CliError } from '../../cli/errors.ts';
 import {
   changeFlags,
   changeOf,
@@ -47,6 +47,7 @@ export default class Update extends KeyCommand {
       const { apiKey: key } = await this.findKey(keys, nameOf(input));
       const { before, after, confusable } = await keys.update(key, withLimitsKept(change, input.flags, key.limits));
       const changes = fieldChanges(before, after.apiKey);
+      if (changes.length > 0) this.done = CHANGES_MADE;
       const text = changes.length > 0 ? changes.map(changeText).join('\n') : 'Nothing has changed.';
       const shown = await this.printLines({ apiKey: keyJson(after), changes }, text);
       await warn(this.terminal, warningsOf(confusable));
