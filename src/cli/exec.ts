@@ -102,6 +102,9 @@ async function learnUse(
   return uses > 0 ? suggestion : undefined;
 }
 
+/** Names that YAML would read as a number, or as something else than text. */
+const NO_TEXT = /^(?:\d|(?:true|false|null)$)/i;
+
 /** What a command needs, as flags and as an entry of a file for `apply`. */
 function learnedText(command: string, learned: Suggestion | undefined): string {
   const program = printable(basename(command));
@@ -121,11 +124,12 @@ function learnedText(command: string, learned: Suggestion | undefined): string {
     .replaceAll(/[^\p{L}\p{Nd}]+/gu, ' ')
     .trim()
     .slice(0, MAX_NAME_LENGTH);
+  const quote = NO_TEXT.test(name) ? '"' : '';
   return [
     `What "${program}" used:`,
     `  ${grants.map(([flag, list]) => `--${flag} ${list.join(',')}`).join(' ')}`,
     'The same in a file for apply:',
-    `  - name: ${name || 'Learned'}`,
+    `  - name: ${quote}${name || 'Learned'}${quote}`,
     ...grants.map(([field, list]) => `    ${field}: [${list.join(', ')}]`),
     ...names,
   ].join('\n');

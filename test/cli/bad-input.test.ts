@@ -168,4 +168,25 @@ describe('apikey with bad values', () => {
     assert.deepEqual([JSON.parse(asJson.stdout), asJson.stderr, asJson.code], [{ error, code: 'NO_GRANTS' }, '', 2]);
     assert.ok(!existsSync(cli.database));
   });
+
+  it('is shown in the open where tags and owners may have what a terminal would obey', async () => {
+    const cli = testCli();
+    const [tag, owner] = ['k=v\u202ex', 'A\u202eB'];
+    const shown = 'k=v<U+202E>x';
+    assert.equal(
+      (await cli.run([...CREATE, '--name', 'T', '--roles', 'GUEST', '--tag', tag, '--owner', owner])).code,
+      0,
+    );
+    for (const [line, text] of [
+      ['show T', shown],
+      ['list --columns tags', shown],
+      ['log', shown],
+      ['review', 'A<U+202E>B'],
+      ['update T --no-tags', shown],
+    ] as const) {
+      const { stdout, code } = await cli.run(['apikey', ...line.split(' ')]);
+      assert.equal(code, 0, line);
+      assert.ok(stdout.includes(text) && !stdout.includes('\u202e'), `${line}: ${stdout}`);
+    }
+  });
 });

@@ -58,7 +58,7 @@ function changesText(before: AuditValues | null, after: AuditValues | null): str
 
 function valueOf(field: string, value: unknown): string {
   if (value === null || value === undefined || (Array.isArray(value) && value.length === 0)) return '-';
-  if (Array.isArray(value)) return value.join(',');
+  if (Array.isArray(value)) return value.map((item) => valueOf(field, item)).join(',');
   if (typeof value === 'object') {
     const set = Object.entries(value).filter(([, each]) => each !== null);
     return set.map(([name, each]) => `${name}: ${valueOf(name, each)}`).join(', ');

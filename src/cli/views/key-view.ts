@@ -100,7 +100,9 @@ export function fieldText(value: FieldValue | Exclude<KeyJson[keyof KeyJson], un
   if ('startedAt' in value) return rotationText(value);
   if ('issuer' in value) return personText(value);
   return (
-    value.map((item) => (typeof item === 'string' ? item : `${item.left} left of ${item.limit}`)).join(', ') || '-'
+    value
+      .map((item) => (typeof item === 'string' ? printable(item, 200) : `${item.left} left of ${item.limit}`))
+      .join(', ') || '-'
   );
 }
 
@@ -316,7 +318,7 @@ type ReviewJson = ReturnType<typeof reviewJson>;
 /** The columns of the table. */
 export const REVIEW_COLUMNS: readonly (Omit<KeyColumn, 'text'> & { text(key: ReviewJson): string })[] = [
   ...pickColumns(['name']),
-  { name: 'answering', title: 'OWNER', least: 8, text: ({ answering }) => answering ?? '-' },
+  { name: 'answering', title: 'OWNER', least: 8, text: ({ answering }) => printable(answering ?? '-', 200) },
   ...pickColumns(['tags', 'grants', 'status']),
   { name: 'creator', title: 'CREATOR', least: 8, text: ({ creator, createdBy }) => creator ?? createdBy ?? '-' },
   ...pickColumns(['last-used', 'expires']),

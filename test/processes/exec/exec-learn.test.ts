@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { parse } from 'yaml';
 import { configFile } from '../../support/config-file.ts';
 import { testCli } from '../../support/cli.ts';
 import { runCli } from '../../support/process.ts';
 import { startServe } from '../../support/serve.ts';
-import { migratedStore } from '../../support/temp.ts';
+import { migratedStore, tempFolder } from '../../support/temp.ts';
 
 describe('exec --learn', () => {
-  const learn = async (database: string, script: string) => {
-    const args = ['apikey', 'exec', '--learn', '--database', database, '--', process.execPath, '-e', script];
+  const learn = async (database: string, script: string, program = process.execPath) => {
+    const args = ['apikey', 'exec', '--learn', '--database', database, '--', program, '-e', script];
     const { code, stderr } = await runCli(args);
     return { code, stderr };
   };
@@ -32,6 +34,28 @@ describe('exec --learn', () => {
       const permissions = ['API_KEY:READ_ANY', 'INFO:READ_ANY'];
       assert.deepEqual(parse(entry!), [{ name: 'node', permissions }]);
       assert.deepEqual(JSON.parse((await testCli(database).run(['apikey', 'list', '--json'])).stdout).keys, []);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('writes a name as text that YAML would read as something else', async () => {
+    const database = await migratedStore();
+    const server = await startServe(database);
+    try {
+      const program = join(tempFolder(), '42');
+      symlinkSync(process.execPath, program);
+      const { stderr } = await learn(
+        database,
+        `fetch('${server.url}/graphql', {
+          method: 'POST',
+          headers: { authorization: 'Bearer ' + process.env.API_KEY, 'content-type': 'application/json' },
+          body: '{"query":"{ info { name } }"}',
+        })`,
+        program,
+      );
+      const [, entry] = /:\nThe same in a file for apply:\n([^]*)$/.exec(stderr.replace(/\n {2}--.*/, '')) ?? [];
+      assert.deepEqual(parse(entry!), [{ name: '42', permissions: ['INFO:READ_ANY'] }]);
     } finally {
       await server.stop();
     }
