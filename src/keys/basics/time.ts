@@ -247,16 +247,22 @@ export function requirePastTime(text: string, now: number): number {
   throw new KeysError('INPUT_INVALID', `"${printable(text)}" is not a time. ${pastTimeRemedy(text)}`);
 }
 
-/** Says that a time is to come, where what was done since then is to be undone. */
-export function notPassed(text: string): string {
+/**
+ * What is wrong with a time since which something is to be undone: one in the future would undo nothing. Up to a minute,
+ * it is that of a machine whose clock is ahead.
+ * @returns a sentence; undefined if nothing is wrong
+ */
+export function notPassed(text: string, time: number, now: number): string | undefined {
+  if (time <= now + MAX_BACK_MS) return undefined;
   return `"${printable(text)}" is in the future. Write a time that has passed.`;
 }
 
-/** The same for a time since which something is undone: it must have passed. @throws KeysError INPUT_INVALID */
+/** The same as `requirePastTime`, for such a time. @throws KeysError INPUT_INVALID */
 export function requirePassedTime(text: string, now: number): number {
   const time = requirePastTime(text, now);
-  if (time <= now) return time;
-  throw new KeysError('INPUT_INVALID', notPassed(text));
+  const problem = notPassed(text, time, now);
+  if (problem === undefined) return time;
+  throw new KeysError('INPUT_INVALID', problem);
 }
 
 /** What to write in place of a text that `readPastTime` cannot parse. */

@@ -119,11 +119,13 @@ export function readRotation(
     const time = createdSince ?? '';
     const message = `"${printable(time)}" is not a time. ${pastTimeRemedy(time)}`;
     issues.push({ code: 'INPUT_INVALID', message, field: 'createdSince' });
-  } else if (since > now)
-    issues.push({ code: 'INPUT_INVALID', message: notPassed(createdSince ?? ''), field: 'createdSince' });
+  } else {
+    const message = notPassed(createdSince ?? '', since, now);
+    if (message !== undefined) issues.push({ code: 'INPUT_INVALID', message, field: 'createdSince' });
+  }
   if (createdSince != null && !disableCreated)
     issues.push({
-      code: 'INPUT_INVALID',
+      code: 'USAGE',
       message: 'A time of creation is only for disabling the created keys.',
       field: 'createdSince',
     });
