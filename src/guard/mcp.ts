@@ -96,6 +96,8 @@ function partsOf(kind: Part['kind'], names: readonly unknown[]): Wanted {
 interface Rule {
   readonly kind: Part['kind'];
   readonly pattern: string;
+  /** Those of a URI, in the ways in which servers read it. */
+  readonly forms: readonly string[];
   readonly allow: Needed;
   /** What a call of it counts as. */
   readonly charge: Charge;
@@ -104,9 +106,13 @@ interface Rule {
 /** A path that a server could take for another one, or what could end it early. */
 const AMBIGUOUS = /(?:^|[/\\:])(?:\.|%2e){1,2}(?:[/\\?#]|$)|\p{Cc}/iu;
 
-/** Without percent-encoding, also that of bytes which are not of UTF-8. */
-function decoded(text: string): string {
-  return text.replaceAll(/(?:%[\da-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString());
+/** A URI as servers read it: as it is, and as the URL class has it, both without percent-encoding and empty segments. */
+function readingsOf(uri: string): string[] {
+  return [uri, URL.parse(uri)?.href ?? uri].map((text) =>
+    text
+      .replaceAll(/(?:%[\da-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString())
+      .replaceAll(/[/\\]+/g, '/'),
+  );
 }
 
 /** Which parts of an MCP server need what, by the routes that are for it. */
@@ -116,7 +122,13 @@ export class McpRules {
   constructor({ route, also = [] }: Match) {
     this.#rules = [route, ...also.map((match) => match.route)].flatMap((each) =>
       (['tools', 'resources', 'prompts'] as const).flatMap((kind) =>
-        each.mcp![kind].map((pattern) => ({ kind, pattern, allow: each.allow as Needed, charge: chargeOf(each) })),
+        each.mcp![kind].map((pattern) => ({
+          kind,
+          pattern,
+          forms: readingsOf(pattern),
+          allow: each.allow as Needed,
+          charge: chargeOf(each),
+        })),
       ),
     );
   }
@@ -134,17 +146,21 @@ export class McpRules {
 
   /**
    * The rules that decide about a part; none if no key may use it. A URI is judged in each way in which servers read
-   * it: as it is, without percent-encoding, and as the URL class has it.
+   * it, and without its query and fragment, which those of files leave out.
    */
   #rulesFor({ kind, name }: Part): readonly Rule[] {
     const rules = this.#rules.filter((rule) => rule.kind === kind);
-    const asItIs = mostSpecific(rules, (pattern) => isLike(name, pattern));
+    const asItIs = mostSpecific(rules, ({ pattern }) => isLike(name, pattern));
     const isExact = asItIs.some(({ pattern }) => pattern === name);
     if (kind !== 'resources' || isExact || rules.every(({ pattern }) => pattern === '*')) return asItIs;
-    const others = [name, URL.parse(name)?.href ?? name].map(decoded);
-    if ([name, ...others].some((text) => AMBIGUOUS.test(text))) return [];
-    const found = [asItIs, ...others.map((text) => mostSpecific(rules, (pattern) => isLike(text, decoded(pattern))))];
-    return found.some(({ length }) => length === 0) ? [] : [...new Set(found.flat())];
+    const readings = readingsOf(name);
+    if ([name, ...readings].some((text) => AMBIGUOUS.test(text)))
+      return rules.some(({ pattern }) => pattern === '*') ? rules : [];
+    const rulesOf = (text: string) => mostSpecific(rules, ({ forms }) => forms.some((form) => isLike(text, form)));
+    const found = [asItIs, ...readings.map(rulesOf)];
+    if (found.some(({ length }) => length === 0)) return [];
+    const shorter = readings.filter((text) => /[?#]/.test(text)).map((text) => rulesOf(text.replace(/[?#].*/s, '')));
+    return [...new Set([...found, ...shorter].flat())];
   }
 
   allows(part: Part, access: PermissionSet): boolean {
@@ -162,9 +178,9 @@ export class McpRules {
   }
 }
 
-/** Of the rules whose patterns match, those whose pattern has the most text. */
-function mostSpecific(rules: readonly Rule[], matches: (pattern: string) => boolean): readonly Rule[] {
-  const matching = rules.filter(({ pattern }) => matches(pattern));
+/** Of the rules that match, those whose pattern has the most text. */
+function mostSpecific(rules: readonly Rule[], matches: (rule: Rule) => boolean): readonly Rule[] {
+  const matching = rules.filter(matches);
   const most = Math.max(...matching.map(({ pattern }) => textOf(pattern)));
   return matching.filter(({ pattern }) => textOf(pattern) === most);
 }
@@ -254,7 +270,7 @@ export async function readMessages(incoming: IncomingMessage): Promise<McpMessag
 
 /** The fields by which messages are judged. */
 const JUDGED: ReadonlySet<string> = new Set(
-  'jsonrpc id method params name uri ref type notifications resourceSubscriptions'.split(' '),
+  'jsonrpc id method params name uri taskId ref type notifications resourceSubscriptions'.split(' '),
 );
 const JUDGED_WITHOUT_CASE: ReadonlySet<string> = new Set(Array.from(JUDGED, withoutCase));
 
@@ -309,10 +325,10 @@ function requireSameHeaders(rawHeaders: readonly string[], messages: readonly Me
   const [first] = messages;
   const params = isRecord(first?.['params']) ? first['params'] : {};
   const method = first?.['method'];
-  const isOfResource = typeof method === 'string' && method.startsWith('resources/');
+  const [, family = ''] = /^(resources|tasks)\//.exec(String(method)) ?? [];
   for (const [header, said] of [
     ['mcp-method', method],
-    ['mcp-name', params[isOfResource ? 'uri' : 'name']],
+    ['mcp-name', params[{ resources: 'uri', tasks: 'taskId' }[family] ?? 'name']],
   ] as const) {
     const values = pairsOf(rawHeaders).flatMap(([name, value]) => (canonicalName(name) === header ? [value] : []));
     const isSame = values.length === 1 && messages.length === 1 && said === decodeHeader(values[0]!);

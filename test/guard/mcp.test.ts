@@ -206,12 +206,45 @@ describe('a guard of an MCP server', () => {
     ])
       assert.equal(await statusOf(uri), 403, JSON.stringify(uri));
     assert.equal(await statusOf('notes://%70rivate/x', deleter), 200);
-    const all = [part(READ, { resources: ['*'] }), part(DELETE, { resources: ['file:///secret/*'] })];
+    // A pattern is read in these ways as well: however it is written, it is for what servers take for the same.
+    const written = [
+      'file://localhost/d/*',
+      'file:/e/*',
+      'GitHub://repo/*',
+      'https://Example.com:443/*',
+      'file:///C:\\d\\*',
+    ];
+    const asWritten = createRouter([part(READ, { resources: written })]);
+    const beside = `${await service.beside({ requirements: byRoutes(asWritten) })}/mcp`;
+    for (const pattern of written) {
+      const headers = { authorization: `Bearer ${reader}`, 'content-type': 'application/json' };
+      const body = JSON.stringify(call('resources/read', { uri: pattern.replace('*', 'a.md') }));
+      assert.equal((await fetch(beside, { method: 'POST', headers, body })).status, 200, pattern);
+    }
+    const all = [
+      part(READ, { resources: ['*'] }),
+      part(DELETE, {
+        resources: ['file:///secret/*', 'GitHub://secret/*', 'https://secret.example', 'config://a/secret'],
+      }),
+    ];
     const withAll = `${await service.beside({ requirements: byRoutes(createRouter(all)) })}/mcp`;
-    for (const uri of ['file:///a/../secret/x', 'file:///sec\tret/x', 'file:///%73ecret/x']) {
+    for (const [uri, status] of [
+      ['file:///a/../secret/x', 403],
+      ['file:///sec\tret/x', 403],
+      ['file:///%73ecret/x', 403],
+      ['file:////secret/x', 403],
+      ['file:///a//secret/x', 200],
+      ['github://secret/x', 403],
+      ['https://secret.example/', 403],
+      ['config://a/secret?', 403],
+      ['config://a/secret#x', 403],
+      ['config://a/other?secret', 200],
+    ] as const) {
       const headers = { authorization: `Bearer ${reader}`, 'content-type': 'application/json' };
       const body = JSON.stringify(call('resources/read', { uri }));
-      assert.equal((await fetch(withAll, { method: 'POST', headers, body })).status, 403, uri);
+      assert.equal((await fetch(withAll, { method: 'POST', headers, body })).status, status, uri);
+      const own = { ...headers, authorization: `Bearer ${deleter}` };
+      assert.equal((await fetch(withAll, { method: 'POST', headers: own, body })).status, 200, uri);
     }
   });
 
@@ -324,6 +357,9 @@ describe('a guard of an MCP server', () => {
     const both = call('tools/call', { name: 'read_a', uri: 'delete_a' });
     for (const header of ['mcp-name', 'mcp_name'])
       assert.equal((await post(reader, both, { [header]: 'delete_a' })).status, 400);
+    const task = call('tasks/get', { taskId: 't1' });
+    assert.equal((await post(reader, task, { 'mcp-method': 'tasks/get', 'mcp-name': 't1' })).status, 200);
+    assert.equal((await post(reader, task, { 'mcp-name': 't2' })).status, 400);
     const read = call('resources/read', { uri: 'file:///docs/a', name: 'file:///docs/b' });
     assert.equal((await post(reader, read, { 'mcp-name': 'file:///docs/a' })).status, 200);
     assert.equal((await post(reader, read, { 'mcp-name': 'file:///docs/b' })).status, 400);
