@@ -106,7 +106,7 @@ interface Rule {
 /** A path that a server could take for another one, or what could end it early. */
 const AMBIGUOUS = /(?:^|[/\\:])(?:\.|%2e){1,2}(?:[/\\?#]|$)|\p{Cc}/iu;
 
-/** A URI as servers read it: as it is, and as the URL class has it, both without percent-encoding and empty segments. */
+/** A URI as servers read it: as it is, and as the URL class has it; without percent-encoding and empty segments. */
 function readingsOf(uri: string): string[] {
   return [uri, URL.parse(uri)?.href ?? uri].map((text) =>
     text

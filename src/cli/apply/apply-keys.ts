@@ -316,9 +316,10 @@ async function handOver(
   const run = async () => {
     // Stdout is for what the apply did.
     const child = spawn(command, { shell: true, env, stdio: ['pipe', 2, 2] });
+    const ended = signals.passTo(child).catch((error: NodeJS.ErrnoException) => error);
     // A command that does not read all of it says by its exit code whether that is right.
-    child.stdin!.on('error', () => {}).end(secret);
-    return signals.passTo(child).catch((error: NodeJS.ErrnoException) => error);
+    child.stdin?.on('error', () => {}).end(secret);
+    return ended;
   };
   const ended = await debugTimed('a secret was handed over', run, () => ({ name }));
   if (ended instanceof Error) return `could not be run (${printable(ended.code ?? ended.message)})`;

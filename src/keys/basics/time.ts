@@ -248,8 +248,8 @@ export function requirePastTime(text: string, now: number): number {
 }
 
 /**
- * What is wrong with a time since which something is to be undone: one in the future would undo nothing. Up to a minute,
- * it is that of a machine whose clock is ahead.
+ * What is wrong with a time since which something is to be undone: one in the future would undo nothing. Up to a
+ * minute, it is that of a machine whose clock is ahead.
  * @returns a sentence; undefined if nothing is wrong
  */
 export function notPassed(text: string, time: number, now: number): string | undefined {
