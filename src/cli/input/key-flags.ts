@@ -275,10 +275,10 @@ export function filtersOf(flags: FlagValues<typeof listFlags>, now = Date.now())
   const { roles, status, search, owner, tag: tags } = flags;
   // An empty one would select all keys: a variable of a script that is not set.
   for (const [what, text] of [
-    ['text to search for', search],
-    ['owner', owner],
+    ['--search', search],
+    ['The owner of a filter', owner],
   ])
-    if (text?.trim() === '') throw new CliError('USAGE', `The ${what} is empty. Give one, or leave the filter out.`);
+    if (text?.trim() === '') throw new CliError('USAGE', `${what} is empty. Give a text, or leave it out.`);
   return {
     roles,
     status,

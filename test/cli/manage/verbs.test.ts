@@ -234,7 +234,7 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
     ]) {
       const { stdout, stderr, code } = await run(...args, ...(args[0] === 'list' ? [] : ['--yes']));
       assert.deepEqual([stdout, code], ['', 2], args.join(' '));
-      assert.match(stderr, /(text to search for|owner) is empty\. Give one, or leave the filter out\./);
+      assert.match(stderr, /(--search|The owner of a filter) is empty\. Give a text, or leave it out\./);
     }
     const { keys } = await json('list');
     assert.deepEqual(
