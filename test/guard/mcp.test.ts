@@ -177,75 +177,78 @@ describe('a guard of an MCP server', () => {
     }
   });
 
-  it('judges a resource in each way in which servers read its URI', async () => {
-    const parts = { resources: ['file:///docs/*', 'file:///notes/a%20b*', 'notes://*'] };
-    const routes = [part(READ, parts), part(DELETE, { resources: ['notes://private/*', 'file:///notes/x'] })];
-    const several = `${await service.beside({ requirements: byRoutes(createRouter(routes)) })}/mcp`;
-    const statusOf = async (uri: string, secret = reader) => {
-      const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
-      const body = JSON.stringify(call('resources/read', { uri }));
-      return (await fetch(several, { method: 'POST', headers, body })).status;
+  describe('judges a resource in each way in which servers read its URI', () => {
+    /** What a guard with these routes answers to those who read a resource. */
+    const reading = async (...routes: Route[]) => {
+      const address = `${await service.beside({ requirements: byRoutes(createRouter(routes)) })}/mcp`;
+      return async (uri: string, secret = reader) => {
+        const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+        const body = JSON.stringify(call('resources/read', { uri }));
+        return (await fetch(address, { method: 'POST', headers, body })).status;
+      };
     };
-    for (const uri of ['file:///docs/a b.md', 'file:///docs/%C3%A4%20b', 'file:///docs/ä', 'file:///docs/{name}'])
-      assert.equal(await statusOf(uri), 200, uri);
-    assert.equal(await statusOf('file:///notes/a%20bc'), 200);
-    for (const uri of [
-      'file:///docs/.\t./etc/passwd',
-      'file:///docs/.\n./etc/passwd',
-      'file:///docs/..%2fetc/passwd',
-      'file:///docs/..%5Cetc/passwd',
-      'file:///docs/..\\etc/passwd',
-      'file:///docs/%252e%252e/etc/passwd',
-      'file:///docs/a%00.md',
-      'file:///docs/%2e%ff/../etc',
-      'notes://priv\tate/x',
-      'notes://\tprivate/x',
-      'notes://%70rivate/x',
-      'notes://private/x',
-      'notes://a/../private/x',
-    ])
-      assert.equal(await statusOf(uri), 403, JSON.stringify(uri));
-    assert.equal(await statusOf('notes://%70rivate/x', deleter), 200);
-    // A pattern is read in these ways as well: however it is written, it is for what servers take for the same.
-    const written = [
-      'file://localhost/d/*',
-      'file:/e/*',
-      'GitHub://repo/*',
-      'https://Example.com:443/*',
-      'file:///C:\\d\\*',
-    ];
-    const asWritten = createRouter([part(READ, { resources: written })]);
-    const beside = `${await service.beside({ requirements: byRoutes(asWritten) })}/mcp`;
-    for (const pattern of written) {
-      const headers = { authorization: `Bearer ${reader}`, 'content-type': 'application/json' };
-      const body = JSON.stringify(call('resources/read', { uri: pattern.replace('*', 'a.md') }));
-      assert.equal((await fetch(beside, { method: 'POST', headers, body })).status, 200, pattern);
-    }
-    const all = [
-      part(READ, { resources: ['*'] }),
-      part(DELETE, {
-        resources: ['file:///secret/*', 'GitHub://secret/*', 'https://secret.example', 'config://a/secret'],
-      }),
-    ];
-    const withAll = `${await service.beside({ requirements: byRoutes(createRouter(all)) })}/mcp`;
-    for (const [uri, status] of [
-      ['file:///a/../secret/x', 403],
-      ['file:///sec\tret/x', 403],
-      ['file:///%73ecret/x', 403],
-      ['file:////secret/x', 403],
-      ['file:///a//secret/x', 200],
-      ['github://secret/x', 403],
-      ['https://secret.example/', 403],
-      ['config://a/secret?', 403],
-      ['config://a/secret#x', 403],
-      ['config://a/other?secret', 200],
-    ] as const) {
-      const headers = { authorization: `Bearer ${reader}`, 'content-type': 'application/json' };
-      const body = JSON.stringify(call('resources/read', { uri }));
-      assert.equal((await fetch(withAll, { method: 'POST', headers, body })).status, status, uri);
-      const own = { ...headers, authorization: `Bearer ${deleter}` };
-      assert.equal((await fetch(withAll, { method: 'POST', headers: own, body })).status, 200, uri);
-    }
+
+    it('however it is written', async () => {
+      const statusOf = await reading(
+        part(READ, { resources: ['file:///docs/*', 'file:///notes/a%20b*', 'notes://*'] }),
+        part(DELETE, { resources: ['notes://private/*', 'file:///notes/x'] }),
+      );
+      for (const uri of [
+        'file:///docs/a b.md',
+        'file:///docs/%C3%A4%20b',
+        'file:///docs/ä',
+        'file:///docs/{name}',
+        'file:///notes/a%20bc',
+      ])
+        assert.equal(await statusOf(uri), 200, uri);
+      for (const uri of [
+        'file:///docs/.\t./etc/passwd',
+        'file:///docs/.\n./etc/passwd',
+        'file:///docs/..%2fetc/passwd',
+        'file:///docs/..%5Cetc/passwd',
+        'file:///docs/..\\etc/passwd',
+        'file:///docs/%252e%252e/etc/passwd',
+        'file:///docs/a%00.md',
+        'file:///docs/%2e%ff/../etc',
+        'notes://priv\tate/x',
+        'notes://\tprivate/x',
+        'notes://%70rivate/x',
+        'notes://private/x',
+        'notes://a/../private/x',
+      ])
+        assert.equal(await statusOf(uri), 403, JSON.stringify(uri));
+      assert.equal(await statusOf('notes://%70rivate/x', deleter), 200);
+    });
+
+    it('however the pattern is written', async () => {
+      const patterns = [
+        'file://localhost/d/*',
+        'file:/e/*',
+        'GitHub://repo/*',
+        'https://Example.com:443/*',
+        'file:///C:\\d\\*',
+      ];
+      const statusOf = await reading(part(READ, { resources: patterns }));
+      for (const pattern of patterns) assert.equal(await statusOf(pattern.replace('*', 'a.md')), 200, pattern);
+    });
+
+    it('where another pattern is for all', async () => {
+      const resources = ['file:///secret/*', 'GitHub://secret/*', 'https://secret.example', 'config://a/secret'];
+      const statusOf = await reading(part(READ, { resources: ['*'] }), part(DELETE, { resources }));
+      for (const [uri, status] of [
+        ['file:///a/../secret/x', 403],
+        ['file:///sec\tret/x', 403],
+        ['file:///%73ecret/x', 403],
+        ['file:////secret/x', 403],
+        ['file:///a//secret/x', 200],
+        ['github://secret/x', 403],
+        ['https://secret.example/', 403],
+        ['config://a/secret?', 403],
+        ['config://a/secret#x', 403],
+        ['config://a/other?secret', 200],
+      ] as const)
+        assert.deepEqual([await statusOf(uri), await statusOf(uri, deleter)], [status, 200], uri);
+    });
   });
 
   it('passes a preflight on that its routes let pass, and nothing else without a key', async () => {
@@ -340,12 +343,12 @@ describe('a guard of an MCP server', () => {
     assert.equal((await post(reader, ping, { 'content-encoding': 'gzip' })).status, 415);
     for (const type of ['application/json; charset=utf-8', 'application/JSON;charset="UTF-8"', 'application/json ;'])
       assert.equal((await post(reader, ping, { 'content-type': type })).status, type.endsWith(';') ? 415 : 200, type);
-    const got3 = got.length;
+    const passed = got.length;
     // What servers make of the bytes: another message, in UTF-7, with a second name.
     const hidden = ping.replace('"ping"', '"tools/call","params":{"name":"read_a","y":"+ACIALAAiAG4AYQBtAGUAIg-"}');
     for (const type of ['utf-7', 'utf-16', 'utf-8;charset=utf-7', 'utf-7;charset=utf-8', ' utf-8'])
       assert.equal((await post(reader, hidden, { 'content-type': `application/json; charset=${type}` })).status, 415);
-    assert.equal(got.length, got3);
+    assert.equal(got.length, passed);
     const put = await fetch(url, { method: 'PUT', headers: { authorization: `Bearer ${reader}` }, body: ping });
     assert.deepEqual([put.status, got.length], [403, 2]);
   });
