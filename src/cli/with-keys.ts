@@ -130,12 +130,14 @@ function twoPlaces(what: string): KeysError {
  * @throws CliError USAGE; KeysError USAGE, SERVER_INSECURE
  */
 export function loginServer(
-  flags: { server?: string | undefined; insecure?: boolean | undefined },
+  flags: { address?: string | undefined; server?: string | undefined; insecure?: boolean | undefined },
   env: NodeJS.ProcessEnv,
   { isSent }: { isSent: boolean },
 ): string {
-  const given = flags.server ?? env['SVC_API_SERVER'];
-  if (!given) throw new CliError('USAGE', 'The server is missing. Pass --server <url>, or set SVC_API_SERVER.');
+  if (flags.address !== undefined && flags.server !== undefined)
+    throw new CliError('USAGE', 'The server is given twice: as an argument and by --server. Leave one out.');
+  const given = flags.address ?? flags.server ?? env['SVC_API_SERVER'];
+  if (!given) throw new CliError('USAGE', 'The server is missing. Pass its address, or set SVC_API_SERVER.');
   const server = readServerUrl(given);
   if (isSent) requireEncryption(server, flags);
   return server;

@@ -42,15 +42,21 @@ export function parseUpstream(text: string): OrRefusal<{ readonly value: Upstrea
   const socketPath = protocol === 'http+unix:' && hostname === '' && pathname !== '/' ? decode(pathname) : undefined;
   if (socketPath !== undefined) return { value: { protocol: 'http:', socketPath } };
   if ((protocol !== 'http:' && protocol !== 'https:') || hostname === '')
-    return refusal(`"${printable(text)}" is not the address of an upstream`);
+    return refusal(`"${printable(text)}" is not the address of an upstream${didYouMean(text)}`);
   if (url!.href !== `${url!.origin}/`)
     return refusal(`"${printable(text)}" has more than an address: paths are passed on as they are`);
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   return { value: { protocol, host, port: port === '' ? { 'http:': 80, 'https:': 443 }[protocol] : Number(port) } };
 }
 
+/** Offers the scheme for an address without one, such as `localhost:3000`. */
+function didYouMean(text: string): string {
+  const url = /^(?:[\w.-]+|\[[\da-f:]+\])(?::\d+)?\/?$/i.test(text) ? URL.parse(`http://${text}`) : null;
+  return url === null ? '' : `. Did you mean http://${url.host}?`;
+}
+
 function refusal(problem: string): { refusal: string } {
-  return { refusal: `${problem}. Write it as ${FORMS}.` };
+  return { refusal: `${problem.replace(/[^?]$/, '$&.')} Write it as ${FORMS}.` };
 }
 
 /** The Host header that an upstream expects by its address. */

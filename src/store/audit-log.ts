@@ -10,6 +10,7 @@ import {
   type AuditPosition,
   type AuditQuery,
   type AuditReader,
+  type AuditOwner,
   type AuditSelection,
   CHAIN_START,
   chainHash,
@@ -310,7 +311,7 @@ function matching(
 /** Whether the owner may read an entry, and the values that are filtered by. */
 function visibleTo(
   row: Row,
-  owner: string | null,
+  owner: AuditOwner | null,
   { apiKey: key, actor }: Pick<AuditQuery, 'apiKey' | 'actor'>,
 ): Expression<SqlBool> {
   const isOwn = (column: 'key_id' | 'actor_id') =>
@@ -320,7 +321,9 @@ function visibleTo(
           query
             .selectFrom('api_keys')
             .select('id')
-            .where((own) => own.or([own('id', '=', owner), own('created_by', '=', owner)])),
+            .where((own) =>
+              own.or([own('id', '=', owner.id), ...(owner.withCreated ? [own('created_by', '=', owner.id)] : [])]),
+            ),
         );
   const concernsNoKey = row.and([row('key_id', 'is', null), row('actor_id', 'is', null)]);
   return row.and([

@@ -61,6 +61,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:adopt': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:approve': ['<code>', ...END, ...GRANTS, ...ALWAYS, ...PLACE, ...ASKING],
   'apikey:apply': [
+    '[file]',
     '--adopt',
     '--dry-run',
     '--exec <command>',
@@ -210,6 +211,7 @@ const SURFACE: Record<string, string[]> = {
   ],
   'apikey:guard': ['[upstream]', ...GUARD, ...SERVING],
   'apikey:login': [
+    '[server]',
     '--expires-in 90m|12h|30d',
     '--insecure',
     '--permissions <resource:action,…> (list)',
@@ -217,7 +219,7 @@ const SURFACE: Record<string, string[]> = {
     '--server <url>',
     ...ALWAYS,
   ],
-  'apikey:logout': ['--insecure', '--local', '--server <url>', ...ALWAYS, ...ASKING].toSorted(),
+  'apikey:logout': ['[server]', '--insecure', '--local', '--server <url>', ...ALWAYS, ...ASKING].toSorted(),
   'apikey:restore': [
     '<file>',
     '--bring-back <name> (list)',
@@ -243,6 +245,7 @@ interface Flag {
   helpValue?: string;
   multiple?: boolean;
   char?: string;
+  aliases?: string[];
   default?: unknown;
   hidden?: boolean;
 }
@@ -263,7 +266,7 @@ const manifestFile = readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8');
 const manifest = JSON.parse(manifestFile) as Manifest;
 
 describe('the commands', () => {
-  it('have these arguments and flags, and no aliases, defaults or other short forms', () => {
+  it('have these arguments and flags, no aliases but --ttl and --expires-in, and no defaults or other short forms', () => {
     const surface = Object.entries(manifest.commands).map(([id, { args, flags }]) => [
       id,
       [
@@ -278,6 +281,11 @@ describe('the commands', () => {
       Object.fromEntries(surface),
       Object.fromEntries(Object.entries(SURFACE).map(([id, flags]) => [id, flags.toSorted()])),
     );
+    for (const { flags } of Object.values(manifest.commands)) {
+      const { ttl, 'expires-in': expiresIn } = flags;
+      if (ttl) assert.deepEqual(ttl.aliases, ['expires-in']);
+      if (expiresIn) assert.deepEqual(expiresIn.aliases, ['ttl']);
+    }
     for (const { aliases, flags } of Object.values(manifest.commands)) {
       assert.deepEqual(aliases, []);
       for (const flag of Object.values(flags)) assert.equal(flag.default, undefined);

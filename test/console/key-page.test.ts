@@ -126,8 +126,8 @@ describe('the page of a key in the console', () => {
       'DOCKER:UPDATE_OWN: granted by DOCKER:UPDATE_ANY, but denied by Team',
       'DOCKER:UPDATE_ANY: granted by DOCKER:UPDATE_ANY, but denied by Team',
     ]);
-    assert.match(text, /Without 2 permissions that parent keys deny \./);
-    assert.match(text, /Who made it, and what it made .*Team denies 2 permissions DOCKER .*CI active/);
+    assert.match(text, /Without 1 permission that parent keys deny \./);
+    assert.match(text, /Who made it, and what it made .*Team denies 1 permission DOCKER .*CI active/);
     assert.match(text, /No access to 26 other resources .*VMS/);
   });
 

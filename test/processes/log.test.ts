@@ -357,7 +357,7 @@ describeOnEachAndRemotely('apikey can and suggest', () => {
     assert.equal(stdout, '--permissions ME:READ_OWN,ONLINE:READ_ANY\n');
     assert.match(
       stderr,
-      /^API key "CI deploy" was used 1 time, for ME:READ_OWN and ONLINE:READ_ANY\.\nRole VIEWER: 2 of 28 permissions used\.\n$/,
+      /^API key "CI deploy" was used 1 time, for ME:READ_OWN and ONLINE:READ_ANY\.\nRole VIEWER: 1 of 27 permissions used\.\n$/,
     );
     const updated = await cli.run(['apikey', 'update', 'CI deploy', '--no-roles', ...stdout.trim().split(' ')]);
     assert.match(updated.stdout, /^roles: VIEWER -> -\npermissions: - -> ME:READ_OWN, ONLINE:READ_ANY\n$/);

@@ -100,7 +100,7 @@ describe('processes that work on a server', () => {
     await terminal.answer('? Name', `Taken${KEYS.enter}`);
     await terminal.answer('? An API key named "Taken" already exists. Replace it', `y${KEYS.enter}`);
     await terminal.answer('? Description (optional)', KEYS.enter);
-    await terminal.answer('? Roles', `${KEYS.down}${KEYS.down}${KEYS.space}`);
+    await terminal.answer('? Roles', `${KEYS.down}${KEYS.space}`);
     await terminal.answer('❯◉ VIEWER', KEYS.enter);
     await terminal.answer('? Permissions: choose a resource', KEYS.enter);
     await terminal.answer('? Expires', KEYS.enter);

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { wrapped } from '../../src/cli/wrapped.ts';
 import { ROOT } from './process.ts';
 
 const COMMANDS = readFileSync(join(ROOT, 'docs/cli.md'), 'utf8');
@@ -11,9 +12,10 @@ const COMMANDS = readFileSync(join(ROOT, 'docs/cli.md'), 'utf8');
  * @param root the folder of the package
  */
 export function errorText(code: string, message: string, command = 'apikey', root = ROOT): string {
-  const usage = usageOf(command).join('\n       ');
-  const help =
-    code === 'USAGE' ? `Usage: ${usage}\nSee svc-api ${command} --help` : `Reference: ${referenceOf(code, root)}`;
+  const usage = usageOf(command)
+    .map((line, index) => wrapped(index === 0 ? 'Usage: ' : '       ', line, 100))
+    .join('\n');
+  const help = code === 'USAGE' ? `${usage}\nSee svc-api ${command} --help` : `Reference: ${referenceOf(code, root)}`;
   return `Error: ${message.replaceAll('\n', '\n       ')}\nCode: ${code}\n${help}\n`;
 }
 
@@ -22,7 +24,7 @@ export function referenceOf(code: string, root = ROOT): string {
   return `${pathToFileURL(join(root, 'docs/errors.md')).href}#${code.toLowerCase()}`;
 }
 
-/** The usage of a command as its help has it, each in one line. */
+/** The usage of a command as its help has it, each in one line. Errors wrap it. */
 function usageOf(command: string): string[] {
   const [, section = ''] = COMMANDS.split(`\n## svc-api ${command}\n`);
   const [, usage = ''] = /^USAGE\n(.*?)\n\n/ms.exec(section) ?? [];

@@ -75,8 +75,26 @@ export function unexpectedArguments(args: readonly string[]): string {
   return `Unexpected argument${many}: ${shown}. Leave ${them} out, or put a value that has spaces in quotes.`;
 }
 
+/** Words that other programs use for our verbs. */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  add: 'create',
+  new: 'create',
+  get: 'show',
+  describe: 'show',
+  ls: 'list',
+  edit: 'update',
+  rename: 'update',
+  set: 'update',
+  rm: 'delete',
+  remove: 'delete',
+  revoke: 'disable',
+};
+
 /** The commands below a topic that a word may stand for, best first. */
 function closeCommands(typed: readonly string[], commands: readonly string[]): string[] {
+  const verb = SYNONYMS[typed[0] ?? ''];
+  const meant = commands.filter((command) => command === verb || command === `apikey:${verb}`);
+  if (verb !== undefined && meant.length > 0) return meant;
   for (let depth = typed.length; depth > 0; depth -= 1) {
     const alike = commands.filter((command) => command.split(':').length === depth);
     const close = closeTo(typed.slice(0, depth).join(':'), alike);
@@ -209,6 +227,8 @@ export interface Failed extends Place {
   columns: number | undefined;
   /** Other lines of usage than those of the command. */
   usage?: readonly string[];
+  /** The verbs of a topic, for a line that names none. */
+  verbs?: string;
 }
 
 /** A failure as it is shown: `message` in JSON, `text` on stderr. */
@@ -233,9 +253,13 @@ export function failureText({ code, message }: Pick<PresentedError, 'code' | 'me
   return [error, `Code: ${code}`, ...(code === 'USAGE' ? usageLines(failed) : [referenceLine(code)])].join('\n');
 }
 
-function usageLines({ id, config, columns, usage = usageOf(id, config) }: Failed): string[] {
+/** The width of usage lines where stderr is not a terminal. Other lines stay whole there, so that programs can read them. */
+const USAGE_COLUMNS = 100;
+
+function usageLines({ id, config, columns, verbs, usage = usageOf(id, config) }: Failed): string[] {
   return [
-    ...(usage.length > 0 ? [underneath('Usage: ', usage, columns)] : []),
+    ...(verbs === undefined ? [] : [`Commands of ${commandText(config, id)}:`, verbs]),
+    ...(usage.length > 0 ? [underneath('Usage: ', usage, columns ?? USAGE_COLUMNS)] : []),
     `See ${commandText(config, id)} --help`,
   ];
 }

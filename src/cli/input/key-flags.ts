@@ -49,6 +49,11 @@ export const nameArgs = {
   name: Args.string({ description: 'Name of the key, instead of --name.', ignoreStdin: true }),
 };
 
+/** The address of a server as an argument. */
+export const serverArgs = {
+  server: Args.string({ description: 'Address of the server, instead of --server.', ignoreStdin: true }),
+};
+
 export const rolesFlag = (description: string) => Flags.string({ ...list, description, helpValue: '<role,…>' });
 
 export const permissionsFlag = (description: string) =>
@@ -61,6 +66,7 @@ export const grantFlags = {
     'Permissions to grant, comma-separated, each as RESOURCE:ACTION, such as DOCKER:READ_ANY.',
   ),
   'expires-in': Flags.string({
+    aliases: ['ttl'],
     description: 'Let the key expire after this time: a number followed by s, m, h, d or w.',
     helpValue: '90m|12h|30d',
   }),

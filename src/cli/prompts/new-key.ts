@@ -13,7 +13,7 @@ import {
   validateExpiry,
   validateName,
 } from '../../keys/key/index.ts';
-import type { Catalog } from '../../keys/permissions/index.ts';
+import { ALL_ACCESS, type Catalog } from '../../keys/permissions/index.ts';
 
 /** Null for another time. */
 type Choice = Option<ExpiryRequest | null>;
@@ -99,7 +99,10 @@ async function askForGrants(
   if (roles ?? permissions) return {};
   const chosen = await prompts.checkbox({
     message: 'Roles (none, to choose permissions only)',
-    choices: catalog.roles.map((role) => ({ value: role, name: role, description: catalog.meaningOf(role) })),
+    // The role that allows everything comes last, so that it is not chosen by habit.
+    choices: catalog.roles
+      .toSorted((a, b) => Number(a === ALL_ACCESS) - Number(b === ALL_ACCESS))
+      .map((role) => ({ value: role, name: role, description: catalog.meaningOf(role) })),
   });
   return { roles: chosen, permissions: await askForPermissions(prompts, catalog, chosen.length === 0) };
 }

@@ -14,7 +14,7 @@ import {
   type UsageTotals,
 } from '../../keys/key/index.ts';
 import { formatTime, formatList, nearest, printable, relativeTime } from '../../keys/basics/index.ts';
-import { type Catalog, type Permission, splitPermission } from '../../keys/permissions/index.ts';
+import { type Catalog, type Permission, splitPermission, withoutIncluded } from '../../keys/permissions/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 
 /**
@@ -306,11 +306,7 @@ function time(name: string, value: (key: KeyJson) => string | null, leaves?: num
  * `creator` is the name of the key that created it.
  */
 export function reviewJson({ answering, creator, effectivePermissions, ...state }: ReviewedKey) {
-  const all: ReadonlySet<string> = new Set(effectivePermissions);
-  const included = (permission: string) => permission.endsWith('_OWN') && all.has(permission.replace(/_OWN$/, '_ANY'));
-  /** What it may do, as far as its parent keys may; of `X_ANY`, which includes `X_OWN`, that alone. */
-  const effective = effectivePermissions.filter((permission) => !included(permission));
-  return { ...keyJson(state), answering, creator, effectivePermissions: effective };
+  return { ...keyJson(state), answering, creator, effectivePermissions: withoutIncluded(effectivePermissions) };
 }
 
 type ReviewJson = ReturnType<typeof reviewJson>;

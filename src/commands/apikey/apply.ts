@@ -1,3 +1,4 @@
+import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
@@ -26,6 +27,9 @@ export default class Apply extends KeyCommand {
     ],
     ['Also delete keys that an earlier apply created and the file no longer declares', '-f keys.yaml --prune --json'],
   ]);
+  static override args = {
+    file: Args.string({ description: 'File that declares the keys, instead of --file.', ignoreStdin: true }),
+  };
   static override flags = {
     file: Flags.string({
       char: 'f',
@@ -54,9 +58,12 @@ export default class Apply extends KeyCommand {
   };
 
   async run(): Promise<object> {
-    const { flags } = await this.parse(Apply);
-    const { file, prune, adopt, 'dry-run': dryRun, 'secrets-dir': secretsDir, exec: command } = flags;
-    if (!file) throw new CliError('USAGE', 'The file is missing. Pass -f <path>, or -f - for stdin.');
+    const { args, flags } = await this.parse(Apply);
+    if (args.file !== undefined && flags.file !== undefined)
+      throw new CliError('USAGE', 'The file is given twice: as an argument and by --file. Leave one out.');
+    const file = args.file ?? flags.file;
+    const { prune, adopt, 'dry-run': dryRun, 'secrets-dir': secretsDir, exec: command } = flags;
+    if (!file) throw new CliError('USAGE', 'The file is missing. Pass its path, or - for stdin.');
     if (secretsDir === '')
       throw new CliError(
         'USAGE',

@@ -1,10 +1,12 @@
 import * as Args from '@oclif/core/args';
 import { examplesOf } from '../../cli/base-command.ts';
+import { CliError } from '../../cli/errors.ts';
+import { commandText } from '../../cli/output.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import type { KeyDecision } from '../../keys/service/index.ts';
 import { describeGrant } from '../../keys/authorization/index.ts';
 import type { Status } from '../../keys/key/index.ts';
-import { formatList } from '../../keys/basics/index.ts';
+import { formatList, printable } from '../../keys/basics/index.ts';
 
 const NOT_ALLOWED = 4;
 
@@ -29,6 +31,11 @@ export default class Can extends KeyCommand {
 
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Can);
+    // A name has no colon, and a permission always has one.
+    if (args.name.includes(':') && !args.permission.includes(':')) {
+      const line = `${commandText(this.config, this.ctor.id)} "${printable(args.permission)}" ${printable(args.name)}`;
+      throw new CliError('USAGE', `The name of the key comes first, then the permission. Run: ${line}`);
+    }
     return this.withKeys(flags, async (keys) => {
       const { apiKey: key } = await this.findKey(keys, args.name);
       const { allowed, permission, grantedBy, status, deniedBy } = await keys.decide(key, args.permission);

@@ -55,6 +55,7 @@ export default class Exec extends KeyCommand {
         'seconds, until servers have written that. Without --roles and --permissions, the key has ADMIN.',
     }),
     ttl: Flags.string({
+      aliases: ['expires-in'],
       description: 'Let the key expire after this time: a number followed by s, m, h, d or w. Default: 10m.',
       helpValue: '90s|10m|1h',
     }),

@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { examplesOf, type FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
+import type { Failed } from '../../cli/explain/present.ts';
 import { VERB_LINES } from '../../cli/help/verbs.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { inGroup, nameFlag, newKeyFlags, noInputFlag, requestOf, yesFlag } from '../../cli/input/key-flags.ts';
@@ -60,6 +61,10 @@ export default class ApiKey extends KeyCommand {
 
   protected override get errorFields(): object {
     return this.argv.includes('--delete') ? { deleted: 0 } : {};
+  }
+
+  protected override get failed(): Failed {
+    return this.argv.length > 0 ? super.failed : { ...super.failed, verbs: VERB_LINES };
   }
 
   async run(): Promise<object> {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import * as Flags from '@oclif/core/flags';
 import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { permissionsFlag, rolesFlag } from '../../cli/input/key-flags.ts';
+import { permissionsFlag, rolesFlag, serverArgs } from '../../cli/input/key-flags.ts';
 import { keepGivenKey, requirePlace } from '../../cli/credentials.ts';
 import { loginServer } from '../../cli/with-keys.ts';
 import { scopeItems } from '../../keys/consent/index.ts';
@@ -27,23 +27,23 @@ export default class Login extends BaseCommand {
     'runs "<%= config.bin %> apikey<%= config.topicSeparator %>approve <code>" there. The key is kept in a file of ' +
     'the user alone, and never printed. It gets what managing keys takes; to grant other keys more, ask for ' +
     'more by --roles or --permissions.';
-  static override examples = examplesOf([
-    ['Log in to a server, for a day', '--server http://127.0.0.1:4000 --expires-in 1d'],
-  ]);
+  static override examples = examplesOf([['Log in to a server, for a day', 'http://127.0.0.1:4000 --expires-in 1d']]);
+  static override args = serverArgs;
   static override flags = {
     server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
     insecure: Flags.boolean({ description: 'Send the key even to a server elsewhere that speaks plain HTTP.' }),
     roles: rolesFlag('Roles to ask for, comma-separated, in place of what managing keys takes.'),
     permissions: permissionsFlag('Permissions to ask for, comma-separated, in place of what managing keys takes.'),
     'expires-in': Flags.string({
+      aliases: ['ttl'],
       description: 'Ask for a key that ends after this time: a number followed by s, m, h, d or w. Default: 30d.',
       helpValue: '90m|12h|30d',
     }),
   };
 
   async run(): Promise<object> {
-    const { flags } = await this.parse(Login);
-    const server = loginServer(flags, this.environment, { isSent: true });
+    const { args, flags } = await this.parse(Login);
+    const server = loginServer({ ...flags, address: args.server }, this.environment, { isSent: true });
     const scope = readScope(flags);
     requirePlace(server, this.environment);
     const { askForKey } = await import('../../remote/oauth.ts');

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { examplesOf, BaseCommand } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
-import { noInputFlag, yesFlag } from '../../cli/input/key-flags.ts';
+import { noInputFlag, serverArgs, yesFlag } from '../../cli/input/key-flags.ts';
 import { forgetKey, keptKey } from '../../cli/credentials.ts';
 import { loginServer } from '../../cli/with-keys.ts';
 import { isKeysError, KeysError } from '../../keys/basics/index.ts';
@@ -13,9 +13,10 @@ export default class Logout extends BaseCommand {
     'Where the server does not end it, or cannot be reached, the key is kept. With --local it is only forgotten ' +
     'here: on the server it stays valid until it ends.';
   static override examples = examplesOf([
-    ['Log out', '--server http://127.0.0.1:4000'],
-    ['Forget the key of a server that is gone', '--server http://127.0.0.1:4000 --local'],
+    ['Log out', 'http://127.0.0.1:4000'],
+    ['Forget the key of a server that is gone', 'http://127.0.0.1:4000 --local'],
   ]);
+  static override args = serverArgs;
   static override flags = {
     server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
     insecure: Flags.boolean({ description: 'Send the key even to a server elsewhere that speaks plain HTTP.' }),
@@ -25,8 +26,8 @@ export default class Logout extends BaseCommand {
   };
 
   async run(): Promise<object> {
-    const { flags } = await this.parse(Logout);
-    const server = loginServer(flags, this.environment, { isSent: !flags.local });
+    const { args, flags } = await this.parse(Logout);
+    const server = loginServer({ ...flags, address: args.server }, this.environment, { isSent: !flags.local });
     const secret = flags.local ? undefined : keptKey(server, this.environment);
     if (secret !== undefined) await this.end(server, secret);
     const forgotten = forgetKey(server, this.environment);

@@ -3,6 +3,8 @@ import { KeyCommand, nameOf, searchIn } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { fieldText, issuedJson, issuedLines, keyJson, limitJson, limitText } from '../../cli/views/key-view.ts';
 import { timeAndDistance } from '../../keys/basics/index.ts';
+import type { KeyAdministration, KeyWithAccess } from '../../keys/service/index.ts';
+import { ALL_ACCESS, withoutIncluded } from '../../keys/permissions/index.ts';
 
 export default class Show extends KeyCommand {
   static override summary = 'Show an API key, and all that it may do.';
@@ -24,12 +26,22 @@ export default class Show extends KeyCommand {
       const json = { ...keyJson(key), effectivePermissions: key.effectivePermissions };
       const limitedBy = key.limitedBy.map(limitJson);
       const width = Math.max(...Object.keys(json).map((field) => field.length)) + 2;
-      const lines = Object.entries(json).map(([field, value]) => field.padEnd(width) + this.textOf(field, value));
+      const lines = Object.entries({ ...json, effectivePermissions: await this.effective(key, keys) }).map(
+        ([field, value]) => field.padEnd(width) + this.textOf(field, value),
+      );
       lines.push(...limitedBy.map((limit) => 'limitedBy'.padEnd(width) + limitText(limit)));
       lines.push(...issuedLines(key.issued).map((line) => 'issued'.padEnd(width) + line));
       const more = { ...(limitedBy.length > 0 && { limitedBy }), ...issuedJson(key.issued) };
       return this.printLines({ ...json, ...more }, lines.join('\n'));
     });
+  }
+
+  /** The permissions as text: those that others include are left out, and all of them are one sentence. */
+  private async effective({ apiKey: { roles }, effectivePermissions }: KeyWithAccess, keys: KeyAdministration) {
+    const shown = withoutIncluded(effectivePermissions);
+    if (!roles.includes(ALL_ACCESS)) return shown;
+    const all = withoutIncluded((await keys.catalog()).permissionsOf(ALL_ACCESS));
+    return shown.length === all.length ? 'Every action on every resource' : shown;
   }
 
   /** The value of a field; on a terminal, a time with how long ago it was, or in how long it is. */

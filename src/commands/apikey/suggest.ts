@@ -3,6 +3,7 @@ import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { toolJson } from '../../cli/views/usage-view.ts';
 import type { KeyAdministration, KeyState } from '../../keys/service/index.ts';
+import { withoutIncluded } from '../../keys/permissions/index.ts';
 import type { Suggestion } from '../../keys/authorization/index.ts';
 import { formatTime, formatList } from '../../keys/basics/index.ts';
 
@@ -60,7 +61,7 @@ async function explain(
   const neverUsed = key.permissions.filter((permission) => unusedPermissions.has(permission));
   const catalog = key.roles.length > 0 ? await keys.catalog() : undefined;
   const roles = key.roles.map((role) => {
-    const included = [...new Set(catalog?.permissionsOf(role))];
+    const included = withoutIncluded([...new Set(catalog?.permissionsOf(role))]);
     const used = included.filter((permission) => !unusedPermissions.has(permission));
     return `Role ${role}: ${used.length} of ${included.length} permissions used.`;
   });

@@ -116,13 +116,19 @@ export interface AuditFilter {
   until?: number | undefined;
 }
 
+/** The key whose entries a reader sees, and those of the keys that it created. */
+export interface AuditOwner {
+  id: string;
+  withCreated: boolean;
+}
+
 /** Entries that match a filter, as far as somebody may read them. */
 export interface AuditSelection extends AuditFilter {
   /**
-   * Only entries about or by the key with this id and the keys that it created, and those that concern no key; null for
-   * the latter alone. A filter never matches the name of another key or user.
+   * Only entries about or by the keys of this owner, and those that concern no key; null for the latter alone. A filter
+   * never matches the name of another key or user.
    */
-  owner?: string | null | undefined;
+  owner?: AuditOwner | null | undefined;
   /** Only entries with a smaller number. */
   before?: number | undefined;
   /** Only entries with a larger number. */

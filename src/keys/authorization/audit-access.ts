@@ -3,6 +3,7 @@ import {
   AUDIT_OPTIONS,
   type AuditActor,
   type AuditEntry,
+  type AuditOwner,
   type AuditHistogram,
   type AuditCheck,
   type AuditPosition,
@@ -67,7 +68,7 @@ export class AuditAccess {
     const { repository } = this.#options;
     const owner = auditOwner(actor);
     const entries = await repository.auditLog.find({ ...query, ...place, order, owner });
-    return owner === undefined ? entries : redactEntries(entries, actor, repository);
+    return owner === undefined ? entries : redactEntries(entries, actor, owner, repository);
   }
 
   /**
@@ -198,12 +199,14 @@ const [PIECE_MS, REST_MS] = [20, 20];
 const [FIRST_ROWS, MIN_ROWS, MAX_ROWS] = [500, 50, 5000];
 
 /**
- * Whose entries of the audit log an actor may read: undefined for all, the id of a key for those about or by that key
- * and the keys that it created, null for none but those that concern no key.
+ * The keys whose entries of the audit log an actor may read: undefined for all, null for none. A key that may read
+ * itself reads what was done to it and by it.
  */
-function auditOwner(actor: Actor): string | null | undefined {
+function auditOwner(actor: Actor): AuditOwner | null | undefined {
   if (actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY')) return undefined;
-  return uses(actor, 'API_KEY', 'READ_OWN') ? actor.apiKey.id : null;
+  const { id } = actor.apiKey;
+  if (uses(actor, 'API_KEY', 'READ_OWN')) return { id, withCreated: true };
+  return uses(actor, 'ME', 'READ_OWN') ? { id, withCreated: false } : null;
 }
 
 /**
@@ -214,10 +217,13 @@ function auditOwner(actor: Actor): string | null | undefined {
 async function redactEntries(
   entries: readonly AuditEntry[],
   reader: Actor,
+  owner: AuditOwner | null,
   find: Pick<KeyFinder, 'findBy'>,
 ): Promise<AuditEntry[]> {
   const keys = await find.findBy('id', [...new Set(entries.flatMap(namedIn))]);
-  const readable: ReadonlySet<unknown> = new Set(keys.filter((key) => mayFor(reader, 'READ', key)).map(({ id }) => id));
+  const readable: ReadonlySet<unknown> = new Set(
+    keys.filter((key) => key.id === owner?.id || mayFor(reader, 'READ', key)).map(({ id }) => id),
+  );
   const withoutCreator = (values: AuditValues | null) =>
     typeof values?.['createdBy'] === 'string' && !readable.has(values['createdBy'])
       ? { ...values, createdBy: null }

@@ -8,6 +8,7 @@ import {
   PermissionSet,
   type Role,
   splitPermission,
+  withoutIncluded,
 } from '../permissions/index.ts';
 import { type Chain, chainAccess, chainHolds, chainStatus, limitsOf } from './chain.ts';
 
@@ -78,12 +79,9 @@ export function suggestGrants(chain: Chain, usedGrants: ReadonlyMap<UsedGrant, n
   const used = new PermissionSet(usedPermissions.filter((permission) => held.has(...splitPermission(permission))));
   const byRoles = PermissionSet.of(catalog, { roles, permissions: [] });
   const needed = used.missingFrom(byRoles);
-  const any = new Set(needed.filter((permission) => permission.endsWith('_ANY')));
   return {
     roles: roles.toSorted(),
-    permissions: needed
-      .filter((permission) => any.has(permission) || !any.has(permission.replace(/_OWN$/, '_ANY') as Permission))
-      .toSorted(),
+    permissions: withoutIncluded(needed).toSorted(),
     unused: held.missingFrom(used),
     tools: tools.toSorted((one, other) => (one.name < other.name ? -1 : 1)),
     routes: routes.toSorted(),

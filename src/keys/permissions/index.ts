@@ -1,3 +1,4 @@
 /** What can be granted: the catalog, grants, permission sets, and the policy for keys. */
 export * from './catalog.ts';
 export * from './permission-set.ts';
+export { withoutIncluded } from './meanings.ts';

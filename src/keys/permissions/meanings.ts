@@ -17,19 +17,23 @@ export interface AllowedAction {
 
 const VERBS = ['READ', 'CREATE', 'UPDATE', 'DELETE'];
 
+/** Leaves out each `X_OWN` of a resource whose `X_ANY` is there, which includes it. */
+export function withoutIncluded<Of extends string>(permissions: readonly Of[]): Of[] {
+  const all: ReadonlySet<string> = new Set(permissions);
+  return permissions.filter((one) => !one.endsWith('_OWN') || !all.has(one.replace(/_OWN$/, '_ANY')));
+}
+
 /**
  * What permissions allow together, by actions. What another one includes is left out: `X_OWN` where there is `X_ANY`.
  * @param permissions each as `RESOURCE:ACTION`
  */
 export function groupByAction(permissions: Iterable<string>): AllowedAction[] {
-  const given = new Set(permissions);
   const resources = new Map<string, string[]>(
     VERBS.flatMap((verb) => [`${verb}_ANY`, `${verb}_OWN`]).map((a) => [a, []]),
   );
-  for (const permission of given) {
+  for (const permission of withoutIncluded([...new Set(permissions)])) {
     const [resource = '', action = ''] = permission.split(':');
-    if (!action.endsWith('_OWN') || !given.has(permission.replace(/_OWN$/, '_ANY')))
-      resources.get(action)?.push(resource);
+    resources.get(action)?.push(resource);
   }
   return Array.from(resources, ([action, on]) => ({ action, resources: on.toSorted() })).filter(
     ({ resources: on }) => on.length > 0,

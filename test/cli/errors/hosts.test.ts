@@ -26,7 +26,8 @@ describe('in a host with colons between topics, an error', () => {
       text,
       `Error: Missing 1 required arg: permission. Run: acme apikey:can NAME PERMISSION
 Code: USAGE
-Usage: acme apikey:can NAME PERMISSION [--json] [--database <path>] [--config <path>] [--no-color] [--server <url>] [--insecure]
+Usage: acme apikey:can NAME PERMISSION [--json] [--database <path>] [--config <path>] [--no-color]
+       [--server <url>] [--insecure]
 See acme apikey:can --help`,
     );
   });

@@ -25,7 +25,8 @@ describe('an error', () => {
       stderr,
       `Error: Missing 1 required arg: permission. Run: svc-api apikey can NAME PERMISSION
 Code: USAGE
-Usage: svc-api apikey can NAME PERMISSION [--json] [--database <path>] [--config <path>] [--no-color] [--server <url>] [--insecure]
+Usage: svc-api apikey can NAME PERMISSION [--json] [--database <path>] [--config <path>]
+       [--no-color] [--server <url>] [--insecure]
 See svc-api apikey can --help
 `,
     );

@@ -30,6 +30,25 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
   ['serv', `There is no command "serv". Did you mean "svc-api serve"? ${ROOT_COMMANDS}`, AT_ROOT],
   ['list', `There is no command "list". ${LIST} ${ROOT_COMMANDS}`, AT_ROOT],
   ['apkey list X', `There is no command "apkey". ${LIST} ${ROOT_COMMANDS}`, AT_ROOT],
+  ['ls', `There is no command "ls". ${LIST} ${ROOT_COMMANDS}`, AT_ROOT],
+  ['rm CI', `There is no command "rm". Did you mean "svc-api apikey delete"? ${ROOT_COMMANDS}`, AT_ROOT],
+  ...(
+    [
+      ['ls', 'list'],
+      ['rm', 'delete'],
+      ['add', 'create'],
+      ['get', 'show'],
+      ['revoke', 'disable'],
+      ['rename', 'update'],
+    ] as const
+  ).map(
+    ([word, verb]) =>
+      [
+        `apikey ${word}`,
+        `There is no command "apikey ${word}". Did you mean "svc-api apikey ${verb}"? ${TOPIC_COMMANDS}`,
+        AT_TOPIC,
+      ] as const,
+  ),
   ['apikey nope', `There is no command "apikey nope". ${TOPIC_COMMANDS}`, AT_TOPIC],
   ['apikey lst', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
   ['apikey lsit hunter2', `There is no command "apikey lsit". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
@@ -104,9 +123,9 @@ describe('an argument that a command does not have', () => {
       runProgramHere(['apikey:list', 'nope', '--json']),
     ]);
     const error = `Unexpected argument: nope. ${LEFT_OUT}`;
-    const listed = /^Error: (.*)\nCode: USAGE\nUsage: svc-api apikey list \[.*\]\nSee svc-api apikey list --help\n$/;
+    const listed = /^Error: (.*)\nCode: USAGE\nUsage: svc-api apikey list \[[^]*\]\nSee svc-api apikey list --help\n$/;
     assert.equal(listed.exec(list.stderr)?.[1], error);
-    const served = /^Error: (.*)\nCode: USAGE\nUsage: svc-api serve \[.*\]\nSee svc-api serve --help\n$/;
+    const served = /^Error: (.*)\nCode: USAGE\nUsage: svc-api serve \[[^]*\]\nSee svc-api serve --help\n$/;
     assert.equal(served.exec(serve.stderr)?.[1], error);
     assert.deepEqual([JSON.parse(json.stdout), json.stderr, json.code], [{ error, code: 'USAGE' }, '', 2]);
   });

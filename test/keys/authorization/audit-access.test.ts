@@ -71,8 +71,19 @@ describeOnEach('the audit log as a key reads it', () => {
     assert.equal(deletion.actor.name, 'Own');
   });
 
-  it('without READ has only what concerns no key', async () => {
+  it('with ME:READ_OWN alone has its own creation, and otherwise what concerns no key', async () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Viewer', roles: ['VIEWER'] });
+    await test.keys.create({ name: 'Not its own', roles: ['GUEST'] }, OPERATOR);
+    const entries = await read(principal);
+    assert.deepEqual(entries[0], all[6]);
+    assert.deepEqual(
+      entries.slice(1).map(({ action, actor, apiKey }) => [action, actor.name, apiKey?.name]),
+      [['CREATE', null, 'Viewer']],
+    );
+  });
+
+  it('without any READ of keys has only what concerns no key', async () => {
+    const { principal } = await createPrincipal(test.keys, { name: 'Auditor', permissions: ['LOGS:READ_ANY'] });
     assert.deepEqual(await read(principal), [all[6]]);
   });
 });

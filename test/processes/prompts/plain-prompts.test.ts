@@ -43,10 +43,11 @@ describe('plain prompts', () => {
       await terminal.see('found\n"-" (U+002D).\n');
       await terminal.answer('Name: ', `My key${enter}`);
       await terminal.answer('Description (optional): ', `For the pipeline${enter}`);
-      await terminal.see('Roles (none, to choose permissions only)\n  1. ADMIN: Full system access');
+      await terminal.see('Roles (none, to choose permissions only)\n  1. CONNECT: Access');
+      await terminal.see('\n  4. ADMIN: Full system access');
       await terminal.answer('Numbers, separated by commas; nothing for none: ', `5${enter}`);
       await terminal.see('5 is not in the list. Type a number from 1 to 4.');
-      await terminal.answer('nothing for none: ', `3, 4${enter}`);
+      await terminal.answer('nothing for none: ', `2, 3${enter}`);
       await terminal.answer('nothing for all; or a text to search for: ', `dock${enter}`);
       await terminal.see('\n  1. DOCKER\n');
       await terminal.answer('nothing for all; or a text to search for: ', `1${enter}`);
@@ -74,7 +75,7 @@ describe('plain prompts', () => {
   it('list all again where a search found nothing, so that nobody has to give up', async () => {
     const cli = testCli();
     const terminal = start(cli, ['apikey', 'create', 'CI', '--description', '', '--expires-in', '1d']);
-    await terminal.answer('nothing for none: ', `4${enter}`);
+    await terminal.answer('nothing for none: ', `3${enter}`);
     await terminal.answer('nothing for all; or a text to search for: ', `done${enter}`);
     await terminal.see('Nothing matches.');
     await terminal.answer('nothing for all; or a text to search for: ', enter);

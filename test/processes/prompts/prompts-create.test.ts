@@ -25,7 +25,7 @@ describe('apikey --create on a terminal', () => {
     const terminal = start(cli, [], file);
     await terminal.answer('? Name', `CI deploy${enter}`);
     await terminal.answer('? Description (optional)', `For the pipeline${enter}`);
-    await terminal.answer('? Roles', `${down}${down}${space}`);
+    await terminal.answer('? Roles', `${down}${space}`);
     await terminal.answer('❯◉ VIEWER', enter);
     await terminal.answer('? Permissions: choose a resource', 'dock');
     await terminal.answer('❯ DOCKER', enter);
@@ -63,12 +63,12 @@ describe('apikey --create on a terminal', () => {
     await terminal.see('at most 1000 are allowed');
     terminal.type(`${clear}${enter}`);
     await terminal.answer('? Roles', space);
-    await terminal.answer('❯◉ ADMIN', enter);
+    await terminal.answer('❯◉ CONNECT', enter);
     await terminal.answer('❯ Done', enter);
     await terminal.answer('? Expires', enter);
     assert.equal(await terminal.end(), 0);
     const key = await keyNamed(cli.database, 'My key');
-    assert.deepEqual([key?.description, key?.roles, key?.permissions], [null, ['ADMIN'], []]);
+    assert.deepEqual([key?.description, key?.roles, key?.permissions], [null, ['CONNECT'], []]);
   });
 
   it('does not let go before a role or a permission is chosen', async () => {
@@ -173,7 +173,7 @@ describe('apikey --create on a terminal', () => {
     const cli = testCli();
     const terminal = start(cli, ['--name', 'Own', '--description', '']);
     await terminal.answer('? Roles', space);
-    await terminal.answer('❯◉ ADMIN', enter);
+    await terminal.answer('❯◉ CONNECT', enter);
     await terminal.answer('❯ Done', enter);
     await terminal.see('? Expires');
     await terminal.answer('at another time', up);
@@ -216,13 +216,13 @@ describe('apikey --create on a terminal', () => {
       const terminal = (session = cliOnTerminal(['apikey', 'create'], env, undefined, { columns: 40, rows }));
       await terminal.answer('? Name', `Small${enter}`);
       await terminal.answer('? Description', enter);
-      await terminal.answer('❯◯ ADMIN', `${down}${space}`);
-      await terminal.answer('❯◉ CONNECT', enter);
+      await terminal.answer('❯◯ CONNECT', `${down}${space}`);
+      await terminal.answer('❯◉ VIEWER', enter);
       await terminal.answer('❯ Done', enter);
       await terminal.answer('❯ in 30 days', enter);
       assert.equal(await terminal.end(), 0);
       assert.equal(terminal.hasColors, false);
-      assert.deepEqual((await keyNamed(cli.database, 'Small'))?.roles, ['CONNECT']);
+      assert.deepEqual((await keyNamed(cli.database, 'Small'))?.roles, ['VIEWER']);
     });
 
   it('asks nothing when nothing is missing, and checks the flags before it asks', async () => {

@@ -102,7 +102,7 @@ describe('on a terminal', () => {
       const cli = testCli();
       const terminal = start(cli, ['apikey', 'create', '--name', 'CI', '--description', '', ...args], env);
       await terminal.answer('? Roles', space);
-      await terminal.see('❯◉ ADMIN');
+      await terminal.see('❯◉ CONNECT');
       await terminal.answer('', KEYS.ctrlC);
       assert.equal(await terminal.end(), 130);
       assert.equal(COLOR.test(terminal.raw), isColored, JSON.stringify([args, env, terminal.raw]));

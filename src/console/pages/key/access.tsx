@@ -1,4 +1,10 @@
-import { type Action, type Permission, PermissionSet, type ResourceActions } from '../../../keys/permissions/index.ts';
+import {
+  type Action,
+  type Permission,
+  PermissionSet,
+  type ResourceActions,
+  withoutIncluded,
+} from '../../../keys/permissions/index.ts';
 import { OperationFailed, orFailed } from '../../operations.ts';
 import { permissionsOf, SHOWN_ACTIONS, VERBS } from '../../parts/grants.ts';
 import { GrantWords } from '../../permission-words.tsx';
@@ -191,7 +197,7 @@ export async function askCatalog({ visit }: Pick<KeyVisit, 'visit'>): Promise<Kn
 
 /** What a key may do, in words, with the grants that say so beside them. */
 export function AccessSummary({ of: shown }: { of: ShownKey }) {
-  const taken = shown.ancestors.flatMap(({ permissions: denied }) => permissionsOf(denied)).length;
+  const taken = shown.ancestors.flatMap(({ permissions }) => withoutIncluded(permissionsOf(permissions))).length;
   return (
     <GrantWords roles={shown.roles} permissions={permissionsOf(shown.permissions)}>
       {shown.unknownGrants.length > 0 && (
@@ -224,8 +230,10 @@ export function AccessSection({
   asked: AccessAnswer | undefined;
 }) {
   const { shown, rights, base } = here;
-  const all = permissionsOf(shown.effectivePermissions).length;
-  const unused = permissionsOf(shown.unusedPermissions).length;
+  const allowed = withoutIncluded(permissionsOf(shown.effectivePermissions));
+  const neverUsed = new Set(permissionsOf(shown.unusedPermissions));
+  const all = allowed.length;
+  const unused = allowed.filter((permission) => neverUsed.has(permission)).length;
   return (
     <section aria-labelledby="access" class="card">
       <div class="head">

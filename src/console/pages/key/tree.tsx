@@ -1,3 +1,4 @@
+import { withoutIncluded } from '../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { formatCount, KeyLink, Status, Time, LastUse } from '../../parts/notice.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
@@ -119,7 +120,7 @@ function Above({
 
 /** What a parent key denies the key that the page is about. */
 function Denials({ visit, parent }: { visit: Visit; parent: ParentKey }) {
-  const denied = permissionsOf(parent.permissions).length;
+  const denied = withoutIncluded(permissionsOf(parent.permissions)).length;
   const reasons = restrictionReasons(parent);
   if (denied === 0 && reasons.length === 0 && parent.expiresAt === null) return null;
   return (

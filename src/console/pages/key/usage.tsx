@@ -6,6 +6,7 @@ import {
 } from '../../../keys/permissions/index.ts';
 import { OperationFailed, orFailed } from '../../operations.ts';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
+import { withoutIncluded } from '../../../keys/permissions/index.ts';
 import { chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
 import { Empty, Problem, Warning, formatCount, LinkButton, BackLink } from '../../parts/notice.tsx';
 import { type Bar, barsOf, firstStart, OUTCOMES, type PeriodCounts, UsePlot } from '../../parts/plot.tsx';
@@ -189,7 +190,7 @@ function Outcome({ here: { shown } }: { here: KeyVisit }) {
       <Roles of={lostRoles} />
       {shown.unknownGrants.length > 0 && <p>{`${shown.unknownGrants.join(', ')}, not declared here any more`}</p>}
       <details open={loss.length <= 10}>
-        <summary>{formatCount(permissionsOf(loss).length, 'permission')}</summary>
+        <summary>{formatCount(withoutIncluded(permissionsOf(loss)).length, 'permission')}</summary>
         <PermissionGroups of={loss} />
       </details>
     </>
