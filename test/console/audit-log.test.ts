@@ -143,6 +143,9 @@ describe('the audit log in the console', () => {
     assert.equal((await reader.open('audit-log')).status, 403);
     assert.match(reader.page!.text, /This key lacks LOGS:READ_ANY/);
     const { visitor: auditor } = await visitorWith(test, { name: 'Auditor', permissions: ['LOGS:READ_ANY'] });
-    assert.doesNotMatch((await auditor.open('audit-log')).text, /Deploy/);
+    const { text } = await auditor.open('audit-log');
+    assert.doesNotMatch(text, /Deploy/);
+    assert.match(text, /API_KEY:READ_ANY shows all entries/);
+    assert.doesNotMatch((await visitor.open('audit-log')).text, /shows all entries/);
   });
 });

@@ -41,9 +41,11 @@ describeOnEach('signing in to the console', () => {
     assert.ok(page.text.includes('Ada'));
   });
 
-  it('leads to the first page that the key may see', async () => {
+  it('leads to the own key, or to the first page that the key may see', async () => {
     const { visitor } = await visitorWith(test, { name: 'Log reader', permissions: ['LOGS:READ_ANY'] });
     assert.equal(visitor.page?.path.split('?')[0], 'audit-log');
+    const { visitor: viewer } = await visitorWith(test, { name: 'Viewer', roles: ['VIEWER'] });
+    assert.equal(viewer.page?.path, 'me');
     const { visitor: other } = await visitorWith(test, { name: 'Docker', permissions: ['DOCKER:READ_ANY'] });
     assert.deepEqual([other.page?.status, other.page?.path], [403, '']);
     assert.match(other.page!.text, /The key Docker has no access to any page/);

@@ -54,7 +54,7 @@ describe('the README, in a fresh clone', () => {
       const reply = JSON.parse(await mustRun('sh', ['-c', request], { cwd: clone, env: { PATH: path } })) as {
         data: { me: object };
       };
-      assert.deepEqual(reply.data.me, { name: 'Quick start', roles: ['VIEWER'] });
+      assert.deepEqual(reply.data.me, { name: 'Quick start', roles: ['ADMIN'] });
       const { status } = await fetch(`http://127.0.0.1:${port}/console/sign-in`);
       assert.equal(status, 200);
       const quiet = { ...machine, npm_config_loglevel: 'error' };

@@ -51,11 +51,11 @@ interface Trouble {
   readonly path: string;
 }
 
-/** Adds the page on which somebody begins who may see keys. Others begin with the first page that they may see. */
+/** Adds the first page of a person who can see keys. Others start at their own key, or else at their first page. */
 export function addHome(pages: Pages): void {
   pages.get('', async (visit) => {
     if (visit.may('API_KEY:READ_OWN')) return visit.page('Home', <Home visit={visit} overview={await ask(visit)} />);
-    const [first] = visit.pages;
+    const first = visit.pages.find(({ path }) => path === 'me') ?? visit.pages[0];
     return first
       ? visit.seeOther(first.path)
       : visit.page('No access', <NothingToSee name={visit.principal.apiKey.name} />, 403);

@@ -59,6 +59,11 @@ function AuditLog({ visit, filter, log, problem }: { visit: Visit; filter: Filte
         {log && <ExportLinks root={root} filter={filter} />}
       </div>
       {log && <ChainNotice chain={log.chain} now={now} />}
+      {!visit.may('API_KEY:READ_ANY') && (
+        <p class="help">
+          You see entries about your own key, and those about no key. API_KEY:READ_ANY shows all entries.
+        </p>
+      )}
       <FilterForm root={root} filter={filter} />
       {problem !== undefined && <Problem>{problem}</Problem>}
       {log && <HistogramPlot root={root} filter={filter} times={log.times} histogram={log.histogram} />}

@@ -35,7 +35,7 @@ function Timeline({ here: { visit, shown }, entries }: { here: KeyVisit; entries
       {entries.length > 0 ? (
         <AuditEntries root={visit.root} now={visit.now} entries={entries} />
       ) : (
-        <p class="faint">The log has nothing of this key: its entries may have been pruned.</p>
+        <p class="faint">You can see no entry about this key, or its entries were pruned.</p>
       )}
     </section>
   );
