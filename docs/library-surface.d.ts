@@ -843,6 +843,7 @@ export interface TokenIssuer {
     } | undefined;
     readonly audience: string;
     readonly algorithms: readonly string[];
+    readonly keysMaxAge?: number;
 }
 
 export interface UnreadLimits {

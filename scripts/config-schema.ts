@@ -358,6 +358,10 @@ export function configSchema(): string {
                     },
                     audience: { type: 'string', description: 'The "aud" of its tokens. Default: publicUrl.' },
                     algorithms: { type: 'array', minItems: 1, items: { enum: ALGORITHMS } },
+                    keysMaxAge: {
+                      type: 'string',
+                      description: 'How long its keys are used that could not be read again. Default: 1d.',
+                    },
                   }),
                   anyOf: [{ required: ['preset'] }, { required: ['url'] }],
                 },

@@ -192,6 +192,8 @@ interface FederatedKeyOptions {
   server: string;
   token: () => Promise<string>;
   issues: readonly Issue[];
+  /** Shows a line to the user. */
+  note: (text: string) => Promise<void>;
 }
 
 /**
@@ -203,6 +205,7 @@ export async function exchangeTemporaryKey({
   server,
   token,
   issues,
+  note,
 }: FederatedKeyOptions): Promise<TemporaryKey> {
   const milliseconds = ttl === undefined ? undefined : readDuration(ttl);
   const unread: Issue = {
@@ -214,7 +217,12 @@ export async function exchangeTemporaryKey({
   const trimmed = (list: readonly string[]) => list.map((item) => item.trim());
   const scope = scopeItems({ roles: trimmed(roles), permissions: trimmed(permissions) }).join(' ');
   const seconds = milliseconds === undefined ? undefined : milliseconds / 1000;
-  const { secret, expiresIn } = await exchangeToken(server, await token(), { scope, name, seconds });
+  const { secret, expiresIn } = await exchangeToken(
+    server,
+    await token(),
+    { scope, name, seconds },
+    { note, wait: waitUnlessSignalled, now: Date.now },
+  );
   return {
     secret,
     name: prefixOf(readSecret(secret)!.publicId),

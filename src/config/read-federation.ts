@@ -14,7 +14,7 @@ import { parseGrants } from './read-people.ts';
 
 /** The fields of a rule of `federation`, and of its issuer. */
 export const RULE_FIELDS = ['name', 'issuer', 'when', 'grant', 'ttl', 'reuse'] as const;
-export const ISSUER_FIELDS = ['preset', 'url', 'jwks', 'audience', 'algorithms'] as const;
+export const ISSUER_FIELDS = ['preset', 'url', 'jwks', 'audience', 'algorithms', 'keysMaxAge'] as const;
 type IssuerField = (typeof ISSUER_FIELDS)[number];
 /** The most rules, and the most claims and values that one names. */
 export const [MAX_RULES, MAX_VALUES] = [500, 100];
@@ -22,6 +22,8 @@ export const [MAX_RULES, MAX_VALUES] = [500, 100];
 export const ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA'.split(' ');
 const USUAL_ALGORITHMS = ['RS256', 'ES256'];
 const [USUAL_TTL_MS, SECOND] = [15 * 60_000, 1000];
+/** How soon and how late public keys that could not be read again can go out of use, in milliseconds. */
+const [MIN_KEYS_MS, MAX_KEYS_MS] = [60_000, 30 * 86_400_000];
 
 interface Preset {
   /** Undefined for what everybody runs themselves. */
@@ -142,11 +144,16 @@ function readIssuer(
       : reader.report(where, `"${printable(text)}" is not a signing algorithm. Use one of ${formatList(ALGORITHMS)}.`),
   );
   reader.refuseEmpty(given, at('algorithms'), 'The field "algorithms" is empty.');
+  const { keysMaxAge } = fields;
+  const ageMs = typeof keysMaxAge === 'string' ? (readDuration(keysMaxAge) ?? 0) : 0;
+  if (keysMaxAge !== undefined && (ageMs < MIN_KEYS_MS || ageMs > MAX_KEYS_MS))
+    reader.report(at('keysMaxAge'), 'The field "keysMaxAge" must be a time from 1m to 30d, such as 1d.');
   const issuer = {
     url,
     jwks,
     audience: audience ?? '',
     algorithms: given === undefined ? USUAL_ALGORITHMS : algorithms,
+    ...(keysMaxAge !== undefined && { keysMaxAge: ageMs / SECOND }),
   };
   return { issuer, preset };
 }

@@ -102,15 +102,16 @@ export class Federation implements TokenIdentifier {
     const { keys, clock } = this.#options;
     const { jwtVerify } = await import('./jose.ts');
     const now = clock();
+    const options = {
+      issuer: url,
+      audience,
+      algorithms: [...algorithms],
+      clockTolerance: CLOCK_TOLERANCE,
+      currentDate: new Date(now),
+      requiredClaims: ['exp', 'sub'],
+    };
     try {
-      const { payload } = await jwtVerify(token, await keys.of(issuer), {
-        issuer: url,
-        audience,
-        algorithms: [...algorithms],
-        clockTolerance: CLOCK_TOLERANCE,
-        currentDate: new Date(now),
-        requiredClaims: ['exp', 'sub'],
-      });
+      const { payload } = await keys.verify(issuer, (find) => jwtVerify(token, find, options));
       const { iat = 0, sub } = payload;
       if (iat > now / 1000 + CLOCK_TOLERANCE) return new TokenRefused(NOT_YET);
       return canName(sub) ? undefined : new TokenRefused('The "sub" of the token is not a name.');

@@ -1,26 +1,32 @@
-import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
+import { pathToFileURL } from 'node:url';
+import type { createRemoteJWKSet, JWTVerifyGetKey } from 'jose';
 import { freshSeconds, isLoopbackHost, readBounded } from '../keys/basics/index.ts';
-import { readKeySet, type TokenIssuer, TokenRefused } from '../keys/consent/index.ts';
+import { readKeySet, type TokenIssuer, TokenRefused, USUAL_KEYS_MAX_AGE } from '../keys/consent/index.ts';
 
 /** How long an issuer may take for all that is read of it, in milliseconds, and how long an answer is, in bytes. */
 const [PATIENCE_MS, MAX_ANSWER_BYTES] = [5000, 256 * 1024];
 /** How long what it has answered is fresh at least, whatever it says, and what a file has, in milliseconds. */
 const [MIN_MS, FILE_MS] = [10_000, 1000];
+/** Errors of jose that newer keys of the issuer can resolve. */
+const OUTDATED = new Set<unknown>(['ERR_JWKS_NO_MATCHING_KEY', 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED']);
 
-/** The public keys of an issuer. */
+/** The public keys of an issuer. Times are in milliseconds since 1970. */
 interface KnownKeys {
-  find: JWTVerifyGetKey | undefined;
-  /** Until when they are fresh, and when they were last asked for, in milliseconds since 1970. */
+  readonly set: ReturnType<typeof createRemoteJWKSet>;
+  /** For how long the last answer is fresh, which counts once its keys can be used, in milliseconds. */
+  offeredMs: number;
   freshUntil: number;
+  /** When they were last asked for, and when the request began that brought them. */
   askedAt: number;
-  /** While they are asked for. */
-  reading: Promise<void> | undefined;
+  readAt: number;
+  /** Why they could not be read the last time. */
+  failure: unknown;
 }
 
 /**
- * The public keys of issuers. They are kept as long as HTTP allows (RFC 9111, section 4.2), and longer while their
- * issuer does not answer; they are read once for all who need them at a time, and no more often than every 10 seconds,
- * whatever tokens name. Those in a file are read anew once a second; where that fails, they are what they were.
+ * The public keys of issuers. They are read again when they are no longer fresh (RFC 9111, section 4.2), and when a
+ * token does not verify by them: once for all who wait, and at most every 10 seconds (a file: every second). While an
+ * issuer does not answer, its keys stay in use until they reach `keysMaxAge`.
  */
 export class IssuerKeys {
   readonly #clock: () => number;
@@ -33,62 +39,92 @@ export class IssuerKeys {
     this.#patienceMs = patienceMs;
   }
 
-  /** Finds the key that a token of an issuer is signed with. @throws TokenRefused if nothing is known of the issuer */
-  async of(issuer: TokenIssuer): Promise<JWTVerifyGetKey> {
-    const known = this.#of(issuer);
-    if (this.#clock() >= known.freshUntil) await this.#read(issuer, known);
-    if (!known.find) throw new TokenRefused('The issuer of the token does not answer. Try again later.', 'unavailable');
-    const { errors } = await import('./jose.ts');
-    return async (header, token) => {
+  /**
+   * Verifies a token by the keys of its issuer.
+   * @param work is called again if it fails by keys that were read before the token came
+   * @throws TokenRefused `unavailable`, if the keys are not known, too old, or possibly outdated; what `work` throws
+   */
+  async verify<Result>(issuer: TokenIssuer, work: (find: JWTVerifyGetKey) => Promise<Result>): Promise<Result> {
+    const cameAt = this.#clock();
+    const known = await this.#of(issuer);
+    if (cameAt >= known.freshUntil || this.#isTooOld(issuer, known)) await this.#read(issuer, known);
+    for (let isRepeated = false; ; isRepeated = true) {
+      if (this.#isTooOld(issuer, known))
+        throw new TokenRefused('The issuer of the token does not answer. Try again later.', 'unavailable', {
+          cause: known.failure,
+        });
       try {
-        return await known.find!(header, token);
+        return await work(known.set);
       } catch (error) {
-        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-        // It may have another one by now.
+        if (!OUTDATED.has((error as { code?: unknown }).code) || known.readAt >= cameAt) throw error;
+        if (isRepeated)
+          throw new TokenRefused(
+            'The token does not verify by the keys of its issuer that are known here. Try again in 10 seconds.',
+            'unavailable',
+            { cause: known.failure },
+          );
         await this.#read(issuer, known);
-        return known.find!(header, token);
       }
-    };
+    }
   }
 
-  #of({ url, jwks }: TokenIssuer): KnownKeys {
+  /** Reads the keys of an issuer. @returns why that fails; undefined if it does not */
+  async failureOf(issuer: TokenIssuer): Promise<unknown> {
+    const known = await this.#of(issuer);
+    await this.#read(issuer, known);
+    return known.failure;
+  }
+
+  async #of({ url, jwks }: TokenIssuer): Promise<KnownKeys> {
+    const { createRemoteJWKSet, customFetch } = await import('./jose.ts');
     const place = JSON.stringify([url, jwks]);
-    let known = this.#known.get(place);
-    if (!known)
-      this.#known.set(place, (known = { find: undefined, freshUntil: 0, askedAt: -Infinity, reading: undefined }));
+    const before = this.#known.get(place);
+    if (before) return before;
+    const set = createRemoteJWKSet(typeof jwks === 'object' ? pathToFileURL(jwks.file) : new URL(jwks ?? url), {
+      // They are read by `#read` alone, which goes by the injected clock and by what the issuer says of freshness.
+      cacheMaxAge: Infinity,
+      cooldownDuration: Infinity,
+      timeoutDuration: this.#patienceMs,
+      [customFetch]: async (_place: string, { signal }: { signal: AbortSignal }) => {
+        if (typeof jwks === 'object') return Response.json(readKeySet(jwks.file));
+        const answer = await ask(jwks ?? (await locate(url, url.startsWith('http:'), signal)), signal);
+        known.offeredMs = Math.max(freshSeconds((name) => answer.headers.get(name)) * 1000, MIN_MS);
+        return answer;
+      },
+    });
+    const never = -Infinity;
+    const known = { set, offeredMs: FILE_MS, freshUntil: never, askedAt: never, readAt: never, failure: undefined };
+    this.#known.set(place, known);
     return known;
   }
 
-  /** Reads the keys, unless that was tried a moment ago. A failure leaves what is known. */
-  #read(issuer: TokenIssuer, known: KnownKeys): Promise<void> {
+  /** Whether keys are not known, or have reached the age at which they are no longer used. */
+  #isTooOld({ keysMaxAge = USUAL_KEYS_MAX_AGE }: TokenIssuer, { readAt }: KnownKeys): boolean {
+    return this.#clock() - readAt >= keysMaxAge * 1000;
+  }
+
+  /** Reads the keys, unless that was tried a moment ago. A failure leaves those that are known. */
+  async #read({ jwks }: TokenIssuer, known: KnownKeys): Promise<void> {
     const now = this.#clock();
-    const minMs = typeof issuer.jwks === 'object' ? FILE_MS : MIN_MS;
-    if (known.reading || Math.abs(now - known.askedAt) < minMs) return known.reading ?? Promise.resolve();
-    known.askedAt = now;
-    known.reading = this.#ask(issuer, known)
-      .catch(() => {})
-      .finally(() => (known.reading = undefined));
-    return known.reading;
-  }
-
-  async #ask({ url, jwks }: TokenIssuer, known: KnownKeys): Promise<void> {
-    const { createLocalJWKSet } = await import('./jose.ts');
-    const { document, freshMs } =
-      typeof jwks === 'object' ? { document: readKeySet(jwks.file), freshMs: FILE_MS } : await this.#fetch(url, jwks);
-    known.find = createLocalJWKSet(document as unknown as JSONWebKeySet);
-    known.freshUntil = this.#clock() + freshMs;
-  }
-
-  async #fetch(url: string, jwks: string | undefined) {
-    const signal = AbortSignal.timeout(this.#patienceMs);
-    return readJson(jwks ?? (await locate(url, url.startsWith('http:'), signal)), signal);
+    const minMs = typeof jwks === 'object' ? FILE_MS : MIN_MS;
+    if (!known.set.reloading) {
+      if (Math.abs(now - known.askedAt) < minMs) return;
+      known.askedAt = now;
+    }
+    const { askedAt } = known;
+    try {
+      await known.set.reload();
+      [known.readAt, known.freshUntil, known.failure] = [askedAt, askedAt + known.offeredMs, undefined];
+    } catch (error) {
+      known.failure = error;
+    }
   }
 }
 
 /** Where the keys of an issuer are, by its metadata (OpenID Connect Discovery 1.0, section 4.3). */
 async function locate(issuer: string, isPlain: boolean, signal: AbortSignal): Promise<string> {
-  const { document } = await readJson(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal);
-  const { issuer: named, jwks_uri: place } = document;
+  const answer = await ask(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal);
+  const { issuer: named, jwks_uri: place } = (await answer.json()) as Record<string, unknown>;
   if (named !== issuer) throw new Error('the metadata are those of another issuer');
   const url = typeof place === 'string' ? URL.parse(place) : null;
   const isSafe = url?.protocol === 'https:' || (isPlain && url?.protocol === 'http:' && isLoopbackHost(url.hostname));
@@ -96,14 +132,10 @@ async function locate(issuer: string, isPlain: boolean, signal: AbortSignal): Pr
   return url.href;
 }
 
-async function readJson(
-  url: string,
-  signal: AbortSignal,
-): Promise<{ document: Record<string, unknown>; freshMs: number }> {
+/** Asks an issuer. @returns its answer, read within bounds */
+async function ask(url: string, signal: AbortSignal): Promise<Response> {
   const headers = { accept: 'application/json, application/jwk-set+json', 'user-agent': 'svc-api' };
   const answer = await fetch(url, { headers, redirect: 'error', signal });
   if (answer.status !== 200) throw new Error(`status ${answer.status}`);
-  const text = Buffer.from((await readBounded(answer.body, MAX_ANSWER_BYTES)) ?? []).toString();
-  const freshMs = Math.max(freshSeconds((name) => answer.headers.get(name)) * 1000, MIN_MS);
-  return { document: JSON.parse(text) as Record<string, unknown>, freshMs };
+  return new Response(await readBounded(answer.body, MAX_ANSWER_BYTES), { headers: answer.headers });
 }

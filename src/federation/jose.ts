@@ -1,2 +1,2 @@
-/** What is used of jose, alone: nobody loads it who exchanges no tokens. */
-export { createLocalJWKSet, decodeJwt, errors, jwtVerify } from 'jose';
+/** The parts of jose that are used; loaded once a token is exchanged. */
+export { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';

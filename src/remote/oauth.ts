@@ -84,9 +84,14 @@ export async function askForKey(
   }
 }
 
+/** How often a token is sent at most. */
+const MAX_EXCHANGES = 5;
+
 /**
- * Exchanges a token of an issuer that a server trusts for a key (RFC 7523).
+ * Exchanges a token of an issuer that a server trusts for a key (RFC 7523). If the server says when to try again, and
+ * that is within a minute, it is asked again then.
  * @param wanted what may be narrower than what the server gives, and how many seconds it is to be valid
+ * @param retrying `wait` resolves to something if it was cut short
  * @throws KeysError UNAUTHENTICATED for a token that is not accepted; INPUT_INVALID for a scope that is not granted;
  * SERVER_…
  */
@@ -94,15 +99,26 @@ export async function exchangeToken(
   server: string,
   token: string,
   { scope, name, seconds }: { scope: string; name: string | undefined; seconds: number | undefined },
+  { note, wait, now }: Pick<Asking, 'note' | 'wait' | 'now'>,
 ): Promise<GivenKey> {
-  const answer = await postForm(server, '/oauth/token', {
+  const form = {
     client_id: OWN_CLIENT.id,
     grant_type: JWT_GRANT,
     assertion: token,
     ...(scope !== '' && { scope }),
     ...(name !== undefined && { name }),
     ...(seconds !== undefined && { expires_in: `${seconds}` }),
-  });
+  };
+  let answer: Answer | undefined;
+  for (let left = MAX_EXCHANGES - 1; !answer; left -= 1)
+    try {
+      answer = await postForm(server, '/oauth/token', form);
+    } catch (error) {
+      const pause = error instanceof PassingError ? readRetryAfter(error.retryAfter, now()) : undefined;
+      if (pause === undefined || pause > MAX_PAUSE * 1000 || left === 0) throw error;
+      await note(`${(error as Error).message} Trying again in ${Math.ceil(pause / 1000)} s.`);
+      if ((await wait(Math.max(pause, 1000))) !== undefined) throw error;
+    }
   const { error } = answer;
   if (error === undefined) return givenIn(answer, server);
   if (error === 'invalid_grant') throw new KeysError('UNAUTHENTICATED', descriptionIn(answer));

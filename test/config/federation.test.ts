@@ -68,6 +68,18 @@ describe('the rules of federation', () => {
     });
   });
 
+  it('say how long keys of an issuer are used that could not be read again, within bounds', async () => {
+    const issuerWith = (age: string) => ruleWith({ issuer: `{ preset: github, keysMaxAge: ${age} }` });
+    const [rule] = await read(issuerWith('12h'));
+    assert.equal(rule!.issuer.keysMaxAge, 43_200);
+    for (const age of ['30s', '31d', '12', 'soon', '""'])
+      assert.match(
+        await faultsIn(issuerWith(age)),
+        /^4:\d+: The field "keysMaxAge" must be a time from 1m to 30d/,
+        age,
+      );
+  });
+
   it('are faults where they are wrong, by line and column', async () => {
     const whens: [when: string, fault: RegExp][] = [
       ['{ ref: refs/heads/main }', /^5:11: A rule for github must name repository_id or repository_owner_id: /],

@@ -40,6 +40,7 @@ describe('the keys of an issuer', () => {
       ({ rule }) => rule.name,
       (error: Error) => error.message,
     );
+  const AGAIN = 'The token does not verify by the keys of its issuer that are known here. Try again in 10 seconds.';
   const UNAVAILABLE = 'The issuer of the token does not answer. Try again later.';
 
   it('are read once for many who come at a time, and for as long as they are fresh', async () => {
@@ -145,6 +146,72 @@ describe('the keys of an issuer', () => {
       now += 10_000;
       return (await accepts(good, impatient)) === 'deploys';
     });
+  });
+
+  it('are read anew when a signature fails, and a replaced key ends with that', async () => {
+    issuer.headers = { 'cache-control': 'max-age=86400' };
+    const old = await token({ kid: 'main' });
+    issuer.keys = issuer.keys.map((key) => ({ ...key, kid: 'main' }));
+    assert.equal(await accepts(old), 'deploys');
+    await issuer.rotate();
+    issuer.keys = issuer.keys.map((key) => ({ ...key, kid: 'main' }));
+    now += 9999;
+    assert.equal(await accepts(old), 'deploys');
+    assert.equal(await accepts(await token({ kid: 'main' })), AGAIN, 'they were read less than ten seconds ago');
+    assert.equal(issuer.requests.length, 2);
+    now += 1;
+    assert.equal(await accepts(await token({ kid: 'main' })), 'deploys');
+    assert.equal(await accepts(old), 'The signature of the token is not right.');
+    for (let count = 0; count < 50; count += 1) await accepts(old);
+    assert.equal(issuer.requests.length, 4);
+  });
+
+  it('are asked for once by a burst of tokens with unknown ones, and the token that is right has its key', async () => {
+    assert.equal(await accepts(await token()), 'deploys');
+    const unknown = await Promise.all(Array.from({ length: 300 }, (_, count) => token({ kid: `unknown ${count}` })));
+    await issuer.rotate();
+    const right = await token();
+    let release = () => {};
+    issuer.answer = (response) => {
+      release = () => {
+        issuer.answer = undefined;
+        response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }));
+      };
+    };
+    now += 10_000;
+    const before = issuer.requests.length;
+    const waiting = unknown.map((each) => accepts(each));
+    await until(() => issuer.requests.length > before);
+    now += 4000;
+    const last = accepts(right);
+    const tooLate = accepts(unknown[0]!);
+    release();
+    assert.equal(await last, 'deploys');
+    const NONE = 'The issuer of the token has no key that it is signed with.';
+    assert.deepEqual(new Set(await Promise.all(waiting)), new Set([NONE]));
+    assert.equal(await tooLate, AGAIN, 'the answer can be older than the token');
+    assert.equal(issuer.requests.length, before + 2);
+  });
+
+  it('are not used any longer than the rule says while their issuer is away', async () => {
+    const [short] = rulesOf();
+    const hour = federationOf([{ ...short!, issuer: { ...short!.issuer, keysMaxAge: 3600 } }]);
+    issuer.headers = { 'cache-control': 'max-age=86400' };
+    const good = await token();
+    const later = await issuer.sign({ aud: AUDIENCE, sub: 'me', exp: now / 1000 + 3 * 86_400 });
+    for (const each of [federation, hour]) assert.equal(await accepts(good, each), 'deploys');
+    issuer.answer = (response) => response.writeHead(503).end();
+    now += 3_599_000;
+    assert.equal(await accepts(good, hour), 'deploys');
+    now += 1000;
+    assert.equal(await accepts(good, hour), UNAVAILABLE);
+    now += 23 * 3_600_000 - 1000;
+    assert.equal(await accepts(later), 'deploys');
+    now += 1000;
+    assert.equal(await accepts(later), UNAVAILABLE);
+    issuer.answer = undefined;
+    now += 10_000;
+    for (const each of [federation, hour]) assert.equal(await accepts(later, each), 'deploys');
   });
 
   it('are never those with which anybody could sign', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, request as forward } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { parseConfig } from '../../src/config/load-config.ts';
@@ -100,6 +100,46 @@ federation:
     assert.equal(Date.parse(expiresAt as string) - entry!.at, 120_000);
     const wide = await exec({ SVC_API_ID_TOKEN: await token({ jti: 'x' }) }, ['--roles', 'ADMIN'], ['true']);
     assert.deepEqual([wide.code, /lacks/.test(wide.stderr)], [2, true], wide.stderr);
+  });
+
+  it('is tried again when the server says when, a few times at most', async () => {
+    const asked: string[] = [];
+    let failures = 2;
+    const proxy = createServer((request, response) => {
+      asked.push(request.url!);
+      const isExchange = request.url === '/oauth/token';
+      if (isExchange && failures > 0) {
+        failures -= 1;
+        const status = failures % 2 === 0 ? 503 : 429;
+        const error = { error: 'temporarily_unavailable', error_description: 'The issuer does not answer.' };
+        response.writeHead(status, { 'retry-after': failures > 5 ? '3600' : '0' }).end(JSON.stringify(error));
+        return;
+      }
+      request.pipe(
+        forward(test.url + request.url, { method: request.method, headers: request.headers }, (answer) => {
+          response.writeHead(answer.statusCode!, answer.headers);
+          answer.pipe(response);
+        }),
+      );
+    });
+    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const run = async () => {
+      asked.length = 0;
+      const args = ['apikey', 'exec', '--federated', '--server', url, '--', 'node', '-e', 'console.log("ran")'];
+      return runCli(args, { env: cleanEnv({ no_proxy: '*', SVC_API_ID_TOKEN: await token() }) });
+    };
+    const done = await run();
+    assert.deepEqual([done.code, done.stdout], [0, 'ran\n'], done.stderr);
+    assert.match(done.stderr, /The issuer does not answer.*Trying again/);
+    assert.deepEqual(asked, ['/oauth/token', '/oauth/token', '/oauth/token', '/oauth/revoke']);
+    failures = 5;
+    const given = await run();
+    assert.deepEqual([given.code, given.stdout, asked.length], [1, '', 5], given.stderr);
+    failures = 7;
+    const later = await run();
+    assert.deepEqual([later.code, asked.length], [1, 1], later.stderr);
+    await new Promise((closed) => proxy.close(closed));
   });
 
   it('does not run where there is no token, or it is not accepted', async () => {

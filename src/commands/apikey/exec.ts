@@ -130,7 +130,8 @@ export default class Exec extends KeyCommand {
     const { findIdToken } = await import('../../cli/exec.ts');
     const places = { file: flags['token-file'], env: this.environment, audience: flags.audience ?? server };
     const issues = validateVariable(flags.env ?? 'API_KEY');
-    return exchangeTemporaryKey({ request, server, token: () => findIdToken(places), issues });
+    const note = (text: string) => this.terminal.note(text);
+    return exchangeTemporaryKey({ request, server, token: () => findIdToken(places), issues, note });
   }
 
   /** Our arguments, and those after `--`, which oclif's parser must not see: it would reorder equal ones. */

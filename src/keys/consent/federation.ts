@@ -13,7 +13,12 @@ export interface TokenIssuer {
   readonly audience: string;
   /** By what they may be signed (RFC 7518). */
   readonly algorithms: readonly string[];
+  /** How long its public keys are used that could not be read again, in seconds. Default: USUAL_KEYS_MAX_AGE. */
+  readonly keysMaxAge?: number;
 }
+
+/** A day, in seconds. */
+export const USUAL_KEYS_MAX_AGE = 86_400;
 
 /** A claim that a token must have, with one of some values. */
 export interface ClaimCondition {
@@ -62,8 +67,8 @@ export class TokenRefused extends Error {
   /** Why: its issuer is another one, does not answer at present, or something is wrong with the token itself. */
   readonly reason: 'issuer' | 'unavailable' | 'token';
 
-  constructor(message: string, reason: TokenRefused['reason'] = 'token') {
-    super(message);
+  constructor(message: string, reason: TokenRefused['reason'] = 'token', options?: ErrorOptions) {
+    super(message, options);
     this.reason = reason;
   }
 }
