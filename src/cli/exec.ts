@@ -16,6 +16,7 @@ import {
   KeysError,
   NameTakenError,
   printable,
+  proxyNote,
   readBounded,
   readDuration,
 } from '../keys/basics/index.ts';
@@ -397,9 +398,13 @@ async function askActions(place: string, bearer: string, audience: string): Prom
     return value;
   } catch (error) {
     // Its message may have what was answered.
-    throw new KeysError('SERVER_UNREACHABLE', `${url.host} gives no token for this job. Try again later.`, {
-      cause: error,
-    });
+    throw new KeysError(
+      'SERVER_UNREACHABLE',
+      `${url.host} gives no token for this job. Try again later.${proxyNote(url.href)}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import type { createRemoteJWKSet, JWTVerifyGetKey } from 'jose';
-import { freshSeconds, isLoopbackHost, readBounded } from '../keys/basics/index.ts';
+import { fetchFailure, freshSeconds, isLoopbackHost, proxyNote, readBounded } from '../keys/basics/index.ts';
 import { readKeySet, type TokenIssuer, TokenRefused, USUAL_KEYS_MAX_AGE } from '../keys/consent/index.ts';
 
 /** How long an issuer may take for all that is read of it, in milliseconds, and how long an answer is, in bytes. */
@@ -20,7 +20,7 @@ interface KnownKeys {
   askedAt: number;
   readAt: number;
   /** Why they could not be read the last time. */
-  failure: unknown;
+  failure: Error | undefined;
 }
 
 /**
@@ -69,10 +69,10 @@ export class IssuerKeys {
   }
 
   /** Reads the keys of an issuer. @returns why that fails; undefined if it does not */
-  async failureOf(issuer: TokenIssuer): Promise<unknown> {
+  async failureOf(issuer: TokenIssuer): Promise<string | undefined> {
     const known = await this.#of(issuer);
     await this.#read(issuer, known);
-    return known.failure;
+    return known.failure?.message;
   }
 
   async #of({ url, jwks }: TokenIssuer): Promise<KnownKeys> {
@@ -93,7 +93,14 @@ export class IssuerKeys {
       },
     });
     const never = -Infinity;
-    const known = { set, offeredMs: FILE_MS, freshUntil: never, askedAt: never, readAt: never, failure: undefined };
+    const known: KnownKeys = {
+      set,
+      offeredMs: FILE_MS,
+      freshUntil: never,
+      askedAt: never,
+      readAt: never,
+      failure: undefined,
+    };
     this.#known.set(place, known);
     return known;
   }
@@ -104,7 +111,7 @@ export class IssuerKeys {
   }
 
   /** Reads the keys, unless that was tried a moment ago. A failure leaves those that are known. */
-  async #read({ jwks }: TokenIssuer, known: KnownKeys): Promise<void> {
+  async #read({ url, jwks }: TokenIssuer, known: KnownKeys): Promise<void> {
     const now = this.#clock();
     const minMs = typeof jwks === 'object' ? FILE_MS : MIN_MS;
     if (!known.set.reloading) {
@@ -116,7 +123,8 @@ export class IssuerKeys {
       await known.set.reload();
       [known.readAt, known.freshUntil, known.failure] = [askedAt, askedAt + known.offeredMs, undefined];
     } catch (error) {
-      known.failure = error;
+      const note = typeof jwks === 'object' ? '' : proxyNote(jwks ?? url);
+      known.failure = new Error(`${fetchFailure(error).replace(/\.$/, '')}.${note}`, { cause: error });
     }
   }
 }

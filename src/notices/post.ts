@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
-import { debugTimed, KeysError, printable, readRetryAfter, readSecretFile } from '../keys/basics/index.ts';
+import { debugTimed, KeysError, printable, proxyNote, readRetryAfter, readSecretFile } from '../keys/basics/index.ts';
 import type { Notice, NoticeSettings } from '../keys/feed/index.ts';
 
 /** A key that signs, as bytes. */
@@ -105,13 +105,17 @@ function post(
   const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   return new Promise((resolve) => {
     const send = url.startsWith('https:') ? requestTls : requestPlain;
-    const options = { method: 'POST', headers, agent: false, signal: ends, maxHeaderSize: MAX_HEAD_BYTES };
+    // By the global agent, which uses a proxy where Node is told to.
+    const options = { method: 'POST', headers, signal: ends, maxHeaderSize: MAX_HEAD_BYTES };
     const request = send(url, options, (response) => {
       resolve(answerOf(response.statusCode ?? 0, response.headers['retry-after'], now));
       // Whatever else it says is of no use.
       request.destroy();
     });
-    request.on('error', (error) => resolve(failed(reasonOf(error, ends, timeoutMs))));
+    request.on('error', (error) => {
+      const note = ends.aborted && signal.aborted ? '' : proxyNote(url);
+      resolve(failed(`${reasonOf(error, ends, timeoutMs)}${note && `.${note}`}`));
+    });
     // After 101 (Switching Protocols) there is neither an answer nor an error.
     request.on('close', () => resolve(failed('the connection was closed without an answer')));
     request.end(body);

@@ -1,6 +1,6 @@
 import type { Configuration, IDToken, UserInfoResponse } from 'openid-client';
 import type { SignInProvider } from '../keys/authentication/index.ts';
-import { KeysError, readBounded, readSecretFile } from '../keys/basics/index.ts';
+import { fetchFailure, KeysError, proxyNote, readBounded, readSecretFile } from '../keys/basics/index.ts';
 import { canName } from '../keys/key/index.ts';
 import { SignInFailed } from './failure.ts';
 import type { Identified } from './proxy-headers.ts';
@@ -107,9 +107,10 @@ export class Provider {
           headers: answer.headers,
         });
       } catch (error) {
-        const { message, cause = { message } } = error as Error & { cause?: Partial<Error> & { code?: string } };
         const text = `${this.host} does not answer. Try again later.`;
-        throw new SignInFailed(503, text, cause.code ?? cause.message ?? message, { cause: error });
+        const note = proxyNote(this.#settings.issuer);
+        const reason = `${fetchFailure(error)}${note && `.${note}`}`;
+        throw new SignInFailed(503, text, reason, { cause: error });
       }
     };
     try {

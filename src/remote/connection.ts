@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { DeclarationError } from '../keys/transfer/index.ts';
-import { debugTimed, type ErrorCode, KeysError, NameTakenError, printable } from '../keys/basics/index.ts';
+import {
+  debugTimed,
+  type ErrorCode,
+  fetchFailure,
+  KeysError,
+  NameTakenError,
+  proxyNote,
+} from '../keys/basics/index.ts';
 import { readSecret } from '../keys/secret/index.ts';
 import type { Operations } from './operations.ts';
 
@@ -270,7 +277,11 @@ export function unreachable(server: string, error: unknown, changes: boolean): K
       ? 'did not answer in time.'
       : `cannot be reached (${code}). Check its address, and whether it runs.`;
   const doubt = changes && !isUntrusted(error) && !BEFORE.has(code) ? ` ${UNKNOWN}` : '';
-  return new KeysError('SERVER_UNREACHABLE', `The server ${server} ${what}${doubt}`, { cause: error });
+  return new KeysError(
+    'SERVER_UNREACHABLE',
+    `The server ${server} ${what}${isUntrusted(error) ? '' : proxyNote(server)}${doubt}`,
+    { cause: error },
+  );
 }
 
 /** Whether there was no answer because of the server's certificate. */
@@ -280,10 +291,6 @@ export function isUntrusted(error: unknown): boolean {
 
 /** The code of what went wrong, which `fetch` has in the cause; of a port that it never uses, its message. */
 function codeOf(error: unknown): string {
-  const { name, cause } = error as Error & {
-    cause?: { code?: string; message?: string; errors?: { code?: string }[] };
-  };
-  if (name === 'TimeoutError' || name === 'AbortError') return 'TimeoutError';
-  const code = cause?.code ?? cause?.errors?.[0]?.code ?? cause?.message ?? 'no connection';
-  return printable(code, 100);
+  const { name } = error as Error;
+  return name === 'TimeoutError' || name === 'AbortError' ? 'TimeoutError' : fetchFailure(error);
 }

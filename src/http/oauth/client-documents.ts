@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { request, type RequestOptions } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { RecentlyUsed } from '../../graphql/index.ts';
-import { freshSeconds, isRecord, Networks, readBounded, TooLong } from '../../keys/basics/index.ts';
+import { freshSeconds, isRecord, Networks, proxyNote, readBounded, TooLong } from '../../keys/basics/index.ts';
 import { type Client, selfDescribed } from '../../keys/consent/index.ts';
 import { OAuthError } from './oauth-error.ts';
 
@@ -91,7 +91,9 @@ export class ClientDocuments {
       return client;
     } catch (error) {
       const why = error instanceof Unusable ? error.message : 'it cannot be fetched';
-      throw new OAuthError('invalid_client', `The document of the client cannot be used: ${why}.`);
+      // The address must be the one that was found to be of the internet, which a proxy would look up again.
+      const note = error instanceof Unusable || proxyNote(id) === '' ? '' : ' It is fetched without the proxy.';
+      throw new OAuthError('invalid_client', `The document of the client cannot be used: ${why}.${note}`);
     }
   }
 

@@ -7,6 +7,7 @@ export * from './document.ts';
 export * from './errors.ts';
 export * from './secret-file.ts';
 export * from './networks.ts';
+export * from './outgoing.ts';
 export * from './steps.ts';
 export * from './time.ts';
 export * from './wakeup.ts';

@@ -184,6 +184,20 @@ describe('an application that describes itself at the URL that is its id', () =>
     await assert.rejects(documentsWith({ ca: pairOf('other').cert }).find(id), /cannot be fetched/);
   });
 
+  it('is not asked through a proxy, and says so where one is set', async () => {
+    const before = process.env['HTTPS_PROXY'];
+    process.env['HTTPS_PROXY'] = 'http://127.0.0.1:1';
+    try {
+      const unknown = documentsWith({ resolve: () => Promise.reject(new Error('ENOTFOUND')) });
+      await assert.rejects(unknown.find('https://client.invalid/app.json'), /cannot be fetched.*without the proxy/);
+      await documents.find(id);
+      assert.equal(asked, 1);
+    } finally {
+      if (before === undefined) delete process.env['HTTPS_PROXY'];
+      else process.env['HTTPS_PROXY'] = before;
+    }
+  });
+
   it('gets a key, and sends people nowhere but where its document says', async () => {
     const test = await openTestKeys({ asServer: true, consent: 'both' });
     const app = await createAppOf({ keys: test.keys }, OWN_COMMANDS, documents);
