@@ -22,7 +22,7 @@ export const REMOTE_CODES: Readonly<Record<RemoteCode, Explanation>> = {
     ],
     remedy:
       'Run `svc-api login --server <url>`, or set `SVC_API_KEY` to a key of that server. Whoever has its key store can ' +
-      'create one.',
+      'create one, and see why a key is refused: `svc-api apikey verify -`, with the secret on stdin.',
   },
   RATE_LIMITED: {
     meaning: 'The server takes no more requests for a while.',

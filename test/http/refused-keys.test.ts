@@ -67,6 +67,26 @@ describeOnEach('a key', (dialect) => {
     assert.deepEqual(refusals.slice(2), [{ reason: 'malformed', prefix: undefined, address: '127.0.0.1' }]);
   });
 
+  it('that is disabled or has expired is answered the same, and the log says which key, and why', async () => {
+    const disabled = await test.keys.create({ name: 'Disabled', roles: ['ADMIN'] }, OPERATOR);
+    await test.keys.setEnabled(disabled.apiKey.id, false, OPERATOR);
+    const expired = await test.keys.create({ name: 'Expired', roles: ['ADMIN'], expiresIn: '1m' }, OPERATOR);
+    test.time.now += 60_000;
+    const answers = [];
+    for (const secret of [disabled.key, expired.key, `svc_${'0'.repeat(40)}`]) {
+      const { status, headers, body } = await query(test.url, secret, '{ online }');
+      answers.push([status, headers.get('www-authenticate'), body]);
+    }
+    for (const answer of answers) assert.deepEqual(answer, answers[2]);
+    const refusals = lines
+      .filter(({ message }) => message === 'key refused')
+      .map(({ fields }) => withoutRequestId(fields) as { reason?: string });
+    assert.deepEqual(refusals.slice(0, 2), [
+      { reason: 'disabled', prefix: `${disabled.key.slice(0, 16)}_…`, address: '127.0.0.1' },
+      { reason: 'expired', prefix: `${expired.key.slice(0, 16)}_…`, address: '127.0.0.1' },
+    ]);
+  });
+
   // On PostgreSQL that takes some milliseconds, and there is no file to take away: see test/processes/store/postgres-servers.test.ts.
   if (dialect === 'postgres') return;
 
