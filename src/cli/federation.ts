@@ -4,6 +4,11 @@ import { TokenRefused } from '../keys/consent/index.ts';
 import { hostResources } from './host.ts';
 import { readText } from './input/input.ts';
 
+/** Why a token is refused, also with what only its operator is to know. */
+function refusalText({ message, cause }: TokenRefused): string {
+  return cause instanceof Error ? `${message} The reason: ${cause.message}` : message;
+}
+
 /**
  * What a token meets, and lacks, by the rules of the configuration: as JSON, a closed list of fields, and as text. It
  * is verified, but not used up.
@@ -29,7 +34,7 @@ export async function explainToken(oclif: OclifConfig, named: string | undefined
   const explained = judged.rules.map(({ rule, refused, lacks }) => ({
     name: rule.name,
     met: !refused && lacks.length === 0,
-    refused: refused?.message ?? null,
+    refused: refused ? refusalText(refused) : null,
     lacks: refused?.reason === 'issuer' ? [] : [...lacks],
   }));
   const json = {

@@ -15,6 +15,8 @@ import type { IssuerKeys } from './issuer-keys.ts';
 
 /** How far the clock of an issuer may be off, in seconds. */
 const CLOCK_TOLERANCE = 60;
+/** The types of tokens by which workloads say who they are. Others are for something else (RFC 8725, section 3.11). */
+const TYPES = new Set(['jwt', 'jose', 'at+jwt']);
 /** In milliseconds since 1970. */
 const LATEST = 8.64e15;
 
@@ -55,12 +57,12 @@ export class Federation implements TokenIdentifier {
     return this.#options.keys;
   }
 
-  async identify(token: string): Promise<IdentifiedToken> {
+  async identify(token: string, clientId?: string): Promise<IdentifiedToken> {
     const { claims, refusalOf } = await this.#read(token);
     let reason: TokenRefused | undefined;
     for (const [rule, issuer] of this.#rules) {
       const refused = await refusalOf(rule.issuer, issuer);
-      if (!refused && meets(rule, claims)) return identified(rule, claims, token);
+      if (!refused && meets(rule, claims, clientId)) return identified(rule, claims, token);
       // What is wrong with the token itself says more than that another issuer was meant.
       if (!refused) reason = new TokenRefused('The token meets no rule of this service.');
       else if (!reason || reason.reason === 'issuer') reason = refused;
@@ -111,8 +113,10 @@ export class Federation implements TokenIdentifier {
       requiredClaims: ['exp', 'sub'],
     };
     try {
-      const { payload } = await keys.verify(issuer, (find) => jwtVerify(token, find, options));
+      const { payload, protectedHeader } = await keys.verify(issuer, (find) => jwtVerify(token, find, options));
       const { iat = 0, sub } = payload;
+      const type = (protectedHeader.typ ?? 'JWT').toLowerCase().replace(/^application\//, '');
+      if (!TYPES.has(type)) return new TokenRefused(`A token of the type "${printable(type)}" is not exchanged.`);
       if (iat > now / 1000 + CLOCK_TOLERANCE) return new TokenRefused(NOT_YET);
       return canName(sub) ? undefined : new TokenRefused('The "sub" of the token is not a name.');
     } catch (error) {

@@ -1,2 +1,2 @@
 /** The parts of jose that are used; loaded once a token is exchanged. */
-export { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
+export { createRemoteJWKSet, customFetch, decodeJwt, jwtVerify } from 'jose';

@@ -4,11 +4,11 @@ import { parseConfig } from '../config/load-config.ts';
 import { readCertificate } from '../http/certificate.ts';
 import { type NoticeSettings, shownWebhook } from '../keys/feed/index.ts';
 import type { HostResource } from '../keys/permissions/index.ts';
-import type { ProgressReport } from '../keys/basics/index.ts';
+import { printable, type ProgressReport } from '../keys/basics/index.ts';
 import { readSigningKeys } from '../notices/index.ts';
 import { describePattern } from '../routes/index.ts';
 import { readAuditKey } from '../store/audit-log.ts';
-import { failureBy, type Finding, inspectStore, ok } from '../store/index.ts';
+import { failureBy, type Finding, inspectStore, ok, warning } from '../store/index.ts';
 
 /** What to check. */
 interface ExamineOptions {
@@ -42,7 +42,27 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
     rules,
     onVerified,
   });
-  return [...findings, ...inspected];
+  return [...findings, ...inspected, ...(await inspectIssuers(rules ?? []))];
+}
+
+/** Whether the public keys of each issuer can be read from here. */
+async function inspectIssuers(rules: Config['federation']): Promise<Finding[]> {
+  if (rules.length === 0) return [];
+  const { IssuerKeys } = await import('../federation/index.ts');
+  const keys = new IssuerKeys(Date.now);
+  const issuers = new Map(rules.map(({ issuer }) => [JSON.stringify([issuer.url, issuer.jwks]), issuer]));
+  const inspected = [...issuers.values()].map(async (issuer) => {
+    const failure = await keys.failureOf(issuer);
+    if (failure === undefined) return [];
+    return [
+      warning(
+        'FEDERATION',
+        `The keys of the issuer ${printable(issuer.url, 200)} cannot be read: ${failure}`,
+        'See whether it can be reached. Servers refuse its tokens a day, or "keysMaxAge", after they last read its keys.',
+      ),
+    ];
+  });
+  return (await Promise.all(inspected)).flat();
 }
 
 /** Also the rules by which tokens are exchanged, and the patterns of routes that observe: the store tells of them. */

@@ -1,7 +1,7 @@
 /** The tables, and the repository that the rules ask for, on SQLite and PostgreSQL. */
 export { KeyChanges, type StoreTimer } from './connection.ts';
 export { FEED_COLUMNS } from './feed.ts';
-export { failureBy, type Finding, ok } from './inspection/finding.ts';
+export { failureBy, type Finding, ok, warning } from './inspection/finding.ts';
 export { inspectStore } from './inspection/inspect-store.ts';
 export type { Store } from './open.ts';
 export { apiKeyOf } from './rows.ts';

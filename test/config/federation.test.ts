@@ -68,6 +68,17 @@ describe('the rules of federation', () => {
     });
   });
 
+  it('say that GitHub appends ids to a subject, with what was wanted and what came', async () => {
+    const [rule] = await read(ruleWith({ when: '{ repository_id: "1", sub: "repo:acme/app:ref:refs/heads/main" }' }));
+    const sub = 'repo:acme@10/app@1:ref:refs/heads/main';
+    const [lack, ...others] = lacksOf(rule!, { repository_id: '1', sub });
+    assert.deepEqual(others, []);
+    for (const text of [sub, '"repo:acme/app:ref:refs/heads/main"', 'GitHub appends ids', 'repository_id'])
+      assert.ok(lack!.includes(text), lack);
+    const [plain] = lacksOf(rule!, { repository_id: '1', sub: 'repo:acme/app:ref:refs/heads/x' });
+    assert.ok(!plain!.includes('GitHub'), plain);
+  });
+
   it('say how long keys of an issuer are used that could not be read again, within bounds', async () => {
     const issuerWith = (age: string) => ruleWith({ issuer: `{ preset: github, keysMaxAge: ${age} }` });
     const [rule] = await read(issuerWith('12h'));

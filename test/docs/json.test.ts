@@ -103,7 +103,14 @@ async function printAll(): Promise<Printed[]> {
       notices: { url: receiver.url },
       routes,
       publicUrl: 'https://keys.example.org',
-      federation: [{ name: 'deploys', issuer: 'github', when: { repository_id: '1' }, grant: ['role:GUEST'] }],
+      federation: [
+        {
+          name: 'deploys',
+          issuer: { preset: 'github', url: 'http://127.0.0.1:1' },
+          when: { repository_id: '1' },
+          grant: ['role:GUEST'],
+        },
+      ],
     }),
   );
   const env = { SVC_API_CONFIG: config, SVC_API_NOTICES_SECRET: receiver.secret };

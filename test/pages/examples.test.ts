@@ -6,6 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { parseConfig } from '../../src/config/load-config.ts';
 import { testCli, UUID } from '../support/cli.ts';
+import { postJson } from '../support/consent.ts';
 import { changeDirectly } from '../support/direct.ts';
 import { FakeCluster } from '../support/fake-cluster.ts';
 import { startIssuer } from '../support/issuer.ts';
@@ -159,6 +160,36 @@ describe('the examples', () => {
       await test.stop();
       await issuer.stop();
     }
+  });
+
+  it('for Kubernetes let a pod show its token as often as its containers start', async () => {
+    const issuer = await startIssuer();
+    const folder = tempFolder();
+    writeFileSync(join(folder, 'jwks.json'), JSON.stringify({ keys: issuer.keys }), { mode: 0o644 });
+    const text = blockWith('preset: kubernetes', 'examples/kubernetes/README.md', 'yaml');
+    const [, iss] = /url: (\S+)/.exec(text)!;
+    const config = await parseConfig({ path: join(folder, 'svc-api.yaml'), text });
+    const test = await startTestService({ app: { config } });
+    test.time.now = Date.now();
+    const pod = blockWith('serviceAccountToken', 'examples/kubernetes/README.md', 'yaml');
+    const { spec } = parse(pod) as {
+      spec: { volumes: { projected: { sources: { serviceAccountToken: { audience: string } }[] } }[] };
+    };
+    const token = await issuer.sign({
+      iss,
+      aud: [spec.volumes[0]!.projected.sources[0]!.serviceAccountToken.audience],
+      sub: 'system:serviceaccount:apps:reports',
+      jti: randomUUID(),
+      exp: Math.floor(test.time.now / 1000) + 600,
+      'kubernetes.io': { namespace: 'apps', serviceaccount: { name: 'reports', uid: randomUUID() } },
+    });
+    for (const _ of ['first', 'second']) {
+      const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: token };
+      const { status, body } = await postJson(`${test.url}/oauth/token`, form);
+      assert.deepEqual([status, body['scope']], [200, 'DOCKER:READ_ANY'], JSON.stringify(body));
+    }
+    await test.stop();
+    await issuer.stop();
   });
 
   it('for GitLab CI work: grants are checked, a deployment, a rotation', async () => {

@@ -30,7 +30,7 @@ describe('a command with a key for the token of a platform', () => {
     text = `publicUrl: ${AUDIENCE}
 federation:
   - { name: deploys, issuer: { url: "${issuer.url}" }, when: { sub: deploy, ref: [main, release] }, grant: [role:VIEWER] }
-  - { name: others, issuer: github, when: { repository_id: "1" }, grant: [role:GUEST] }
+  - { name: others, issuer: { url: "${issuer.url}/", jwks: "${issuer.url}/keys" }, when: { sub: "1" }, grant: [role:GUEST] }
 `;
     test = await startTestService({ app: { config: await parseConfig({ path: '/svc-api.yaml', text }) } });
     test.time.now = Date.now();
@@ -184,6 +184,28 @@ federation:
     test.time.now += 2 * 86_400_000;
     await use();
     assert.deepEqual(await doctor(), ['ok', '2 rules exchange tokens, of which 1 never did.']);
+  });
+
+  it('is refused, and doctor names the issuer, while its keys cannot be read', async () => {
+    issuer.answer = (response) => response.writeHead(503).end();
+    const args = ['doctor', '--json', '--database', test.database, '--config', configFile(text)];
+    const { code, stdout } = await runCli(args, { env: cleanEnv({ no_proxy: '*' }) });
+    const { checks } = JSON.parse(stdout) as { checks: { check: string; status: string; message: string }[] };
+    const named = checks.filter(({ check, status }) => check === 'FEDERATION' && status === 'warning');
+    assert.deepEqual(
+      [code, named.map(({ message }) => message)],
+      [0, ['', '/'].map((end) => `The keys of the issuer ${issuer.url}${end} cannot be read: status 503.`)],
+    );
+    const path = join(folder, 'token');
+    writeFileSync(path, await token());
+    const explain = ['federation', 'explain', path, '--config', configFile(text)];
+    const explained = await runCli(explain, { env: cleanEnv({ no_proxy: '*' }) });
+    assert.match(explained.stdout, /deploys: .*does not answer.*The reason: status 503/);
+    const { body, headers } = await postJson(`${test.url}/oauth/token`, {
+      grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+      assertion: await token(),
+    });
+    assert.deepEqual([body['error'], headers.get('retry-after')], ['temporarily_unavailable', '10']);
   });
 
   it('can be tried before: what a token meets, or lacks for each rule', async () => {

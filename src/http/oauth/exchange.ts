@@ -69,12 +69,15 @@ async function federate(
 ): Promise<NewSecret> {
   const { address } = originOf(c, parts);
   try {
-    const given = await asOAuth(parts.exchange.federate(await parts.tokens.identify(token), wanted, address));
+    const given = await asOAuth(
+      parts.exchange.federate(await parts.tokens.identify(token, wanted.clientId), wanted, address),
+    );
     parts.countUse(given.principal);
     return given;
   } catch (error) {
     if (!(error instanceof TokenRefused)) throw error;
-    parts.refusals.add('token refused', { reason: error.message, address }, new HonoHead(c).notes);
+    const detail = error.cause instanceof Error ? { detail: error.cause.message } : {};
+    parts.refusals.add('token refused', { reason: error.message, ...detail, address }, new HonoHead(c).notes);
     if (error.reason !== 'unavailable') throw new OAuthError(parts.refusal, error.message);
     throw new OAuthError('temporarily_unavailable', error.message, 503, { 'Retry-After': '10' });
   }

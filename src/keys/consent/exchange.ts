@@ -4,6 +4,7 @@ import { assertValid, formatTime, type Issue, printable } from '../basics/index.
 import {
   buildKey,
   createKey,
+  findConfusableNames,
   freeName,
   type NewSecret,
   type Parts,
@@ -74,7 +75,7 @@ export class Exchange {
    * @param address where that is asked, for the audit log
    * @returns also that of the rule
    * @throws TokenRefused for one that was used; ValidationError; ForbiddenError for more than the rule grants, and
-   * where its key is disabled; KeysError STORE_…, POLICY_VIOLATED
+   * where its key is disabled; KeysError STORE_…, POLICY_VIOLATED, NAME_CONFUSABLE
    */
   async federate(
     { rule, subject, id, digest, endsAt }: IdentifiedToken,
@@ -94,6 +95,7 @@ export class Exchange {
     const work = async (transaction: Transaction) => {
       const principal = await refreshed({ apiKey: parent, secret: 'current' }, transaction.find, { catalog, now });
       requireToGrant(principal, built.key, catalog);
+      await findConfusableNames(principal, transaction.find, [built.key.name]);
       if (!rule.reuse && !(await transaction.port(USED_TOKENS).use(digest, endsAt, now))) return undefined;
       await sweep(transaction, oldestIds);
       const given = await give(transaction, built, wanted);
@@ -102,7 +104,7 @@ export class Exchange {
       return { ...given, principal };
     };
     const given = await transactions.run(OPERATOR, work, { now, auditActor });
-    if (!given) throw new TokenRefused('The token was used before. Get a new one.');
+    if (!given) throw new TokenRefused('The token was used before. Get a new one, or add "reuse: true" to the rule.');
     return given;
   }
 

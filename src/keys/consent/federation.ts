@@ -2,6 +2,7 @@ import { createPublicKey, hash, type JsonWebKey } from 'node:crypto';
 import { declarePort, formatList, isRecord, KeysError, printable, readPublicFile } from '../basics/index.ts';
 import { FEDERATION, type Person } from '../key/index.ts';
 import type { Grants } from '../repository/index.ts';
+import { OWN_CLIENT } from './clients.ts';
 
 /** Who signs tokens that say who somebody is, and how these must be. */
 export interface TokenIssuer {
@@ -58,8 +59,11 @@ export interface IdentifiedToken {
 
 /** Finds out what a token proves. */
 export interface TokenIdentifier {
-  /** @throws TokenRefused */
-  identify(token: string): Promise<IdentifiedToken>;
+  /**
+   * @param clientId the application that has it
+   * @throws TokenRefused
+   */
+  identify(token: string, clientId: string): Promise<IdentifiedToken>;
 }
 
 /** A token is not accepted. The message is for whoever has it, and tells nothing of the rules. */
@@ -74,13 +78,29 @@ export class TokenRefused extends Error {
 }
 
 /** Whether a token says all that a rule demands. */
-export function meets({ when }: Pick<FederationRule, 'when'>, claims: Claims): boolean {
-  return when.every(({ path, values }) => values.includes(claimAt(claims, path) ?? ''));
+export function meets(rule: Pick<FederationRule, 'when'>, claims: Claims, clientId?: string): boolean {
+  return lacksOf(rule, claims, clientId).length === 0;
 }
 
-/** What a rule demands, and a token does not say, each as a sentence without its full stop. */
-export function lacksOf({ when }: Pick<FederationRule, 'when'>, claims: Claims): string[] {
-  return when.flatMap(({ path, values }) => {
+/** The `sub` of GitHub's tokens with the ids of owner and repository. */
+const WITH_IDS = /^repo:[^/@]+@\d+\/[^/@]+@\d+:/;
+
+/**
+ * What a rule demands, and a token does not say, each as a sentence without its full stop. A token that was issued to
+ * another client than the one that shows it is not a workload's, unless the rule names the client.
+ */
+export function lacksOf(
+  { when }: Pick<FederationRule, 'when'>,
+  claims: Claims,
+  clientId: string = OWN_CLIENT.id,
+): string[] {
+  const { client_id: issuedTo = clientId } = claims;
+  const isNamed = when.some(({ path }) => path.length === 1 && path[0] === 'client_id');
+  const foreign =
+    issuedTo === clientId || isNamed
+      ? []
+      : [`client_id is "${printable(String(issuedTo))}", and the rule does not name it under "when"`];
+  const lacking = when.flatMap(({ path, values }) => {
     const given = claimAt(claims, path);
     if (given !== undefined && values.includes(given)) return [];
     const name = printable(path.join('.'));
@@ -91,10 +111,14 @@ export function lacksOf({ when }: Pick<FederationRule, 'when'>, claims: Claims):
     return [
       given === undefined
         ? `no ${name}, which must be ${demanded}`
-        : `${name} is "${printable(given)}", not ${demanded}`,
+        : `${name} is "${printable(given)}", not ${demanded}${name === 'sub' && WITH_IDS.test(given) ? SUBJECT_NOTE : ''}`,
     ];
   });
+  return [...lacking, ...foreign];
 }
+
+const SUBJECT_NOTE =
+  ' (GitHub appends ids to "sub" since 2026-07-15: name repository_id or repository_owner_id instead)';
 
 /** A claim as text; undefined if there is none, or it is not text, number or truth value. */
 function claimAt(claims: Claims, path: readonly string[]): string | undefined {

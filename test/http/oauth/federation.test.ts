@@ -155,7 +155,7 @@ federation:
       both.map(({ status }) => status).toSorted((one, two) => one - two),
       [200, 400],
     );
-    assert.match(await refusal(token), /was used before/);
+    assert.match(await refusal(token), /was used before.*reuse: true/);
     const jti = randomUUID();
     assert.equal((await exchange(await tokenFor({ jti }))).status, 200);
     assert.match(await refusal(await tokenFor({ jti, exp: seconds() + 200 })), /was used before/);
@@ -198,6 +198,33 @@ federation:
     await issuer.rotate('RS512');
     test.time.now += 60_000;
     assert.match(await refusal(await tokenFor()), /not accepted: it must be RS256 or ES256/);
+  });
+
+  it('refuses what says something else than who a workload is', async () => {
+    const typed = (typ: string) => issuer.sign(claims(), { typ });
+    for (const typ of ['oauth-id-jag+jwt', 'application/OAuth-ID-JAG+JWT', 'logout+jwt', 'dpop+jwt', 'secevent+jwt'])
+      assert.match(await refusal(await typed(typ)), /is not exchanged/, typ);
+    for (const typ of ['jwt', 'application/jwt', 'JOSE', 'at+jwt'])
+      assert.equal((await exchange(await typed(typ))).status, 200, typ);
+    for (const client_id of ['other', '', null, ['svc-api']])
+      assert.match(await refusal(await tokenFor({ client_id })), /meets no rule/, JSON.stringify(client_id));
+    assert.equal((await exchange(await tokenFor({ client_id: 'svc-api' }))).status, 200);
+    const named = rules().replace('sub: report', 'sub: report, client_id: reporter');
+    const server = await startServer(test.keys, { config: await configOf(named) });
+    const token = await tokenFor({ sub: 'report', ref: 'x', client_id: 'reporter' });
+    assert.equal((await exchange(token, {}, server)).status, 200, 'the rule names it');
+    await server.stop();
+  });
+
+  it('takes no name that looks like that of another key', async () => {
+    await test.keys.create({ name: 'Payroll', roles: ['GUEST'] }, OPERATOR);
+    const lookAlike = 'P\u0430yroll';
+    assert.match(await refusal(await tokenFor(), { name: lookAlike }), /looks like/);
+    assert.match(await refusal(await tokenFor(), { name: 'Payroll' }), /Payroll/);
+    const { key: holder } = await test.keys.create({ name: 'Holder', permissions: ['API_KEY:CREATE_OWN'] }, OPERATOR);
+    const again = { subject_token_type: ACCESS_TOKEN, name: lookAlike };
+    assert.match(await refusal(holder, again), /looks like/);
+    assert.deepEqual(await test.keys.audit.read({ action: 'CREATE', apiKey: lookAlike }, OPERATOR), []);
   });
 
   it('refuses what is for another service', async () => {
