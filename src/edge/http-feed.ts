@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { createZstdDecompress } from 'node:zlib';
-import { isKeysError, KeysError, printable } from '../keys/basics/index.ts';
+import { isKeysError, KeysError, printable, proxyNote } from '../keys/basics/index.ts';
 import { STORE_LEASE_MS } from '../keys/repository/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../limits/index.ts';
 import type { Log } from '../log.ts';
@@ -238,7 +238,8 @@ export class HttpFeed implements FeedSource {
   #unreachable(error: unknown): Error {
     if (error instanceof KeysError) return error;
     const { code, message } = error as NodeJS.ErrnoException;
-    const what = `The origin ${this.origin} does not answer (${code ?? printable(message, 200)}).`;
+    const direct = proxyNote(this.origin) === '' ? '' : ' Edges connect directly, without the proxy.';
+    const what = `The origin ${this.origin} does not answer (${code ?? printable(message, 200)}).${direct}`;
     return new KeysError('SERVER_UNREACHABLE', what, { cause: error });
   }
 

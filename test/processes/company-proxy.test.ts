@@ -78,6 +78,18 @@ describe('where the only way out is a proxy', () => {
     assert.deepEqual(asked, ['CONNECT issuer.invalid:443']);
   });
 
+  it('an edge connects directly, and says so', async () => {
+    const { error } = await run(
+      `const { HttpFeed } = await import('${SOURCE}/edge/http-feed.ts');
+       const feed = new HttpFeed({ origin: 'https://keys.invalid', token: 'token', leaseMs: 1000, log: console });
+       const error = await feed.snapshot(AbortSignal.timeout(5000)).next().catch((error) => error.message);
+       console.log(JSON.stringify({ error }));`,
+      used(),
+    );
+    assert.match(error as string, /does not answer.*without the proxy/);
+    assert.deepEqual(asked, []);
+  });
+
   it('they say how to use it where Node does not', async () => {
     const env = { HTTPS_PROXY: url };
     const { stderr } = await list(env);
