@@ -193,6 +193,13 @@ describe('the keys of an issuer', () => {
     assert.equal(issuer.requests.length, before + 2);
   });
 
+  it('are read anew also after the clock was set back', async () => {
+    assert.equal(await accepts(await token()), 'deploys');
+    await issuer.rotate();
+    now -= 3_600_000;
+    assert.equal(await accepts(await token()), 'deploys');
+  });
+
   it('are not used any longer than the rule says while their issuer is away', async () => {
     const [short] = rulesOf();
     const hour = federationOf([{ ...short!, issuer: { ...short!.issuer, keysMaxAge: 3600 } }]);
