@@ -135,6 +135,7 @@ for (const way of ['NATS', 'HTTP'] as const) {
         watch,
       ),
     reportActivity: (report) => feed.reportActivity(report),
+    leave: () => feed.leave(),
     lease: (requests) => feed.lease(requests),
     close: () => feed.close(),
   };

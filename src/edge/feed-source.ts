@@ -51,8 +51,13 @@ export interface FeedSource {
   reportActivity(report: ActivityReport): Promise<void>;
   /** @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_… */
   lease(requests: readonly LeaseRequest[]): Promise<(LeaseGrant | null)[]>;
+  /** Tells the origin that no key is let pass any more, so that no change waits for the lease. @throws KeysError */
+  leave(): Promise<void>;
   close(): void;
 }
+
+/** How long the origin is waited for at the end, in milliseconds. */
+export const LEAVE_MS = 500;
 
 /** The origin does not know a cursor: all keys are to be loaded anew. */
 export class FeedGone extends Error {}

@@ -144,8 +144,10 @@ export class Follower {
     await this.#running;
     await this.#copied;
     await this.#options.copy?.stop();
+    const hasLease = this.leaseMs > 0;
     this.#leasedUntil = Number.NEGATIVE_INFINITY;
     this.#table?.close();
+    if (hasLease) await this.#options.source.leave().catch(() => {});
   }
 
   async #run(): Promise<void> {

@@ -11,7 +11,7 @@ import { isKeysError, KeysError, printable, proxyNote } from '../keys/basics/ind
 import { STORE_LEASE_MS } from '../keys/repository/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../limits/index.ts';
 import type { Log } from '../log.ts';
-import { type ActivityReport, FeedGone, type FeedSource, REST, type Watching } from './feed-source.ts';
+import { type ActivityReport, FeedGone, type FeedSource, LEAVE_MS, REST, type Watching } from './feed-source.ts';
 import { FeedToken, type GivenToken } from './feed-token.ts';
 
 /** Where the origin is, and by what it knows the edge. */
@@ -47,7 +47,7 @@ const MAX_CHANGES_BYTES = 256 * 1024 * 1024;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
 interface SentRequest {
-  readonly method?: 'GET' | 'POST';
+  readonly method?: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly body?: unknown;
   /** One that is kept for requests of its kind. */
@@ -148,6 +148,13 @@ export class HttpFeed implements FeedSource {
     const grants: unknown = JSON.parse((await this.#post('/feed/leases', requests)).toString());
     if (Array.isArray(grants) && grants.length === requests.length) return grants as (LeaseGrant | null)[];
     throw this.#incompatible('answered with other leases than were asked for');
+  }
+
+  async leave(): Promise<void> {
+    const path = `/feed?${new URLSearchParams({ edge: this.#id }).toString()}`;
+    await this.#within(LEAVE_MS, undefined, async (signal) =>
+      readWhole(await this.#ask({ method: 'DELETE', path, agent: this.#reports, signal }), MAX_ANSWER_BYTES),
+    );
   }
 
   close(): void {

@@ -53,13 +53,14 @@ export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>
   const answeringOnly = (method: 'GET' | 'POST', answer: (c: Context<BearerEnv>) => Promise<Reply | Response>) =>
     answering<BearerEnv>(
       async (c) => {
-        checkRequest({ method: c.req.method, hasCertificate: new HonoHead(c).hasCertificate }, method, parts);
+        checkRequest({ method: c.req.method, hasCertificate: new HonoHead(c).hasCertificate }, [method], parts);
         const answered = await answer(c);
         return (await c.get('checkAgain')()) ?? answered;
       },
       (error, c) => replyOf(error, requestIdIn(c), parts),
     );
-  const { edges, limiter } = parts.keys;
+  const { keys } = parts;
+  const { edges } = keys;
   app.all(
     '/feed',
     directHandler((request) => poll(request, parts)),
@@ -85,7 +86,8 @@ export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>
     '/feed/activity',
     auth,
     answeringOnly('POST', async (c) => {
-      await edges.report(readEdgeReport(await readJson(c, 'Activity is reported', MAX_REPORT_BYTES)));
+      const report = readEdgeReport(await readJson(c, 'Activity is reported', MAX_REPORT_BYTES));
+      await keys.takeReport(report, c.get('principal').apiKey);
       return c.body(null, 204, REPLY_HEADERS);
     }),
   );
@@ -95,7 +97,11 @@ export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>
     answeringOnly('POST', async (c) => {
       const requests = readLeaseRequests(await readJson(c, 'Leases are asked for', MAX_REPORT_BYTES));
       if (requests.length > MAX_FEED_LEASES) throw badRequest(`There are more than ${MAX_FEED_LEASES} leases.`);
-      return jsonReply((await limiter.leaseFor(requests)).map((grant) => grant ?? null));
+      const asking = {
+        edge: c.get('principal').apiKey.id,
+        limitsOf: (ids: readonly string[]) => keys.ownLimitsOf(ids),
+      };
+      return jsonReply((await keys.limiter.leaseFor(requests, asking)).map((grant) => grant ?? null));
     }),
   );
 }
@@ -103,11 +109,13 @@ export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>
 /** @throws RequestRefused */
 function checkRequest(
   { method, hasCertificate }: Pick<DirectRequest, 'method' | 'hasCertificate'>,
-  allowed: 'GET' | 'POST',
+  allowed: readonly ('GET' | 'POST' | 'DELETE')[],
   { needsCertificate }: FeedParts,
 ): void {
-  if (method !== allowed)
-    throw new RequestRefused(405, 'METHOD_NOT_ALLOWED', `This address is for ${allowed}.`, { Allow: allowed });
+  if (!(allowed as readonly string[]).includes(method))
+    throw new RequestRefused(405, 'METHOD_NOT_ALLOWED', `This address is for ${allowed.join(' and ')}.`, {
+      Allow: allowed.join(', '),
+    });
   if (needsCertificate && !hasCertificate) throw new RequestRefused(403, 'FORBIDDEN', NO_CERTIFICATE);
 }
 
@@ -127,7 +135,8 @@ async function poll(request: DirectRequest, parts: FeedParts): Promise<Reply> {
   const endWatching = request.onClientGone(() => gone.abort());
   let reply: Reply;
   try {
-    checkRequest(request, 'GET', parts);
+    checkRequest(request, ['GET', 'DELETE'], parts);
+    if (request.method === 'DELETE') return leave(request, admission, parts);
     const { restMs, ...read } = readPoll(request.search);
     const { stopping } = request;
     const asked = { ...read, key: keyOf(admission), address: addresses.of(request).address };
@@ -145,6 +154,13 @@ async function poll(request: DirectRequest, parts: FeedParts): Promise<Reply> {
   }
   const again = await check.again(request, admission);
   return 'refusal' in again ? again.refusal : withFields(reply, admission.fields);
+}
+
+/** Takes it that an edge lets no key pass any more. @throws RequestRefused */
+function leave(request: DirectRequest, admission: Admitted, { keys }: FeedParts): Reply {
+  const id = textIn(new URLSearchParams(request.search), 'edge', EDGE_FORMS.id);
+  keys.edges.leave({ id, key: keyOf(admission) });
+  return jsonReply({});
 }
 
 function keyOf({ principal: { apiKey } }: Admitted): EdgePoll['key'] {

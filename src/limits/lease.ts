@@ -97,26 +97,33 @@ export interface LeaseRequest {
 
 const isLimit: Rule<Limit> = (value, name) => text(value, name) ?? parseLimits([value as string]).issues[0]?.message;
 
+/** The longest name of a holder, or of a route: both are kept with the limit. */
+const MAX_NAME = 100;
+const isName: Rule<string> = (value, name) =>
+  text(value, name) ?? ((value as string).length > MAX_NAME ? `has more than ${MAX_NAME} characters.` : undefined);
+const isNumber: Rule<number> = (value, name) =>
+  count(value, name) ?? (Number.isSafeInteger(value) ? undefined : 'is too large.');
+
 const REQUESTS = list(
   options<LeaseRequest>({
-    holder: required(text),
-    turn: required(count),
-    used: required(count),
+    holder: required(isName),
+    turn: required(isNumber),
+    used: required(isNumber),
     limits: required(
       list(
         options<LeasedLimit>({
           keyId: required(uuid),
           limit: required(isLimit),
-          route: text,
-          weight: count,
-          unusedAt: required(count),
+          route: isName,
+          weight: isNumber,
+          unusedAt: required(isNumber),
         }),
         1,
       ),
     ),
-    waiting: required(count),
-    ahead: required(count),
-    lifeUs: required(count),
+    waiting: required(isNumber),
+    ahead: required(isNumber),
+    lifeUs: required(isNumber),
   }),
 );
 
@@ -168,7 +175,7 @@ export function grantLease(
     const rate = computeRate(limit);
     const last = { holder, used: used * weight, unusedAt };
     const before = resized(states[index]!, limit, now);
-    const state = expired(isLate || isAgain ? before : settledBy(last, before, rate), rate, now);
+    const state = expired(isLate || isAgain ? before : settledBy(last, before, rate, now), rate, now);
     const leased = state.leases.reduce((sum, { count }) => sum + count, 0);
     return { rate, state, weight, leased, room: Math.max(available(state.unusedAt, now, rate) - leased, 0) };
   });
@@ -179,7 +186,7 @@ export function grantLease(
   const count = isNew
     ? Math.floor(Math.min(ahead, ...more))
     : Math.min(...settled.map(({ state, weight }) => (own(state)?.count ?? 0) / weight));
-  const endsAt = now + lifeUs + GRACE;
+  const endsAt = now + Math.min(lifeUs, MAX_LIFE_US) + GRACE;
   const after = settled.map(({ rate, state, weight }) => ({
     ...state,
     unusedAt: spend(state.unusedAt, now, granted * weight, rate),
@@ -206,17 +213,24 @@ function resized({ count: before, unusedAt, leases }: LimitState, limit: Limit, 
   };
 }
 
-/** Ends the last lease of a holder. Where there is none, it has counted as used already. */
+/**
+ * Ends the last lease of a holder. Where there is none, it has counted as used already. No holder has used more than it
+ * leased, nor used it later than now.
+ */
 function settledBy(
   { holder, used, unusedAt }: { holder: string; used: number; unusedAt: number },
   state: LimitState,
-  { intervalUs }: Rate,
+  { intervalUs, refills }: Rate,
+  now: number,
 ): LimitState {
   const leases = state.leases.filter((lease) => lease.holder !== holder);
   if (leases.length === state.leases.length) return state;
+  const leased = state.leases.reduce((sum, lease) => (lease.holder === holder ? sum + lease.count : sum), 0);
+  const spentUs = Math.min(used, leased) * intervalUs;
+  const latest = (refills ? now : 0) + spentUs;
   return {
     ...state,
-    unusedAt: used > 0 ? Math.max(state.unusedAt + used * intervalUs, unusedAt) : state.unusedAt,
+    unusedAt: spentUs > 0 ? Math.max(state.unusedAt + spentUs, Math.min(unusedAt, latest)) : state.unusedAt,
     leases,
   };
 }

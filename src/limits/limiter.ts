@@ -11,6 +11,7 @@ import {
 import {
   available,
   availableAt,
+  type LeasedLimit,
   type LeaseGrant,
   type LeaseRequest,
   type LimitStore,
@@ -41,6 +42,10 @@ interface KnownLimit extends LimitParts, AppliedLimit {
   /** See `LeasedLimit`. */
   unusedAt: number;
 }
+
+/** The limits of keys, by id. */
+type KeyLimits = ReadonlyMap<string, readonly Limit[]>;
+const UNUSED: LeaseGrant['limits'][number] = { unusedAt: 0, leased: 0 };
 
 /** A lease can be used for this part of the shortest time of its limits. */
 const LIFE_PART = 1 / 10;
@@ -240,9 +245,37 @@ export class Limiter {
     return this.#entries.get(limitsId)?.allowance.isUsedUp(this.#now()) ?? false;
   }
 
-  /** Leases for a process that holds requests to the same limits: see `LimitStore`. @throws KeysError STORE_… */
-  leaseFor(requests: readonly LeaseRequest[]): Promise<(LeaseGrant | undefined)[]> {
-    return this.#options.store.lease(requests);
+  /**
+   * Leases for an edge, which holds requests to the same limits: see `LimitStore`. The limits of keys are those that they
+   * have here, whatever the edge takes them to be, and its holders are its own. It says itself what limits routes have.
+   * @param edge the id of its key
+   * @param limitsOf the limits of keys that are there
+   * @throws KeysError STORE_…
+   */
+  async leaseFor(
+    requests: readonly LeaseRequest[],
+    { edge, limitsOf }: { edge: string; limitsOf: (ids: readonly string[]) => Promise<KeyLimits> },
+  ): Promise<(LeaseGrant | undefined)[]> {
+    const known = await limitsOf([...new Set(requests.flatMap(({ limits }) => limits.map(({ keyId }) => keyId)))]);
+    const grants: (LeaseGrant | undefined)[] = requests.map(() => undefined);
+    const asked: { index: number; request: LeaseRequest; held: boolean[] }[] = [];
+    for (const [index, request] of requests.entries()) {
+      if (!request.limits.every(({ keyId }) => known.has(keyId))) continue;
+      const all = request.limits.map((limit) => (limit.route === undefined ? ownLimit(limit, known) : limit));
+      const [limits, held] = [all.flatMap((limit) => limit ?? []), all.map((limit) => limit !== undefined)];
+      if (limits.length > 0)
+        asked.push({ index, request: { ...request, holder: `${edge} ${request.holder}`, limits }, held });
+      // They were taken off, which the edge does not know yet.
+      else
+        grants[index] = { now: Date.now() * 1000, granted: request.waiting, ahead: 0, limits: held.map(() => UNUSED) };
+    }
+    const given = asked.length === 0 ? [] : await this.#options.store.lease(asked.map(({ request }) => request));
+    for (const [position, { index, held }] of asked.entries()) {
+      const grant = given[position];
+      const limits = grant && [...grant.limits];
+      grants[index] = grant && { ...grant, limits: held.map((isHeld) => (isHeld ? limits!.shift()! : UNUSED)) };
+    }
+    return grants;
   }
 
   /** How many allowances are kept: of keys with limits that are in use. */
@@ -364,6 +397,13 @@ export class Limiter {
       if (!isAsking && allowance.isIdle(now)) this.#entries.delete(id);
     if (this.#entries.size > 0) this.#options.schedule(() => this.#sweep(), SWEEP_MS);
   }
+}
+
+/** The limit of a key in the same unit; undefined if it has none. */
+function ownLimit(asked: LeasedLimit, known: KeyLimits): LeasedLimit | undefined {
+  const { unit } = splitLimit(asked.limit);
+  const limit = known.get(asked.keyId)?.find((each) => splitLimit(each).unit === unit);
+  return limit && { ...asked, limit };
 }
 
 /** How many names of each width are told apart, so that their number takes no more memory. */

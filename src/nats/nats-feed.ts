@@ -9,6 +9,7 @@ import {
   FeedGone,
   type FeedSource,
   FeedToken,
+  LEAVE_MS,
   type GivenToken,
   REST,
   type Watching,
@@ -167,6 +168,11 @@ export class NatsFeed implements FeedSource {
     const { grants } = await this.#request(this.#names.leases, { requests }, ANSWER_MS);
     if (Array.isArray(grants) && grants.length === requests.length) return grants as (LeaseGrant | null)[];
     throw this.#incompatible();
+  }
+
+  async leave(): Promise<void> {
+    const { name = hostname() } = this.#options;
+    await this.#request(this.#names.ask, { edge: this.#id, name, leaves: true }, LEAVE_MS);
   }
 
   close(): void {

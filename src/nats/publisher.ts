@@ -12,7 +12,7 @@ import { type Answering, isPublished, pause, type SeenBucket, Turn } from './tur
 export interface PublisherOptions {
   readonly settings: FeedByNats;
   /** The keys by the present configuration. */
-  readonly keys: () => Pick<OpenKeys, 'check' | 'edges' | 'limiter'>;
+  readonly keys: () => Pick<OpenKeys, 'check' | 'edges' | 'limiter' | 'ownLimitsOf' | 'takeReport'>;
   readonly log: Log;
   /** For how long it is kept at least that a key is gone, in milliseconds. Default: an hour. */
   readonly clearMs?: number | undefined;
@@ -66,20 +66,21 @@ export class NatsPublisher {
   #answerAll(connection: NatsConnection): void {
     const { activity, leases } = namesOf(this.#options.settings);
     const queue = 'origin';
-    const { edges, limiter } = this.#options.keys();
     connection.subscribe(activity, {
       queue,
-      callback: this.#answering(async ({ report }) => {
-        await edges.report(readEdgeReport(report));
+      callback: this.#answering(async ({ report }, key) => {
+        await this.#options.keys().takeReport(readEdgeReport(report), key);
         return {};
       }),
     });
     connection.subscribe(leases, {
       queue,
-      callback: this.#answering(async ({ requests }) => {
+      callback: this.#answering(async ({ requests }, { id: edge }) => {
         const read = readLeaseRequests(requests);
         if (read.length > MAX_FEED_LEASES) throw new KeysError('OPTION_INVALID', 'There are too many leases.');
-        return { grants: (await limiter.leaseFor(read)).map((grant) => grant ?? null) };
+        const keys = this.#options.keys();
+        const asking = { edge, limitsOf: (ids: readonly string[]) => keys.ownLimitsOf(ids) };
+        return { grants: (await keys.limiter.leaseFor(read, asking)).map((grant) => grant ?? null) };
       }),
     });
   }

@@ -355,10 +355,15 @@ export class Turn {
 
   #answerAsks() {
     const { edges, answering } = this.#options;
-    return answering(async ({ edge: id, name, after, known, leaseMs, restMs }, key): Promise<NatsAnswer> => {
+    return answering(async (asked, key): Promise<NatsAnswer | object> => {
+      const { edge: id, name, after, known, leaseMs, restMs, leaves } = asked;
       const { least, most } = EDGE_FORMS.leaseMs;
       const isWellFormed =
         typeof id === 'string' && EDGE_FORMS.id.test(id) && typeof name === 'string' && EDGE_FORMS.name.test(name);
+      if (leaves === true && isWellFormed) {
+        edges.leave({ id, key });
+        return {};
+      }
       const hasPositions = typeof after === 'string' && typeof known === 'string';
       if (!isWellFormed || !hasPositions || typeof leaseMs !== 'number' || typeof restMs !== 'number')
         throw new KeysError('OPTION_INVALID', 'An edge must say its id, its name, two positions, a lease and a rest.');

@@ -442,6 +442,9 @@ async function forgetUsage(
 /** Milliseconds since 1970, by the one clock that all processes of a store go by. */
 export type StoreClock = (db: Kysely<Tables>) => Promise<number>;
 
+/** The most limits of a key that are remembered: edges name those of routes. */
+const MAX_STATES = 1000;
+
 /** A limit of a key of which there is no state yet. */
 type NewState = Pick<AppliedLimit, 'keyId' | 'limit' | 'route'>;
 
@@ -564,7 +567,8 @@ async function insertStates(db: Kysely<Tables>, dialect: DialectName, states: re
     // The key must not be deleted before the row that refers to it is there.
     const lock = dialect === 'postgres' ? sql`for key share` : sql``;
     await sql`insert into limit_states (key_id, unit, count, unused_at, leases)
-      select id, ${unitOf(state)}, ${sql.lit(count)}, 0, '[]' from api_keys where id = ${state.keyId} ${lock}
+      select id, ${unitOf(state)}, ${sql.lit(count)}, 0, '[]' from api_keys where id = ${state.keyId}
+        and (select count(*) from limit_states where key_id = ${state.keyId}) < ${sql.lit(MAX_STATES)} ${lock}
       on conflict do nothing`.execute(db);
   }
 }

@@ -309,7 +309,10 @@ describeOnEach('the feed', () => {
     const action = { at: Date.now(), actor: { kind: 'REQUEST', id: null, name: null }, action: 'REFUSE' } as const;
     const refusals = [{ ...action, apiKey: null, before: null, after: {}, address: '203.0.113.7' }];
     const again = { ...report, refusals };
-    await Promise.all([other.keys.edges.report(again), post(again), other.keys.edges.report(again)]);
+    const by = (await test.store.repository.findByName('Edge'))!;
+    await Promise.all([other.keys.takeReport(again, by), post(again), other.keys.takeReport(again, by)]);
+    await other.keys.finishActivity();
+    await test.keys.finishActivity();
     await other.store.close();
     const totals = await test.store.repository.port(USAGE).totals([apiKey.id]);
     assert.equal(totals.get(apiKey.id)!.uses, 2);
@@ -325,6 +328,66 @@ describeOnEach('the feed', () => {
       { ...report, id: '' },
     ])
       assert.equal((await post(wrong)).status, 400);
+  });
+
+  it('forgets the lease of an edge that says that it ends, and waits for it no more', async () => {
+    const { apiKey } = await create('CI');
+    const { cursor } = await load();
+    const follower = edge(60_000);
+    await follower.ask(cursor);
+    const { count } = test.keys.edges.waited;
+    const left = await get(`/feed?${String(new URLSearchParams({ edge: follower.id }))}`, { method: 'DELETE' });
+    assert.equal(left.status, 200);
+    await test.keys.setEnabled(apiKey.id, false, OPERATOR);
+    assert.equal(test.keys.edges.waited.count, count);
+    assert.equal((await get('/feed?edge=x', { method: 'DELETE' })).status, 400);
+  });
+
+  it('leases no more than the limits of a key, whatever an edge takes them to be, and takes no more back', async () => {
+    const { apiKey } = await create('CI', { roles: ['GUEST'], limits: ['10/m', '100/budget'] });
+    const request = { holder: 'edge-1', used: 0, waiting: 0, ahead: 0, lifeUs: 1_000_000 };
+    let turn = 0;
+    const lease = async (fields: object, as = token) => {
+      turn += 1;
+      const response = await get('/feed/leases', {
+        method: 'POST',
+        body: JSON.stringify([{ ...request, turn, ...fields }]),
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${as}` },
+      });
+      assert.equal(response.status, 200);
+      return ((await response.json()) as { granted: number; ahead: number }[])[0]!;
+    };
+    const of = (limit: string, unusedAt = 0) => [{ keyId: apiKey.id, limit, unusedAt }];
+    // Nothing was leased: nothing was used, now or in a thousand years.
+    await lease({ limits: of('100/budget', 10 ** 15), used: 10 ** 9 });
+    assert.equal((await lease({ limits: of('1/budget'), waiting: 40 })).granted, 40);
+    assert.equal((await lease({ limits: of('1000/budget'), waiting: 1000, holder: 'edge-2' })).granted, 60);
+    // Of a limit that the key does not have, as much as it asks for.
+    assert.equal((await lease({ limits: of('5/h'), waiting: 7 })).granted, 7);
+    const { key: other } = await create('Other edge', { permissions: ['EDGE:READ_ANY'] });
+    const { ahead } = await lease({ limits: of('1000/m'), ahead: 1000, lifeUs: 10 ** 12 });
+    assert.equal(ahead, 1);
+    // Whoever has another key does not speak for a holder, and uses nothing up of what that has.
+    await lease({ limits: of('10/m', 2 ** 52), used: 1 }, other);
+    assert.equal((await lease({ limits: of('10/m'), waiting: 100 }, other)).granted, 9);
+    await lease({ limits: of('10/m', 2 ** 52), used: 10 ** 9 });
+    test.time.now += 60_001;
+    assert.equal((await lease({ limits: of('10/m'), waiting: 100 })).granted, 10);
+  });
+
+  it('remembers a thousand limits of a key at most, whatever routes an edge names', async () => {
+    const { apiKey } = await create('CI', { roles: ['GUEST'] });
+    const request = { holder: 'edge-1', turn: 1, used: 0, waiting: 1, ahead: 0, lifeUs: 1_000_000 };
+    const grants: unknown[] = [];
+    for (let first = 0; first < 1100; first += 100) {
+      const requests = Array.from({ length: 100 }, (_, index) => {
+        return { ...request, limits: [{ keyId: apiKey.id, limit: '10/m', route: `${first + index}`, unusedAt: 0 }] };
+      });
+      const headers = { 'content-type': 'application/json' };
+      const response = await get('/feed/leases', { method: 'POST', body: JSON.stringify(requests), headers });
+      grants.push(...((await response.json()) as unknown[]));
+    }
+    assert.equal(grants.filter((grant) => grant !== null).length, 1000);
   });
 
   it('leases limits to edges', async () => {

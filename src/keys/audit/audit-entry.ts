@@ -323,6 +323,8 @@ export interface Refusal {
   address?: string | undefined;
   /** The pattern of the route that has let it pass nevertheless, since it only observes. */
   route?: string | undefined;
+  /** The key of the edge that has reported it. */
+  edge?: { readonly id: string; readonly name: string } | undefined;
 }
 
 /** A kind of refusals, and how many of it were not recorded yet. */
@@ -335,8 +337,8 @@ interface CountedRefusal {
 const PERIOD_MS = 600_000;
 /** How many kinds of refusals of one key are counted separately in one period; the others share one count. */
 const MAX_KINDS = 5;
-/** How many keys are told apart in one period. */
-const MAX_KEYS = 1000;
+/** How many keys are told apart in one period, and how many of them by the edges of one key. */
+const [MAX_KEYS, MAX_KEYS_OF_EDGE] = [1000, 100];
 /** The kind of those that share one count. */
 const VARIOUS = '';
 
@@ -347,28 +349,36 @@ const VARIOUS = '';
  */
 export class RefusalSampler {
   #keys = new Map<string, Map<string, CountedRefusal>>();
+  /** How many of them were reported by edges, by the ids of their keys; those of this process have none. */
+  #sizes = new Map<string | undefined, number>();
   #periodEnd = 0;
   #due: AuditDraft[] = [];
 
-  /** Records a refusal at a time in milliseconds since 1970. */
-  add(refusal: Refusal, now: number): void {
+  /** Records a refusal, or several of its kind, at a time in milliseconds since 1970. */
+  add(refusal: Refusal, now: number, times = 1): void {
     this.#endPeriod(now);
-    const hasRoom = this.#keys.size < MAX_KEYS || this.#keys.has(keyOf(refusal));
-    this.#count(hasRoom ? refusal : generalize({ ...refusal, actor: NOBODY, apiKey: null }), now);
+    const { edge, route } = refusal;
+    const most = edge ? MAX_KEYS_OF_EDGE : MAX_KEYS;
+    if ((this.#sizes.get(edge?.id) ?? 0) < most || this.#keys.has(keyOf(refusal))) this.#count(refusal, now, times);
+    // Whoever reports names routes as well.
+    else this.#count(generalize({ actor: NOBODY, apiKey: null, edge, route: edge && route ? '' : route }), now, times);
   }
 
-  #count(refusal: Refusal, now: number): void {
-    const { reason, actor, missing, tool, address } = refusal;
+  #count(refusal: Refusal, now: number, times: number): void {
+    const { reason, actor, missing, tool, address, edge } = refusal;
     const key = keyOf(refusal);
-    const kinds = this.#keys.get(key) ?? new Map<string, CountedRefusal>();
-    this.#keys.set(key, kinds);
+    let kinds = this.#keys.get(key);
+    if (!kinds) {
+      this.#keys.set(key, (kinds = new Map<string, CountedRefusal>()));
+      this.#sizes.set(edge?.id, (this.#sizes.get(edge?.id) ?? 0) + 1);
+    }
     const kind = JSON.stringify([reason, actor.name, missing, tool, address]);
     const counted = kinds.get(kind) ?? kinds.get(VARIOUS);
-    if (counted) counted.count += 1;
+    if (counted) counted.count += times;
     else if (kinds.size < MAX_KINDS) {
       kinds.set(kind, { refusal, count: 0 });
-      this.#addDraft(refusal, 1, now);
-    } else kinds.set(VARIOUS, { refusal: generalize(refusal), count: 1 });
+      this.#addDraft(refusal, times, now);
+    } else kinds.set(VARIOUS, { refusal: generalize(refusal), count: times });
   }
 
   /** Removes and returns the entries that are due; with `all` also the counts of the current period. */
@@ -384,11 +394,12 @@ export class RefusalSampler {
     for (const kinds of this.#keys.values())
       for (const { refusal, count } of kinds.values()) if (count > 0) this.#addDraft(refusal, count, now);
     this.#keys = new Map();
+    this.#sizes = new Map();
     this.#periodEnd = now + PERIOD_MS;
   }
 
-  #addDraft({ reason, actor, apiKey, missing, tool, address, route }: Refusal, count: number, at: number): void {
-    const optional = { missing, tool, route };
+  #addDraft({ reason, actor, apiKey, missing, tool, address, route, edge }: Refusal, count: number, at: number): void {
+    const optional = { missing, tool, route, edge: edge && { id: edge.id, name: edge.name } };
     const after = { reason, count, ...withoutUndefined(optional) };
     this.#due.push({
       at,
@@ -405,11 +416,11 @@ export class RefusalSampler {
 const NOBODY: AuditActor = { kind: 'REQUEST', id: null, name: null };
 
 /** What identifies the key that a refusal concerns; the same for all that concern none. */
-function keyOf({ actor, apiKey, route }: Refusal): string {
-  return JSON.stringify([actor.id, apiKey?.id, route]);
+function keyOf({ actor, apiKey, route, edge }: Pick<Refusal, 'actor' | 'apiKey' | 'route' | 'edge'>): string {
+  return JSON.stringify([actor.id, apiKey?.id, route, edge?.id]);
 }
 
 /** What refusals of different kinds have in common: the key, if it is known. */
-function generalize({ actor, apiKey, route }: Pick<Refusal, 'actor' | 'apiKey' | 'route'>): Refusal {
-  return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, apiKey, route };
+function generalize({ actor, apiKey, route, edge }: Omit<Refusal, 'reason'>): Refusal {
+  return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, apiKey, route, edge };
 }

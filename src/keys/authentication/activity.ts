@@ -207,12 +207,15 @@ export interface ActivityEvents {
   refusals: AuditDraft[];
 }
 
-/** Where activity is written. What has a name is written once, by whichever process of a store. */
+/**
+ * Where activity is written. What has a name is written once, by whichever process of a store: `false` says that it was
+ * before.
+ */
 export interface ActivityWriters {
   /** Adds to the totals of keys. When it throws, that is kept and written later. */
-  writeUsage: (usage: readonly KeyUsage[], name?: string) => Promise<void>;
+  writeUsage: (usage: readonly KeyUsage[], name?: string) => Promise<boolean | void>;
   /** Writes events, with the same promise. */
-  writeEvents: (events: ActivityEvents, name?: string) => Promise<void>;
+  writeEvents: (events: ActivityEvents, name?: string) => Promise<boolean | void>;
 }
 
 /** What `Activity` needs from outside. */
@@ -284,9 +287,9 @@ export class Activity {
     this.#scheduleUsage();
   }
 
-  /** Records a refused request. */
-  refused(refusal: Refusal): void {
-    this.#refusals.add(refusal, this.#options.clock());
+  /** Records a refused request, or several of its kind. */
+  refused(refusal: Refusal, times?: number): void {
+    this.#refusals.add(refusal, this.#options.clock(), times);
     this.#scheduleEvents();
   }
 

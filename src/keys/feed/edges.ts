@@ -1,24 +1,4 @@
-import type { ActivityEvents, ActivityWriters } from '../authentication/index.ts';
-import type { AuditDraft } from '../audit/index.ts';
-import {
-  anyText,
-  anything,
-  checkOptions,
-  count,
-  KeysError,
-  list,
-  oneOf,
-  options,
-  orNull,
-  required,
-  type Rule,
-  type Rules,
-  text,
-  uuid,
-  UUID,
-  Wakeup,
-} from '../basics/index.ts';
-import { type HourUsage, type KeyUsage, startOf } from '../key/index.ts';
+import { KeysError, UUID, Wakeup } from '../basics/index.ts';
 import {
   FEED,
   type FeedChanges,
@@ -27,6 +7,7 @@ import {
   type KeyRepository,
   type KnownEdge,
   LISTED_MS,
+  STORE_LEASE_MS,
   TELL_MS,
 } from '../repository/index.ts';
 
@@ -66,15 +47,8 @@ export interface ListedEdge extends Omit<KnownEdge, 'restMs' | 'seenMs'> {
   readonly lastAskedAt: number;
 }
 
-/** What an edge reports of the keys that it has accepted and refused. */
-export interface EdgeReport extends ActivityEvents {
-  /** A random id: a report that comes again does nothing. */
-  readonly id: string;
-  readonly usage: readonly KeyUsage[];
-}
-
 /** What `Edges` needs from outside. */
-interface EdgesOptions extends ActivityWriters {
+interface EdgesOptions {
   repository: KeyRepository;
   /** Milliseconds since 1970. */
   clock: () => number;
@@ -131,8 +105,12 @@ const EARLY_MS = 1;
 const [MAX_CHANGES, PAGE_KEYS] = [1000, 500];
 /** How long it is relied on that a position is the last one while no key changes: the store forgets older ones. */
 const CURRENT_MS = 5000;
-/** How many edges are remembered, of which as long as they are listed. */
-const MAX_EDGES = 10_000;
+/** How many edges are remembered, of which as long as they are listed, and how many of one key. */
+const [MAX_EDGES, MAX_EDGES_OF_KEY] = [10_000, 1000];
+/** A change that waits for so long for the edges of a key is one that they delay, in milliseconds. */
+const SLOW_MS = 500;
+/** For how long it is remembered that the edges of a key have delayed changes, in milliseconds. */
+const DELAYS_MS = 600_000;
 /** How many edges may load all keys at once. */
 const MAX_LOADING = 4;
 
@@ -143,6 +121,8 @@ const MAX_LOADING = 4;
 export class Edges implements Follower {
   readonly #options: EdgesOptions;
   readonly #edges = new Map<string, Edge>();
+  /** How many changes the edges of a key have delayed, by its id, and when they did last. */
+  readonly #delays = new Map<string, { count: number; at: number }>();
   readonly #listeners = new Set<() => void>();
   #following: Promise<Following> | undefined;
   /** With each change, and each time that an edge has taken one. */
@@ -231,6 +211,15 @@ export class Edges implements Follower {
     return { leaseMs: grantedMs(lease, askedAt), now: this.#options.clock() };
   }
 
+  /** Takes it from an edge that it lets no key pass any more: no change waits for it. */
+  leave(asked: Pick<EdgeAsking, 'id' | 'key'>): void {
+    const edge = this.#edges.get(keyOf(asked));
+    if (!edge) return;
+    this.#edges.delete(keyOf(asked));
+    edge.leases = [];
+    this.#taken.wake();
+  }
+
   /** Of what this process was notified. It is notified of all from then on. */
   async notified(): Promise<{ told: Knowledge | undefined; now: number }> {
     await this.#follow();
@@ -287,14 +276,6 @@ export class Edges implements Follower {
     if (this.#loading >= MAX_LOADING) return undefined;
     this.#loading += 1;
     return () => void (this.#loading -= 1);
-  }
-
-  /** Writes what an edge reports, once, whichever process of the store it is sent to. @throws KeysError STORE_… */
-  async report(report: EdgeReport): Promise<void> {
-    const { writeUsage, writeEvents, clock } = this.#options;
-    const { id, usage, activated, refusals } = notLater(report, clock());
-    if (usage.length > 0) await writeUsage(usage, `${id} usage`);
-    if (activated.length + refusals.length > 0) await writeEvents({ activated, refusals }, `${id} events`);
   }
 
   /** The edges that follow the store, whichever process they follow, by their names. @throws KeysError STORE_… */
@@ -364,23 +345,50 @@ export class Edges implements Follower {
   async #untilKnown(times: number): Promise<boolean> {
     let hasWaited = false;
     // One after the other: each time that one of a thousand has taken something, it is not looked at all of them.
-    for (const edge of this.#edges.values())
-      for (; ; hasWaited = true) {
+    for (const edge of this.#edges.values()) {
+      const began = performance.now();
+      for (let waits = false; ; waits = true) {
         const now = performance.now();
         let until = 0;
         if (edge.taken.times < times)
           for (const lease of edge.leases) if (lease.times < times) until = Math.max(until, lease.until);
-        if (until <= now) break;
+        if (until <= now) {
+          const hasLeft = this.#edges.get(keyOf(edge)) !== edge;
+          const isLate = now - began >= SLOW_MS || (edge.taken.times < times && !hasLeft);
+          if (waits && isLate && times < Number.POSITIVE_INFINITY) this.#hasDelayed(edge, began);
+          break;
+        }
+        hasWaited = true;
         await this.#taken.wait(until - now + 1);
       }
+    }
     return hasWaited;
+  }
+
+  /** Notes that a change was delayed, from a time on. Those that were delayed together are one. */
+  #hasDelayed({ key: { id } }: Edge, began: number): void {
+    const known = this.#delays.get(id);
+    if (known && began < known.at) return;
+    const at = performance.now();
+    for (const [each, delays] of this.#delays) if (delays.at < at - DELAYS_MS) this.#delays.delete(each);
+    this.#delays.set(id, { count: (this.#delays.get(id)?.count ?? 0) + 1, at });
+  }
+
+  /**
+   * The lease that an edge can have: from the second change on that was delayed by edges of its key, half as much each
+   * time. So however many there are, and whatever they do, changes do not wait for long for them.
+   */
+  #mostLeaseMs({ key: { id }, leaseMs }: Edge, now: number): number {
+    const { count, at } = this.#delays.get(id) ?? { count: 0, at: now };
+    if (count < 2 || at < now - DELAYS_MS) return leaseMs;
+    return Math.max(Math.min(leaseMs, STORE_LEASE_MS) / 2 ** (count - 1), EDGE_FORMS.leaseMs.least);
   }
 
   /** Notes that an edge asks, by which it says what it has taken. The map has those first that have not for longest. */
   #asks(asked: EdgeAsking, askedAt: number): Edge | undefined {
     const key = keyOf(asked);
     const known = this.#edges.get(key);
-    if (!known && !this.#hasRoom(askedAt)) return undefined;
+    if (!known && !this.#hasRoom(askedAt, asked.key.id)) return undefined;
     const leases = known?.leases.filter(({ until }) => until > askedAt) ?? [];
     const state = known ?? { taken: NEVER, takenAt: askedAt, sent: undefined, current: undefined };
     const restsUntil = asked.restMs ? askedAt + asked.restMs + TELL_MS : 0;
@@ -406,7 +414,7 @@ export class Edges implements Follower {
     const revision = this.#options.repository.revision();
     if (revision === undefined || leasedUntil <= now || this.#edges.get(keyOf(edge)) !== edge) throw notSure();
     const told = { times: this.#times, revision };
-    const lease = { times: told.times, until: Math.min(now + edge.leaseMs, leasedUntil) };
+    const lease = { times: told.times, until: Math.min(now + this.#mostLeaseMs(edge, now), leasedUntil) };
     edge.leases.push(lease);
     return { told, lease };
   }
@@ -445,8 +453,14 @@ export class Edges implements Follower {
     return changed === 'any' ? [] : changed;
   }
 
-  /** Makes room for one more, if that is so: those that may not answer are forgotten. */
-  #hasRoom(now: number): boolean {
+  /** Makes room for one more of a key, if that is so: those that may not answer are forgotten. */
+  #hasRoom(now: number, keyId: string): boolean {
+    const others = [...this.#edges.values()].filter(({ key }) => key.id === keyId);
+    if (others.length >= MAX_EDGES_OF_KEY) {
+      const forgotten = others.find((edge) => leaseMsOf(edge, now) === 0);
+      if (!forgotten) return false;
+      this.#edges.delete(keyOf(forgotten));
+    }
     for (const [key, edge] of this.#edges) {
       if (edge.askedAt >= now - LISTED_MS && this.#edges.size < MAX_EDGES) return true;
       if (leaseMsOf(edge, now) > 0) return false;
@@ -470,7 +484,7 @@ export class Edges implements Follower {
 }
 
 /** An edge is known by its key as well: nobody with another key speaks for it. */
-function keyOf({ id, key }: EdgeAsking): string {
+function keyOf({ id, key }: Pick<EdgeAsking, 'id' | 'key'>): string {
   return `${key.id} ${id}`;
 }
 
@@ -502,78 +516,4 @@ function changeLines({ rows, gone }: Pick<FeedChanges, 'rows' | 'gone'>): string
 
 function lastLine({ cursor, leaseMs, now }: Pick<FollowedAnswer, 'cursor' | 'leaseMs' | 'now'>): string {
   return `=${JSON.stringify([cursor, leaseMs, now])}\n`;
-}
-
-/** A report as if what it says to be later than now had been now. */
-function notLater(report: EdgeReport, now: number): EdgeReport {
-  const earliest = <Time extends number | null>(time: Time) => (time === null ? time : (Math.min(time, now) as Time));
-  return {
-    ...report,
-    usage: report.usage.map((usage) => ({
-      ...usage,
-      lastUsedAt: earliest(usage.lastUsedAt),
-      previousLastUsedAt: earliest(usage.previousLastUsedAt),
-      hours: usage.hours.map((hour) => ({ ...hour, start: startOf('HOUR', earliest(hour.start)) })),
-    })),
-    refusals: report.refusals.map((refusal) => ({ ...refusal, at: earliest(refusal.at) })),
-  };
-}
-
-/** The most requests of a key that a report tells of: sums of them stay numbers that a database has. */
-const MAX_COUNTED = 1e9;
-
-const HOUR: Rules<HourUsage> = {
-  start: required(count),
-  // What was counted as accepted may turn out otherwise.
-  accepted: required(wholeNumber),
-  forbidden: required(wholeNumber),
-  limited: required(wholeNumber),
-  refused: required(wholeNumber),
-};
-const REPORT: Rules<EdgeReport> = {
-  // It is remembered.
-  id: required(uuid),
-  usage: required(
-    list(
-      options<KeyUsage>({
-        id: required(uuid),
-        uses: required(wholeNumber),
-        lastUsedAt: required(orNull(count)),
-        previousLastUsedAt: required(orNull(count)),
-        permissions: required(list(text) as Rule<KeyUsage['permissions']>),
-        hours: required(list(options(HOUR))),
-      }),
-    ),
-  ),
-  activated: required(list(options({ id: required(uuid), publicId: required(text) })) as Rule<EdgeReport['activated']>),
-  refusals: required(
-    list(
-      options<AuditDraft>({
-        at: required(count),
-        actor: required(
-          options({
-            kind: required(oneOf('KEY', 'REQUEST')),
-            id: required(orNull(uuid)),
-            name: required(orNull(anyText)),
-          }),
-        ),
-        action: required(oneOf('REFUSE', 'OBSERVE')),
-        apiKey: required(orNull(options({ id: required(uuid), name: required(text) }))),
-        before: required(orNull(anything)),
-        after: required(anything),
-        address: text,
-      }),
-    ) as Rule<EdgeReport['refusals']>,
-  ),
-};
-
-function wholeNumber(value: unknown): string | undefined {
-  const isOne = Number.isSafeInteger(value) && Math.abs(value as number) <= MAX_COUNTED;
-  return isOne ? undefined : `must be a whole number of at most ${MAX_COUNTED}.`;
-}
-
-/** Reads what an edge reports. @throws KeysError OPTION_INVALID */
-export function readEdgeReport(given: unknown): EdgeReport {
-  checkOptions<EdgeReport>('The report', given, REPORT);
-  return given as EdgeReport;
 }

@@ -1,5 +1,6 @@
 /** Who is told of changes: servers that answer without a store, how long that is relied on, and webhooks. */
 export * from './edges.ts';
+export * from './reports.ts';
 export * from './collect.ts';
 export {
   DEFAULT_NOTICES,

@@ -11,12 +11,12 @@ import {
   writeEvents,
 } from '../authentication/index.ts';
 import { VerifiedChain } from '../audit/index.ts';
-import { AuditAccess } from '../authorization/index.ts';
-import { isKeysError, UNIT_MS } from '../basics/index.ts';
-import { Edges } from '../feed/index.ts';
+import { appliedLimits, AuditAccess } from '../authorization/index.ts';
+import { isKeysError, type Limit, UNIT_MS } from '../basics/index.ts';
+import { type EdgeReport, EdgeReports, Edges } from '../feed/index.ts';
 import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
 import { Consent, type ConsentOptions, Exchange, USED_TOKENS } from '../consent/index.ts';
-import { Usage, USAGE } from '../key/index.ts';
+import { type ApiKey, Usage, USAGE } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type { KeyCounts, KeyRepository, KeyWriter, StoreKind } from '../repository/index.ts';
@@ -117,8 +117,10 @@ function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () =>
   const retention = new UsageRetention(options);
   const once =
     (name: string | undefined, now: number, work: (writer: KeyWriter) => Promise<void>) =>
-    async (writer: KeyWriter): Promise<void> => {
-      if (name === undefined || (await writer.port(USED_TOKENS).use(name, now + REPORTED_MS, now))) await work(writer);
+    async (writer: KeyWriter): Promise<boolean> => {
+      const isNew = name === undefined || (await writer.port(USED_TOKENS).use(name, now + REPORTED_MS, now));
+      if (isNew) await work(writer);
+      return isNew;
     };
   return {
     writeUsage: (usage, name) => {
@@ -148,6 +150,7 @@ interface Shared {
   counts: CheckCounts;
   chain: VerifiedChain;
   edges: Edges;
+  reports: EdgeReports;
 }
 
 /**
@@ -178,9 +181,12 @@ export class KeysService extends KeyManagement {
     super({ ...options, transactions });
     const { clock, schedule } = options;
     const writers = options.activityWriters ?? activityIn(options);
+    const activity = shared?.activity ?? new Activity({ clock, schedule, ...writers });
+    const refused = (...refusal: Parameters<Activity['refused']>) => activity.refused(...refusal);
     this.#shared = shared ?? {
-      activity: new Activity({ clock, schedule, ...writers }),
-      edges: new Edges({ repository: options.repository, clock, ...writers }),
+      activity,
+      edges: new Edges({ repository: options.repository, clock }),
+      reports: new EdgeReports({ clock, refused, ...writers }),
       counts: noChecks(),
       chain: new VerifiedChain(options.repository.auditLog),
     };
@@ -217,6 +223,18 @@ export class KeysService extends KeyManagement {
   /** The servers that answer without a store, as this process tells them of changes. */
   get edges(): Edges {
     return this.#shared.edges;
+  }
+
+  /** Writes what the edge of a key reports, as far as it can be true: see `EdgeReports`. @throws KeysError STORE_… */
+  takeReport(report: EdgeReport, edge: Pick<ApiKey, 'id' | 'name'>): Promise<void> {
+    return this.#shared.reports.take(report, edge, this.#parts.catalog);
+  }
+
+  /** The limits of those of some keys that are there, by their ids. @throws KeysError STORE_… */
+  async ownLimitsOf(ids: readonly string[]): Promise<Map<string, readonly Limit[]>> {
+    const { repository, catalog } = this.#parts;
+    const found = await repository.findBy('id', ids);
+    return new Map(found.map(({ id, limits }) => [id, appliedLimits(limits, catalog.defaultLimits)]));
   }
 
   /** What would be refused, told beforehand. */

@@ -3,13 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
-import { readEdgeReport } from '../../../src/keys/feed/edges.ts';
+import { readEdgeReport } from '../../../src/keys/feed/reports.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { USAGE } from '../../../src/keys/key/usage.ts';
+import type { AuditDraft } from '../../../src/keys/audit/audit-entry.ts';
+import { firstKept, NO_REQUESTS, USAGE } from '../../../src/keys/key/usage.ts';
 import { FEED } from '../../../src/keys/repository/feed.ts';
 import { FileFollowing } from '../../../src/store/sqlite/followers.ts';
 import { describeOn, describeOnEach } from '../../support/dialects.ts';
-import { openTestKeys, type TestKeys, withPort } from '../../support/keys.ts';
+import { idOf, openTestKeys, type TestKeys, withPort } from '../../support/keys.ts';
 import { until } from '../../support/until.ts';
 
 /** What an edge asks, with what it is told. */
@@ -206,14 +207,99 @@ describeOnEach('edges', () => {
     const hours = [{ start, accepted: 1, forbidden: 0, limited: 0, refused: 0 }];
     const usage = [{ id, uses: 1, lastUsedAt: start, previousLastUsedAt: null, permissions: [], hours }];
     const report = { id: randomUUID(), usage, activated: [], refusals: [] };
-    await Promise.all([test.keys.edges.report(report), test.keys.edges.report(report)]);
+    await Promise.all([test.keys.takeReport(report, key), test.keys.takeReport(report, key)]);
     const total = (await test.store.repository.port(USAGE).totals([id])).get(id)!;
     assert.deepEqual([total.uses, total.lastUsedAt], [1, test.time.now]);
   });
 
   it('report of keys that are gone as well', async () => {
     const usage = [{ id: randomUUID(), uses: 1, lastUsedAt: 1, previousLastUsedAt: null, permissions: [], hours: [] }];
-    await test.keys.edges.report({ id: randomUUID(), usage, activated: [], refusals: [] });
+    await test.keys.takeReport({ id: randomUUID(), usage, activated: [], refusals: [] }, key);
+  });
+
+  it('have refusals sampled like those of the server, each with the edge that has seen it', async () => {
+    const refusal = (index: number): AuditDraft => ({
+      at: test.time.now,
+      actor: { kind: 'KEY', id: idOf(`k${index % 500}`), name: `Key ${index}` },
+      action: 'REFUSE',
+      apiKey: null,
+      before: { any: 'x'.repeat(10_000) },
+      after: { reason: `forbidden ${index}`, count: 2, more: 'x'.repeat(10_000) },
+      address: 'nowhere',
+    });
+    for (let report = 0; report < 10; report += 1) {
+      const refusals = Array.from({ length: 500 }, (_, index) => refusal(report * 500 + index));
+      await test.keys.takeReport({ id: randomUUID(), usage: [], activated: [], refusals }, key);
+    }
+    await test.keys.finishActivity();
+    const entries = await test.store.repository.auditLog.find({ action: 'REFUSE', order: 'oldest', limit: 10_000 });
+    // Of 100 keys, five kinds each and the rest; all others together.
+    assert.ok(entries.length <= 101 * 7, `${entries.length}`);
+    assert.equal(
+      entries.reduce((sum, { after }) => sum + (after!['count'] as number), 0),
+      10_000,
+    );
+    for (const { before, after, address } of entries) {
+      assert.deepEqual([before, address, after!['edge'], after!['more']], [null, undefined, key, undefined]);
+    }
+  });
+
+  it('report no more requests than can be true, of grants that there are, and take back what they have reported', async () => {
+    const { id } = await create('CI');
+    const report = async (fields: object, by = key) => {
+      const one = { id, uses: 0, lastUsedAt: test.time.now, previousLastUsedAt: null, permissions: [], hours: [] };
+      const usage = [{ ...one, ...fields }];
+      await test.keys.takeReport({ id: randomUUID(), usage, activated: [], refusals: [] }, by);
+      return (await test.store.repository.port(USAGE).totals([id])).get(id)!.uses;
+    };
+    assert.equal(await report({ uses: 1_000_000_000 }), 0);
+    assert.equal(await report({ uses: 40_000_000 }), 40_000_000);
+    assert.equal(await report({ uses: 40_000_000 }), 40_000_000);
+    test.time.now += 600_000;
+    assert.equal(await report({ uses: 40 }), 40_000_040);
+    assert.equal(await report({ uses: -1 }), 40_000_039);
+    assert.equal(await report({ uses: -1000 }, { id: randomUUID(), name: 'Other' }), 40_000_039);
+    const hours = Array.from({ length: 400 }, (_, hour) => ({ start: hour * 3_600_000, ...NO_REQUESTS, accepted: 1 }));
+    const permissions = ['DISK:READ_ANY', 'MADE_UP:READ_ANY', 'role:VIEWER', 'role:NOBODY', `tool:${'x'.repeat(999)}`];
+    await report({ hours, permissions });
+    const grants = (await test.store.repository.port(USAGE).grants([id])).get(id)!;
+    assert.deepEqual([...grants.keys()].toSorted(), ['DISK:READ_ANY', 'role:VIEWER']);
+    const range = { by: 'HOUR', from: 0, to: test.time.now } as const;
+    const periods = await test.store.repository.port(USAGE).byPeriod(id, range);
+    assert.equal(
+      periods.reduce((sum, { accepted }) => sum + accepted, 0),
+      25,
+    );
+    assert.ok(periods.every(({ start }) => start >= firstKept('HOUR', test.time.now)));
+  });
+
+  it('delay changes ever less the more of them they delay, however many there are of a key, and only those of that key', async () => {
+    const ci = await create('CI');
+    const delays: number[] = [];
+    let enabled = true;
+    const change = async () => {
+      const began = performance.now();
+      await test.keys.setEnabled(ci.id, (enabled = !enabled), OPERATOR);
+      return performance.now() - began;
+    };
+    for (let round = 0; round < 6; round += 1) {
+      const told = await follow({ id: randomUUID(), after: await head(), leaseMs: 60_000 });
+      delays.push(told.until - performance.now());
+      await change();
+    }
+    const longest = [2000, 2000, 1000, 500, 250, 125];
+    for (const [round, most] of longest.entries()) assert.ok(delays[round]! <= most, delays.join());
+    assert.ok(delays[0]! > 1000 && delays[5]! >= 50, delays.join());
+    const other = await follow({ id: randomUUID(), after: await head(), leaseMs: 60_000, keyId: randomUUID() });
+    assert.ok(other.leaseMs > 1000);
+  });
+
+  it('of one key are a thousand at most: those that may not answer make room', async () => {
+    const after = await head();
+    for (let count = 0; count < 1005; count += 1) await poll({ id: randomUUID(), after: '1.x' });
+    assert.equal(test.keys.edges.list().length, 1000);
+    await follow({ id: randomUUID(), after, keyId: randomUUID() });
+    assert.equal(test.keys.edges.list().length, 1001);
   });
 });
 
@@ -222,11 +308,12 @@ describeOn('sqlite', 'edges of a file', () => {
     const test = await openTestKeys({
       repository: (repository) => withPort(repository, FEED, () => ({ since: async () => undefined })),
     });
-    const asked = { name: 'test', key: { id: 'k', name: 'k' }, address: undefined, after: '1.x', leaseMs: 300 };
+    const asked = { name: 'test', address: undefined, after: '1.x', leaseMs: 300 };
     try {
       const answers = new Set();
       for (let count = 0; count <= 10_000; count += 1) {
-        answers.add(await test.keys.edges.poll({ ...asked, id: randomUUID() }, new AbortController().signal));
+        const key = { id: `k${count % 20}`, name: 'k' };
+        answers.add(await test.keys.edges.poll({ ...asked, key, id: randomUUID() }, new AbortController().signal));
         if (count % 100 === 0) await setImmediate();
       }
       assert.deepEqual(answers, new Set(['gone']));

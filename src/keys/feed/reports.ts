@@ -1,0 +1,241 @@
+import { isIP } from 'node:net';
+import type { ActivityEvents, ActivityWriters } from '../authentication/index.ts';
+import type { AuditDraft, Refusal } from '../audit/index.ts';
+import {
+  anyText,
+  anything,
+  checkOptions,
+  count,
+  list,
+  oneOf,
+  options,
+  orNull,
+  required,
+  type Rule,
+  type Rules,
+  text,
+  uuid,
+} from '../basics/index.ts';
+import {
+  firstKept,
+  type HourUsage,
+  type KeyUsage,
+  OUTCOMES,
+  ROUTE,
+  startOf,
+  sumOf,
+  NO_REQUESTS,
+  TOOL,
+} from '../key/index.ts';
+import type { Catalog } from '../permissions/index.ts';
+
+/** What an edge reports of the keys that it has accepted and refused. */
+export interface EdgeReport extends ActivityEvents {
+  /** A random id: a report that comes again does nothing. */
+  readonly id: string;
+  readonly usage: readonly KeyUsage[];
+}
+
+/** Who reports: the key of an edge. */
+type Reporter = NonNullable<Refusal['edge']>;
+
+/** What `EdgeReports` needs from outside. */
+interface EdgeReportsOptions extends ActivityWriters {
+  /** Milliseconds since 1970. */
+  clock: () => number;
+  /** Records refused requests of one kind. */
+  refused: (refusal: Refusal, count: number) => void;
+}
+
+/** How many requests a second the edges of one key can report on average, and over how long: more are not counted. */
+const [REQUESTS_PER_S, SAVED_S] = [100_000, 600];
+/** Of how many keys it is remembered what the edges of one key have reported. */
+const MAX_REMEMBERED = 10_000;
+/** How many hours of a key a report has at most. */
+const MAX_HOURS = 25;
+/** The longest name of a tool, a route, or whoever was refused, that is taken from a report. */
+const MAX_NAME = 300;
+/** The most permissions that a refusal names. */
+const MAX_MISSING = 5;
+
+/** What the edges of one key have reported. */
+interface Reported {
+  /** How many requests they can still report, and when that was computed, in milliseconds since 1970. */
+  left: number;
+  at: number;
+  /** How many uses of each key they have reported, by its id: no more is taken back. */
+  readonly uses: Map<string, number>;
+}
+
+/**
+ * Takes what edges report, as far as it can be true: an edge is trusted to check keys, and its key may be in other
+ * hands. Refusals are sampled like those of this process, and say which edge has seen them.
+ */
+export class EdgeReports {
+  readonly #options: EdgeReportsOptions;
+  readonly #reported = new Map<string, Reported>();
+
+  constructor(options: EdgeReportsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Writes what an edge reports, once, whichever process of the store it is sent to.
+   * @param catalog names the grants whose use is recorded
+   * @throws KeysError STORE_…
+   */
+  async take(report: EdgeReport, edge: Reporter, catalog: Pick<Catalog, 'knows'>): Promise<void> {
+    const { writeUsage, writeEvents, clock, refused } = this.#options;
+    const { id, activated, refusals } = report;
+    const now = clock();
+    const reported = this.#reportedBy(edge, now);
+    const before = reported.left;
+    const once = new Map(report.usage.map((each) => [each.id, each]));
+    const usage = Array.from(once.values(), (each) => bounded(each, reported, catalog, now));
+    const spent = before - reported.left;
+    if (usage.length > 0) {
+      const isNew = await writeUsage(usage, `${id} usage`).catch((error: unknown) => {
+        reported.left += spent;
+        throw error;
+      });
+      if (isNew === false) reported.left += spent;
+      else for (const { id: key, uses } of usage) remember(reported.uses, key, uses);
+    }
+    if (activated.length + refusals.length === 0) return;
+    const isNew = await writeEvents({ activated, refusals: [] }, `${id} events`);
+    if (isNew !== false) for (const draft of refusals) refused(...refusalIn(draft, edge));
+  }
+
+  #reportedBy({ id }: Reporter, now: number): Reported {
+    const most = REQUESTS_PER_S * SAVED_S;
+    const known = this.#reported.get(id) ?? { left: most, at: now, uses: new Map<string, number>() };
+    this.#reported.set(id, known);
+    known.left = Math.min(known.left + (Math.max(now - known.at, 0) / 1000) * REQUESTS_PER_S, most);
+    known.at = now;
+    return known;
+  }
+}
+
+/** The use of a key as far as it can be true. */
+function bounded(usage: KeyUsage, reported: Reported, { knows }: Pick<Catalog, 'knows'>, now: number): KeyUsage {
+  const isKnown = (grant: string) =>
+    grant.startsWith(TOOL) || grant.startsWith(ROUTE)
+      ? grant.length <= MAX_NAME
+      : knows(grant.startsWith('role:') ? grant.slice('role:'.length) : grant);
+  // What was counted as accepted may turn out otherwise: it was reported as a use before.
+  const least = -(reported.uses.get(usage.id) ?? 0);
+  const byStart = new Map<number, HourUsage>();
+  for (const hour of usage.hours.slice(0, MAX_HOURS)) {
+    const start = startOf('HOUR', Math.min(Math.max(hour.start, firstKept('HOUR', now)), now));
+    const counts = {
+      accepted: Math.max(hour.accepted, least),
+      forbidden: Math.max(hour.forbidden, 0),
+      limited: Math.max(hour.limited, 0),
+      refused: Math.max(hour.refused, 0),
+    };
+    byStart.set(start, { start, ...sumOf(byStart.get(start) ?? NO_REQUESTS, counts) });
+  }
+  const hours = [...byStart.values()];
+  const uses = Math.max(usage.uses, least);
+  const sum = hours.reduce(sumOf, NO_REQUESTS);
+  const requests = Math.max(
+    Math.abs(uses),
+    OUTCOMES.reduce((all, outcome) => all + Math.abs(sum[outcome]), 0),
+  );
+  const fits = requests <= reported.left;
+  if (fits) reported.left -= requests;
+  const earliest = (time: number | null) => (time === null ? time : Math.min(time, now));
+  return {
+    id: usage.id,
+    uses: fits ? uses : 0,
+    lastUsedAt: earliest(usage.lastUsedAt),
+    previousLastUsedAt: earliest(usage.previousLastUsedAt),
+    permissions: [...new Set(usage.permissions)].filter(isKnown),
+    hours: fits ? hours : [],
+  };
+}
+
+/** Notes how many uses of a key were reported; those that were reported last are remembered. */
+function remember(known: Map<string, number>, id: string, uses: number): void {
+  const sum = (known.get(id) ?? 0) + uses;
+  known.delete(id);
+  if (sum > 0) known.set(id, sum);
+  const [oldest] = known.keys();
+  if (known.size > MAX_REMEMBERED) known.delete(oldest!);
+}
+
+/** What an entry of the audit log tells that an edge reports, and of how many requests. */
+function refusalIn({ actor, action, apiKey, after, address }: AuditDraft, edge: Reporter): [Refusal, number] {
+  const { reason, missing, tool, route, count: times } = after ?? {};
+  const name = (value: unknown) => (typeof value === 'string' ? value.slice(0, MAX_NAME) : undefined);
+  const refusal: Refusal = {
+    reason: name(reason) ?? 'various',
+    actor: { ...actor, name: name(actor.name) ?? null },
+    apiKey: apiKey && { ...apiKey, name: apiKey.name.slice(0, MAX_NAME) },
+    missing: Array.isArray(missing) ? missing.slice(0, MAX_MISSING).flatMap((each) => name(each) ?? []) : undefined,
+    tool: name(tool),
+    address: address !== undefined && isIP(address) > 0 ? address : undefined,
+    route: action === 'OBSERVE' ? (name(route) ?? '') : undefined,
+    edge,
+  };
+  return [refusal, wholeNumber(times) === undefined ? Math.max(times as number, 1) : 1];
+}
+
+/** The most requests of a key that a report tells of: sums of them stay numbers that a database has. */
+const MAX_COUNTED = 1e9;
+
+const HOUR: Rules<HourUsage> = {
+  start: required(count),
+  // What was counted as accepted may turn out otherwise.
+  accepted: required(wholeNumber),
+  forbidden: required(wholeNumber),
+  limited: required(wholeNumber),
+  refused: required(wholeNumber),
+};
+const REPORT: Rules<EdgeReport> = {
+  // It is remembered.
+  id: required(uuid),
+  usage: required(
+    list(
+      options<KeyUsage>({
+        id: required(uuid),
+        uses: required(wholeNumber),
+        lastUsedAt: required(orNull(count)),
+        previousLastUsedAt: required(orNull(count)),
+        permissions: required(list(text) as Rule<KeyUsage['permissions']>),
+        hours: required(list(options(HOUR))),
+      }),
+    ),
+  ),
+  activated: required(list(options({ id: required(uuid), publicId: required(text) })) as Rule<EdgeReport['activated']>),
+  refusals: required(
+    list(
+      options<AuditDraft>({
+        at: required(count),
+        actor: required(
+          options({
+            kind: required(oneOf('KEY', 'REQUEST')),
+            id: required(orNull(uuid)),
+            name: required(orNull(anyText)),
+          }),
+        ),
+        action: required(oneOf('REFUSE', 'OBSERVE')),
+        apiKey: required(orNull(options({ id: required(uuid), name: required(text) }))),
+        before: required(orNull(anything)),
+        after: required(anything),
+        address: text,
+      }),
+    ) as Rule<EdgeReport['refusals']>,
+  ),
+};
+
+function wholeNumber(value: unknown): string | undefined {
+  const isOne = Number.isSafeInteger(value) && Math.abs(value as number) <= MAX_COUNTED;
+  return isOne ? undefined : `must be a whole number of at most ${MAX_COUNTED}.`;
+}
+
+/** Reads what an edge reports. @throws KeysError OPTION_INVALID */
+export function readEdgeReport(given: unknown): EdgeReport {
+  checkOptions<EdgeReport>('The report', given, REPORT);
+  return given as EdgeReport;
+}
