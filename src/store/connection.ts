@@ -65,6 +65,8 @@ export interface Connection {
    * then `run` can.
    */
   findByDigest?(digest: string): FoundRow | undefined;
+  /** Resolves where a file has all of its pages. @throws KeysError STORE_… */
+  checkWhole?(): Promise<void>;
   /** See `KeyRepository.revision`. */
   revision(): number | undefined;
   /** See `KeyRepository.keysChangedSince`. */
@@ -161,6 +163,7 @@ export function connectionOver(connection: Connection, others: Partial<Connectio
     time: () => connection.time(),
     run: (work) => connection.run(work),
     write: (work, options) => connection.write(work, options),
+    checkWhole: async () => connection.checkWhole?.(),
     revision: () => connection.revision(),
     changesReceived: () => connection.changesReceived?.(),
     keysChangedSince: (revision) => connection.keysChangedSince(revision),

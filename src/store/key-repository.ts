@@ -153,7 +153,10 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
       ),
 
     hasSearchIndex: () => hasSearchIndex(connection),
-    check: () => run(async (db) => void (await db.selectFrom('api_keys').select('id').limit(1).execute())),
+    async check() {
+      await run((db) => db.selectFrom('api_keys').select('id').limit(1).execute());
+      await connection.checkWhole?.();
+    },
   };
 }
 

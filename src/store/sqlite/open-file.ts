@@ -314,6 +314,14 @@ export class OpenFile {
     return true;
   }
 
+  /**
+   * Whether the file has all of its pages. SQLite reads those that it remembers also from a file that was cut off, and
+   * those that are not in it yet from its -wal file.
+   */
+  isWhole(): boolean {
+    return this.#main.isWhole() || !backfill(this.#driver) || this.#main.isWhole();
+  }
+
   /** `isCurrent`, where that it was so a moment ago does not count. */
   isSurelyCurrent(): boolean {
     this.#compared = { modifiedMs: 0, bytes: 0 };

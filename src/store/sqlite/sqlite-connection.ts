@@ -200,6 +200,14 @@ export class SqliteConnection implements Connection {
     return this.#file;
   }
 
+  checkWhole(): Promise<void> {
+    return this.#runUntil(0, async (file) => {
+      if (file.isWhole()) return;
+      const what = `The key store ${this.location} is damaged: its end is missing.`;
+      throw new KeysError('STORE_CORRUPT', `${what} Stop what uses it, and restore it from a backup.`);
+    });
+  }
+
   time(): number {
     return Date.now();
   }

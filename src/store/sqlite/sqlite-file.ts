@@ -342,6 +342,8 @@ const NO_CHANGE = '00000000-0000-0000-0000-000000000000';
 const ROW_HEAD = Buffer.of(75, 1, 3, 0x81, 0x1d);
 const IDS = /^([0-9a-f-]{36})([0-9a-f-]{36})$/;
 const LEAF_OF_TABLE = 13;
+/** The size of a page that its header writes as 1. */
+const [DATABASE_HEADER_BYTES, LARGEST_PAGE] = [100, 65_536];
 const [WAL_HEADER_BYTES, FRAME_HEADER_BYTES] = [32, 24];
 
 /** The last change, as the page of a database has it; undefined for other pages. */
@@ -383,6 +385,15 @@ export class MainFile {
     const bytes = Buffer.alloc(pageBytes);
     const read = readSync(this.#file, bytes, 0, pageBytes, (page - 1) * pageBytes);
     return read === pageBytes ? lastChangeIn(bytes) : undefined;
+  }
+
+  /** Whether the file is as long as its header says (https://www.sqlite.org/fileformat2.html#in_header_database_size). */
+  isWhole(): boolean {
+    const header = Buffer.alloc(DATABASE_HEADER_BYTES);
+    if (readSync(this.#file, header, 0, header.length, 0) < header.length) return false;
+    const [pageBytes, pages] = [header.readUInt16BE(16), header.readUInt32BE(28)];
+    if (header.readUInt32BE(24) !== header.readUInt32BE(92)) return true;
+    return fstatSync(this.#file).size >= pages * (pageBytes === 1 ? LARGEST_PAGE : pageBytes);
   }
 
   /** Ends its use, after SQLite has closed the file. */
