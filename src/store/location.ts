@@ -182,6 +182,12 @@ function tlsOf(
   const isNear = isOnThisMachine(host);
   const sslmode = given.sslmode || (isNear && !sslrootcert ? 'disable' : 'verify-full');
   if (isNear && /^(allow|prefer)$/.test(sslmode)) return false;
+  if (sslmode === 'no-verify')
+    throw new KeysError(
+      'USAGE',
+      'The sslmode of the key store is no-verify, which is not one of PostgreSQL. Write sslmode=require without ' +
+        'sslrootcert to encrypt for any server, or sslmode=verify-full.',
+    );
   if (!MODES.has(sslmode))
     throw new KeysError(
       'USAGE',
@@ -189,8 +195,16 @@ function tlsOf(
         'somebody in between could turn encryption off. Write sslmode=verify-full.',
     );
   if (sslmode === 'disable') return false;
+  // Anybody gets a certificate of a public authority: that of the host is what counts.
+  if (sslrootcert === 'system' && sslmode !== 'verify-full')
+    throw new KeysError(
+      'USAGE',
+      `The sslmode of the key store is ${sslmode}, which does not check the name of the server: a certificate of a ` +
+        'public authority then proves nothing. With sslrootcert=system, write sslmode=verify-full.',
+    );
   return {
-    rejectUnauthorized: sslmode !== 'require' || sslrootcert !== undefined,
+    // With the certificate of an authority, "require" is "verify-ca", as for libpq.
+    rejectUnauthorized: sslmode !== 'require' || Boolean(sslrootcert),
     ...(sslrootcert && sslrootcert !== 'system' && { ca: contentOf(sslrootcert) }),
     ...(sslcert && { cert: contentOf(sslcert) }),
     ...(sslkey && { key: contentOf(sslkey) }),

@@ -37,6 +37,8 @@ describe('the URL of a PostgreSQL store', () => {
     ['encrypted', '?sslmode=require', [false, true]],
     ['encrypted, with a server of a known authority', '?sslmode=verify-ca', [true, true]],
     ['encrypted, with the server that is meant', '?sslmode=verify-full', [true, false]],
+    ['encrypted, with a server of the authority', `?sslmode=require&sslrootcert=${CERTIFICATE}`, [true, true]],
+    ['encrypted, with the server of a public authority', '?sslmode=verify-full&sslrootcert=system', [true, false]],
   ] as const) {
     it(`says that the connection is ${what}`, () => {
       const { ssl } = readPostgresUrl(`postgres://host/db${parameters}`).config;
@@ -55,6 +57,8 @@ describe('the URL of a PostgreSQL store', () => {
     ['a parameter that is no number', 'postgres://me:hunter2@host/db?pool_size=hunter2'],
     ['a schema that would have to be quoted', 'postgres://me:hunter2@host/db?schema=hunter2;drop'],
     ['a mode of TLS that is unknown', 'postgres://me:hunter2@host/db?sslmode=prefer'],
+    ['a mode of TLS of other programs', 'postgres://me:hunter2@host/db?sslmode=no-verify'],
+    ['any server of a public authority', 'postgres://me:hunter2@host/db?sslmode=require&sslrootcert=system'],
   ] as const) {
     it(`is refused with ${what}, and not repeated`, () => {
       assert.throws(

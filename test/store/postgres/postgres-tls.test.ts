@@ -4,6 +4,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOn } from '../../support/dialects.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { postgresStore } from '../../support/postgres.ts';
+import { pairOf, writePair } from '../../support/certificates.ts';
 import { CERTIFICATE, startTlsProxy } from '../../support/tls-proxy.ts';
 
 describeOn('postgres', 'an encrypted connection', () => {
@@ -30,6 +31,7 @@ describeOn('postgres', 'an encrypted connection', () => {
     ['localhost', { sslrootcert: CERTIFICATE }],
     ['127.0.0.1', { sslmode: 'verify-ca', sslrootcert: CERTIFICATE }],
     ['127.0.0.1', { sslmode: 'require' }],
+    ['127.0.0.1', { sslmode: 'require', sslrootcert: CERTIFICATE }],
   ] as const) {
     it(`to ${host} is made with ${nameOf(parameters)}`, async () => {
       const { keys, store } = await open(host, parameters);
@@ -41,6 +43,12 @@ describeOn('postgres', 'an encrypted connection', () => {
   for (const [what, host, parameters, message] of [
     ['an unknown authority', 'localhost', { sslmode: 'verify-full' }, /certificate of its server cannot be verified/],
     ['an unknown authority', 'localhost', { sslmode: 'verify-ca' }, /certificate of its server cannot be verified/],
+    [
+      'a certificate of another authority',
+      'localhost',
+      { sslmode: 'require', sslrootcert: writePair(pairOf('other')).cert },
+      /certificate of its server cannot be verified/,
+    ],
     [
       'another name',
       '127.0.0.1',
