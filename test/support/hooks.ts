@@ -1,4 +1,5 @@
 import '../../scripts/jsx.ts';
+import { globSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { closeBrowser } from './browser/launch.ts';
 import { failOnLeaks, nameTest, watchForLeaks } from './leaks.ts';
@@ -10,7 +11,27 @@ import { removeTempFolders } from './temp.ts';
 export async function mochaGlobalSetup(): Promise<void> {
   // For mocha's workers and the programs that they start: each would strip the types of the same files again.
   process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules', '.cache', 'compile');
+  requireOneDriver();
   await startPostgres();
+}
+
+/**
+ * Refuses a checkout that was copied with its build: a test that loads both the sources and the build would have two
+ * copies of SQLite in one process, and each drops the locks of the other when it closes a file (POSIX.1, fcntl). The
+ * build links the binaries, so that they are one.
+ */
+function requireOneDriver(): void {
+  const installed = join(ROOT, 'node_modules', 'better-sqlite3', 'prebuilds');
+  for (const name of globSync('*.node', { cwd: installed })) {
+    const [one, other] = [installed, join(ROOT, 'dist', 'better-sqlite3', 'prebuilds')].map((folder) =>
+      statSync(join(folder, name), { throwIfNoEntry: false }),
+    );
+    if (other && one?.ino !== other.ino)
+      throw new Error(
+        `${name} in dist/better-sqlite3 is not the file that node_modules/better-sqlite3 has, as after "cp -r": there ` +
+          'would be two copies of SQLite in one process, which break the locks of each other. Run "npm run build" first.',
+      );
+  }
 }
 export const mochaGlobalTeardown = stopPostgres;
 
