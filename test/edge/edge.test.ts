@@ -200,6 +200,18 @@ describe('an edge', () => {
     assert.ok(answer !== 'gone' && !answer.isWithin);
   });
 
+  it('gives its lease back when it is closed, and delays no change after that', async () => {
+    await taken();
+    assert.equal(test.keys.edges.list().length, 1);
+    await keys.close();
+    assert.deepEqual(test.keys.edges.list(), []);
+    const { count } = test.keys.edges.waited;
+    await create('New');
+    assert.equal(test.keys.edges.waited.count, count);
+    edge = await open();
+    keys = await openKeysOver(edge, createCatalog({}));
+  });
+
   it('leaves to the origin what it cannot do itself', async () => {
     for (const work of [
       () => keys.create({ name: 'No', roles: ['VIEWER'] }, OPERATOR),
