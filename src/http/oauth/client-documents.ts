@@ -134,7 +134,7 @@ function readDocument(id: string, text: string): Client {
   if (!isRecord(document)) throw new Unusable('it is not a JSON object');
   if (document['client_id'] !== id) throw new Unusable('its client_id is another one');
   const grants = document['grant_types'] ?? ['authorization_code'];
-  if ((document['token_endpoint_auth_method'] ?? 'none') !== 'none' || 'client_secret' in document)
+  if (!offersNone(document) || 'client_secret' in document)
     throw new Unusable('it asks for a client with a secret, where only clients without one are known');
   const said = {
     name: document['client_name'],
@@ -144,6 +144,14 @@ function readDocument(id: string, text: string): Client {
   const client = selfDescribed(id, said, new URL(id).hostname);
   if (!client) throw new Unusable('none of its redirect_uris can be used');
   return client;
+}
+
+/** Whether a client can do without a secret: `token_endpoint_auth_method` is the one that it prefers. */
+function offersNone({
+  token_endpoint_auth_method: preferred = 'none',
+  token_endpoint_auth_methods_supported: supported,
+}: Record<string, unknown>): boolean {
+  return preferred === 'none' || (Array.isArray(supported) && supported.includes('none'));
 }
 
 function parsed(text: string): unknown {

@@ -63,6 +63,20 @@ describe('an application that describes itself at the URL that is its id', () =>
     assert.equal((await documentsWith().find(id)).name, 'localhost');
   });
 
+  it('is one without a secret where that is among the ways in which it can prove itself', async () => {
+    for (const preferred of ['private_key_jwt', 'client_secret_basic', 'client_secret_post']) {
+      says({
+        client_name: 'ChatGPT',
+        grant_types: ['authorization_code', 'refresh_token'],
+        token_endpoint_auth_method: preferred,
+        token_endpoint_auth_methods_supported: ['none', preferred],
+        token_endpoint_auth_signing_alg: 'RS256',
+        jwks_uri: 'https://localhost/jwks.json',
+      });
+      assert.equal((await documentsWith().find(id)).name, 'ChatGPT', preferred);
+    }
+  });
+
   it('is asked once for many, and again when its answer is no longer fresh', async () => {
     says({}, { 'cache-control': 'public, max-age=60', age: '10' });
     await Promise.all([documents.find(id), documents.find(id)]);
@@ -174,7 +188,11 @@ describe('an application that describes itself at the URL that is its id', () =>
       [{ client_id: id.replace('client', 'other') }, /client_id is another one/],
       [{ client_id: undefined }, /client_id is another one/],
       [{ token_endpoint_auth_method: 'private_key_jwt' }, /a client with a secret/],
-      [{ client_secret: 'x' }, /a client with a secret/],
+      [
+        { token_endpoint_auth_method: 'private_key_jwt', token_endpoint_auth_methods_supported: ['private_key_jwt'] },
+        /a client with a secret/,
+      ],
+      [{ client_secret: 'x', token_endpoint_auth_methods_supported: ['none'] }, /a client with a secret/],
       [{ redirect_uris: [] }, /none of its redirect_uris/],
       [{ redirect_uris: ['javascript:alert(1)'] }, /none of its redirect_uris/],
     ] as const) {
