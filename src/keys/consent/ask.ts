@@ -31,7 +31,6 @@ import { createCode, createUserCode, digestCode } from './codes.ts';
 
 /** How long an application waits from one question for its key to the next, in seconds (RFC 8628, section 3.2). */
 export const POLL_SECONDS = 5;
-const STEP_MS = POLL_SECONDS * 1000;
 /** Others answer a little later than they were asked. */
 const TOLERANCE_MS = 500;
 const MAX_POLLS = 10_000;
@@ -95,28 +94,30 @@ export class TooManyRequestsError extends KeysError {
   }
 }
 
-/** When applications asked last, by the digests of their codes, in the memory of this process. */
+/** When applications were last answered, by the digests of their codes, in the memory of this process. */
 class Polls {
-  readonly #polls = new Map<string, { at: number; intervalMs: number }>();
+  readonly #answered = new Map<string, number>();
 
   has(digest: string): boolean {
-    return this.#polls.has(digest);
+    return this.#answered.has(digest);
   }
 
-  /** Counts a question. @returns whether it came too early: from then on the application waits longer */
+  /**
+   * Whether a question comes too early after the last answer. One that does so is not counted: an application that
+   * does not slow down is answered every other time, and still gets its key.
+   */
   isTooEarly(digest: string, now: number): boolean {
-    const last = this.#polls.get(digest);
-    const isEarly = last !== undefined && now - last.at < last.intervalMs - TOLERANCE_MS;
-    const intervalMs = (last?.intervalMs ?? STEP_MS) + (isEarly ? STEP_MS : 0);
+    const last = this.#answered.get(digest);
+    if (last !== undefined && now - last < POLL_SECONDS * 1000 - TOLERANCE_MS) return true;
     // The oldest goes first.
-    this.#polls.delete(digest);
-    this.#polls.set(digest, { at: now, intervalMs });
-    if (this.#polls.size > MAX_POLLS) this.#polls.delete(this.#polls.keys().next().value!);
-    return isEarly;
+    this.#answered.delete(digest);
+    this.#answered.set(digest, now);
+    if (this.#answered.size > MAX_POLLS) this.#answered.delete(this.#answered.keys().next().value!);
+    return false;
   }
 
   forget(digest: string): void {
-    this.#polls.delete(digest);
+    this.#answered.delete(digest);
   }
 }
 
