@@ -2,6 +2,7 @@ import {
   ALERTS_FIELDS,
   CLIENT_FIELDS,
   CLIENTS_FIELDS,
+  REFRESH_FIELDS,
   INTROSPECTION,
   MAX_CLIENTS,
   AUDIT_FIELDS,
@@ -479,6 +480,19 @@ export function configSchema(): string {
                 type: 'boolean',
                 description: 'Whether any application may register itself. Default: false.',
               },
+              refresh: mapOf(REFRESH_FIELDS, {
+                leeway: {
+                  type: 'string',
+                  description:
+                    'How long a refresh token that was replaced still brings the newest secret, at most 30m. Default: 30m.',
+                  examples: ['30m', '0s'],
+                },
+                lifetime: {
+                  type: 'string',
+                  description: 'How long after the consent a key can be refreshed. Default: as long as was agreed to.',
+                  examples: ['90d'],
+                },
+              }),
             }),
             minProperties: 1,
           },

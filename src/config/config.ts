@@ -1,7 +1,7 @@
 import { BEARER_ALONE, type CredentialPlace } from '../keys/secret/index.ts';
 import { LOOPBACK, Networks } from '../keys/basics/index.ts';
 import type { PeopleSettings } from '../keys/authentication/index.ts';
-import type { Client, FederationRule } from '../keys/consent/index.ts';
+import { type Client, DEFAULT_REFRESH, type FederationRule, type RefreshSettings } from '../keys/consent/index.ts';
 import type { NoticeSettings } from '../keys/feed/index.ts';
 import type { ConsentMode, HostResource, Permission, PolicyRules } from '../keys/permissions/index.ts';
 import type { Route, Upstream } from '../routes/index.ts';
@@ -107,6 +107,8 @@ export interface Config {
   readonly clientDocuments: 'any' | 'off' | readonly string[];
   /** Whether applications may register themselves. */
   readonly dynamicRegistration: boolean;
+  /** How the keys of applications are refreshed. */
+  readonly refresh: RefreshSettings;
   /** Whether people sign in to guarded services; undefined for those behind `guard` alone. */
   readonly signIn: 'on' | 'off' | undefined;
   /** By what else than HTTP edges follow; undefined for nothing. */
@@ -139,6 +141,7 @@ export const DEFAULT_CONFIG: Config = {
   clients: [],
   clientDocuments: 'off',
   dynamicRegistration: false,
+  refresh: DEFAULT_REFRESH,
   signIn: undefined,
   feed: undefined,
 };

@@ -5,6 +5,7 @@ import {
   isLoopbackHost,
   invalidNetwork,
   invalidPublicUrl,
+  formatDuration,
   isRecord,
   formatList,
   nearest,
@@ -22,7 +23,14 @@ import {
   type NoticeType,
 } from '../keys/feed/index.ts';
 import { CONSENT_MODES, type ConsentMode, readPeriod } from '../keys/permissions/index.ts';
-import { type Client, invalidClient, unusableClients } from '../keys/consent/index.ts';
+import {
+  type Client,
+  DEFAULT_REFRESH,
+  invalidClient,
+  MAX_LEEWAY_MS,
+  type RefreshSettings,
+  unusableClients,
+} from '../keys/consent/index.ts';
 import {
   type Config,
   DEFAULT_CONFIG,
@@ -80,7 +88,10 @@ export function readTrust(reader: ConfigReader, value: unknown): Networks {
 }
 
 export const CLIENT_FIELDS = ['id', 'name', 'redirects', 'refreshes'] as const;
-export const CLIENTS_FIELDS = ['registered', 'metadata-documents', 'dynamic-registration'] as const;
+export const CLIENTS_FIELDS = ['registered', 'metadata-documents', 'dynamic-registration', 'refresh'] as const;
+export const REFRESH_FIELDS = ['leeway', 'lifetime'] as const;
+/** A shorter one would end while the application still has its first secret. */
+const MIN_LIFETIME_MS = UNIT_MS.h;
 /** The most applications. */
 export const MAX_CLIENTS = 1000;
 
@@ -100,7 +111,7 @@ export function readClients(
   reader: ConfigReader,
   value: unknown,
   consent: unknown,
-): Pick<Config, 'clients' | 'clientDocuments' | 'dynamicRegistration'> {
+): Pick<Config, 'clients' | 'clientDocuments' | 'dynamicRegistration' | 'refresh'> {
   const issuesBefore = reader.issues.length;
   const fields = isRecord(value) ? reader.knownFields(value, ['clients'], CLIENTS_FIELDS) : undefined;
   if (fields && Object.keys(fields).length === 0)
@@ -123,7 +134,28 @@ export function readClients(
     reader.report(['clients'], 'Clients that are not registered open pages: write "consent: code" or "consent: both".');
   const unusable = consent === undefined ? unusableClients(clients, undefined) : undefined;
   if (unusable !== undefined && reader.issues.length === issuesBefore) reader.report(['clients'], unusable);
-  return { clients, clientDocuments, dynamicRegistration };
+  return { clients, clientDocuments, dynamicRegistration, refresh: readRefresh(reader, fields?.refresh) };
+}
+
+function readRefresh(reader: ConfigReader, value: unknown): RefreshSettings {
+  const path = ['clients', 'refresh'];
+  if (value === undefined) return DEFAULT_REFRESH;
+  if (!isRecord(value))
+    return (
+      reader.report(path, 'The field "refresh" must be a map, such as { leeway: 30m, lifetime: 90d }.') ??
+      DEFAULT_REFRESH
+    );
+  const fields = reader.knownFields(value, path, REFRESH_FIELDS);
+  const periodOf = (field: (typeof REFRESH_FIELDS)[number], least: number) => {
+    if (fields[field] === undefined) return DEFAULT_REFRESH[field];
+    const text = reader.text(fields[field], [...path, field]);
+    const period = text === undefined ? undefined : readPeriod(text, least);
+    return typeof period === 'string' ? reader.report([...path, field], period) : period;
+  };
+  const leeway = fields.leeway === '0s' ? 0 : (periodOf('leeway', 0) ?? 0);
+  if (leeway > MAX_LEEWAY_MS)
+    reader.report([...path, 'leeway'], `A leeway is at most ${formatDuration(MAX_LEEWAY_MS)}: secrets last an hour.`);
+  return { leeway, lifetime: periodOf('lifetime', MIN_LIFETIME_MS) ?? null };
 }
 
 const HOST = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/;

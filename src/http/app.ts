@@ -6,7 +6,13 @@ import type { IntrospectionMode } from './graphql-errors.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 import { LOOPBACK } from '../keys/basics/index.ts';
 import type { Principal } from '../keys/authorization/index.ts';
-import { checkClients, type Client, type TokenIdentifier } from '../keys/consent/index.ts';
+import {
+  checkClients,
+  type Client,
+  DEFAULT_REFRESH,
+  type RefreshSettings,
+  type TokenIdentifier,
+} from '../keys/consent/index.ts';
 import { consentFlows } from '../keys/repository/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import type { AttemptCounter, Limited } from '../limits/index.ts';
@@ -49,6 +55,8 @@ export interface AppOptions {
   clients?: readonly Client[];
   documents?: ClientDocuments | undefined;
   dynamicRegistration?: boolean | undefined;
+  /** How the keys of applications are refreshed. */
+  refresh?: RefreshSettings | undefined;
   /** See `ConsentParts`. */
   guarded?: GuardedDiscovery | undefined;
   /** Knows whose tokens are exchanged for keys. */
@@ -110,6 +118,7 @@ export function createHttpApp({
   clients = [],
   documents,
   dynamicRegistration = false,
+  refresh = DEFAULT_REFRESH,
   guarded,
   tokens,
   githubKeys,
@@ -163,6 +172,7 @@ export function createHttpApp({
     countUse: (principal: Principal) => void keys.authenticator.countUse({ principal }),
     catalog: keys.catalog,
     clients: new Clients(checkClients(clients, keys.catalog), documents, dynamicRegistration),
+    refresh,
     issuer,
     guarded,
     addresses,

@@ -207,6 +207,7 @@ export async function createAppOf(
     githubKeys: config.alerts.github,
     edgeCertificates: config.tls?.clientCa !== undefined,
     dynamicRegistration: config.dynamicRegistration,
+    refresh: config.refresh,
     failedCredentials: config.limits.failedCredentials,
   };
   const router = createRouter(config?.routes ?? []);

@@ -58,6 +58,7 @@ describe('the configuration', () => {
       clients: [],
       clientDocuments: 'off',
       dynamicRegistration: false,
+      refresh: { leeway: 1_800_000, lifetime: null },
       signIn: undefined,
       feed: undefined,
     });
@@ -110,6 +111,7 @@ clients:
   registered: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"] }, { id: tv, name: TV, refreshes: true }]
   metadata-documents: [claude.ai, "apps.example.org:8443"]
   dynamic-registration: true
+  refresh: { leeway: 5m, lifetime: 90d }
 sign-in: on
 feed: { nats: { servers: ["nats://10.0.0.1:4222", "tls://nats"], credentials: { file: n.creds }, name: keys } }
 `);
@@ -215,6 +217,7 @@ feed: { nats: { servers: ["nats://10.0.0.1:4222", "tls://nats"], credentials: { 
       ],
       clientDocuments: ['claude.ai', 'apps.example.org:8443'],
       dynamicRegistration: true,
+      refresh: { leeway: 300_000, lifetime: 90 * 86_400_000 },
       signIn: 'on',
     });
     assert.deepEqual(trust.texts, ['10.0.0.0/8', 'fd00::/8']);
@@ -427,6 +430,15 @@ trust: [10.0.0.0/33]
       '{ consent: both, clients: { metadata-documents: all } }',
       '1:49: The field "metadata-documents" must be any, off',
     ],
+    [
+      '{ clients: { refresh: 30m } }',
+      '1:23: The field "refresh" must be a map, such as { leeway: 30m, lifetime: 90d }.',
+    ],
+    ['{ clients: { refresh: { leeway: 31m } } }', '1:33: A leeway is at most 30m: secrets last an hour.'],
+    ['{ clients: { refresh: { leeway: 5 } } }', '1:33: The field "leeway" must be text'],
+    ['{ clients: { refresh: { leeway: soon } } }', '1:33: "soon" is not a duration.'],
+    ['{ clients: { refresh: { lifetime: 59m } } }', '1:35: "59m" is too short. Choose 1h or more.'],
+    ['{ clients: { refresh: { life: 1d } } }', '1:25: "life" is not a field. Did you mean "lifetime"?'],
     ['{ consent: both, clients: { metadata-documents: [] } }', '1:49: The field "metadata-documents" must be any, off'],
     [
       '{ consent: both, clients: { metadata-documents: [https://a.example] } }',

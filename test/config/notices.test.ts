@@ -74,8 +74,8 @@ describe('notices in the configuration', () => {
         '2:3: "secret" is not a field. Did you mean "secretFile"?',
         '2:3: The field "url" is missing.',
         '3:15: The field "secretFile" must be the path of a file.',
-        '4:12: "key.create" is not an event. Did you mean key.created or key.leaked? ' +
-          'The events are key.created, key.deleted, key.ending, key.ended, key.leaked and key.refused_often.',
+        '4:12: "key.create" is not an event. Did you mean key.created, key.leaked or key.reused? ' +
+          'The events are key.created, key.deleted, key.ending, key.ended, key.leaked, key.reused and key.refused_often.',
         '4:24: An item of this list must be text. Quote it if YAML reads it as another type.',
         '5:17: The field "refusedOften" must be a whole number from 1 to 1000000000.',
       ],

@@ -9,6 +9,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
 import { byRoutes } from '../../src/guard/access.ts';
 import { type RunningGuard, serveGuard } from '../../src/guard/guard.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { Networks } from '../../src/keys/basics/networks.ts';
 import { DEFAULT_CONFIG } from '../../src/config/config.ts';
 import { NO_LOG } from '../../src/log.ts';
@@ -170,9 +171,7 @@ describe('an agent of the official SDK that logs in', () => {
     service.time.now += 3_600_000;
     await Promise.all([client.callTool({ name: 'read' }), client.callTool({ name: 'read' })]);
     assert.notEqual(agent.kept!.access_token, first.access_token);
-    assert.equal(await call(first.access_token, `${guard.url}/mcp`), 405, 'within the grace');
-    service.time.now += 60_000;
-    assert.equal(await call(first.access_token, `${guard.url}/mcp`), 401);
+    assert.equal(await call(first.access_token, `${guard.url}/mcp`), 401, 'it lasted an hour');
     assert.equal(await call(agent.kept!.access_token, `${guard.url}/mcp`), 405);
   });
 
@@ -270,23 +269,98 @@ describe('an agent of the official SDK that logs in', () => {
     raw.socket.destroy();
   });
 
-  it('loses its key where a refresh token comes again that was used', async () => {
-    const agent = new Agent(LASTING.id);
-    await logIn(agent);
-    const refresh = (token: string) =>
+  describe('and refreshes its key', () => {
+    const MINUTE = 60_000;
+    let agent: Agent;
+    const refresh = (token: unknown) =>
       postJson(`${service.url}/oauth/token`, {
         grant_type: 'refresh_token',
-        refresh_token: token,
+        refresh_token: token as string,
         client_id: LASTING.id,
       });
-    const first = agent.kept!.refresh_token!;
-    const { body } = await refresh(first);
-    assert.deepEqual((await refresh(first)).body, body, 'an answer that was lost comes again');
-    service.time.now += 60_000;
-    assert.equal(await call(body['access_token'] as string, url.href), 405);
-    assert.equal((await refresh(first)).body['error'], 'invalid_grant');
-    assert.equal(await call(body['access_token'] as string, url.href), 401);
-    assert.equal((await refresh(body['refresh_token'] as string)).body['error'], 'invalid_grant');
+    const replays = async () =>
+      (await service.keys.audit.read({ first: 100 }, OPERATOR)).filter(({ action }) => action === 'CONSENT_REPLAY');
+    beforeEach(async () => {
+      agent = new Agent(LASTING.id);
+      await logIn(agent);
+    });
+
+    it('has the same pair again for half an hour, whoever asks how often', async () => {
+      const { access_token: key, refresh_token: token } = agent.kept!;
+      const pairs = await Promise.all(Array.from({ length: 5 }, () => refresh(token)));
+      for (const { status, body } of pairs)
+        assert.deepEqual([status, body['access_token'], body['refresh_token']], [200, key, token]);
+      service.time.now += 30 * MINUTE - 1;
+      const { body } = await refresh(token);
+      assert.deepEqual([body['access_token'], body['expires_in']], [key, 1800]);
+      assert.equal(await call(key, url.href), 405);
+    });
+
+    it('has each secret for as long as was said, also after the next refresh', async () => {
+      let last = agent.kept! as unknown as Record<string, unknown>;
+      for (const minutes of [30, 45, 59]) {
+        service.time.now += minutes * MINUTE;
+        const { body } = await refresh(last['refresh_token']);
+        assert.notEqual(body['access_token'], last['access_token']);
+        assert.equal(body['expires_in'], 3600);
+        service.time.now += (60 - minutes) * MINUTE - 1000;
+        assert.equal(await call(last['access_token'] as string, url.href), 405, `${minutes}`);
+        service.time.now += 1000;
+        assert.equal(await call(last['access_token'] as string, url.href), 401, `${minutes}`);
+        assert.equal(await call(body['access_token'] as string, url.href), 405, `${minutes}`);
+        service.time.now -= (60 - minutes) * MINUTE;
+        last = body;
+      }
+    });
+
+    it('by a token that was replaced, has the newest pair for half an hour', async () => {
+      const first = agent.kept!.refresh_token!;
+      service.time.now += 40 * MINUTE;
+      const newest = (await refresh(first)).body;
+      service.time.now += 30 * MINUTE - 1000;
+      const again = await Promise.all([refresh(first), refresh(first), refresh(newest['refresh_token'])]);
+      for (const { body } of again) assert.deepEqual(body, { ...newest, expires_in: 1801 });
+      service.time.now += 1000;
+      assert.deepEqual([(await refresh(first)).status, (await refresh(first)).body['error']], [400, 'invalid_grant']);
+      assert.equal(await call(newest['access_token'] as string, url.href), 405);
+      assert.equal((await refresh(newest['refresh_token'])).status, 200);
+    });
+
+    it('keeps it where an older token comes, which is noted once a day', async () => {
+      const first = agent.kept!.refresh_token!;
+      const [key] = (await service.keys.list({ search: 'Lasting' }, OPERATOR)).keys;
+      let { body } = await refresh(first);
+      for (let times = 0; times < 2; times += 1) {
+        service.time.now += 60 * MINUTE;
+        ({ body } = await refresh(body['refresh_token']));
+      }
+      for (let times = 0; times < 3; times += 1) assert.equal((await refresh(first)).body['error'], 'invalid_grant');
+      assert.equal(await call(body['access_token'] as string, url.href), 405);
+      const noted = await replays();
+      assert.deepEqual(
+        noted.map(({ apiKey, after }) => [apiKey?.id, after?.['client']]),
+        [[key!.id, LASTING.id]],
+      );
+      service.time.now += 25 * 60 * MINUTE;
+      await refresh(first);
+      assert.equal((await replays()).length, 2);
+    });
+
+    it('has none any more after its secret was rotated by hand, nor while it is disabled', async () => {
+      const { access_token: secret, refresh_token: token } = agent.kept!;
+      const [{ id } = { id: '' }] = (await service.keys.list({ search: 'Agent' }, OPERATOR)).keys;
+      await service.keys.setEnabled(id, false, OPERATOR);
+      assert.equal((await refresh(token)).body['error'], 'invalid_grant');
+      await service.keys.setEnabled(id, true, OPERATOR);
+      assert.equal((await refresh(token)).status, 200);
+      await service.keys.rotate(id, { grace: '0s' }, OPERATOR);
+      assert.equal(await call(secret, url.href), 401);
+      for (const minutes of [0, 40]) {
+        service.time.now += minutes * MINUTE;
+        assert.equal((await refresh(token)).body['error'], 'invalid_grant');
+      }
+      assert.equal((await replays()).length, 0);
+    });
   });
 
   it('ends its key by the refresh token, too', async () => {

@@ -182,8 +182,11 @@ describeOnEach('of changes at every door a webhook is told:', () => {
       assert.equal((await exchange(test.url, code, verifier)).status, 200);
       const [created] = await look(test.database);
       assert.match(created!, /^key\.created CREATE Grafana sync/);
+      test.time.now += 10_000;
       assert.equal((await exchange(test.url, code, verifier)).status, 400);
-      assert.deepEqual(await look(test.database), [created!.replace('created CREATE', 'deleted DELETE')]);
+      const deleted = created!.replace('created CREATE', 'deleted DELETE');
+      const reused = created!.replace('created CREATE', 'reused CONSENT_REPLAY');
+      assert.deepEqual(await look(test.database), [deleted, reused]);
     });
 
     it('a secret that could not be delivered: the key is taken back, and those that it replaced come back', async () => {

@@ -36,7 +36,7 @@ const VERBS: Readonly<Record<AuditAction, string | readonly [withKey: string, al
   CONSENT_APPROVE: 'approved a request for a key',
   CONSENT_DENY: 'denied a request for a key',
   CONSENT_EXCHANGE: ['received', 'received a key'],
-  CONSENT_REPLAY: ['reused a code, which deleted', 'reused a code'],
+  CONSENT_REPLAY: ['reused a code or refresh token of', 'reused a code'],
   CONSENT_REVOKE: ['revoked', 'revoked a key'],
   FEDERATE: ['issued', 'issued a key'],
   REFUSE: ['was refused for', 'was refused'],

@@ -5,6 +5,7 @@ import {
   type NewConsentRequest,
   parseScope,
   POLL_SECONDS,
+  type RefreshSettings,
   type TokenIdentifier,
 } from '../../keys/consent/index.ts';
 import { sourceOf } from '../../keys/basics/index.ts';
@@ -38,6 +39,7 @@ export interface ConsentParts {
   readonly countUse: (principal: Principal) => void;
   readonly catalog: Catalog;
   readonly clients: Clients;
+  readonly refresh: RefreshSettings;
   readonly issuer: Issuer;
   readonly guarded?: GuardedDiscovery | undefined;
   readonly addresses: ClientAddresses;

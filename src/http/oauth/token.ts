@@ -10,7 +10,8 @@ import { exchangeAssertion, exchangeToken } from './exchange.ts';
 import { DEVICE_GRANT, EXCHANGE_GRANT, JWT_GRANT } from './issuer.ts';
 import { OAuthError, type Parameters } from './oauth-error.ts';
 
-type GivenKey = NewSecret & { readonly more?: object };
+/** A key that is given, and when it is, in milliseconds since 1970, where that is later than its secret. */
+type GivenKey = NewSecret & { readonly more?: object; readonly at?: number };
 
 /** A way to get a key at the token endpoint. */
 interface GrantType {
@@ -45,7 +46,7 @@ const GRANT_TYPES: Readonly<Record<string, GrantType>> = {
     give: (c, form, parts) => {
       const refreshToken = form.need('refresh_token');
       const request = { clientId: parts.clients.idIn(form), refreshToken, audience: audienceIn(form) };
-      return unlessRefused(c, parts, (address) => parts.consent.refresh(request, address));
+      return unlessRefused(c, parts, (address) => parts.consent.refresh(request, address, parts.refresh.leeway));
     },
   },
   [EXCHANGE_GRANT]: { give: exchangeToken },
@@ -74,9 +75,9 @@ export async function giveKey(c: Context, parts: ConsentParts): Promise<Reply> {
     if (name in GRANT_TYPES && consentFlows(parts.catalog).length === 0) requireFlow(parts.catalog, 'DEVICE');
     throw new OAuthError('unsupported_grant_type', `The grant_type is ${formatList(offered, 'or')}.`);
   }
-  const { key, apiKey, more } = await grantType.give(c, form, parts);
-  const { expiresAt, createdAt, rotation } = apiKey;
-  const from = rotation?.startedAt ?? createdAt;
+  const { key, apiKey, more, at } = await grantType.give(c, form, parts);
+  const { expiresAt, createdAt } = apiKey;
+  const from = at ?? createdAt;
   return jsonReply(
     {
       access_token: key,
@@ -91,7 +92,7 @@ export async function giveKey(c: Context, parts: ConsentParts): Promise<Reply> {
 
 /** Gives an application its key (RFC 6749, section 4.1.4; RFC 8628, section 3.5). @throws OAuthError */
 function redeem(c: Context, redemption: Redemption, parts: ConsentParts): Promise<GivenKey> {
-  return unlessRefused(c, parts, (address) => parts.consent.redeem(redemption, address));
+  return unlessRefused(c, parts, (address) => parts.consent.redeem(redemption, address, parts.refresh.lifetime));
 }
 
 async function unlessRefused(
@@ -114,7 +115,7 @@ async function unlessRefused(
 
 const MEANINGS = {
   invalid_target: 'The resource is not the one that the key is for.',
-  invalid_grant: 'The code is not valid: it is unknown, was used, has ended, or is not for this client.',
+  invalid_grant: 'The code or token is not valid: it is unknown, was used, has ended, or is not for this client.',
   access_denied: 'The request was refused, or the person who approved it may no longer do so.',
   expired_token: 'The code has ended. Ask for a new one.',
   authorization_pending: 'Nobody has decided yet.',

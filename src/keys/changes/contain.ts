@@ -187,15 +187,11 @@ export async function findIssued<Key extends ApiKey>(
 function readable(issued: readonly Issued<ApiKey | StoredKey>[], caller: Actor): Issued[] {
   return issued
     .filter(({ apiKey }) => (apiKey ? mayFor(caller, 'READ', apiKey) : readsRequests(caller)))
-    .map(({ apiKey, ...others }) => ({ ...others, apiKey: apiKey && bare(apiKey) }));
+    .map(({ apiKey, ...others }) => ({ ...others, apiKey: apiKey && withoutDigests(apiKey) }));
 }
 
 function readsRequests(caller: Actor): boolean {
   return caller === OPERATOR || uses(caller, 'API_KEY', 'CREATE_ANY');
-}
-
-function bare(key: ApiKey | StoredKey): ApiKey {
-  return 'digest' in key ? withoutDigests(key) : key;
 }
 
 function issuedBy<Key extends ApiKey>(
@@ -417,7 +413,7 @@ function shownContainment(
     issued: readable(issued, caller),
     changes: changes
       .filter(({ before }) => mayFor(caller, 'READ', before))
-      .map(({ before, after, secrets }) => ({ before: bare(before), after: bare(after), secrets })),
+      .map(({ before, after, secrets }) => ({ before: withoutDigests(before), after: withoutDigests(after), secrets })),
     requests: readsRequests(caller) ? requests : [],
   };
 }

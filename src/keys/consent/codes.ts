@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from 'node:crypto';
+import { hash, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { RandomBytes } from '../secret/index.ts';
 
 /** Consonants alone: no words, and nothing that is read for another one (RFC 8628, section 6.1). */
@@ -7,6 +7,7 @@ const ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ';
 const LENGTH = 8;
 const USER_CODE = new RegExp(`^[${ALPHABET}]{${LENGTH}}$`);
 const CODE_BYTES = 32;
+const SALT_BYTES = 32;
 
 /** What a code is for: one of a kind is never taken for one of another. */
 type CodeKind = 'user' | 'page' | 'device' | 'redirect' | 'family' | 'refresh';
@@ -41,6 +42,17 @@ function formatUserCode(letters: string): string {
 /** A code for a program, of 32 random bytes. */
 export function createCode(randomBytes: RandomBytes): string {
   return Buffer.from(randomBytes(CODE_BYTES)).toString('base64url');
+}
+
+/** What is derived from a code with: kept, where the code is not. */
+export function createSalt(randomBytes: RandomBytes): string {
+  return Buffer.from(randomBytes(SALT_BYTES)).toString('base64url');
+}
+
+/** Bytes that are always the same for a code and a salt (RFC 5869): an answer comes again without being kept. */
+export function bytesFrom(code: string, salt: string): RandomBytes {
+  let count = 0;
+  return (size) => new Uint8Array(hkdfSync('sha256', code, salt, `svc-api ${count++}`, size));
 }
 
 export function digestCode(kind: CodeKind, code: string): string {

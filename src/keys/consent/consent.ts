@@ -36,9 +36,18 @@ import {
   refusalToEnd,
   type RefusedRedemption,
   findStanding,
+  repeatKey,
   UNKNOWN,
 } from './redeem.ts';
-import { findRefreshing, type Refreshed, type RefreshRequest, refreshKey } from './refresh.ts';
+import {
+  DEFAULT_REFRESH,
+  findRefreshing,
+  isReuseNoted,
+  noteReuse,
+  type Refreshed,
+  type RefreshRequest,
+  refreshKey,
+} from './refresh.ts';
 
 /** What consent needs from outside. */
 export interface ConsentOptions extends Parts {
@@ -166,9 +175,10 @@ export class Consent {
   /**
    * Gives an application its key, once. A code that is good for nothing costs no transaction: anybody may send one.
    * @param address the client's, for the audit log
+   * @param lifetime see `RefreshSettings`
    * @throws KeysError STORE_…
    */
-  async redeem(redemption: Redemption, address?: string): Promise<Polled> {
+  async redeem(redemption: Redemption, address?: string, lifetime = DEFAULT_REFRESH.lifetime): Promise<Polled> {
     const { repository, catalog, clock, randomBytes, randomId, pace } = this.#options;
     const { polls } = pace;
     const now = clock();
@@ -180,7 +190,8 @@ export class Consent {
     const isDevice = 'deviceCode' in redemption && !('reason' in standing && standing.reason === UNKNOWN);
     if (isDevice && !isRemembered && polls.isTooEarly(digest, now)) return TOO_EARLY;
     if ('refused' in standing) return standing;
-    const options = { catalog, now, id: randomId(), secret: createSecret(randomBytes), randomBytes, address };
+    if ('repeat' in standing) return repeatKey(repository, standing, redemption, now);
+    const options = { catalog, now, id: randomId(), randomBytes, lifetime, address };
     try {
       const revokes = 'revoke' in standing;
       const redeemed = await repository.write((writer) => redeem(writer, redemption, options), { now, revokes });
@@ -192,17 +203,25 @@ export class Consent {
   }
 
   /**
-   * Gives an application a new secret for its key. A token that is good for nothing costs no transaction.
+   * Gives an application the newest secret of its key. A token that is good for nothing costs no transaction.
    * @param address the client's, for the audit log
+   * @param leeway see `RefreshSettings`
    * @throws KeysError STORE_…
    */
-  async refresh(request: RefreshRequest, address?: string): Promise<Refreshed> {
+  async refresh(request: RefreshRequest, address?: string, leeway = DEFAULT_REFRESH.leeway): Promise<Refreshed> {
     const { repository, catalog, clock, operator, randomBytes } = this.#options;
     const now = clock();
-    const found = await findRefreshing(repository, repository.port(CONSENTS), request, now);
-    if ('refused' in found) return found;
-    const options = { catalog, now, operator, randomBytes, address };
-    return repository.write((writer) => refreshKey(writer, request, options), { now, revokes: true });
+    const found = await findRefreshing(repository, repository.port(CONSENTS), request, { now, leeway });
+    if (!('refused' in found)) {
+      const options = { catalog, now, operator, randomBytes, leeway };
+      return repository.write((writer) => refreshKey(writer, request, options), { now, revokes: true });
+    }
+    const { reused, ...refused } = found;
+    if (reused && !(await isReuseNoted(repository, reused, now))) {
+      const options = { catalog, now, operator, clientId: request.clientId, address };
+      await repository.write((writer) => noteReuse(writer, reused, options), { now });
+    }
+    return refused;
   }
 
   /** The key whose place that of a request is to take; undefined where there is none. @throws KeysError STORE_… */

@@ -8,5 +8,6 @@ export * from './clients.ts';
 export { isChallenge, readUserCode } from './codes.ts';
 export * from './consent.ts';
 export type { Redemption } from './redeem.ts';
+export { DEFAULT_REFRESH, MAX_LEEWAY_MS, type RefreshSettings } from './refresh.ts';
 export { Exchange, MAX_EXCHANGED_SECONDS, type WantedKey } from './exchange.ts';
 export * from './federation.ts';

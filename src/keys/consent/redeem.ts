@@ -21,11 +21,17 @@ import {
   type KeyWriter,
   requestEntry,
 } from '../repository/index.ts';
-import { digestSecret, type RandomBytes, type Secret } from '../secret/index.ts';
+import { createSecret, digestSecret, type RandomBytes } from '../secret/index.ts';
 import { keyOf } from './approval.ts';
 import { actorOf } from './ask.ts';
-import { firstRefresh, refreshableUntil, findByRefreshToken } from './refresh.ts';
-import { answersChallenge, digestCode } from './codes.ts';
+import { firstPair, type GivenPair, refreshableUntil, findByRefreshToken } from './refresh.ts';
+import { answersChallenge, bytesFrom, createSalt, digestCode } from './codes.ts';
+
+/**
+ * For how long a code brings the same key again, in milliseconds: browsers call an application back at `[::1]` and at
+ * `127.0.0.1`.
+ */
+const AGAIN_MS = 10_000;
 
 /** What an application shows to get its key. */
 export type Redemption = {
@@ -46,9 +52,7 @@ export type RefusedRedemption =
   | 'authorization_pending';
 
 /** What came of it. A reason is for the log: the application learns no more than the code. */
-export type Redeemed =
-  | { readonly key: string; readonly apiKey: ApiKey; readonly refreshToken?: string | undefined }
-  | { readonly refused: RefusedRedemption; readonly reason: string };
+export type Redeemed = GivenPair | { readonly refused: RefusedRedemption; readonly reason: string };
 
 interface RedeemOptions {
   catalog: Catalog;
@@ -56,8 +60,9 @@ interface RedeemOptions {
   now: number;
   /** For the key. */
   id: string;
-  secret: Secret;
   randomBytes: RandomBytes;
+  /** How long the application can refresh its key, in milliseconds; null for as long as was agreed to. */
+  lifetime: number | null;
   address: string | undefined;
 }
 
@@ -68,10 +73,11 @@ export function digestRedemption(redemption: Redemption): string {
   return 'code' in redemption ? digestCode('redirect', redemption.code) : digestCode('device', redemption.deviceCode);
 }
 
-/** What a code is good for: nothing, a key, or to end the key that it gave. */
+/** What a code is good for: nothing, a key, the same key again, or to end the key that it gave. */
 type Standing =
   | { readonly refused: RefusedRedemption; readonly reason: string }
   | { readonly issue: ConsentRequest; readonly approval: ConsentApproval }
+  | { readonly repeat: ConsentRequest; readonly salt: string }
   | { readonly revoke: ConsentRequest };
 
 /** Finds out what a code is good for, which changes nothing. */
@@ -84,23 +90,29 @@ export async function findStanding(
   if (!request) return { refused: 'invalid_grant', reason: UNKNOWN };
   const mismatch = findMismatch(request, redemption);
   if (mismatch !== undefined) return { refused: 'invalid_grant', reason: mismatch };
-  const { status, flow, approval, expiresAt, keyId, audience } = request;
+  const { status, flow, approval, expiresAt, keyId, audience, given } = request;
   if (audience && redemption.audience !== undefined && audience !== redemption.audience)
     return { refused: 'invalid_target', reason: 'another resource' };
-  if (status === 'USED') return keyId === null ? USED : { revoke: request };
+  if (status === 'USED') {
+    if (keyId === null) return USED;
+    // The verifier shows that it is the same application.
+    const isRepeat = given && 'verifier' in redemption && now < given.at + AGAIN_MS;
+    return isRepeat ? { repeat: request, salt: given.salt } : { revoke: request };
+  }
   if (now >= expiresAt) return { refused: flow === 'DEVICE' ? 'expired_token' : 'invalid_grant', reason: 'expired' };
   if (status === 'DENIED') return { refused: 'access_denied', reason: 'denied' };
   return approval ? { issue: request, approval } : { refused: 'authorization_pending', reason: 'pending' };
 }
 
 /**
- * Creates the key of a request that was approved, in the transaction that uses it up. A code that comes twice is in the
- * hands of two: the key that it gave is deleted (RFC 6749, section 4.1.2).
+ * Creates the key of a request that was approved, in the transaction that uses it up. A code that comes again later is in
+ * the hands of two: the key that it gave is deleted (RFC 6749, section 4.1.2).
  * @throws what `createKey` throws, where whoever agreed may no longer do so
  */
 export async function redeem(writer: KeyWriter, redemption: Redemption, options: RedeemOptions): Promise<Redeemed> {
   const standing = await findStanding(writer.port(CONSENTS), redemption, options.now);
-  if ('issue' in standing) return issue(writer, standing, redemption.audience, options);
+  if ('issue' in standing) return issue(writer, standing, redemption, options);
+  if ('repeat' in standing) return repeatKey(writer, standing, redemption, options.now);
   return 'revoke' in standing ? revoke(writer, standing.revoke, options) : standing;
 }
 
@@ -124,8 +136,8 @@ function findMismatch({ client, redirect }: ConsentRequest, redemption: Redempti
 async function issue(
   writer: KeyWriter,
   { issue: request, approval }: { issue: ConsentRequest; approval: ConsentApproval },
-  wanted: string | undefined,
-  { catalog, now, id, secret, randomBytes, address }: RedeemOptions,
+  redemption: Redemption,
+  { catalog, now, id, randomBytes, lifetime, address }: RedeemOptions,
 ): Promise<Redeemed> {
   const { by, keyExpiresAt } = approval;
   if (keyExpiresAt !== null && keyExpiresAt <= now)
@@ -136,20 +148,46 @@ async function issue(
       : await refreshed({ apiKey: { id: by.id, publicId: by.publicId! }, secret: 'current' }, writer, { catalog, now });
   const transaction = new Transaction(writer, { caller, catalog, now, operator: by.name });
   const consents = writer.port(CONSENTS);
-  const audience = request.audience ?? wanted ?? null;
+  const audience = request.audience ?? redemption.audience ?? null;
   const replaced = await findReplaced(writer, consents, { ...request, audience });
-  const end = keyExpiresAt ?? (caller === OPERATOR ? null : chainExpiry(caller.chain));
-  const refresh = request.client.refreshes ? firstRefresh(secret.publicId, end, randomBytes) : undefined;
+  const agreed = keyExpiresAt ?? (caller === OPERATOR ? null : chainExpiry(caller.chain));
+  const end = lifetime === null ? agreed : Math.min(now + lifetime, agreed ?? Number.POSITIVE_INFINITY);
+  const salt = createSalt(randomBytes);
+  const { secret, token, refresh } = firstOf(request, redemption, { salt, end });
   const input = keyOf(request, { ...approval, ...(refresh && { keyExpiresAt: refreshableUntil(now, end) }) });
   const { key } = await createKey(transaction, input, buildKey(input, { catalog, now, id, secret, audience }));
-  await consents.update({ ...request, status: 'USED', keyId: key.id });
+  await consents.update({ ...request, status: 'USED', keyId: key.id, given: { at: now, salt } });
   await consents.rememberClient(key.id, request.client.id);
-  if (refresh) await consents.keepRefresh(key.id, refresh.refresh);
+  if (refresh) await consents.keepRefresh(key.id, refresh);
   transaction.note(requestEntry('CONSENT_EXCHANGE', request, { key, address }));
   if (replaced && (replaced.createdBy === key.createdBy || mayFor(caller, 'DELETE', replaced)))
     await transaction.delete(await writer.findWithDescendants([replaced.id]));
   await transaction.finish();
-  return { key: secret.text, apiKey: withoutDigests(key), refreshToken: refresh?.token };
+  return { key: secret.text, apiKey: withoutDigests(key), refreshToken: token, at: now };
+}
+
+/** What an application gets first: derived from its code, so that the same comes again without being kept. */
+function firstOf(
+  { client }: ConsentRequest,
+  redemption: Redemption,
+  { salt, end }: { salt: string; end: number | null },
+): Partial<ReturnType<typeof firstPair>> & Pick<ReturnType<typeof firstPair>, 'secret'> {
+  const code = 'code' in redemption ? `${redemption.code} ${redemption.verifier}` : redemption.deviceCode;
+  const bytes = bytesFrom(code, salt);
+  return client.refreshes ? firstPair(end, bytes) : { secret: createSecret(bytes) };
+}
+
+/** Answers a code once more that was just used, by the same key, as long as that has the same secret. */
+export async function repeatKey(
+  find: Pick<KeyFinder, 'findById'>,
+  { repeat: request, salt }: { repeat: ConsentRequest; salt: string },
+  redemption: Redemption,
+  now: number,
+): Promise<Redeemed> {
+  const apiKey = await find.findById(request.keyId!);
+  const { secret, token } = firstOf(request, redemption, { salt, end: null });
+  if (apiKey?.publicId !== secret.publicId) return USED;
+  return { key: secret.text, apiKey: withoutDigests(apiKey), refreshToken: token, at: now };
 }
 
 /** The key whose place that of a request is to take: the application has got it, for the same. */

@@ -1,17 +1,40 @@
-import { hkdfSync } from 'node:crypto';
 import { OPERATOR } from '../authorization/index.ts';
 import { UNIT_MS } from '../basics/index.ts';
 import { rotatedKey, Transaction, type TransactionOptions } from '../changes/index.ts';
-import { type ApiKey, isInProgress, withoutDigests } from '../key/index.ts';
-import { CONSENTS, type ConsentFinder, type KeyFinder, type KeyWriter, type Refresh } from '../repository/index.ts';
-import { createSecret, type RandomBytes } from '../secret/index.ts';
-import { createCode, digestCode } from './codes.ts';
+import { type ApiKey, secretSince, withoutDigests } from '../key/index.ts';
+import {
+  CONSENTS,
+  type ConsentFinder,
+  type KeyFinder,
+  type KeyRepository,
+  type KeyWriter,
+  type Refresh,
+} from '../repository/index.ts';
+import { createSecret, type RandomBytes, type Secret } from '../secret/index.ts';
+import { bytesFrom, createCode, createSalt, digestCode } from './codes.ts';
 
 /** How long a secret lasts that its application can replace, in milliseconds. */
 const SECRET_MS = UNIT_MS.h;
-/** How long the secret before it still works, and brings the same one again: an answer may get lost. */
-const GRACE_MS = UNIT_MS.m;
-const SALT_BYTES = 32;
+/**
+ * For how long an application gets the secret again that it has, in milliseconds: half its life, so that a key never has
+ * more than two secrets, and each still lasts as long as was said.
+ */
+const AGAIN_MS = SECRET_MS / 2;
+/** How long at most a replaced token brings the newest pair: until the next replacement, as only one is remembered. */
+export const MAX_LEEWAY_MS = AGAIN_MS;
+/** A token that comes after that is noted once in this time. */
+const NOTED_MS = UNIT_MS.d;
+
+/** How the keys of applications are refreshed. Times are in milliseconds. */
+export interface RefreshSettings {
+  /** How long a token that was replaced still brings the newest pair, at most `MAX_LEEWAY_MS`. */
+  readonly leeway: number;
+  /** How long after the consent they can be refreshed; null for as long as was agreed to. */
+  readonly lifetime: number | null;
+}
+
+/** What applies where nothing is said. */
+export const DEFAULT_REFRESH: RefreshSettings = { leeway: MAX_LEEWAY_MS, lifetime: null };
 
 /** What an application shows to replace its secret (RFC 6749, section 6). */
 export interface RefreshRequest {
@@ -21,50 +44,68 @@ export interface RefreshRequest {
   readonly audience: string | undefined;
 }
 
-/** What came of it. A reason is for the log: the application learns no more than the code. */
-export type Refreshed =
-  | { readonly key: string; readonly apiKey: ApiKey; readonly refreshToken: string }
-  | { readonly refused: 'invalid_grant' | 'invalid_target'; readonly reason: string };
+/** What an application gets, and when, in milliseconds since 1970. */
+export interface GivenPair {
+  readonly key: string;
+  readonly apiKey: ApiKey;
+  readonly refreshToken?: string | undefined;
+  readonly at: number;
+}
 
-/**
- * A refresh token: the public id of the secret that it came with, what all tokens of a key have in common, and what is
- * its own. By the second, a token that was used is told from one that was made up.
- */
-const TOKEN = /^([0-9A-Za-z-]{1,64})\.([\w-]{43})\.([\w-]{43})$/;
+interface RefusedRefresh {
+  readonly refused: 'invalid_grant' | 'invalid_target';
+  readonly reason: string;
+}
+
+/** What came of it. A reason is for the log: the application learns no more than the code. */
+export type Refreshed = GivenPair | RefusedRefresh;
+
+/** A refresh token: what all tokens of a key have in common, and its own part, which its secret is derived from. */
+const TOKEN = /^([\w-]{43})\.([\w-]{43})$/;
+
+/** A secret, and the token that replaces it. */
+interface Pair {
+  readonly secret: Secret;
+  readonly token: string;
+}
 
 /** When a key ends that its application can refresh, in milliseconds since 1970. @param last at the latest */
 export function refreshableUntil(now: number, last: number | null): number {
   return Math.min(now + SECRET_MS, last ?? Number.POSITIVE_INFINITY);
 }
 
-/** The first refresh token of a key, and what is kept of it. */
-export function firstRefresh(
-  publicId: string,
-  endsAt: number | null,
-  randomBytes: RandomBytes,
-): { token: string; refresh: Refresh } {
+/** The first pair of a key, and what is kept of it. */
+export function firstPair(endsAt: number | null, randomBytes: RandomBytes): Pair & { refresh: Refresh } {
   const family = createCode(randomBytes);
-  const token = `${publicId}.${family}.${createCode(randomBytes)}`;
-  const digests = { family: digestCode('family', family), current: digestCode('refresh', token) };
-  return { token, refresh: { ...digests, previous: null, salt: null, endsAt } };
+  const pair = pairOf(family, createCode(randomBytes));
+  const digests = { family: digestCode('family', family), current: digestCode('refresh', pair.token) };
+  return { ...pair, refresh: { ...digests, previous: null, salt: null, endsAt } };
 }
 
-/** What a refresh token brings: always the same by the same salt, but nothing without the token. */
-function nextBy(token: string, salt: string) {
-  let count = 0;
-  const bytes: RandomBytes = (size) => new Uint8Array(hkdfSync('sha256', token, salt, `svc-api ${count++}`, size));
-  const secret = createSecret(bytes);
-  return { secret, token: `${secret.publicId}.${TOKEN.exec(token)![2]}.${createCode(bytes)}` };
+function pairOf(family: string, own: string): Pair {
+  return { secret: createSecret(bytesFrom(own, '')), token: `${family}.${own}` };
 }
 
-/** A key whose application shows a token for it. */
+/** The pair that a token is of. */
+function presentPair(token: string): Pair {
+  const [, family, own] = TOKEN.exec(token)!;
+  return pairOf(family!, own!);
+}
+
+/** The pair that replaces that of a token: always the same by the same salt, but nothing without the token. */
+function nextPair(token: string, salt: string): Pair {
+  return pairOf(TOKEN.exec(token)![1]!, createCode(bytesFrom(token, salt)));
+}
+
+/** A key whose application shows a token for it: the newest pair is good enough, or is replaced. */
 type Refreshing<Key> =
-  | { readonly refused: 'invalid_grant' | 'invalid_target'; readonly reason: string }
-  | { readonly key: Key; readonly known: Refresh; readonly does: 'rotate' | 'repeat' | 'end' };
+  | (RefusedRefresh & { readonly reused?: Key })
+  | { readonly key: Key; readonly pair: Pair }
+  | { readonly key: Key; readonly replaces: Refresh };
 
 /** By what a refresh token belongs to a key, whether it was used or not. */
 export async function findByRefreshToken(consents: Pick<ConsentFinder, 'findRefresh'>, token: string) {
-  const family = TOKEN.exec(token)?.[2];
+  const family = TOKEN.exec(token)?.[1];
   return family === undefined ? undefined : consents.findRefresh(digestCode('family', family));
 }
 
@@ -73,10 +114,9 @@ export async function findRefreshing<Key extends ApiKey>(
   find: Pick<KeyFinder<Key>, 'findById'>,
   consents: Pick<ConsentFinder, 'findRefresh' | 'clientOf'>,
   { clientId, refreshToken, audience }: RefreshRequest,
-  now: number,
+  { now, leeway }: { now: number; leeway: number },
 ): Promise<Refreshing<Key>> {
   const refused = (reason: string) => ({ refused: 'invalid_grant', reason }) as const;
-  const publicId = refreshToken.split('.', 1)[0];
   const found = await findByRefreshToken(consents, refreshToken);
   const key = found && (await find.findById(found.keyId));
   if (!key) return refused('unknown refresh token');
@@ -84,55 +124,50 @@ export async function findRefreshing<Key extends ApiKey>(
   if (audience !== undefined && audience !== key.audience)
     return { refused: 'invalid_target', reason: 'another resource' };
   const { keyId: _, ...known } = found;
+  const { current, previous, salt, endsAt } = known;
   const digest = digestCode('refresh', refreshToken);
-  if (digest === known.current) {
-    if (key.publicId !== publicId) return refused('somebody else has rotated the key');
-    const isOver = known.endsAt !== null && known.endsAt <= now;
-    return isOver || key.disabledAt !== null || key.damaged
-      ? refused('the key has ended')
-      : { key, known, does: 'rotate' };
-  }
-  const { previous, salt } = known;
-  if (digest !== previous || salt === null || !isInProgress(key.rotation, now)) return { key, known, does: 'end' };
-  const isSame = nextBy(refreshToken, salt).secret.publicId === key.publicId;
-  return isSame ? { key, known, does: 'repeat' } : refused('somebody else has rotated the key');
+  const since = secretSince(key);
+  const isPrevious = digest === previous && salt !== null && now < since + leeway;
+  if (digest !== current && !isPrevious)
+    return { ...refused('a refresh token that was replaced'), ...(!key.damaged && { reused: key }) };
+  const pair = isPrevious ? nextPair(refreshToken, salt) : presentPair(refreshToken);
+  if (pair.secret.publicId !== key.publicId) return refused('somebody else has rotated the key');
+  const isOver = endsAt !== null && endsAt <= now;
+  if (isOver || key.disabledAt !== null || key.damaged) return refused('the key has ended');
+  const isYoung = now < Math.min(since + AGAIN_MS, key.expiresAt ?? Number.POSITIVE_INFINITY);
+  return isPrevious || isYoung ? { key, pair } : { key, replaces: known };
 }
 
+/** What a refresh does its work with. */
+type RefreshOptions = Pick<TransactionOptions, 'catalog' | 'now' | 'operator'> & {
+  readonly leeway: number;
+  readonly randomBytes: RandomBytes;
+};
+
 /**
- * Gives an application a new secret for its key, and a new refresh token. One that was used brings the same again for a
- * moment; after that, it is in the hands of two, and the key is deleted (RFC 9700, section 4.14.2).
+ * Gives an application the newest pair for its key: a new one where half the life of the secret is over. The secret
+ * before it lasts as long as was said.
  */
 export async function refreshKey(
   writer: KeyWriter,
   request: RefreshRequest,
-  {
-    address,
-    randomBytes,
-    ...options
-  }: Pick<TransactionOptions, 'catalog' | 'now' | 'operator'> & {
-    address: string | undefined;
-    randomBytes: RandomBytes;
-  },
+  { leeway, randomBytes, ...options }: RefreshOptions,
 ): Promise<Refreshed> {
   const { now } = options;
-  const found = await findRefreshing(writer, writer.port(CONSENTS), request, now);
+  const found = await findRefreshing(writer, writer.port(CONSENTS), request, { now, leeway });
   if ('refused' in found) return found;
-  const { key, known, does } = found;
-  const auditActor = { kind: 'KEY', id: key.id, name: key.name } as const;
-  const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor });
-  if (does === 'end') {
-    transaction.note({ action: 'CONSENT_REPLAY', key, after: { client: request.clientId }, address });
-    await transaction.delete(await writer.findWithDescendants([key.id]));
-    await transaction.finish();
-    return { refused: 'invalid_grant', reason: 'a refresh token that was used' };
-  }
-  const salt = does === 'repeat' ? known.salt! : Buffer.from(randomBytes(SALT_BYTES)).toString('base64url');
-  const { secret, token } = nextBy(request.refreshToken, salt);
-  if (does === 'repeat') return { key: secret.text, apiKey: withoutDigests(key), refreshToken: token };
+  const { key } = found;
+  if ('pair' in found) return given(found.pair, withoutDigests(key), now);
+  const known = found.replaces;
+  const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor: actorOfKey(key) });
+  const salt = createSalt(randomBytes);
+  const { secret, token } = nextPair(request.refreshToken, salt);
   const parents = (await transaction.findChain(key)).keys.slice(1);
   const ends = [known.endsAt, ...parents.map(({ expiresAt }) => expiresAt)].filter((end) => end !== null);
+  const said = Math.min(secretSince(key) + SECRET_MS, key.expiresAt ?? Number.POSITIVE_INFINITY);
+  const previousEndsAt = Math.max(said, now);
   const after = {
-    ...rotatedKey(key, secret, { now, grace: GRACE_MS, previousEndsAt: now + GRACE_MS }),
+    ...rotatedKey(key, secret, { now, grace: previousEndsAt - now, previousEndsAt }),
     expiresAt: refreshableUntil(now, ends.length > 0 ? Math.min(...ends) : null),
   };
   const changed = await transaction.change(key, after, 'ROTATE');
@@ -140,5 +175,35 @@ export async function refreshKey(
   const kept = { ...known, current, previous: digestCode('refresh', request.refreshToken), salt };
   await writer.port(CONSENTS).keepRefresh(key.id, kept);
   await transaction.finish();
-  return { key: secret.text, apiKey: changed.after, refreshToken: token };
+  return given({ secret, token }, changed.after, now);
+}
+
+function given({ secret, token }: Pair, apiKey: ApiKey, at: number): GivenPair {
+  return { key: secret.text, apiKey, refreshToken: token, at };
+}
+
+function actorOfKey({ id, name }: ApiKey) {
+  return { kind: 'KEY', id, name } as const;
+}
+
+/** Whether it was noted lately that a token of a key came again which was replaced. */
+export async function isReuseNoted({ auditLog }: Pick<KeyRepository, 'auditLog'>, { id }: ApiKey, now: number) {
+  const wanted = { apiKey: id, action: 'CONSENT_REPLAY', since: now - NOTED_MS, order: 'newest', limit: 1 } as const;
+  return (await auditLog.find(wanted)).length > 0;
+}
+
+/** Notes that a token came again which was replaced: an application with two memories, or somebody who has a copy. */
+export async function noteReuse(
+  writer: KeyWriter,
+  key: ApiKey,
+  {
+    clientId,
+    address,
+    ...options
+  }: Pick<TransactionOptions, 'catalog' | 'now' | 'operator'> & { clientId: string; address: string | undefined },
+): Promise<void> {
+  const auditActor = { kind: 'REQUEST', id: null, name: clientId } as const;
+  const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor });
+  transaction.note({ action: 'CONSENT_REPLAY', key, after: { client: clientId }, address });
+  await transaction.finish();
 }

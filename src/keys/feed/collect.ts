@@ -74,13 +74,18 @@ function noticeOfEntry(entry: AuditEntry): Notice | undefined {
   const { number, at, actor, action, apiKey: key, before, after, hash } = entry;
   const data = {
     ...key,
-    ...(type === 'key.leaked' ? { secret: after?.['secret'], place: after?.['place'] } : fieldsIn(after ?? before)),
+    ...dataOf(type, before, after),
     actor,
     action,
     entry: number,
   };
   // Without its time it is told, too: what throws would keep all others waiting.
   return noticeOf(type, { event: [hash], at: Math.abs(at) <= MAX_TIME_MS ? at : 0, data });
+}
+
+function dataOf(type: NoticeType, before: AuditValues | null, after: AuditValues | null): object {
+  if (type === 'key.leaked') return { secret: after?.['secret'], place: after?.['place'] };
+  return type === 'key.reused' ? { client: after?.['client'] } : fieldsIn(after ?? before);
 }
 
 function typeOf({ action, before }: AuditEntry): NoticeType | undefined {
@@ -95,6 +100,8 @@ function typeOf({ action, before }: AuditEntry): NoticeType | undefined {
       return 'key.deleted';
     case 'LEAK':
       return 'key.leaked';
+    case 'CONSENT_REPLAY':
+      return 'key.reused';
     default:
       return undefined;
   }

@@ -8,6 +8,7 @@ export const NOTICE_TYPES = [
   'key.ending',
   'key.ended',
   'key.leaked',
+  'key.reused',
   'key.refused_often',
 ] as const;
 /** What happened to a key. */

@@ -236,7 +236,8 @@ export const BARE_KEY = {
 } as const satisfies Partial<StoredKey>;
 
 /** The key without the digests of its secrets, for callers outside `src/keys`. */
-export function withoutDigests({ digest: _digest, previousDigest: _previousDigest, ...key }: StoredKey): ApiKey {
+export function withoutDigests(stored: ApiKey | StoredKey): ApiKey {
+  const { digest: _digest, previousDigest: _previousDigest, ...key } = stored as StoredKey;
   return key;
 }
 

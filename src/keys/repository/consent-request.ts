@@ -132,6 +132,8 @@ export interface ConsentRequest extends Grants {
   approval: ConsentApproval | null;
   /** The id of the key that it got. */
   keyId: string | null;
+  /** When it got it, in milliseconds since 1970, and by what the same secret is derived; undefined before. */
+  given?: { at: number; salt: string };
 }
 
 /** By what an application replaces the secret of its key. */
