@@ -272,7 +272,7 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
       const { address, ...source } = originOf(c, parts);
       consent.count('request', source);
       const given = new Parameters(readQuery(c));
-      const from = await returnAddressIn(given, parts);
+      const from = await returnAddressIn(c, given, parts);
       let asked: Decision;
       try {
         asked = await consent.ask({ ...authorizationIn(given, from, parts), address });

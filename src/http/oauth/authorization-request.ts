@@ -1,9 +1,13 @@
+import type { Context } from 'hono';
 import { type Client, hasRedirect, isChallenge, type NewConsentRequest } from '../../keys/consent/index.ts';
+import { printable } from '../../keys/basics/index.ts';
 import type { ConsentRedirect } from '../../keys/repository/index.ts';
-import { askedIn, type ConsentParts } from './endpoints.ts';
+import { askedIn, clientIn, type ConsentParts } from './endpoints.ts';
 import { OAuthError, type Parameters } from './oauth-error.ts';
 
 const MAX_STATE_LENGTH = 2000;
+/** In characters. */
+const MAX_SHOWN = 200;
 
 /** Where a person can be sent back to, whatever else is wrong with a request. */
 export type ReturnAddress = Pick<ConsentRedirect, 'uri' | 'state'>;
@@ -14,13 +18,17 @@ export type ReturnAddress = Pick<ConsentRedirect, 'uri' | 'state'>;
  * @throws OAuthError for the person alone
  */
 export async function returnAddressIn(
+  c: Context,
   given: Parameters,
-  { clients }: ConsentParts,
+  parts: ConsentParts,
 ): Promise<{ client: Client; back: ReturnAddress }> {
-  const client = await clients.find(given);
+  const client = await clientIn(c, given, parts);
   const uri = given.need('redirect_uri');
   if (!hasRedirect(client, uri))
-    throw new OAuthError('invalid_request', `The redirect_uri is none that "${client.name}" is registered with.`);
+    throw new OAuthError(
+      'invalid_request',
+      `The redirect_uri ${printable(uri, MAX_SHOWN)} is none that "${client.name}" is registered with.`,
+    );
   const state = given.get('state') ?? null;
   if (state !== null && state.length > MAX_STATE_LENGTH)
     throw new OAuthError('invalid_request', `The state is longer than ${MAX_STATE_LENGTH} characters.`);

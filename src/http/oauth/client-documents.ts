@@ -1,14 +1,26 @@
 import type { LookupAddress } from 'node:dns';
-import { lookup } from 'node:dns/promises';
+import { Resolver } from 'node:dns/promises';
 import type { IncomingMessage } from 'node:http';
 import { request, type RequestOptions } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { RecentlyUsed } from '../../graphql/index.ts';
-import { freshSeconds, isRecord, Networks, proxyNote, readBounded, TooLong } from '../../keys/basics/index.ts';
+import {
+  embeddedIpv4,
+  freshSeconds,
+  isRecord,
+  Networks,
+  proxyNote,
+  readBounded,
+  TooLong,
+} from '../../keys/basics/index.ts';
 import { type Client, selfDescribed } from '../../keys/consent/index.ts';
 import { OAuthError } from './oauth-error.ts';
 
 const TIMEOUT_MS = 5000;
+/** How long a server of DNS has for its first answer, in milliseconds; the second time, it has twice that. */
+const DNS_MS = 1000;
+/** How many names are resolved at once, and for how long what failed is not tried again, in milliseconds. */
+const [MAX_LOOKUPS, FAILED_MS] = [2, 30_000];
 const MAX_BYTES = 64 * 1024;
 const MAX_URL_LENGTH = 500;
 /** How many are fetched at once, and remembered. */
@@ -23,14 +35,40 @@ const SPECIAL = new Networks(
   ).split(' '),
 );
 const GLOBAL_V6 = new Networks(['2000::/3']);
+/** IPv4 addresses as networks without IPv4 write them (RFC 6052, section 2.1). */
+const NAT64 = new Networks(['64:ff9b::/96']);
+/** What some proxies answer for every name, in place of its address: it says nothing of a network. */
+const FAKE = new Networks(['198.18.0.0/15']);
 
 /** Whether an address is one of the internet. */
 export function isPublic({ address, family }: LookupAddress): boolean {
+  if (NAT64.includes(address)) return isPublic({ address: embeddedIpv4(address), family: 4 });
   return !SPECIAL.includes(address) && (family === 4 || GLOBAL_V6.includes(address));
 }
 
-/** Why a document is of no use, in words that may be shown. */
-class Unusable extends Error {}
+/** The addresses of a host, by DNS alone: `lookup` would hold a thread of the process for as long as DNS is silent. */
+async function resolveHost(host: string, signal: AbortSignal): Promise<LookupAddress[]> {
+  const resolver = new Resolver({ timeout: DNS_MS, tries: 2 });
+  signal.addEventListener('abort', () => resolver.cancel(), { once: true });
+  const [v4, v6] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+  const of = (found: PromiseSettledResult<string[]>, family: 4 | 6): LookupAddress[] =>
+    found.status === 'fulfilled' ? found.value.map((address) => ({ address, family })) : [];
+  if (v4.status === 'rejected' && v6.status === 'rejected') throw v4.reason;
+  return [...of(v4, 4), ...of(v6, 6)];
+}
+
+/** Why a document is of no use, in words that may be shown, and in those of the log. */
+class Unusable extends Error {
+  readonly detail: string;
+
+  constructor(message: string, detail = message) {
+    super(message);
+    this.detail = detail;
+  }
+}
+
+/** The host of a document has no address: no other document of it is asked for, either. */
+class Unreachable extends Error {}
 
 /** What fetching needs from outside. */
 export interface DocumentOptions {
@@ -38,8 +76,8 @@ export interface DocumentOptions {
   readonly allowed: 'any' | readonly string[];
   /** Milliseconds since 1970. */
   readonly clock: () => number;
-  /** The addresses of a host. */
-  readonly resolve?: (host: string) => Promise<LookupAddress[]>;
+  /** The addresses of a host. Once the signal is aborted, nobody waits for them. */
+  readonly resolve?: (host: string, signal: AbortSignal) => Promise<LookupAddress[]>;
   readonly isAllowed?: (address: LookupAddress) => boolean;
   /** Beside the usual certificates, and in milliseconds. */
   readonly ca?: RequestOptions['ca'];
@@ -54,6 +92,10 @@ export class ClientDocuments {
   readonly #options: DocumentOptions;
   readonly #known = new RecentlyUsed<{ client: Client; until: number }>(MAX_DOCUMENTS);
   readonly #fetches = new Map<string, Promise<Client>>();
+  /** What failed lately, by the URLs of documents, or by their hosts. */
+  readonly #failed = new RecentlyUsed<{ error: OAuthError; until: number }>(MAX_DOCUMENTS);
+  /** The names that are being resolved. */
+  readonly #lookups = new Set<Promise<void>>();
 
   constructor(options: DocumentOptions) {
     this.#options = options;
@@ -62,21 +104,29 @@ export class ClientDocuments {
   /** Whether an id is such a URL that may be asked. */
   allows(id: string): boolean {
     const url = id.length <= MAX_URL_LENGTH && id.startsWith('https://') ? URL.parse(id) : null;
-    const { allowed } = this.#options;
     // Written otherwise than it is, it would not be the one that the document names.
     if (!url || url.href !== id || url.pathname === '/' || /[?#]/.test(id) || url.username !== '') return false;
     if (url.password !== '' || isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0) return false;
-    return allowed === 'any' || allowed.includes(url.host);
+    return this.allowsHost(url.host);
+  }
+
+  /** Whether applications may describe themselves at a host. */
+  allowsHost(host: string): boolean {
+    const { allowed } = this.#options;
+    return allowed === 'any' || allowed.includes(host);
   }
 
   /** @throws OAuthError invalid_client, which says what is wrong; temporarily_unavailable */
   find(id: string): Promise<Client> {
     const known = this.#known.get(id);
     if (known && this.#options.clock() < known.until) return Promise.resolve(known.client);
+    for (const name of [id, new URL(id).host]) {
+      const failed = this.#failed.get(name);
+      if (failed && this.#options.clock() < failed.until) return Promise.reject(failed.error);
+    }
     let fetching = this.#fetches.get(id);
     if (fetching) return fetching;
-    if (this.#fetches.size >= MAX_FETCHES)
-      throw new OAuthError('temporarily_unavailable', 'Too many clients are looked up at once. Try again.', 503);
+    if (this.#fetches.size >= MAX_FETCHES) throw tooMany();
     fetching = this.#fetch(id).finally(() => this.#fetches.delete(id));
     this.#fetches.set(id, fetching);
     return fetching;
@@ -90,19 +140,40 @@ export class ClientDocuments {
       this.#known.set(id, { client, until: clock() + seconds * 1000 });
       return client;
     } catch (error) {
-      const why = error instanceof Unusable ? error.message : 'it cannot be fetched';
+      if (error instanceof OAuthError) throw error;
+      const usable = error instanceof Unusable ? error : new Unusable('it cannot be fetched');
       // The address must be the one that was found to be of the internet, which a proxy would look up again.
       const note = error instanceof Unusable || proxyNote(id) === '' ? '' : ' It is fetched without the proxy.';
-      throw new OAuthError('invalid_client', `The document of the client cannot be used: ${why}.${note}`);
+      const say = (why: string) => `The document of the client at ${new URL(id).host} cannot be used: ${why}.${note}`;
+      const refused = new OAuthError('invalid_client', say(usable.message), 400, undefined, say(usable.detail));
+      const name = error instanceof Unreachable ? new URL(id).host : id;
+      this.#failed.set(name, { error: refused, until: clock() + FAILED_MS });
+      throw refused;
     }
   }
 
+  /** Resolves a name once fewer than so many others are, also of those for which nobody waits any more. */
+  async #resolve(host: string, signal: AbortSignal): Promise<LookupAddress[]> {
+    const { resolve = resolveHost } = this.#options;
+    while (this.#lookups.size >= MAX_LOOKUPS) {
+      await Promise.race([...this.#lookups, aborted(signal).catch(() => {})]);
+      if (signal.aborted) throw tooMany();
+    }
+    const found = resolve(host, signal);
+    const ended = () => void this.#lookups.delete(running);
+    const running: Promise<void> = found.then(ended, ended);
+    this.#lookups.add(running);
+    return Promise.race([found, aborted(signal)]);
+  }
+
   async #read(url: URL): Promise<{ text: string; seconds: number }> {
-    const { resolve = (host) => lookup(host, { all: true }), isAllowed = isPublic, ca } = this.#options;
+    const { isAllowed = isPublic, allowed, ca } = this.#options;
     const signal = AbortSignal.timeout(this.#options.timeoutMs ?? TIMEOUT_MS);
-    const addresses = await Promise.race([resolve(url.hostname), aborted(signal)]);
-    if (addresses.length === 0 || !addresses.every(isAllowed))
-      throw new Unusable('its host is not one of the internet');
+    const all = await this.#resolve(url.hostname, signal).catch((error: unknown) => {
+      throw error instanceof OAuthError ? error : new Unreachable('no address', { cause: error });
+    });
+    const addresses = all.filter(isAllowed);
+    if (addresses.length === 0) throw notOfInternet(all, allowed);
     const found: LookupFunction = (_host, { all }, done) =>
       all ? done(null, addresses) : done(null, addresses[0]!.address, addresses[0]!.family);
     const headers = { accept: 'application/json', 'user-agent': 'svc-api' };
@@ -122,6 +193,21 @@ export class ClientDocuments {
       answer.destroy();
     }
   }
+}
+
+function tooMany(): OAuthError {
+  return new OAuthError('temporarily_unavailable', 'Too many clients are looked up at once. Try again.', 503);
+}
+
+/** @param allowed where that is any host, anybody could ask for the addresses of a private network */
+function notOfInternet(found: readonly LookupAddress[], allowed: DocumentOptions['allowed']): Unusable {
+  const [address = 'none'] = found.map((each) => each.address);
+  const remedy =
+    'Let the DNS server of svc-api answer with its public address, or register the client in svc-api.yaml under ' +
+    'clients: registered';
+  const detail = `its host has the address ${address}, which is not one of the internet. ${remedy}`;
+  const isTold = allowed !== 'any' || FAKE.includes(address);
+  return new Unusable(isTold ? detail : `its host has no address of the internet, see the log. ${remedy}`, detail);
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

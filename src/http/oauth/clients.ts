@@ -1,6 +1,9 @@
-import { type Client, findClient, readRegistered } from '../../keys/consent/index.ts';
+import { type Client, findClient, hostOfClient, readRegistered } from '../../keys/consent/index.ts';
 import type { ClientDocuments } from './client-documents.ts';
 import { OAuthError, type Parameters } from './oauth-error.ts';
+
+/** In characters (RFC 1035, section 2.3.4), with a port. */
+const MAX_HOST_LENGTH = 260;
 
 /** The applications that may ask for keys. */
 export class Clients {
@@ -29,20 +32,26 @@ export class Clients {
   /** The application that a request names. @throws OAuthError invalid_client, temporarily_unavailable */
   async find(given: Parameters): Promise<Client> {
     const id = given.need('client_id');
-    return this.#here(id) ?? (this.#documents?.allows(id) ? await this.#documents.find(id) : unknownClient());
+    return this.#here(id) ?? (this.#documents?.allows(id) ? await this.#documents.find(id) : this.#unknown(id));
   }
 
   /** The id of the application that a request names, where a code or a key says the rest. @throws OAuthError */
   idIn(given: Parameters): string {
     const id = given.need('client_id');
-    return this.#here(id) || this.#documents?.allows(id) ? id : unknownClient();
+    return this.#here(id) || this.#documents?.allows(id) ? id : this.#unknown(id);
   }
 
   #here(id: string): Client | undefined {
     return findClient(this.#registered, id) ?? (this.mayRegister ? readRegistered(id) : undefined);
   }
-}
 
-function unknownClient(): never {
-  throw new OAuthError('invalid_client', 'There is no client with this client_id: register it first.');
+  #unknown(id: string): never {
+    const host = hostOfClient({ id });
+    const message =
+      host === undefined || host.length > MAX_HOST_LENGTH || this.#documents?.allowsHost(host)
+        ? 'There is no client with this client_id: register it first.'
+        : `Clients of ${host} are not known here. Whoever runs this service, and trusts ${host}, can add it in ` +
+          `svc-api.yaml: clients: { metadata-documents: [${host}] }.`;
+    throw new OAuthError('invalid_client', message);
+  }
 }

@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
 import {
+  type Client,
   type Consent,
   type Exchange,
   type NewConsentRequest,
@@ -61,7 +62,7 @@ export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<
   const { address, ...source } = originOf(c, parts);
   parts.consent.count('request', source);
   const form = await applicationForm(c);
-  const client = await parts.clients.find(form);
+  const client = await clientIn(c, form, parts);
   const wanted = { client, ...askedIn(form, parts), keyExpiresIn: form.get('key_expires_in'), address };
   const { request, handle, deviceCode } = await parts.consent.ask(wanted);
   parts.refusals.add('key asked for', { reason: client.id, address }, new HonoHead(c).notes);
@@ -74,6 +75,23 @@ export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<
     expires_in: Math.floor((request.expiresAt - request.createdAt) / 1000),
     interval: POLL_SECONDS,
   });
+}
+
+/** The application that a request names. One that is not known is logged: its owner may be waiting for it. @throws OAuthError */
+export async function clientIn(c: Context, given: Parameters, parts: ConsentParts): Promise<Client> {
+  try {
+    return await parts.clients.find(given);
+  } catch (error) {
+    if (error instanceof OAuthError && error.code === 'invalid_client') {
+      const { address } = originOf(c, parts);
+      parts.refusals.add(
+        'client refused',
+        { reason: error.code, detail: error.detail, address },
+        new HonoHead(c).notes,
+      );
+    }
+    throw error;
+  }
 }
 
 /** The grants in a scope. @throws OAuthError invalid_scope */

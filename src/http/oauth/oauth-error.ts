@@ -30,17 +30,21 @@ export class OAuthError extends Error {
   readonly status: 400 | 401 | 404 | 405 | 413 | 415 | 429 | 503;
   /** Headers that the status calls for. */
   readonly headers: Readonly<Record<string, string>> | undefined;
+  /** The message for the log, where that may say more. */
+  readonly detail: string;
 
   constructor(
     code: OAuthCode,
     message: string,
     status: OAuthError['status'] = 400,
     headers?: Readonly<Record<string, string>>,
+    detail = message,
   ) {
     super(message);
     this.code = code;
     this.status = status;
     this.headers = headers;
+    this.detail = detail;
   }
 
   /** The message in the characters that it may have there (RFC 6749, section 5.2). */

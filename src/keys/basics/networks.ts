@@ -167,6 +167,11 @@ function octetsOf(parts: readonly number[]): number[] {
   return parts.slice(-2).flatMap((part) => [part >> 8, part & 255]);
 }
 
+/** The IPv4 address that an IPv6 address ends with, as text. */
+export function embeddedIpv4(address: string): string {
+  return octetsOf(partsOf(address, 'ipv6')).join('.');
+}
+
 /** Whether the host of a URL is this machine. */
 export function isLoopbackHost(hostname: string): boolean {
   const address = hostname.replace(/^\[(.*)\]$/, '$1');

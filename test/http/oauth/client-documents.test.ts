@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { ClientDocuments, type DocumentOptions, isPublic } from '../../../src/http/oauth/client-documents.ts';
+import type { OAuthError } from '../../../src/http/oauth/oauth-error.ts';
 import { OWN_COMMANDS } from '../../../src/http/plain-endpoints.ts';
 import { listen } from '../../../src/http/server.ts';
 import { createAppOf } from '../../../src/service/create-app.ts';
@@ -35,7 +36,14 @@ describe('an application that describes itself at the URL that is its id', () =>
     server.close();
   });
   const documentsWith = (options: Partial<DocumentOptions> = {}) =>
-    new ClientDocuments({ allowed: 'any', clock: () => now, isAllowed: () => true, ca: cert, ...options });
+    new ClientDocuments({
+      allowed: 'any',
+      clock: () => now,
+      isAllowed: () => true,
+      resolve: async () => [HERE],
+      ca: cert,
+      ...options,
+    });
   const says = (document: object, headers: Record<string, string> = {}) => {
     const text = JSON.stringify({ client_id: id, redirect_uris: ['http://127.0.0.1/done'], ...document });
     respond = (outgoing) => void outgoing.writeHead(200, { 'content-type': 'application/json', ...headers }).end(text);
@@ -148,12 +156,79 @@ describe('an application that describes itself at the URL that is its id', () =>
     ];
     const address = (text: string): LookupAddress => ({ address: text, family: text.includes(':') ? 6 : 4 });
     for (const text of special) assert.ok(!isPublic(address(text)), text);
-    for (const text of ['1.1.1.1', '160.79.104.10', '2606:4700::1111']) assert.ok(isPublic(address(text)), text);
-    for (const found of [[HERE], [address('1.1.1.1'), HERE], []]) {
-      const strict = new ClientDocuments({ allowed: 'any', clock: () => now, ca: cert, resolve: async () => found });
-      await assert.rejects(strict.find(id), /its host is not one of the internet/);
+    for (const text of ['64:ff9b::a00:1', '64:ff9b:1::5db8:d822', 'fd00::5db8:d822'])
+      assert.ok(!isPublic(address(text)));
+    for (const text of ['1.1.1.1', '160.79.104.10', '2606:4700::1111', '64:ff9b::5db8:d822', '64:ff9b::93.184.216.34'])
+      assert.ok(isPublic(address(text)), text);
+    for (const found of [[HERE], [HERE, address('fd00::1')], []]) {
+      const strict = documentsWith({ isAllowed: isPublic, resolve: async () => found });
+      await assert.rejects(strict.find(id), /its host has no address of the internet/);
     }
     assert.equal(asked, 0);
+  });
+
+  it('is asked at those of its addresses that are of the internet', async () => {
+    const beside: LookupAddress = { address: 'fd00::5', family: 6 };
+    const isAllowed = ({ address }: LookupAddress) => address === HERE.address;
+    await documentsWith({ isAllowed, resolve: async () => [beside, HERE] }).find(id);
+    assert.equal(asked, 1);
+  });
+
+  it('is refused with the address, which anybody could ask for only if that says nothing of a network', async () => {
+    const { host } = new URL(id);
+    for (const [allowed, address, isTold] of [
+      [[host], '10.1.2.3', true],
+      ['any', '198.18.0.5', true],
+      ['any', '10.1.2.3', false],
+    ] as const) {
+      const found: LookupAddress[] = [{ address, family: 4 }];
+      const strict = documentsWith({ allowed, isAllowed: isPublic, resolve: async () => found });
+      await assert.rejects(strict.find(id), (error: OAuthError) => {
+        assert.equal(error.message.includes(address), isTold);
+        assert.ok(error.detail.includes(address));
+        return error.message.includes('clients: registered');
+      });
+    }
+  });
+
+  it('is resolved with one other at once, also of those for whom nobody waits any more', async () => {
+    const names: string[] = [];
+    const answers: (() => void)[] = [];
+    const resolve = (host: string) => {
+      names.push(host);
+      return new Promise<LookupAddress[]>((done) => void answers.push(() => done([HERE])));
+    };
+    const slow = documentsWith({ resolve, timeoutMs: 200 });
+    const find = (host: string, why: RegExp) => assert.rejects(slow.find(`https://${host}.example/a`), why);
+    const [failed, waited] = [/cannot be fetched/, /Too many clients/];
+    await Promise.all([find('a', failed), find('b', failed), find('c', waited), find('d', waited)]);
+    await find('c', waited);
+    assert.deepEqual(names, ['a.example', 'b.example']);
+    answers[0]!();
+    await find('c', failed);
+    assert.deepEqual(names, ['a.example', 'b.example', 'c.example']);
+    for (const answer of answers) answer();
+  });
+
+  it('is not asked for again half a minute after it failed, nor is another one of a host without an address', async () => {
+    respond = (to) => void to.writeHead(404).end();
+    for (let times = 0; times < 3; times += 1) await assert.rejects(documents.find(id), /status 404/);
+    assert.equal(asked, 1);
+    says({});
+    now += 30_000;
+    await documents.find(id);
+    let resolved = 0;
+    const resolve = async () => {
+      resolved += 1;
+      throw new Error('ENOTFOUND');
+    };
+    const lost = documentsWith({ resolve });
+    for (const path of ['a', 'b', 'a'])
+      await assert.rejects(lost.find(`https://a.example/${path}`), /cannot be fetched/);
+    assert.equal(resolved, 1);
+    now += 30_000;
+    await assert.rejects(lost.find('https://a.example/b'));
+    assert.equal(resolved, 2);
   });
 
   it('is asked at the address that was judged, whatever its name is a moment later', async () => {
@@ -197,7 +272,7 @@ describe('an application that describes itself at the URL that is its id', () =>
       [{ redirect_uris: ['javascript:alert(1)'] }, /none of its redirect_uris/],
     ] as const) {
       says(document);
-      await assert.rejects(documents.find(id), why);
+      await assert.rejects(documentsWith().find(id), why);
     }
     await assert.rejects(documentsWith({ ca: pairOf('other').cert }).find(id), /cannot be fetched/);
   });
@@ -242,6 +317,8 @@ describe('an application that describes itself at the URL that is its id', () =>
         const refused = await openPage(authorizeUrl(url, { client_id: id, redirect_uri: redirect }));
         assert.deepEqual([refused.status, refused.headers.get('location')], [400, null], redirect);
       }
+      const unknown = await openPage(authorizeUrl(url, { client_id: 'https://claude.ai/a?b' }));
+      assert.match(unknown.text, /There is no client with this client_id/);
       const metadata = await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json();
       assert.equal((metadata as Record<string, unknown>)['client_id_metadata_document_supported'], true);
       assert.equal((metadata as Record<string, unknown>)['registration_endpoint'], undefined);

@@ -17,6 +17,7 @@ import {
   startConsentService,
 } from '../../support/consent.ts';
 import { createPrincipal } from '../../support/keys.ts';
+import { collectingLog } from '../../support/log.ts';
 import { startServer, startTestService, type TestService } from '../../support/server.ts';
 
 describe('the endpoints for applications', () => {
@@ -51,6 +52,43 @@ describe('the endpoints for applications', () => {
       revocation_endpoint_auth_methods_supported: ['none'],
       authorization_response_iss_parameter_supported: true,
     });
+  });
+
+  it('name the host of a client that is not known, and what lets it in, on the page and in the log', async () => {
+    for (const clientDocuments of ['off', ['claude.ai']] as const) {
+      const { log, lines } = collectingLog();
+      const config = { ...DEFAULT_CONFIG, consent: 'both', clientDocuments } as const;
+      const server = await startServer(test.keys, { clients: [APP], config, log });
+      for (const [host, path] of [
+        ['claude.com', 'oauth/mcp-oauth-client-metadata'],
+        ['vscode.dev', 'oauth/client-metadata.json'],
+      ] as const) {
+        const page = await openPage(authorizeUrl(server.url, { client_id: `https://${host}/${path}` }));
+        const line = `clients: { metadata-documents: [${host}] }`;
+        assert.deepEqual([page.status, page.text.includes(line)], [400, true]);
+        assert.ok(JSON.stringify(lines).includes(line));
+      }
+      const other = await openPage(authorizeUrl(server.url, { client_id: 'nobody' }));
+      assert.match(other.text, /There is no client with this client_id/);
+      await server.stop();
+    }
+  });
+
+  it('take a loopback redirect with any port, and with no other spelling', async () => {
+    const client = { id: 'local', name: 'Local', redirects: ['http://localhost/callback'] };
+    const server = await startServer(test.keys, { clients: [client] });
+    const open = async (redirect: string) =>
+      openPage(authorizeUrl(server.url, { client_id: client.id, redirect_uri: redirect }));
+    assert.equal((await open('http://localhost:33418/callback')).status, 200);
+    for (const redirect of [
+      'http://127.0.0.1:33418/callback',
+      'http://[::1]:33418/callback',
+      'http://localhost:33418/callback/',
+    ]) {
+      const { status, text } = await open(redirect);
+      assert.deepEqual([status, text.includes(redirect)], [400, true]);
+    }
+    await server.stop();
   });
 
   it('are named after the origin that is configured, or that a trusted proxy was asked for', async () => {
