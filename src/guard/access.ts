@@ -428,7 +428,7 @@ export function applyRules(
   const targets = new Map(Array.from(upstreams.byName, ([name, upstream]) => [name, targetOf(upstream)]));
   const { sessions, authenticator } = keys;
   const isFound = publicUrl !== undefined && consentFlows(keys.catalog).includes('CODE');
-  const discovery = new Discovery(requirements, isFound ? publicUrl : undefined);
+  const discovery = new Discovery(requirements, isFound ? publicUrl : undefined, parts.refusals);
   const isOwn = (to: RequestTo) => discovery.isOwn(to);
   const discover = ({ to }: Received) => to && discovery.find(to);
   const check = new BearerCheck({ keys, credentials, trust: trust.texts, isOwn, discover }, parts);

@@ -1,5 +1,6 @@
-import type { Discovery as Discovered, RequestTo, Reply } from '../http/index.ts';
-import { isLoopbackHost, jsonReply, PROTECTED_RESOURCE } from '../http/index.ts';
+import type { CheckParts, Discovery as Discovered, RequestTo, Reply } from '../http/index.ts';
+import { errorReply, isLoopbackHost, jsonReply, OAUTH_PATHS, PROTECTED_RESOURCE } from '../http/index.ts';
+import { printable } from '../keys/basics/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
 import type { Match, Needed, RequestParts } from '../routes/index.ts';
 
@@ -7,6 +8,11 @@ import type { Match, Needed, RequestParts } from '../routes/index.ts';
 const MAX_SEGMENTS = 20;
 /** What some application may ask for where any valid key will do. */
 const LEAST: Permission = 'ME:READ_OWN';
+/** Where clients look for an authorization server at the host of a service itself. */
+const SERVER_METADATA = [OAUTH_PATHS.metadata, '/.well-known/openid-configuration'];
+
+/** In characters. */
+const MAX_SHOWN = 100;
 
 /** A request as it is decided about. */
 export interface JudgedRequest {
@@ -27,15 +33,22 @@ export type Requirement = Required | { readonly refusal: string; readonly match?
 /** Says who may make a request. */
 export type Requirements = (request: JudgedRequest) => Requirement;
 
+type Refusals = Pick<CheckParts['refusals'], 'add'>;
+
 /** Tells clients of guarded services where they get keys (RFC 9728). */
 export class Discovery {
   readonly #requirements: Requirements;
   readonly #authorizationServer: string | undefined;
+  readonly #refusals: Refusals | undefined;
 
-  /** @param authorizationServer the address of the service at which applications ask; undefined tells of none */
-  constructor(requirements: Requirements, authorizationServer: string | undefined) {
+  /**
+   * @param authorizationServer the address of the service at which applications ask; undefined tells of none
+   * @param refusals logs where applications cannot log in as no route names their host
+   */
+  constructor(requirements: Requirements, authorizationServer: string | undefined, refusals?: Refusals) {
     this.#requirements = requirements;
     this.#authorizationServer = authorizationServer;
+    this.#refusals = refusals;
   }
 
   /**
@@ -63,24 +76,35 @@ export class Discovery {
     return undefined;
   }
 
-  /** The metadata of what a request asks about (RFC 9728, section 3.2); undefined for what is none, or not guarded. */
+  /**
+   * The metadata of what a request asks about (RFC 9728, section 3.2), or 404 where there is none: clients look in
+   * several places. Undefined for another request, and where a route lets everybody see what the upstream answers.
+   */
   answer(to: RequestTo): Reply | undefined {
     const path = to.target.split('?', 1)[0]!;
-    const about = path.startsWith(PROTECTED_RESOURCE) ? path.slice(PROTECTED_RESOURCE.length) : undefined;
-    if ((to.method !== 'GET' && to.method !== 'HEAD') || about === undefined || !/^(?:\/|$)/.test(about))
-      return undefined;
-    const target = about === '/' ? '' : about;
-    const scopes = this.#scopesAt({ ...to, target });
-    if (this.#authorizationServer === undefined || scopes.length === 0) return undefined;
-    if (!this.isOwn({ ...to, target: target || '/' }) && !this.isOwn({ ...to, method: 'POST', target: target || '/' }))
-      return undefined;
-    const resource = {
-      resource: originOf(to) + target,
-      authorization_servers: [this.#authorizationServer],
-      bearer_methods_supported: ['header'],
-      scopes_supported: scopes,
-    };
-    return jsonReply(resource, { 'Access-Control-Allow-Origin': '*' });
+    const server = this.#authorizationServer;
+    const about = isAt(path, PROTECTED_RESOURCE) ? path.slice(PROTECTED_RESOURCE.length) : undefined;
+    const isAsked = about !== undefined || SERVER_METADATA.some((place) => isAt(path, place));
+    if (server === undefined || (to.method !== 'GET' && to.method !== 'HEAD') || !isAsked) return undefined;
+    const target = about?.replace(/\/$/, '');
+    const scopes = target === undefined ? [] : this.#scopesAt({ ...to, target });
+    const isOwn = (method: string) => this.isOwn({ ...to, method, target: target || '/' });
+    if (target !== undefined && scopes.length > 0 && (isOwn(to.method) || isOwn('POST'))) {
+      const resource = {
+        resource: originOf(to) + target,
+        authorization_servers: [server],
+        bearer_methods_supported: ['header'],
+        scopes_supported: scopes,
+      };
+      return jsonReply(resource, { 'Access-Control-Allow-Origin': '*' });
+    }
+    if (this.#neededBy(to)?.allow.kind === 'open') return undefined;
+    if (scopes.length === 0) return errorReply(404, 'NOT_FOUND', `There is nothing here. Keys come from ${server}.`);
+    const message =
+      'The route is for every host, and anybody can write one into a request. Name yours in svc-api.yaml, so that ' +
+      `applications can log in: host: ${printable(to.host, MAX_SHOWN)}`;
+    this.#refusals?.add('login not offered', { reason: 'host', detail: message });
+    return errorReply(404, 'NOT_FOUND', message);
   }
 
   /** All that may be asked for at a path, if that is where a route begins. */
@@ -96,6 +120,10 @@ export class Discovery {
     const requirement = this.#requirements({ parts: { method, host, target }, rawHeaders: [] });
     return 'refusal' in requirement ? undefined : requirement;
   }
+}
+
+function isAt(path: string, place: string): boolean {
+  return path === place || path.startsWith(`${place}/`);
 }
 
 function scopeOf(allow: Needed): readonly Permission[] {

@@ -12,11 +12,11 @@ import { type RunningGuard, serveGuard } from '../../src/guard/guard.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { Networks } from '../../src/keys/basics/networks.ts';
 import { DEFAULT_CONFIG } from '../../src/config/config.ts';
-import { NO_LOG } from '../../src/log.ts';
 import { createRouter, type Route } from '../../src/routes/index.ts';
 import { agree, authorizeUrl, exchange, newPkce, openPage, postJson } from '../support/consent.ts';
 import { connectRaw } from '../support/guard.ts';
 import { createPrincipal } from '../support/keys.ts';
+import { collectingLog } from '../support/log.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 
 const REDIRECT = 'http://127.0.0.1:54321/done';
@@ -91,6 +91,7 @@ describe('an agent of the official SDK that logs in', () => {
   let guard: RunningGuard;
   let url: URL;
   let approver: string;
+  let lines: ReturnType<typeof collectingLog>['lines'];
   const upstream = createServer((incoming, outgoing) => {
     void text(incoming).then((body) => answer(body === '' ? {} : JSON.parse(body), outgoing));
   });
@@ -100,11 +101,13 @@ describe('an agent of the official SDK that logs in', () => {
   after(() => void upstream.close());
   beforeEach(async () => {
     const clients = [AGENT, LASTING];
+    const { log, ...collected } = collectingLog();
+    ({ lines } = collected);
     const config = { ...DEFAULT_CONFIG, dynamicRegistration: true };
     service = await startTestService({ consent: 'both', app: { clients, config } });
     const address = { protocol: 'http:', host: '127.0.0.1', port: (upstream.address() as AddressInfo).port } as const;
     guard = await serveGuard(
-      { passCredential: false, timeoutMs: 60_000, log: NO_LOG },
+      { passCredential: false, timeoutMs: 60_000, log },
       {
         keys: service.keys,
         requirements: byRoutes(createRouter([part('READ', 'read'), part('DELETE', 'delete'), OTHER])),
@@ -217,8 +220,17 @@ describe('an agent of the official SDK that logs in', () => {
       (await challenge('/api/x', secret))!,
       /insufficient_scope", scope="DOCKER:READ_ANY", resource_metadata/,
     );
-    for (const path of ['', '/', '/api/containers', '/mcpx', '/other', '/mcp/%2e'])
-      assert.equal((await fetch(wellKnown + path)).status, 403, path);
+    for (const path of ['/mcp/', '/mcp?x=1', '/mcp/?x=1'])
+      assert.equal(((await (await fetch(wellKnown + path)).json()) as { resource: string }).resource, url.href, path);
+    for (const path of ['', '/', '/api/containers', '/mcpx', '/other'])
+      assert.equal((await fetch(wellKnown + path)).status, 404, path);
+    for (const path of ['oauth-authorization-server', 'oauth-authorization-server/mcp', 'openid-configuration'])
+      for (const method of ['GET', 'HEAD']) {
+        const response = await fetch(`${guard.url}/.well-known/${path}`, { method });
+        assert.deepEqual([response.status, response.headers.get('www-authenticate')], [404, null], path);
+        if (method === 'GET') assert.ok((await response.text()).includes(service.url));
+      }
+    assert.equal((await fetch(`${guard.url}/.well-known/other`)).status, 403);
     const { authorization_servers: own } = (await (
       await fetch(`${service.url}/.well-known/oauth-protected-resource/graphql`)
     ).json()) as { authorization_servers: string[] };
@@ -254,6 +266,18 @@ describe('an agent of the official SDK that logs in', () => {
       resource: `${guard.url}/api`,
     });
     assert.equal(other.body['error'], 'invalid_target');
+  });
+
+  it('learns at a host that no route names that it has to be named', async () => {
+    const raw = connectRaw(guard.url);
+    raw.request('GET /.well-known/oauth-protected-resource/mcp HTTP/1.1', 'Host: files.example.org');
+    await raw.receives('HTTP/1.1 404 Not Found');
+    await raw.receives('host: files.example.org');
+    assert.match(
+      JSON.stringify(lines),
+      /login not offered.*host: files\.example\.org|host: files\.example\.org.*login not offered/,
+    );
+    raw.socket.destroy();
   });
 
   it('is not let in by a key for another host, which somebody has written into a request', async () => {

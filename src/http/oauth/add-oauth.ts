@@ -72,7 +72,7 @@ function answerResource(c: Context, { issuer, guarded }: ConsentParts): Response
     const reply = guarded?.answer({ ...requestTo(issuer.seenBy(request) + c.req.path), method: c.req.method });
     return reply ? respond(c, reply) : c.notFound();
   }
-  const [service, about] = [issuer.of(c), c.req.path.slice(PROTECTED_RESOURCE.length)];
+  const [service, about] = [issuer.of(c), c.req.path.slice(PROTECTED_RESOURCE.length).replace(/\/$/, '')];
   const resource = service + (about.endsWith('/graphql') ? '/graphql' : '');
   if (about !== '' && about !== new URL(resource).pathname) return c.notFound();
   const metadata = { resource, authorization_servers: [service], bearer_methods_supported: ['header'] };
