@@ -19,6 +19,7 @@ import {
   CONSENTS,
   type ConsentWriter,
   type FormOutcome,
+  type Refresh,
   type Session,
   SESSIONS,
   type SessionWriter,
@@ -29,7 +30,7 @@ import { imports } from './imports.ts';
 import { keyLists } from './key-lists.ts';
 import { chunksOf, idStart, isAbout, isId, toNumber } from './rows.ts';
 import { findFamily } from './select-keys.ts';
-import type { ConsentRequestTable, KeyEffectTable, SessionTable, Tables } from './tables.ts';
+import type { ApplicationKeyTable, ConsentRequestTable, KeyEffectTable, SessionTable, Tables } from './tables.ts';
 import { spentLimits, usage } from './usage.ts';
 
 const COLUMNS = { id: 'id', handleDigest: 'handle_digest', codeDigest: 'code_digest' } as const;
@@ -71,16 +72,12 @@ function consentFinderOf(run: Connection['run']): ConsentFinder {
           .selectAll()
           .where('refresh_family', '=', family)
           .executeTakeFirst();
-        return (
-          row && {
-            keyId: row.key_id,
-            family,
-            current: row.refresh_digest!,
-            previous: row.refresh_previous,
-            salt: row.refresh_salt,
-            endsAt: toNumber(row.refresh_ends_at),
-          }
-        );
+        return row && { keyId: row.key_id, ...refreshOf(row)! };
+      }),
+    refreshOf: (keyId) =>
+      run(async (db) => {
+        const row = await db.selectFrom('application_keys').selectAll().where('key_id', '=', keyId).executeTakeFirst();
+        return row && refreshOf(row);
       }),
   };
 }
@@ -176,6 +173,18 @@ function requestOf(row: ConsentRequestTable): ConsentRequest {
     status: row.status as ConsentRequest['status'],
     createdAt: Number(row.created_at),
     expiresAt: Number(row.expires_at),
+  };
+}
+
+/** By what an application replaces the secret of its key; undefined for one that does not. */
+function refreshOf(row: ApplicationKeyTable): Refresh | undefined {
+  if (row.refresh_family === null) return undefined;
+  return {
+    family: row.refresh_family,
+    current: row.refresh_digest!,
+    previous: row.refresh_previous,
+    salt: row.refresh_salt,
+    endsAt: toNumber(row.refresh_ends_at),
   };
 }
 

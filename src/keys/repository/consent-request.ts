@@ -161,6 +161,8 @@ export interface ConsentFinder {
   clientOf(keyId: string): Promise<string | undefined>;
   /** By what an application replaces the secret of a key. */
   findRefresh(family: string): Promise<(Refresh & { keyId: string }) | undefined>;
+  /** The same by the key; undefined where its application does not replace it. */
+  refreshOf(keyId: string): Promise<Refresh | undefined>;
 }
 
 /** What there is of requests that have not ended. */

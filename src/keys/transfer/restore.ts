@@ -21,7 +21,7 @@ import {
   type StoredKey,
 } from '../key/index.ts';
 import { type Catalog, PermissionSet } from '../permissions/index.ts';
-import { CONSENTS, type KeyFinder, type KeyRepository, SESSIONS } from '../repository/index.ts';
+import { CONSENTS, type KeyFinder, type KeyRepository, type Refresh, SESSIONS } from '../repository/index.ts';
 import { prefixOf } from '../secret/index.ts';
 
 /** What of a key can stay as it is now, where a backup would give the key more. */
@@ -400,8 +400,8 @@ interface Restoration {
   plan: RestorePlan;
   /** Those of the backup that the plan takes: see `takenIds`. */
   keys: readonly StoredKey[];
-  /** The ids of the applications that were given some of them, by the ids of the keys. */
-  clients: ReadonlyMap<string, string>;
+  /** The ids of the applications that were given some of them, and how they refresh them, by the ids of the keys. */
+  clients: ReadonlyMap<string, { id: string; refresh: Refresh | undefined }>;
   /** What was done, as the backup has it, to keys that are brought back. */
   effects: readonly NewEffect[];
   source: RestoreSource;
@@ -441,7 +441,9 @@ export async function restoreKeys(
   await transaction.port(EFFECTS).insert(effects);
   for (const { before, after } of changes) {
     const client = before ? undefined : clients.get(after.id);
-    if (client !== undefined) await transaction.port(CONSENTS).rememberClient(after.id, client);
+    if (client === undefined) continue;
+    await transaction.port(CONSENTS).rememberClient(after.id, client.id);
+    if (client.refresh) await transaction.port(CONSENTS).keepRefresh(after.id, client.refresh);
   }
 }
 

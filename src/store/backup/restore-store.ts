@@ -16,7 +16,7 @@ import {
 import { Transactions } from '../../keys/changes/index.ts';
 import { EFFECTS } from '../../keys/key/index.ts';
 import { type CatalogAdditions, createCatalog } from '../../keys/permissions/index.ts';
-import { CONSENTS, type KeyRepository, type SchemaDifference } from '../../keys/repository/index.ts';
+import { CONSENTS, type KeyRepository, type Refresh, type SchemaDifference } from '../../keys/repository/index.ts';
 import {
   type BringBack,
   noteRestore,
@@ -315,10 +315,11 @@ async function changeKeys(
       [await writer.findBy('id', takenIds(plan)), await writer.port(EFFECTS).export(broughtBack)] as const,
     { now: 0 },
   );
-  const clients = new Map<string, string>();
+  const clients = new Map<string, { id: string; refresh: Refresh | undefined }>();
+  const consents = backup.port(CONSENTS);
   for (const id of broughtBack) {
-    const client = await backup.port(CONSENTS).clientOf(id);
-    if (client !== undefined) clients.set(id, client);
+    const client = await consents.clientOf(id);
+    if (client !== undefined) clients.set(id, { id: client, refresh: await consents.refreshOf(id) });
   }
   const source = { backup: basename(path), head: contents.head };
   try {

@@ -157,12 +157,16 @@ describeOnEach('restore', () => {
     await verifies();
   });
 
-  it('still knows which application a key was given to that comes back', async () => {
+  it('still knows which application a key was given to that comes back, and how that refreshes it', async () => {
     const { id } = key('Deleted');
-    await changeDirectly(backup, `insert into application_keys (key_id, client_id) values ('${id}', 'app')`);
+    const columns = 'key_id, client_id, refresh_family, refresh_digest';
+    await changeDirectly(
+      backup,
+      `insert into application_keys (${columns}) values ('${id}', 'app', 'family', 'digest')`,
+    );
     await restore('--bring-back', 'Deleted');
-    assert.deepEqual(await readDirectly(cli.database, 'select key_id, client_id from application_keys'), [
-      { key_id: id, client_id: 'app' },
+    assert.deepEqual(await readDirectly(cli.database, `select ${columns} from application_keys`), [
+      { key_id: id, client_id: 'app', refresh_family: 'family', refresh_digest: 'digest' },
     ]);
   });
 
