@@ -13,11 +13,11 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { Networks } from '../../src/keys/basics/networks.ts';
 import { DEFAULT_CONFIG } from '../../src/config/config.ts';
 import { createRouter, type Route } from '../../src/routes/index.ts';
-import { agree, authorizeUrl, exchange, newPkce, openPage, postJson } from '../support/consent.ts';
+import { agree, authorizeUrl, codeFor, exchange, newPkce, openPage, postJson } from '../support/consent.ts';
 import { connectRaw } from '../support/guard.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
-import { query, startTestService, type TestService } from '../support/server.ts';
+import { query, startServer, startTestService, type TestService } from '../support/server.ts';
 
 const REDIRECT = 'http://127.0.0.1:54321/done';
 const AGENT = { id: 'agent', name: 'Agent', redirects: ['http://127.0.0.1/done'] };
@@ -368,6 +368,28 @@ describe('an agent of the official SDK that logs in', () => {
       service.time.now += 25 * 60 * MINUTE;
       await refresh(first);
       assert.equal((await replays()).length, 2);
+    });
+
+    it('has as long as svc-api.yaml says, and the leeway that it says', async () => {
+      const refresh = { leeway: 0, lifetime: 100 * MINUTE };
+      const other = await startServer(service.keys, { clients: [LASTING], config: { ...DEFAULT_CONFIG, refresh } });
+      const { verifier, challenge } = newPkce();
+      const at = { client_id: LASTING.id, redirect_uri: REDIRECT };
+      const code = await codeFor(other.url, approver, { ...at, scope: 'DOCKER:READ_ANY', code_challenge: challenge });
+      const { body: first } = await exchange(other.url, code, verifier, at);
+      const again = async (token: unknown) => {
+        const form = { grant_type: 'refresh_token', refresh_token: token as string, client_id: LASTING.id };
+        return (await postJson(`${other.url}/oauth/token`, form)).body;
+      };
+      assert.equal(first['expires_in'], 3600);
+      service.time.now += 50 * MINUTE;
+      const second = await again(first['refresh_token']);
+      assert.equal(second['expires_in'], 3000);
+      assert.equal((await again(first['refresh_token']))['error'], 'invalid_grant');
+      assert.equal((await again(second['refresh_token']))['access_token'], second['access_token']);
+      service.time.now += 50 * MINUTE;
+      assert.equal((await again(second['refresh_token']))['error'], 'invalid_grant');
+      await other.stop();
     });
 
     it('has none any more after its secret was rotated by hand, nor while it is disabled', async () => {

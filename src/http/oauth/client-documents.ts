@@ -47,8 +47,11 @@ export function isPublic({ address, family }: LookupAddress): boolean {
 }
 
 /** The addresses of a host, by DNS alone: `lookup` would hold a thread of the process for as long as DNS is silent. */
-async function resolveHost(host: string, signal: AbortSignal): Promise<LookupAddress[]> {
-  const resolver = new Resolver({ timeout: DNS_MS, tries: 2 });
+export async function resolveHost(
+  host: string,
+  signal: AbortSignal,
+  resolver = new Resolver({ timeout: DNS_MS, tries: 2 }),
+): Promise<LookupAddress[]> {
   signal.addEventListener('abort', () => resolver.cancel(), { once: true });
   const [v4, v6] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
   const of = (found: PromiseSettledResult<string[]>, family: 4 | 6): LookupAddress[] =>

@@ -385,7 +385,14 @@ async function findDivergence(backup: Log, present: Log): Promise<number | 'from
 }
 
 /** What changes no key. */
-const HARMLESS: ReadonlySet<AuditAction> = new Set(['REFUSE', 'PRUNE', 'CONSENT_REQUEST', 'CONSENT_DENY', 'REVIEW']);
+const HARMLESS: ReadonlySet<AuditAction> = new Set([
+  'REFUSE',
+  'PRUNE',
+  'CONSENT_REQUEST',
+  'CONSENT_DENY',
+  'CONSENT_REPLAY',
+  'REVIEW',
+]);
 
 /** Which backup is restored, for the audit log. */
 interface RestoreSource {

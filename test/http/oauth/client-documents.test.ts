@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createSocket } from 'node:dgram';
 import type { LookupAddress } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { ClientDocuments, type DocumentOptions, isPublic } from '../../../src/http/oauth/client-documents.ts';
+import {
+  ClientDocuments,
+  type DocumentOptions,
+  isPublic,
+  resolveHost,
+} from '../../../src/http/oauth/client-documents.ts';
 import type { OAuthError } from '../../../src/http/oauth/oauth-error.ts';
 import { OWN_COMMANDS } from '../../../src/http/plain-endpoints.ts';
 import { listen } from '../../../src/http/server.ts';
@@ -189,6 +196,31 @@ describe('an application that describes itself at the URL that is its id', () =>
         return error.message.includes('clients: registered');
       });
     }
+  });
+
+  it('is resolved by DNS: by what there is of both families, and no longer than anybody waits', async () => {
+    // Knows an IPv4 address of one name, and is silent about others.
+    const dns = createSocket('udp4', (question, { port, address }) => {
+      const end = question.indexOf(0, 12) + 5;
+      if (!question.includes('known')) return;
+      const isV4 = question.readUInt16BE(end - 4) === 1;
+      const head = Buffer.from(question.subarray(0, 12));
+      head.writeUInt16BE(isV4 ? 0x8180 : 0x8185, 2);
+      head.writeUInt16BE(isV4 ? 1 : 0, 6);
+      head.writeUInt32BE(0, 8);
+      const found = isV4 ? Buffer.from('c00c000100010000003c00040a010203', 'hex') : Buffer.alloc(0);
+      dns.send(Buffer.concat([head, question.subarray(12, end), found]), port, address);
+    });
+    await once(dns.bind(0, '127.0.0.1'), 'listening');
+    const resolver = new Resolver({ timeout: 60_000, tries: 1 });
+    resolver.setServers([`127.0.0.1:${dns.address().port}`]);
+    const { signal } = new AbortController();
+    assert.deepEqual(await resolveHost('known.example', signal, resolver), [{ address: '10.1.2.3', family: 4 }]);
+    const stop = new AbortController();
+    const silent = resolveHost('silent.example', stop.signal, resolver);
+    stop.abort();
+    await assert.rejects(silent, /ECANCELLED/);
+    dns.close();
   });
 
   it('is resolved with one other at once, also of those for whom nobody waits any more', async () => {
