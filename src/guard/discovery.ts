@@ -39,6 +39,7 @@ type Refusals = Pick<CheckParts['refusals'], 'add'>;
 export class Discovery {
   readonly #requirements: Requirements;
   readonly #authorizationServer: string | undefined;
+  readonly #serverHost: string | undefined;
   readonly #refusals: Refusals | undefined;
 
   /**
@@ -48,16 +49,17 @@ export class Discovery {
   constructor(requirements: Requirements, authorizationServer: string | undefined, refusals?: Refusals) {
     this.#requirements = requirements;
     this.#authorizationServer = authorizationServer;
+    this.#serverHost = authorizationServer === undefined ? undefined : new URL(authorizationServer).host;
     this.#refusals = refusals;
   }
 
   /**
-   * Whether a host is surely ours: a route names it, or it is this machine. Whoever has got a key for a host of their
+   * Whether a host is surely ours: a route names it, it is that of the service, or this machine. Whoever has got a key for a host of their
    * own may write that host into a request to us.
    */
   isOwn(to: RequestTo): boolean {
     const host = this.#neededBy(to)?.match?.route.host ?? '*';
-    return host !== '*' || isLoopbackHost(to.host);
+    return host !== '*' || to.host.toLowerCase() === this.#serverHost || isLoopbackHost(to.host);
   }
 
   /** What the refusal of a request says; undefined where no key would help. */

@@ -8,6 +8,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
 import { byRoutes } from '../../src/guard/access.ts';
+import { Discovery } from '../../src/guard/discovery.ts';
 import { type RunningGuard, serveGuard } from '../../src/guard/guard.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { Networks } from '../../src/keys/basics/networks.ts';
@@ -278,6 +279,14 @@ describe('an agent of the official SDK that logs in', () => {
       /login not offered.*host: files\.example\.org|host: files\.example\.org.*login not offered/,
     );
     raw.socket.destroy();
+  });
+
+  it('learns where keys come from at the host of the service, also where no route names it', () => {
+    const routes = byRoutes(createRouter([part('READ', 'read')]));
+    const discovery = new Discovery(routes, 'https://keys.example.org/keys');
+    const at = (host: string) => discovery.find({ scheme: 'https', host, method: 'POST', target: '/mcp' })?.metadata;
+    assert.equal(at('keys.example.org'), 'https://keys.example.org/.well-known/oauth-protected-resource/mcp');
+    for (const host of ['keys.example.org.evil.example', 'keys.example.org:8443']) assert.equal(at(host), undefined);
   });
 
   it('is not let in by a key for another host, which somebody has written into a request', async () => {
