@@ -32,8 +32,8 @@ describe('routes template', () => {
 
   it('refuses what it does not know, with what there is', async () => {
     for (const [args, message] of [
-      [['sonar'], 'There is no template for "sonar". Did you mean sonarr? The services are sonarr, radarr,'],
-      [['svc'], 'There is no template for "svc". The services are sonarr,'],
+      [['sonar'], 'There is no template for "sonar". Did you mean sonarr? The services are docker-registry, gitea,'],
+      [['svc'], 'There is no template for "svc". The services are docker-registry,'],
       [['sonarr', '--host', '*.example.org'], '--host is "*.example.org". Name one host, without "*".'],
       [['sonarr', '--host', 'a b'], '"a b" is not a host for a route'],
       [['sonarr', '--url', 'http://a/b'], '"http://a/b" has more than an address'],

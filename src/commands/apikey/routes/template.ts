@@ -2,10 +2,7 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand, examplesOf } from '../../../cli/base-command.ts';
 import { CliError } from '../../../cli/errors.ts';
-import { TEMPLATES, type TemplateName, routeTemplate } from '../../../cli/route-templates.ts';
 import { formatList, printable, suggestion } from '../../../keys/basics/index.ts';
-
-const NAMES = Object.keys(TEMPLATES) as TemplateName[];
 
 export default class Template extends BaseCommand {
   static override summary = 'Print a svc-api.yaml for a service that has one key for everything.';
@@ -21,7 +18,7 @@ export default class Template extends BaseCommand {
   ]);
   static override args = {
     service: Args.string({
-      description: `The service: ${formatList(NAMES, 'or')}.`,
+      description: 'The service, such as sonarr or grafana. An unknown one lists them all.',
       required: true,
       ignoreStdin: true,
     }),
@@ -43,9 +40,11 @@ export default class Template extends BaseCommand {
 
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Template);
-    const name = NAMES.find((each) => each === args.service);
+    const { routeTemplate, templateNames } = await import('../../../cli/route-templates.ts');
+    const names = templateNames();
+    const name = names.find((each) => each === args.service);
     if (name === undefined) {
-      const there = `${suggestion(args.service, NAMES)}The services are ${formatList(NAMES)}.`;
+      const there = `${suggestion(args.service, names)}The services are ${formatList(names)}.`;
       throw new CliError('USAGE', `There is no template for "${printable(args.service)}". ${there}`);
     }
     const { parseHostPattern, parseUpstream } = await import('../../../routes/index.ts');
