@@ -91,7 +91,6 @@ export interface Config {
     readonly clients: readonly Client[];
     readonly clientDocuments: 'any' | 'off' | readonly string[];
     readonly dynamicRegistration: boolean;
-    readonly refresh: RefreshSettings;
     readonly signIn: 'on' | 'off' | undefined;
     readonly feed: {
         readonly nats: FeedByNats;
@@ -566,7 +565,7 @@ type NodeMiddleware = (incoming: IncomingMessage, outgoing: ServerResponse, next
 
 declare class NotedRequest implements RequestNotes;
 
-export declare const NOTICE_TYPES: readonly ['key.created', 'key.deleted', 'key.ending', 'key.ended', 'key.leaked', 'key.reused', 'key.refused_often'];
+export declare const NOTICE_TYPES: readonly ['key.created', 'key.deleted', 'key.ending', 'key.ended', 'key.leaked', 'key.refused_often'];
 
 export interface NoticeSettings {
     readonly url: string;
@@ -672,11 +671,6 @@ interface PrincipalParts {
 }
 
 type RateUnit = keyof typeof LIMIT_SECONDS;
-
-export interface RefreshSettings {
-    readonly leeway: number;
-    readonly lifetime: number | null;
-}
 
 export declare class RefusalLog;
 
@@ -849,6 +843,7 @@ export interface TokenIssuer {
     } | undefined;
     readonly audience: string;
     readonly algorithms: readonly string[];
+    readonly keysMaxAge?: number;
 }
 
 export interface UnreadLimits {
