@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { sectionOf, unreleasedIn } from './changelog.ts';
@@ -9,8 +9,9 @@ import { makePublicPackages } from './public-packages.ts';
 
 /**
  * `npm run release -- [--dry-run] [--no-build] [folder]` builds, packs, tests the packed file, takes the bill of
- * materials and the packages that are published out of it, makes the image, and publishes. With `--dry-run` nothing is
- * tested or published: what keeps this state from being released is said, and what would be run.
+ * materials and the packages that are published out of it, makes the image, and lists in `PUBLISH` what a job of its own
+ * then publishes. With `--dry-run` nothing is tested: what keeps this state from being released is said, and what would
+ * be run.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { values, positionals } = parseArgs({
@@ -35,16 +36,17 @@ if (!values['no-build']) run('npm', 'run', '--silent', 'build');
 run('npm', 'pack', '--ignore-scripts', '--silent', '--pack-destination', folder);
 const bom = execFileSync('tar', ['-xzOf', file('.tgz'), 'package/dist/sbom.cdx.json']);
 writeFileSync(file('.cdx.json'), bom);
+// In their order: the main package depends on the others, and on no name that could still be taken.
 const published = makePublicPackages(file('.tgz'), join(folder, 'npm'));
+writeFileSync(join(folder, 'PUBLISH'), published.map((each) => `${relative(folder, each)}\n`).join(''));
 ifReleased({ PACKED_FILE: file('.tgz') }, 'npm', 'run', 'test:packed');
 run(process.execPath, 'scripts/image.ts', folder);
-const made = globSync('{,npm/}*.{tgz,json}', { cwd: folder });
+const made = globSync(['PUBLISH', '{,npm/}*.{tgz,json}'], { cwd: folder });
 const sums = made.toSorted().map((each) => `${hash('sha256', readFileSync(join(folder, each)))}  ${each}\n`);
 writeFileSync(join(folder, 'SHA256SUMS'), sums.join(''));
 ifReleased({}, 'cp', file('-image.tgz'), root);
 ifReleased({}, 'docker', 'build', '--file', 'examples/docker/Dockerfile', '--tag', `${name}:${version}`, '.');
-for (const each of published) ifReleased({}, 'npm', 'publish', each, '--provenance', '--access', 'public');
-say(`${isDry ? 'Would release' : 'Released'} ${name} ${version}, with what is in ${folder}`);
+say(`${isDry ? 'Would make' : 'Made'} ${name} ${version}, to be published as PUBLISH in ${folder} lists it`);
 
 /** What keeps this state from being released. */
 function problemsOf(): string[] {
