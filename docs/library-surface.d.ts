@@ -866,6 +866,8 @@ export interface Upstream {
     readonly address: UpstreamAddress;
     readonly send: readonly SentCredential[];
     readonly rewriteHost: boolean;
+    readonly passHeaders?: readonly string[] | undefined;
+    readonly ranges?: boolean | undefined;
 }
 
 export type UpstreamAddress = {

@@ -126,6 +126,16 @@ const UPSTREAM = {
     ),
   },
   rewriteHost: { type: 'boolean', description: "Send it its own address as the Host, in place of the client's." },
+  passHeaders: {
+    type: 'array',
+    description:
+      'Headers in which proxies in "trust" tell it who makes a request. All others of that kind are removed.',
+    items: { type: 'string', pattern: '^[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*$', examples: ['X-Forwarded-User'] },
+  },
+  ranges: {
+    type: 'boolean',
+    description: 'Let callers ask for parts of answers, in which its credentials are not found.',
+  },
 };
 
 const CLIENT = {

@@ -1,14 +1,22 @@
 import { type DocumentPath, isRecord, printable } from '../keys/basics/index.ts';
-import { parseUpstream, problemOfSentHeader, type SentCredential, type Upstream } from '../routes/index.ts';
+import {
+  parseUpstream,
+  problemOfPassedHeader,
+  problemOfSentHeader,
+  type SentCredential,
+  type Upstream,
+} from '../routes/index.ts';
 import type { ConfigReader } from './config-reader.ts';
 
-export const UPSTREAM_FIELDS = ['url', 'send', 'query', 'basic', 'rewriteHost'] as const;
+export const UPSTREAM_FIELDS = ['url', 'send', 'query', 'basic', 'rewriteHost', 'passHeaders', 'ranges'] as const;
 export const CREDENTIAL_FIELDS = ['file', 'scheme'] as const;
 export const BASIC_FIELDS = ['user', 'password'] as const;
 /** The names of upstreams, which stand in logs and metrics. */
 const UPSTREAM_NAME = /^[a-z0-9](?:[a-z0-9_.-]{0,62}[a-z0-9])?$/i;
 /** The most upstreams. */
 export const MAX_UPSTREAMS = 1000;
+/** The most headers that an upstream gets of who makes a request. */
+const MAX_PASSED = 100;
 const SCHEME = /^[a-z][a-z0-9-]*$/i;
 
 /** Reads where requests are passed on to. */
@@ -34,8 +42,14 @@ export function readUpstreams(reader: ConfigReader, value: unknown): Upstream[] 
 
 function readUpstream(reader: ConfigReader, name: string, given: Record<string, unknown>): Upstream | undefined {
   const path = ['upstreams', name];
-  const { url, send, query, basic, rewriteHost } = reader.knownFields(given, path, UPSTREAM_FIELDS);
+  const { url, send, query, basic, rewriteHost, passHeaders, ranges } = reader.knownFields(
+    given,
+    path,
+    UPSTREAM_FIELDS,
+  );
   const rewritesHost = reader.isTrue(rewriteHost, [...path, 'rewriteHost']);
+  const passed = readPassed(reader, passHeaders, [...path, 'passHeaders']);
+  const passesRanges = reader.isTrue(ranges, [...path, 'ranges']);
   const credentials = [
     ...readSent(reader, send, [...path, 'send'], 'header'),
     ...readSent(reader, query, [...path, 'query'], 'query'),
@@ -52,7 +66,29 @@ function readUpstream(reader: ConfigReader, name: string, given: Record<string, 
   if (address && 'refusal' in address)
     reader.report(typeof given['url'] === 'string' ? [...path, 'url'] : path, address.refusal);
   if (!address || 'refusal' in address) return undefined;
-  return { name, address: address.value, send: credentials, rewriteHost: rewritesHost };
+  return {
+    name,
+    address: address.value,
+    send: credentials,
+    rewriteHost: rewritesHost,
+    ...(passed.length > 0 && { passHeaders: passed }),
+    ...(passesRanges && { ranges: true }),
+  };
+}
+
+/** Reads the headers in which proxies say to an upstream who makes a request. */
+function readPassed(reader: ConfigReader, value: unknown, path: DocumentPath): string[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) {
+    const form = 'The field "passHeaders" must be a list of names of headers, such as [X-Forwarded-User].';
+    return reader.report(path, form) ?? [];
+  }
+  return reader.firstOf(value as unknown[], path, MAX_PASSED).flatMap((name, index) => {
+    const problem = typeof name === 'string' ? problemOfPassedHeader(name) : 'is no text';
+    if (problem === undefined) return [String(name).toLowerCase()];
+    const message = `The header "${printable(String(name))}" cannot be passed on: it ${problem}.`;
+    return reader.report([...path, index], message) ?? [];
+  });
 }
 
 /** Reads the credentials that an upstream gets in headers, or in the query. */

@@ -11,6 +11,7 @@ import {
   type Arrival,
   credentialHeaders,
   type IsCredential,
+  ownCredentials,
   readTarget,
   type RequestTarget,
 } from './passed-headers.ts';
@@ -390,9 +391,12 @@ export function readUpstreams(
 export interface AppliedRules {
   readonly access: Access;
   readonly catalog: Catalog;
+  /** See `RequestToPass`. */
   readonly isCredential: IsCredential;
-  /** The headers in which a trusted proxy says who makes a request: from elsewhere, no upstream gets them. */
-  readonly saysWho: ReadonlySet<string>;
+  /** The same for a request that passes without a key. */
+  readonly isOwnCredential: IsCredential;
+  /** See `RequestToPass`. */
+  readonly isPassedCredential: (canonical: string) => boolean;
   readonly clients: ClientAddresses;
   /** The upstream that a request goes to, and its credentials. @param match the route that has let it pass */
   upstreamOf(match: Match | undefined): Target;
@@ -408,6 +412,8 @@ export interface AppliedRules {
 interface Target {
   readonly upstream: Upstream;
   readonly credentials: SentCredentials;
+  /** The headers in which a trusted proxy says who makes a request: from elsewhere, no upstream gets them. */
+  readonly saysWho: ReadonlySet<string>;
 }
 
 /**
@@ -420,9 +426,13 @@ export function applyRules(
   parts: CheckParts,
   { passCredential, log }: { passCredential: boolean; log: Log },
 ): AppliedRules {
+  const isCredential: IsCredential = passCredential ? () => false : credentialHeaders(credentials);
+  const inHeaders = new Set(credentials.flatMap((place) => (typeof place === 'string' ? [] : place.header)));
+  const byPeople = settings && 'header' in settings.by ? [settings.by.header, settings.by.groups ?? ''] : [];
   const targetOf = (upstream: Upstream): Target => ({
     upstream,
     credentials: new SentCredentials(upstream.send, log),
+    saysWho: new Set([...byPeople, ...(upstream.passHeaders ?? [])]),
   });
   const otherwise = upstreams.otherwise && targetOf(upstreams.otherwise);
   const targets = new Map(Array.from(upstreams.byName, ([name, upstream]) => [name, targetOf(upstream)]));
@@ -465,8 +475,9 @@ export function applyRules(
       observed: new ObservedRoutes(authenticator),
     }),
     catalog: keys.catalog,
-    isCredential: passCredential ? () => false : credentialHeaders(credentials),
-    saysWho: new Set(settings && 'header' in settings.by ? [settings.by.header, settings.by.groups ?? ''] : []),
+    isCredential,
+    isOwnCredential: ownCredentials(isCredential),
+    isPassedCredential: (canonical) => passCredential && inHeaders.has(canonical),
     clients,
     upstreamOf: (match) => (match?.route.to === undefined ? otherwise! : targets.get(match.route.to)!),
     answerClient: (request) => discovery.answer(atDoor(request, clients)),

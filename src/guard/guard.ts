@@ -422,9 +422,9 @@ class Guard implements RequestHandler, ConnectionHandler {
 
   #passOn(received: ReceivedRequest, request: GuardedRequest, entered: AllowedEntry, mcp?: JudgedMessages): void {
     const { outgoing } = received;
-    const { catalog, isCredential, saysWho, clients } = this.#rules;
+    const { catalog, isCredential, isOwnCredential, isPassedCredential, clients } = this.#rules;
     const { admitted, permissions, match } = entered;
-    const { upstream, credentials } = this.#rules.upstreamOf(match);
+    const { upstream, credentials, saysWho } = this.#rules.upstreamOf(match);
     const notes = notesOf(received.incoming);
     if (notes) notes.upstream = upstream.name;
     const identity = admitted ? identityHeaders(admitted.principal, permissions, catalog) : NOBODY;
@@ -453,7 +453,8 @@ class Guard implements RequestHandler, ConnectionHandler {
             access: () => known.admitted!.principal.access,
           })),
       identity: Object.entries(identity).flat(),
-      isCredential,
+      isCredential: admitted ? isCredential : isOwnCredential,
+      isPassedCredential,
       saysWho,
       fields,
       refusedNow,

@@ -1,7 +1,7 @@
 import { chainHolds, type Principal } from '../keys/authorization/index.ts';
 import type { Catalog, Permission } from '../keys/permissions/index.ts';
 import { printable } from '../keys/basics/index.ts';
-import type { RequestParts } from '../routes/index.ts';
+import { isIdentityHeader, type RequestParts } from '../routes/index.ts';
 
 const UNUSUAL = /[^a-z\d-]/g;
 
@@ -51,15 +51,23 @@ export function identityHeaders(
 }
 
 const IDENTITY_NAMES: ReadonlySet<string> = new Set(Object.keys(NOBODY).map((name) => name.toLowerCase()));
-/** Most headers have names of other lengths, and are not looked at. */
-const LENGTHS: readonly boolean[] = Array.from({ length: 18 }, (_, length) =>
-  Object.keys(NOBODY).some((name) => name.length === length),
-);
 
-/** Whether a header's name is taken for one of these, such as `X_Auth_Roles`, which no proxy replaces. */
+/** Whether a header, by its canonical name, is one of ours, which no client and no proxy writes. */
+export function isOurs(canonical: string): boolean {
+  return IDENTITY_NAMES.has(canonical);
+}
+
+/** Services have credentials of their own there, such as `X-Auth-Token`. */
+const MORE_OF_SERVICES = /^x-auth-(?!request-)/;
+
+/**
+ * Whether a header's name is only taken for one that says who makes a request, such as `X_Auth_Roles` or `Remote_User`:
+ * no proxy replaces or removes it.
+ */
 export function isAliasOfIdentity(name: string): boolean {
-  if (!LENGTHS[name.length] || !/^x/i.test(name)) return false;
-  return !IDENTITY_NAMES.has(name.toLowerCase()) && IDENTITY_NAMES.has(canonicalName(name));
+  if (!/[^a-z\d-]/i.test(name)) return false;
+  const canonical = canonicalName(name);
+  return isOurs(canonical) || (isIdentityHeader(canonical) && !MORE_OF_SERVICES.test(canonical));
 }
 
 /**

@@ -1,10 +1,11 @@
 import type { OrRefusal } from '../keys/basics/index.ts';
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { canonicalName } from './identity-headers.ts';
+import { canonicalName, isOurs } from './identity-headers.ts';
 import type { Sent } from './sent-credentials.ts';
 import { headerValues, REQUEST_ID } from '../http/index.ts';
-import type { CredentialPlace } from '../keys/secret/index.ts';
+import { type CredentialPlace, holdsSecret } from '../keys/secret/index.ts';
+import { isIdentityHeader } from '../routes/index.ts';
 
 /** Headers of one connection (RFC 9110, section 7.6.1), or of one hop's authentication, which are not passed on. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -134,10 +135,6 @@ const FORWARDING: ReadonlySet<string> = new Set([
   'x-scheme',
   'x-url-scheme',
 ]);
-/** Those of `X-Forwarded-…` that say what a proxy knows besides, such as the user. */
-const ABOUT_CLIENT =
-  /^x-forwarded-(?:user|email|groups|preferred-username|access-token|tls-client-cert.*|client-cert.*)$/;
-
 /** Those that say the client's address, by the names that networks before the proxy give them. */
 const ABOUT_ADDRESS = /(?<!^x-real)-ip(?:v6)?$|^(?:x-original-)?forwarded-for$/;
 
@@ -147,14 +144,21 @@ function isForwarding(name: string): boolean {
 }
 
 /**
- * Whether such a header is passed on as it is: the address that was judged, or what a trusted proxy knows, and we do
- * not. Under a name that is only taken for the canonical one, it may be a client's: proxies replace what they know by
- * its name.
+ * Whether such a header is passed on as it is: the address that was judged, or what a trusted proxy says of who makes the
+ * request.
  */
-function isBelieved(name: string, value: string, { arrival, isTrusted }: RequestToPass): boolean {
-  const canonical = canonicalName(name);
+function isBelieved(canonical: string, value: string, { arrival, saysWho }: RequestToPass): boolean {
   if (ABOUT_ADDRESS.test(canonical)) return value === arrival.addresses[0];
-  return isTrusted && name.toLowerCase() === canonical && ABOUT_CLIENT.test(canonical);
+  return isIdentityHeader(canonical) && saysWho.has(canonical);
+}
+
+/**
+ * Whether a header says who makes a request, and is not believed: services would take it for true. Proxies replace what
+ * they know by its name alone, so that any other spelling is a client's.
+ */
+function isForged(name: string, canonical: string, { saysWho, isTrusted, isPassedCredential }: RequestToPass): boolean {
+  if (saysWho.has(canonical)) return !isTrusted || name.toLowerCase() !== canonical || isOurs(canonical);
+  return isIdentityHeader(canonical) && !isPassedCredential(canonical);
 }
 
 /**
@@ -198,6 +202,25 @@ export function credentialHeaders(places: readonly CredentialPlace[]): IsCredent
   const names = new Set(places.flatMap((place) => (typeof place === 'string' ? [] : place.header)));
   return (name, value) =>
     names.has(name) || (name === 'authorization' && schemes.some((scheme) => scheme.test(value.trimStart())));
+}
+
+/**
+ * The same for a request that passes without a key: of what stands in those headers, only keys of ours are held back, by
+ * their form, and all else is the upstream's own matter.
+ */
+export function ownCredentials(isCredential: IsCredential): IsCredential {
+  return (name, value) => isCredential(name, value) && holdsOwn(value);
+}
+
+const ESCAPED = /%[2-7][\da-f]/gi;
+const BASE64_RUN = /[a-z\d+/_-]{16,}/gi;
+
+/** Whether a header's value has a key of ours, as it is, percent-encoded, or in the base64 of Basic. */
+function holdsOwn(value: string): boolean {
+  const decoded = (value.match(BASE64_RUN) ?? []).map((run) => Buffer.from(run, 'base64').toString('latin1'));
+  return [value, ...decoded].some((text) =>
+    holdsSecret(text.replaceAll(ESCAPED, (escape) => decodeURIComponent(escape))),
+  );
 }
 
 /** Where a request is going: the only form in which it is both judged and passed on. */
@@ -251,12 +274,12 @@ export interface RequestToPass {
   readonly sent: Sent;
   /** The canonical names of headers in which a trusted proxy says who makes the request. */
   readonly saysWho: ReadonlySet<string>;
+  /** Whether a header, by its canonical name, is one in which keys stand, and which is passed on. */
+  isPassedCredential(canonical: string): boolean;
   /** Whether a header has the key, which is not passed on. The name is canonical. */
   isCredential(name: string, value: string): boolean;
 }
 
-/** How the names of all headers begin that say who makes a request. No client may set one. */
-const IDENTITY_PREFIX = 'x-auth-';
 /** The name that we have as an intermediary, in `Via` (RFC 9110, section 7.6.3). */
 const VIA = '1.1 svc-api';
 /** Headers that are written anew, Content-Length and Host among them. */
@@ -276,11 +299,9 @@ export function requestHeaders(request: RequestToPass): string[] {
     const name = rawHeaders[index]!;
     const [lowerCase, canonical] = [name.toLowerCase(), canonicalName(name)];
     const value = canonical === 'cookie' ? withoutOwnCookies(rawHeaders[index + 1]!) : rawHeaders[index + 1]!;
-    // Under a name that is only taken for the canonical one, it may be a client's.
-    const isForged = request.saysWho.has(canonical) && !(request.isTrusted && lowerCase === canonical);
-    if (value === undefined || isForged) continue;
+    if (value === undefined || isForged(name, canonical, request)) continue;
     const isPassed = isForwarding(canonical)
-      ? isBelieved(name, value, request) && !request.isCredential(canonical, value)
+      ? isBelieved(canonical, value, request) && !request.isCredential(canonical, value)
       : !ofConnection.has(lowerCase) && isOwn(canonical, value, request);
     if (isPassed && (canonical !== 'trailer' || hasTrailers(framing))) headers.push(name, value);
   }
@@ -297,8 +318,8 @@ export function requestHeaders(request: RequestToPass): string[] {
 export function requestTrailers(rawTrailers: readonly string[], request: RequestToPass): [string, string][] {
   return pairsOf(rawTrailers).filter(([name, value]) => {
     const canonical = canonicalName(name);
-    const isOurs = isForwarding(canonical) || request.saysWho.has(canonical) || canonical === 'cookie';
-    return !isOurs && isOwn(canonical, value, request);
+    const saysWho = request.saysWho.has(canonical) || isIdentityHeader(canonical);
+    return !saysWho && !isForwarding(canonical) && canonical !== 'cookie' && isOwn(canonical, value, request);
   });
 }
 
@@ -344,12 +365,7 @@ const TRACING: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
 /** Whether a header is the client's own matter. */
 function isOwn(name: string, value: string, request: RequestToPass): boolean {
   if ((request.trace && TRACING.has(name)) || request.sent.replaces(name)) return false;
-  return (
-    !HOP_BY_HOP.has(name) &&
-    !REWRITTEN.has(name) &&
-    !name.startsWith(IDENTITY_PREFIX) &&
-    !request.isCredential(name, value)
-  );
+  return !HOP_BY_HOP.has(name) && !REWRITTEN.has(name) && !request.isCredential(name, value);
 }
 
 function takesTrailers(rawHeaders: readonly string[]): boolean {

@@ -91,7 +91,7 @@ export interface ReverseProxyOptions {
 
 /** Where a request is passed on to, and what the upstream is told of it, and what not. */
 type PassOptions = Pick<PassedRequest, 'sent' | 'body' | 'lookThrough' | 'fields' | 'refusedNow'> &
-  Pick<RequestToPass, 'identity' | 'isCredential' | 'saysWho' | 'arrival' | 'isTrusted'> & {
+  Pick<RequestToPass, 'identity' | 'isCredential' | 'isPassedCredential' | 'saysWho' | 'arrival' | 'isTrusted'> & {
     readonly upstream: Upstream;
   };
 

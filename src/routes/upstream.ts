@@ -28,6 +28,10 @@ export interface Upstream {
   readonly send: readonly SentCredential[];
   /** Whether it gets its own address as the Host, instead of the client's. */
   readonly rewriteHost: boolean;
+  /** Headers that say who makes a request, in lower case, which it gets from proxies that are trusted. */
+  readonly passHeaders?: readonly string[] | undefined;
+  /** Whether it gets what asks for a part of an answer, though credentials in parts cannot be found. */
+  readonly ranges?: boolean | undefined;
 }
 
 const FORMS = 'http://127.0.0.1:3000, https://grafana.internal or http+unix:///run/app.sock';
@@ -84,4 +88,52 @@ export function problemOfSentHeader(name: string): string | undefined {
   if (!HEADER.test(name)) return 'is not a name of letters, digits, and single hyphens or underscores';
   const canonical = name.toLowerCase().replaceAll('_', '-');
   return OWN.has(canonical) || OWN_FAMILIES.test(canonical) ? 'is written by the guard itself' : undefined;
+}
+
+/**
+ * Headers in which services believe who makes a request, as proxies and providers name them: those of oauth2-proxy,
+ * Authelia, authentik, Pomerium, Kong, Cloudflare, Tailscale, Google, AWS, Azure, Shibboleth, mod_auth_openidc, Grafana,
+ * Kubernetes, and client certificates.
+ */
+const SAYS_WHO = new RegExp(
+  `^(?:${[
+    '(?:x-|http-)?remote-.+',
+    'x-forwarded-(?:user|name|email|groups?|roles|preferred-username|access-token|id-token)',
+    'x-forwarded-(?:tls-)?client-cert.*',
+    'x-(?:webauth|auth|authenticated|authentik|authelia|pomerium|vouch|tailscale|sso|saml|oidc|shib)-.+',
+    '(?:cf-access|tailscale|oidc|shib|mellon)-.+',
+    'x-(?:goog-(?:authenticated|iap)|amzn-(?:oidc|mtls)|ms-token)-.+',
+    'x-ms-client-principal.*',
+    'x-consumer-(?:id|custom-id|username|groups)',
+    'x-credential-(?:identifier|username)',
+    'x-(?:user|proxy-user|username|email|userinfo|id-token|jwt-assertion|endpoint-api-userinfo)',
+    'x-user-(?:id|name|email|groups?|roles?)',
+    'x-token-(?:subject|user-.+)',
+    'teleport-jwt-assertion',
+    '(?:x-)?(?:ssl-client|client-cert|client-dn|client-verify)(?:-.+)?',
+    'x-arr-clientcert',
+  ].join('|')})$`,
+);
+
+/** Whether services believe a header about who makes a request. @param canonical its name, with hyphens alone */
+export function isIdentityHeader(canonical: string): boolean {
+  return SAYS_WHO.test(canonical);
+}
+
+/** The headers that the guard itself says who makes a request by. */
+const OF_GUARD: ReadonlySet<string> = new Set([
+  'x-auth-key-id',
+  'x-auth-key-name',
+  'x-auth-permission',
+  'x-auth-roles',
+]);
+
+/**
+ * What is wrong with a header's name, as the end of a sentence; undefined if proxies may say in it who makes a request.
+ */
+export function problemOfPassedHeader(name: string): string | undefined {
+  if (!HEADER.test(name) || name.includes('_')) return 'is not a name of letters, digits and single hyphens';
+  const canonical = name.toLowerCase();
+  if (OF_GUARD.has(canonical)) return 'is written by the guard itself';
+  return isIdentityHeader(canonical) ? undefined : 'does not say who makes a request';
 }

@@ -32,6 +32,7 @@ const GUARD = [
   '--health-path <path>',
   '--methods any',
   '--pass-credential',
+  '--pass-header <name> (list)',
   '--permission <resource:action,…> (list)',
   '--resource <resource>',
   '--send-header <name>=@<file> (list)',

@@ -86,6 +86,8 @@ upstreams:
   files: { url: http+unix:///run/files.sock, basic: { user: "a b", password: { file: /run/secrets/files } }, rewriteHost: true }
   sonarr:
     url: https://sonarr.internal:8989
+    passHeaders: [X-Forwarded-User, x-auth-request-email]
+    ranges: true
     send: { X-Api-Key: { file: secrets/sonarr }, Authorization: { file: /run/token, scheme: Bearer } }
     query: { apikey: { file: secrets/sonarr } }
 cors: { origins: ["https://app.example.org", "http://localhost:3000", "capacitor://localhost"] }
@@ -164,6 +166,8 @@ feed: { nats: { servers: ["nats://10.0.0.1:4222", "tls://nats"], credentials: { 
             { in: 'query', name: 'apikey', file: join(folder, 'secrets/sonarr') },
           ],
           rewriteHost: false,
+          passHeaders: ['x-forwarded-user', 'x-auth-request-email'],
+          ranges: true,
         },
       ],
       cors: { origins: ['https://app.example.org', 'http://localhost:3000', 'capacitor://localhost'] },
@@ -537,6 +541,19 @@ trust: [10.0.0.0/33]
     [
       'upstreams: { w: { url: "http://a", send: { a-b: { file: f }, A_B: { file: f } } } }',
       '1:17: The header A_B is sent twice.',
+    ],
+    ['upstreams: { w: { url: "http://a", passHeaders: Remote-User } }', '1:49: The field "passHeaders" must be a list'],
+    [
+      'upstreams: { w: { url: "http://a", passHeaders: [Remote-User, Cookie] } }',
+      '1:63: The header "Cookie" cannot be passed on: it does not say who makes a request.',
+    ],
+    [
+      'upstreams: { w: { url: "http://a", passHeaders: [Remote_User] } }',
+      '1:50: The header "Remote_User" cannot be passed on: it is not a name of letters,',
+    ],
+    [
+      'upstreams: { w: { url: "http://a", passHeaders: [X-Auth-Roles] } }',
+      '1:50: The header "X-Auth-Roles" cannot be passed on: it is written by the guard itself.',
     ],
     ['upstreams: { w: { url: "http://a", basic: { user: a } } }', '1:43: The field "password" is missing.'],
     [

@@ -18,6 +18,8 @@ type AllOptions = Omit<GuardOptions, 'maxConnections'> &
     upstream: UpstreamAddress;
     send: readonly SentCredential[];
     rewriteHost: boolean;
+    passHeaders: readonly string[];
+    ranges: boolean;
     /** The name of that upstream. */
     named: string | undefined;
     /** Those that routes name. */
@@ -68,6 +70,8 @@ export async function startGuarded(
       credentials: ['bearer'],
       passCredential: false,
       rewriteHost: false,
+      passHeaders: [],
+      ranges: false,
       trust: new Networks(['127.0.0.0/8', '::1']),
       timeoutMs: 60_000,
       log: NO_LOG,
@@ -75,8 +79,9 @@ export async function startGuarded(
       ...others,
     };
     const { watchers = [] } = all;
-    const { upstream: address, send, rewriteHost } = all;
-    const upstreams = readUpstreams(all.upstreams, { name: all.named, address, send, rewriteHost }, undefined);
+    const { upstream: address, named: name, send, rewriteHost, passHeaders, ranges } = all;
+    const otherwise = { name, address, send, rewriteHost, passHeaders, ranges };
+    const upstreams = readUpstreams(all.upstreams, otherwise, undefined);
     const started = await serveGuard(all, { ...all, upstreams }, { host, port: 0, keepAliveMs: 5000, watchers });
     running.push(started);
     used.push(upstreams);

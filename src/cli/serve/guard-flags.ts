@@ -41,6 +41,11 @@ export const guardFlags = {
     helpValue: '<name>=@<file>',
     multiple: true,
   }),
+  'pass-header': Flags.string({
+    description: 'Header in which a proxy in "trust" tells the service who makes a request. Others are removed.',
+    helpValue: '<name>',
+    multiple: true,
+  }),
   timeout: Flags.string({
     description: `How long the service may take to begin its answer. Default: ${TIMEOUT_S}.`,
     helpValue: '<seconds>',
@@ -83,18 +88,22 @@ function readHealthPath(path: string | undefined): string | undefined {
 /** The upstream that a command line names, and what it gets of its own. */
 async function readUpstream(
   address: string | undefined,
-  { 'rewrite-host': rewriteHost, 'send-header': headers = [] }: GuardFlags,
+  { 'rewrite-host': rewriteHost, 'send-header': headers = [], 'pass-header': passed = [] }: GuardFlags,
 ): Promise<Upstream | undefined> {
   if (address === undefined) {
-    const flag = rewriteHost ? '--rewrite-host' : headers.length > 0 ? '--send-header' : undefined;
+    const [flag, instead] =
+      [
+        ['--rewrite-host', 'rewriteHost', rewriteHost] as const,
+        ['--send-header', 'send', headers.length > 0] as const,
+        ['--pass-header', 'passHeaders', passed.length > 0] as const,
+      ].find(([, , isGiven]) => isGiven) ?? [];
     if (flag === undefined) return undefined;
-    const instead = flag === '--rewrite-host' ? '"rewriteHost"' : '"send"';
     throw new CliError(
       'USAGE',
-      `${flag} goes with an upstream. Write ${instead} in "upstreams" of svc-api.yaml for others.`,
+      `${flag} goes with an upstream. Write "${instead}" in "upstreams" of svc-api.yaml for others.`,
     );
   }
-  const { parseUpstream, problemOfSentHeader } = await import('../../routes/index.ts');
+  const { parseUpstream, problemOfPassedHeader, problemOfSentHeader } = await import('../../routes/index.ts');
   const parsed = parseUpstream(address);
   if ('refusal' in parsed) throw new CliError('USAGE', parsed.refusal);
   const send = headers.map((text): SentCredential => {
@@ -107,5 +116,11 @@ async function readUpstream(
       throw new CliError('USAGE', `--send-header cannot send "${printable(name)}": it ${problem}.`);
     return { in: 'header', name, file: resolve(file) };
   });
-  return { address: parsed.value, send, rewriteHost };
+  for (const name of passed) {
+    const problem = problemOfPassedHeader(name);
+    if (problem !== undefined)
+      throw new CliError('USAGE', `--pass-header cannot pass "${printable(name)}" on: it ${problem}.`);
+  }
+  const passHeaders = passed.map((name) => name.toLowerCase());
+  return { address: parsed.value, send, rewriteHost, passHeaders };
 }

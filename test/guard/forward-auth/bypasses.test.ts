@@ -150,7 +150,15 @@ describe('what others were got around by gets nobody around it, by exact request
       });
 
       it('GHSA-x677-9fxg-v5c5, GHSA-f59h-q822-g45g: names that services fold into ours, even where all may pass', async () => {
-        for (const name of ['X_Auth_Key_Id', 'x_auth_roles', 'X-Auth_Roles', 'X.Auth-Permission', 'X-Auth-Key~Name']) {
+        const ofOurs = ['X_Auth_Key_Id', 'x_auth_roles', 'X-Auth_Roles', 'X.Auth-Permission', 'X-Auth-Key~Name'];
+        const ofOthers = [
+          'Remote_User',
+          'X_WEBAUTH_USER',
+          'X-Forwarded_User',
+          'X_Auth_Request_User',
+          'Cf_Access_Client_Id',
+        ];
+        for (const name of [...ofOurs, ...ofOthers]) {
           const { status } = await server.send(withHeaders(ask({ target: '/public/x' }), `${name}: forged`));
           assert.deepEqual([name, status], [name, 403]);
         }

@@ -307,6 +307,18 @@ describe('guard', () => {
         'USAGE',
         '--send-header cannot send "Host": it is written by the guard itself.',
       ],
+      [
+        'a header for upstreams that have lists of their own',
+        ['--any-key', '--pass-header', 'Remote-User'],
+        'USAGE',
+        'Write "passHeaders" in "upstreams" of svc-api.yaml for others.',
+      ],
+      [
+        'a header that says nothing about people',
+        [upstream, '--any-key', '--pass-header', 'Cookie'],
+        'USAGE',
+        '--pass-header cannot pass "Cookie" on: it does not say who makes a request.',
+      ],
       ['no time at all', [upstream, '--any-key', '--timeout', '0'], 'USAGE', '--timeout is "0"'],
       ['a path that is none', [upstream, '--any-key', '--health-path', 'x?y'], 'USAGE', '--health-path is "x?y"'],
     ] as const) {
