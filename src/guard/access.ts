@@ -34,6 +34,8 @@ import {
   type RefusalLog,
   type Reply,
   RequestRefused,
+  saidScheme,
+  type Scheme,
   type SeenOrigin,
   seenOrigin,
   type SignIn,
@@ -178,9 +180,6 @@ export class GuardedRequest extends NodeHead implements JudgedRequest {
   }
 }
 
-/** WebSocket's schemes are what some proxies write of a handshake. */
-const SCHEME = /^(?:https?|wss?)$/;
-
 /** How a request has come: what the nearest proxy says, if it is believed. */
 export function arrivalOf(
   request: GuardedRequest,
@@ -190,9 +189,8 @@ export function arrivalOf(
   return { arrival: { addresses: clients.path(request), scheme: schemeOf(request, isTrusted) }, isTrusted };
 }
 
-function schemeOf(request: GuardedRequest, isTrusted: boolean): string {
-  const said = isTrusted ? request.header('x-forwarded-proto')?.split(',').at(-1)!.trim().toLowerCase() : undefined;
-  return said !== undefined && SCHEME.test(said) ? said : request.isEncrypted ? 'https' : 'http';
+function schemeOf(request: GuardedRequest, isTrusted: boolean): Scheme {
+  return (isTrusted ? saidScheme(request) : undefined) ?? (request.isEncrypted ? 'https' : 'http');
 }
 
 /** A request as its browser has made it. */

@@ -2,7 +2,15 @@ import { type OrRefusal, printable } from '../keys/basics/index.ts';
 import type { IncomingMessage } from 'node:http';
 import { isAliasOfIdentity, rewritingHeader } from './identity-headers.ts';
 import { withoutOwnCookies } from './passed-headers.ts';
-import { type RequestTo, headerValue, headerValues, isDecodable, memoized } from '../http/index.ts';
+import {
+  type RequestTo,
+  headerValue,
+  headerValues,
+  isDecodable,
+  memoized,
+  readScheme,
+  type Scheme,
+} from '../http/index.ts';
 import { type Catalog, parsePermissions, parseResource, type Permission } from '../keys/permissions/index.ts';
 import { type Allow, goesByMethod, preflightParts, type RequestParts } from '../routes/index.ts';
 
@@ -23,7 +31,7 @@ interface OriginalRequest {
   /** A path, with or without a query. */
   readonly target: string;
   /** By which scheme the client has sent it. It decides nothing but which cookies are its own. */
-  readonly scheme: string;
+  readonly scheme: Scheme;
 }
 
 /** How a kind of proxy asks. */
@@ -55,8 +63,6 @@ const FORWARDED: OriginalRequestHeaders = {
   scheme: SCHEME,
 };
 const FORWARDED_FOR = 'X-Forwarded-For';
-/** WebSocket's schemes are what some proxies write of a handshake. */
-const SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss']);
 
 /**
  * The contracts by the names of their endpoints. Each believes the headers that its proxy always sets, and no other:
@@ -74,20 +80,22 @@ const CONTRACTS: ReadonlyMap<string, Contract> = new Map([
 function byHeaders(names: OriginalRequestHeaders): Contract['read'] {
   const parts = Object.entries(names) as [keyof OriginalRequestHeaders, string][];
   return ({ rawHeaders }) => {
-    const said = { method: '', host: '', target: '', scheme: knownScheme(rawHeaders) };
+    const said = { method: '', host: '', target: '', scheme: '' };
     for (const [part, name] of parts) {
       const value = onlyValue(rawHeaders, name);
       if (typeof value !== 'string') return value;
       said[part] = value;
     }
-    return SCHEMES.has(said.scheme) ? said : { refusal: `${names.scheme} is neither http nor https` };
+    if (names.scheme === undefined) return { ...said, scheme: knownScheme(rawHeaders) };
+    const scheme = readScheme(said.scheme);
+    return scheme === undefined ? { refusal: `${names.scheme} is neither http nor https` } : { ...said, scheme };
   };
 }
 
 /** The scheme, where a proxy need not say it: sites have TLS. */
-function knownScheme(rawHeaders: readonly string[]): string {
-  const scheme = onlyValue(rawHeaders, SCHEME);
-  return typeof scheme === 'string' && SCHEMES.has(scheme) ? scheme : 'https';
+function knownScheme(rawHeaders: readonly string[]): Scheme {
+  const said = onlyValue(rawHeaders, SCHEME);
+  return (typeof said === 'string' ? readScheme(said) : undefined) ?? 'https';
 }
 
 /** Envoy asks with the method and Host of the request itself, and its target behind a prefix. */
@@ -211,8 +219,8 @@ export interface RequestIssue {
 export interface ForwardAuthRequest {
   /** The request that it asks about, or why none such may pass. */
   readonly request: OrRefusal<AskedRequest, RequestIssue>;
-  /** What it says of the client's address, if it does so once. */
-  readonly address: string | undefined;
+  /** What it says of the client's address, if it does so once, and in which header. */
+  readonly address: { readonly header: string; readonly said: string | undefined };
   /** The client's cookies without ours, for the service; undefined if it has sent none. */
   readonly cookies: string | undefined;
 }
@@ -223,10 +231,11 @@ export interface ForwardAuthRequest {
  */
 export function readAsked(incoming: IncomingMessage, url: string, requirements: Requirements): ForwardAuthRequest {
   const endpoint = endpointAt(url);
-  const address = onlyValue(incoming.rawHeaders, endpoint?.contract.address ?? FORWARDED_FOR);
+  const header = endpoint?.contract.address ?? FORWARDED_FOR;
+  const address = onlyValue(incoming.rawHeaders, header);
   return {
     request: readRequest(incoming, url, endpoint, requirements),
-    address: typeof address === 'string' ? address : undefined,
+    address: { header, said: typeof address === 'string' ? address : undefined },
     cookies: othersOf(headerValues(incoming.rawHeaders, 'cookie')),
   };
 }

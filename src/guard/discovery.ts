@@ -139,5 +139,5 @@ function beginningOf(match: Match | undefined): string {
 }
 
 function originOf({ scheme, host }: RequestTo): string {
-  return new URL(`${scheme.replace(/^ws/, 'http')}://${host}`).origin;
+  return new URL(`${scheme}://${host}`).origin;
 }

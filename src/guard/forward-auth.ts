@@ -123,7 +123,7 @@ class ForwardAuth {
     const peer = asking.peer();
     if (peer === undefined || !trust.includes(peer)) return this.#refuse(asking, NOT_TRUSTED);
     const { request: asked, address, cookies } = read(this.#requirements);
-    asking.client = this.#clients.saidAs(address);
+    asking.client = this.#clients.saidAs(address.header, address.said);
     if (asking.notes) asking.notes.client = asking.client;
     if ('refusal' in asked) return this.#refuse(asking, asked.refusal);
     if (this.#options.signIn && isAtDoor(asked.parts.target)) return this.#refuse(asking, NOT_PASSED_ON);

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { canonicalName, isOurs } from './identity-headers.ts';
 import type { Sent } from './sent-credentials.ts';
-import { headerValues, REQUEST_ID } from '../http/index.ts';
+import { headerValues, REQUEST_ID, type Scheme } from '../http/index.ts';
 import { type CredentialPlace, holdsSecret } from '../keys/secret/index.ts';
 import { isIdentityHeader } from '../routes/index.ts';
 
@@ -117,8 +117,8 @@ function isChunked(codings: readonly string[]): boolean {
 export interface Arrival {
   /** The client's address, and those of the proxies of ours on the way, the nearest last. */
   readonly addresses: readonly string[];
-  /** By which scheme the client has sent it, as far as is known: http, https, ws or wss. */
-  readonly scheme: string;
+  /** By which scheme the client has sent it, as far as is known. */
+  readonly scheme: Scheme;
 }
 
 /** Headers beside `X-Forwarded-…` that say how a request has come, or which one it is: see `isForwarding`. */
@@ -166,7 +166,7 @@ function isForged(name: string, canonical: string, { saysWho, isTrusted, isPasse
  * older relatives. All say the same, whoever has said something else: what was judged.
  */
 function forwardingHeaders({ addresses, scheme }: Arrival, { host, path }: RequestTarget, method: string): string[] {
-  const port = /:(\d+)$/.exec(host)?.[1] ?? (scheme.endsWith('s') ? '443' : '80');
+  const port = /:(\d+)$/.exec(host)?.[1] ?? (scheme === 'https' ? '443' : '80');
   const headers: string[] = [];
   if (addresses.length > 0) headers.push('X-Forwarded-For', addresses.join(', '), 'X-Real-IP', addresses[0]!);
   headers.push('X-Forwarded-Proto', scheme, 'X-Forwarded-Host', host, 'X-Forwarded-Port', port);
@@ -275,7 +275,7 @@ export interface RequestToPass {
   /** The canonical names of headers in which a trusted proxy says who makes the request. */
   readonly saysWho: ReadonlySet<string>;
   /** Whether a header, by its canonical name, is one in which keys stand, and which is passed on. */
-  isPassedCredential(canonical: string): boolean;
+  readonly isPassedCredential: (canonical: string) => boolean;
   /** Whether a header has the key, which is not passed on. The name is canonical. */
   isCredential(name: string, value: string): boolean;
 }

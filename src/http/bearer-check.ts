@@ -135,9 +135,9 @@ class LimitCheck {
     usedAt?: number,
   ): Reply | undefined {
     if (networks.length === 0) return undefined;
-    const { address, isCertain } = this.#context.clients.of(request);
+    const { address, isCertain, unclear } = this.#context.clients.of(request);
     if (isCertain && address !== undefined && networks.every((network) => network.includes(address))) return undefined;
-    this.noteRefused('request forbidden', 'address', principal, request, usedAt);
+    this.noteRefused('request forbidden', 'address', principal, request, usedAt, unclear);
     return errorReply(403, 'FORBIDDEN', 'This key may not be used from this address.');
   }
 
@@ -149,17 +149,19 @@ class LimitCheck {
     return { refusal: overLimit(standings) };
   }
 
-  /** Notes that a request was refused, though its key is valid. */
+  /** Notes that a request was refused, though its key is valid. @param detail what exactly, for the log */
   noteRefused(
     message: string,
     reason: 'address' | 'limited' | 'audience',
     principal: Principal,
     request: Received,
     usedAt?: number,
+    detail?: string,
   ): void {
     const { refusals, clients, authenticator } = this.#context;
     const { address } = clients.of(request);
-    refusals.add(message, { reason, prefix: prefixOf(principal.apiKey.publicId), address }, request.notes);
+    const refused = { reason, prefix: prefixOf(principal.apiKey.publicId), address };
+    refusals.add(message, detail === undefined ? refused : { ...refused, detail }, request.notes);
     authenticator.noteRefusal(principal, reason, address, usedAt);
   }
 }

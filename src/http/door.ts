@@ -176,7 +176,7 @@ export class Door {
 
 /** The address that a browser has opened; undefined if it is none. */
 export function seenOrigin({ scheme, host }: RequestTo): SeenOrigin | undefined {
-  const origin = `${scheme.replace(/^ws/, 'http')}://${host}`;
+  const origin = `${scheme}://${host}`;
   return URL.canParse(origin) ? new SeenOrigin(origin) : undefined;
 }
 

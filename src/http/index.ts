@@ -38,6 +38,7 @@ export {
   isDecodable,
   isLoopbackHost,
   memoized,
+  readScheme,
   type NamedOperation,
   NodeHead,
   notesOf,
@@ -46,6 +47,8 @@ export {
   type RequestHead,
   type RequestTo,
   requestIdIn,
+  saidScheme,
+  type Scheme,
 } from './received.ts';
 export { atPeriodEnd, FailureLog, type RefusalLog } from './refusal-log.ts';
 export {

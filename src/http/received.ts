@@ -103,9 +103,9 @@ const NODE_FORM = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::\d{1,5})?$/i;
 /** One parameter after another, without a gap. */
 const PARAMETER = /\s*([!#$%&'*+.^_`|~\da-z-]+)=(?:"([^"\\]*)"|([!#$%&'*+.^_`|~\da-z-]+))\s*(?:;|$)/giy;
 
-/** The hops in `X-Forwarded-For`, the nearest first. */
+/** The hops in `X-Forwarded-For`, the nearest first. Some proxies quote those that have a port. */
 function* hopsInXForwardedFor(header: string): Generator<Hop> {
-  for (const entry of entriesOf(header)) yield readNode(entry);
+  for (const entry of entriesOf(header)) yield readNode(/^"([^"\\]*)"$/.exec(entry)?.[1] ?? entry);
 }
 
 /** The hops in `Forwarded` (RFC 7239), the nearest first. Those that hide behind a word are undefined. */
@@ -130,10 +130,42 @@ function* entriesOf(list: string): Generator<string> {
 }
 
 function readElement(element: string): Hop {
+  const node = parameterIn(element, 'for');
+  return node === undefined ? undefined : readNode(node);
+}
+
+/** A parameter of an element of `Forwarded`; undefined unless it is there once, and nothing else but parameters. */
+function parameterIn(element: string, name: string): string | undefined {
   const parameters = Array.from(element.matchAll(PARAMETER));
-  const [node, ...others] = parameters.filter(([, name]) => name!.toLowerCase() === 'for');
+  const [found, ...others] = parameters.filter(([, each]) => each!.toLowerCase() === name);
   const isWhole = parameters.map(([text]) => text).join('') === element;
-  return isWhole && node && others.length === 0 ? readNode(node[2] ?? node[3]!) : undefined;
+  return isWhole && found && others.length === 0 ? (found[2] ?? found[3]!) : undefined;
+}
+
+/** A scheme of requests. */
+export type Scheme = 'http' | 'https';
+const SCHEMES: ReadonlyMap<string, Scheme> = new Map([
+  ['http', 'http'],
+  ['https', 'https'],
+  // Some proxies write the schemes of WebSocket for a handshake.
+  ['ws', 'http'],
+  ['wss', 'https'],
+]);
+
+/** The scheme that a proxy names; undefined if it is none of requests. */
+export function readScheme(text: string): Scheme | undefined {
+  return SCHEMES.get(text.trim().toLowerCase());
+}
+
+/**
+ * The scheme by which a request has come to the nearest proxy, as that says in `X-Forwarded-Proto`, or otherwise in
+ * `Forwarded`; undefined if it says none.
+ */
+export function saidScheme(request: HeaderValues): Scheme | undefined {
+  const plain = request.header('x-forwarded-proto');
+  if (plain !== undefined) return readScheme(plain.split(',').at(-1)!);
+  const [nearest = ''] = entriesOf(request.header('forwarded') ?? '');
+  return readScheme(parameterIn(nearest, 'proto') ?? '');
 }
 
 /** The address of a node, in the form that `Socket.remoteAddress` has. IPv6 may stand without brackets. */
@@ -177,8 +209,8 @@ export interface RequestTo {
   readonly method: string;
   /** As `Host` has it. */
   readonly host: string;
-  /** By which scheme it has come: http, https, ws or wss. */
-  readonly scheme: string;
+  /** By which scheme it has come. */
+  readonly scheme: Scheme;
   /** Its path and query. */
   readonly target: string;
 }
@@ -186,7 +218,7 @@ export interface RequestTo {
 /** The same of an address. */
 export function requestTo(address: string): RequestTo {
   const { protocol, host, pathname } = new URL(address);
-  return { method: 'GET', scheme: protocol.slice(0, -1), host, target: pathname };
+  return { method: 'GET', scheme: readScheme(protocol.slice(0, -1)) ?? 'http', host, target: pathname };
 }
 
 /** What some servers take for the end of a segment, or for another path. */
@@ -195,7 +227,7 @@ const UNCLEAR_PATH = /[\\;]|\/\/|%(?:2e|2f|5c|25|00)/i;
 /** The address of a request, by which a key for one address is held; undefined where another one could be meant. */
 export function addressOf({ scheme, host, target }: RequestTo): string | undefined {
   const path = target.split('?', 1)[0]!;
-  return UNCLEAR_PATH.test(path) ? undefined : readAudience(`${scheme.replace(/^ws/, 'http')}://${host}${path}`);
+  return UNCLEAR_PATH.test(path) ? undefined : readAudience(`${scheme}://${host}${path}`);
 }
 
 /** Where a request comes from. */
@@ -207,9 +239,12 @@ export interface ClientAddress {
    * because of such an address.
    */
   readonly isCertain: boolean;
+  /** Why it is not, where a proxy has said something, for the log. */
+  readonly unclear?: string;
 }
 
-const UNKNOWN: ClientAddress = { address: 'unknown', isCertain: false };
+const UNKNOWN = 'unknown';
+const [PLAIN, STANDARD] = ['X-Forwarded-For', 'Forwarded'];
 const MAX_PEERS = 1000;
 
 /** Finds out from which address a request comes: by the connection, or by the headers of proxies that are trusted. */
@@ -242,12 +277,14 @@ export class ClientAddresses {
     if (peer === undefined || !this.trusts(peer)) return { address: peer, isCertain: peer !== undefined };
     const [plain, standard] = [request.header('x-forwarded-for'), request.header('forwarded')];
     const itself: ClientAddress = { address: peer, isCertain: true };
-    const unclear: ClientAddress = { address: peer, isCertain: false };
-    const byStandard = standard === undefined ? undefined : this.#walk(hopsInForwarded(standard), itself, unclear);
+    const byStandard =
+      standard === undefined ? undefined : this.#walk(hopsInForwarded(standard), itself, notAnAddress(peer, STANDARD));
     if (plain === undefined) return byStandard ?? itself;
-    const byPlain = this.#walk(hopsInXForwardedFor(plain), itself, unclear);
+    const byPlain = this.#walk(hopsInXForwardedFor(plain), itself, notAnAddress(peer, PLAIN));
     const agree = byStandard === undefined || (byStandard.isCertain && byStandard.address === byPlain.address);
-    return agree ? byPlain : { address: byPlain.address, isCertain: false };
+    if (agree || !byPlain.isCertain) return byPlain;
+    const unclear = byStandard.unclear ?? `${PLAIN} and ${STANDARD} name different addresses`;
+    return { address: byPlain.address, isCertain: false, unclear };
   }
 
   /**
@@ -271,10 +308,12 @@ export class ClientAddresses {
 
   /**
    * The address that a trusted proxy says in a header of its own choice.
+   * @param name that of the header
    * @param said what that says, as `X-Forwarded-For` does; undefined where it is missing
    */
-  saidAs(said: string | undefined): ClientAddress {
-    return this.#walk(hopsInXForwardedFor(said ?? ''), UNKNOWN, UNKNOWN);
+  saidAs(name: string, said: string | undefined): ClientAddress {
+    const none = notAnAddress(UNKNOWN, name);
+    return this.#walk(hopsInXForwardedFor(said ?? ''), none, none);
   }
 
   /** @param none what comes of no hops at all @param unclear and of one that is not an address */
@@ -287,6 +326,10 @@ export class ClientAddresses {
     }
     return address === undefined ? none : { address, isCertain: true };
   }
+}
+
+function notAnAddress(address: string, header: string): ClientAddress {
+  return { address, isCertain: false, unclear: `${header} names no address` };
 }
 
 /**

@@ -32,6 +32,8 @@ describe("the client's address", () => {
     [['X-Forwarded-For: 2001:DB8:0:0:0::1'], '2001:db8::1'],
     [['X-Forwarded-For: [2001:db8::1]'], '2001:db8::1'],
     [['X-Forwarded-For: [2001:db8::1]:443'], '2001:db8::1'],
+    [['X-Forwarded-For: "[2001:db8::1]:443"'], '2001:db8::1'],
+    [['X-Forwarded-For: "6.6.6.6, 7.7.7.7", "192.0.2.1:80"'], '192.0.2.1'],
     [['X-Forwarded-For: 192.0.2.9, ::ffff:10.0.0.1'], '192.0.2.9'],
     [['X-Forwarded-For: ::ffff:c000:201'], '192.0.2.1'],
     [['X-Forwarded-For: 192.0.2.1, 2001:db8:ffff::5'], '192.0.2.1'],
@@ -64,6 +66,9 @@ describe("the client's address", () => {
     [['X-Forwarded-For: [2001:db8::1'], 'half a bracket'],
     [['X-Forwarded-For: 2001:db8::1%eth0'], 'a zone'],
     [['X-Forwarded-For: 192.0.2.1:'], 'half a port'],
+    [['X-Forwarded-For: "192.0.2.1'], 'half a quote'],
+    [['X-Forwarded-For: "192.0.2.\\1"'], 'an escape'],
+    [['X-Forwarded-For: "192.0.2.1", ""'], 'an empty quote'],
     [['X-Forwarded-For: 192.0.2.1 192.0.2.2'], 'no comma'],
     [['Forwarded: for=unknown'], 'a word'],
     [['Forwarded: for=_hidden'], 'a name'],
@@ -76,17 +81,32 @@ describe("the client's address", () => {
   ];
   for (const [lines, why] of unclear)
     it(`is the proxy's, and not certain, where that has noted ${why}: ${lines.join()}`, () =>
-      assert.deepEqual(addressOf('127.0.0.1', lines), { address: '127.0.0.1', isCertain: false }));
+      assert.deepEqual(addressOf('127.0.0.1', lines), {
+        address: '127.0.0.1',
+        isCertain: false,
+        unclear: `${lines[0]!.split(':')[0]!} names no address`,
+      }));
 
   it('is not certain where the two headers differ: the client can write the one that its proxy does not', () => {
     const plain = 'X-Forwarded-For: 192.0.2.1';
-    for (const forwarded of ['for=6.6.6.6', 'for=10.0.0.1', 'for=nonsense', ''])
+    const differ = 'X-Forwarded-For and Forwarded name different addresses';
+    for (const [forwarded, unclear] of [
+      ['for=6.6.6.6', differ],
+      ['for=10.0.0.1', differ],
+      ['for=nonsense', 'Forwarded names no address'],
+      ['', differ],
+    ] as const)
       assert.deepEqual(addressOf('10.0.0.1', [plain, `Forwarded: ${forwarded}`]), {
         address: '192.0.2.1',
         isCertain: false,
+        unclear,
       });
     const malformed = ['X-Forwarded-For: nonsense', 'Forwarded: for=192.0.2.1'];
-    assert.deepEqual(addressOf('10.0.0.1', malformed), { address: '10.0.0.1', isCertain: false });
+    assert.deepEqual(addressOf('10.0.0.1', malformed), {
+      address: '10.0.0.1',
+      isCertain: false,
+      unclear: 'X-Forwarded-For names no address',
+    });
   });
 
   it("is the connection's where that does not come from a trusted proxy", () => {

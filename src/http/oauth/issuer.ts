@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import { basePath } from 'hono/route';
 import { invalidPublicUrl, Networks } from '../../keys/basics/index.ts';
-import { HonoHead, isLoopbackHost, type NodeHead, requestTo, type RequestTo } from '../received.ts';
+import { HonoHead, isLoopbackHost, type NodeHead, requestTo, type RequestTo, saidScheme } from '../received.ts';
 
 /** Where applications and people find what. */
 export const OAUTH_PATHS = {
@@ -78,8 +78,8 @@ export class Issuer {
     const { protocol, host } = new URL(request.url);
     const peer = request.peer();
     if (peer === undefined || !this.#trust.includes(peer)) return `${protocol}//${host}`;
-    const [scheme, name] = [request.header('x-forwarded-proto'), request.header('x-forwarded-host')];
-    const seen = `${scheme === 'http' || scheme === 'https' ? `${scheme}:` : protocol}//${name ?? host}`;
+    const [scheme, name] = [saidScheme(request), request.header('x-forwarded-host')];
+    const seen = `${scheme === undefined ? protocol : `${scheme}:`}//${name ?? host}`;
     return isOrigin(seen) ? new URL(seen).origin : `${protocol}//${host}`;
   }
 }

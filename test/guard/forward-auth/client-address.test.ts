@@ -40,6 +40,7 @@ for (const proxy of ALL_PROXIES) {
       for (const [said, expected] of [
         ['203.0.113.7', 200],
         ['203.0.113.7:4711', 200],
+        ['"[2001:db8::7]:443"', 200],
         ['2001:db8::7', 200],
         ['[2001:db8::7]:4711', 200],
         ['198.51.100.1', 403],
@@ -98,6 +99,18 @@ for (const proxy of ALL_PROXIES) {
       assert.equal(await attempts('198.51.100.9'), 401);
       const anywhere = await server.keys.create({ name: 'Anywhere', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
       assert.equal((await server.send(withHeaders(saying(), keyLine(anywhere.key)))).status, 200);
+    });
+
+    it('is explained in the log where the header has none', async () => {
+      const input = { name: 'Explained', permissions: ['GRAFANA:READ_ANY'], allowFrom: ['203.0.113.0/24'] } as const;
+      const explained = keyLine((await server.keys.create(input, OPERATOR)).key);
+      server.lines.length = 0;
+      for (const said of ['unknown', '2001:db8::7%eth0', 'x'.repeat(4000)])
+        assert.equal((await server.send(withHeaders(saying(said), explained))).status, 403, said);
+      const [{ fields } = {}] = server.lines;
+      const { reason, detail } = fields as { reason: string; detail: string };
+      const name = proxy === 'envoy' ? 'X-Envoy-External-Address' : 'X-Forwarded-For';
+      assert.deepEqual({ reason, detail }, { reason: 'address', detail: `${name} names no address` });
     });
 
     it("is never the proxy's own in the log", async () => {

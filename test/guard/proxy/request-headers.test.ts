@@ -343,7 +343,27 @@ describe('the headers of a request that is passed on', () => {
         saying('192.0.2.7, 127.0.0.1', 'http', '80'),
       );
       const several = ['X-Forwarded-For: 192.0.2.9, 192.0.2.3, 127.0.0.2', 'X-Forwarded-Proto: https, wss'];
-      assert.deepEqual(saidIn(await headersOf(several)), saying('192.0.2.3, 127.0.0.2, 127.0.0.1', 'wss', '443'));
+      assert.deepEqual(saidIn(await headersOf(several)), saying('192.0.2.3, 127.0.0.2, 127.0.0.1', 'https', '443'));
+    });
+
+    it('by the schemes of HTTP, which X-Forwarded-Proto and Forwarded say alike', async () => {
+      for (const [lines, scheme] of [
+        [['X-Forwarded-Proto: wss'], 'https'],
+        [['X-Forwarded-Proto: WSS'], 'https'],
+        [['X-Forwarded-Proto: ws'], 'http'],
+        [['Forwarded: for=192.0.2.1;proto=wss'], 'https'],
+        [['Forwarded: for=6.6.6.6;proto=http, for=192.0.2.1;proto="HTTPS"'], 'https'],
+        [['Forwarded: proto=http', 'Forwarded: proto=ws, proto=https'], 'https'],
+        [['Forwarded: for=192.0.2.1;proto=https, for=192.0.2.2'], 'http'],
+        [['Forwarded: proto=https;proto=https'], 'http'],
+        [['X-Forwarded-Proto: https', 'Forwarded: proto=http'], 'https'],
+        [['X-Forwarded-Proto: http', 'Forwarded: proto=https'], 'http'],
+        [['X-Forwarded-Proto: gopher'], 'http'],
+      ] as const) {
+        const headers = await headersOf(lines);
+        assert.deepEqual(valuesIn(headers, 'x-forwarded-proto'), [scheme], lines.join());
+        assert.match(valuesIn(headers, 'forwarded').join(), new RegExp(`;proto=${scheme}$`), lines.join());
+      }
     });
 
     it('also by other names of the address, if they say the same', async () => {
