@@ -263,7 +263,7 @@ async function textOf({ file, typed, explanation, key }: ExplainedRequest): Prom
     const goesTo = to === undefined ? '' : `, and its requests go to the upstream "${to}"`;
     add(decision.match, `decides, and requires ${describeAllow(allowOf(decision.match))}${goesTo}`);
   }
-  if (otherCaseOf) add(otherCaseOf, 'differs from it only by case');
+  if (otherCaseOf) add(otherCaseOf, 'differs from it only by case, or by how Unicode writes a character');
   for (const { match, because } of others) add(match, `comes after that: ${because}`);
   for (const match of otherMethods) add(match, 'is for other methods');
   return lines.join('\n');

@@ -95,7 +95,7 @@ export function requirementOf(router: Router, request: RequestParts): Requiremen
   if (preflight) return { match: preflight.match, allow: { kind: 'open' } };
   const match = router.find(canonical.value);
   if (!match) return { match, refusal: 'no route matches' };
-  if ('otherCaseOf' in match) return { match: undefined, refusal: 'the path differs from a route only by case' };
+  if ('otherCaseOf' in match) return { match: undefined, refusal: DIFFERS };
   const needed = neededFor(allowOf(match), canonical.value.method);
   if ('refusal' in needed) return { match, refusal: needed.refusal };
   for (const method of overriding) {
@@ -105,6 +105,8 @@ export function requirementOf(router: Router, request: RequestParts): Requiremen
   }
   return { match, allow: needed };
 }
+
+const DIFFERS = 'the path differs from a route only by case, or by how Unicode writes a character';
 
 /** What a route asks for; of those for an MCP server, what is needed to connect to it: that for any part of it. */
 export function allowOf({ route, also }: Match): Allow {
@@ -164,7 +166,7 @@ export interface Explanation {
   readonly request: RouteRequest | undefined;
   /** The method that was looked up in place of OPTIONS, for a CORS preflight that passes. */
   readonly preflightFor: string | undefined;
-  /** The route from which the path differs only by case, for which it is refused. */
+  /** The route from which the path differs only by case, or by how Unicode writes a character, for which it is refused. */
   readonly otherCaseOf: Match | undefined;
   /** The routes that match too, most specific first, and why each comes after the one before it. */
   readonly others: readonly { readonly match: Match; readonly because: string }[];

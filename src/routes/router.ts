@@ -96,7 +96,7 @@ export class MethodTable {
 class RouteTree {
   /** By the next segment, which is a text. */
   texts: Map<string, RouteTree> | undefined;
-  /** The texts by what they are without their case: see `withoutCase`. */
+  /** The texts by what they are without case and form: see `withoutCase`. */
   #cases: Map<string, string[]> | undefined;
   /** Where the next segment is `*`. */
   any: RouteTree | undefined;
@@ -119,7 +119,7 @@ class RouteTree {
     (tree[part] ??= new MethodTable()).add(match);
   }
 
-  /** Where the next segment is a text that differs from this one only by case. @param folded it `withoutCase` */
+  /** Where the next segment is a text that differs from this one only by case or form. @param folded it `withoutCase` */
   otherCases(segment: string, folded: string): RouteTree[] {
     const texts = this.#cases?.get(folded)?.filter((text) => text !== segment) ?? [];
     return texts.map((text) => this.texts!.get(text)!);
@@ -138,10 +138,13 @@ class RouteTree {
   }
 }
 
-/** The same for segments that differ only by case, whether that is ignored by lower case or by upper case. */
+/**
+ * The same for segments that differ only by case, whether that is ignored by lower case or by upper case, or by the form
+ * of their characters in Unicode, as file systems and frameworks change it.
+ */
 function withoutCase(segment: string): string {
-  const text = segment.includes('%') ? decodeURIComponent(segment) : segment;
-  return text.toLowerCase().toUpperCase();
+  if (!segment.includes('%')) return segment.toUpperCase();
+  return decodeURIComponent(segment).normalize('NFKD').toLowerCase().toUpperCase().normalize('NFKD');
 }
 
 /** The segments of a canonical path or of a parsed pattern. @param most how many are needed */
@@ -221,7 +224,7 @@ function findCoverOfRest(tree: RouteTree, method: string | undefined): number[] 
   return deeper && [end.index, ...deeper];
 }
 
-/** The route that would decide about a request if some letters of its path had another case. */
+/** The route that would decide about a request if some letters of its path had another case, or form in Unicode. */
 interface OtherCase {
   readonly otherCaseOf: Match;
 }
@@ -246,8 +249,8 @@ export interface Router {
  * 3. by its methods: one that lists the request's method, then one that lists none.
  *
  * A route that lists methods, but not the request's, does not match, so the next one decides.
- * Case counts. As some servers ignore it, no route decides in place of a more specific one from whose texts the path
- * differs only by case: `/Admin` must not get past `/admin/**`.
+ * Case counts, and so does the form of characters in Unicode. As some servers ignore them, no route decides in place of a
+ * more specific one from whose texts the path differs only by these: `/Admin` must not get past `/admin/**`.
  *
  * A search takes time by how many beginnings of patterns match. These are few, however many routes there are, except
  * where patterns overlap in every segment, by a text in some and `*` in others: then it is linear in their number.
@@ -284,11 +287,11 @@ type SearchedRequest = Omit<RouteRequest, 'method'> & { readonly method: string 
 interface Search {
   readonly method: string | undefined;
   readonly segments: readonly string[];
-  /** Whether all matches are wanted, in whatever case others are. */
+  /** Whether all matches are wanted, in whatever case and form others are. */
   readonly all: boolean;
   readonly found: Match[];
   otherCaseOf?: Match | undefined;
-  /** The segments without their case, where that was needed. */
+  /** The segments without case and form, where that was needed. */
   withoutCase?: string[];
 }
 
@@ -305,7 +308,7 @@ function searchTree(tree: RouteTree | undefined, search: Search, index: number):
   );
 }
 
-/** Finds a route that would decide next if the case of the segment were another. */
+/** Finds a route that would decide next if the case or the form of the segment were another. */
 function searchOtherCases(tree: RouteTree, search: Search, index: number): boolean {
   if (search.all || !tree.texts) return false;
   const segment = search.segments[index]!;

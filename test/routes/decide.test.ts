@@ -128,7 +128,7 @@ describe('a request', () => {
   const REFUSED: readonly (readonly [string, RequestParts])[] = [
     ['the path has a "." or ".." segment', get('/open/../key')],
     ['the path has an encoded dot', get('/open/%2e%2e/key')],
-    ['the path differs from a route only by case', get('/Open/x')],
+    ['the path differs from a route only by case, or by how Unicode writes a character', get('/Open/x')],
     ['the path has a "#" or "?"', get('/key#/open/')],
     ['the query has a "#", a space or a control character', get('/open/x?#')],
     ['the host is not a name or an address', { ...get('/open/x'), host: 'a.org/open' }],
@@ -154,7 +154,7 @@ describe('a CORS preflight', () => {
   });
 
   it('does not pass where its path differs from a route only by case', () => {
-    const refusal = 'the path differs from a route only by case';
+    const refusal = 'the path differs from a route only by case, or by how Unicode writes a character';
     const request = { ...preflight('PUT'), target: '/CORS' };
     assert.deepEqual(outcome(request), { outcome: 'forbidden', refusal, route: undefined });
   });

@@ -79,7 +79,7 @@ describe('an explanation', () => {
       { method: 'GET', host: 'h', target: '/Admin' },
       undefined,
     );
-    const refusal = 'the path differs from a route only by case';
+    const refusal = 'the path differs from a route only by case, or by how Unicode writes a character';
     assert.deepEqual(decision, { outcome: 'forbidden', match: undefined, refusal });
     assert.deepEqual([otherCaseOf?.index, others], [1, []]);
   });

@@ -76,6 +76,14 @@ describe('the route that decides', () => {
     ['GET h/STRASSE', 'not h/stra%C3%9Fe', ['h/**']],
     ['GET h/%C3%9C', 'not h/%C3%BC', ['h/**']],
     ['GET h/%E2%84%AA', 'not h/k', ['h/**']],
+    // NFC and NFD, each way, with another case, and forms that are compatible.
+    ['GET h/cafe%CC%81', 'not h/caf\u00e9', ['h/**']],
+    ['GET h/caf%C3%A9', 'not h/cafe\u0301', ['h/**', 'h/*']],
+    ['GET h/CAFE%CC%81/x', 'not h/caf\u00e9/**', ['h/**']],
+    ['GET h/%EF%BD%81dmin', 'not h/admin', ['h/**']],
+    ['GET h/%E1%84%92%E1%85%A1%E1%86%AB', 'not h/\ud55c', ['h/**']],
+    ['GET h/cafe%CC%81', 'h/cafe\u0301', ['h/caf\u00e9', 'h/**']],
+    ['GET h/cafe%CC%81', 'h/**', ['h/cafe', 'h/caf%C3%A8']],
     ['GET h/Admin', 'not h/admin', []],
     // In the other case, these would not match, or not come first, either.
     ['GET h/Admin', 'h/**', ['h/admin/x', 'POST h/admin', 'i/admin', '*/admin']],

@@ -196,7 +196,7 @@ function ExplanationView({ root, explained, asked }: { root: string; explained: 
       )}
       {otherCaseOf && (
         <p>
-          Differs only by case from <RouteText route={otherCaseOf} />.
+          Differs only by case, or by how Unicode writes a character, from <RouteText route={otherCaseOf} />.
         </p>
       )}
       <Others title="Routes that also match, and are less specific" routes={after} />

@@ -106,9 +106,20 @@ routes: [{ host: a, path: /, allow: open, to: wiki }]
 
   it('names the route from which a path differs only by case', async () => {
     assert.deepEqual(await explain('GET https://g.example/API/x --permissions GRAFANA:READ_ANY'), [
-      'GET g.example/API/x is forbidden: the path differs from a route only by case',
-      'FILE:4: route 2 (g.example/api/**) differs from it only by case',
+      'GET g.example/API/x is forbidden: the path differs from a route only by case, or by how Unicode writes a character',
+      'FILE:4: route 2 (g.example/api/**) differs from it only by case, or by how Unicode writes a character',
     ]);
+  });
+
+  it('does so where Unicode writes a character of the path in another form', async () => {
+    const path = configFile(
+      'routes:\n  - { host: w, path: /**, allow: open }\n  - { host: w, path: "/caf\\u00e9/**", allow: key }\n',
+    );
+    for (const url of ['http://w/cafe\u0301/x', 'http://w/cafe%CC%81/x']) {
+      const { stdout } = await testCli().run(['routes', 'explain', 'GET', url, '--config', path]);
+      assert.match(stdout, /^GET w\/cafe%CC%81\/x is forbidden: the path differs from a route only .*Unicode/);
+      assert.match(stdout, /:3: route 2 \(w\/caf.*\) differs from it/);
+    }
   });
 
   it('says what a route for a resource requires, by the method', async () => {

@@ -18,6 +18,8 @@ describe('what others were got around by gets nobody around it, by exact request
   before(async () => {
     const routes = [
       routeTo('/public/**', { kind: 'open' }),
+      routeTo('/public/caf\u00e9/**', { kind: 'all', permissions: ['GRAFANA:DELETE_ANY'] }),
+      routeTo('/public/re\u0301sume/**', { kind: 'all', permissions: ['GRAFANA:DELETE_ANY'] }),
       routeTo('/admin/**', { kind: 'all', permissions: ['GRAFANA:DELETE_ANY'] }),
       routeTo('/methods/*', { kind: 'key' }, { methods: ['GET', 'POST'] }),
       routeTo('/methods/*', { kind: 'all', permissions: ['GRAFANA:DELETE_ANY'] }, { methods: ['DELETE'] }),
@@ -47,6 +49,11 @@ describe('what others were got around by gets nobody around it, by exact request
       it('GHSA-7rh7-c77v-6434: a query that looks like an open path', async () => {
         for (const query of ['/public/x', 'a=/public/x', '?/public/', '/../public/x', '#/public/x'])
           await expectRefused(`/admin/x?${query}`);
+      });
+
+      it('a path whose characters have another form in Unicode than those of the route', async () => {
+        for (const name of ['caf%C3%A9', 'cafe%CC%81', 'CAFE%CC%81', 'r%C3%A9sume', 're%CC%81sume'])
+          await expectRefused(`/public/${name}/x`);
       });
 
       it('GHSA-pxq7-h93f-9jrg: a "#" in the path', async () => {

@@ -196,6 +196,8 @@ describe('who may pass the guard', () => {
       route('/read/**', { kind: 'all', permissions: [READ] }),
       route('/read/**', { kind: 'all', permissions: [UPDATE] }, { methods: ['POST'], preflightOpen: true }),
       route('/public/**', { kind: 'open' }),
+      route('/public/caf\u00e9/**', { kind: 'all', permissions: [UPDATE] }),
+      route('/public/re\u0301sume/**', { kind: 'all', permissions: [UPDATE] }),
     ];
     let url: string;
     const { log, lines } = collectingLog();
@@ -216,10 +218,21 @@ describe('who may pass the guard', () => {
     });
 
     it('is anybody on an open one, whom the service knows as nobody, and who gives it no key', async () => {
-      const forged = { 'X-Auth-Roles': 'ADMIN', authorization: 'Bearer anything' };
+      const forged = { 'X-Auth-Roles': 'ADMIN', ...bearer() };
       const { status, headers } = await get(url, forged, '/public/1');
       const names = ['x-auth-key-id', 'x-auth-key-name', 'x-auth-roles', 'x-auth-permission', 'authorization'];
       assert.deepEqual([status, names.map((name) => headers![name])], [200, ['', '', '', '', undefined]]);
+    });
+
+    it('is nobody where the path has characters of a stricter one in another form of Unicode', async () => {
+      for (const [path, expected] of [
+        ['/public/caf%C3%A9/x', 401],
+        ['/public/cafe%CC%81/x', 403],
+        ['/public/re%CC%81sume/x', 401],
+        ['/public/r%C3%A9sume/x', 403],
+        ['/public/cafe/x', 200],
+      ] as const)
+        assert.equal((await get(url, {}, path)).status, expected, path);
     });
 
     it('is a CORS preflight where the route lets preflights pass', async () => {
