@@ -429,7 +429,7 @@ export function applyRules(
   const byPeople = settings && 'header' in settings.by ? [settings.by.header, settings.by.groups ?? ''] : [];
   const targetOf = (upstream: Upstream): Target => ({
     upstream,
-    credentials: new SentCredentials(upstream.send, log),
+    credentials: new SentCredentials(upstream, log),
     saysWho: new Set([...byPeople, ...(upstream.passHeaders ?? [])]),
   });
   const otherwise = upstreams.otherwise && targetOf(upstreams.otherwise);

@@ -31,7 +31,8 @@ function connectionOptions(rawHeaders: readonly string[]): ReadonlySet<string> {
 
 /** Whether a body is compressed. */
 export function isEncoded(rawHeaders: readonly string[]): boolean {
-  return headerValues(rawHeaders, 'content-encoding').some((value) => value.trim().toLowerCase() !== 'identity');
+  const codings = headerValues(rawHeaders, 'content-encoding').flatMap((value) => value.split(','));
+  return codings.some((coding) => !['', 'identity'].includes(coding.trim().toLowerCase()));
 }
 
 /** Names and values in turn, as pairs. */

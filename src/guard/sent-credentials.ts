@@ -1,8 +1,9 @@
-import { type Readable, Transform } from 'node:stream';
+import type { Readable } from 'node:stream';
+import { HiddenTexts } from './hidden-texts.ts';
 import { canonicalName } from './identity-headers.ts';
 import { KeysError, printable, readSecretFile, type SecretText, versionOfFile } from '../keys/basics/index.ts';
 import type { Log } from '../log.ts';
-import type { SentCredential } from '../routes/index.ts';
+import type { SentCredential, Upstream } from '../routes/index.ts';
 
 /** The credentials that an upstream gets in the place of a caller's, and what keeps them from callers. */
 export interface Sent {
@@ -69,16 +70,18 @@ function readCredential(file: string): SecretText {
 /** The credentials of an upstream, whose files are read anew when they change. */
 export class SentCredentials {
   readonly #credentials: readonly SentCredential[];
+  readonly #ranges: boolean;
   readonly #log: Log;
   readonly #files = new Map<string, SecretText>();
   #lookedAt = performance.now();
   #sent: Sent;
 
   /** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE, CONFIG_INVALID of their files */
-  constructor(credentials: readonly SentCredential[], log: Log) {
-    this.#credentials = credentials;
+  constructor({ send, ranges = false }: Pick<Upstream, 'send' | 'ranges'>, log: Log) {
+    this.#credentials = send;
+    this.#ranges = ranges;
     this.#log = log;
-    for (const { file } of credentials) this.#files.set(file, readCredential(file));
+    for (const { file } of send) this.#files.set(file, readCredential(file));
     this.#sent = this.#combine();
   }
 
@@ -110,14 +113,14 @@ export class SentCredentials {
       const { text } = this.#files.get(credential.file)!;
       return { ...credential, ...writeCredential(credential, text) };
     });
-    return new WrittenCredentials(written, this.#log);
+    return new WrittenCredentials(written, { ranges: this.#ranges, log: this.#log });
   }
 }
 
 interface Written extends SentCredential {
   /** As it is sent. */
   readonly value: string;
-  /** In what forms it may come back. */
+  /** The texts that would give it away: it alone, and as Basic has it. */
   readonly forms: readonly string[];
 }
 
@@ -131,23 +134,25 @@ class WrittenCredentials implements Sent {
   readonly headers: readonly string[];
   readonly #names: ReadonlySet<string>;
   readonly #parameters: readonly Written[];
-  readonly #forms: readonly string[];
+  /** Undefined where none is long enough to be found. */
+  readonly #hidden: HiddenTexts | undefined;
 
-  constructor(written: readonly Written[], log: Log) {
+  constructor(written: readonly Written[], { ranges, log }: { ranges: boolean; log: Log }) {
     const inHeaders = written.filter((each) => each.in === 'header');
     this.#parameters = written.filter((each) => each.in === 'query');
-    const forms = new Set(written.flatMap(({ forms }) => forms.flatMap(formsOf)).filter(isLong));
-    this.#forms = [...forms].toSorted((a, b) => b.length - a.length);
+    const forms = new Set(written.flatMap((each) => each.forms).filter(isLong));
+    this.#hidden = forms.size > 0 ? new HiddenTexts([...forms]) : undefined;
     for (const {
       file,
       forms: [text = ''],
     } of written)
       if (!isLong(text))
         log.warn({ file }, `a credential for an upstream has fewer than ${MIN_HIDDEN} characters: answers may show it`);
-    // What is compressed could not be looked through.
-    const plain = forms.size > 0 ? PLAIN : [];
+    // What is compressed could not be looked through, and of a part nobody knows what it is a part of.
+    const plain = this.#hidden ? PLAIN : [];
     this.headers = [...inHeaders.flatMap(({ name, value }) => [name, value]), ...plain];
-    this.#names = new Set([...inHeaders.map(({ name }) => canonicalName(name)), ...(forms.size > 0 ? ENCODED : [])]);
+    const unseen = this.#hidden ? [...ENCODED, ...(ranges ? [] : PARTS)] : [];
+    this.#names = new Set([...inHeaders.map(({ name }) => canonicalName(name)), ...unseen]);
   }
 
   replaces(name: string): boolean {
@@ -169,28 +174,23 @@ class WrittenCredentials implements Sent {
   }
 
   hide(text: string): string {
-    return this.#forms.reduce((hidden, form) => hidden.replaceAll(form, '*'.repeat(form.length)), text);
+    return this.#hidden?.hide(text) ?? text;
   }
 
   hideIn(body: Readable): Readable {
-    if (this.#forms.length === 0) return body;
-    const hiding = new Hiding(this.#forms.map((form) => Buffer.from(form, 'latin1')));
+    if (!this.#hidden) return body;
+    const hiding = this.#hidden.stream();
     body.once('error', () => hiding.destroy());
     return body.pipe(hiding);
   }
 }
 
 const ENCODED = ['accept-encoding', 'sec-websocket-extensions'];
+/** Some servers still take the last one, which early browsers sent. */
+const PARTS = ['range', 'if-range', 'request-range'];
 
 function isLong(form: string): boolean {
   return form.length >= MIN_HIDDEN;
-}
-
-/** A text as it is, in a URL, and in JSON. */
-function formsOf(text: string): string[] {
-  const encoded = encodeURIComponent(text);
-  const lowerCase = encoded.replaceAll(/%../g, (escape) => escape.toLowerCase());
-  return [text, encoded, lowerCase, encoded.replaceAll('%20', '+'), JSON.stringify(text).slice(1, -1)];
 }
 
 /** The name of a parameter as services may take it: without case, decoded, as PHP has it. */
@@ -203,39 +203,4 @@ function parameterName(name: string): string {
     // Services take it as it is.
   }
   return decoded.trimStart().replace(/\[.*/s, '').replaceAll(/[ .]/g, '_').toLowerCase();
-}
-
-/** Lets bytes through in which some texts are made of stars, wherever the chunks end. */
-class Hiding extends Transform {
-  readonly #forms: readonly Buffer[];
-  /** What may be the beginning of one. */
-  #held: Buffer = Buffer.alloc(0);
-
-  constructor(forms: readonly Buffer[]) {
-    super();
-    this.#forms = forms;
-  }
-
-  override _transform(chunk: Buffer, _encoding: string, done: (error?: Error | null, data?: Buffer) => void): void {
-    const data = this.#held.length > 0 ? Buffer.concat([this.#held, chunk]) : chunk;
-    for (const form of this.#forms)
-      for (let at = data.indexOf(form); at !== -1; at = data.indexOf(form, at + form.length))
-        data.fill('*', at, at + form.length);
-    const held = Math.max(...this.#forms.map((form) => beginningAtEnd(data, form)));
-    this.#held = data.subarray(data.length - held);
-    done(null, data.subarray(0, data.length - held));
-  }
-
-  override _flush(done: (error?: Error | null, data?: Buffer) => void): void {
-    done(null, this.#held);
-  }
-}
-
-/** How many bytes at the end of some data are the beginning of a text. */
-function beginningAtEnd(data: Buffer, text: Buffer): number {
-  const first = text[0]!;
-  const from = Math.max(0, data.length - text.length + 1);
-  for (let at = data.indexOf(first, from); at !== -1; at = data.indexOf(first, at + 1))
-    if (data.subarray(at).equals(text.subarray(0, data.length - at))) return data.length - at;
-  return 0;
 }

@@ -47,6 +47,12 @@ describe('the credentials of an upstream', () => {
       const sent = incoming.headers['x-api-key'] ?? '';
       const encoded = encodeURIComponent(String(sent));
       if (pathname === '/redirect') outgoing.writeHead(302, { location: `/next?apikey=${encoded}&a=1` }).end();
+      else if (pathname === '/login')
+        outgoing
+          .writeHead(302, { location: `/login?returnUrl=${encodeURIComponent(`/next?key=${encoded}`)}` })
+          .end(`"${String(sent).replaceAll('+', '\\u002B').replaceAll('/', '\\/')}"`);
+      else if (pathname === '/identity')
+        outgoing.writeHead(200, { 'content-encoding': 'identity, Identity' }).end(sent);
       else if (pathname === '/headers')
         outgoing.writeHead(200, `Got ${String(sent)}`, { 'x-got': sent, 'set-cookie': [`k=${encoded}`] }).end();
       else if (pathname === '/trailers') {
@@ -201,6 +207,27 @@ describe('the credentials of an upstream', () => {
       const raw = connectRaw(url);
       raw.request('GET /trailers HTTP/1.1', 'Host: a', 'TE: trailers', 'Connection: TE, close', service.authorization);
       assert.match(await raw.receives(/X-Got: .*\r\n/), /X-Got: \*{24}\r\n/);
+    });
+
+    it('percent-encoded twice, or as frameworks write JSON', async () => {
+      const reply = await get(`${url}/login`);
+      assert.match(reply.headers.get('location')!, /^\/login\?returnUrl=%2Fnext%3Fkey%3D\*+$/);
+      assert.match(await reply.text(), /^"\*+"$/);
+    });
+
+    it('in a body that says several times that it has no encoding', async () => {
+      assert.equal(await (await get(`${url}/identity`)).text(), '*'.repeat(SECRET.length));
+    });
+
+    it('in parts, as none is asked for unless the operator says so', async () => {
+      const parts = { range: 'bytes=9-19', 'if-range': '"a"', 'request-range': 'bytes=9-19', x_a: '1' };
+      const rangesOf = () => ['range', 'if-range', 'request-range', 'x_a'].map((name) => got.headers[name]);
+      await get(`${url}/echo`, parts);
+      assert.deepEqual(rangesOf(), [undefined, undefined, undefined, '1']);
+      await get(await service.beside({ send: [inHeader()], ranges: true }), parts);
+      assert.deepEqual(rangesOf(), Object.values(parts));
+      await get(service.url, parts);
+      assert.deepEqual(rangesOf(), Object.values(parts));
     });
 
     it('compressed, as none is asked for', async () => {
