@@ -217,6 +217,26 @@ describeEachProxy(
       ]);
     });
 
+    it('a header in which services believe who somebody is', async () => {
+      const names = [
+        'Remote-User',
+        'remote-groups',
+        'X-Remote-User',
+        'X-WEBAUTH-USER',
+        'X-Forwarded-User',
+        'X-Forwarded-Email',
+        'X-Auth-Request-User',
+        'X-Authentik-Username',
+        'Cf-Access-Authenticated-User-Email',
+        'Tailscale-User-Login',
+      ];
+      const { got } = await ask(site().port, { path: '/public/x', headers: names.map((name) => [name, 'forged']) });
+      assert.ok(
+        got!.headers.every(([, value]) => value !== 'forged'),
+        JSON.stringify(got!.headers),
+      );
+    });
+
     it('another protocol than WebSocket, by which requests would pass that nobody asks about', async () => {
       const http2 = ['Connection: Upgrade, HTTP2-Settings', 'HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA'];
       const preflight = ['Origin: https://app.example.org', 'Access-Control-Request-Method: POST'];
