@@ -371,6 +371,7 @@ export interface Client {
 export interface ClientAddress {
     readonly address: string | undefined;
     readonly isCertain: boolean;
+    readonly unclear?: string;
 }
 
 export declare class ClientAddresses;
