@@ -844,7 +844,6 @@ export interface TokenIssuer {
     } | undefined;
     readonly audience: string;
     readonly algorithms: readonly string[];
-    readonly keysMaxAge?: number;
 }
 
 export interface UnreadLimits {

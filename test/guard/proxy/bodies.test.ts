@@ -78,7 +78,13 @@ describe('the body of a request', () => {
 
   it('is followed by its trailers, without those that only we may set', async () => {
     const lines = ['POST / HTTP/1.1', 'Host: a', service.authorization, 'Transfer-Encoding: chunked', 'Trailer: X-Sum'];
-    const trailers = ['X-Sum: 1', 'X-Auth-Roles: ADMIN', 'x_auth_roles: ADMIN', 'X-Forwarded-For: 192.0.2.1', 'Remote-User: root'];
+    const trailers = [
+      'X-Sum: 1',
+      'X-Auth-Roles: ADMIN',
+      'x_auth_roles: ADMIN',
+      'X-Forwarded-For: 192.0.2.1',
+      'Remote-User: root',
+    ];
     const more = ['Host: b', service.authorization, 'Connection: close', 'X-Sum: 2'];
     const seen = await send(lines, `3\r\nabc\r\n0\r\n${[...trailers, ...more].join('\r\n')}\r\n\r\n`);
     assert.deepEqual(seen.trailers, ['X-Sum', '1', 'X-Sum', '2']);
