@@ -24,15 +24,8 @@ import {
 import type { PassedRequest } from './exchange.ts';
 import { identityHeaders, NOBODY } from './identity-headers.ts';
 import { withoutCompression } from './sent-credentials.ts';
-import {
-  judgeMessages,
-  type McpMessages,
-  McpRules,
-  MessagesRefused,
-  notMcp,
-  readMessages,
-  withoutForbidden,
-} from './mcp.ts';
+import { judgeMessages, type McpMessages, MessagesRefused, notMcp, readMessages, withoutForbidden } from './mcp.ts';
+import { McpRules } from './mcp-rules.ts';
 import { type Framing, hasBody, readTarget, requestFraming, type RequestTarget } from './passed-headers.ts';
 import { protocolOf, ReverseProxy, type ReverseProxyOptions } from './reverse-proxy.ts';
 import {
@@ -141,6 +134,11 @@ const REFUSED_METHODS: ReadonlySet<string | undefined> = new Set(['CONNECT', 'TR
 /** The messages of a request to an MCP server, none of a GET, and what is needed for them. */
 interface JudgedMessages extends Pick<McpMessages, 'messages'>, Partial<Pick<McpMessages, 'body'>> {
   readonly rules: McpRules;
+}
+
+/** Whether the messages of a request may be passed on as before: the same key, and routes, decide. */
+function isJudgedAlike(known: AllowedEntry, entry: Entry): boolean {
+  return 'match' in entry && entry.match === known.match && entry.admitted?.principal === known.admitted?.principal;
 }
 
 const RULES = new WeakMap<Match, McpRules>();
@@ -431,9 +429,10 @@ class Guard implements RequestHandler, ConnectionHandler {
     const { fields } = admitted ?? {};
     let known = entered;
     const refusalIn = (entry: Entry) => {
+      const isSame = isJudgedAlike(known, entry);
       // A key that is needed only now is counted now, and that is remembered where none is needed for a while.
       if ('admitted' in entry && entry.admitted) known = entry;
-      return this.#refusalIn(entry, request, mcp);
+      return isSame ? undefined : this.#refusalIn(entry, request, mcp);
     };
     const refusedNow = () => {
       const entry = this.#rules.access.again(request, known);

@@ -1,46 +1,30 @@
 import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
 import { canonicalName } from './identity-headers.ts';
+import type { McpRules, Part } from './mcp-rules.ts';
 import { isEncoded, pairsOf } from './passed-headers.ts';
 import { errorReply, headerValues, parseJson, readBody, type Reply, RequestRefused } from '../http/index.ts';
 import { type Charge, ONCE } from '../keys/authorization/index.ts';
-import { hasFieldTwice, isRecord, printable } from '../keys/basics/index.ts';
+import { countFields, countJson, isRecord, printable, yieldToEventLoop } from '../keys/basics/index.ts';
 import type { Permission, PermissionSet } from '../keys/permissions/index.ts';
-import {
-  chargeOf,
-  checkAllow,
-  type Match,
-  type McpPatterns,
-  mostOfCharges,
-  type Needed,
-  sumOfCharges,
-} from '../routes/index.ts';
+import { mostOfCharges, sumOfCharges } from '../routes/index.ts';
 
 /**
  * What is decided about the messages of the Model Context Protocol, by its revisions up to 2026-07-28: which parts of a
  * server a key may use. Messages are JSON-RPC 2.0 in the body of a POST, answers are JSON or an event stream.
  */
 
-/** The most messages that a request may have, and resources that one may subscribe to. */
-const [MAX_MESSAGES, MAX_SUBSCRIPTIONS] = [100, 1000];
+/** The most messages that a request may have. */
+const MAX_MESSAGES = 100;
+/** The most fields of objects that a body may have, and the most values: it takes its time to read each of them. */
+const [MAX_FIELDS, MAX_VALUES] = [20_000, 100_000];
 /** The most that one answer or event may have that is looked through, in bytes. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-
-/** A part of a server: a tool, a resource or a prompt, by its name or URI. */
-interface Part {
-  readonly kind: keyof McpPatterns;
-  readonly name: string;
-}
 
 type Message = Readonly<Record<string, unknown>>;
 
 /** What a message asks for: parts of the server, everything, or nothing that is not for all who may connect. */
 type Wanted = readonly Part[] | 'everything' | { readonly invalid: string };
-
-/** What a key lacks for a part: permissions, or nothing would help. */
-type Lacking =
-  | { readonly missing: readonly Permission[] }
-  | { readonly used: readonly Permission[]; readonly charges: readonly Charge[] };
 
 /** Methods that anybody may call who may connect: they name no part, and what they list is looked through. */
 const FOR_ALL: ReadonlySet<string> = new Set([
@@ -85,124 +69,10 @@ function wantedBy({ method, params = {} }: Message): Wanted {
 }
 
 function partsOf(kind: Part['kind'], names: readonly unknown[]): Wanted {
-  if (names.length > MAX_SUBSCRIPTIONS) return { invalid: `A message may name ${MAX_SUBSCRIPTIONS} ${kind} at most.` };
   const texts = names.filter((name) => typeof name === 'string');
   return texts.length === names.length
     ? texts.map((name) => ({ kind, name }))
     : { invalid: `The name of one of the ${kind} is not a string.` };
-}
-
-/** One pattern of a route. */
-interface Rule {
-  readonly kind: Part['kind'];
-  readonly pattern: string;
-  /** Those of a URI, in the ways in which servers read it. */
-  readonly forms: readonly string[];
-  readonly allow: Needed;
-  /** What a call of it counts as. */
-  readonly charge: Charge;
-}
-
-/** A path that a server could take for another one, or what could end it early. */
-const AMBIGUOUS = /(?:^|[/\\:])(?:\.|%2e){1,2}(?:[/\\?#]|$)|\p{Cc}/iu;
-
-/** A URI as servers read it: as it is, and as the URL class has it; without percent-encoding and empty segments. */
-function readingsOf(uri: string): string[] {
-  return [uri, URL.parse(uri)?.href ?? uri].map((text) =>
-    text
-      .replaceAll(/(?:%[\da-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('%', ''), 'hex').toString())
-      .replaceAll(/[/\\]+/g, '/'),
-  );
-}
-
-/** Which parts of an MCP server need what, by the routes that are for it. */
-export class McpRules {
-  readonly #rules: readonly Rule[];
-
-  constructor({ route, also = [] }: Match) {
-    this.#rules = [route, ...also.map((match) => match.route)].flatMap((each) =>
-      (['tools', 'resources', 'prompts'] as const).flatMap((kind) =>
-        each.mcp![kind].map((pattern) => ({
-          kind,
-          pattern,
-          forms: readingsOf(pattern),
-          allow: each.allow as Needed,
-          charge: chargeOf(each),
-        })),
-      ),
-    );
-  }
-
-  /** What a key lacks for a part; undefined if no key may use it. */
-  lacking(part: Part, access: PermissionSet): Lacking | undefined {
-    const deciding = this.#rulesFor(part);
-    if (deciding.length === 0) return undefined;
-    const checked = deciding.map(({ allow }) => checkAllow(allow, access));
-    const missing = checked.flatMap((each) => (each.outcome === 'forbidden' ? each.missing : []));
-    if (missing.length > 0) return { missing: [...new Set(missing)] };
-    const used = checked.flatMap((each) => (each.outcome === 'allowed' ? each.used : []));
-    return { used, charges: deciding.map(({ charge }) => charge) };
-  }
-
-  /**
-   * The rules that decide about a part; none if no key may use it. A URI is judged in each way in which servers read
-   * it, and without its query and fragment, which those of files leave out.
-   */
-  #rulesFor({ kind, name }: Part): readonly Rule[] {
-    const rules = this.#rules.filter((rule) => rule.kind === kind);
-    const asItIs = mostSpecific(rules, ({ pattern }) => isLike(name, pattern));
-    const isExact = asItIs.some(({ pattern }) => pattern === name);
-    if (kind !== 'resources' || isExact || rules.every(({ pattern }) => pattern === '*')) return asItIs;
-    const readings = readingsOf(name);
-    if ([name, ...readings].some((text) => AMBIGUOUS.test(text)))
-      return rules.some(({ pattern }) => pattern === '*') ? rules : [];
-    const rulesOf = (text: string) => mostSpecific(rules, ({ forms }) => forms.some((form) => isLike(text, form)));
-    const found = [asItIs, ...readings.map(rulesOf)];
-    if (found.some(({ length }) => length === 0)) return [];
-    const shorter = readings.filter((text) => /[?#]/.test(text)).map((text) => rulesOf(text.replace(/[?#].*/s, '')));
-    return [...new Set([...found, ...shorter].flat())];
-  }
-
-  allows(part: Part, access: PermissionSet): boolean {
-    const lacking = this.lacking(part, access);
-    return lacking !== undefined && 'used' in lacking;
-  }
-
-  /** Whether a key may use all parts, so that nothing needs to be looked through. */
-  allowsAll(access: PermissionSet): boolean {
-    return (['tools', 'resources', 'prompts'] as const).every(
-      (kind) =>
-        this.#rules.some((rule) => rule.kind === kind && rule.pattern === '*') &&
-        this.#rules.every((rule) => rule.kind !== kind || checkAllow(rule.allow, access).outcome === 'allowed'),
-    );
-  }
-}
-
-/** Of the rules that match, those whose pattern has the most text. */
-function mostSpecific(rules: readonly Rule[], matches: (rule: Rule) => boolean): readonly Rule[] {
-  const matching = rules.filter(matches);
-  const most = Math.max(...matching.map(({ pattern }) => textOf(pattern)));
-  return matching.filter(({ pattern }) => textOf(pattern) === most);
-}
-
-/** How much of a pattern is text. One without `*` comes before all others. */
-function textOf(pattern: string): number {
-  return pattern.includes('*') ? pattern.replaceAll('*', '').length : Number.MAX_SAFE_INTEGER;
-}
-
-/** Whether a name is as a pattern says, in which `*` stands for any text. Takes time by the length of the name. */
-function isLike(name: string, pattern: string): boolean {
-  const [first = '', ...others] = pattern.split('*');
-  const last = others.pop();
-  if (last === undefined) return name === pattern;
-  if (!name.startsWith(first)) return false;
-  let at = first.length;
-  for (const piece of others) {
-    const found = name.indexOf(piece, at);
-    if (found === -1) return false;
-    at = found + piece.length;
-  }
-  return name.length - last.length >= at && name.endsWith(last);
 }
 
 /** The messages of a request, as they are judged and passed on. */
@@ -251,7 +121,16 @@ export async function readMessages(incoming: IncomingMessage): Promise<McpMessag
     throw new MessagesRefused(415, INVALID_REQUEST, 'The body must be application/json, in UTF-8.');
   const bytes = await readBody(incoming);
   const text = decode(bytes);
+  const { fields, values } = countJson(text);
+  if (fields > MAX_FIELDS || values > MAX_VALUES)
+    throw new MessagesRefused(
+      400,
+      INVALID_REQUEST,
+      `The body has more than ${MAX_FIELDS} fields or ${MAX_VALUES} values. Send less at a time.`,
+    );
   const value = parse(text);
+  // A body that is as large as it may be takes a while: others have their turns between.
+  await yieldToEventLoop();
   const messages = Array.isArray(value) ? value : [value];
   if (messages.length === 0 || messages.length > MAX_MESSAGES || !messages.every(isMessage))
     throw new MessagesRefused(
@@ -259,12 +138,13 @@ export async function readMessages(incoming: IncomingMessage): Promise<McpMessag
       INVALID_REQUEST,
       `The body is not JSON-RPC 2.0, of at most ${MAX_MESSAGES} messages.`,
     );
-  if (hasFieldTwice(text, value))
+  if (countFields(value) !== fields)
     throw new MessagesRefused(400, INVALID_REQUEST, 'A field of the body is there twice.');
   const alias = messages.map(findAlias).find((name) => name !== undefined);
   if (alias !== undefined)
     throw new MessagesRefused(400, INVALID_REQUEST, `The field "${printable(alias)}" is taken for another one.`);
   requireSameHeaders(rawHeaders, messages);
+  await yieldToEventLoop();
   return { messages, body: Buffer.from(bytes) };
 }
 
@@ -273,6 +153,8 @@ const JUDGED: ReadonlySet<string> = new Set(
   'jsonrpc id method params name uri taskId ref type notifications resourceSubscriptions'.split(' '),
 );
 const JUDGED_WITHOUT_CASE: ReadonlySet<string> = new Set(Array.from(JUDGED, withoutCase));
+/** A name that is longer is not taken for one of them: without its case, none is shorter. */
+const MAX_JUDGED = Math.max(...Array.from(JUDGED, ({ length }) => length));
 
 /** The same for names that some servers, such as those that use Go's `encoding/json`, take for one another. */
 function withoutCase(name: string): string {
@@ -286,7 +168,7 @@ function findAlias({ params, ...message }: Message): string | undefined {
   const objects = [message, fields, isRecord(ref) ? ref : {}, isRecord(notifications) ? notifications : {}];
   return objects
     .flatMap((object) => Object.keys(object))
-    .find((name) => !JUDGED.has(name) && JUDGED_WITHOUT_CASE.has(withoutCase(name)));
+    .find((name) => !JUDGED.has(name) && name.length <= MAX_JUDGED && JUDGED_WITHOUT_CASE.has(withoutCase(name)));
 }
 
 function parse(text: string): unknown {
@@ -355,8 +237,8 @@ export interface RefusedMessages {
 
 /** What messages do that may be passed on. */
 interface AllowedMessages {
-  readonly used: readonly Permission[];
-  readonly tools: readonly string[];
+  readonly used: ReadonlySet<Permission>;
+  readonly tools: ReadonlySet<string>;
   readonly charge: Charge;
 }
 
@@ -372,15 +254,21 @@ export function judgeMessages(
   access: PermissionSet,
   challenge: (missing: readonly Permission[]) => Reply,
 ): RefusedMessages | AllowedMessages {
-  const used: Permission[] = [];
-  const tools: string[] = [];
+  const used = new Set<Permission>();
+  const tools = new Set<string>();
   const charges: Charge[] = [];
-  for (const message of messages) {
-    if (!('method' in message)) continue;
-    const wanted = wantedBy(message);
+  const asked = messages
+    .filter((message) => 'method' in message)
+    .map((message) => ({ message, wanted: wantedBy(message) }));
+  const tooMuch = rules.tooMuch(
+    asked.flatMap(({ wanted }) => (Array.isArray(wanted) ? (wanted as readonly Part[]) : [])),
+  );
+  if (tooMuch !== undefined) return refusedAsInvalid(messages, tooMuch, 'too many parts');
+  const maySkip = rules.allowsAll(access);
+  for (const { message, wanted } of asked) {
     const method = typeof message['method'] === 'string' ? printable(message['method'], 100) : 'A message';
     // A server says better what is wrong with one that is invalid.
-    if ((wanted === 'everything' || 'invalid' in wanted) && rules.allowsAll(access)) {
+    if ((wanted === 'everything' || 'invalid' in wanted) && maySkip) {
       charges.push(ONCE);
       continue;
     }
@@ -388,17 +276,14 @@ export function judgeMessages(
       const text = `${method} needs all tools, resources and prompts.`;
       return refused(messages, { reply: challenge([]), code: FORBIDDEN, message: text, missing: [], detail: method });
     }
-    if ('invalid' in wanted) {
-      const reply = errorReply(400, 'BAD_REQUEST', wanted.invalid);
-      return refused(messages, { reply, code: INVALID_PARAMS, message: wanted.invalid, missing: [], detail: method });
-    }
+    if ('invalid' in wanted) return refusedAsInvalid(messages, wanted.invalid, method);
     const ofParts: Charge[] = [];
     for (const part of wanted) {
       const lacking = rules.lacking(part, access);
       if (lacking && 'used' in lacking) {
-        used.push(...lacking.used);
+        for (const permission of lacking.used) used.add(permission);
         ofParts.push(...lacking.charges);
-        if (part.kind === 'tools') tools.push(printable(part.name, 100));
+        if (part.kind === 'tools') tools.add(printable(part.name, 100));
         continue;
       }
       const detail = `${method} ${printable(part.name, 100)}`;
@@ -414,6 +299,12 @@ export function judgeMessages(
     if (ofParts.length > 0) charges.push(mostOfCharges(ofParts));
   }
   return { used, tools, charge: sumOfCharges(charges) };
+}
+
+/** The answer to messages that cannot be judged. */
+function refusedAsInvalid(messages: readonly Message[], message: string, detail: string): RefusedMessages {
+  const reply = errorReply(400, 'BAD_REQUEST', message);
+  return refused(messages, { reply, code: INVALID_PARAMS, message, missing: [], detail });
 }
 
 interface Refusing {

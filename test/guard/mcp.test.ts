@@ -3,12 +3,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { byRoutes } from '../../src/guard/access.ts';
 import type { Permission } from '../../src/keys/permissions/catalog.ts';
+import { PermissionSet } from '../../src/keys/permissions/permission-set.ts';
 import { suggestGrants } from '../../src/keys/authorization/explain.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createRouter, type McpPatterns, type Route } from '../../src/routes/index.ts';
 import { connectRaw, type GuardedService, startGuarded } from '../support/guard.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
+import { until } from '../support/until.ts';
 
 const READ: Permission = 'DOCKER:READ_ANY';
 const DELETE: Permission = 'DOCKER:DELETE_ANY';
@@ -316,8 +318,84 @@ describe('a guard of an MCP server', () => {
       return (await fetch(several, { method: 'POST', headers, body: JSON.stringify(tool(name)) })).status;
     };
     for (const name of ['abc', 'a-b-b-c', 'x', '-x-']) assert.equal(await statusOf(name), 200, name);
-    for (const name of ['ab', 'acb', 'bc', '', 'ABC', 'a'.repeat(900_000)])
-      assert.equal(await statusOf(name), 403, name);
+    for (const name of ['ab', 'acb', 'bc', '', 'ABC', 'a'.repeat(2048)]) assert.equal(await statusOf(name), 403, name);
+  });
+
+  describe('refuses what would keep all others waiting', () => {
+    const listen = (uris: readonly string[]) =>
+      call('subscriptions/listen', { notifications: { resourceSubscriptions: uris } });
+    const uris = (count: number, length = 40) =>
+      Array.from({ length: count }, (_, index) => `file:///docs/${index}`.padEnd(length, 'x'));
+    const refused = async (secret: string, body: unknown, status: number, code: number) => {
+      const reply = await post(secret, body);
+      const answered = JSON.parse(reply.body) as { error: object } | { error: object }[];
+      const { error } = (Array.isArray(answered) ? answered[0] : answered) as { error: { code: number } };
+      assert.deepEqual([reply.status, error.code, got], [status, code, []]);
+    };
+
+    it('more names than a request may have, in one message or in many', async () => {
+      assert.equal((await post(reader, listen(uris(1000)))).status, 200);
+      got = [];
+      await refused(reader, listen(uris(1001)), 400, -32_602);
+      const many = Array.from({ length: 55 }, () => listen(uris(100)));
+      await refused(reader, many, 400, -32_602);
+      await refused(reader, [tool('read_a', 1), ...Array.from({ length: 10 }, () => listen(uris(100)))], 400, -32_602);
+    });
+
+    it('a name or URI that is too long', async () => {
+      await refused(reader, call('resources/read', { uri: `file:///docs/${'%41'.repeat(300_000)}` }), 400, -32_602);
+      await refused(reader, tool(`read_${'a'.repeat(2044)}`), 400, -32_602);
+      assert.equal((await post(reader, tool(`read_${'a'.repeat(2043)}`))).status, 200);
+    });
+
+    it('more names than go with the patterns of the routes, also of a key that may use everything', async () => {
+      const resources = Array.from({ length: 1000 }, (_, index) => `file:///${index}*`);
+      const parts = { tools: ['*'], resources: ['*', ...resources], prompts: ['*'] };
+      const wide = `${await service.beside({ requirements: byRoutes(createRouter([part(READ, parts)])) })}/mcp`;
+      const statusOf = async (body: object) => {
+        const headers = { authorization: `Bearer ${reader}`, 'content-type': 'application/json' };
+        return (await fetch(wide, { method: 'POST', headers, body: JSON.stringify(body) })).status;
+      };
+      assert.equal(await statusOf(listen(uris(30))), 200);
+      assert.equal(await statusOf(listen(uris(40))), 400);
+      assert.equal(await statusOf(listen(uris(1, 2048))), 200);
+    });
+
+    it('more fields or values than are read', async () => {
+      const fields = (count: number) =>
+        Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]));
+      assert.equal((await post(reader, call('ping', fields(19_990)))).status, 200);
+      got = [];
+      await refused(reader, call('ping', fields(20_000)), 400, -32_600);
+      await refused(reader, call('ping', { list: Array.from({ length: 100_000 }, () => 1) }), 400, -32_600);
+    });
+  });
+
+  it('judges what is open again only when its key or the routes have changed', async () => {
+    answer = (_, outgoing) => {
+      outgoing.writeHead(200, { 'content-type': 'text/event-stream' }).write(': open\n\n');
+    };
+    const { secret } = await createPrincipal(service.keys, { name: 'Listening', permissions: [READ] });
+    const uris = Array.from({ length: 500 }, (_, index) => `file:///docs/${index}`);
+    const body = JSON.stringify(call('subscriptions/listen', { notifications: { resourceSubscriptions: uris } }));
+    const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+    const stream = (await fetch(url, { method: 'POST', headers, body })).body!.getReader();
+    await stream.read();
+    const real = Object.getOwnPropertyDescriptor(PermissionSet.prototype, 'has')!;
+    let asked = 0;
+    const counting = function counting(this: PermissionSet, ...permission: unknown[]) {
+      asked += 1;
+      return (real.value as (...given: unknown[]) => boolean).apply(this, permission);
+    };
+    Object.defineProperty(PermissionSet.prototype, 'has', { ...real, value: counting });
+    try {
+      // The routes are asked once for each look at what is open.
+      await until(() => asked >= 4);
+      assert.ok(asked < 100, `${asked}`);
+    } finally {
+      Object.defineProperty(PermissionSet.prototype, 'has', real);
+    }
+    await stream.cancel();
   });
 
   it('refuses what is no JSON-RPC', async () => {
