@@ -202,27 +202,73 @@ function isMessage(value: unknown): value is Message {
   return 'method' in value || ('id' in value && ('result' in value || 'error' in value));
 }
 
+/** How the names of headers begin that repeat an argument of a tool (revision 2026-07-28). */
+const PARAM = 'mcp-param-';
+/** The most headers of MCP that a request may have: each is compared with all arguments. */
+const MAX_HEADERS = 50;
+
 /** Refuses headers that say something else than the message, by which a server could go (revision 2026-07-28). */
 function requireSameHeaders(rawHeaders: readonly string[], messages: readonly Message[]): void {
+  const said = new Map<string, string[]>();
+  for (const [name, value] of pairsOf(rawHeaders)) {
+    const header = canonicalName(name);
+    if (header === 'mcp-method' || header === 'mcp-name' || header.startsWith(PARAM))
+      said.set(header, [...(said.get(header) ?? []), value]);
+  }
+  if (said.size > MAX_HEADERS)
+    throw new MessagesRefused(400, HEADER_MISMATCH, `The request has more than ${MAX_HEADERS} headers of MCP.`);
   const [first] = messages;
   const params = isRecord(first?.['params']) ? first['params'] : {};
   const method = first?.['method'];
   const [, family = ''] = /^(resources|tasks)\//.exec(String(method)) ?? [];
-  for (const [header, said] of [
-    ['mcp-method', method],
-    ['mcp-name', params[{ resources: 'uri', tasks: 'taskId' }[family] ?? 'name']],
-  ] as const) {
-    const values = pairsOf(rawHeaders).flatMap(([name, value]) => (canonicalName(name) === header ? [value] : []));
-    const isSame = values.length === 1 && messages.length === 1 && said === decodeHeader(values[0]!);
-    if (values.length > 0 && !isSame)
+  const named = params[{ resources: 'uri', tasks: 'taskId' }[family] ?? 'name'];
+  let given: readonly Argument[] | undefined;
+  for (const [header, values] of said) {
+    const [value, ...others] = values.map(decodeHeader);
+    const isSame =
+      header === 'mcp-method'
+        ? value === method
+        : header === 'mcp-name'
+          ? value === named
+          : method === 'tools/call' && isArgument(header, value, (given ??= argumentsIn(params['arguments'])));
+    if (!isSame || value === undefined || others.length > 0 || messages.length > 1)
       throw new MessagesRefused(400, HEADER_MISMATCH, `The header ${header} says something else than the body.`);
   }
 }
 
-/** What a header says, in which text that is not ASCII stands in base64. */
-function decodeHeader(value: string): string {
+/** An argument of a tool that is a text, a number or a boolean, with its name in lower case and without signs. */
+type Argument = readonly [name: string, value: string | number | boolean];
+
+function argumentsIn(value: unknown, name = ''): Argument[] {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return [[name, value]];
+  if (Array.isArray(value) || !isRecord(value)) return [];
+  return Object.entries(value).flatMap(([field, each]) => argumentsIn(each, withoutSigns(field)));
+}
+
+/**
+ * Whether a header says what an argument is. Which one it repeats, only the schema of the tool says: the one of its
+ * name, where there is one, else any.
+ */
+function isArgument(header: string, value: string | undefined, given: readonly Argument[]): boolean {
+  const name = withoutSigns(header.slice(PARAM.length));
+  const named = given.filter(([each]) => each === name);
+  return (named.length > 0 ? named : given).some(([, argument]) =>
+    typeof argument === 'number'
+      ? value !== undefined && /^-?\d+(?:\.\d+)?$/.test(value) && Number(value) === argument
+      : value === String(argument),
+  );
+}
+
+function withoutSigns(name: string): string {
+  return name.toLowerCase().replaceAll(/[^\p{L}\d]/gu, '');
+}
+
+/** What a header says, in which text that is not ASCII stands in base64; undefined for what servers read in two ways. */
+function decodeHeader(value: string): string | undefined {
   const base64 = /^=\?base64\?(.*)\?=$/i.exec(value)?.[1];
-  return base64 === undefined ? value : Buffer.from(base64, 'base64').toString();
+  if (base64 === undefined) return value;
+  const text = Buffer.from(base64, 'base64').toString();
+  return Buffer.from(text).toString('base64') === base64 ? text : undefined;
 }
 
 /** What a key may not do of what messages ask for. */

@@ -454,6 +454,65 @@ describe('a guard of an MCP server', () => {
       );
   });
 
+  it('refuses headers that repeat another argument than the tool gets', async () => {
+    const given = { path: 'a.txt', Depth: 3, dryRun: true, region: 'ä', where: { shelf_no: 'b' }, note: '/etc/shadow' };
+    const read = call('tools/call', { name: 'read_a', arguments: given });
+    const encoded = (value: string) => `=?base64?${Buffer.from(value).toString('base64')}?=`;
+    for (const headers of [
+      { 'Mcp-Param-Path': 'a.txt' },
+      { 'Mcp-Param-Path': encoded('a.txt') },
+      { 'Mcp-Param-Depth': '3', 'mcp-param-dry-run': 'true' },
+      { 'Mcp-Param-Region': encoded('ä'), 'Mcp-Param-Shelf-No': 'b' },
+      // Its schema may give an argument another name.
+      { 'Mcp-Param-Folder': 'a.txt' },
+    ] as Record<string, string>[])
+      assert.equal((await post(reader, read, headers)).status, 200, JSON.stringify(headers));
+    got = [];
+    for (const headers of [
+      { 'Mcp-Param-Path': '/etc/shadow' },
+      { 'Mcp-Param-Path': 'a.txt', Mcp_Param_Path: '/etc/shadow' },
+      { Mcp_Param_Path: '/etc/shadow' },
+      { 'Mcp-Param-Folder': '/etc' },
+      { 'Mcp-Param-Depth': '0x3' },
+      { 'Mcp-Param-Path': '=?base64?***?=' },
+      { 'Mcp-Param-Path': `${encoded('a.txt').slice(0, -2)}***?=` },
+      Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`Mcp-Param-${index}`, 'a.txt'])),
+    ] as Record<string, string>[]) {
+      const { status, body } = await post(reader, read, headers);
+      assert.deepEqual([status, JSON.parse(body).error.code], [400, -32_020], JSON.stringify(headers));
+    }
+    const raw = connectRaw(url);
+    const body = JSON.stringify(read);
+    const head = [
+      'POST /mcp HTTP/1.1',
+      'Host: a',
+      'Content-Type: application/json',
+      `Content-Length: ${body.length + 1}`,
+    ];
+    raw.request(...head, `Authorization: Bearer ${reader}`, 'Mcp-Param-Path: a.txt', 'Mcp-Param-Path: a.txt');
+    raw.send(body.replace('ä', '\u00c3\u00a4'));
+    await raw.receives('HTTP/1.1 400 ');
+    for (const message of [
+      call('ping', { arguments: given }),
+      call('prompts/get', { name: 'a', arguments: given }),
+      [read],
+    ])
+      assert.equal(
+        (await post(reader, message, { 'Mcp-Param-Path': 'a.txt' })).status,
+        Array.isArray(message) ? 200 : 400,
+      );
+    assert.equal((await post(reader, [read, read], { 'Mcp-Param-Path': 'a.txt' })).status, 400);
+    assert.deepEqual(got, [JSON.stringify([read])]);
+    for (const name of [
+      '=?base64?cmVhZF9h***?=',
+      '=?base64?cmVhZF9h?=x',
+      '=?base64?cmVh ZF9h?=',
+      '=?base64?cmVhZF9hYg?=',
+    ])
+      assert.equal((await post(reader, tool('read_a'), { 'mcp-name': name })).status, 400, name);
+    assert.equal((await post(reader, tool('read_ab'), { 'mcp-name': '=?base64?cmVhZF9hYg?=' })).status, 400);
+  });
+
   it('lets no other protocol be switched to', async () => {
     const raw = connectRaw(url);
     const head = ['GET /mcp HTTP/1.1', 'Host: a', 'Connection: upgrade', 'Upgrade: websocket'];
