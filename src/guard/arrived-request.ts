@@ -44,7 +44,8 @@ export function badGateway(): Reply {
 
 /** The reply when the upstream takes too long. */
 export function gatewayTimeout(): Reply {
-  return errorReply(504, 'GATEWAY_TIMEOUT', 'The service behind this one took too long to answer.');
+  const text = 'The service behind this one took too long to answer. --timeout of the guard says how long it may take.';
+  return errorReply(504, 'GATEWAY_TIMEOUT', text);
 }
 
 /** The reply when the client takes too long to send its body. */

@@ -24,7 +24,18 @@ import {
 import type { PassedRequest } from './exchange.ts';
 import { identityHeaders, NOBODY } from './identity-headers.ts';
 import { withoutCompression } from './sent-credentials.ts';
-import { judgeMessages, type McpMessages, MessagesRefused, notMcp, readMessages, withoutForbidden } from './mcp.ts';
+import {
+  judgeMessages,
+  type McpMessages,
+  MessagesRefused,
+  notMcp,
+  readMessages,
+  sessionIn,
+  sessionNotFound,
+  tasksIn,
+  withoutForbidden,
+} from './mcp.ts';
+import { goesOn, heldAs, type Holder, type Holders, KnownHolders, type McpServer } from './mcp-holders.ts';
 import { McpRules } from './mcp-rules.ts';
 import { type Framing, hasBody, readTarget, requestFraming, type RequestTarget } from './passed-headers.ts';
 import { protocolOf, ReverseProxy, type ReverseProxyOptions } from './reverse-proxy.ts';
@@ -122,6 +133,8 @@ export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
   readonly healthPath?: string | undefined;
   /** Headers that each answer has beside its own. */
   readonly extraHeaders?: ExtraHeaders | undefined;
+  /** Who has begun which sessions and tasks of MCP servers, for all processes of the guard. Default: what this one knows. */
+  readonly holders?: Holders | undefined;
   readonly log: Log;
 }
 
@@ -134,6 +147,10 @@ const REFUSED_METHODS: ReadonlySet<string | undefined> = new Set(['CONNECT', 'TR
 /** The messages of a request to an MCP server, none of a GET, and what is needed for them. */
 interface JudgedMessages extends Pick<McpMessages, 'messages'>, Partial<Pick<McpMessages, 'body'>> {
   readonly rules: McpRules;
+  /** Who has begun the session that it goes on with; null for nobody, undefined where it names none. */
+  readonly session: Holder | null | undefined;
+  /** Who has begun the tasks that they name. */
+  readonly tasks: ReadonlyMap<string, Holder>;
 }
 
 /** Whether the messages of a request may be passed on as before: the same key, and routes, decide. */
@@ -157,6 +174,7 @@ class Guard implements RequestHandler, ConnectionHandler {
   readonly #proxy: ReverseProxy;
   #rules: AppliedRules;
   readonly #open = new OpenExchanges();
+  readonly #holders: Holders;
   /** Connections that close after the present answer. */
   readonly #closing = new WeakSet<Socket>();
   #parts: CheckParts;
@@ -166,6 +184,7 @@ class Guard implements RequestHandler, ConnectionHandler {
   constructor(options: GuardOptions, rules: GuardRules) {
     const { log } = options;
     this.#options = options;
+    this.#holders = options.holders ?? new KnownHolders();
     this.#parts = partsOf({ log });
     this.#proxy = new ReverseProxy({
       ...options,
@@ -342,16 +361,15 @@ class Guard implements RequestHandler, ConnectionHandler {
   ): Promise<void> {
     const { outgoing, framing, expectsContinue, switching } = received;
     const { method } = request.parts;
-    if (method !== 'POST') {
-      const isOther = !['GET', 'DELETE'].includes(method) || hasBody(framing) || switching;
-      if (isOther) return refuse(received, notMcp('This is not a request of MCP.'), framing);
-      return this.#passOn(received, request, entered, { rules: rulesFor(entered.match), messages: [] });
-    }
-    if (expectsContinue) outgoing.writeContinue();
+    const isPost = method === 'POST';
+    const isOther = !isPost && (!['GET', 'DELETE'].includes(method) || hasBody(framing) || switching);
+    if (isOther) return refuse(received, notMcp('This is not a request of MCP.'), framing);
+    if (isPost && expectsContinue) outgoing.writeContinue();
     const expires = setTimeout(() => received.incoming.destroyed || this.#expire(received), this.#options.timeoutMs);
-    let read: OrRefusal<McpMessages, Reply>;
+    let read: OrRefusal<JudgedMessages, Reply>;
     try {
-      read = await readMessages(received.incoming);
+      const messages = isPost ? await readMessages(received.incoming) : { messages: [] };
+      read = { rules: rulesFor(entered.match), ...messages, ...(await this.#heldBy(received, entered, messages)) };
     } catch (error) {
       if (!(error instanceof RequestRefused)) throw error;
       const { status, code, message } = error;
@@ -361,15 +379,15 @@ class Guard implements RequestHandler, ConnectionHandler {
     }
     // What has been read is not read again.
     const left = 'refusal' in read ? framing : [];
-    const mcp = 'refusal' in read ? undefined : { rules: rulesFor(entered.match), ...read };
+    const mcp = 'refusal' in read ? undefined : read;
     const again = await this.#rules.access.again(request, entered);
     if (outgoing.headersSent || outgoing.destroyed) return undefined;
     if ('refusal' in again) return refuse(received, again.refusal, left);
     const admitted = again.admitted ?? entered.admitted;
-    const judged = 'refusal' in read ? read : this.#judgeMessages(request, mcp!, admitted.principal);
+    const judged = 'refusal' in read ? read : this.#judgeMessages(request, read, admitted.principal);
     // One that is refused counts as well, but only once.
-    request.charge = 'charge' in judged ? judged.charge : ONCE;
-    const counting = this.#rules.access.check.count(request, admitted);
+    if (isPost) request.charge = 'charge' in judged ? judged.charge : ONCE;
+    const counting = isPost ? this.#rules.access.check.count(request, admitted) : admitted;
     const counted = counting instanceof Promise ? await counting : counting;
     if (outgoing.headersSent || outgoing.destroyed) return undefined;
     if ('refusal' in counted) return refuse(received, counted.refusal, left);
@@ -382,7 +400,32 @@ class Guard implements RequestHandler, ConnectionHandler {
         : undefined;
     if (outgoing.headersSent || outgoing.destroyed) return undefined;
     if (refusal) return refuse(received, withFields(refusal, counted.fields), []);
+    if (!isPost) return this.#passOn(received, request, passed, mcp);
     return this.#passOn({ ...received, framing: [], expectsContinue: false }, request, passed, mcp);
+  }
+
+  /** Who has begun what a request to an MCP server goes on with. @throws MessagesRefused */
+  async #heldBy(
+    { incoming, target }: ReceivedRequest,
+    { match }: AllowedEntry,
+    { messages }: Pick<McpMessages, 'messages'>,
+  ): Promise<Pick<JudgedMessages, 'session' | 'tasks'>> {
+    const [server, session, tasks] = [
+      this.#mcpServer(match, target),
+      sessionIn(incoming.rawHeaders),
+      tasksIn(messages),
+    ];
+    if (session === undefined && tasks.length === 0) return { session: undefined, tasks: new Map() };
+    const [ofSession = null, ...ofTasks] = await this.#holders.find([
+      heldAs('session', server, session ?? ''),
+      ...tasks.map((id) => heldAs('task', server, id)),
+    ]);
+    const held = tasks.flatMap((id, index): [string, Holder][] => (ofTasks[index] ? [[id, ofTasks[index]]] : []));
+    return { session: session === undefined ? undefined : ofSession, tasks: new Map(held) };
+  }
+
+  #mcpServer(match: Match | undefined, target: RequestTarget): McpServer {
+    return { upstream: this.#rules.upstreamOf(match).upstream.name, ...target };
   }
 
   /** The reply to a request that may not go on, as things are now. */
@@ -400,14 +443,18 @@ class Guard implements RequestHandler, ConnectionHandler {
   /** What messages count as; or the reply to those of which one may not be passed on. */
   #judgeMessages(
     request: GuardedRequest,
-    { rules, messages }: JudgedMessages,
+    mcp: JudgedMessages,
     principal: Principal,
   ): OrRefusal<{ readonly charge: Charge }, Reply> {
+    if (mcp.session === null || (mcp.session && !goesOn(mcp.session, principal))) {
+      this.#rules.access.note(request, 'mcp', 'a session of another key');
+      return { refusal: sessionNotFound() };
+    }
     const challenge = (missing: readonly Permission[]) =>
       missing.length > 0
         ? this.#rules.access.check.lacking(request, principal, missing)
         : notMcp('No key may do this.');
-    const judged = judgeMessages(rules, messages, principal.access, challenge);
+    const judged = judgeMessages(mcp, principal, challenge);
     if ('used' in judged) {
       for (const permission of judged.used) principal.observer?.used(permission);
       for (const tool of judged.tools) principal.observer?.called(tool);
@@ -450,6 +497,8 @@ class Guard implements RequestHandler, ConnectionHandler {
           withoutForbidden(answer, mcp.messages, {
             rules: mcp.rules,
             access: () => known.admitted!.principal.access,
+            beginsSession: (id) => this.#begins('session', id, received.target, known, mcp),
+            beginsTask: (id, tool) => this.#begins('task', id, received.target, known, mcp, tool),
           })),
       identity: Object.entries(identity).flat(),
       isCredential: admitted ? isCredential : isOwnCredential,
@@ -460,6 +509,22 @@ class Guard implements RequestHandler, ConnectionHandler {
     });
     const forget = this.#open.add({ refusedNow, end: (refusal) => exchange.end(refusal) });
     outgoing.once('close', forget);
+  }
+
+  /** Notes that a key has begun a session or a task. */
+  #begins(
+    kind: 'session' | 'task',
+    id: string,
+    target: RequestTarget,
+    { admitted, match }: AllowedEntry,
+    { rules, session }: JudgedMessages,
+    tool?: string,
+  ): void {
+    // A server may say again in which session it answers.
+    if (!admitted || (kind === 'session' && session)) return;
+    const { apiKey, owner, access } = admitted.principal;
+    const holder = { keyId: apiKey.id, owner, tool, permissions: tool === undefined ? rules.held(access) : undefined };
+    this.#holders.note(heldAs(kind, this.#mcpServer(match, target), id), holder);
   }
 
   #isHealthCheck(incoming: IncomingMessage, target: OrRefusal<RequestTarget>): boolean {

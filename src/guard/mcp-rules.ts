@@ -32,8 +32,10 @@ interface Rule {
 
 const KINDS = ['tools', 'resources', 'prompts'] as const;
 
-/** The most parts that a request may name, and the most characters that the name or URI of one may have. */
-const [MAX_PARTS, MAX_NAME] = [1000, 2048];
+/** The most parts and tasks that a request may name. */
+export const MAX_PARTS = 1000;
+/** The most characters that the name or URI of one may have. */
+const MAX_NAME = 2048;
 /**
  * The most characters that are compared for one request: of each name, and some besides, with each pattern. To read a
  * URI takes as long as several patterns.
@@ -68,13 +70,14 @@ export class McpRules {
   }
 
   /** Why so many parts, or such long ones, are not judged: others would wait for it. Undefined if they are. */
-  tooMuch(parts: readonly Part[]): string | undefined {
+  tooMuch(parts: readonly { readonly kind: Part['kind'] | 'tasks'; readonly name: string }[]): string | undefined {
     if (parts.some(({ name }) => name.length > MAX_NAME))
-      return `The name or URI of a tool, resource or prompt has more than ${MAX_NAME} characters.`;
+      return `The name or URI of a tool, resource, prompt or task has more than ${MAX_NAME} characters.`;
     if (parts.length > MAX_PARTS)
-      return `The messages name more than ${MAX_PARTS} tools, resources and prompts. Send them in several requests.`;
+      return `The messages name more than ${MAX_PARTS} tools, resources, prompts and tasks. Send them in several requests.`;
     const compared = parts.reduce(
-      (sum, { kind, name }) => sum + (this.#rules[kind].length + READING) * (name.length + EACH_NAME),
+      (sum, { kind, name }) =>
+        sum + ((kind === 'tasks' ? 0 : this.#rules[kind].length) + READING) * (name.length + EACH_NAME),
       0,
     );
     return parts.length > 1 && compared > MAX_COMPARED

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
 import { canonicalName } from './identity-headers.ts';
-import type { McpRules, Part } from './mcp-rules.ts';
+import { goesOn, type Holder } from './mcp-holders.ts';
+import { MAX_PARTS, type McpRules, type Part } from './mcp-rules.ts';
 import { isEncoded, pairsOf } from './passed-headers.ts';
 import { errorReply, headerValues, parseJson, readBody, type Reply, RequestRefused } from '../http/index.ts';
-import { type Charge, ONCE } from '../keys/authorization/index.ts';
+import { type Charge, ONCE, type Principal } from '../keys/authorization/index.ts';
 import { countFields, countJson, isRecord, printable, yieldToEventLoop } from '../keys/basics/index.ts';
 import type { Permission, PermissionSet } from '../keys/permissions/index.ts';
 import { mostOfCharges, sumOfCharges } from '../routes/index.ts';
@@ -20,11 +21,28 @@ const MAX_MESSAGES = 100;
 const [MAX_FIELDS, MAX_VALUES] = [20_000, 100_000];
 /** The most that one answer or event may have that is looked through, in bytes. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+/** The same for what only may begin a task: such answers are short, and longer ones pass. */
+const MAX_NOTED_BYTES = 64 * 1024;
 
 type Message = Readonly<Record<string, unknown>>;
 
-/** What a message asks for: parts of the server, everything, or nothing that is not for all who may connect. */
-type Wanted = readonly Part[] | 'everything' | { readonly invalid: string };
+/** A task that an earlier call of a tool has begun, by its id. */
+interface Task {
+  readonly kind: 'tasks';
+  readonly name: string;
+}
+
+/**
+ * What a message asks for: parts of the server and tasks, everything, what no key gets, or nothing that is not for all
+ * who may connect.
+ */
+type Wanted = readonly (Part | Task)[] | 'everything' | 'nothing' | Invalid;
+
+/** Why a message names nothing. */
+interface Invalid {
+  readonly invalid: string;
+  readonly kind?: (Part | Task)['kind'];
+}
 
 /** Methods that anybody may call who may connect: they name no part, and what they list is looked through. */
 const FOR_ALL: ReadonlySet<string> = new Set([
@@ -35,9 +53,6 @@ const FOR_ALL: ReadonlySet<string> = new Set([
   'resources/list',
   'resources/templates/list',
   'server/discover',
-  'tasks/cancel',
-  'tasks/get',
-  'tasks/result',
   'tools/list',
 ]);
 
@@ -60,19 +75,45 @@ function wantedBy({ method, params = {} }: Message): Wanted {
       return ref['type'] === 'ref/prompt' ? partsOf('prompts', [ref['name']]) : partsOf('resources', [ref['uri']]);
     }
     case 'subscriptions/listen': {
-      const { resourceSubscriptions = [] } = isRecord(fields['notifications']) ? fields['notifications'] : {};
-      return partsOf('resources', Array.isArray(resourceSubscriptions) ? resourceSubscriptions : [undefined]);
+      const { resourceSubscriptions = [], taskIds = [] } = isRecord(fields['notifications'])
+        ? fields['notifications']
+        : {};
+      const resources = partsOf('resources', listOf(resourceSubscriptions));
+      const tasks = partsOf('tasks', listOf(taskIds));
+      return 'invalid' in tasks ? tasks : 'invalid' in resources ? resources : [...resources, ...tasks];
     }
+    case 'tasks/cancel':
+    case 'tasks/get':
+    case 'tasks/result':
+    case 'tasks/update':
+      return partsOf('tasks', [fields['taskId']]);
     default:
-      return 'everything';
+      // A list of tasks shows those of all keys.
+      return method.startsWith('tasks/') ? 'nothing' : 'everything';
   }
 }
 
-function partsOf(kind: Part['kind'], names: readonly unknown[]): Wanted {
+/** The tasks that messages name. */
+export function tasksIn(messages: readonly Message[]): string[] {
+  const wanted = messages.flatMap((message) => {
+    const each = 'method' in message ? wantedBy(message) : [];
+    return typeof each === 'object' && !('invalid' in each) ? each : [];
+  });
+  return [...new Set(wanted.flatMap(({ kind, name }) => (kind === 'tasks' ? [name] : [])))].slice(0, MAX_PARTS);
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [undefined];
+}
+
+function partsOf<Kind extends (Part | Task)['kind']>(
+  kind: Kind,
+  names: readonly unknown[],
+): readonly { kind: Kind; name: string }[] | Invalid {
   const texts = names.filter((name) => typeof name === 'string');
   return texts.length === names.length
     ? texts.map((name) => ({ kind, name }))
-    : { invalid: `The name of one of the ${kind} is not a string.` };
+    : { kind, invalid: `The name of one of the ${kind} is not a string.` };
 }
 
 /** The messages of a request, as they are judged and passed on. */
@@ -84,7 +125,7 @@ export interface McpMessages {
 
 /** The codes of what is refused (JSON-RPC 2.0, section 5.1; MCP, revision 2026-07-28). */
 const [PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS] = [-32_700, -32_600, -32_602];
-const [FORBIDDEN, HEADER_MISMATCH] = [-32_003, -32_020];
+const [SESSION_NOT_FOUND, FORBIDDEN, HEADER_MISMATCH] = [-32_001, -32_003, -32_020];
 
 /** JSON in UTF-8: servers read other encodings by what they say of themselves, and would see other messages. */
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*)?$/i;
@@ -150,7 +191,7 @@ export async function readMessages(incoming: IncomingMessage): Promise<McpMessag
 
 /** The fields by which messages are judged. */
 const JUDGED: ReadonlySet<string> = new Set(
-  'jsonrpc id method params name uri taskId ref type notifications resourceSubscriptions'.split(' '),
+  'jsonrpc id method params name uri taskId ref type notifications resourceSubscriptions taskIds'.split(' '),
 );
 const JUDGED_WITHOUT_CASE: ReadonlySet<string> = new Set(Array.from(JUDGED, withoutCase));
 /** A name that is longer is not taken for one of them: without its case, none is shorter. */
@@ -288,6 +329,13 @@ interface AllowedMessages {
   readonly charge: Charge;
 }
 
+/** What is decided about, and what is known of it. */
+interface AskedMessages extends Pick<McpMessages, 'messages'> {
+  readonly rules: McpRules;
+  /** Who has begun the tasks that they name. */
+  readonly tasks: ReadonlyMap<string, Holder>;
+}
+
 /**
  * Decides about messages: all of them may be passed on, or none.
  * @param challenge the reply to a key that lacks permissions, of which the headers say so
@@ -295,11 +343,11 @@ interface AllowedMessages {
  *   something for itself; or why they may not
  */
 export function judgeMessages(
-  rules: McpRules,
-  messages: readonly Message[],
-  access: PermissionSet,
+  { rules, messages, tasks }: AskedMessages,
+  principal: Principal,
   challenge: (missing: readonly Permission[]) => Reply,
 ): RefusedMessages | AllowedMessages {
+  const { access } = principal;
   const used = new Set<Permission>();
   const tools = new Set<string>();
   const charges: Charge[] = [];
@@ -307,29 +355,36 @@ export function judgeMessages(
     .filter((message) => 'method' in message)
     .map((message) => ({ message, wanted: wantedBy(message) }));
   const tooMuch = rules.tooMuch(
-    asked.flatMap(({ wanted }) => (Array.isArray(wanted) ? (wanted as readonly Part[]) : [])),
+    asked.flatMap(({ wanted }) => (typeof wanted === 'object' && !('invalid' in wanted) ? wanted : [])),
   );
   if (tooMuch !== undefined) return refusedAsInvalid(messages, tooMuch, 'too many parts');
   const maySkip = rules.allowsAll(access);
   for (const { message, wanted } of asked) {
     const method = typeof message['method'] === 'string' ? printable(message['method'], 100) : 'A message';
     // A server says better what is wrong with one that is invalid.
-    if ((wanted === 'everything' || 'invalid' in wanted) && maySkip) {
+    const isTheirs = typeof wanted === 'object' && 'invalid' in wanted && wanted.kind !== 'tasks';
+    if (maySkip && (wanted === 'everything' || isTheirs)) {
       charges.push(ONCE);
       continue;
     }
-    if (wanted === 'everything') {
-      const text = `${method} needs all tools, resources and prompts.`;
-      return refused(messages, { reply: challenge([]), code: FORBIDDEN, message: text, missing: [], detail: method });
-    }
+    const refusedFor = (message: string, detail: string, missing: readonly Permission[] = []) =>
+      refused(messages, { reply: challenge(missing), code: FORBIDDEN, message, missing, detail });
+    if (wanted === 'everything') return refusedFor(`${method} needs all tools, resources and prompts.`, method);
+    if (wanted === 'nothing') return refusedFor(`${method} is not allowed to any key.`, method);
     if ('invalid' in wanted) return refusedAsInvalid(messages, wanted.invalid, method);
     const ofParts: Charge[] = [];
-    for (const part of wanted) {
+    for (const { kind, name } of wanted) {
+      const holder = kind === 'tasks' ? tasks.get(name) : undefined;
+      if (kind === 'tasks' && !(holder?.tool !== undefined && goesOn(holder, principal)))
+        return refusedFor(`${method}: this key has begun no task with this id.`, `${method} of another task`);
+      const part: Part = kind === 'tasks' ? { kind: 'tools', name: holder!.tool! } : { kind, name };
       const lacking = rules.lacking(part, access);
       if (lacking && 'used' in lacking) {
         for (const permission of lacking.used) used.add(permission);
+        // The call has counted that began a task.
+        if (kind === 'tasks') continue;
         ofParts.push(...lacking.charges);
-        if (part.kind === 'tools') tools.add(printable(part.name, 100));
+        if (kind === 'tools') tools.add(printable(name, 100));
         continue;
       }
       const detail = `${method} ${printable(part.name, 100)}`;
@@ -337,10 +392,7 @@ export function judgeMessages(
       const text =
         missing.length > 0 ? `${detail} needs ${missing.join(', ')}.` : `${detail} is not allowed to any key.`;
       const tool = part.kind === 'tools' ? printable(part.name, 100) : undefined;
-      return {
-        ...refused(messages, { reply: challenge(missing), code: FORBIDDEN, message: text, missing, detail }),
-        tool,
-      };
+      return { ...refusedFor(text, detail, missing), tool };
     }
     if (ofParts.length > 0) charges.push(mostOfCharges(ofParts));
   }
@@ -371,6 +423,24 @@ function refused(messages: readonly Message[], { reply, code, message, missing, 
   return { reply: { ...reply, text }, missing, detail };
 }
 
+/** The header by which a server knows a session. */
+const SESSION = 'mcp-session-id';
+
+/** The session that a request goes on with; undefined for none. @throws MessagesRefused for several */
+export function sessionIn(rawHeaders: readonly string[]): string | undefined {
+  const [session, ...others] = pairsOf(rawHeaders).flatMap(([name, value]) =>
+    canonicalName(name) === SESSION ? [value] : [],
+  );
+  if (others.length > 0) throw new MessagesRefused(400, HEADER_MISMATCH, `The request has several headers ${SESSION}.`);
+  return session;
+}
+
+/** The reply to a request that goes on with a session of another key, or of none: its client begins a new one. */
+export function sessionNotFound(): Reply {
+  const text = 'This key has begun no session with this id. Begin a new one.';
+  return withError(errorReply(404, 'NOT_FOUND', text), SESSION_NOT_FOUND, text);
+}
+
 /** The reply to a request that is none of MCP. */
 export function notMcp(message: string): Reply {
   return withError(errorReply(403, 'FORBIDDEN', message), INVALID_REQUEST, message);
@@ -392,6 +462,16 @@ const LISTING: ReadonlySet<unknown> = new Set([
   'tools/list',
 ]);
 
+/** How an answer is looked through. */
+interface LookOptions {
+  readonly rules: McpRules;
+  readonly access: () => PermissionSet;
+  /** Is called with a session that an answer begins. */
+  readonly beginsSession: (id: string) => void;
+  /** Is called with a task that a call of a tool begins. */
+  readonly beginsTask: (id: string, tool: string) => void;
+}
+
 /**
  * The body of an answer, in which lists name only what a key may use. An event stream may also go on with what another
  * request has asked for.
@@ -401,21 +481,52 @@ const LISTING: ReadonlySet<unknown> = new Set([
 export function withoutForbidden(
   answer: IncomingMessage,
   messages: readonly Message[],
-  { rules, access }: { rules: McpRules; access: () => PermissionSet },
+  { rules, access, beginsSession, beginsTask }: LookOptions,
 ): Readable {
-  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = answer.headers;
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity', [SESSION]: session } = answer.headers;
+  if (typeof session === 'string' && messages.length > 0) beginsSession(session);
   const isStream = /^text\/event-stream[ \t]*(?:;|$)/i.test(type);
   const isJson = /^application\/json[ \t]*(?:;|$)/i.test(type);
   const lists = isStream || (isJson && messages.some(({ method }) => LISTING.has(method)));
-  if (!lists || (messages.length > 0 && rules.allowsAll(access()))) return answer;
-  if (encoding.trim().toLowerCase() !== 'identity')
-    throw new Error('The upstream has compressed an answer that must be looked through.');
-  if (isJson && /charset(?!="?utf-?8)/i.test(type))
+  const hides = lists && !(messages.length > 0 && rules.allowsAll(access()));
+  const calls = messages.filter(({ method }) => method === 'tools/call');
+  const mayBegin = calls.length > 0 && (isStream || isJson);
+  if (!hides && !mayBegin) return answer;
+  const isPlain = encoding.trim().toLowerCase() === 'identity';
+  const isUtf8 = !isJson || !/charset(?!="?utf-?8)/i.test(type);
+  // A task of which nothing is known is refused later: no answer breaks off for it.
+  if (!hides && !(isPlain && isUtf8)) return answer;
+  if (!isPlain) throw new Error('The upstream has compressed an answer that must be looked through.');
+  if (!isUtf8)
     throw new Error('The upstream has sent an answer that must be looked through in another encoding than UTF-8.');
-  const change = (text: string) => changeMessages(text, rules, access());
-  const looking = isStream ? new EventFilter(change) : new WholeFilter(change);
+  const change = (text: string) => {
+    if (mayBegin) noteTasks(text, calls, beginsTask);
+    return hides ? changeMessages(text, rules, access()) : text;
+  };
+  const most = hides ? MAX_ANSWER_BYTES : MAX_NOTED_BYTES;
+  const looking = isStream ? new EventFilter(change, most, hides) : new WholeFilter(change, most, hides);
   answer.once('error', () => looking.destroy());
   return answer.pipe(looking);
+}
+
+/** Finds the tasks that the answers to calls begin (revisions 2025-11-25 and 2026-07-28). */
+function noteTasks(text: string, calls: readonly Message[], beginsTask: LookOptions['beginsTask']): void {
+  if (text.length > MAX_NOTED_BYTES || !text.includes('"taskId"')) return;
+  let value: unknown;
+  try {
+    value = JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch {
+    return;
+  }
+  for (const message of Array.isArray(value) ? (value as unknown[]) : [value]) {
+    const result = isRecord(message) ? message['result'] : undefined;
+    if (!isRecord(result)) continue;
+    const { resultType, task } = result;
+    const taskId = resultType === 'task' ? result['taskId'] : isRecord(task) ? task['taskId'] : undefined;
+    const call = calls.find(({ id }) => JSON.stringify(id) === JSON.stringify((message as Message)['id']));
+    const tool = isRecord(call?.['params']) ? call['params']['name'] : undefined;
+    if (typeof taskId === 'string' && typeof tool === 'string') beginsTask(taskId, tool);
+  }
 }
 
 /**
@@ -460,22 +571,37 @@ function tooLarge(): Error {
 /** Changes a body as a whole. */
 class WholeFilter extends Transform {
   readonly #change: (text: string) => string;
-  readonly #chunks: Buffer[] = [];
+  readonly #most: number;
+  readonly #isNeeded: boolean;
+  #chunks: Buffer[] | undefined = [];
   #size = 0;
 
-  constructor(change: (text: string) => string) {
+  /** @param isNeeded whether one that is larger breaks off; it passes as it is otherwise */
+  constructor(change: (text: string) => string, most: number, isNeeded: boolean) {
     super();
     this.#change = change;
+    this.#most = most;
+    this.#isNeeded = isNeeded;
   }
 
   override _transform(chunk: Buffer, _encoding: string, done: Done): void {
+    if (!this.#chunks) return done(null, chunk);
     this.#size += chunk.length;
     this.#chunks.push(chunk);
-    done(this.#size > MAX_ANSWER_BYTES ? tooLarge() : null);
+    if (this.#size <= this.#most) return done(null);
+    if (this.#isNeeded) return done(tooLarge());
+    const passed = Buffer.concat(this.#chunks);
+    this.#chunks = undefined;
+    return done(null, passed);
   }
 
   override _flush(done: Done): void {
-    trying(done, () => Buffer.from(this.#change(Buffer.concat(this.#chunks).toString())));
+    trying(done, () => {
+      const bytes = Buffer.concat(this.#chunks ?? []);
+      const text = bytes.toString();
+      const changed = this.#change(text);
+      return changed === text ? bytes : Buffer.from(changed);
+    });
   }
 }
 
@@ -485,15 +611,20 @@ const LINE_END = /\r\n|\n|\r/;
 /** Changes the data of the events of a stream, one after the other (HTML, "Server-sent events"). */
 class EventFilter extends Transform {
   readonly #change: (text: string) => string;
+  readonly #most: number;
+  readonly #isNeeded: boolean;
   /** What has arrived of an event. */
   #pieces: Buffer[] = [];
   #size = 0;
   #isAtLineStart = true;
   #isAfterReturn = false;
 
-  constructor(change: (text: string) => string) {
+  /** @param isNeeded whether the stream breaks off with an event that is larger; that passes as it is otherwise */
+  constructor(change: (text: string) => string, most: number, isNeeded: boolean) {
     super();
     this.#change = change;
+    this.#most = most;
+    this.#isNeeded = isNeeded;
   }
 
   override _transform(chunk: Buffer, _encoding: string, done: Done): void {
@@ -502,15 +633,18 @@ class EventFilter extends Transform {
       for (let at = 0; at < chunk.length; at += 1) {
         if (!this.#endsEvent(chunk[at]!)) continue;
         const bytes = Buffer.concat([...this.#pieces, chunk.subarray(from, at + 1)]);
+        const isPassing = this.#size > this.#most;
         this.#pieces = [];
         this.#size = 0;
         from = at + 1;
-        this.push(this.#changeEvent(bytes));
+        this.push(isPassing ? bytes : this.#changeEvent(bytes));
       }
-      this.#pieces.push(chunk.subarray(from));
-      this.#size += chunk.length - from;
-      if (this.#size > MAX_ANSWER_BYTES) throw tooLarge();
-      return undefined;
+      const rest = chunk.subarray(from);
+      this.#pieces.push(rest);
+      this.#size += rest.length;
+      if (this.#size <= this.#most) return undefined;
+      if (this.#isNeeded) throw tooLarge();
+      return Buffer.concat(this.#pieces.splice(0));
     });
   }
 

@@ -6,6 +6,8 @@ import type { Log } from '../log.ts';
 import type { Route, Upstream } from '../routes/index.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 
+export { type Holder, type Holders, KnownHolders } from '../guard/mcp-holders.ts';
+
 /** What a command line says of a guard. */
 export type AskedGuard = AskedRequirement &
   Omit<GuardOptions, 'maxConnections' | 'log'> & {

@@ -439,7 +439,7 @@ describe('a guard of an MCP server', () => {
     for (const header of ['mcp-name', 'mcp_name'])
       assert.equal((await post(reader, both, { [header]: 'delete_a' })).status, 400);
     const task = call('tasks/get', { taskId: 't1' });
-    assert.equal((await post(reader, task, { 'mcp-method': 'tasks/get', 'mcp-name': 't1' })).status, 200);
+    assert.equal((await post(reader, task, { 'mcp-method': 'tasks/get', 'mcp-name': 't1' })).status, 403);
     assert.equal((await post(reader, task, { 'mcp-name': 't2' })).status, 400);
     const read = call('resources/read', { uri: 'file:///docs/a', name: 'file:///docs/b' });
     assert.equal((await post(reader, read, { 'mcp-name': 'file:///docs/a' })).status, 200);

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate, setTimeout as delay } from 'node:timers/promises';
+import type { Holder, Holders } from '../../service/guard-service.ts';
 import type { ChangeSource, Received } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import { followForWorkers, type StartConfig } from './config-source.ts';
@@ -67,6 +68,7 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   );
   followForWorkers(config, log);
   const stopListening = listenForWorkers(listen);
+  keepHolders();
   const first = fork();
   // The others wait for the first: what keeps one from listening keeps all from it, and is reported once.
   const exited = once(first, 'exit') as Promise<[number | null]>;
@@ -184,6 +186,56 @@ export function changesOfPrimary(): ChangeSource {
     },
     followed: () => void tell('followed'),
     async close() {},
+  };
+}
+
+/** What a worker tells the primary of MCP's sessions and tasks, or asks it: the client's next request goes to any worker. */
+type HolderMessage =
+  | { holds: 'note'; id: string; holder: Holder }
+  | { holds: 'find'; ids: readonly string[]; ask: number };
+
+/** What the primary answers to a worker that asks. */
+interface FoundMessage {
+  found: (Holder | null)[];
+  ask: number;
+}
+
+/** Keeps in the primary, for all workers, who has begun which sessions and tasks of MCP servers. */
+function keepHolders(): void {
+  let loading: Promise<Holders> | undefined;
+  const load = async (): Promise<Holders> => new (await import('../../service/guard-service.ts')).KnownHolders();
+  const take = async (worker: Worker, message: HolderMessage) => {
+    const known = await (loading ??= load());
+    if (message.holds === 'note') return known.note(message.id, message.holder);
+    // What another worker has noted before may arrive in the same turn.
+    await setImmediate();
+    const found = await known.find(message.ids);
+    if (worker.isConnected()) worker.send({ found, ask: message.ask } satisfies FoundMessage, () => {});
+  };
+  cluster.on('message', (worker, message: object) => {
+    if ('holds' in message) void take(worker, message as HolderMessage);
+  });
+}
+
+/** In a worker: who holds sessions and tasks, as the primary knows it. */
+export function holdersOfPrimary(): Holders {
+  const asking = new Map<number, (found: FoundMessage['found']) => void>();
+  let asked = 0;
+  const send = (message: HolderMessage) => process.connected && process.send?.(message, undefined, undefined, () => {});
+  process.on('message', (message: Partial<FoundMessage>) => {
+    const { found, ask = 0 } = message;
+    if (found) asking.get(ask)?.(found);
+    asking.delete(ask);
+  });
+  return {
+    note: (id, holder) => void send({ holds: 'note', id, holder }),
+    find(ids) {
+      asked += 1;
+      const { promise, resolve } = Promise.withResolvers<FoundMessage['found']>();
+      asking.set(asked, resolve);
+      send({ holds: 'find', ids, ask: asked });
+      return promise;
+    },
   };
 }
 

@@ -40,16 +40,18 @@ export default class Guard extends ServingCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Guard);
-    const [asked, { checkGuard, guardService }] = await Promise.all([
+    const [asked, { checkGuard, guardService }, { holdersOfPrimary, isWorker }] = await Promise.all([
       readGuard(args.upstream, flags),
       import('../../service/guard-service.ts'),
+      import('../../cli/serve/workers.ts'),
     ]);
+    const holders = isWorker() ? holdersOfPrimary() : undefined;
     await this.serve({
       ...readOptions(flags, process.env, PORT),
       database: flags.database,
       config: flags.config,
       check: (configuration, catalog) => checkGuard(asked, configuration, catalog),
-      start: guardService(asked, this.logger),
+      start: guardService({ ...asked, holders }, this.logger),
     });
   }
 }

@@ -113,6 +113,56 @@ describe('guard', () => {
     for (const secret of [key, `${key}x`, ...cookie.match(/[\w-]{43}/g)!]) assert.ok(!stderr.includes(secret));
   });
 
+  it('knows in all of its processes who has begun a session or a task of an MCP server', async () => {
+    const cli = testCli();
+    const service = createServer((incoming, outgoing) => {
+      void text(incoming).then((body) => {
+        const { id } = JSON.parse(body) as { id: number };
+        const result = { resultType: 'task', taskId: `t${id}`, status: 'working' };
+        const headers = { 'content-type': 'application/json', 'mcp-session-id': `s${id}` };
+        outgoing.writeHead(200, headers).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+      });
+    });
+    await once(service.listen(0, 'localhost'), 'listening');
+    services.push(service);
+    const { port } = service.address() as AddressInfo;
+    const config = join(tempFolder(), 'svc-api.yaml');
+    const route = "{ host: '*', path: /mcp, mcp: { tools: ['*'] }, allow: DISK:READ_ANY }";
+    writeFileSync(config, `routes: [${route}]`, { mode: 0o600 });
+    const [one, other] = [
+      await cli.given('One', { permissions: ['DISK:READ_ANY'] }),
+      await cli.given('Other', { permissions: ['DISK:READ_ANY'] }),
+    ];
+    const args = [`http://localhost:${port}`, '--port', '0', '--workers', '3', '--config', config];
+    const { url, child, end } = await guard(cli, args);
+    // Each has a connection of its own, which any of the processes accepts.
+    const send = async (key: string, id: number, method: string, params: object, session?: string) => {
+      const headers = {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        connection: 'close',
+        ...(session !== undefined && { 'mcp-session-id': session }),
+      };
+      const asked = plainRequest(`${url}/mcp`, { method: 'POST', headers, agent: false });
+      asked.end(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+      const [reply] = (await once(asked, 'response')) as [IncomingMessage];
+      await text(reply);
+      return reply.statusCode;
+    };
+    for (let id = 0; id < 12; id += 1) {
+      assert.equal(await send(one.key, id, 'tools/call', { name: 'a' }), 200);
+      const statuses = await Promise.all(
+        [one, other].flatMap(({ key }) => [
+          send(key, 100, 'tasks/get', { taskId: `t${id}` }),
+          send(key, 100, 'ping', {}, `s${id}`),
+        ]),
+      );
+      assert.deepEqual(statuses, [200, 200, 403, 404]);
+    }
+    child.kill('SIGTERM');
+    await end;
+  });
+
   it('lets those with the permission pass, until it is told to stop', async () => {
     const cli = testCli();
     const port = await startService();
