@@ -115,14 +115,13 @@ describe('guard', () => {
 
   it('knows in all of its processes who has begun a session or a task of an MCP server', async () => {
     const cli = testCli();
-    const service = createServer((incoming, outgoing) => {
-      void text(incoming).then((body) => {
-        const { id } = JSON.parse(body) as { id: number };
-        const result = { resultType: 'task', taskId: `t${id}`, status: 'working' };
-        const headers = { 'content-type': 'application/json', 'mcp-session-id': `s${id}` };
-        outgoing.writeHead(200, headers).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
-      });
-    });
+    const respond = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+      const { id } = JSON.parse(await text(incoming)) as { id: number };
+      const result = { resultType: 'task', taskId: `t${id}`, status: 'working' };
+      const headers = { 'content-type': 'application/json', 'mcp-session-id': `s${id}` };
+      outgoing.writeHead(200, headers).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    };
+    const service = createServer((incoming, outgoing) => void respond(incoming, outgoing));
     await once(service.listen(0, 'localhost'), 'listening');
     services.push(service);
     const { port } = service.address() as AddressInfo;
