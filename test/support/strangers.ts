@@ -6,13 +6,14 @@ import { sourceOf } from '../../src/keys/basics/networks.ts';
 import { CONSENTS, MAX_REQUESTS } from '../../src/keys/repository/consent-request.ts';
 import type { Route } from '../../src/routes/router.ts';
 import { cpuTime, threadCpuTime } from './cpu.ts';
+import type { KeyHolder } from './keyed-requests.ts';
 import type { Random } from './random.ts';
 import { route } from './routes.ts';
 
 /** A request without a valid key. `ADDRESS` in it is another address each time, as of many clients of a proxy. */
 export interface StrangerRequest {
   /** Which server gets it. */
-  to: 'service' | 'guard';
+  to: 'service' | 'guard' | 'mcp';
   method: string;
   path: string;
   /** Names and values in turn. */
@@ -308,6 +309,8 @@ export async function startAttacked(): Promise<{
   strangers: Strangers;
   /** Of a request that waits for a person. */
   deviceCode: string;
+  /** Somebody with a key, for requests that `strangers` send, too. */
+  holder: KeyHolder;
   stop: () => Promise<void>;
 }> {
   const [
@@ -317,7 +320,9 @@ export async function startAttacked(): Promise<{
     { startGuarded },
     { byRoutes },
     { createRouter },
-    { openTestKeys },
+    { createPrincipal, openTestKeys },
+    { mcpRoutes },
+    { Visitor },
   ] = await Promise.all([
     import('../../src/http/server.ts'),
     import('../../src/service/create-app.ts'),
@@ -326,6 +331,8 @@ export async function startAttacked(): Promise<{
     import('../../src/guard/access.ts'),
     import('../../src/routes/router.ts'),
     import('./keys.ts'),
+    import('./keyed-requests.ts'),
+    import('./console.ts'),
   ]);
   const open = await openTestKeys({ asServer: true, resources: RESOURCES, consent: 'both' });
   const client = { id: CLIENT, name: 'Grafana sync', redirects: ['http://127.0.0.1/done'] };
@@ -349,15 +356,27 @@ export async function startAttacked(): Promise<{
   });
   const service = await listen({ app, host: '127.0.0.1', port: 0 });
   const guard = await startGuarded((_, outgoing) => outgoing.end(), { requirements: byRoutes(createRouter(ROUTES)) });
+  const mcp = await guard.beside({
+    requirements: byRoutes(createRouter(mcpRoutes({ kind: 'all', permissions: ['DOCKER:READ_ANY'] }))),
+  });
+  const { secret: agent } = await createPrincipal(guard.keys, { name: 'Agent', permissions: ['DOCKER:READ_ANY'] });
+  const { secret } = await createPrincipal(open.keys, { name: 'Holder', roles: ['ADMIN'] });
+  const visitor = new Visitor(service.url);
+  await visitor.signIn(secret);
+  const holder: KeyHolder = { secret, agent, cookies: visitor.cookies, host: new URL(service.url).host };
   const portOf = (url: string) => Number(new URL(url).port);
-  const strangers = Strangers.start({ service: portOf(service.url), guard: portOf(guard.url) });
+  const strangers = Strangers.start({
+    service: portOf(service.url),
+    guard: portOf(guard.url),
+    mcp: portOf(mcp),
+  });
   const stop = async () => {
     await strangers.stop();
     await guard.stop();
     await service.stop(0);
     await open.store.close();
   };
-  return { strangers, deviceCode: deviceCode!, stop };
+  return { strangers, deviceCode: deviceCode!, holder, stop };
 }
 
 /** Somebody without a key, in a process of their own: what they do is not counted as the servers' work. */
@@ -390,6 +409,11 @@ export class Strangers {
   async stop(): Promise<void> {
     this.#child.disconnect();
     await once(this.#child, 'exit');
+  }
+
+  /** Sends a request once. Returns how it was answered. */
+  send(asked: StrangerRequest): Promise<number | string> {
+    return this.#send(asked, 1);
   }
 
   async #send(asked: StrangerRequest, times: number): Promise<number | string> {
