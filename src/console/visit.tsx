@@ -1,4 +1,5 @@
 import type { Context, Hono } from 'hono';
+import { html } from 'hono/html';
 import type { Child } from 'hono/jsx';
 import type { HtmlEscapedString } from 'hono/utils/html';
 import {
@@ -268,7 +269,8 @@ export async function sendPage(
   pageHeaders: Readonly<Record<string, string>> = PAGE_HEADERS,
 ): Promise<Response> {
   const page = <ServiceHost.Provider value={hostOf(c)}>{await document}</ServiceHost.Provider>;
-  const text = `<!doctype html>${(await page).toString()}`;
+  // A part of it can be made in several turns of the event loop.
+  const text = (await html`<!doctype html>${page}`).toString();
   return respond(c, { status, type: 'text/html; charset=utf-8', text, headers: { ...pageHeaders, ...headers } });
 }
 

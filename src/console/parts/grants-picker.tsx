@@ -1,4 +1,6 @@
+import { html, raw } from 'hono/html';
 import type { Child } from 'hono/jsx';
+import { mapYielding } from '../../keys/basics/index.ts';
 import { ALL_ACCESS, type ResourceActions } from '../../keys/permissions/index.ts';
 import { meaningOfPermission } from '../../keys/permissions/meanings.ts';
 import { accessField, CUSTOM, levelOf, levelsOf, NOTHING } from '../access-levels.ts';
@@ -62,9 +64,7 @@ export function GrantsPicker({
         Skip the permissions
       </a>
       <div class="rows">
-        {rows.map((row) => (
-          <AccessRow row={row} held={held} ticked={ticked} />
-        ))}
+        <AccessRows rows={rows} held={held} ticked={ticked} />
       </div>
       <div id="after-permissions">
         {has.permissions.some((permission) => !held.has(permission)) && (
@@ -85,6 +85,13 @@ interface RowParts {
   row: ResourceActions;
   held: ReadonlySet<string>;
   ticked: ReadonlySet<string>;
+}
+
+/** There can be a thousand rows: others have their turns between. */
+async function AccessRows({ rows, held, ticked }: Omit<RowParts, 'row'> & { rows: readonly ResourceActions[] }) {
+  const rowOf = async (row: ResourceActions) =>
+    (await html`${<AccessRow row={row} held={held} ticked={ticked} />}`).toString();
+  return raw((await Promise.all(await mapYielding(rows, rowOf))).join(''));
 }
 
 /**
