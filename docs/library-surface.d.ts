@@ -371,7 +371,6 @@ export interface Client {
 export interface ClientAddress {
     readonly address: string | undefined;
     readonly isCertain: boolean;
-    readonly unclear?: string;
 }
 
 export declare class ClientAddresses;
@@ -866,8 +865,6 @@ export interface Upstream {
     readonly address: UpstreamAddress;
     readonly send: readonly SentCredential[];
     readonly rewriteHost: boolean;
-    readonly passHeaders?: readonly string[] | undefined;
-    readonly ranges?: boolean | undefined;
 }
 
 export type UpstreamAddress = {
