@@ -91,6 +91,7 @@ export interface Config {
     readonly clients: readonly Client[];
     readonly clientDocuments: 'any' | 'off' | readonly string[];
     readonly dynamicRegistration: boolean;
+    readonly refresh: RefreshSettings;
     readonly signIn: 'on' | 'off' | undefined;
     readonly feed: {
         readonly nats: FeedByNats;
@@ -565,7 +566,7 @@ type NodeMiddleware = (incoming: IncomingMessage, outgoing: ServerResponse, next
 
 declare class NotedRequest implements RequestNotes;
 
-export declare const NOTICE_TYPES: readonly ['key.created', 'key.deleted', 'key.ending', 'key.ended', 'key.leaked', 'key.refused_often'];
+export declare const NOTICE_TYPES: readonly ['key.created', 'key.deleted', 'key.ending', 'key.ended', 'key.leaked', 'key.reused', 'key.refused_often'];
 
 export interface NoticeSettings {
     readonly url: string;
@@ -671,6 +672,11 @@ interface PrincipalParts {
 }
 
 type RateUnit = keyof typeof LIMIT_SECONDS;
+
+export interface RefreshSettings {
+    readonly leeway: number;
+    readonly lifetime: number | null;
+}
 
 export declare class RefusalLog;
 

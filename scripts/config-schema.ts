@@ -1,5 +1,4 @@
 import {
-  ALERTS_FIELDS,
   CLIENT_FIELDS,
   CLIENTS_FIELDS,
   REFRESH_FIELDS,
@@ -447,14 +446,6 @@ export function configSchema(): string {
             ),
           },
           ['nats'],
-        ),
-      },
-      alerts: {
-        description: 'Who may tell, at /alerts/github, that secrets were found in public. Default: nobody.',
-        ...mapOf(
-          ALERTS_FIELDS,
-          { github: { anyOf: [{ enum: ['on', 'off'] }, { type: 'string', pattern: '^https?://' }] } },
-          ['github'],
         ),
       },
       introspection: { enum: INTROSPECTION, description: 'Who may ask GraphQL for its schema. Default: on.' },

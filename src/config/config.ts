@@ -93,8 +93,6 @@ export interface Config {
   readonly audit: { readonly keep: number | null };
   /** Who is notified of what happens to keys; undefined for nobody. */
   readonly notices: NoticeSettings | undefined;
-  /** Where the keys are by which GitHub signs that it has found secrets; undefined if it is not listened to. */
-  readonly alerts: { readonly github: string | undefined };
   /** Whether GraphQL introspection is answered: always, never, or to keys with PERMISSION:READ_ANY. */
   readonly introspection: 'on' | 'off' | 'permitted';
   /** The address under which clients reach the service; undefined for the one that a request was made to. */
@@ -134,7 +132,6 @@ export const DEFAULT_CONFIG: Config = {
   federation: [],
   audit: { keep: null },
   notices: undefined,
-  alerts: { github: undefined },
   introspection: 'on',
   publicUrl: undefined,
   consent: undefined,

@@ -18,7 +18,6 @@ import { readPeople } from './read-people.ts';
 import { readLimits, readPolicySection, readResources, readRoles, readRoutes } from './read-access.ts';
 import { readUpstreams } from './read-upstreams.ts';
 import {
-  readAlerts,
   readAudit,
   readClients,
   readConsent,
@@ -108,7 +107,6 @@ export const CONFIG_FIELDS = [
   'federation',
   'audit',
   'notices',
-  'alerts',
   'introspection',
   'publicUrl',
   'consent',
@@ -166,7 +164,6 @@ export function readConfig(
     federation: readFederation(reader, fields.federation, { catalog: withRoles, publicUrl }),
     audit: readAudit(reader, fields.audit),
     notices: readNotices(reader, fields.notices),
-    alerts: readAlerts(reader, fields.alerts),
     introspection: readIntrospection(reader, fields.introspection),
     publicUrl,
     consent: readConsent(reader, fields.consent),

@@ -2,7 +2,6 @@ import { type CredentialPlace, problemOfHeader } from '../keys/secret/index.ts';
 import {
   type DocumentPath,
   invalidOrigin,
-  isLoopbackHost,
   invalidNetwork,
   invalidPublicUrl,
   formatDuration,
@@ -226,35 +225,6 @@ function readEvents(reader: ConfigReader, value: unknown): NoticeType[] {
   });
   reader.refuseEmpty(value, path, 'The field "events" is empty. Leave it out for all events, or leave out "notices".');
   return events;
-}
-
-export const ALERTS_FIELDS = ['github'] as const;
-/** Where GitHub has the keys by which it signs what it tells of secrets that it has found. */
-const GITHUB_KEYS = 'https://api.github.com/meta/public_keys/secret_scanning';
-
-/** Reads who may tell that secrets were found in public. */
-export function readAlerts(reader: ConfigReader, value: unknown): Config['alerts'] {
-  const fields = reader.section(value, 'alerts', ALERTS_FIELDS, 'a map with the field "github"');
-  if (!fields) return DEFAULT_CONFIG.alerts;
-  const { github } = fields;
-  if (github === undefined) return reader.missing(['alerts'], 'github') ?? DEFAULT_CONFIG.alerts;
-  if (github === 'on') return { github: GITHUB_KEYS };
-  if (github === 'off') return DEFAULT_CONFIG.alerts;
-  const text = reader.text(github, ['alerts', 'github']);
-  if (text !== undefined && !isKeysAddress(text))
-    reader.report(
-      ['alerts', 'github'],
-      `"${printable(text)}" is not on, off, or where the public keys are: an address that begins with https://, or ` +
-        'with http:// on loopback.',
-    );
-  return { github: text };
-}
-
-function isKeysAddress(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, hostname, username, password } = new URL(text);
-  if (username !== '' || password !== '') return false;
-  return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
 }
 
 export const TLS_FIELDS = ['cert', 'key', 'clientCa'] as const;

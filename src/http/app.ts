@@ -61,8 +61,6 @@ export interface AppOptions {
   guarded?: GuardedDiscovery | undefined;
   /** Knows whose tokens are exchanged for keys. */
   tokens?: TokenIdentifier | undefined;
-  /** Where GitHub's public keys are; undefined if it may tell nothing. */
-  githubKeys?: string | undefined;
   /** Whether edges must show a certificate. */
   edgeCertificates?: boolean;
   /** Whether the page at `/` leads to a console. */
@@ -121,7 +119,6 @@ export function createHttpApp({
   refresh = DEFAULT_REFRESH,
   guarded,
   tokens,
-  githubKeys,
   edgeCertificates = false,
   hasConsole = false,
   commands = OWN_COMMANDS,
@@ -161,7 +158,7 @@ export function createHttpApp({
   const following = new BearerCheck({ keys, permission: 'EDGE:READ_ANY', ...from, toOf: at('/feed').toOf }, parts);
   const feed = { keys, check: following, addresses, needsCertificate: edgeCertificates, ...parts };
   addFeed(app, ownBearerAuth(following), feed);
-  addLeaks(app, allowOrigins, { keys, addresses, githubKeys, ...parts });
+  addLeaks(app, allowOrigins, { keys, addresses, ...parts });
   addHealthChecks(app, keys, { cors, allowOrigins, failures: parts.failures });
   addHomePage(app, { hasConsole, commands });
   const { credentials: _, ...fromForms } = from;

@@ -204,7 +204,6 @@ export async function createAppOf(
     introspection: config.introspection,
     publicUrl: config.publicUrl,
     clients: config.clients,
-    githubKeys: config.alerts.github,
     edgeCertificates: config.tls?.clientCa !== undefined,
     dynamicRegistration: config.dynamicRegistration,
     refresh: config.refresh,

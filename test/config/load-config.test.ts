@@ -51,7 +51,6 @@ describe('the configuration', () => {
       federation: [],
       audit: { keep: null },
       notices: undefined,
-      alerts: { github: undefined },
       introspection: 'on',
       publicUrl: undefined,
       consent: undefined,
@@ -105,7 +104,6 @@ people:
 audit: { keep: 400d }
 notices: { url: "https://hooks.example.org/n", secretFile: n.secret, events: [key.ended], refusedOften: 7 }
 server: { keepAlive: 90, maxConnections: 500, maxConnectionsPerAddress: 1, maxVerifiedKeys: 1000000, metricsHost: '::1' }
-alerts: { github: on }
 introspection: permitted
 publicUrl: https://keys.example.org
 consent: both
@@ -211,7 +209,6 @@ feed: { nats: { servers: ["nats://10.0.0.1:4222", "tls://nats"], credentials: { 
       },
       audit: { keep: 400 * 86_400_000 },
       federation: [],
-      alerts: { github: 'https://api.github.com/meta/public_keys/secret_scanning' },
       introspection: 'permitted',
       publicUrl: 'https://keys.example.org',
       consent: 'both',
@@ -342,7 +339,7 @@ trust: [10.0.0.0/33]
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
         '6:1: "colour" is not a field. The fields here are $schema, resources, roles, credentials, trust, upstreams, ' +
-          'routes, expect, cors, tls, server, limits, policy, people, federation, audit, notices, alerts, introspection, publicUrl, ' +
+          'routes, expect, cors, tls, server, limits, policy, people, federation, audit, notices, introspection, publicUrl, ' +
           'consent, clients, sign-in and feed.',
         '7:15: "cookie" is not a place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
@@ -377,13 +374,6 @@ trust: [10.0.0.0/33]
       `routes: [{ ${fields}, host: a, path: / }]\nupstreams: { s: { url: "http://127.0.0.1:1", send: { X: { file: s } } } }`,
       `1:21: ${problem}`,
     ]),
-    ['alerts: on', '1:9: The field "alerts" must be a map with the field "github".'],
-    ['alerts: {}', '1:9: The field "github" is missing.'],
-    [
-      'alerts: { github: "http://keys.example" }',
-      '1:19: "http://keys.example" is not on, off, or where the public keys are: an address that begins with https://, ' +
-        'or with http:// on loopback.',
-    ],
     ['tls: { crt: a.pem, key: b.pem }', '1:8: "crt" is not a field. Did you mean "cert"?'],
     ['roles: { R: [WIKI:READ_ANY] }', '1:14: "WIKI:READ_ANY" is not a permission: "WIKI" is not a resource.'],
     [

@@ -1,10 +1,5 @@
 import assert from 'node:assert/strict';
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { allowInsecureRequests, None, processRevocationResponse, revocationRequest } from 'oauth4webapi';
-import { readConfig } from '../../src/config/load-config.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createApp } from '../../src/service/create-app.ts';
@@ -17,24 +12,16 @@ const FORM = 'application/x-www-form-urlencoded';
 describeOnEach('a secret that somebody has found', () => {
   let test: TestKeys;
   let server: RunningServer;
-  let github: FakeGithub;
   const { log, lines } = collectingLog();
 
-  const start = async (alerts?: string) => {
-    const read = readConfig(alerts === undefined ? {} : { alerts: { github: alerts } }, { file: '/x', resources: [] });
-    assert.ok('config' in read);
-    const app = await createApp({ keys: test.keys, config: read.config, failedCredentials: '3/m', log });
-    server = await listen({ app, host: '127.0.0.1', port: 0 });
-  };
   beforeEach(async () => {
     test = await openTestKeys();
-    github = await FakeGithub.start();
     lines.length = 0;
-    await start(github.address);
+    const app = await createApp({ keys: test.keys, failedCredentials: '3/m', log });
+    server = await listen({ app, host: '127.0.0.1', port: 0 });
   });
   afterEach(async () => {
     await server.stop(0);
-    await github.stop();
     await test.store.close();
   });
 
@@ -114,104 +101,4 @@ describeOnEach('a secret that somebody has found', () => {
       assert.equal(await entersAs(key), 'accepted');
     });
   });
-
-  describe('by POST /alerts/github', () => {
-    const alert = (tokens: readonly unknown[], { id = 'current', by = github.key } = {}) => {
-      const body = JSON.stringify(tokens);
-      const signature = sign('sha256', Buffer.from(body), by).toString('base64');
-      const headers = { 'Github-Public-Key-Identifier': id, 'Github-Public-Key-Signature': signature };
-      return post('/alerts/github', { body, headers });
-    };
-    const found = (token: string) => ({ token, type: 'svc_api_key', url: 'https://github.com/a/b', source: 'content' });
-
-    it('is revoked, and labelled as GitHub expects', async () => {
-      const { key } = await create('CI');
-      const { status, body } = await alert([found(key), found('svc_none')]);
-      assert.equal(status, 200);
-      assert.deepEqual(
-        (body as object[]).map((each) => Object.entries(each).slice(1)),
-        ['true_positive', 'false_positive'].map((label) => [
-          ['token_type', 'svc_api_key'],
-          ['label', label],
-        ]),
-      );
-      const digest = Buffer.from(await crypto.subtle.digest('SHA-256', Buffer.from(key))).toString('base64');
-      assert.equal((body as { token_hash: string }[])[0]!.token_hash, digest);
-      assert.equal(await entersAs(key), 'disabled');
-      assert.equal((await audit())[0]![4], 'GitHub: https://github.com/a/b');
-    });
-
-    it('changes nothing without a signature by one of the keys of GitHub', async () => {
-      const { key } = await create('CI');
-      const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
-      assert.equal((await alert([found(key)], { by: other })).status, 403);
-      assert.equal((await alert([found(key)], { id: 'unknown' })).status, 403);
-      assert.equal((await alert([found(key)], { id: 'p384', by: github.otherCurve })).status, 403);
-      assert.equal((await post('/alerts/github', { body: '[]' })).status, 429);
-      assert.equal(await entersAs(key), 'accepted');
-      assert.equal(github.requests, 1, 'the keys are kept');
-    });
-
-    it('is refused where the keys cannot be fetched, and taken once they can', async () => {
-      const { key } = await create('CI');
-      github.isDown = true;
-      assert.equal((await alert([found(key)])).status, 503);
-      github.isDown = false;
-      assert.equal((await alert([found(key)])).status, 200);
-    });
-
-    it('is taken from a list of tokens alone', async () => {
-      for (const tokens of [{ token: 'x' }, [{}], [1]])
-        assert.equal((await alert(tokens as unknown[])).status, 400, JSON.stringify(tokens));
-    });
-
-    it('is not there unless it is configured', async () => {
-      await server.stop(0);
-      await start();
-      assert.equal((await alert([])).status, 404);
-      assert.equal(github.requests, 0);
-    });
-  });
 });
-
-/** As much of GitHub as has public keys, on loopback. */
-class FakeGithub {
-  readonly key: KeyObject;
-  /** One that is listed, and not on P-256. */
-  readonly otherCurve: KeyObject;
-  isDown = false;
-  requests = 0;
-  readonly #server: Server;
-
-  private constructor() {
-    const [own, other] = ['P-256', 'P-384'].map((namedCurve) => generateKeyPairSync('ec', { namedCurve }));
-    [this.key, this.otherCurve] = [own!.privateKey, other!.privateKey];
-    const listed = [own, other].map((pair, index) => ({
-      key_identifier: ['current', 'p384'][index],
-      key: pair!.publicKey.export({ type: 'spki', format: 'pem' }),
-      is_current: index === 0,
-    }));
-    this.#server = createServer((_, response) => {
-      this.requests += 1;
-      response.writeHead(this.isDown ? 500 : 200, { 'Content-Type': 'application/json' });
-      response.end(JSON.stringify({ public_keys: listed }));
-    });
-  }
-
-  static async start(): Promise<FakeGithub> {
-    const github = new FakeGithub();
-    github.#server.listen(0, '127.0.0.1');
-    await once(github.#server, 'listening');
-    return github;
-  }
-
-  get address(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/meta/public_keys/secret_scanning`;
-  }
-
-  async stop(): Promise<void> {
-    this.#server.closeAllConnections();
-    this.#server.close();
-    await once(this.#server, 'close');
-  }
-}
