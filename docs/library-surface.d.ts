@@ -82,9 +82,6 @@ export interface Config {
         readonly keep: number | null;
     };
     readonly notices: NoticeSettings | undefined;
-    readonly alerts: {
-        readonly github: string | undefined;
-    };
     readonly introspection: 'on' | 'off' | 'permitted';
     readonly publicUrl: string | undefined;
     readonly consent: ConsentMode | undefined;
@@ -849,6 +846,7 @@ export interface TokenIssuer {
     } | undefined;
     readonly audience: string;
     readonly algorithms: readonly string[];
+    readonly keysMaxAge?: number;
 }
 
 export interface UnreadLimits {
