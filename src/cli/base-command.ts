@@ -70,9 +70,6 @@ export abstract class BaseCommand extends Command {
   protected configFile: string | undefined;
   private restoreColors = () => {};
 
-  /** Whether it is run for what it prints alone: then a stdout that was closed from the start is an error. */
-  protected readonly onlyPrints: boolean = false;
-
   /** What was done by now, as a sentence: an output that cannot be written says so. */
   protected done: string | undefined;
 
@@ -201,7 +198,7 @@ export abstract class BaseCommand extends Command {
   /** Writes to stdout. @throws CliError OUTPUT_FAILED */
   protected async write(text: string): Promise<void> {
     try {
-      await (this.onlyPrints ? this.terminal.deliver(text) : this.terminal.out(text));
+      await this.terminal.out(text);
     } catch (error) {
       if (this.done !== undefined && error instanceof CliError) error.message += ` ${this.done}`;
       throw error;
@@ -209,7 +206,7 @@ export abstract class BaseCommand extends Command {
   }
 
   /**
-   * Like `print`, for output that must not get lost, such as a secret.
+   * Like `print`, for secrets, which must not get lost.
    * @returns the object, whose secrets are hidden
    * @throws CliError OUTPUT_FAILED
    */

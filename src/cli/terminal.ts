@@ -47,7 +47,7 @@ export interface Terminal {
   readonly columns: number;
   /** Writes to stdout, until all is written. @throws CliError OUTPUT_FAILED; ReaderGoneError; InterruptedError */
   out(text: string): Promise<void>;
-  /** Like `out`, for what must not get lost, such as a secret: also fails if stdout was closed from the start. */
+  /** Like `out`, for a secret: also fails if stdout seems to be closed, or is discarded in a way that looks so. */
   deliver(text: string): Promise<void>;
   /** Writes lines to stderr, at a terminal wrapped between words; a failure is ignored. */
   note(text: string): Promise<void>;

@@ -39,7 +39,7 @@ describe('the commands', () => {
     }
   });
 
-  it('fail in one error when what they print cannot be written, and so does every page of help', async () => {
+  it('fail in one error when their device is full, as does each page of help, and not when stdout is closed', async () => {
     const database = tempStore();
     await runCli(['apikey', 'create', '--name', 'One', '--roles', 'GUEST', '--database', database]);
     const home = tempFolder();
@@ -66,16 +66,15 @@ describe('the commands', () => {
       ...[...commands, ...others, 'completion fish', 'export'].map((verb) => `apikey ${verb}`),
     ];
     for (const line of lines)
-      for (const [redirection, reason] of [
-        ['> /dev/full', 'ENOSPC'],
-        ['>&-', 'closed'],
-      ]) {
+      for (const redirection of ['> /dev/full', '>&-']) {
         const args = ['bash', process.execPath, BIN, ...line.split(' ').filter(Boolean)];
         const child = spawn('bash', ['-c', `"$@" ${redirection}`, ...args], { env });
         const { stderr, code } = await finished(child);
         const errors = stderr.replace(/^(Building the autocomplete cache\.\.\. done|No .* found\.)\n/, '');
-        const expected = errorText('OUTPUT_FAILED', `The output could not be written to stdout (${reason}).`);
-        assert.deepEqual([errors, code], [expected, 1], `${line} ${redirection}`);
+        const failed = errorText('OUTPUT_FAILED', 'The output could not be written to stdout (ENOSPC).');
+        // A closed stdout looks like a discarded one.
+        const expected = redirection === '>&-' ? ['', 0] : [failed, 1];
+        assert.deepEqual([errors, code], expected, `${line} ${redirection}`);
       }
   });
 
@@ -120,7 +119,7 @@ describe('the commands', () => {
     }
   });
 
-  it('are done where their output is closed, but is not what they are run for', async () => {
+  it('are done where their output is closed', async () => {
     const database = tempStore();
     await runCli(['apikey', 'create', '--name', 'One', '--roles', 'GUEST', '--database', database]);
     for (const [line, exit] of [

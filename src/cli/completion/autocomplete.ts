@@ -20,8 +20,7 @@ export async function autocomplete(args: readonly string[], options: LoadOptions
   try {
     const config = await Config.load(options);
     await addFish(config);
-    if (isForFish(args, config.shell)) return await processTerminal.deliver(scriptOf('fish', config));
-    await processTerminal.deliver('');
+    if (isForFish(args, config.shell)) return await processTerminal.out(scriptOf('fish', config));
     // oclif's own listener would throw it, past every `catch`.
     let failure: NodeJS.ErrnoException | undefined;
     process.stdout.removeAllListeners('error').on('error', (error) => (failure ??= error));

@@ -161,7 +161,7 @@ export default class OwnHelp extends Help {
     await this.collectHelp(argv);
     try {
       if (this.opts.sendToStderr) await processTerminal.note(this.lines.join('\n'));
-      else await processTerminal.deliver(this.lines.map((line) => `${line}\n`).join(''));
+      else await processTerminal.out(this.lines.map((line) => `${line}\n`).join(''));
     } catch (error) {
       if (!(error instanceof ReaderGoneError)) throw error;
     }

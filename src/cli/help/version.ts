@@ -6,14 +6,14 @@ import { processTerminal, type Terminal } from '../terminal.ts';
 export async function printVersion(
   version: string,
   args: readonly string[],
-  terminal: Pick<Terminal, 'deliver'> = processTerminal,
+  terminal: Pick<Terminal, 'out'> = processTerminal,
 ): Promise<void> {
   const [, ...others] = args.filter((arg) => arg !== '--json' && arg !== '--no-color');
   if (others.length > 0)
     throw new CliError('USAGE', `Unexpected argument: ${printable(nameOnly(others[0]!))}. Leave it out.`);
   const platform = `${process.platform}-${process.arch}`;
   const json = JSON.stringify({ version, platform, node: process.versions.node }, null, 2);
-  await terminal.deliver(
+  await terminal.out(
     args.includes('--json') ? `${json}\n` : `svc-api/${version} ${platform} node-${process.version}\n`,
   );
 }

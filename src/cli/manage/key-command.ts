@@ -187,7 +187,7 @@ export abstract class KeyCommand extends BaseCommand {
   /** Shows what a key would be, and everything that it would be allowed to do. */
   private async preview(keys: KeyAdministration, input: NewKey): Promise<object> {
     const planned = await keys.preview(input);
-    const shown = await this.deliver(previewJson(planned), planned.effectivePermissions.join('\n'));
+    const shown = await this.print(previewJson(planned), planned.effectivePermissions.join('\n'));
     await warn(this.terminal, warningsOf(planned.confusable));
     return shown;
   }

@@ -27,8 +27,6 @@ export default class Completion extends BaseCommand {
     }),
   };
 
-  protected override readonly onlyPrints = true;
-
   async run(): Promise<void> {
     const { args } = await this.parse(Completion);
     const { scriptOf } = await import('../../cli/completion/script.ts');

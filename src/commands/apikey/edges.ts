@@ -25,8 +25,6 @@ export default class Edges extends KeyCommand {
     ['See which edges follow, as JSON', '--json'],
   ]);
 
-  protected override readonly onlyPrints = true;
-
   async run(): Promise<object> {
     const { flags } = await this.parse(Edges);
     return this.withKeys(flags, async (keys) => {

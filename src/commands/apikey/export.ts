@@ -29,7 +29,7 @@ export default class Export extends StoreCommand {
       for await (const page of keys.transfer.export({ withDigests })) {
         exported += page.keys.length;
         rotating += page.rotating;
-        await this.terminal.deliver(page.keys.map((key) => `${printableJson(JSON.stringify(key))}\n`).join(''));
+        await this.terminal.out(page.keys.map((key) => `${printableJson(JSON.stringify(key))}\n`).join(''));
       }
     });
     if (withDigests && rotating > 0)

@@ -17,8 +17,6 @@ export default class ApiKeyHelp extends BaseCommand {
     subject: Args.string({ description: 'A command, exit-codes or environment.', ignoreStdin: true }),
   };
 
-  protected override readonly onlyPrints = true;
-
   async run(): Promise<void> {
     const { argv } = await this.parse(ApiKeyHelp);
     const words = argv.map(String);

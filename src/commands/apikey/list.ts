@@ -125,8 +125,6 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
   };
 
   /** @returns the keys; not those of a table of all, which may be too many to be kept */
-  protected override readonly onlyPrints = true;
-
   async run(): Promise<object | undefined> {
     const { flags } = await this.parse(List);
     const columns = this.columnsOf(flags);

@@ -4,7 +4,7 @@ import { examplesOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { exclusiveFlags, limitFlag, noInputFlag, readLimit, readNumber, yesFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { formatCount, hasFlag, openTable, withNamesOf } from '../../cli/output.ts';
+import { formatCount, openTable, withNamesOf } from '../../cli/output.ts';
 import { withProgress } from '../../cli/terminal.ts';
 import { AUDIT_COLUMNS, auditJson, auditRow, verificationView } from '../../cli/views/audit-view.ts';
 import type { KeyAdministration } from '../../keys/service/index.ts';
@@ -75,8 +75,6 @@ export default class Log extends KeyCommand {
     'no-input': noInputFlag,
     yes: yesFlag,
   };
-
-  protected override readonly onlyPrints = !hasFlag(this.argv, '--prune') && !hasFlag(this.argv, '--verify');
 
   async run(): Promise<object | undefined> {
     const { flags } = await this.parse(Log);

@@ -16,8 +16,6 @@ export default class Requests extends ConsentCommand {
   ]);
   static override flags = { limit: limitFlag('requests') };
 
-  protected override readonly onlyPrints = true;
-
   async run(): Promise<object> {
     const { flags } = await this.parse(Requests);
     const limit = readLimit(flags.limit, 'requests') ?? DEFAULT_PAGE_SIZE;

@@ -22,8 +22,6 @@ export default class Review extends KeyCommand {
     attest: Flags.string({ description: 'What to say of it in the audit log, in one line.', helpValue: '<text>' }),
   };
 
-  protected override readonly onlyPrints = true;
-
   async run(): Promise<object> {
     const { flags } = await this.parse(Review);
     const { csv, attest: text } = flags;

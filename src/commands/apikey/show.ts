@@ -17,8 +17,6 @@ export default class Show extends KeyCommand {
   static override args = nameArgs;
   static override flags = { name: nameFlag };
 
-  protected override readonly onlyPrints = true;
-
   async run(): Promise<object> {
     const input = await this.parse(Show);
     return this.withKeys(input.flags, async (keys) => {

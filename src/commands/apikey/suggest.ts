@@ -24,8 +24,6 @@ export default class Suggest extends KeyCommand {
   static override args = nameArgs;
   static override flags = { name: nameFlag };
 
-  protected override readonly onlyPrints = true;
-
   async run(): Promise<object> {
     const input = await this.parse(Suggest);
     return this.withKeys(input.flags, async (keys) => {

@@ -40,8 +40,6 @@ export default class Usage extends KeyCommand {
     }),
   };
 
-  protected override readonly onlyPrints = true;
-
   async run(): Promise<object> {
     const input = await this.parse(Usage);
     const { by, since, until } = input.flags;

@@ -63,10 +63,15 @@ describe('a secret that cannot be written out', () => {
   it('concerns secrets alone: other results may go nowhere', async () => {
     const cli = testCli();
     await cli.given('CI');
-    // As a shell opens it; "ignore" looks like a closed stdout, on which what only prints fails.
+    // As a shell opens it; "ignore" opens it for reading and writing, like Python's DEVNULL and systemd's null.
     const nowhere = openSync('/dev/null', 'w');
     for (const [args, stdout] of [
       [['list', '--json'], nowhere],
+      [['list'], 'ignore'],
+      [['--help'], 'ignore'],
+      [['show', '--name', 'CI', '--json'], 'ignore'],
+      [['create', '--name', 'Two', '--roles', 'GUEST', '--dry-run'], 'ignore'],
+      [['export'], 'ignore'],
       [['update', '--name', 'CI', '--description', 'x'], 'ignore'],
       [['delete', '--name', 'CI'], 'ignore'],
     ] as const) {
@@ -75,6 +80,8 @@ describe('a secret that cannot be written out', () => {
       assert.deepEqual([stderr, code], ['', 0], args[0]);
     }
     closeSync(nowhere);
+    for (const option of ['--version', '--help'])
+      assert.equal((await runCli([option], { stdio: ['ignore', 'ignore', 'pipe'] })).code, 0, option);
     assert.deepEqual(await namesIn(cli.database), []);
   });
 

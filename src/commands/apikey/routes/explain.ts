@@ -46,8 +46,6 @@ export default class Explain extends StoreCommand {
     preflight: Flags.boolean({ description: 'Explain the CORS preflight that a browser sends before the request.' }),
   };
 
-  protected override readonly onlyPrints = true;
-
   private declared: DeclaredRoutes | undefined;
 
   async run(): Promise<object> {

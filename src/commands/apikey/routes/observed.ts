@@ -8,8 +8,6 @@ export default class Observed extends KeyCommand {
     'what it lacks, and requests without a valid key. What comes again within ten minutes is counted.';
   static override examples = examplesOf([['See what would change without "observe"', '']]);
 
-  protected override readonly onlyPrints = true;
-
   async run(): Promise<object> {
     const { flags } = await this.parse(Observed);
     const { findObserved, observedView, readDeclaredRoutes } = await import('../../../cli/routes.ts');
