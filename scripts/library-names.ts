@@ -13,6 +13,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   Fastify: 'fastify.ts',
   'The whole service': 'service.ts',
   'The hook of a CLI': 'hook.ts',
+  'A command of a CLI': 'host-command.ts',
 };
 
 /** Every name that programs may import, with what it means, and an example that uses it. */

@@ -18,5 +18,5 @@ export { type Log, openLog } from './log.ts';
 export { createApp, type CreateAppOptions } from './service/create-app.ts';
 export { type Actor, openEdge, type OpenKeys, openKeys } from './service/library-keys.ts';
 export type { OpenKeysOptions } from './service/open-keys.ts';
-export type { SchemaHook } from './cli/host.ts';
+export { keysOf, type SchemaHook } from './cli/host.ts';
 export { startTelemetry } from './telemetry/start-telemetry.ts';

@@ -33,8 +33,8 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
     causes: [
       'the disk is full',
       'stdout is closed, or the program that read it has ended',
-      'a command that is run for what it prints, such as `list` or `--help`, was started with a null device open for ' +
-        "reading and writing, as by `stdio: 'ignore'` of Node or `DEVNULL` of Python: it looks like a closed stdout",
+      'a command that prints a secret was started with a null device open for reading and writing, as by ' +
+        "`stdio: 'ignore'` of Node, `DEVNULL` of Python or `StandardOutput=null` of systemd: it looks like a closed stdout",
     ],
     remedy: 'Make room, or write to elsewhere, and run the command again. A key whose secret was lost was removed.',
   },

@@ -6,11 +6,11 @@ import { unsupportedNode } from '../../bin/node-version.js';
 import { debug, isDebugged, KeysError, millisecondsSince } from '../keys/basics/index.ts';
 import { type CatalogAdditions, ROLES } from '../keys/permissions/index.ts';
 import { explainSpacedList } from './explain/did-you-mean.ts';
-import { additionsOf, hostDatabase } from './host.ts';
+import { additionsOf, hostDatabase, isRunByAnother } from './host.ts';
 import { commandText, hasFlag, jsonText, turnColorsOff, withHiddenSecrets } from './output.ts';
 import { CliError, isParserError, ReaderGoneError, ReportedFailure } from './errors.ts';
 import type { Failed } from './explain/present.ts';
-import { processTerminal, type Terminal } from './terminal.ts';
+import { processTerminal, type Terminal, withoutOutput } from './terminal.ts';
 
 export type FlagsOf<Of extends typeof Command> = Interfaces.InferredFlags<
   (typeof BaseCommand)['baseFlags'] & Of['flags']
@@ -32,8 +32,8 @@ export function examplesOf(examples: readonly (readonly [description: string, li
 
 /**
  * What every command shares: `--database`, `--config`, `--json`, results and error handling. An error becomes a line on
- * stderr, or one JSON object on stdout, and is then thrown as a `ReportedFailure`: a host that runs the command by
- * `config.runCommand` gets it, and otherwise it is the exit code. In the same way, `run` returns the JSON result.
+ * stderr, or one JSON object on stdout, and is then thrown as a `ReportedFailure`, which is the exit code. A command that
+ * a command of a host runs by `config.runCommand` prints nothing: it returns its JSON result, or throws the failure.
  */
 export abstract class BaseCommand extends Command {
   static override enableJsonFlag = true;
@@ -69,6 +69,10 @@ export abstract class BaseCommand extends Command {
   /** The path of the configuration that the user named. */
   protected configFile: string | undefined;
   private restoreColors = () => {};
+  /** Whether a command of the host runs this one for its result, and prints what it likes of it. */
+  private isRunForResult = false;
+  /** Whether somebody must read its notes while it runs, also where it is run for its result. */
+  protected readonly needsReader: boolean = false;
 
   /** What was done by now, as a sentence: an output that cannot be written says so. */
   protected done: string | undefined;
@@ -109,7 +113,14 @@ export abstract class BaseCommand extends Command {
     await confirmOrCancel(question);
   }
 
+  /** A result has all its fields where it is not printed, too, and nobody is asked then. */
+  override jsonEnabled(): boolean {
+    return this.isRunForResult || super.jsonEnabled();
+  }
+
   override async init(): Promise<void> {
+    this.isRunForResult = this.ctor.enableJsonFlag && (await isRunByAnother(this.config, this.ctor.id));
+    if (this.isRunForResult) this.terminal = withoutOutput(this.terminal, this.needsReader);
     await super.init();
     const unsupported = unsupportedNode();
     if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);
@@ -224,7 +235,8 @@ export abstract class BaseCommand extends Command {
   }
 
   override async catch(error: Error & { code?: string }): Promise<void> {
-    if (error.code === 'EEXIT' || error instanceof ReportedFailure) throw error;
+    if (error.code === 'EEXIT') throw error;
+    if (error instanceof ReportedFailure) throw this.asReported(error);
     const { presentFailure } = await import('./explain/present.ts');
     const { code, message, exit, text } = presentFailure(error, this.failed);
     // An error of oclif's parser holds all that was typed.
@@ -234,7 +246,13 @@ export abstract class BaseCommand extends Command {
     if (!(error instanceof ReaderGoneError))
       await this.fail({ ...this.errorFields, error: message.replaceAll('\n', ' '), code }, text);
     this.failedExit = this.exitAfter(exit);
-    throw new ReportedFailure({ code, message, exit: this.failedExit });
+    throw this.asReported(new ReportedFailure({ code, message, exit: this.failedExit }));
+  }
+
+  /** A failure that was not printed is left to the host, and to oclif where the host does not catch it. */
+  private asReported(failure: ReportedFailure): ReportedFailure {
+    failure.skipOclifErrorHandling = !this.isRunForResult;
+    return failure;
   }
 
   /** The exit code of a failure, for commands where the usual one means something else. */

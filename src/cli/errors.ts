@@ -297,7 +297,7 @@ export class ReportedFailure extends Error {
   readonly code: string;
   readonly oclif: { readonly exit: number };
   /** Keeps oclif from printing it again. */
-  readonly skipOclifErrorHandling = true;
+  skipOclifErrorHandling = true;
 
   constructor({ code, message, exit }: { code: string; message: string; exit: number }) {
     super(message);

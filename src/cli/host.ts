@@ -1,6 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 import type { Config, Hook, Hooks } from '@oclif/core/interfaces';
 import type { Resolvers, SchemaExtension } from '../graphql/index.ts';
+import type { OpenKeys } from '../service/library-keys.ts';
 import { debug, KeysError, millisecondsSince, printable } from '../keys/basics/index.ts';
 import {
   type CatalogAdditions,
@@ -181,6 +182,38 @@ export function hostDatabase({ pjson, dataDir, name }: Pick<Config, 'pjson' | 'd
     `The key store has no place: the data folder of ${name} is "${dataDir}", which is relative. ` +
       'Set XDG_DATA_HOME to an absolute path, or pass --database <path>.',
   );
+}
+
+/**
+ * Opens the key store that the commands of a CLI use: the one that SVC_API_DATABASE names, the host's own, or that of the
+ * user, with all that the host and svc-api.yaml add to what can be granted.
+ * @param config oclif's configuration of the CLI, which commands have as `this.config`
+ * @throws KeysError STORE_…, CONFIG_…, SCHEMA_INVALID, HOST_INVALID; STORE_REQUIRED where SVC_API_SERVER names a server,
+ *   whose keys are not in a store of this machine
+ */
+export async function keysOf(config: Config): Promise<OpenKeys> {
+  const { env } = process;
+  const { requireStore } = await import('./with-keys.ts');
+  requireStore({}, env, 'keysOf');
+  const database = env['SVC_API_DATABASE'] ? undefined : hostDatabase(config);
+  const { openKeys } = await import('../service/library-keys.ts');
+  const options = { database, ...(await additionsOf({ config, file: undefined, env })) };
+  // The library takes no option that is undefined.
+  return openKeys(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)));
+}
+
+/**
+ * Whether a command of the host runs one of ours, by `config.runCommand`: then the arguments of the process name that
+ * command. oclif tells a command nothing of what runs it.
+ * @param id of our command
+ */
+export async function isRunByAnother(config: Config, id: string): Promise<boolean> {
+  const own = config.findCommand(id)?.pluginName;
+  if (own === config.name) return false;
+  if (config.isSingleCommandCLI) return true;
+  const { normalizeArgv } = await import('@oclif/core/help');
+  const typed = config.findCommand(normalizeArgv(config)[0] ?? '');
+  return typed !== undefined && typed.pluginName !== own;
 }
 
 /** For whom something is granted, and what. */

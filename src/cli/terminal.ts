@@ -60,6 +60,25 @@ export interface Terminal {
   stopWaiting(): void;
 }
 
+/** The same terminal for a command whose result another one gets. @param keepsNotes whether its notes are shown */
+export function withoutOutput(terminal: Terminal, keepsNotes: boolean): Terminal {
+  const nothing = async () => {};
+  return {
+    canPrompt: false,
+    isInputTerminal: terminal.isInputTerminal,
+    isTerminal: false,
+    showsUnicode: terminal.showsUnicode,
+    canRedraw: false,
+    errorColumns: terminal.errorColumns,
+    columns: terminal.columns,
+    out: nothing,
+    deliver: nothing,
+    note: keepsNotes ? (text) => terminal.note(text) : nothing,
+    status: () => {},
+    stopWaiting: () => terminal.stopWaiting(),
+  };
+}
+
 /** Shows warnings to the user, each in a line on stderr. */
 export async function warn(terminal: Pick<Terminal, 'note'>, warnings: readonly string[]): Promise<void> {
   for (const warning of warnings) await terminal.note(`Warning: ${warning}`);

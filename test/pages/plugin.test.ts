@@ -40,6 +40,13 @@ describe('docs/library.md', () => {
       'commands/deploy.js',
       `${imported}\nexport default class extends Command {\n async run() {\n${body}\n this.log(String(keys.length)); } }`,
     );
+    write(
+      'commands/found.js',
+      `${imported}\nimport { keysOf, OPERATOR } from 'svc-api';
+      export default class extends Command {
+        async run() {\n${block('keysOf(this.config)', 'js')}\n this.log(String(found.length)); }
+      }`,
+    );
     await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], {
       cwd: folder,
     });
@@ -76,7 +83,11 @@ describe('docs/library.md', () => {
       runs.map(({ code }) => code),
       [0, 0],
     );
-    assert.match(runs[1]!.stderr, /^Code: NAME_TAKEN$/m);
+    assert.deepEqual(
+      runs.map(({ stderr }) => stderr),
+      ['', ''],
+    );
+    assert.equal((await host.cli(['found'])).stdout, '1\n');
   });
 
   it('has a setting for a store of the host', async () => {

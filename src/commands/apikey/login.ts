@@ -41,6 +41,8 @@ export default class Login extends BaseCommand {
     }),
   };
 
+  protected override readonly needsReader = true;
+
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Login);
     const server = loginServer({ ...flags, address: args.server }, this.environment, { isSent: true });

@@ -1,0 +1,13 @@
+import { Command } from '@oclif/core';
+import { keysOf, OPERATOR } from 'svc-api';
+
+/** A command of a CLI that has svc-api as a plugin. */
+export default class Disable extends Command {
+  async run(): Promise<void> {
+    await this.parse(Disable);
+    const keys = await keysOf(this.config);
+    const found = await keys.findByName('CI deploy', { actor: OPERATOR });
+    if (found) await keys.setEnabled(found.id, false, { actor: OPERATOR });
+    await keys.close();
+  }
+}
