@@ -43,8 +43,9 @@ export const STORE_CODES: Readonly<
       'in Kubernetes, `fsGroup` makes the volume writable for the group',
     ],
     remedy:
-      'Check the keys first: somebody may have made one. Then `chmod` what the error names, or move the store to a ' +
-      'folder of its own. See [Security](security.md).',
+      'Check the keys first: somebody may have made one. Then run the command that the error names, or move the store ' +
+      'to a folder of its own. `SVC_API_STORE_MODE=shared` accepts it as it is. See [On a NAS](nas.md) and ' +
+      '[Security](security.md).',
   },
   STORE_CORRUPT: {
     meaning: 'The file is damaged, or is not a key store.',

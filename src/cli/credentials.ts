@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { isKeysError, KeysError, printable } from '../keys/basics/index.ts';
+import { givesRights, isKeysError, KeysError, printable, processUser } from '../keys/basics/index.ts';
 import { prefixOf, readSecret } from '../keys/secret/index.ts';
 
 /**
@@ -129,9 +129,9 @@ function readOwnFile(path: string): string {
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const stat = fstatSync(descriptor);
-    const user = process.geteuid?.();
+    const user = processUser();
     if (!stat.isFile()) throw invalid(`${shown(path)} is not a regular file. Remove it, and log in again`);
-    if ((user !== undefined && stat.uid !== user) || (stat.mode & OTHERS) !== 0)
+    if ((user !== undefined && stat.uid !== user) || givesRights(stat, OTHERS))
       throw invalid(`${shown(path)} is open to other users, who may have its key. Delete that key, and log in again`);
     return readFileSync(descriptor, 'utf8');
   } finally {

@@ -1,7 +1,7 @@
 import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
-import { debug, KeysError, printable } from '../keys/basics/index.ts';
+import { debug, givesRights, KeysError, printable, processUser } from '../keys/basics/index.ts';
 
 /** Where the configuration is looked for. */
 export interface ConfigLocation {
@@ -53,7 +53,7 @@ export interface ConfigFile {
 }
 
 const MAX_BYTES = 4 * 1024 * 1024;
-const ALL_WRITE = 0o002n;
+const ALL_WRITE = 0o002;
 
 /**
  * Reads the file of configuration, at once.
@@ -82,7 +82,7 @@ function readFile({ path, isNamed }: ConfigLocation): ConfigFile | undefined {
     const stat = fstatSync(descriptor, { bigint: true });
     if (!stat.isFile()) throw unavailable(path, 'is not a regular file');
     requireOwn(stat, path);
-    if ((stat.mode & ALL_WRITE) !== 0n)
+    if (givesRights(stat, ALL_WRITE))
       throw insecure(path, 'can be written by every user of this machine', 'Check it, and run chmod o-w on it');
     return { path, text: decode(readBytes(descriptor, path), path) };
   } catch (error) {
@@ -104,7 +104,7 @@ function requireOwnLink(path: string): void {
 }
 
 function requireOwn({ uid }: BigIntStats, path: string): void {
-  const user = process.geteuid?.();
+  const user = processUser();
   if (user === undefined || uid === 0n || uid === BigInt(user)) return;
   throw insecure(path, `belongs to another user (${uid})`, 'Let it belong to root, or to the user of this process');
 }

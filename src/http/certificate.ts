@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import type { Server } from 'node:https';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { FileWatch, type Schedule } from '../file-watch.ts';
-import { KeysError, printable } from '../keys/basics/index.ts';
+import { givesRights, KeysError, printable } from '../keys/basics/index.ts';
 import type { Log } from '../log.ts';
 
 /** The files of a certificate, in PEM. */
@@ -45,11 +45,11 @@ async function readPem(path: string, forbiddenRights = 0): Promise<Buffer> {
   try {
     // A pipe would wait for its other end.
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const { mode, size } = await file.stat();
-    if ((mode & constants.S_IFMT) !== constants.S_IFREG) throw invalid(path, 'is not a file');
-    if ((mode & forbiddenRights) !== 0)
+    const stat = await file.stat();
+    if (!stat.isFile()) throw invalid(path, 'is not a file');
+    if (givesRights(stat, forbiddenRights))
       throw invalid(path, 'can be read or changed by other users. Run chmod 600 on it, or 640 for its group');
-    if (size > MAX_BYTES) throw invalid(path, 'is too large for a certificate or a key');
+    if (stat.size > MAX_BYTES) throw invalid(path, 'is too large for a certificate or a key');
     return await file.readFile();
   } catch (error) {
     if (error instanceof KeysError) throw error;

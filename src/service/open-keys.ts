@@ -216,7 +216,7 @@ export class OpenKeys extends KeysService implements Limited {
   }
 
   /**
-   * What settings of the database server break what is promised of changes, as sentences. None for a file.
+   * What settings of the database server break what is promised of changes, or what puts a file at risk, as sentences.
    * @throws KeysError STORE_…
    */
   settingProblems(): Promise<string[]> {

@@ -16,7 +16,15 @@ import {
   chainHash,
   requireAuditKey,
 } from '../keys/audit/index.ts';
-import { formatTime, KeysError, mapYielding, printable, UNIT_MS } from '../keys/basics/index.ts';
+import {
+  formatTime,
+  givesRights,
+  KeysError,
+  mapYielding,
+  printable,
+  processUser,
+  UNIT_MS,
+} from '../keys/basics/index.ts';
 import { HISTORY_MS } from '../keys/feed/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { findDue } from './due-entries.ts';
@@ -125,13 +133,13 @@ function readPrivateFile(path: string): Buffer {
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stat = fstatSync(file);
     if (!stat.isFile()) throw unusable(path, 'is not a file');
-    const own = process.geteuid?.();
+    const own = processUser();
     // Who owns a file reads it, and root reads all.
-    if (own !== 0 && stat.uid !== own && stat.uid !== 0)
+    if (own !== undefined && own !== 0 && stat.uid !== own && stat.uid !== 0)
       throw unusable(path, 'belongs to another user. Let it belong to root, or to the user who runs this');
     // One that belongs to root can be given to another user by its group alone; root reads those of the service's user.
     const forbidden = stat.uid === own ? 0o077 : 0o037;
-    if ((stat.mode & forbidden) !== 0) throw unusable(path, 'can be accessed by other users. Run chmod 600 on it');
+    if (givesRights(stat, forbidden)) throw unusable(path, 'can be accessed by other users. Run chmod 600 on it');
     const bytes = Buffer.alloc(MAX_FILE_BYTES);
     return bytes.subarray(0, readSync(file, bytes));
   } catch (error) {

@@ -141,7 +141,10 @@ async function* compact(connection: Connection, leastShare: number): AsyncGenera
 }
 
 async function findSettingProblems(connection: Connection): Promise<string[]> {
-  if (connection.dialect === 'sqlite') return [];
+  if (connection.dialect === 'sqlite')
+    return (await import('./sqlite/store-access.ts'))
+      .placeWarnings(connection.location)
+      .map(({ problem, remedy }) => `${problem}. ${remedy}.`);
   const { settingProblems } = await import('./postgres/postgres-schema.ts');
   return (await connection.run(settingProblems)).map(
     ({ setting, consequence, remedy }) => `the database server has ${setting}: ${consequence}. ${remedy}`,

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -18,7 +19,7 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openStore } from '../../src/store/open.ts';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
-import { runCliHere } from '../support/cli-here.ts';
+import { alone, runCliHere, within } from '../support/cli-here.ts';
 import { type Finished, runCli } from '../support/process.ts';
 import { authenticate, openTestKeys } from '../support/keys.ts';
 import { AS_NOBODY, runStoreChild } from '../support/store-process.ts';
@@ -165,7 +166,7 @@ const UNSAFE: UnsafeStore[] = [
   {
     what: 'in a folder that a group can write',
     make: (path) => chmodSync(dirname(path), 0o770),
-    error: /^The folder \S+ of the key store can be written by others \(mode 0770\)\. Run chmod go-w/,
+    error: /^The folder (\S+) of the key store can be written by others \(mode 0770\)\. .* run chmod 700 \1\. /,
   },
   { what: 'in a folder that all can write', make: (path) => chmodSync(dirname(path), 0o777), error: /mode 0777/ },
   {
@@ -255,13 +256,91 @@ describe('a store file', () => {
     });
   }
 
-  it('is not made in a folder that others can write: nothing is left there', async () => {
+  it('is not made in a folder that others can write, where something is: nothing is left there', async () => {
     const folder = tempFolder();
+    writeFileSync(join(folder, 'other'), '');
     chmodSync(folder, 0o770);
     const database = join(folder, 'keys.sqlite');
     await assert.rejects(openStore({ database }), { code: 'STORE_INSECURE', message: /mode 0770/ });
-    assert.deepEqual(readdirSync(folder), []);
+    assert.deepEqual(readdirSync(folder), ['other']);
   });
+
+  it('makes an empty folder of its user private, as it does its files', async () => {
+    const folder = tempFolder();
+    chmodSync(folder, 0o777);
+    const umask = process.umask(0);
+    try {
+      await closedStore(join(folder, 'keys.sqlite'));
+    } finally {
+      process.umask(umask);
+    }
+    assert.equal(statSync(folder).mode & 0o7777, 0o700);
+    for (const name of readdirSync(folder)) assert.equal(statSync(join(folder, name)).mode & 0o7777, 0o600, name);
+  });
+
+  it('whose modes were all opened up is used again after the one command of the error', async () => {
+    const path = await closedStore();
+    chmodSync(dirname(path), 0o777);
+    for (const name of readdirSync(dirname(path))) chmodSync(join(dirname(path), name), 0o666);
+    const error = await openStore({ database: path }).then(
+      () => assert.fail(),
+      (thrown: Error) => thrown,
+    );
+    const [, command] = / run (chmod .*?)\. In a container/.exec(error.message) ?? assert.fail(error.message);
+    execFileSync('sh', ['-c', command!]);
+    await (await openStore({ database: path })).close();
+  });
+
+  it('that others can write is used with SVC_API_STORE_MODE=shared, with a warning of servers and doctor', async () => {
+    const path = await closedStore();
+    chmodSync(path, 0o666);
+    chmodSync(dirname(path), 0o777);
+    const env = { SVC_API_DATABASE: path, SVC_API_STORE_MODE: 'shared' };
+    assert.equal((await runCliHere(['apikey', 'list'], { env })).code, 0);
+    const { stdout } = await runCliHere(['apikey', 'doctor', '--json'], { env });
+    const { checks } = JSON.parse(stdout) as { checks: { check: string; status: string; message: string }[] };
+    const access = checks.filter(({ check }) => check === 'ACCESS');
+    assert.match(access[0]!.message, /^SVC_API_STORE_MODE=shared/);
+    assert.ok(
+      access.every(({ status }) => status === 'warning'),
+      stdout,
+    );
+    const problems = await alone(() =>
+      within({ env }, async () => {
+        const store = await openStore();
+        const found = await store.settingProblems();
+        await store.close();
+        return found;
+      }),
+    );
+    assert.match(String(problems), /^SVC_API_STORE_MODE=shared: .* can make keys\. Unset it/);
+    const wrong = await runCliHere(['apikey', 'list', '--json'], { env: { ...env, SVC_API_STORE_MODE: 'open' } });
+    assert.equal((JSON.parse(wrong.stdout) as Failure).code, 'USAGE');
+  });
+
+  it('has a place that doctor checks before there is one', async () => {
+    const folder = tempFolder();
+    const database = join(folder, 'keys.sqlite');
+    const access = async () => {
+      const { stdout } = await runCliHere(['apikey', 'doctor', '--json', '--database', database]);
+      const { checks } = JSON.parse(stdout) as { checks: { check: string; status: string }[] };
+      return checks.find(({ check }) => check === 'ACCESS')!.status;
+    };
+    chmodSync(folder, 0o777);
+    assert.equal(await access(), 'skipped', 'the first command makes it private');
+    writeFileSync(join(folder, 'other'), '');
+    assert.equal(await access(), 'failure');
+    assert.equal(statSync(folder).mode & 0o7777, 0o777);
+  });
+
+  if (IS_ROOT)
+    it('in a folder of root is refused with the command that gives it to its user', async () => {
+      const folder = tempFolder();
+      chmodSync(folder, 0o755);
+      const { code, message } = await runStoreChild(['write', join(folder, 'keys.sqlite'), 'New'], AS_NOBODY);
+      assert.equal(code, 'STORE_UNAVAILABLE');
+      assert.ok(String(message).includes(`chown 65534 ${folder}`), String(message));
+    });
 
   it('below a folder that all can write is refused', async () => {
     const outer = tempFolder();

@@ -14,6 +14,11 @@ export const ENVIRONMENT: readonly Variable[] = [
     otherwise: '`svc-api/keys.sqlite` in the folder of `XDG_DATA_HOME`',
   },
   {
+    name: 'SVC_API_STORE_MODE',
+    meaning: '`shared` accepts a store that other users of the machine can write: they can make keys.',
+    otherwise: '`private`: such a store is refused',
+  },
+  {
     name: 'SVC_API_SERVER',
     meaning: 'Address of a running server to work on, in place of a key store; `--server` overrides it.',
     otherwise: 'commands work on a key store',

@@ -5,6 +5,7 @@
 export * from './values.ts';
 export * from './document.ts';
 export * from './errors.ts';
+export * from './file-rights.ts';
 export * from './secret-file.ts';
 export * from './networks.ts';
 export * from './outgoing.ts';

@@ -1,5 +1,6 @@
 import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { KeysError } from './errors.ts';
+import { givesRights, processUser } from './file-rights.ts';
 import { printable } from './values.ts';
 
 const [MAX_BYTES, MAX_PUBLIC_BYTES] = [8192, 256 * 1024];
@@ -33,10 +34,10 @@ function versionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
  * @throws KeysError CONFIG_UNAVAILABLE; CONFIG_INSECURE if other users can read it
  */
 export function readSecretFile(path: string, words: SecretFileWords): SecretText {
-  return read(path, words, MAX_BYTES, ({ uid, mode }) => {
+  return read(path, words, MAX_BYTES, (stat) => {
     // One that belongs to another user, as root, can be given to this one by its group alone.
-    const forbidden = isOwn(uid) ? 0o077n : 0o037n;
-    return (mode & forbidden) === 0n ? undefined : 'can be accessed by other users. Run chmod 600 on it';
+    const forbidden = isOwn(stat.uid) ? 0o077 : 0o037;
+    return givesRights(stat, forbidden) ? 'can be accessed by other users. Run chmod 600 on it' : undefined;
   });
 }
 
@@ -45,15 +46,16 @@ export function readSecretFile(path: string, words: SecretFileWords): SecretText
  * @throws KeysError CONFIG_UNAVAILABLE; CONFIG_INSECURE if other users can write it
  */
 export function readPublicFile(path: string, words: SecretFileWords): string {
-  const { text } = read(path, words, MAX_PUBLIC_BYTES, ({ uid, mode }) => {
-    if (uid !== 0n && !isOwn(uid)) return 'belongs to another user. Let it belong to root, or to this one';
-    return (mode & 0o002n) === 0n ? undefined : 'can be written by every user. Run chmod o-w on it';
+  const { text } = read(path, words, MAX_PUBLIC_BYTES, (stat) => {
+    if (stat.uid !== 0n && !isOwn(stat.uid)) return 'belongs to another user. Let it belong to root, or to this one';
+    return givesRights(stat, 0o002) ? 'can be written by every user. Run chmod o-w on it' : undefined;
   });
   return Buffer.from(text, 'latin1').toString();
 }
 
 function isOwn(uid: bigint): boolean {
-  return uid === BigInt(process.geteuid?.() ?? -1);
+  const user = processUser();
+  return user === undefined || uid === BigInt(user);
 }
 
 /** @param insecureBy what is wrong with who may use it, and what to do, if anything */

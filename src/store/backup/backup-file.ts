@@ -22,9 +22,8 @@ import {
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { KeysError, printable } from '../../keys/basics/index.ts';
+import { givesRights, KeysError, printable, processUser } from '../../keys/basics/index.ts';
 import {
-  createStore,
   createStoreFile,
   type FileIdentity,
   identifySideFiles,
@@ -33,6 +32,7 @@ import {
   removeSideFiles,
   sideFilesOf,
 } from '../sqlite/sqlite-file.ts';
+import { createStore } from '../sqlite/store-access.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
 import { APPLICATION_ID } from '../sqlite/sqlite-schema.ts';
 
@@ -264,10 +264,10 @@ async function copyFile(from: string, to: string, { isWal }: { isWal: boolean })
 function requireOwnFile(file: number, path: string): void {
   const stat = fstatSync(file);
   if (!stat.isFile()) throw unavailable(path, 'is not a regular file. Check the path');
-  const user = process.geteuid?.();
+  const user = processUser();
   if (user === undefined) return;
   const isForeign = user !== 0 && stat.uid !== user && stat.uid !== 0;
-  if (!isForeign && (stat.mode & OTHERS_WRITE) === 0) return;
+  if (!isForeign && !givesRights(stat, OTHERS_WRITE)) return;
   const reason = isForeign ? `belongs to another user (${stat.uid})` : 'can be written by others';
   throw new KeysError(
     'STORE_INSECURE',

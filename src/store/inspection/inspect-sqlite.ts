@@ -1,18 +1,12 @@
 import { accessSync, constants, lstatSync, realpathSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type Database from 'better-sqlite3';
-import { isKeysError, KeysError } from '../../keys/basics/index.ts';
+import { givesRights, isKeysError, KeysError } from '../../keys/basics/index.ts';
 import { newestSchema } from '../migrations.ts';
-import {
-  identifyStoreFile,
-  MainFile,
-  requireOwnWal,
-  requireSecureFile,
-  sideFilesOf,
-  storeFileExists,
-} from '../sqlite/sqlite-file.ts';
+import { identifyStoreFile, MainFile, requireOwnWal, sideFilesOf, storeFileExists } from '../sqlite/sqlite-file.ts';
 import { toldEdges } from '../sqlite/followers.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
+import { placeProblem, placeWarnings, requireSecureFile } from '../sqlite/store-access.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
 import { findDamage, requireOwnFormat, sqliteSchemaDifferences } from '../sqlite/sqlite-schema.ts';
 import {
@@ -33,6 +27,7 @@ import { openDatabase, requireDriver } from '../sqlite/database.ts';
 const LOCK_WAIT_MS = 1000;
 /** How much of the file is kept in memory, in KiB: an index of a million keys, which rows are looked up in anywhere. */
 const CACHE_KIB = 48 * 1024;
+const ELSEWHERE = 'Check --database and SVC_API_DATABASE, or restore a backup.';
 const CREATE =
   'The first "svc-api apikey create" makes one. Otherwise check --database and SVC_API_DATABASE, or restore a backup.';
 const REBUILD =
@@ -45,11 +40,14 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
     requireDriver();
     const exists = storeFileExists(path);
     if (exists) identifyStoreFile(path);
-    if (!exists)
+    if (!exists) {
+      const problem = placeProblem(path);
       return [
-        failure('STORE', `The key store ${path} does not exist, or is empty.`, CREATE),
-        ...skipped(['ACCESS', 'SPACE', 'SCHEMA', 'INTEGRITY', 'AUDIT_LOG', 'CLOCK'], 'There is no store.'),
+        failure('STORE', `The key store ${path} does not exist, or is empty.`, problem ? ELSEWHERE : CREATE),
+        ...(problem ? [failureBy('ACCESS', sqliteError(problem, path))] : skipped(['ACCESS'], 'There is no store.')),
+        ...skipped(['SPACE', 'SCHEMA', 'INTEGRITY', 'AUDIT_LOG', 'CLOCK'], 'There is no store.'),
       ];
+    }
   } catch (error) {
     return [failureBy('STORE', error), ...unopened(['ACCESS', 'SPACE'])];
   }
@@ -136,11 +134,12 @@ export function inspectAccess(path: string): Finding[] {
   try {
     const file = realpathSync(path);
     const { uid } = statSync(file);
+    findings.push(...placeWarnings(path).map(({ problem, remedy }) => warning('ACCESS', `${problem}.`, `${remedy}.`)));
     for (const each of [file, ...sideFilesOf(file), `${file}-reserve`]) {
       const stat = lstatSync(each, { throwIfNoEntry: false });
       if (!stat) continue;
       const mode = `0${(stat.mode & 0o7777).toString(8)}`;
-      if ((stat.mode & OTHERS) !== 0)
+      if (givesRights(stat, OTHERS))
         findings.push(warning('ACCESS', `${each} can be used by others: its mode is ${mode}.`, `chmod 600 ${each}`));
       if (!isUsable(each))
         findings.push(

@@ -19,9 +19,9 @@ import {
   MainFile,
   removeSideFiles,
   requireOwnWal,
-  requireSecureFile,
   type SideFiles,
 } from './sqlite-file.ts';
+import { requireSecureFile } from './store-access.ts';
 import { migrateSqlite } from './sqlite-schema.ts';
 import { openDatabase, VISIBLE_KEYS } from './database.ts';
 

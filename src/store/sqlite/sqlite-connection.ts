@@ -15,7 +15,8 @@ import {
 import type { Tables } from '../tables.ts';
 import { FileReplaced, OpenFile, type WaitTimes } from './open-file.ts';
 import { confirmedByFollowers, FileFollowing, leasesEnded, toldEdges } from './followers.ts';
-import { createStore, Reserve } from './sqlite-file.ts';
+import { Reserve } from './sqlite-file.ts';
+import { createStore } from './store-access.ts';
 import { isLocked, isMixedUp, sqliteError } from './sqlite-errors.ts';
 import { requireDriver } from './database.ts';
 

@@ -1,0 +1,10 @@
+/** Lets this process take another platform for its own while something runs. */
+export async function onPlatform<Result>(platform: NodeJS.Platform, work: () => Result): Promise<Awaited<Result>> {
+  const own = Object.getOwnPropertyDescriptor(process, 'platform')!;
+  Object.defineProperty(process, 'platform', { ...own, value: platform });
+  try {
+    return await work();
+  } finally {
+    Object.defineProperty(process, 'platform', own);
+  }
+}
