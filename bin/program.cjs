@@ -64,5 +64,6 @@ function ownOptions(root, parts) {
   const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const { topics } = pjson.oclif;
   Object.assign(pjson.oclif, parts, { topics: { ...topics, ...topics.apikey.subtopics } });
-  return { root: join(root, 'dist'), pjson };
+  // Nobody can install plugins into it: oclif would look for a list of them in the user's folder.
+  return { root: join(root, 'dist'), pjson, userPlugins: false };
 }

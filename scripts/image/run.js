@@ -16,7 +16,7 @@ const args = typed[0] === 'help' ? typed.filter((arg) => arg !== '--no-color') :
 const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 pjson.oclif.commands = { strategy: 'explicit', target, identifier: 'commands' };
 pjson.oclif.helpClass = { target, identifier: 'Help' };
-const options = { root, pjson };
+const options = { root, pjson, userPlugins: false };
 const isVersion =
   ['version', '--version', '-v', '-V'].includes(args[0]) && !args.includes('--help') && !args.includes('-h');
 const run = () => (isVersion ? program.printVersion(pjson.version, args) : program.run(args, options));

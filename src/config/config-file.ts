@@ -1,6 +1,6 @@
-import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
+import { accessSync, type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { isAbsolute, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { debug, givesRights, KeysError, printable, processUser } from '../keys/basics/index.ts';
 
 /** Where the configuration is looked for. */
@@ -75,7 +75,7 @@ function readFile({ path, isNamed }: ConfigLocation): ConfigFile | undefined {
     // Opening a pipe would wait for its writer otherwise.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    if (!isNamed && isMissing(error)) return undefined;
+    if (!isNamed && (isMissing(error) || isOutOfReach(path))) return undefined;
     throw asUnavailable(error, path);
   }
   try {
@@ -95,6 +95,16 @@ function readFile({ path, isNamed }: ConfigLocation): ConfigFile | undefined {
 /** Whether a file, or the folder that it would be in, does not exist. */
 function isMissing(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+}
+
+/** Whether this user cannot even enter the folder of configuration, as where HOME is that of another user. */
+function isOutOfReach(path: string): boolean {
+  try {
+    accessSync(dirname(dirname(path)), constants.X_OK);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EACCES';
+  }
 }
 
 /** A link of another user could be pointed elsewhere at any time. */

@@ -88,7 +88,8 @@ export type ListenAddress =
 type SaidBy = Readonly<Record<'host' | 'port', string>>;
 
 /**
- * Lets a server listen. A socket that a killed server has left behind is replaced.
+ * Lets a server listen. A socket that a killed server has left behind is replaced. On a kernel without IPv6, a server at
+ * `::`, which means all addresses, listens on all those of IPv4.
  * @param said where the address is said
  * @throws KeysError LISTEN_FAILED if the address is not available
  */
@@ -98,7 +99,7 @@ export async function startListening(
   said: SaidBy = { host: '--host', port: '--port' },
 ): Promise<void> {
   const { host, port, socket, fd } = address;
-  const start = () =>
+  const start = (at = host) =>
     new Promise<void>((resolve, reject) => {
       server.once('error', reject);
       const started = () => {
@@ -106,11 +107,12 @@ export async function startListening(
         resolve();
       };
       if (fd !== undefined) server.listen({ fd }, started);
-      else if (socket === undefined) server.listen(port, host, started);
+      else if (socket === undefined) server.listen(port, at, started);
       else withSocketMask(() => server.listen(socket, started));
     });
   try {
     await start().catch(async (error: NodeJS.ErrnoException) => {
+      if (host === '::' && error.code === 'EAFNOSUPPORT') return start('0.0.0.0');
       if (fd !== undefined || socket === undefined || error.code !== 'EADDRINUSE') throw error;
       await removeStaleSocket(socket);
       await start();

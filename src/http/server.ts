@@ -274,6 +274,9 @@ export async function serveRequests(
   }
   const connections = new Connections(server, limits, (...refused) => handler.refusedConnection(...refused));
   await startListening(server, address);
+  const at = server.address();
+  if (address.host === '::' && typeof at === 'object' && at?.family === 'IPv4')
+    log.warn({ host: at.address }, 'this machine has no IPv6: the server listens on all addresses of IPv4');
   server.on('error', (error) => log.error({ err: error }, 'a connection was not accepted'));
   certificate?.start(server as HttpsServer);
   return {

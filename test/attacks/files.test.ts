@@ -20,7 +20,7 @@ import { openStore } from '../../src/store/open.ts';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { alone, runCliHere, within } from '../support/cli-here.ts';
-import { type Finished, runCli } from '../support/process.ts';
+import { cleanEnv, type Finished, runCli } from '../support/process.ts';
 import { authenticate, openTestKeys } from '../support/keys.ts';
 import { AS_NOBODY, runStoreChild } from '../support/store-process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
@@ -332,6 +332,19 @@ describe('a store file', () => {
     assert.equal(await access(), 'failure');
     assert.equal(statSync(folder).mode & 0o7777, 0o777);
   });
+
+  if (IS_ROOT)
+    it('that is named is used by a user who may not enter the folder of HOME', async () => {
+      const [home, folder] = [tempFolder(), tempFolder()];
+      chmodSync(home, 0o700);
+      chownSync(folder, NOBODY, NOBODY);
+      const env = cleanEnv({ HOME: home, SVC_API_DATABASE: join(folder, 'keys.sqlite') });
+      for (const args of [['create', '--name', 'CI', '--roles', 'GUEST'], ['list'], ['doctor'], ['--help']]) {
+        const { code, stderr } = await runCli(['apikey', ...args], { ...AS_NOBODY, env });
+        assert.equal(code, 0, stderr);
+        assert.doesNotMatch(stderr, /EACCES/);
+      }
+    });
 
   if (IS_ROOT)
     it('in a folder of root is refused with the command that gives it to its user', async () => {
