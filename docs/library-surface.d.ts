@@ -407,7 +407,7 @@ export type ErrorCode = Issue['code'] | 'NAME_TAKEN' | 'NAME_CONFUSABLE' | 'SECR
 
 export interface ExpiryRequest {
     expiresIn?: string;
-    expiresAt?: string | null;
+    expiresAt?: string | Date | null;
 }
 
 export type ExtraHeaders = () => Readonly<Record<string, string>> | undefined;

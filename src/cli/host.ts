@@ -68,17 +68,18 @@ const LIMIT_MS = 10_000;
 const HOOK = 'svc-api:schema';
 
 /**
- * Collects the schema extensions of the host CLI and its plugins, by the oclif hook `svc-api:schema`.
- * @throws KeysError SCHEMA_INVALID, naming the plugin whose hook fails, takes too long, returns something else, or has
- *   a name of ours that there is not: oclif would never call it
+ * Collects the schema extensions of the host CLI and its plugins, by the oclif hook `svc-api:schema`. A hook with another
+ * name of ours, which oclif never calls, is a warning of the process.
+ * @throws KeysError SCHEMA_INVALID, naming the plugin whose hook fails, takes too long or returns something else
  */
 export async function hostExtensions(config: Config): Promise<SchemaExtension[]> {
   for (const { name, hooks } of config.getPluginsList())
     for (const hook of Object.keys(hooks))
       if (hook.startsWith('svc-api:') && hook !== HOOK)
-        throw new KeysError(
-          'SCHEMA_INVALID',
-          `The package.json of ${name} has the hook "${printable(hook)}", which there is not. Did you mean "${HOOK}"?`,
+        process.emitWarning(
+          `The package.json of ${name} has the hook "${printable(hook)}", which is never called: this version of ` +
+            `svc-api knows only "${HOOK}".`,
+          { code: 'SVC_API_UNKNOWN_HOOK' },
         );
   // oclif's own timer lets the process end before it: a hook that waits for nothing would end it without a word.
   const began = performance.now();

@@ -347,7 +347,9 @@ export function changeInput({ roles, permissions, expiresAt, ...change }: KeyCha
     roles: roles && parseRoles(roles, catalog).values,
     permissions: permissions && permissionsInput(parsePermissions(permissions, catalog).values),
     // The command line takes forms that the schema does not.
-    expiresAt: expiresAt ? formatTime(readDate(expiresAt) ?? null) : expiresAt,
+    expiresAt: expiresAt
+      ? formatTime(expiresAt instanceof Date ? expiresAt.getTime() : (readDate(expiresAt) ?? null))
+      : expiresAt,
   };
 }
 

@@ -79,6 +79,19 @@ const GRAPHQL = ['@hono/graphql-server', '@graphql-tools/schema', '@graphql-tool
 const INSTALL = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
 
 describe('the packed package', () => {
+  it('names only what is there, as plugins of package managers check', () => {
+    const { files: named, exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+      files: string[];
+      exports: Record<string, unknown>;
+    };
+    const paths = [...named, ...Object.values(exports).filter((path) => typeof path === 'string')];
+    assert.deepEqual(
+      paths.filter((path) => !existsSync(join(ROOT, path))),
+      [],
+    );
+    assert.equal(exports['./schema.graphql'], './docs/schema.graphql');
+  });
+
   let tarball: string;
   let unpacked: string;
   let files: string[];

@@ -69,30 +69,43 @@ interface PrincipalParts {
   readonly observer?: AccessObserver | undefined;
 }
 
-/** An authenticated key, with all that it may do. */
+/** An authenticated key, with all that it may do. A log or JSON of it has the key alone, and nothing of its parents. */
 export class Principal implements Caller, PrincipalParts {
   readonly apiKey: ApiKey;
-  readonly catalog: Catalog;
-  readonly chain: Chain;
-  readonly access: PermissionSet;
-  readonly restrictions: Restrictions | undefined;
-  readonly secret: 'current' | 'previous';
-  readonly observer: AccessObserver | undefined;
+  readonly #parts: PrincipalParts;
 
-  constructor({ catalog, chain, access, restrictions, secret, observer }: PrincipalParts) {
-    this.apiKey = chain.keys[0];
-    this.catalog = catalog;
-    this.chain = chain;
-    this.access = access;
-    this.restrictions = restrictions;
-    this.secret = secret;
-    this.observer = observer;
+  constructor(parts: PrincipalParts) {
+    this.apiKey = parts.chain.keys[0];
+    this.#parts = parts;
+  }
+
+  get catalog(): Catalog {
+    return this.#parts.catalog;
+  }
+
+  get chain(): Chain {
+    return this.#parts.chain;
+  }
+
+  get access(): PermissionSet {
+    return this.#parts.access;
+  }
+
+  get restrictions(): Restrictions | undefined {
+    return this.#parts.restrictions;
+  }
+
+  get secret(): 'current' | 'previous' {
+    return this.#parts.secret;
+  }
+
+  get observer(): AccessObserver | undefined {
+    return this.#parts.observer;
   }
 
   /** The same, of which another observer is told. */
   observedBy(observer: AccessObserver | undefined): Principal {
-    const { catalog, chain, access, restrictions, secret } = this;
-    return new Principal({ catalog, chain, access, restrictions, secret, observer });
+    return new Principal({ ...this.#parts, observer });
   }
 
   get owner(): string {

@@ -236,6 +236,11 @@ export const text: Rule<string> = (value) =>
     : mustBe('text', (given) => typeof given === 'string')(value, '');
 /** Any text, also an empty one, where a rule of its own judges that. */
 export const anyText: Rule<string> = mustBe('text', (value) => typeof value === 'string');
+/** Text, or a date. */
+export const textOrDate: Rule<string | Date> = mustBe(
+  'text or a Date',
+  (value) => typeof value === 'string' || value instanceof Date,
+);
 /** A UUID as it is written, in lower case: RFC 9562, section 4. */
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export const uuid: Rule<string> = mustBe('a UUID', (value) => typeof value === 'string' && UUID.test(value));

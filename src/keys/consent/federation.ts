@@ -1,4 +1,4 @@
-import { createPublicKey, hash, type JsonWebKey } from 'node:crypto';
+import { createPublicKey, hash } from 'node:crypto';
 import { declarePort, formatList, isRecord, KeysError, printable, readPublicFile } from '../basics/index.ts';
 import { FEDERATION, type Person } from '../key/index.ts';
 import type { Grants } from '../repository/index.ts';
@@ -154,11 +154,17 @@ const PRIVATE = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 /** The most keys of an issuer, and how long those of RSA are at least, in bits (RFC 7518, section 3.3). */
 const [MAX_KEYS, MIN_RSA_BITS] = [100, 2048];
 
+/** A public key in JSON (RFC 7517). The type of Node has another name in each of its versions. */
+export interface PublicJwk {
+  readonly kty?: string;
+  readonly [member: string]: unknown;
+}
+
 /**
  * Reads the public keys of an issuer from a file (RFC 7517, section 5): all that is in it can be used.
  * @throws KeysError CONFIG_INVALID, CONFIG_UNAVAILABLE, CONFIG_INSECURE
  */
-export function readKeySet(file: string): { keys: JsonWebKey[] } {
+export function readKeySet(file: string): { keys: PublicJwk[] } {
   const what = 'The file of the keys of an issuer';
   const text = readPublicFile(file, { what, remedy: 'Correct "jwks".' });
   const invalid = (problem: string) =>

@@ -28,6 +28,7 @@ import {
   required,
   type Rules,
   type SplitNetwork,
+  textOrDate,
   UNIT_MS,
   yesOrNo,
 } from '../basics/index.ts';
@@ -40,8 +41,8 @@ import { isInProgress, type Rotation } from './rotation.ts';
 export interface ExpiryRequest {
   /** A number with a unit: `90m`, `12h`, `30d`. */
   expiresIn?: string;
-  /** An RFC 3339 date and time. */
-  expiresAt?: string | null;
+  /** An RFC 3339 date and time, or a date. */
+  expiresAt?: string | Date | null;
 }
 
 /** Ten years: a key that is to live longer needs no expiry. */
@@ -60,10 +61,15 @@ export function readExpiry({ expiresIn, expiresAt }: ExpiryRequest, now: number)
     return withinLimit(now + duration, now, expiresIn);
   }
   if (expiresAt === undefined || expiresAt === null) return null;
-  const instant = readDate(expiresAt);
-  if (instant === undefined) return expiryIssue(notADate(expiresAt));
-  if (instant <= now) return expiryIssue(`"${printable(expiresAt)}" is in the past. Choose a later date.`);
-  return withinLimit(instant, now, expiresAt);
+  const text = expiresAt instanceof Date ? textOfDate(expiresAt) : expiresAt;
+  const instant = readDate(text);
+  if (instant === undefined) return expiryIssue(notADate(text));
+  if (instant <= now) return expiryIssue(`"${printable(text)}" is in the past. Choose a later date.`);
+  return withinLimit(instant, now, text);
+}
+
+function textOfDate(date: Date): string {
+  return Number.isNaN(date.getTime()) ? String(date) : date.toISOString();
 }
 
 /** An expiry that is written in one text: a date and time, or a duration. */
@@ -402,7 +408,7 @@ export const KEY_CHANGE_OPTIONS: Rules<KeyChange> = {
   limits: list(anyText),
   allowFrom: orNull(list(anyText)),
   expiresIn: anyText,
-  expiresAt: orNull(anyText),
+  expiresAt: orNull(textOrDate),
 };
 export const NEW_KEY_OPTIONS: Rules<NewKey> = { ...KEY_CHANGE_OPTIONS, name: required(anyText), overwrite: yesOrNo };
 
