@@ -16,7 +16,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'A command of a CLI': 'host-command.ts',
 };
 
-/** Every name that programs may import, with what it means, and an example that uses it. */
+/** Every name that programs may import, with what it means, and an example that uses it, unless it is a type alone. */
 export function libraryNames(): string {
   const left = new Map(publicNames().map((each) => [`${each.name} of ${each.from}`, each]));
   const sections = Object.entries(EXAMPLES).map(([title, file]) => {
@@ -26,12 +26,19 @@ export function libraryNames(): string {
       left.delete(name);
       return found ? [found] : [];
     });
-    const rows = shown.map(({ name, from, meaning }) => [`\`${name}\``, `\`${from}\``, meaning.replace(/ @.*/s, '')]);
-    const table = rows.length > 0 ? `${tableOf([['name', 'of', 'what it is'], ...rows])}\n\n` : '';
+    const table = shown.length > 0 ? `${tableFor(shown)}\n\n` : '';
     return `### ${title}\n\n${table}\`\`\`ts\n${code}\`\`\``;
   });
-  if (left.size > 0) throw new Error(`No example in examples/library shows ${[...left.keys()].join(', ')}.`);
+  const isType = ({ text }: PublicName) => /^export (?:interface|type) |class (?:Networks|WatchedRequest)/.test(text);
+  const unshown = [...left].filter(([, each]) => !isType(each)).map(([name]) => name);
+  if (unshown.length > 0) throw new Error(`No example in examples/library shows ${unshown.join(', ')}.`);
+  sections.push(`### Types of arguments and results\n\n${tableFor([...left.values()])}`);
   return sections.join('\n\n');
+}
+
+function tableFor(names: readonly PublicName[]): string {
+  const rows = names.map(({ name, from, meaning }) => [`\`${name}\``, `\`${from}\``, meaning.replace(/ @.*/s, '')]);
+  return tableOf([['name', 'of', 'what it is'], ...rows]);
 }
 
 function importedBy(code: string): string[] {

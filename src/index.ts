@@ -20,3 +20,39 @@ export { type Actor, openEdge, type OpenKeys, openKeys } from './service/library
 export type { OpenKeysOptions } from './service/open-keys.ts';
 export { keysOf, type SchemaHook } from './cli/host.ts';
 export { startTelemetry } from './telemetry/start-telemetry.ts';
+
+// The types of which arguments and results consist, so that programs can name them.
+export type { FeedByNats, ServerSettings } from './config/config.ts';
+export type { LoadConfigOptions } from './config/load-config.ts';
+export type { Resolvers, SchemaExtension } from './graphql/index.ts';
+export type { CertificateFiles } from './http/certificate.ts';
+export type {
+  AllowedRequest,
+  CorsOptions,
+  RequestCheck,
+  RequestWatcher,
+  ServerLimits,
+  StartedServer,
+  UnreadRequest,
+  WatchedRequest,
+} from './http/index.ts';
+export type { GrantsByGroup, PeopleSettings, SignInProvider, SignInProxy } from './keys/authentication/index.ts';
+export type { ErrorCode, Issue, Limit, LimitUnit, Networks } from './keys/basics/index.ts';
+export type { ChangedKey, ConfusableName, Issued, KeyRotation, UpdatedKey } from './keys/changes/index.ts';
+export type { ClaimCondition, Client, FederationRule, TokenIssuer } from './keys/consent/index.ts';
+export type { NoticeSettings, NoticeType } from './keys/feed/index.ts';
+export type { EffectKind, ExpiryRequest, Person, Rotation } from './keys/key/index.ts';
+export type {
+  CatalogAdditions,
+  ConsentMode,
+  Grant,
+  HostResource,
+  PolicyRules,
+  Role,
+} from './keys/permissions/index.ts';
+export type { Grants } from './keys/repository/index.ts';
+export type { CredentialPlace } from './keys/secret/index.ts';
+export type { FinishedLines, LogLevel, OpenLog } from './log.ts';
+export type { Allow, McpPatterns, Route, SentCredential, Upstream, UpstreamAddress } from './routes/index.ts';
+export type { NatsFeedOptions, OpenEdgeOptions } from './service/library-keys.ts';
+export type { Telemetry, TelemetryOptions } from './telemetry/start-telemetry.ts';

@@ -69,11 +69,13 @@ export {
   withFields,
 } from './replies.ts';
 export {
+  type AllowedRequest,
   type CheckedRequest,
   type CheckRequestOptions,
   type PlainRequest,
   type RefusedRequest,
   RequestChecker,
+  type RequestCheck,
 } from './request-check.ts';
 export {
   type ConnectionHandler,
@@ -85,6 +87,7 @@ export {
   serveRequests,
   type ServerOptions,
   type StartedServer,
+  type ServerLimits,
 } from './server.ts';
 export { admitSession, cookieParts, DOOR_COOKIE, prefixFor, SeenOrigin, SESSION_COOKIE, tokenAt } from './sessions.ts';
 export {

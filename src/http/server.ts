@@ -341,8 +341,9 @@ async function stop(server: Server, connections: Connections, graceMs: number): 
     Math.min(LAST_REQUEST_MS, graceMs),
   );
   await new Promise((resolve) => {
-    // That of node:http closes idle connections at once.
-    NetServer.prototype.close.call(server, resolve);
+    // That of node:http closes idle connections at once. Servers of Deno are none of node:net, and have that one alone.
+    if ((server as object) instanceof NetServer) NetServer.prototype.close.call(server, resolve);
+    else server.close(resolve);
   });
   for (const timer of [deadline, beginToSweep, sweep]) clearTimeout(timer);
   // What node:http has beside the connections ends, too.

@@ -99,7 +99,7 @@ export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys>
 }
 
 /** Where NATS has the keys of a server, whose svc-api.yaml says the same. */
-interface NatsFeedOptions {
+export interface NatsFeedOptions {
   /** Addresses, as `nats://127.0.0.1:4222` or `tls://nats.example.org`. */
   servers: readonly string[];
   /** The path of a file of credentials, as `nsc` makes it. */
@@ -109,7 +109,7 @@ interface NatsFeedOptions {
 }
 
 /** Which server to follow, and how: by its `origin`, or by a `feed`. */
-interface OpenEdgeOptions extends CatalogAdditions {
+export interface OpenEdgeOptions extends CatalogAdditions {
   /** The address of the server whose keys are checked. Elsewhere than on this machine, it begins with `https:`. */
   origin?: string;
   /** How its keys are followed in its place. */

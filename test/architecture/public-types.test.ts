@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { publicNames, surfaceReport } from '../../scripts/library-surface.ts';
 
-/** More than these nobody learns, and no change can avoid. */
+/** More functions, classes and constants than these nobody learns, and no change can avoid. */
 const MOST = 40;
 
 describe('the library', () => {
@@ -10,7 +10,8 @@ describe('the library', () => {
     assert.ok(
       names.some(({ name }) => name === 'openKeys') && names.some(({ name }) => name === 'AuthenticatedRequest'),
     );
-    assert.ok(names.length <= MOST, `${names.length} names`);
+    const values = names.filter(({ text }) => !/^(?:export )?(?:interface|type) /.test(text));
+    assert.ok(values.length <= MOST, `${values.length} names`);
     assert.deepEqual(
       names.filter(({ meaning }) => meaning === ''),
       [],

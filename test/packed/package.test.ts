@@ -75,6 +75,50 @@ const MIDDLEWARE = `
   process.exit();
 `;
 
+/** A library of its own whose exported values have the types that svc-api gives them. */
+const LIBRARY = `
+  import { createApp, keysOf, KeysError, listen, loadConfig, openEdge, openKeys, openLog, OPERATOR, bearerAuth, startTelemetry } from 'svc-api';
+  const by = { actor: OPERATOR } as const;
+  export const log = openLog('info');
+  export const keys = await openKeys();
+  export const edge = await openEdge({ origin: 'x', token: 'y' });
+  export const host = keysOf;
+  export const check = keys.check;
+  export const checked = await keys.check({ secret: 'x' });
+  export const principal = checked.ok ? checked.principal : undefined;
+  export const accepted = checked.ok ? checked : undefined;
+  export const refused = checked.ok ? undefined : checked;
+  export const created = await keys.create({ name: 'x' }, by);
+  export const key = created.apiKey;
+  export const found = await keys.findById('x', by);
+  export const rotation = key.rotation;
+  export const person = key.person;
+  export const limits = key.limits;
+  export const page = await keys.list({}, by);
+  export const updated = await keys.update('x', {}, by);
+  export const confusable = updated.confusable;
+  export const changed = await keys.setEnabled('x', true, by);
+  export const rotated = await keys.rotate('x', {}, by);
+  export const issued = rotated.issued;
+  export const finished = await keys.finishRotation('x', by);
+  export const rolledBack = await keys.rollBackRotation('x', by);
+  export const deleted = await keys.delete(['x'], by);
+  export const app = await createApp({ keys });
+  export const server = await listen({ app, host: 'x', port: 1 });
+  export const config = await loadConfig();
+  export const routes = config.routes;
+  export const upstreams = config.upstreams;
+  export const people = config.people;
+  export const federation = config.federation;
+  export const notices = config.notices;
+  export const telemetry = await startTelemetry({});
+  export const watchers = telemetry.watchers;
+  export const middleware = bearerAuth({ keys });
+  export const code = (error: KeysError) => error.code;
+  export const fields = { ...config };
+  export class Own { keys = keys; rotate(id: string) { return keys.rotate(id, {}, by); } }
+`;
+
 const GRAPHQL = ['@hono/graphql-server', '@graphql-tools/schema', '@graphql-tools/utils'];
 const INSTALL = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
 
@@ -278,6 +322,12 @@ describe('the packed package', () => {
 
     it('has types, which need no skipLibCheck', async () => {
       await mustRun(process.execPath, [...TSC, 'program.mts'], { cwd: folder });
+    });
+
+    it('has types that the declarations of a library over it can name', async () => {
+      writeFileSync(join(folder, 'library.mts'), LIBRARY);
+      const tsc = [...TSC.filter((flag) => flag !== '--noEmit'), '--declaration', '--emitDeclarationOnly'];
+      await mustRun(process.execPath, [...tsc, '--outDir', 'types', 'library.mts'], { cwd: folder });
     });
 
     for (const core of ['^5', '^4']) {
