@@ -1,6 +1,6 @@
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { FeedByNats } from '../config/config.ts';
-import { isRecord, KeysError, printable, readSecretFile } from '../keys/basics/index.ts';
+import { isPackageMissing, isRecord, KeysError, printable, readSecretFile, rethrow } from '../keys/basics/index.ts';
 
 /** What the library of NATS has; it is loaded where it is used alone. */
 export type Nats = Awaited<ReturnType<typeof loadNats>>;
@@ -9,12 +9,12 @@ export type Nats = Awaited<ReturnType<typeof loadNats>>;
 async function loadNats() {
   try {
     const [{ connect, credsAuthenticator, headers }, jetStream] = await Promise.all([
-      import('@nats-io/transport-node'),
-      import('@nats-io/jetstream'),
+      import('@nats-io/transport-node').catch(rethrow),
+      import('@nats-io/jetstream').catch(rethrow),
     ]);
     return { connect, credsAuthenticator, headers, ...jetStream };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    if (!isPackageMissing(error)) throw error;
     const packages = '@nats-io/transport-node @nats-io/jetstream';
     throw new KeysError(
       'CONFIG_UNAVAILABLE',

@@ -3,6 +3,7 @@ import type * as Api from '@opentelemetry/api';
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
 import type { TracerProvider } from '@opentelemetry/sdk-trace';
 import { atPeriodEnd, type Endpoint, FailureLog, type RequestWatcher, type WatchedRequest } from '../http/index.ts';
+import { isPackageMissing, rethrow } from '../keys/basics/index.ts';
 import type { Log } from '../log.ts';
 import { packageVersion } from '../version.ts';
 import { typeOf } from './request-log.ts';
@@ -137,9 +138,15 @@ export async function startSdk(env: NodeJS.ProcessEnv, log: Log): Promise<Tracin
     return undefined;
   }
   try {
-    return await load(env, log);
+    const packages = await Promise.all([
+      import('@opentelemetry/api').catch(rethrow),
+      import('@opentelemetry/resources').catch(rethrow),
+      import('@opentelemetry/sdk-trace').catch(rethrow),
+      import('@opentelemetry/exporter-trace-otlp-proto').catch(rethrow),
+    ]);
+    return start(packages, env, log);
   } catch (error) {
-    const isMissing = (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND';
+    const isMissing = isPackageMissing(error);
     const reason = isMissing ? { install: INSTALL } : { err: error };
     const remedy = isMissing ? ': OpenTelemetry is not installed where svc-api is' : '';
     log.error(reason, `requests are not traced${remedy}`);
@@ -147,13 +154,14 @@ export async function startSdk(env: NodeJS.ProcessEnv, log: Log): Promise<Tracin
   }
 }
 
-async function load(env: NodeJS.ProcessEnv, log: Log): Promise<TracingSdk> {
-  const [api, resources, sdk, { OTLPTraceExporter }] = await Promise.all([
-    import('@opentelemetry/api'),
-    import('@opentelemetry/resources'),
-    import('@opentelemetry/sdk-trace'),
-    import('@opentelemetry/exporter-trace-otlp-proto'),
-  ]);
+type Packages = [
+  typeof Api,
+  typeof import('@opentelemetry/resources'),
+  typeof import('@opentelemetry/sdk-trace'),
+  typeof import('@opentelemetry/exporter-trace-otlp-proto'),
+];
+
+function start([api, resources, sdk, { OTLPTraceExporter }]: Packages, env: NodeJS.ProcessEnv, log: Log): TracingSdk {
   const failures = new FailureLog(log, atPeriodEnd, 'traces were not sent');
   const ignore = () => {};
   const said = (message: string) => failures.add(new Error(message));

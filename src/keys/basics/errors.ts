@@ -161,3 +161,13 @@ export function assertValid(issues: readonly Issue[]): void {
 export function isKeysError(error: unknown): error is KeysError {
   return typeof error === 'object' && error !== null && brand in error;
 }
+
+/** Throws what an `import()` of an optional package threw. With such a handler, bundlers leave out one that is missing. */
+export function rethrow(error: unknown): never {
+  throw error;
+}
+
+/** Whether an optional package is not installed, as Node or a bundler says it. */
+export function isPackageMissing(error: unknown): boolean {
+  return String((error as NodeJS.ErrnoException).code).endsWith('MODULE_NOT_FOUND');
+}

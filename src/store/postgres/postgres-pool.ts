@@ -1,6 +1,6 @@
 import { type Dialect, type Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely';
 import type { PoolClient, PoolConfig } from 'pg';
-import { debug, KeysError } from '../../keys/basics/index.ts';
+import { debug, isPackageMissing, KeysError, rethrow } from '../../keys/basics/index.ts';
 import { tracedKysely } from '../connection.ts';
 import { type Cause, driverCodeOf, storeError, takenError } from '../errors.ts';
 import type { Tables } from '../tables.ts';
@@ -117,9 +117,9 @@ function withCode(error: unknown): unknown {
 /** Loads the driver, an optional dependency. @throws KeysError STORE_UNAVAILABLE */
 export async function loadDriver(): Promise<typeof import('pg')> {
   try {
-    return await import('pg');
+    return await import('pg').catch(rethrow);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    if (!isPackageMissing(error)) throw error;
     throw new KeysError(
       'STORE_UNAVAILABLE',
       'A key store on PostgreSQL needs the package "pg", which is not installed. ' +
