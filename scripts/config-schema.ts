@@ -502,6 +502,11 @@ export function configSchema(): string {
     }),
     // An empty file is one without fields.
     type: ['object', 'null'],
+    // A proxy that signs people in is named.
+    anyOf: [
+      { not: { required: ['people'], properties: { people: { required: ['header'] } } } },
+      { required: ['trust'], properties: { trust: { minItems: 1 } } },
+    ],
   };
   return `${JSON.stringify(schema, null, 2)}\n`;
 }

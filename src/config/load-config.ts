@@ -160,7 +160,7 @@ export function readConfig(
     server: readServer(reader, fields.server),
     limits: readLimits(reader, fields.limits),
     policy: readPolicySection(reader, fields.policy, withRoles),
-    people: readPeople(reader, fields.people, withRoles),
+    people: readPeople(reader, fields, withRoles),
     federation: readFederation(reader, fields.federation, { catalog: withRoles, publicUrl }),
     audit: readAudit(reader, fields.audit),
     notices: readNotices(reader, fields.notices),

@@ -20,8 +20,16 @@ export const MAX_GROUPS = 1000;
 const FORM =
   'a map with "grant", and with "header" for who comes through a proxy, or "oidc" for who signs in at a provider';
 
-/** Reads who signs people in, and what they are granted. @param catalog with all resources and roles */
-export function readPeople(reader: ConfigReader, value: unknown, catalog: Catalog): PeopleSettings | undefined {
+/**
+ * Reads who signs people in, and what they are granted.
+ * @param trust of the same file: by default, everything on this machine would be believed
+ * @param catalog with all resources and roles
+ */
+export function readPeople(
+  reader: ConfigReader,
+  { people: value, trust }: { people?: unknown; trust?: unknown },
+  catalog: Catalog,
+): PeopleSettings | undefined {
   const fields = reader.section(value, 'people', PEOPLE_FIELDS, FORM);
   if (!fields) return undefined;
   const { header, groups, oidc } = fields;
@@ -35,6 +43,12 @@ export function readPeople(reader: ConfigReader, value: unknown, catalog: Catalo
     reader.report(
       ['people', 'groups'],
       'The header "groups" is that of a proxy. Of a provider, "oidc" names the claim.',
+    );
+  if (header !== undefined && (trust === undefined || (Array.isArray(trust) && trust.length === 0)))
+    reader.report(
+      ['people', 'header'],
+      'The field "header" needs "trust", a list of the addresses of the proxy that signs people in, such as ' +
+        'trust: [127.0.0.1]. Everything that connects from there can be anybody.',
     );
   const by = oidc === undefined ? readProxy(reader, { header, groups }) : readProvider(reader, oidc);
   return by && { by, grant };

@@ -124,7 +124,7 @@ export class SessionAuth {
    * @throws SignInFailed; KeysError STORE_…
    */
   async enter(c: Context, seen: SeenOrigin): Promise<Entry> {
-    const identified = this.#parts.people?.inHeaders(new HonoHead(c));
+    const identified = this.#parts.people?.inHeaders(new HonoHead(c), seen);
     if (identified) return this.#enterAs(c, seen, identified);
     const token = this.#tokenIn(c, seen);
     const found = token === undefined ? undefined : await admitSession(new HonoHead(c), token, this.#parts);
@@ -199,7 +199,7 @@ export class SessionAuth {
 
   /** Whether somebody is signed in. Counts as no use, neither of the session nor of the key. */
   async isSignedIn(c: Context, seen: SeenOrigin): Promise<boolean> {
-    if (this.isByProxy(c)) return true;
+    if (this.isByProxy(c, seen)) return true;
     const { sessions, authenticator } = this.#parts;
     const token = this.#tokenIn(c, seen);
     const session = token === undefined ? undefined : await sessions.look(token);
@@ -207,8 +207,8 @@ export class SessionAuth {
   }
 
   /** Whether a trusted proxy says who makes a request, and so signs them out, too. @throws SignInFailed */
-  isByProxy(c: Context): boolean {
-    return this.#parts.people?.inHeaders(new HonoHead(c)) !== undefined;
+  isByProxy(c: Context, seen: SeenOrigin): boolean {
+    return this.#parts.people?.inHeaders(new HonoHead(c), seen) !== undefined;
   }
 
   /**

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
-import { BY_BROWSER, crossSiteRefused, isCrossSite } from './cross-site.ts';
+import { askingPage, BY_BROWSER, crossSiteRefused } from './cross-site.ts';
 import { Discovery, type JudgedRequest, type Required, type Requirement, type Requirements } from './discovery.ts';
 import { refusedRequest, rewritingHeader } from './identity-headers.ts';
 import { ObservedRoutes } from './observed-routes.ts';
@@ -53,6 +53,7 @@ import { PeopleSignIn, SignInFailed } from '../people/index.ts';
 import type { Log } from '../log.ts';
 import {
   type Allow,
+  canonicalHost,
   chargeOf,
   checkAllow,
   describePattern,
@@ -302,10 +303,10 @@ export class Access {
     const details = request.notes?.details;
     if (details && match) details.route = describeMatch(match);
     if (allow.kind === 'open') return { admitted: undefined, permissions: [], match };
-    const mayBeForeign = !match?.route.crossSiteAllowed && isCrossSite(request, request.parts);
-    if (mayBeForeign && this.#door.isByBrowser(request, at)) {
+    const page = match?.route.crossSiteAllowed ? 'own' : askingPage(request, request.parts);
+    if (page !== 'own' && this.#door.isByBrowser(request, at, page)) {
       this.note(request, 'cross-site', BY_BROWSER);
-      return { refusal: crossSiteRefused() };
+      return { refusal: crossSiteRefused(page) };
     }
     // What the messages of a POST count as is in its body.
     if (match) request.charge ??= !match.also ? chargeOf(match.route) : request.method === 'POST' ? NOT_YET : ONCE;
@@ -353,6 +354,8 @@ export interface GuardRules {
   readonly people?: PeopleSettings | undefined;
   /** The address of the service at which applications ask for keys; undefined where clients are told of none. */
   readonly publicUrl?: string | undefined;
+  /** The hosts that routes name, as patterns: at another one, no proxy signs anybody in. */
+  readonly hosts?: readonly string[];
 }
 
 /** Where requests are passed on to. */
@@ -420,7 +423,7 @@ interface Target {
  *   secret for a provider
  */
 export function applyRules(
-  { keys, requirements, credentials, trust, upstreams, loadDoor, people: settings, publicUrl }: GuardRules,
+  { keys, requirements, credentials, trust, upstreams, loadDoor, people: settings, publicUrl, hosts = [] }: GuardRules,
   parts: CheckParts,
   { passCredential, log }: { passCredential: boolean; log: Log },
 ): AppliedRules {
@@ -445,7 +448,14 @@ export function applyRules(
   const people =
     loadDoor &&
     settings &&
-    new PeopleSignIn({ settings, people: keys.people, addresses: clients, clock: () => keys.clock() });
+    new PeopleSignIn({
+      settings,
+      people: keys.people,
+      addresses: clients,
+      clock: () => keys.clock(),
+      publicUrl,
+      isGuarded: hostsBy(hosts),
+    });
   let loaded: Promise<LoadedDoor> | undefined;
   const load = () =>
     (loaded ??= loadDoor!({
@@ -484,6 +494,18 @@ export function applyRules(
   };
 }
 
+/** Tells whether one of some patterns names a host. */
+function hostsBy(patterns: readonly string[]): (host: string) => boolean {
+  const named = [...new Set(patterns)].filter((pattern) => pattern !== '*');
+  return (host) => {
+    const canonical = canonicalHost(host);
+    if ('refusal' in canonical) return false;
+    return named.some((one) =>
+      one.startsWith('*.') ? canonical.value.endsWith(one.slice(1)) : one === canonical.value,
+    );
+  };
+}
+
 /** Those who come without a key: a proxy that is trusted says who they are, or they have signed in. */
 function peopleAtDoor(people: PeopleSignIn, check: BearerCheck, { refusals, failures }: CheckParts): PeopleAtDoor {
   return {
@@ -491,7 +513,10 @@ function peopleAtDoor(people: PeopleSignIn, check: BearerCheck, { refusals, fail
     isNamed: (request) => people.isNamed(request as GuardedRequest),
     enter: async (request) => {
       try {
-        const { digest } = await people.signIn(people.inHeaders(request as GuardedRequest)!);
+        const seen = seenOrigin(request.to!);
+        const { digest } = await people.signIn(
+          people.inHeaders(request as GuardedRequest, seen ?? { isPrivate: false })!,
+        );
         return await check.enterBy(request, digest);
       } catch (error) {
         if (error instanceof SignInFailed) {

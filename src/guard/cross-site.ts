@@ -1,20 +1,23 @@
 import { errorReply, type Received, type Reply } from '../http/index.ts';
 import { isReading, type RequestParts } from '../routes/index.ts';
 
+/** Whose page made a request: one of the same site, another one, or one that it does not say. */
+export type AskingPage = 'own' | 'foreign' | 'unsaid';
+
 /**
- * Whether a page of another site may have made a request that does something, by what browsers say: `Sec-Fetch-Site`,
- * and older ones, or all where there is no TLS, `Origin` alone. One that reads is not looked at, unless it opens a
- * WebSocket.
+ * Whose page has made a request that does something, by what browsers say: `Sec-Fetch-Site`, and older ones, or all
+ * where there is no TLS, `Origin` alone. One that reads is not looked at, unless it opens a WebSocket.
  */
-export function isCrossSite(
+export function askingPage(
   request: Pick<Received, 'header'>,
   { method, host }: Pick<RequestParts, 'method' | 'host'>,
-): boolean {
-  if (isReading(method) && !isUpgrade(request)) return false;
+): AskingPage {
+  if (isReading(method) && !isUpgrade(request)) return 'own';
   const site = request.header('sec-fetch-site');
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return 'foreign';
   const origin = request.header('origin');
-  return origin !== undefined && isForeign(origin, host, site === undefined);
+  if (origin === undefined) return site === undefined ? 'unsaid' : 'own';
+  return isForeign(origin, host, site === undefined) ? 'foreign' : 'own';
 }
 
 /** Proxies that ask do not pass on `Upgrade` itself. */
@@ -31,12 +34,16 @@ function isForeign(origin: string, host: string, withPort: boolean): boolean {
 }
 
 /** Why such a request is refused, for the log. */
-export const BY_BROWSER = 'another site made it, and its key came by Basic or by a session';
+export const BY_BROWSER =
+  'another site made it, or it does not say, and a browser sends by itself what it is accepted by';
 
 /** The reply to a request of another site whose key a browser has sent by itself. */
-export function crossSiteRefused(): Reply {
+export function crossSiteRefused(page: AskingPage): Reply {
   const message =
-    'A page of another site made this request, and its key came by Basic authentication or by a session, which ' +
-    'browsers send by themselves. Send the key in another header.';
+    page === 'unsaid'
+      ? 'This request came without a key, for somebody who has signed in, and says neither by Origin nor by ' +
+        'Sec-Fetch-Site which page made it. Browsers send one of them; programs send a key.'
+      : 'A page of another site made this request, and its key came by Basic authentication or by a session, which ' +
+        'browsers send by themselves. Send the key in another header.';
   return errorReply(403, 'FORBIDDEN', message);
 }

@@ -12,7 +12,7 @@ import {
   refuse,
   Requirements,
 } from './asked-request.ts';
-import { BY_BROWSER, crossSiteRefused, isCrossSite } from './cross-site.ts';
+import { askingPage, BY_BROWSER, crossSiteRefused } from './cross-site.ts';
 import { identityHeaders, type IdentityHeaders, NOBODY, refusedRequest } from './identity-headers.ts';
 import type { HttpApp, ServiceApp } from '../http/app.ts';
 import {
@@ -137,12 +137,12 @@ class ForwardAuth {
     }
     const { allow } = requirement;
     if (allow.kind === 'open') return { identity: NOBODY, cookies };
-    const mayBeForeign = !match?.route.crossSiteAllowed && isCrossSite(asking, asked.parts);
-    if (mayBeForeign && this.#door.isByBrowser(asking, asked.parts)) {
+    const page = match?.route.crossSiteAllowed ? 'own' : askingPage(asking, asked.parts);
+    if (page !== 'own' && this.#door.isByBrowser(asking, asked.parts, page)) {
       if (isObserved && observed.passes(match, { status: 403 })) return { identity: NOBODY, cookies };
       const detail = refusedRequest(BY_BROWSER, asked.parts);
       this.#refuse(asking, { reason: 'cross-site', detail });
-      return { refusal: crossSiteRefused() };
+      return { refusal: crossSiteRefused(page) };
     }
     if (match) asking.charge = chargeOf(match.route);
     const admission = this.#door.enter(asking, asked.parts);

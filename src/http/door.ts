@@ -107,9 +107,13 @@ export class Door {
         );
   }
 
-  /** Whether a browser has sent by itself what a request is accepted by: another site may have made it do so. */
-  isByBrowser(request: Received, at: RequestTo): boolean {
-    return this.#check.isByBasic(request) || this.#isNamed(request) || this.#sessionIn(request, at) !== undefined;
+  /**
+   * Whether a browser has sent by itself what a request is accepted by: another site may have made it do so.
+   * @param page what it says of the page that made it: if nothing, a program can have sent a key by Basic
+   */
+  isByBrowser(request: Received, at: RequestTo, page: 'foreign' | 'unsaid'): boolean {
+    const isByBasic = page === 'foreign' && this.#check.isByBasic(request);
+    return isByBasic || this.#isNamed(request) || this.#sessionIn(request, at) !== undefined;
   }
 
   /**

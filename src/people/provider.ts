@@ -1,6 +1,6 @@
 import type { Configuration, IDToken, UserInfoResponse } from 'openid-client';
 import type { SignInProvider } from '../keys/authentication/index.ts';
-import { fetchFailure, KeysError, proxyNote, readBounded, readSecretFile } from '../keys/basics/index.ts';
+import { fetchFailure, isRecord, KeysError, proxyNote, readBounded, readSecretFile } from '../keys/basics/index.ts';
 import { canName } from '../keys/key/index.ts';
 import { SignInFailed } from './failure.ts';
 import type { Identified } from './proxy-headers.ts';
@@ -28,11 +28,16 @@ type Metadata = ReturnType<Configuration['serverMetadata']>;
 /** A provider of OpenID Connect, at which people sign in. */
 export class Provider {
   readonly #settings: SignInProvider;
+  readonly #needsGroups: boolean;
   #metadata: { readonly at: number; readonly read: Promise<Metadata> } | undefined;
 
-  /** @throws KeysError CONFIG_… if the secret of the client cannot be read */
-  constructor(settings: SignInProvider) {
+  /**
+   * @param granted the groups that are granted something; `*` is everybody
+   * @throws KeysError CONFIG_… if the secret of the client cannot be read
+   */
+  constructor(settings: SignInProvider, granted: readonly string[]) {
     this.#settings = settings;
+    this.#needsGroups = granted.some((group) => group !== '*');
     readSecret(settings);
   }
 
@@ -90,9 +95,22 @@ export class Provider {
     const all = { ...more, ...claims };
     const name = [all['preferred_username'], all['email'], all['name'], subject].find(canName);
     if (name === undefined || !canName(subject)) throw new Error('the subject is empty, or has control characters');
-    const given = all[this.#settings.groups];
-    const groups = (Array.isArray(given) ? given : [given]).filter((group) => typeof group === 'string');
-    return { person: { issuer, subject, name }, groups };
+    return { person: { issuer, subject, name }, groups: this.#groupsIn(all) };
+  }
+
+  /** @throws SignInFailed for groups that the provider keeps back: without them, the keys of somebody would narrow */
+  #groupsIn(claims: Readonly<Record<string, unknown>>): readonly string[] {
+    if (!this.#needsGroups) return [];
+    const { groups: claim } = this.#settings;
+    const [given, elsewhere] = [claims[claim], claims['_claim_names']];
+    const groups: unknown[] = Array.isArray(given) ? given : [given];
+    const isCutOff = isRecord(elsewhere) && claim in elsewhere;
+    if (!isCutOff && groups.every((group) => typeof group === 'string')) return groups;
+    const problem = isCutOff || claims['hasgroups'] === true ? 'it has too many for one' : 'it has none, or no list';
+    const text =
+      `Your groups are not in the answer of ${this.host}: in the claim "${claim}", ${problem}. You are not signed in, ` +
+      'and nothing of yours has changed. Ask an administrator of this service to have the provider send your groups.';
+    throw new SignInFailed(403, text, 'groups missing');
   }
 
   /** Asks a provider, within its time. @throws SignInFailed */

@@ -32,6 +32,7 @@ export {
 } from './router.ts';
 export { findRouteIssues, findWideRoutes, type WideRoute } from './route-issues.ts';
 export {
+  canonicalHost,
   canonicalSite,
   parseHostPattern,
   parseMethod,

@@ -229,7 +229,7 @@ export async function createAppOf(
     guarded: new Discovery(byRoutes(router), publicUrl),
   });
   const { sessions, authenticator, clock } = keys;
-  const people = config?.people && (await peopleSignIn(config.people, { keys, addresses: app.addresses }));
+  const people = config?.people && (await peopleSignIn(config.people, { keys, addresses: app.addresses, publicUrl }));
   addPages(app, {
     ...app.consentParts,
     hasConsole: console,
@@ -262,10 +262,10 @@ export async function createAppOf(
 /** Signs people in who have no key. @throws KeysError CONFIG_… if the secret for a provider cannot be read */
 async function peopleSignIn(
   settings: PeopleSettings,
-  { keys, addresses }: { keys: KeysService; addresses: ClientAddresses },
+  { keys, ...of }: { keys: KeysService; addresses: ClientAddresses; publicUrl: string | undefined },
 ): Promise<PeopleSignIn> {
   const { PeopleSignIn } = await import('../people/index.ts');
-  return new PeopleSignIn({ settings, people: keys.people, addresses, clock: keys.clock });
+  return new PeopleSignIn({ settings, people: keys.people, clock: keys.clock, ...of });
 }
 
 /** Knows whose tokens are exchanged for keys, also what was known before of their issuers. */

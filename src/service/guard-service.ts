@@ -44,6 +44,7 @@ export const guardService =
       failedCredentials: limits.failedCredentials,
       people,
       publicUrl,
+      hosts: routes.map(({ host }) => host),
       loadDoor:
         signIn === 'off' || asked.hasNoDoor
           ? undefined

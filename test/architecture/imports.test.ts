@@ -27,7 +27,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   http: { any: ['graphql', 'limits', 'keys', 'file-watch', 'log'] },
   graphql: { any: ['keys'] },
   store: { any: ['limits', 'keys'] },
-  people: { any: ['http', 'keys'] },
+  people: { any: ['http', 'limits', 'keys'] },
   federation: { any: ['keys'] },
   edge: { any: ['store', 'limits', 'keys', 'log', 'version'] },
   config: { any: ['routes', 'yaml', 'keys', 'file-watch'] },

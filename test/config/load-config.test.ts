@@ -381,9 +381,17 @@ trust: [10.0.0.0/33]
       '1:11: "headr" is not a field. Did you mean "header"?',
       '1:44: "ADMIN" is not a permission. Of a role, write role:ADMIN.',
     ],
-    ['people: { header: Remote-User }', '1:9: The field "grant" is missing.'],
+    ['people: { header: Remote-User }', '1:9: The field "grant" is missing.', '1:19: The field "header" needs "trust"'],
     ['people: { grant: { "*": [role:GUEST] } }', '1:9: Give "header" for people whom a proxy signs in'],
-    ['people: { header: Cookie, grant: { a: [role:GUEST] } }', '1:19: The header "Cookie" cannot say who somebody is'],
+    [
+      'people: { header: Cookie, grant: { a: [role:GUEST] } }',
+      '1:19: The field "header" needs "trust", a list of the addresses of the proxy that signs people in, such as trust: [127.0.0.1].',
+      '1:19: The header "Cookie" cannot say who somebody is',
+    ],
+    [
+      '{ trust: [], people: { header: Remote-User, grant: { a: [role:GUEST] } } }',
+      '1:32: The field "header" needs "trust"',
+    ],
     [
       'people: { oidc: { issuer: http://id.example.org, client-secret: x }, grant: { " a": [] } }',
       '1:17: The field "client-id" is missing.',

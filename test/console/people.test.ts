@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { DEFAULT_CONFIG } from '../../src/config/config.ts';
+import { type Config, DEFAULT_CONFIG } from '../../src/config/config.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { PeopleSettings } from '../../src/keys/authentication/people.ts';
 import { startConsoleService, Visitor } from '../support/console.ts';
@@ -128,6 +128,77 @@ describeOnEach('somebody whom a proxy signs in', () => {
     assert.equal(answer.status, 401);
   });
 
+  /** The status of a request to another host than the one that it is sent to. */
+  const statusAt = (host: string, { method = 'GET', path = 'keys', ...headers }: Record<string, string>) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const all = { host, 'remote-user': 'ada', 'remote-groups': 'admins', ...headers };
+      const sent = request(`${test.url}/console/${path}`, { method, headers: all }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      });
+      sent.on('error', reject).end(method === 'POST' ? 'name=CI&role=ADMIN&step=create' : '');
+    });
+  const restart = async (config: Partial<Config>) => {
+    await test.stop();
+    test = await startConsoleService({ app: { config: { ...DEFAULT_CONFIG, people: BY_HEADER, ...config } } });
+  };
+
+  it('is nobody at a host that is not that of the service: a page of any site may have led its own name here', async () => {
+    const { port } = new URL(test.url);
+    const evil = `evil.example:${port}`;
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    for (const headers of [
+      {},
+      { 'x-forwarded-host': 'localhost', 'x-forwarded-proto': 'https' },
+      { method: 'POST', path: 'keys/new', origin: `http://${evil}`, ...form },
+      { method: 'POST', path: 'keys/new', 'sec-fetch-site': 'same-origin', ...form },
+    ])
+      assert.equal(await statusAt(evil, headers as Record<string, string>), 403, JSON.stringify(headers));
+    for (const host of ['localhost.evil.example', '127.0.0.1.evil.example', 'evil.localhost', '0.0.0.0', '[::]'])
+      assert.equal(await statusAt(`${host}:${port}`, {}), 403, host);
+    assert.equal(await test.keys.findByName('ada', OPERATOR), undefined);
+    for (const host of ['localhost', `localhost:${port}`, `127.0.0.1:${port}`, '127.9.9.9', '[::1]', `[::1]:${port}`])
+      assert.equal(await statusAt(host, {}), 200, host);
+  });
+
+  it('is known at the host of publicUrl, whose own pages alone send forms', async () => {
+    await restart({ publicUrl: 'https://keys.example.org' });
+    assert.equal(await statusAt('keys.example.org', {}), 200);
+    assert.equal(await statusAt('KEYS.example.org:443', {}), 200);
+    for (const host of ['evil.example', 'keys.example.org.evil.example', 'keys.example.org:8443'])
+      assert.equal(await statusAt(host, {}), 403, host);
+    const form = { method: 'POST', path: 'keys/new', 'content-type': 'application/x-www-form-urlencoded' };
+    for (const said of [
+      {},
+      { origin: 'https://evil.example' },
+      { origin: 'http://keys.example.org' },
+      { 'sec-fetch-site': 'same-site' },
+      { 'sec-fetch-site': 'cross-site' },
+    ])
+      assert.equal(await statusAt('keys.example.org', { ...form, ...(said as object) }), 403, JSON.stringify(said));
+    assert.equal(await test.keys.findByName('CI', OPERATOR), undefined);
+    for (const said of [{ origin: 'https://keys.example.org' }, { 'sec-fetch-site': 'same-origin' }])
+      assert.notEqual(await statusAt('keys.example.org', { ...form, ...(said as object) }), 403);
+  });
+
+  it('is nobody over a connection that others can read, as a key is', async () => {
+    const plain = { 'x-forwarded-host': 'keys.example.org', 'x-forwarded-proto': 'http' };
+    assert.equal(await statusAt('127.0.0.1', plain), 403);
+    assert.equal(await test.keys.findByName('ada', OPERATOR), undefined);
+    assert.equal(await statusAt('127.0.0.1', { ...plain, 'x-forwarded-proto': 'https' }), 200);
+    await restart({ publicUrl: 'http://keys.lan' });
+    assert.equal(await statusAt('keys.lan', {}), 403);
+  });
+
+  it('makes no more than 30 new people a minute; those who are known come in', async () => {
+    await as('ada').open('keys');
+    const statuses: number[] = [];
+    for (let number = 1; number <= 31; number += 1) statuses.push((await as(`new ${number}`).open('keys')).status);
+    assert.deepEqual(statuses.slice(-3), [200, 429, 429]);
+    assert.equal(await test.keys.findByName('new 31', OPERATOR), undefined);
+    assert.equal((await as('ada', 'admins').open('keys')).status, 200);
+  });
+
   it('who is disabled is told so, and in again once enabled', async () => {
     await as('ada').open('keys');
     const { id } = await person();
@@ -216,6 +287,36 @@ describeOnEach('somebody whom a provider signs in', () => {
     assert.deepEqual((await person())!.roles, ['VIEWER']);
     const [made] = await test.keys.chainsOf([(await test.keys.findByName('CI', OPERATOR))!]);
     assert.equal(test.keys.accessOf(made!).has('DOCKER', 'UPDATE_ANY'), false);
+  });
+
+  for (const [what, account, claims] of [
+    ['has more groups than a token holds', {}, { _claim_names: { groups: 'src1' }, _claim_sources: { src1: {} } }],
+    ['has more groups, of which some are there', { groups: ['users'] }, { _claim_names: { groups: 'src1' } }],
+    ['has groups that the token only mentions', {}, { hasgroups: true }],
+    ['comes without the claim', {}, {}],
+    ['has groups in a form that cannot be read', {}, { groups: { admins: true } }],
+    ['has a group that is no text', {}, { groups: ['admins', { name: 'users' }] }],
+  ] as const)
+    it(`who ${what} keeps what they have, and is told so`, async () => {
+      await start();
+      await signIn();
+      const before = await person();
+      const { groups: _, ...without } = ADA;
+      provider.account = { ...without, ...account };
+      provider.tampering = { claims };
+      const page = await signIn();
+      assert.deepEqual([page.status, page.text.includes('Your groups are not in')], [403, true], page.text);
+      assert.deepEqual(await person(), before);
+      assert.equal(refusals().length, 1);
+    });
+
+  it('needs no groups where none are granted anything', async () => {
+    await start({}, { '*': GRANT['*'] });
+    const { groups: _, ...without } = ADA;
+    provider.account = without;
+    const page = await signIn();
+    assert.equal(page.status, 200, page.text);
+    assert.deepEqual((await person())!.roles, ['VIEWER']);
   });
 
   it('to whom nothing is granted is told so', async () => {

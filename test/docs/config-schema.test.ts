@@ -45,9 +45,10 @@ const TAKEN: unknown[] = [
   route({ observe: true }),
   { expect: [] },
   ...['Remote-User', 'X-Forwarded-User', 'X-authentik-username'].map((header) => ({
+    trust: ['127.0.0.1'],
     people: { header, grant: { admins: ['role:ADMIN', ' role: viewer '], '*': ['BACKUP:READ_ANY'] } },
   })),
-  { people: { header: 'Remote-User', groups: 'Remote-Groups', grant: { 'a b': ['role:ADMIN'] } } },
+  { trust: ['::1'], people: { header: 'Remote-User', groups: 'Remote-Groups', grant: { 'a b': ['role:ADMIN'] } } },
   ...[{}, { groups: 'roles' }, { issuer: 'http://127.0.0.1:8080/realms/a' }].map((oidc) => ({
     people: provider(oidc),
   })),
@@ -186,7 +187,9 @@ const REFUSED: unknown[] = [
     provider({ 'client-secret': {} }),
     provider({ 'client-secret': { file: '' } }),
     provider({ scope: 'openid' }),
-  ].map((people) => ({ people })),
+  ].map((people) => ({ trust: ['127.0.0.1'], people })),
+  { people: { header: 'Remote-User', grant: { admins: ['role:ADMIN'] } } },
+  { trust: [], people: { header: 'Remote-User', grant: { admins: ['role:ADMIN'] } } },
   ...[null, true, 'yes', 'ON'].map((introspection) => ({ introspection })),
 ];
 
@@ -216,9 +219,9 @@ describe('the JSON Schema of the configuration', () => {
       { policy: { grantableByKeys: ['BOSS'] } },
       { credentials: [{ header: 'Authorization' }] },
       { trust: ['10.0.0.0/33'] },
-      { people: { header: 'Cookie', grant: { a: ['role:ADMIN'] } } },
-      { people: { header: 'Remote-User', groups: 'remote-user', grant: { a: ['role:ADMIN'] } } },
-      { people: { header: 'Remote-User', grant: { a: ['role:BOSS'] } } },
+      { trust: ['::1'], people: { header: 'Cookie', grant: { a: ['role:ADMIN'] } } },
+      { trust: ['::1'], people: { header: 'Remote-User', groups: 'remote-user', grant: { a: ['role:ADMIN'] } } },
+      { trust: ['::1'], people: { header: 'Remote-User', grant: { a: ['role:BOSS'] } } },
       { people: provider({ issuer: 'http://id.example.org' }) },
       { people: provider({ issuer: 'https://id.example.org?a' }) },
       route({ host: 'a b' }),

@@ -54,9 +54,35 @@ describeOnEach('people who have no key, at a guarded service', () => {
     assert.equal((await open(ADA)).status, 401);
   });
 
-  it('send nothing that another site has made them send', async () => {
-    const sent = { ...ADA, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'empty' };
-    assert.equal((await browse(`${service.url}/page`, { method: 'POST', headers: sent })).status, 403);
+  it('send nothing that another site has made them send, or of which nothing says who did', async () => {
+    const post = async (headers: Record<string, string>) =>
+      (await browse(`${service.url}/page`, { method: 'POST', headers: { ...ADA, ...headers } })).status;
+    for (const said of [
+      { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'empty' },
+      { 'sec-fetch-site': 'same-site' },
+      { origin: 'https://evil.example' },
+      {},
+    ])
+      assert.equal(await post(said as Record<string, string>), 403, JSON.stringify(said));
+    assert.equal(await post({ 'sec-fetch-site': 'same-origin' }), 200);
+    assert.equal(await post({ origin: service.url }), 200);
+  });
+
+  it('are nobody at a host that no route names: a page of any site may have led its own name here', async () => {
+    const hosts = ['*', 'wiki.example.org', '*.apps.example.org'];
+    const url = await service.beside({ hosts, publicUrl: 'https://keys.example.org' });
+    const { port } = new URL(url);
+    const statusAt = async (host: string, headers = {}) =>
+      (await open({ ...ADA, 'x-forwarded-proto': 'https', host, ...headers }, url)).status;
+    for (const host of ['evil.example', `evil.example:${port}`, 'apps.example.org', 'wiki.example.org.evil.example'])
+      assert.equal(await statusAt(host, { 'x-forwarded-host': 'localhost' }), 403, host);
+    assert.equal(await service.keys.findByName('ada', OPERATOR), undefined);
+    for (const host of ['wiki.example.org', `wiki.example.org:${port}`, 'a.apps.example.org', 'keys.example.org'])
+      assert.equal(await statusAt(host), 200, host);
+    assert.equal(await statusAt(`localhost:${port}`), 200);
+    assert.equal(await statusAt('wiki.example.org', { 'x-forwarded-proto': 'http' }), 403);
+    const key = { authorization: `Bearer ${service.secret}` };
+    assert.equal((await open({ host: 'evil.example', ...key }, url)).status, 200);
   });
 
   it('are nobody by a header from elsewhere, which the service does not get', async () => {
@@ -142,7 +168,7 @@ describeOnEach('people who sign in at a provider, at a guarded service', () => {
   });
 
   it('are refused where their groups may not', async () => {
-    provider.account = { sub: '2', preferred_username: 'bob' };
+    provider.account = { sub: '2', preferred_username: 'bob', groups: [] };
     const { cookies } = await signIn('/');
     assert.equal((await browse(`${service.url}/`, { headers: { ...OPENS_PAGE, cookie: cookies } })).status, 403);
   });

@@ -91,7 +91,7 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
   app.post(`${path}/sign-out`, (c) =>
     guarded(c, ROOT, async () => {
       await sessionAuth.signOut(c, seenBy(c));
-      if (!sessionAuth.isByProxy(c)) return seeOther(c, `${ROOT}sign-in`);
+      if (!sessionAuth.isByProxy(c, seenBy(c))) return seeOther(c, `${ROOT}sign-in`);
       const said = { title: 'Sign out at the proxy', message: 'The proxy in front of this service has signed you in.' };
       return sendPage(c, MessagePage({ root: ROOT, assets, ...said }), 200, answerHeaders(c));
     }),

@@ -90,15 +90,21 @@ export class People {
    * Somebody signs in, or is still there: their key is created, or gets the grants that they have now.
    * @param person as a provider or a proxy has said it, which was verified
    * @param field of the configuration, which says what they may do, for the audit log
+   * @param beforeCreate is called before somebody is created, and can refuse that by what it throws
    * @returns undefined if nothing is granted to them; whether their key is accepted is decided by `Authenticator`
    * @throws KeysError STORE_…
    */
-  async signIn(person: Person, grants: Grants, field = 'people'): Promise<SignedIn | undefined> {
+  async signIn(
+    person: Person,
+    grants: Grants,
+    { field = 'people', beforeCreate }: { field?: string; beforeCreate?: () => void } = {},
+  ): Promise<SignedIn | undefined> {
     const { repository, transactions, catalog } = this.#options;
     const digest = digestPerson(person);
     const found = (await repository.findByDigest(digest))?.key;
     const signedIn = (apiKey: ApiKey) => (isNothing(grants) ? undefined : { apiKey, digest });
     if (found ? isUpToDate(found, person, grants) : isNothing(grants)) return found && signedIn(found);
+    if (!found) beforeCreate?.();
     const revokes = found !== undefined && !isWidened(found, { ...found, ...grants }, catalog);
     const key = await transactions.run(OPERATOR, (transaction) => this.#update(transaction, person, grants), {
       revokes,

@@ -83,7 +83,7 @@ export class Exchange {
     address: string | undefined,
   ): Promise<NewSecret & { readonly principal: Principal }> {
     const { repository, transactions, catalog, clock } = this.#options;
-    const signedIn = await this.#people.signIn(personOf(rule), rule.grants, FEDERATION);
+    const signedIn = await this.#people.signIn(personOf(rule), rule.grants, { field: FEDERATION });
     if (!signedIn) throw new TokenRefused('The rule that the token meets grants nothing.');
     const { apiKey: parent } = signedIn;
     const now = clock();
