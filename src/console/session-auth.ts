@@ -266,3 +266,13 @@ export function requireOwnForm(c: Context, { origin }: SeenOrigin): void {
   const isOwn = site === undefined ? c.req.header('origin') === origin : site === 'same-origin';
   if (!isOwn) throw new RequestRefused(403, 'FORBIDDEN', 'The form was sent by another page. Open this page again.');
 }
+
+/**
+ * Refuses to show a page that can have a secret to a page of another site.
+ * @throws RequestRefused
+ */
+export function requireOwnPage(c: Context): void {
+  const site = c.req.header('sec-fetch-site') ?? 'none';
+  if (site !== 'same-origin' && site !== 'none')
+    throw new RequestRefused(403, 'FORBIDDEN', 'Another site has opened this page. Open it from the console.');
+}

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { startListening, formatUrl } from '../http/listen-address.ts';
+import { isLoopbackHost } from '../http/received.ts';
 
 export interface MetricsServer {
   /** Where it listens, with the path. */
@@ -25,9 +26,10 @@ export async function serveMetrics(
 ): Promise<MetricsServer> {
   let scraping: Promise<string> | undefined;
   const shared = () => (scraping ??= scrape().finally(() => (scraping = undefined)));
+  const isLocal = isLoopbackHost(address.host.includes(':') ? `[${address.host}]` : address.host);
   const server = createServer({ headersTimeout: PATIENCE_MS, requestTimeout: PATIENCE_MS }, (incoming, outgoing) => {
     incoming.resume();
-    void answer(incoming, outgoing, { contentType, scrape: shared });
+    void answer(incoming, outgoing, { contentType, scrape: shared, isLocal });
   });
   server.maxConnections = MAX_CONNECTIONS;
   server.timeout = 2 * PATIENCE_MS;
@@ -48,10 +50,11 @@ export async function serveMetrics(
   };
 }
 
+/** @param parts with whether it listens on this machine alone: a page of any site could lead its own name there */
 async function answer(
-  { method, url = '' }: IncomingMessage,
+  { method, url = '', headers: { host = '' } }: IncomingMessage,
   outgoing: ServerResponse,
-  { contentType, scrape }: { contentType: string; scrape: () => Promise<string> },
+  parts: { contentType: string; scrape: () => Promise<string>; isLocal: boolean },
 ): Promise<void> {
   const say = (status: number, text: string, headers: Record<string, string> = {}) => {
     outgoing.writeHead(status, {
@@ -63,9 +66,11 @@ async function answer(
     outgoing.end(method === 'HEAD' ? undefined : text);
   };
   if (url.replace(/\?.*$/s, '') !== PATH) return say(404, `Metrics are at ${PATH}.\n`);
+  if (parts.isLocal && !isLoopbackHost(host))
+    return say(403, 'Metrics are read on this machine: ask for them at localhost or 127.0.0.1, or set metricsHost.\n');
   if (method !== 'GET' && method !== 'HEAD') return say(405, 'Metrics are read by GET.\n', { Allow: 'GET, HEAD' });
   try {
-    say(200, await scrape(), { 'Content-Type': contentType });
+    say(200, await parts.scrape(), { 'Content-Type': parts.contentType });
   } catch {
     say(500, 'The metrics could not be collected.\n');
   }

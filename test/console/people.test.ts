@@ -52,6 +52,16 @@ describeOnEach('somebody whom a proxy signs in', () => {
     await visitor.submit('keys/new', { name: 'CI', role: ['ADMIN'], step: 'preview' });
     const done = await visitor.submit('keys/new', { step: 'create' });
     assert.match(done.html, /svc_\w{12}_\w{49}/);
+    for (const site of ['cross-site', 'same-site']) {
+      const headers = {
+        'remote-user': 'ada',
+        'remote-groups': 'admins',
+        cookie: visitor.cookies,
+        'sec-fetch-site': site,
+      };
+      const shown = await fetch(`${test.url}/console/${done.path}`, { headers });
+      assert.deepEqual([shown.status, (await shown.text()).includes('svc_')], [403, false]);
+    }
     const made = (await test.keys.findByName('CI', OPERATOR))!;
     assert.equal(made.createdBy, (await person()).id);
     const may = async () => {

@@ -6,6 +6,7 @@ import type { Sessions } from '../../keys/authentication/index.ts';
 import type { Assets } from '../assets.ts';
 import { Layout } from '../parts/layout.tsx';
 import { type OutcomePage, SentForm } from '../sent-form.tsx';
+import { requireOwnPage } from '../session-auth.ts';
 import { OUTCOMES, rootFrom, seeOther, sendPage, type Visit } from '../visit.tsx';
 
 /** What showing what forms led to takes. */
@@ -36,6 +37,7 @@ export function addOutcomes(app: Hono<BearerEnv>, path: string, parts: OutcomePa
 
   app.get(`${path}/${OUTCOMES}:id`, (c) =>
     guarded(c, root, async () => {
+      requireOwnPage(c);
       const [id, sender] = [idIn(c), senderOf(c)];
       await SentForm.leave(sender, id).catch(() => {});
       const page = await SentForm.behind(id, sender)?.open();
