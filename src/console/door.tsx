@@ -11,6 +11,7 @@ import {
   internalError,
   listenerOf,
   type LoadedDoor,
+  LOST_FORM,
   readForm,
   readQuery,
   readReturnTarget,
@@ -19,6 +20,7 @@ import {
   RequestRefused,
   respond,
   type SeenOrigin,
+  sentFrom,
 } from '../http/index.ts';
 import { isKeysError } from '../keys/basics/index.ts';
 import { type PeopleSignIn, SignInFailed } from '../people/index.ts';
@@ -86,6 +88,13 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
         : send(c, signInPage(assets, { seen, target, people }));
     }),
   );
+  // In place of the answer to a form, for a proxy that shows this page itself.
+  app.all(LOST_FORM, (c) =>
+    guarded(c, async (seen) => {
+      const target = readReturnTarget(sentFrom(new HonoHead(c), seen));
+      return send(c, signInPage(assets, { seen, target, problem: LOST, people }));
+    }),
+  );
   app.post(`${path}/sign-in`, (c) =>
     guarded(c, async (seen) => {
       const form = await readForm(c, 'This page is answered');
@@ -130,7 +139,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
     }),
   );
   // In place of what somebody may not open, for a proxy that shows this page itself.
-  app.get(`${path}/refused`, (c) =>
+  app.all(`${path}/refused`, (c) =>
     guarded(c, (seen) => show(c, NOT_ALLOWED, <Refused message="This key may not open the page." seen={seen} />)),
   );
   app.all(`${path}/*`, (c) => {
@@ -139,8 +148,12 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
   });
 
   return {
-    signIn: (seen, target, headers) =>
-      signInPage(assets, { seen, target: readReturnTarget(target), people }, { status: 401, headers }),
+    signIn: (seen, target, headers, isLost) =>
+      signInPage(
+        assets,
+        { seen, target: readReturnTarget(target), people, problem: isLost ? LOST : undefined },
+        { status: 401, headers },
+      ),
     refused: (seen, refusal) =>
       pageOf(
         assets,
@@ -178,6 +191,7 @@ function describeError(
   return { status: 503, message: 'The key store does not answer, or takes no changes. Try again later.' };
 }
 
+const LOST = 'You are not signed in, so nothing was done. Sign in, and send the form again.';
 const NOT_ALLOWED = { title: 'Not allowed', status: 403 };
 
 interface PageOptions {

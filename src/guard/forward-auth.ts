@@ -159,9 +159,10 @@ class ForwardAuth {
 
   /** A refusal with a status that proxies take for one; to a person, as a page, or with its address. */
   #refusalOf(asking: Received, { parts, passesAnswers }: AskedRequest, refusal: Reply): Verdict | Promise<Verdict> {
-    const { challenge } = this.#options.check;
-    if (refusal.status === 400)
+    if (refusal.status === 400) {
+      const challenge = this.#options.check.challengeTo(asking);
       return { refusal: { ...refusal, status: 401, headers: { ...challenge, ...refusal.headers } } };
+    }
     if (!passesAnswers) {
       const page = this.#door.pageFor(asking, parts, refusal);
       if (page) return { refusal: { ...refusal, headers: page } };

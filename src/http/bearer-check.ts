@@ -297,8 +297,9 @@ export interface CheckOptions extends Omit<BearerAuthOptions, 'keys'> {
 export class BearerCheck {
   readonly #required: Requirement | undefined;
   readonly #reader: CredentialReader;
-  readonly #realm: string;
   readonly #challenge: Challenge;
+  /** Without Basic, for which a browser would ask for a password over the page that somebody sees. */
+  readonly #quietChallenge: Challenge;
   readonly #context: CheckContext;
   readonly #limits: LimitCheck;
   readonly #toOf: (request: Received) => RequestTo | undefined;
@@ -314,8 +315,9 @@ export class BearerCheck {
     this.#discover = options.discover;
     this.#required = requirementOf(options);
     this.#reader = new CredentialReader(credentials);
-    this.#realm = realm;
     this.#challenge = new Challenge(this.#reader.places, realm);
+    const others = this.#reader.places.filter((place) => place !== 'basic');
+    this.#quietChallenge = new Challenge(others, realm);
     const { authenticator, limiter } = keys;
     this.#context = { ...parts, authenticator, limiter, clients: new ClientAddresses(trust) };
     this.#limits = new LimitCheck(this.#context);
@@ -470,15 +472,18 @@ export class BearerCheck {
     return kind !== 'none' || headers.length > 0;
   }
 
-  /** The same challenge to somebody who sees a page, which their browser would cover by asking for a password. */
+  /** The header that tells somebody who sees a page how a program sends a key. */
   get challengeToPeople(): Readonly<Record<string, string>> {
-    const places = this.#reader.places.filter((place) => place !== 'basic');
-    return { ...new Challenge(places, this.#realm).headers() };
+    return { ...this.#quietChallenge.headers() };
   }
 
-  /** The header that tells a client how to send a key. */
-  get challenge(): Readonly<Record<string, string>> {
-    return { ...this.#challenge.headers() };
+  /** The header that tells a client how to send a key: scripts and images of a page are not told of Basic. */
+  challengeTo(request: Received): Readonly<Record<string, string>> {
+    return { ...this.#challengeFor(request).headers() };
+  }
+
+  #challengeFor(request: Received): Challenge {
+    return (request.header('sec-fetch-mode') ?? 'navigate') === 'navigate' ? this.#challenge : this.#quietChallenge;
   }
 
   /**
@@ -527,6 +532,8 @@ export class BearerCheck {
     const found = status === 400 ? undefined : this.#discover?.(request);
     const scope = found && found.scope.length > 0 && more === '' ? `, scope="${found.scope.join(' ')}"` : more;
     const parameters = found ? `${scope}, resource_metadata="${found.metadata}"` : scope;
-    return { refusal: errorReply(status, CODES[status], message, this.#challenge.headers(problem, parameters)) };
+    return {
+      refusal: errorReply(status, CODES[status], message, this.#challengeFor(request).headers(problem, parameters)),
+    };
   }
 }

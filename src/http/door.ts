@@ -18,8 +18,12 @@ export function isAtDoor(target: string): boolean {
 
 /** The pages at the door. */
 export interface DoorPages {
-  /** The page to sign in, which then leads to a target of the same host. @param headers of its answer, of status 401 */
-  signIn(seen: SeenOrigin, target: string, headers: Reply['headers']): Promise<Reply>;
+  /**
+   * The page to sign in, which then leads to a target of the same host.
+   * @param headers of its answer, of status 401
+   * @param isLost whether somebody has sent a form, which got nowhere
+   */
+  signIn(seen: SeenOrigin, target: string, headers: Reply['headers'], isLost: boolean): Promise<Reply>;
   /** Says why somebody who has signed in may not open what they wanted, with the way to sign in as somebody else. */
   refused(seen: SeenOrigin, refusal: Reply): Promise<Reply>;
 }
@@ -64,6 +68,8 @@ export interface SignIn {
   pages(): Promise<DoorPages>;
 }
 
+/** The page to sign in, for somebody who has sent a form. */
+export const LOST_FORM = `${DOOR_PATH}lost`;
 /** The header that tells a proxy which page to show. */
 const PAGE = 'X-Auth-Page';
 /** For how long it is known that a session of something open goes on, in milliseconds. */
@@ -123,8 +129,11 @@ export class Door {
   show(request: Received, at: RequestTo, refusal: Reply): Reply | Promise<Reply> {
     const seen = this.#isPerson(request, at) ? seenOrigin(at) : undefined;
     if (!seen) return refusal;
-    if (refusal.status === 401)
-      return this.#signIn!.pages().then((pages) => pages.signIn(seen, at.target, this.#check.challengeToPeople));
+    if (refusal.status === 401) {
+      const isLost = at.method === 'POST';
+      const target = isLost ? sentFrom(request, seen) : at.target;
+      return this.#signIn!.pages().then((pages) => pages.signIn(seen, target, this.#check.challengeToPeople, isLost));
+    }
     const isSignedIn = this.#sessionIn(request, at) !== undefined;
     return isSignedIn && (refusal.status === 403 || refusal.status === 429)
       ? this.#signIn!.pages().then((pages) => pages.refused(seen, refusal))
@@ -137,7 +146,8 @@ export class Door {
    */
   pageFor(request: Received, at: RequestTo, { status, headers }: Reply): Reply['headers'] | undefined {
     if (!this.#isPerson(request, at) || !seenOrigin(at)) return undefined;
-    if (status === 401) return { ...this.#check.challengeToPeople, [PAGE]: `${DOOR_PATH}sign-in` };
+    const page = at.method === 'POST' ? LOST_FORM : `${DOOR_PATH}sign-in`;
+    if (status === 401) return { ...this.#check.challengeToPeople, [PAGE]: page };
     const isSignedIn = this.#sessionIn(request, at) !== undefined;
     return isSignedIn && status === 403 ? { ...headers, [PAGE]: `${DOOR_PATH}refused` } : undefined;
   }
@@ -172,7 +182,7 @@ export class Door {
     return goesOn;
   }
 
-  /** Whether a browser opens a page for somebody, without a key. */
+  /** Whether a browser opens a page for somebody, or sends their form, without a key. */
   #isPerson(request: Received, { method }: RequestTo): boolean {
     return this.#signIn !== undefined && isNavigation(request, method) && !this.#check.hasCredentials(request);
   }
@@ -184,13 +194,23 @@ export function seenOrigin({ scheme, host }: RequestTo): SeenOrigin | undefined 
   return URL.canParse(origin) ? new SeenOrigin(origin) : undefined;
 }
 
+/** The page of the same host that a form was sent from, as a target; `/` if a browser does not say. */
+export function sentFrom(request: Pick<Received, 'header'>, { origin }: SeenOrigin): string {
+  const from = URL.parse(request.header('referer') ?? '');
+  return from?.origin === origin ? from.pathname + from.search : '/';
+}
+
+/** How browsers send forms. */
+const FORM = /^(?:application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)\b/i;
+
 /**
- * Whether a browser opens a page in a tab or window of its own: it prefers HTML, and if it says what it wants (Fetch
- * Metadata), that is a document. Scripts, frames and programs say something else.
+ * Whether a browser opens a page in a tab or window of its own, or sends a form there: it prefers HTML, and if it says
+ * what it wants (Fetch Metadata), that is a document. Scripts, frames and programs say something else.
  */
 function isNavigation(request: Received, method: string): boolean {
-  if (method !== 'GET' && method !== 'HEAD') return false;
   const [mode, place] = [request.header('sec-fetch-mode'), request.header('sec-fetch-dest')];
+  const isForm = method === 'POST' && (mode !== undefined || FORM.test(request.header('content-type') ?? ''));
+  if (method !== 'GET' && method !== 'HEAD' && !isForm) return false;
   if ((mode ?? 'navigate') !== 'navigate' || (place ?? 'document') !== 'document') return false;
   if (request.header('x-requested-with') !== undefined || request.header('sec-websocket-key') !== undefined)
     return false;

@@ -25,7 +25,8 @@ const OTHERS: Readonly<Record<string, { method?: string; headers?: Record<string
   'of an older script': { headers: { accept: 'text/html', 'x-requested-with': 'XMLHttpRequest' } },
   'of a frame': { headers: { ...OPENS_PAGE, 'sec-fetch-dest': 'iframe' } },
   'of an image': { headers: { ...OPENS_PAGE, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' } },
-  'of a form': { method: 'POST', headers: SENDS_FORM },
+  'of a form of a script': { method: 'POST', headers: { ...SENDS_FORM, 'sec-fetch-mode': 'cors' } },
+  'of JSON': { method: 'POST', headers: { accept: OPENS_PAGE.accept, 'content-type': 'application/json' } },
   'with another method': { method: 'DELETE', headers: OPENS_PAGE },
   'with a wrong key': { headers: { ...OPENS_PAGE, authorization: 'Bearer svc_nonsense' } },
   'with a malformed key': { headers: { ...OPENS_PAGE, authorization: 'Bearer' } },
@@ -94,6 +95,54 @@ describeOnEach('signing in at a guarded service', () => {
       assert.equal(before.status, name === 'with a malformed key' ? 400 : 401, name);
     }
     assert.deepEqual(got, []);
+  });
+
+  it('offers Basic to programs and to who opens a page in a frame, not to scripts and images of a page', async () => {
+    const offered = async (headers: Record<string, string>) =>
+      (await browse(`${service.url}/`, { headers })).headers['www-authenticate'];
+    const [full, quiet] = ['Basic realm="svc-api", charset="UTF-8", Bearer realm="svc-api"', 'Bearer realm="svc-api"'];
+    for (const mode of ['cors', 'no-cors', 'same-origin', 'websocket', ''])
+      assert.equal(await offered({ 'sec-fetch-mode': mode }), quiet, mode);
+    assert.equal(await offered({}), full);
+    assert.equal(await offered({ 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }), full);
+    const wrong = { 'sec-fetch-mode': 'cors', authorization: 'Bearer svc_nonsense' };
+    assert.equal(await offered(wrong), `${quiet}, error="invalid_token"`);
+    const alone = await service.beside({ credentials: ['basic'] });
+    const answer = await browse(alone, { headers: { 'sec-fetch-mode': 'cors' } });
+    assert.deepEqual([answer.status, answer.headers['www-authenticate']], [401, 'ApiKey realm="svc-api"']);
+  });
+
+  it('answers a form of somebody without a session by a page, which leads back to where they have sent it from', async () => {
+    const send = (headers: Record<string, string | undefined>) =>
+      browse(`${service.url}/save`, { method: 'POST', headers: { ...SENDS_FORM, ...headers }, body: 'a=1' });
+    for (const [referer, to] of [
+      [`${service.url}/edit?id=1`, '/edit?id=1'],
+      ['https://evil.example/edit', '/'],
+      [`${service.url}/.svc-api/`, '/'],
+      [undefined, '/'],
+    ] as const) {
+      const page = await send({ referer });
+      assert.deepEqual([page.status, isSignInPage(page), page.body.includes('nothing was done')], [401, true, true]);
+      assert.ok(page.body.includes(`name="to" value="${to}"`), to);
+    }
+    // Browsers without TLS do not say what they want.
+    const { accept, 'content-type': type } = SENDS_FORM;
+    assert.ok(
+      isSignInPage(await browse(`${service.url}/save`, { method: 'POST', headers: { accept, 'content-type': type } })),
+    );
+    const cookie = await signIn();
+    const refused = await send({ cookie, 'sec-fetch-site': 'cross-site' });
+    assert.deepEqual([refused.status, refused.body.includes('<h1>Not allowed</h1>')], [403, true]);
+    assert.deepEqual([(await send({ cookie })).status, got.length], [200, 1]);
+  });
+
+  it('does nothing by a session for a request of which nothing says which page made it', async () => {
+    const cookie = await signIn();
+    const post = async (headers: Record<string, string>) =>
+      (await browse(`${service.url}/`, { method: 'POST', headers: { cookie, ...headers } })).status;
+    assert.equal(await post({}), 403);
+    assert.equal(await post({ origin: service.url }), 200);
+    assert.equal(await post({ 'sec-fetch-site': 'same-origin' }), 200);
   });
 
   it('exchanges a key for a session, which leads to the service, and gets to nobody else', async () => {

@@ -103,6 +103,21 @@ for (const proxy of ALL_PROXIES)
       assert.match(program.body, /^\{"errors"/);
     });
 
+    it('answers a form of somebody without a session by a page, or by where that is', async () => {
+      const referer = `https://${SITE}/edit?id=1`;
+      const asking = ASKING[proxy]({ method: 'POST', target: '/save' }, '?key');
+      const own = asking.headers.filter((line) => !/^(?:accept|sec-)/i.test(line));
+      const lines = linesOf({ ...OPENS_PAGE, 'sec-fetch-site': 'same-origin', referer });
+      const { status, headers, body } = await server.send(withHeaders({ ...asking, headers: own }, ...lines));
+      assert.equal(status, 401);
+      if (proxy !== 'nginx') assert.match(body, /nothing was done.*name="to" value="\/edit\?id=1"/);
+      else {
+        assert.equal(headers.get('x-auth-page'), '/.svc-api/lost');
+        const page = await browse(`${server.url}/.svc-api/lost`, { headers: { ...AT_SITE, ...OPENS_PAGE, referer } });
+        assert.match(page.body, /nothing was done.*name="to" value="\/edit\?id=1"/);
+      }
+    });
+
     it('refuses its own addresses, which the proxy has not passed on to it', async () => {
       for (const target of ['/.svc-api/sign-in', '/.svc-api', '/.svc-api?x'])
         for (const query of [READ, ''])
