@@ -8,7 +8,7 @@ local IDENTITY = { "x-auth-key-id", "x-auth-key-name", "x-auth-roles", "x-auth-p
 -- What svc-api needs of the client's own headers: a key or a session, what makes a browser that opens a page, a CORS
 -- preflight, a request of another site or a WebSocket, and what asks some services for another request than it seems.
 local PASSED_ON = {
-    "authorization", "x-api-key", "accept", "origin", "access-control-request-method",
+    "authorization", "x-api-key", "accept", "origin", "referer", "access-control-request-method",
     "sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest", "x-requested-with", "sec-websocket-key", "upgrade",
     "x-http-method", "x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
     "x-script-name",

@@ -57,10 +57,14 @@ describeEachProxy(
         const program = await ask(site().port, { path: '/deep', headers: linesOf(headers) });
         assert.equal(program.status, 401);
         assert.ok(!program.body.includes('<form'), program.body);
-        assert.match(String(program.headers['www-authenticate']), /^Basic realm="svc-api", charset="UTF-8", Bearer /);
+        // A script of a page would have a browser ask for a password.
+        const offer =
+          headers['sec-fetch-mode'] === 'cors' ? /^Bearer / : /^Basic realm="svc-api", charset="UTF-8", Bearer /;
+        assert.match(String(program.headers['www-authenticate']), offer);
       }
-      const posted = await send('/deep', {});
-      assert.deepEqual([posted.status, posted.body.includes('<form')], [401, false]);
+      const posted = await send('/deep', { a: 'x'.repeat(10_000) }, { referer: `https://${SITE}/edit?id=1` });
+      assert.deepEqual([posted.status, isSignInPage(posted)], [401, true], posted.body);
+      assert.match(posted.body, /nothing was done.*name="to" value="\/edit\?id=1"/);
       assert.equal(site().service.requests(), before);
     });
 
@@ -112,6 +116,32 @@ describeEachProxy(
       socket.destroy();
       assert.match(answer, /^HTTP\/1\.1 101 /);
       assert.equal((await send('/api/x', {}, { cookie })).status, 200);
+    });
+
+    it('talks by WebSocket at another port than 443, too', async () => {
+      const { key } = await site().create({ roles: ['ADMIN'] });
+      const cookie = `Cookie: ${await signIn(key)}`;
+      const statusOf = async (host: string, origin: string) => {
+        const [socket, answer] = await askForWebSocket(site().port, [cookie, `Origin: https://${origin}`], host);
+        socket.destroy();
+        return answer.slice(9, 12);
+      };
+      assert.equal(await statusOf(`${SITE}:8443`, `${SITE}:8443`), '101');
+      assert.equal(await statusOf(`${SITE}:8443`, `${SITE}:9443`), '403');
+      assert.equal(await statusOf(SITE, `${SITE}:8443`), '403');
+    });
+
+    it('is nobody by the headers of people, which neither svc-api nor the service gets', async () => {
+      const headers = [
+        ...['Remote-User', 'Remote-Groups', 'Remote-Name', 'Remote-Email', 'X-Remote-User', 'X-Forwarded-User'],
+        ...['X-Forwarded-Groups', 'X-Auth-Request-User', 'X-Auth-Request-Groups', 'X-Authentik-Username'],
+        ...['X-Authentik-Groups', 'X-Webauth-User', 'Tailscale-User-Login', 'Tailscale-User-Name'],
+      ];
+      const forged = headers.map((name): [string, string] => [name, 'root']);
+      const [name, value] = await site().reader();
+      const answer = await ask(site().port, { path: '/', headers: [[name, value], ...forged] });
+      assert.equal(answer.status, 200);
+      for (const header of headers) assert.deepEqual(valuesOf(answer.got!, header.toLowerCase()).join(''), '', header);
     });
 
     it('sees the pages for that, and nothing else of svc-api', async () => {

@@ -77,8 +77,8 @@ export async function sendBytes(port: number, bytes: string): Promise<string> {
 }
 
 /** Asks for a WebSocket. @returns the connection, once something has come back, and that */
-export function askForWebSocket(port: number, headers: readonly string[]): Promise<[TLSSocket, string]> {
-  return askToUpgrade(port, 'GET /live', ['Connection: Upgrade', 'Upgrade: websocket', ...headers]);
+export function askForWebSocket(port: number, headers: readonly string[], host = SITE): Promise<[TLSSocket, string]> {
+  return askToUpgrade(port, 'GET /live', ['Connection: Upgrade', 'Upgrade: websocket', ...headers], host);
 }
 
 /** Asks for another protocol, as for a WebSocket. @param asked a method and a path */
@@ -86,12 +86,13 @@ export async function askToUpgrade(
   port: number,
   asked: string,
   headers: readonly string[],
+  host = SITE,
 ): Promise<[TLSSocket, string]> {
   const socket = await open(port);
   socket.write(
     [
       `${asked} HTTP/1.1`,
-      `Host: ${SITE}`,
+      `Host: ${host}`,
       'Sec-WebSocket-Version: 13',
       'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
       ...headers,
