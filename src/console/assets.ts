@@ -32,13 +32,15 @@ export const PAGE_HEADERS = {
 } as const;
 
 /**
- * The headers of a page without scripts, which may lead to another site: one that has opened it still gets its answer.
+ * The headers of a page that may lead to another site: one that has opened it still gets its answer.
  * @param target where its forms may lead besides the service itself, as a source of a Content-Security-Policy: browsers
  * go by that for redirects, too
+ * @param hasScript whether it runs our own
  */
-export function plainPageHeaders(target?: string): Readonly<Record<string, string>> {
+export function plainPageHeaders(target?: string, hasScript = false): Readonly<Record<string, string>> {
   const policy = [
     "default-src 'none'",
+    ...(hasScript ? ["script-src 'self'", "require-trusted-types-for 'script'", "trusted-types 'none'"] : []),
     "style-src 'self'",
     "img-src 'self'",
     "base-uri 'none'",

@@ -200,17 +200,24 @@ interface PageOptions {
   headers?: Reply['headers'] | undefined;
   /** What is opened in its place at once. */
   again?: string | undefined;
+  /** Whether it runs our script. */
+  hasScript?: boolean;
 }
 
 async function pageOf(
   assets: Assets,
-  { title, status = 200, headers, again }: PageOptions,
+  { title, status = 200, headers, again, hasScript = false }: PageOptions,
   content: ReturnType<typeof Said>,
 ): Promise<Reply> {
-  const around = { title, root: DOOR_PATH, assets, again, isPlain: true };
+  const around = { title, root: DOOR_PATH, assets, again, isPlain: !hasScript };
   const document = <Layout {...around}>{content}</Layout>;
   const text = `<!doctype html>${(await document).toString()}`;
-  return { status, type: 'text/html; charset=utf-8', text, headers: { ...plainPageHeaders(), ...headers } };
+  return {
+    status,
+    type: 'text/html; charset=utf-8',
+    text,
+    headers: { ...plainPageHeaders(undefined, hasScript), ...headers },
+  };
 }
 
 function signInPage(
@@ -218,7 +225,7 @@ function signInPage(
   shown: Parameters<typeof SignIn>[0],
   more: Pick<PageOptions, 'status' | 'headers'> = {},
 ): Promise<Reply> {
-  return pageOf(assets, { title: 'Sign in', ...more }, <SignIn {...shown} />);
+  return pageOf(assets, { title: 'Sign in', hasScript: true, ...more }, <SignIn {...shown} />);
 }
 
 function SignIn({

@@ -125,8 +125,11 @@ export class Visit {
 
   /** Who has signed in, and where they are, as the navigation has it. */
   get person(): SignedIn {
-    const { path: here, method } = this.c.req;
-    return { name: this.principal.apiKey.name, pages: this.pages, here, isAnswer: method === 'POST' };
+    const { path, method } = this.c.req;
+    const { id, name } = this.principal.apiKey;
+    // The page of one's own key is under "My key".
+    const here = path.replace(`/console/keys/${id}`, '/console/me');
+    return { name, pages: this.pages, here, isAnswer: method === 'POST' };
   }
 
   /** What stands for a name in the address, such as `:id`. */

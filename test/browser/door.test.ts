@@ -55,6 +55,20 @@ async function openSocket(page: Page): Promise<{ closed(): Promise<unknown> }> {
 
 describe('the door of a guarded service, in a browser', () => {
   it(
+    'leads back to the part of a page that somebody wanted',
+    inBrowser(async (visit) => {
+      const service = await startWiki(visit);
+      visit.expectTrouble(/^status 401: GET /);
+      const page = await visit.open(`${service.url}/deep?a=1#part`);
+      await isHeaded(page, headingAt(service.url));
+      await page.keyboard.type(service.secret);
+      await page.keyboard.press('Enter');
+      await page.waitForURL(`${service.url}/deep?a=1#part`);
+      await isHeaded(page, 'Wiki /deep?a=1');
+    }),
+  );
+
+  it(
     'leads by a deep link to the page of the service, by the keyboard alone, on a telephone in the dark, without scripts',
     inBrowser(async (visit) => {
       const service = await startWiki(visit);

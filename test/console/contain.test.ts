@@ -27,8 +27,9 @@ describe('containing a key in the console', () => {
     const plan = await visitor.open(`keys/${id}/contain`);
     assert.match(
       plan.text,
-      /Contain Ops\? .*Gave a secret to CI .*What will change CI prefix svc_.*1 key disabled Ops/,
+      /Contain Ops\? .*This will disable 1 key, change 1 key in other ways\. .*Gave a secret to CI .*What will change CI prefix svc_.*1 key to disable Ops/,
     );
+    assert.doesNotMatch(plan.text, /\d keys? disabled/, 'nothing is yet');
     const done = await visitor.submit('/contain');
     assert.match(done.text, /Contained 1 key disabled, 1 key otherwise changed\. .*What has changed CI/);
     assert.equal(await isOver(), true);

@@ -46,6 +46,15 @@ describeOnEach('somebody whom a proxy signs in', () => {
     assert.equal((await visitor.open('sign-in')).path.startsWith('sign-in'), false);
   });
 
+  it('has a page of their own, which names nobody else for what they are', async () => {
+    const page = await as('ada', 'admins').open(`keys/${(await as('ada', 'admins').open('keys'), await person()).id}`);
+    assert.equal(page.status, 200);
+    assert.match(page.text, /Created .*at the first sign-in/);
+    assert.doesNotMatch(page.text, /by the operator|ask an administrator/);
+    assert.match(page.html, /aria-current="page">My key</);
+    assert.equal(page.html.match(/<nav aria-label="Pages">.*?<\/nav>/s)![0].match(/aria-current/g)!.length, 1);
+  });
+
   it('creates keys that are theirs, and shrink with the next request without the group', async () => {
     const visitor = as('ada', 'admins');
     await visitor.open('keys/new');

@@ -56,6 +56,12 @@ describe('keys that are selected in the console', () => {
     for (const name of ['Team', 'Other', 'Build']) assert.equal((await find(name))!.expiresAt, day, name);
   });
 
+  it('are as many as were selected where none would change', async () => {
+    const page = await plan('EXPIRE', ['Other']);
+    assert.match(page.text, /Set the expiry of 1 key\? .*Expire earlier already: 1 key Other .*None of these keys/);
+    assert.doesNotMatch(page.text, /0 keys/);
+  });
+
   it('say what is wrong with an end', async () => {
     const page = await plan('EXPIRE', ['Team'], '&expiry=date&date=2020-01-01');
     assert.equal(page.status, 422);

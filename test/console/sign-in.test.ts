@@ -91,6 +91,19 @@ describeOnEach('signing in to the console', () => {
     assert.equal((await visitor.submit('sign-in', { key: secret })).status, 200);
   });
 
+  it('leads back to a part of a page, which a script adds to the address', async () => {
+    const { secret } = await createPrincipal(test.keys, ADA);
+    for (const next of ['keys#use', 'keys?search=x#a-b', 'me#%20']) {
+      const sent = await fetch(`${test.url}/console/sign-in`, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: { 'sec-fetch-site': 'same-origin' },
+        body: new URLSearchParams({ key: secret, next }),
+      });
+      assert.deepEqual([sent.status, sent.headers.get('location')], [303, `./${next}`]);
+    }
+  });
+
   it('never leads elsewhere', async () => {
     const { secret } = await createPrincipal(test.keys, ADA);
     for (const next of [
@@ -99,6 +112,8 @@ describeOnEach('signing in to the console', () => {
       '/\\evil.example',
       '../../x',
       'javascript:x',
+      'keys#<x>',
+      '#//evil.example',
       '\r\nX: y',
     ])
       for (const path of [`sign-in?next=${encodeURIComponent(next)}`, 'sign-in']) {

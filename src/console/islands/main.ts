@@ -1,6 +1,8 @@
 import { addGrantsPickers } from './grants-picker.tsx';
 import { addHistograms } from './histogram.ts';
 
+keepFragment();
+focusField();
 watchSession();
 addShortcuts();
 addGrantsPickers();
@@ -9,6 +11,24 @@ addCopyButtons();
 addReadouts();
 addSelections();
 guardUnread();
+
+/** What an address has after "#" gets to no server: where somebody wants to go after they sign in has it again. */
+function keepFragment(): void {
+  const { hash } = location;
+  if (hash === '') return;
+  for (const field of document.querySelectorAll<HTMLInputElement>('input[data-next]'))
+    if (field.value !== '') field.value += hash;
+  for (const link of document.querySelectorAll<HTMLAnchorElement>('a[data-next]')) {
+    const url = new URL(link.href);
+    for (const [name, value] of url.searchParams) url.searchParams.set(name, value + hash);
+    link.href = url.href;
+  }
+}
+
+/** Browsers give no field the focus by `autofocus` where an address has a fragment. */
+function focusField(): void {
+  document.querySelector<HTMLElement>('[data-focus]')?.focus();
+}
 
 /** A button with `data-copy` copies the field of that id, and says so beside it. Without scripts it stays hidden. */
 function addCopyButtons(): void {

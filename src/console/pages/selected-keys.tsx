@@ -190,11 +190,11 @@ function PlanPage({
 }: Omit<PlanParts, 'plan'> & { plan: Plan | undefined; answered: Answered }) {
   const { visit, selected } = shown;
   const { root } = visit;
-  const count = plan?.changing.length ?? selected.ids.length;
+  const changing = plan?.changing.length ?? selected.ids.length;
   return (
     <div class="medium">
       <BackLink to={`${root}keys`}>Keys</BackLink>
-      <h1>{`${WORDS[selected.change].title} ${formatCount(count, 'key')}?`}</h1>
+      <h1>{`${WORDS[selected.change].title} ${formatCount(changing || selected.ids.length, 'key')}?`}</h1>
       {answered.problem !== undefined && <Problem>{answered.problem}</Problem>}
       {selected.change === 'EXPIRE' && <EndForm visit={visit} selected={selected} />}
       {plan && plan.changing.length > 0 && <Reach {...shown} plan={plan} />}
@@ -203,6 +203,7 @@ function PlanPage({
         <Confirmation {...shown} plan={plan} answered={answered} />
       ) : (
         <p>
+          {plan && 'None of these keys would change. '}
           <LinkButton to={`${root}keys`}>Back to the keys</LinkButton>
         </p>
       )}

@@ -126,7 +126,10 @@ export const MAX_NEXT = 4000;
  * nowhere, if that is somewhere else.
  */
 function nextIn(text = ''): string {
-  const isOurs = /^(?:[a-z][\w\-/]*|\.\.\/(?:device|oauth\/authorize))(\?[\w\-.~%&=+:*!'(),;@/?]*)?$/.test(text);
+  const isOurs =
+    /^(?:[a-z][\w\-/]*|\.\.\/(?:device|oauth\/authorize))(\?[\w\-.~%&=+:*!'(),;@/?]*)?(#[\w\-.~%&=+:*!'(),;@/?]*)?$/.test(
+      text,
+    );
   return isOurs && text.length <= MAX_NEXT ? text : '';
 }
 
@@ -232,13 +235,13 @@ export function SignInForm({
       {said}
       {provider !== undefined && (
         <p>
-          <a class="button primary" href={startOf(action, back.name, back.value)}>
+          <a class="button primary" href={startOf(action, back.name, back.value)} data-next>
             Sign in with {provider}
           </a>
         </p>
       )}
       <form method="post" action={action} class="stack">
-        <input type="hidden" name={back.name} value={back.value} />
+        <input type="hidden" name={back.name} value={back.value} data-next />
         {/* Managers of passwords name what they keep by it. */}
         <input id="service" type="text" value={service} autocomplete="username" hidden />
         <label for="key">API key</label>
@@ -250,6 +253,7 @@ export function SignInForm({
           spellcheck={false}
           required
           aria-describedby="key-help"
+          data-focus
         />
         <p id="key-help" class="help">
           {help}

@@ -129,12 +129,17 @@ export function PersonNote({ of: { issuer, name } }: { of: ShownPerson }) {
   );
 }
 
+const MINUTE_MS = 60_000;
+
 /** A time as people say it, and exactly where the pointer rests on it. */
 export function Time({ at, now }: { at: string | null; now: number }) {
   if (at === null) return <span class="faint">never</span>;
+  const distance = Date.parse(at) - now;
+  // A column would have "75 seconds ago" under "2 minutes ago" otherwise.
+  const rounded = Math.abs(distance) < MINUTE_MS ? distance : Math.round(distance / MINUTE_MS) * MINUTE_MS;
   return (
     <time datetime={at} title={exactTime(at)}>
-      {relativeTime(Date.parse(at), now)}
+      {relativeTime(now + rounded, now)}
     </time>
   );
 }

@@ -77,7 +77,7 @@ export function UsePlot({ title, bars }: { title: string; bars: readonly Bar[] }
         </>
       )}
       <Times bars={bars} />
-      {!isRefused && <p class="help">None was refused.</p>}
+      {!isRefused && <p class="help">All were accepted.</p>}
       <p class="readout" aria-hidden="true" hidden></p>
       <NumberTable bars={bars} />
     </figure>

@@ -47,6 +47,20 @@ describe('signing in to the console, in a browser', () => {
   );
 
   it(
+    'begins in its field, and leads back to the part of a page that somebody wanted',
+    inBrowser(async (visit) => {
+      const service = await startConsole(visit);
+      const { key, id } = await personWith(service, visit);
+      const page = await visit.open(`${service.url}/console/keys/${id}#use`);
+      await isHeaded(page, 'Sign in to svc-api');
+      await page.keyboard.type(key);
+      await page.keyboard.press('Enter');
+      await isHeaded(page, /^Ada/);
+      assert.equal(page.url(), `${service.url}/console/keys/${id}#use`);
+    }),
+  );
+
+  it(
     'needs no JavaScript, nor does signing out',
     inBrowser(async (visit) => {
       const service = await startConsole(visit);

@@ -74,13 +74,13 @@ function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
       <BackLink to={wayBack(visit, plan)}>{plan.exists ? plan.name : 'All keys'}</BackLink>
       <h1>Contain {plan.name}?</h1>
       <Warning>
-        For a key that leaked: it and all its child keys are disabled, and what they did to other keys is undone. What
-        uses these keys may be refused. {!isEmpty && <strong>{summaryOf(plan)}.</strong>}
+        Use this if the key leaked. It disables the key and all its child keys, and undoes what they did to other keys.
+        What uses these keys may be refused. {!isEmpty && <strong>{`This will ${planOf(plan)}.`}</strong>}
         {plan.changes.some(({ keyId }) => visit.principal.chain.keys.some(({ id }) => id === keyId)) &&
           ' The key that you have signed in with is among them: you may be signed out.'}
       </Warning>
       <IssuedSection visit={visit} issued={plan.issued} />
-      <ChangedKeys visit={visit} contained={plan} title="What will change" />
+      <ChangedKeys visit={visit} contained={plan} isPlan />
       {isEmpty ? (
         <p>There is nothing to undo.</p>
       ) : (
@@ -101,7 +101,7 @@ function ContainedPage({ visit, done }: { visit: Visit; done: Contained }) {
       <Done>
         {summaryOf(done)}. A key that has lost its only secret needs another one before it is enabled: rotate it.
       </Done>
-      <ChangedKeys visit={visit} contained={done} title="What has changed" />
+      <ChangedKeys visit={visit} contained={done} />
     </div>
   );
 }
@@ -111,13 +111,33 @@ function wayBack({ root }: Visit, { exists, keyId }: Contained): string {
 }
 
 /** What is done, in numbers. */
-function summaryOf({ changes, requests }: Contained): string {
+function summaryOf(done: Contained): string {
+  return inParts(done, {
+    disabled: (keys) => `${keys} disabled`,
+    others: (keys) => `${keys} otherwise changed`,
+    requests: (requests) => `${requests} cancelled`,
+  });
+}
+
+/** What would be done, to go after "this will". */
+function planOf(plan: Contained): string {
+  return inParts(plan, {
+    disabled: (keys) => `disable ${keys}`,
+    others: (keys) => `change ${keys} in other ways`,
+    requests: (requests) => `cancel ${requests}`,
+  });
+}
+
+function inParts(
+  { changes, requests }: Contained,
+  say: Readonly<Record<'disabled' | 'others' | 'requests', (counted: string) => string>>,
+): string {
   const disabled = changes.filter(isDisabled).length;
   const others = changes.filter((change) => !isOnlyDisabled(change)).length;
   const parts = [
-    ...(disabled > 0 ? [`${formatCount(disabled, 'key')} disabled`] : []),
-    ...(others > 0 ? [`${formatCount(others, 'key')} otherwise changed`] : []),
-    ...(requests.length > 0 ? [`${formatCount(requests.length, 'request')} cancelled`] : []),
+    ...(disabled > 0 ? [say.disabled(formatCount(disabled, 'key'))] : []),
+    ...(others > 0 ? [say.others(formatCount(others, 'key'))] : []),
+    ...(requests.length > 0 ? [say.requests(formatCount(requests.length, 'request'))] : []),
   ];
   return parts.join(', ');
 }
@@ -132,13 +152,13 @@ function isOnlyDisabled(change: ContainedChange): boolean {
   return isDisabled(change) && change.changes.length === 1;
 }
 
-function ChangedKeys({ visit, contained, title }: { visit: Visit; contained: Contained; title: string }) {
+function ChangedKeys({ visit, contained, isPlan = false }: { visit: Visit; contained: Contained; isPlan?: boolean }) {
   const { changes, requests } = contained;
   if (changes.length + requests.length === 0) return null;
   const disabled = changes.filter(isOnlyDisabled);
   return (
     <section aria-labelledby="changes">
-      <h2 id="changes">{title}</h2>
+      <h2 id="changes">{isPlan ? 'What will change' : 'What has changed'}</h2>
       <ul>
         {changes
           .filter((change) => !isOnlyDisabled(change))
@@ -150,13 +170,13 @@ function ChangedKeys({ visit, contained, title }: { visit: Visit; contained: Con
           ))}
         {requests.map(({ clientName, keyName }) => (
           <li>
-            The request of {clientName} for {keyName} is cancelled
+            The request of {clientName} for {keyName} {isPlan ? 'will be' : 'is'} cancelled
           </li>
         ))}
       </ul>
       {disabled.length > 0 && (
         <details open={disabled.length <= SHOWN_KEYS}>
-          <summary>{`${formatCount(disabled.length, 'key')} disabled`}</summary>
+          <summary>{`${formatCount(disabled.length, 'key')} ${isPlan ? 'to disable' : 'disabled'}`}</summary>
           <ul class="rows">
             {disabled.map(({ name, keyId }) => (
               <li>

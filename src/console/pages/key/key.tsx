@@ -100,7 +100,7 @@ function Overview({ here, asides }: { here: KeyVisit; asides: Awaited<ReturnType
       <TreeSection here={here} children={asides.children} />
       <AccessSection here={here} catalog={asides.catalog} asked={asides.asked} />
       <IssuedSection visit={visit} issued={here.shown.issued} />
-      {rights.isSelf && !rights.isPrevious && !rights.may('ROTATE') && !shown.rotation && (
+      {rights.isSelf && !shown.person && !rights.isPrevious && !rights.may('ROTATE') && !shown.rotation && (
         <p class="help">To change your key, or to get a new secret, ask an administrator of keys.</p>
       )}
       {asides.entries && <Timeline here={here} entries={asides.entries} />}

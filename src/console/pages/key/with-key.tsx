@@ -86,8 +86,9 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
       )}
       <Fact name="Created">
         <Time at={shown.createdAt} now={now} />
-        {' by '}
-        {shown.createdBy === null ? 'the operator' : <KeyLink root={root} id={shown.createdBy} name={creatorName} />}
+        {shown.person ? ', at the first sign-in' : ' by '}
+        {!shown.person &&
+          (shown.createdBy === null ? 'the operator' : <KeyLink root={root} id={shown.createdBy} name={creatorName} />)}
       </Fact>
       <Fact name="Expires">
         <Time at={shown.expiresAt} now={now} />
