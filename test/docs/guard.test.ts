@@ -43,9 +43,11 @@ describe(PAGE, () => {
   });
 
   it('leads to a configuration of people that is taken', async () => {
-    const { people } = await configIn(blockWith('people:', 'docs/console.md', 'yaml'));
+    const { people } = await configIn(blockWith('oidc:', 'docs/console.md', 'yaml'));
     assert.ok(people && 'issuer' in people.by);
     assert.equal(people.by.issuer, 'https://id.example.org');
+    const byProxy = await configIn(blockWith('header: Remote-User', 'docs/console.md', 'yaml'));
+    assert.ok(byProxy.people && 'header' in byProxy.people.by);
   });
 
   it('begins with what the README has, which is pasted there', () => {

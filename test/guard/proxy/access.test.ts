@@ -4,6 +4,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { Networks } from '../../../src/keys/basics/networks.ts';
 import type { Permission } from '../../../src/keys/permissions/catalog.ts';
 import { type Allow, createRouter, type Route } from '../../../src/routes/router.ts';
+import { browse } from '../../support/door.ts';
 import { connectRaw, type GuardedService, startGuarded } from '../../support/guard.ts';
 import { createPrincipal } from '../../support/keys.ts';
 import { collectingLog } from '../../support/log.ts';
@@ -129,8 +130,8 @@ describe('who may pass the guard', () => {
       const { status, headers } = await get(url, header);
       assert.deepEqual([status, headers!['authorization'], headers!['x-api-key']], [200, undefined, undefined]);
     }
-    const { status, challenge } = await get(url);
-    assert.deepEqual([status, challenge?.startsWith('Basic realm="svc-api"')], [401, true]);
+    const { status, headers: answered } = await browse(url);
+    assert.deepEqual([status, answered['www-authenticate']?.startsWith('Basic realm="svc-api"')], [401, true]);
     const several = await get(url, { authorization: basic, 'X-API-Key': service.secret });
     assert.deepEqual([several.status, several.error?.extensions.code], [400, 'INVALID_REQUEST']);
     // A variant that some services take for the header.
