@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { startListening, formatUrl } from '../http/listen-address.ts';
-import { isLoopbackHost } from '../http/received.ts';
+import { isLoopbackHost } from '../keys/basics/index.ts';
 
 export interface MetricsServer {
   /** Where it listens, with the path. */
@@ -26,7 +26,7 @@ export async function serveMetrics(
 ): Promise<MetricsServer> {
   let scraping: Promise<string> | undefined;
   const shared = () => (scraping ??= scrape().finally(() => (scraping = undefined)));
-  const isLocal = isLoopbackHost(address.host.includes(':') ? `[${address.host}]` : address.host);
+  const isLocal = isLoopbackHost(address.host);
   const server = createServer({ headersTimeout: PATIENCE_MS, requestTimeout: PATIENCE_MS }, (incoming, outgoing) => {
     incoming.resume();
     void answer(incoming, outgoing, { contentType, scrape: shared, isLocal });
@@ -66,7 +66,7 @@ async function answer(
     outgoing.end(method === 'HEAD' ? undefined : text);
   };
   if (url.replace(/\?.*$/s, '') !== PATH) return say(404, `Metrics are at ${PATH}.\n`);
-  if (parts.isLocal && !isLoopbackHost(host))
+  if (parts.isLocal && !isLoopbackHost(URL.parse(`http://${host}`)?.hostname ?? ''))
     return say(403, 'Metrics are read on this machine: ask for them at localhost or 127.0.0.1, or set metricsHost.\n');
   if (method !== 'GET' && method !== 'HEAD') return say(405, 'Metrics are read by GET.\n', { Allow: 'GET, HEAD' });
   try {
