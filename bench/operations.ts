@@ -398,7 +398,7 @@ async function recordUsage(database: string): Promise<void> {
     for await (const keys of repository.pages(PIECE_KEYS)) {
       const began = performance.now();
       const uses = keys.map(({ id }) => ({ id, ...totals, hours }));
-      await repository.write((writer) => writer.port(USAGE).add(uses), { now, counts: true });
+      await repository.write((writer) => writer.port(USAGE).add(uses), { counts: true });
       await pauseAfter(began);
     }
   else await new UsageRetention({ repository, clock: () => now }).run();

@@ -48,6 +48,15 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
     causes: ['its file is not executable', 'it is a folder, or made for another system'],
     remedy: 'Make it executable, or name the program that runs it.',
   },
+  CLOCK_BEHIND: {
+    meaning:
+      "The machine's clock is over a minute behind the newest entry of the audit log. `serve` and `guard` do not start.",
+    causes: [
+      'the machine has no clock of its own, as a Raspberry Pi, and has not asked a time server yet',
+      'the clock was set back, or was ahead when the last change was made',
+    ],
+    remedy: 'Set the clock. If it is right, start with `--accept-clock`: see [a wrong clock](backup.md#a-wrong-clock).',
+  },
   LISTEN_FAILED: {
     meaning: '`serve` cannot listen on its address.',
     causes: [

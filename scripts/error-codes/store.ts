@@ -82,18 +82,6 @@ export const STORE_CODES: Readonly<
     causes: ['the other store has keys already', 'the copy was made before'],
     remedy: 'Choose another store, or remove the other one first.',
   },
-  STORE_CLOCK: {
-    meaning:
-      'The clock is so far ahead of the latest time that the store has seen that it must be wrong; nothing was changed.',
-    causes: [
-      'the clock of the machine, or of the database server, is wrong',
-      'the store was not used for more than 90 days, and for twice as long as ever before',
-      'the store comes from an old copy of the file',
-    ],
-    remedy:
-      'Set the clock. If it is right, run [`svc-api doctor --repair clock`](backup.md#a-wrong-clock). Keys can still be ' +
-      'deleted and disabled.',
-  },
   STORE_AUDIT_KEY: {
     meaning: 'The key of the audit log cannot be used.',
     causes: [

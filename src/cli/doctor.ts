@@ -3,9 +3,8 @@ import { unsupportedNode } from '../../bin/node-version.js';
 import { readOptions } from './serve/index.ts';
 import { formatCount } from './output.ts';
 import type { CertificateFiles } from '../http/certificate.ts';
-import { formatTime, printable, relativeTime, timeAndDistance } from '../keys/basics/index.ts';
+import { printable } from '../keys/basics/index.ts';
 import type { Finding } from '../store/index.ts';
-import type { ClockRepair } from '../store/repair-clock.ts';
 
 const [STATUS_WIDTH, CHECK_WIDTH] = ['failure'.length + 2, 'ENVIRONMENT'.length + 2];
 const INDENT = ' '.repeat(STATUS_WIDTH + CHECK_WIDTH);
@@ -23,54 +22,6 @@ export function linesOf(findings: readonly Finding[]): string[] {
       ? 'Nothing is wrong.'
       : `${formatCount(failures, 'failure', 'failures')}, ${formatCount(warnings, 'warning', 'warnings')}.`,
   ];
-}
-
-const MAX_SHOWN = 100;
-
-export function repairLines({ store, now, latest, aheadMs, isNeeded, entries, keys }: ClockRepair): string[] {
-  const lines = [`The clock says ${formatTime(now)}. The latest time in ${store} is ${timeText(latest)}.`];
-  if (!isNeeded) return [...lines, 'Nothing is to be repaired.'];
-  if (aheadMs === 0) return [...lines, 'Nothing was written later than now. Changes are accepted again afterwards.'];
-  const more = (count: number) => (count > MAX_SHOWN ? [`  and ${count - MAX_SHOWN} more`] : []);
-  return [
-    ...lines,
-    `Later times in the audit log, which keeps them: ${formatCount(entries.length, 'entry', 'entries')}`,
-    ...entries.slice(0, MAX_SHOWN).map(({ number, at, action, apiKey }) => {
-      const key = apiKey ? ` "${printable(apiKey.name)}"` : '';
-      return `  ${number}  ${timeText(at)}  ${action}${key}`;
-    }),
-    ...more(entries.length),
-    `Keys with times that move back by ${relativeTime(now + aheadMs, now).slice('in '.length)}: ${keys.length}`,
-    ...keys.slice(0, MAX_SHOWN).map(({ before, after }) => {
-      const expiry =
-        after.expiresAt === null
-          ? 'does not expire'
-          : `expires ${timeAndDistance(after.expiresAt, now)}, not ${timeText(before.expiresAt)}`;
-      return `  "${printable(after.name)}" (${after.id}): ${expiry}`;
-    }),
-    ...more(keys.length),
-  ];
-}
-
-function timeText(time: number | null): string {
-  return formatTime(time) ?? 'never';
-}
-
-/** The same, as JSON. */
-export function repairJson({ store, now, latest, isNeeded, entries, keys }: ClockRepair): object {
-  return {
-    store,
-    now: formatTime(now),
-    latest: formatTime(latest),
-    needed: isNeeded,
-    entries: entries.map(({ number, at, action, apiKey }) => ({ number, at: formatTime(at), action, apiKey })),
-    keys: keys.map(({ before, after }) => ({
-      id: after.id,
-      name: after.name,
-      before: { createdAt: formatTime(before.createdAt), expiresAt: formatTime(before.expiresAt) },
-      after: { createdAt: formatTime(after.createdAt), expiresAt: formatTime(after.expiresAt) },
-    })),
-  };
 }
 
 const PORT = 4000;

@@ -182,6 +182,7 @@ export type CliErrorCode =
   | 'OUTPUT_FAILED'
   | 'COMMAND_NOT_FOUND'
   | 'COMMAND_NOT_RUN'
+  | 'CLOCK_BEHIND'
   | 'WEBHOOK_FAILED';
 
 /** An error of the command line itself. */

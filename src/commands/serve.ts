@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../cli/base-command.ts';
 import { inGroup } from '../cli/input/key-flags.ts';
 import { commandText } from '../cli/output.ts';
-import { readOptions, ServingCommand, servingFlags } from '../cli/serve/index.ts';
+import { clockFlag, readOptions, ServingCommand, servingFlags } from '../cli/serve/index.ts';
 
 const PORT = 4000;
 
@@ -23,6 +23,7 @@ export default class Serve extends ServingCommand {
   ]);
   static override flags = {
     ...servingFlags(PORT),
+    ...clockFlag,
     ...inGroup('OPERATION', {
       'no-console': Flags.boolean({ description: 'Do not serve /console, the pages to manage keys on.' }),
     }),

@@ -34,8 +34,6 @@ export interface LastLease {
   /** When it was asked for, by `performance.now`. */
   readonly askedAt: number;
   readonly leaseMs: number;
-  /** The time of the origin then, in milliseconds since 1970. */
-  readonly now: number;
 }
 
 /** How often it is written that there is another lease: after so much of the grace, but at least every few seconds. */
@@ -76,10 +74,9 @@ export class EdgeCopy {
 
   /**
    * Puts the keys of the copy into a table that is empty.
-   * @returns since when the lease has ended, and the time of the origin, in milliseconds; undefined if it cannot be
-   *   used, which is logged
+   * @returns since when the lease has ended, in milliseconds; undefined if it cannot be used, which is logged
    */
-  async read(table: KeyTable): Promise<{ staleMs: number; now: number } | undefined> {
+  async read(table: KeyTable): Promise<number | undefined> {
     const { path, token, graceMs, log } = this.#options;
     try {
       let end: FeedEnd | undefined;
@@ -92,7 +89,7 @@ export class EdgeCopy {
       const ageMs = since(end.more, this.#clocks());
       if (!(ageMs >= 0)) throw new Error('it is of a later time than the clock of this machine shows');
       const staleMs = Math.max(ageMs - end.leaseMs, 0);
-      if (staleMs < graceMs) return { staleMs, now: end.now + ageMs };
+      if (staleMs < graceMs) return staleMs;
       throw new Error(`the lease has ended ${Math.round(staleMs / 1000)} seconds ago, which is beyond the grace`);
     } catch (error) {
       log.warn({ file: path, reason: (error as Error).message }, 'the copy of the keys is not used');
@@ -175,11 +172,11 @@ export class EdgeCopy {
 
   /** Lines, and how things stand behind them. */
   #lastText(lines: readonly Buffer[]): Buffer {
-    const { askedAt, leaseMs, now } = this.#lease!;
+    const { askedAt, leaseMs } = this.#lease!;
     const agoMs = performance.now() - askedAt;
     const { boot, sinceBoot, wall } = this.#clocks();
     const clocks = [...sinceBoot, wall].map((time) => time - agoMs);
-    return Buffer.concat([...lines, Buffer.from(`=${JSON.stringify(['', leaseMs, now, boot, ...clocks])}\n`)]);
+    return Buffer.concat([...lines, Buffer.from(`=${JSON.stringify(['', leaseMs, boot, ...clocks])}\n`)]);
   }
 
   #failed(error: unknown): void {

@@ -67,8 +67,6 @@ export function edgeRepository(follower: Follower, origin: string): KeyRepositor
     revision: () => follower.revision(),
     keysChangedSince: (revision) => follower.keysChangedSince(revision),
     watchHearing: (report) => follower.watchHearing(report),
-    latestTime: async () => follower.clock.now(),
-    watchTime: () => {},
     check: async () => {
       await follower.rouse();
       if (follower.leaseMs <= 0) throw withoutStackTrace(stale);

@@ -6,8 +6,6 @@ export interface FeedEnd {
   readonly cursor: string;
   /** For how long the keys are right, in milliseconds; 0 if it is not known. */
   readonly leaseMs: number;
-  /** The time of the origin, in milliseconds since 1970. */
-  readonly now: number;
   /** What else the line has. */
   readonly more: readonly unknown[];
 }
@@ -70,12 +68,12 @@ export class FeedLines {
       this.#changed?.(String((JSON.parse(row.toString()) as unknown[])[0]));
       return;
     }
-    const [first, leaseMs, now, ...more] = JSON.parse(row.toString()) as unknown[];
+    const [first, leaseMs, ...more] = JSON.parse(row.toString()) as unknown[];
     if (line[0] === MINUS && typeof first === 'string') {
       this.#table.remove(first);
       this.#changed?.(first);
-    } else if (line[0] === EQUALS && typeof first === 'string' && isNumber(leaseMs) && isNumber(now))
-      this.end = { cursor: first, leaseMs, now, more };
+    } else if (line[0] === EQUALS && typeof first === 'string' && isNumber(leaseMs))
+      this.end = { cursor: first, leaseMs, more };
     else throw new SyntaxError('A line of the feed is none that is known.');
   }
 }

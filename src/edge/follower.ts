@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isKeysError, KeysError, Wakeup } from '../keys/basics/index.ts';
 import type { NotificationReport } from '../keys/repository/index.ts';
 import type { Log } from '../log.ts';
-import { KeyChanges, ServerClock } from '../store/index.ts';
+import { KeyChanges } from '../store/index.ts';
 import type { EdgeCopy, LastLease } from './edge-copy.ts';
 import { changesIn, FeedLines } from './feed-lines.ts';
 import { FeedGone, type FeedSource } from './feed-source.ts';
@@ -36,8 +36,6 @@ const REFUSALS = new Set(['UNAUTHENTICATED', 'FORBIDDEN', 'SERVER_INCOMPATIBLE',
  * grace is counted from its last lease: with one, it does not rest.
  */
 export class Follower {
-  /** The time of the origin. */
-  readonly clock = new ServerClock();
   readonly #options: FollowerOptions;
   readonly #changes = new KeyChanges();
   readonly #closed = new AbortController();
@@ -181,8 +179,7 @@ export class Follower {
     try {
       const lines = new FeedLines(table);
       for await (const piece of source.snapshot(this.#closed.signal)) await lines.take(piece);
-      const { cursor, now } = lines.finish();
-      this.clock.answered(now, askedAt);
+      const { cursor } = lines.finish();
       await this.#options.copy?.stop();
       const before = this.#table;
       this.#table = table;
@@ -202,11 +199,10 @@ export class Follower {
   async #take(bytes: Buffer, askedAt: number): Promise<string> {
     const lines = new FeedLines(this.#table!, (id) => this.#changes.add([id]));
     await lines.take(bytes);
-    const { cursor, leaseMs, now } = lines.finish();
-    this.clock.answered(now, askedAt);
+    const { cursor, leaseMs } = lines.finish();
     if (leaseMs > 0) {
       this.#provenAt = askedAt;
-      this.#lease = { askedAt, leaseMs, now: this.clock.now() - (performance.now() - askedAt) };
+      this.#lease = { askedAt, leaseMs };
       this.#leasedUntil = Math.max(this.#leasedUntil, askedAt + leaseMs);
       if (this.#rest?.signal.aborted && this.leaseMs > 0) this.#endRest();
       this.#watchLease();
@@ -224,16 +220,15 @@ export class Follower {
 
   async #readCopy(copy: EdgeCopy): Promise<void> {
     const table = new KeyTable();
-    const read = await copy.read(table);
-    const isUsed = read !== undefined && !this.#lease && !this.#closed.signal.aborted;
+    const staleMs = await copy.read(table);
+    const isUsed = staleMs !== undefined && !this.#lease && !this.#closed.signal.aborted;
     // What was loaded from the origin meanwhile is newer.
     if (isUsed && !this.#table) this.#table = table;
     else table.close();
     if (!isUsed) return;
-    this.clock.answered(read.now, performance.now());
-    this.#leasedUntil = performance.now() - read.staleMs;
+    this.#leasedUntil = performance.now() - staleMs;
     this.#provenAt = this.#leasedUntil;
-    const fields = { keys: this.table.size, staleSeconds: Math.round(read.staleMs / 1000) };
+    const fields = { keys: this.table.size, staleSeconds: Math.round(staleMs / 1000) };
     this.#options.log.warn(fields, 'the origin is away: keys are checked by the copy');
     this.#leased.resolve();
   }

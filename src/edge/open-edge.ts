@@ -66,7 +66,6 @@ export async function openEdgeStore(
     },
     activityWriters: activityReports(source, log),
     location: origin,
-    time: () => follower.clock.now(),
     created: false,
     exists: true,
     schemaDifferences: async () => [],

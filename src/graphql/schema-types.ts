@@ -205,8 +205,8 @@ export type AuditChain = { number?: Lazy<Maybe<number>>; at?: Lazy<Maybe<number>
 export type AuditOutcome = 'DONE' | 'REFUSED';
 export type AuditAction = 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
   'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
-  'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'FEDERATE' | 'REFUSE' | 'PRUNE' | 'RESTORE' |
-  'CLOCK_REPAIR' | 'LEAK' | 'CONTAIN' | 'REVIEW' | 'OBSERVE';
+  'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'FEDERATE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'LEAK' |
+  'CONTAIN' | 'REVIEW' | 'OBSERVE';
 export type AuditActorKind = 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
 export type AuditActorResolvers = { kind?: Resolver<AuditActorKind, AuditActor>; keyId?: Resolver<Maybe<string>,
   AuditActor>; name?: Resolver<Maybe<string>, AuditActor>; };

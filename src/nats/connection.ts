@@ -123,8 +123,6 @@ export interface NatsAsk {
 export interface NatsAnswer {
   readonly leaseMs: number;
   readonly position: string;
-  /** The time of the origin, in milliseconds since 1970. */
-  readonly now: number;
   /** The domain of JetStream that has the bucket, by which it is found behind leaf nodes; undefined without one. */
   readonly domain?: string | undefined;
 }

@@ -81,7 +81,7 @@ export class NatsFeed implements FeedSource {
   }
 
   async *snapshot(signal: AbortSignal): AsyncIterable<Buffer> {
-    const { position, now, domain } = await this.#ask({ after: '', known: '', leaseMs: 0, restMs: 0 }, ANSWER_MS);
+    const { position, domain } = await this.#ask({ after: '', known: '', leaseMs: 0, restMs: 0 }, ANSWER_MS);
     this.#domain = domain;
     const entries = await this.#entries(0, signal);
     try {
@@ -94,7 +94,7 @@ export class NatsFeed implements FeedSource {
         last = found.at(-1)!.seq;
       }
       // Of keys that are gone since, the entries may have been cleared while they were read.
-      yield lastLine(position, 0, now);
+      yield lastLine(position, 0);
     } finally {
       await entries.close();
     }
@@ -107,14 +107,14 @@ export class NatsFeed implements FeedSource {
   ): Promise<never> {
     const { leaseMs } = this.#options;
     // What lies behind the position that was confirmed last may lack keys that are gone: it is no place to begin.
-    let [known, cursor, proven] = [first, first, { now: 0, askedAt: performance.now() }];
+    let [known, cursor, provenAt] = [first, first, performance.now()];
     // The origin may give a shorter one than it is asked for.
     let givenMs = leaseMs;
     let isRoused = false;
     /** Takes entries; the time is that of the last answer. */
     const taken = async (found: readonly JsMsg[], lease = 0) => {
-      const lines = Buffer.concat([Buffer.from(found.map(lineOf).join('')), lastLine(known, lease, proven.now)]);
-      await take(lines, proven.askedAt);
+      const lines = Buffer.concat([Buffer.from(found.map(lineOf).join('')), lastLine(known, lease)]);
+      await take(lines, provenAt);
       if (found.length > 0) cursor = withSequence(cursor, found.at(-1)!.seq);
     };
     for (;;) {
@@ -127,7 +127,7 @@ export class NatsFeed implements FeedSource {
           const [askedAt, rest] = [performance.now(), resting()];
           const asked = { after: cursor, known, leaseMs, restMs: rest ? REST.askedMs : 0 };
           const answer = await this.#ask(asked, Math.max(givenMs * PATIENCE_PART, isRoused ? REST.patienceMs : 0));
-          [known, proven] = [cursor, { now: answer.now, askedAt }];
+          [known, provenAt] = [cursor, askedAt];
           givenMs = Math.max(answer.leaseMs, Math.min(leaseMs, LEAST_MS));
           const found: JsMsg[] = [];
           const target = sequenceOf(answer.position);
@@ -185,8 +185,8 @@ export class NatsFeed implements FeedSource {
     const { name = hostname() } = this.#options;
     const asked = { edge: this.#id, name, ...asks } satisfies NatsAsk;
     const answer = await this.#request(this.#names.ask, asked, patienceMs);
-    const { position, now } = answer;
-    const isWellFormed = typeof position === 'string' && /\.\d{1,15}$/.test(position) && typeof now === 'number';
+    const { position } = answer;
+    const isWellFormed = typeof position === 'string' && /\.\d{1,15}$/.test(position);
     if (!isWellFormed || typeof answer['leaseMs'] !== 'number') throw this.#incompatible();
     return answer as unknown as NatsAnswer;
   }
@@ -317,8 +317,8 @@ function lineOf({ subject, data, headers }: JsMsg): string {
   return `-${JSON.stringify([Buffer.from(name, 'base64url').toString()])}\n`;
 }
 
-function lastLine(position: string, leaseMs: number, now: number): Buffer {
-  return Buffer.from(`=${JSON.stringify([position, leaseMs, now])}\n`);
+function lastLine(position: string, leaseMs: number): Buffer {
+  return Buffer.from(`=${JSON.stringify([position, leaseMs])}\n`);
 }
 
 function sequenceOf(position: string): number {

@@ -121,7 +121,7 @@ export class Turn {
       );
       for (let isFirst = true; !signal.aborted; isFirst = false) {
         this.#isWanted = false;
-        const { told } = await edges.notified();
+        const told = await edges.notified();
         cursor = (await this.#goOn(cursor)) ?? (await this.#publishAll());
         if (performance.now() - this.#notedAt > this.#noteMs) {
           this.#grow();
@@ -369,9 +369,9 @@ export class Turn {
         throw new KeysError('OPTION_INVALID', 'An edge must say its id, its name, two positions, a lease and a rest.');
       if (leaseMs === 0) {
         // It loads all keys.
-        const { told, now } = await edges.notified();
+        const told = await edges.notified();
         if (told) await this.#publishedTo(told.times);
-        return { leaseMs, position: positionOf(this.#created, this.#sequence), now, domain: this.#domain };
+        return { leaseMs, position: positionOf(this.#created, this.#sequence), domain: this.#domain };
       }
       if (!(leaseMs >= least && leaseMs <= most))
         throw new KeysError('OPTION_INVALID', `A lease is from ${least} to ${most} milliseconds.`);

@@ -71,7 +71,7 @@ export async function openEdge(
   const { log } = feed;
   const { createEdgeApp } = await import('../http/edge-app.ts');
   return {
-    keys: await openKeysOver(store, catalog, maxVerifiedKeys),
+    keys: openKeysOver(store, catalog, maxVerifiedKeys),
     start: async (opened, server) => {
       const start = isGuard(guard, opened.config)
         ? guardService({ ...guard, hasNoDoor: true, extraHeaders }, log)

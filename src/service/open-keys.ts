@@ -16,7 +16,6 @@ import {
   recordOf,
   type Rule,
   type Rules,
-  SteadyClock,
   text,
   yesOrNo,
 } from '../keys/basics/index.ts';
@@ -92,19 +91,22 @@ export async function openKeysWithNotices(
   const catalog = catalogOf('openKeys', { resources, roles, defaultLimits, policy, consent, declaredIn });
   const { openStore } = await import('../store/open.ts');
   const store = await openStore(options, undefined, changes);
-  return { keys: await openKeysOver(store, catalog, maxVerifiedKeys), notices: store.notices };
+  return { keys: openKeysOver(store, catalog, maxVerifiedKeys), notices: store.notices };
 }
 
 /** A store, or what checks keys as one does. */
 type OpenedStore = Omit<Store, 'notices'> & Partial<Pick<KeysOptions, 'activityWriters'>>;
 
-/** The service of a store that is open already. Closing the keys closes it. @throws KeysError STORE_… */
-export async function openKeysOver(store: OpenedStore, catalog: Catalog, maxVerifiedKeys?: number): Promise<OpenKeys> {
-  const clock = new SteadyClock(
-    { read: () => store.time(), elapsed: () => performance.now() },
-    await store.repository.latestTime(),
-  );
-  store.repository.watchTime((latest) => clock.observe(latest));
+/**
+ * The service of a store that is open already. Closing the keys closes it.
+ * @param clock milliseconds since 1970. Default: the clock of the machine
+ */
+export function openKeysOver(
+  store: OpenedStore,
+  catalog: Catalog,
+  maxVerifiedKeys?: number,
+  clock: () => number = Date.now,
+): OpenKeys {
   const limiter = new Limiter({
     store: store.limits,
     elapsed: () => performance.now(),
@@ -112,13 +114,12 @@ export async function openKeysOver(store: OpenedStore, catalog: Catalog, maxVeri
     id: randomUUID(),
   });
   return new OpenKeys(
-    { store, clock, limiter },
+    { store, limiter },
     {
       repository: store.repository,
       activityWriters: store.activityWriters,
       catalog,
-      clock: () => clock.now(),
-      clockBehindMs: () => clock.behind(),
+      clock,
       randomBytes,
       randomId: randomUUID,
       schedule,
@@ -153,7 +154,6 @@ function schedule(work: () => void, delayMs: number): void {
 /** What services over one store share. */
 interface Shared extends Limited {
   store: OpenedStore;
-  clock: SteadyClock;
 }
 
 /** The service of an open key store. */
@@ -175,11 +175,6 @@ export class OpenKeys extends KeysService implements Limited {
     this.location = over.store.location;
     this.created = over.store.created;
     this.exists = over.store.exists;
-  }
-
-  /** By how many milliseconds the clock of this machine is behind the time that is used: see `SteadyClock`. */
-  clockBehindMs(): number {
-    return this.#over.clock.behind();
   }
 
   /**

@@ -16,15 +16,7 @@ import {
   chainHash,
   requireAuditKey,
 } from '../keys/audit/index.ts';
-import {
-  formatTime,
-  givesRights,
-  KeysError,
-  mapYielding,
-  printable,
-  processUser,
-  UNIT_MS,
-} from '../keys/basics/index.ts';
+import { givesRights, KeysError, mapYielding, printable, processUser } from '../keys/basics/index.ts';
 import { HISTORY_MS } from '../keys/feed/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { findDue } from './due-entries.ts';
@@ -45,67 +37,6 @@ import {
 } from './rows.ts';
 import type { Search } from './search-keys.ts';
 import type { AuditLogTable, NoticeStateTable, Tables } from './tables.ts';
-
-/** How much later a time is than the one that is remembered, at least: most writes then leave this row alone. */
-const MIN_STEP_MS = 1000;
-
-/** The latest time that was remembered, in milliseconds since 1970; 0 if there is none. */
-export async function latestTime(db: Kysely<Tables>): Promise<number> {
-  return Number((await db.selectFrom('clock').select('latest').executeTakeFirst())?.latest ?? 0);
-}
-
-/** How long a store may rest, at least, before the clock is taken to be wrong. */
-const REST_MS = 90 * UNIT_MS.d;
-/** So much longer than ever among its newest entries may it rest. */
-const REST_FACTOR = 2;
-const REST_ENTRIES = 100;
-
-/** Until when a time is plausible, given the latest that the store remembers. All in milliseconds since 1970. */
-export async function plausibleUntil(db: Kysely<Tables>, latest: number): Promise<number> {
-  const entries = await db.selectFrom('audit_log').select('at').orderBy('number', 'desc').limit(REST_ENTRIES).execute();
-  const rests = entries.slice(1).map(({ at }, index) => Number(entries[index]!.at) - Number(at));
-  return latest + Math.max(REST_MS, ...rests.map((rest) => rest * REST_FACTOR));
-}
-
-/**
- * Remembers a time, unless it is less than a second later than the latest one.
- * @param now in milliseconds since 1970, as the next one is
- * @param latest what is remembered
- * @param ifTooLate what to do about a time that is not plausible: see `RepositoryWriteOptions`
- * @throws KeysError STORE_CLOCK
- */
-export async function rememberTime(
-  db: Kysely<Tables>,
-  { now, latest, ifTooLate }: { now: number; latest: number; ifTooLate: 'refuse' | 'ignore' | 'remember' },
-): Promise<void> {
-  if (now < latest + MIN_STEP_MS) return;
-  const isFar = latest > 0 && now > latest + REST_MS && ifTooLate !== 'remember';
-  if (isFar && now > (await plausibleUntil(db, latest))) {
-    if (ifTooLate === 'ignore') return;
-    throw new KeysError(
-      'STORE_CLOCK',
-      `${clockTooLate(now, latest)} Nothing was changed, as keys would expire too early. Set the clock. If it is ` +
-        'right, run "svc-api apikey doctor --repair clock".',
-    );
-  }
-  await setLatestTime(db, now);
-}
-
-/** What is wrong with a time that is not plausible. */
-export function clockTooLate(now: number, latest: number): string {
-  const days = Math.floor((now - latest) / UNIT_MS.d);
-  const last = `${formatTime(latest)}, ${days} days before`;
-  return `The clock says ${formatTime(now)}, and the store was last written at ${last}.`;
-}
-
-/** Remembers a time as the latest, also an earlier one. */
-export async function setLatestTime(db: Kysely<Tables>, now: number): Promise<void> {
-  await db
-    .insertInto('clock')
-    .values({ one: 1, latest: now })
-    .onConflict((conflict) => conflict.column('one').doUpdateSet({ latest: now }))
-    .execute();
-}
 
 const KEY_BYTES = 32;
 /** Enough for the key in hex and white space around it. */
@@ -168,12 +99,12 @@ export function findNoticeState(db: Kysely<Tables>): Promise<NoticeStateTable | 
 }
 
 /**
- * The last entry of the audit log of which notices were made; undefined if nobody makes any. Whoever was not there for
- * so long, in milliseconds, does not count.
+ * The last entry of the audit log of which notices were made; undefined if nobody has made any since a time, in
+ * milliseconds since 1970.
  */
-async function lastNoticed(db: Kysely<Tables>, forgottenMs: number): Promise<number | undefined> {
+async function lastNoticed(db: Kysely<Tables>, since: number): Promise<number | undefined> {
   const row = await findNoticeState(db);
-  return row && Number(row.seen_at) > (await latestTime(db)) - forgottenMs ? Number(row.log_number) : undefined;
+  return row && Number(row.seen_at) > since ? Number(row.log_number) : undefined;
 }
 
 /** Reads the audit log of a database, to which `run` gives access. */
@@ -191,7 +122,7 @@ export function auditReaderOf(
     timeFrom: (number) => run((db) => findTimeFrom(db, number)),
     head: () => run((db) => findPosition(db, 'audit_head')),
     start: () => run((db) => findPosition(db, 'audit_start')),
-    lastBefore: (time) => run((db) => findLastBefore(db, time)),
+    lastBefore: (time, now) => run((db) => findLastBefore(db, time, now)),
     findLost: (after, upTo) => run((db) => findLost(db, dialect, after, upTo)),
     findDue: (ids) => run((db) => findDue(db, ids, key)),
   };
@@ -350,10 +281,10 @@ export async function findPosition(
   return row && { number: Number(row.number), hash: readHash(row.hash) };
 }
 
-async function findLastBefore(db: Kysely<Tables>, time: number): Promise<AuditPosition | undefined> {
+async function findLastBefore(db: Kysely<Tables>, time: number, now: number): Promise<AuditPosition | undefined> {
   const log = db.selectFrom('audit_log');
   // What a webhook is still to be told of stays.
-  const noticed = await lastNoticed(db, HISTORY_MS);
+  const noticed = await lastNoticed(db, now - HISTORY_MS);
   const [start, head] = [await findPosition(db, 'audit_start'), await findPosition(db, 'audit_head')];
   let [next, after] = [undefined as number | undefined, start?.number ?? 0];
   // In slices: a statement takes long to read through a long log.

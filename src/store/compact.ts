@@ -35,7 +35,7 @@ export async function* compactFile(connection: Connection, leastShare: number): 
       const times = Array.from({ length: PIECE_PAGES }, () => []);
       await db.executeQuery({ ...freeOne.compile(db), parameters: times });
       // It is not a change of a row, and what is not one is not written into the file itself.
-      await sql`update clock set latest = latest`.execute(db);
+      await sql`update last_change set ids = ids`.execute(db);
     });
     yield;
   }

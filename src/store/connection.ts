@@ -26,7 +26,7 @@ export type WriteWork<Result> = (
 ) => Promise<Result>;
 
 /** How to run a write transaction. */
-export interface WriteOptions extends Pick<RepositoryWriteOptions, 'revokes' | 'counts' | 'isSmall'> {
+export interface WriteOptions extends Pick<RepositoryWriteOptions, 'revokes' | 'counts'> {
   /** What is done first in the same transaction: see `RepositoryWriteOptions.before`. */
   before?: WriteWork<() => Promise<void>> | undefined;
 }
@@ -47,11 +47,6 @@ export interface Connection {
   readonly location: string;
   /** Whether opening it has created the store. */
   readonly created: boolean;
-  /**
-   * The time of the machine that the store is on, in milliseconds since 1970: for a file this one's, for PostgreSQL
-   * that of its server, whatever the clocks of those say that use it.
-   */
-  time(): number;
   /** Runs `work` outside a transaction, to read. @throws KeysError STORE_… */
   run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result>;
   /**
@@ -160,7 +155,6 @@ export function connectionOver(connection: Connection, others: Partial<Connectio
     dialect,
     location,
     created,
-    time: () => connection.time(),
     run: (work) => connection.run(work),
     write: (work, options) => connection.write(work, options),
     checkWhole: async () => connection.checkWhole?.(),

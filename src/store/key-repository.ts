@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import type { AuditQuery } from '../keys/audit/index.ts';
-import { KeysError, MAX_BACK_MS, yielding, mapYielding, type Port } from '../keys/basics/index.ts';
+import { yielding, mapYielding, type Port } from '../keys/basics/index.ts';
 import type { ApiKey, StoredKey } from '../keys/key/index.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../keys/repository/index.ts';
 import {
@@ -10,10 +10,8 @@ import {
   auditReaderOf,
   auditSearchesFor,
   indexEntries,
-  latestTime,
   removePruned,
   startAuditLogAfter,
-  rememberTime,
 } from './audit-log.ts';
 import type { Connection, DialectName, Reading, Writing } from './connection.ts';
 import { appendDueOf } from './imports.ts';
@@ -74,12 +72,6 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
   const readers = new Map<Port<unknown>, unknown>();
   const writerIn = (db: Kysely<Tables>, keysChanged: Writing['keysChanged']) =>
     createWriter(connection, { db, dialect, auditKey, keysChanged });
-  let remembered = 0;
-  let report: (latest: number) => void = () => {};
-  const observe = (latest: number) => {
-    remembered = latest;
-    report(latest);
-  };
   return {
     kind: dialect,
     port: <Reader>(wanted: Port<Reader, Reader>) => {
@@ -99,8 +91,6 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     keysChangedSince: (revision) => connection.keysChangedSince(revision),
     watchHearing: (report) => connection.watchHearing(report),
     follow: (follower) => connection.follow!(follower),
-    latestTime: async () => (remembered = await run(latestTime)),
-    watchTime: (reportTo) => void (report = reportTo),
     auditLog: {
       ...reader,
       find: (query) =>
@@ -128,26 +118,16 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
         return rows.map(readStoredKey);
       }),
 
-    write: (work, { now, revokes = false, counts = false, isSmall = false, isTimeRight = false, before }) =>
+    write: (work, { revokes = false, counts = false, before } = {}) =>
       connection.write(
         async (db, keysChanged) => {
-          // Who changes keys would wait for the row of the time.
-          if (counts && dialect === 'postgres') return work(writerIn(db, keysChanged));
-          const latest = await latestTime(db);
-          const isRepaired = latest < remembered;
-          observe(latest);
-          if (isRepaired && now > connection.time() + MAX_BACK_MS)
-            throw new KeysError('STORE_CLOCK', 'The time of the key store was repaired meanwhile. Try again.');
-          const ifTooLate = isTimeRight ? 'remember' : revokes ? 'ignore' : 'refuse';
-          await rememberTime(db, { now, latest, ifTooLate });
           const result = await work(writerIn(db, keysChanged));
-          if (dialect === 'sqlite' && !revokes && !isSmall) await indexEntries(db);
+          if (dialect === 'sqlite' && !revokes) await indexEntries(db);
           return result;
         },
         {
           revokes,
           counts,
-          isSmall,
           before: before && ((db, keysChanged) => before(writerIn(db, keysChanged))),
         },
       ),
@@ -311,7 +291,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
 }
 
 /** Changes the columns of keys that differ, in a statement for all whose same columns do. */
-export async function updateKeys(
+async function updateKeys(
   db: Kysely<Tables>,
   dialect: DialectName,
   changes: readonly { before: StoredKey; after: StoredKey }[],

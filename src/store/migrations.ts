@@ -224,12 +224,6 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )${clustered}`.execute(db);
   await sql`create index import_entries_by_key on import_entries (key_id)`.execute(db);
 
-  // The latest time that a program has seen when it wrote.
-  await sql`create table clock (
-    one integer primary key constraint clock_has_one_row check (one = 1),
-    latest bigint not null
-  )`.execute(db);
-
   // What applications ask for. A person decides by one code, and the application gets its key by another. The index has
   // all that each new request asks about the others, whose details are long: no network has all the room for them.
   await sql`create table consent_requests (
@@ -538,7 +532,7 @@ export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<vo
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** The schemas of versions that were never released have the numbers up to this one: nothing migrates those. */
-const UNRELEASED = 30;
+const UNRELEASED = 31;
 
 /** The number of the newest schema. */
 export function newestSchema(): number {

@@ -34,8 +34,6 @@ export interface Store {
   notices: NoticeStore;
   /** The absolute path, or the URL without its password. */
   location: string;
-  /** The time of the machine that the store is on, in milliseconds since 1970: see `Connection.time`. */
-  time(): number;
   /** Whether this program has just created the store. */
   created: boolean;
   /** Whether there is a store; otherwise this is an empty one that takes no changes. */
@@ -96,7 +94,6 @@ function storeOver(connection: Connection, auditKey?: KeyObject, leaseClock?: St
     limits: createLimitStore(connection, leaseClock),
     notices: createNoticeStore(connection, leaseClock),
     location: connection.location,
-    time: () => connection.time(),
     created: connection.created,
     exists: true,
     schemaDifferences: () => connection.run(differencesOn(connection.dialect)),

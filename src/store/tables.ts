@@ -174,13 +174,6 @@ export interface AuditPositionTable {
   hash: string;
 }
 
-/** The one row of `clock`. */
-export interface ClockTable {
-  one: 1;
-  /** The latest time that was seen by a program that wrote, in milliseconds since 1970. */
-  latest: number;
-}
-
 /** A row of `limit_states`: how far a key has used up its limit of a unit. See `LimitState`. */
 export interface LimitStateTable {
   key_id: string;
@@ -305,7 +298,6 @@ export interface Tables {
   import_entries: ImportEntryTable;
   pending_import: PendingImportTable;
   pending_rows: PendingRowsTable;
-  clock: ClockTable;
   limit_states: LimitStateTable;
   consent_requests: ConsentRequestTable;
   application_keys: ApplicationKeyTable;
@@ -336,7 +328,6 @@ export const TABLES = {
   audit_start: ['one'],
   imports: ['number'],
   import_entries: ['import', 'number'],
-  clock: ['one'],
   limit_states: ['key_id', 'unit'],
   application_keys: ['key_id'],
   notice_state: ['one'],

@@ -44,8 +44,8 @@ export const PERIOD_COLUMNS = { key_usage_hours: 'hour', key_usage_days: 'day' }
 export type PeriodTable = keyof typeof PERIOD_COLUMNS;
 
 /** The counts of a row, and of several rows together. */
-export const COUNTS = sql.join(OUTCOMES.map((outcome) => sql.ref(outcome)));
-export const SUMS = sql.join(
+const COUNTS = sql.join(OUTCOMES.map((outcome) => sql.ref(outcome)));
+const SUMS = sql.join(
   OUTCOMES.map((outcome) => sql`cast(sum(${sql.ref(outcome)}) as bigint) as ${sql.ref(outcome)}`),
 );
 
@@ -188,7 +188,7 @@ function latest(column: 'last_used_at' | 'previous_last_used_at', index: number)
 }
 
 /** Adds the counts of a row that is there already. */
-export function added(table: PeriodTable): RawBuilder<unknown> {
+function added(table: PeriodTable): RawBuilder<unknown> {
   return sql.join(
     OUTCOMES.map((outcome) => {
       const [stored, given] = [sql.ref(`${table}.${outcome}`), sql.ref(`excluded.${outcome}`)];

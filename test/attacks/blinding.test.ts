@@ -103,7 +103,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
     const observed = (repository: KeyRepository): KeyRepository => ({
       ...repository,
       write(work) {
-        const done = repository.write(work, { now: 0 });
+        const done = repository.write(work);
         written = done;
         return done;
       },

@@ -48,7 +48,7 @@ describeOnEach('deleting keys that created one another', () => {
     const keys = ids.map((id, index) =>
       storedKey(id, { name: `Key ${index}`, createdAt: index, createdBy: ids[index - 1] ?? null }),
     );
-    await test.store.repository.write((writer) => writer.insert(keys), { now: 0 });
+    await test.store.repository.write((writer) => writer.insert(keys));
     return ids;
   }
 });

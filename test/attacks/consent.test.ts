@@ -719,17 +719,14 @@ describeOnEach('the room for requests of applications', () => {
   /** Requests that are there already, each from another address. */
   async function fill(addresses: readonly string[], status: 'PENDING' | 'DENIED' | 'APPROVED' = 'PENDING') {
     const { request } = await test.keys.consent.ask({ client: APP, roles: ['GUEST'], permissions: [] });
-    await test.store.repository.write(
-      async (writer) => {
-        const consents = writer.port(CONSENTS);
-        for (const address of addresses) {
-          const id = `${status} ${address}`;
-          const { source } = sourceOf(address);
-          await consents.insert({ ...request, id, handleDigest: id, codeDigest: id, address, source, status });
-        }
-      },
-      { now: 0 },
-    );
+    await test.store.repository.write(async (writer) => {
+      const consents = writer.port(CONSENTS);
+      for (const address of addresses) {
+        const id = `${status} ${address}`;
+        const { source } = sourceOf(address);
+        await consents.insert({ ...request, id, handleDigest: id, codeDigest: id, address, source, status });
+      }
+    });
   }
   const held = async () => (await test.keys.consent.list(2000, OPERATOR)).map(({ address }) => address);
   const isThere = async ({ body }: Awaited<ReturnType<typeof askFrom>>) => {

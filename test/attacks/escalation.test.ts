@@ -139,7 +139,7 @@ describeOnEach('attacks: escalation', () => {
     );
 
     const key = storedKey(randomUUID(), { roles: ['ADMIN'], createdBy: principal.apiKey.id });
-    await test.store.repository.write((writer) => writer.insert([key]), { now: 0 });
+    await test.store.repository.write((writer) => writer.insert([key]));
     const [chain] = await test.keys.chainsOf([key]);
     assert.deepEqual([test.keys.statusOf(chain!), test.keys.accessOf(chain!).permissions()], ['DISABLED', []]);
     assert.deepEqual(

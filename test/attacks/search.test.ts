@@ -103,14 +103,11 @@ describeOnEach('a search of keys', (dialect) => {
     const counted = Array.from(uses.set(gone.id, 1), ([id, lastUsedAt]) => {
       return { id, uses: 1, lastUsedAt, previousLastUsedAt: null, permissions: [], hours: [] };
     });
-    await store.repository.write(
-      async (writer) => {
-        await writer.insert([...keys, gone]);
-        await writer.port(USAGE).add(counted);
-        await writer.delete([gone.id]);
-      },
-      { now: 0 },
-    );
+    await store.repository.write(async (writer) => {
+      await writer.insert([...keys, gone]);
+      await writer.port(USAGE).add(counted);
+      await writer.delete([gone.id]);
+    });
     // Then what is looked through in parts has several.
     if (dialect === 'sqlite')
       await changeDirectly(

@@ -194,7 +194,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:routes:template': ['<service>', '--credential <file>', '--host <host>', '--url <url>', ...ALWAYS],
   'apikey:backup': ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
   'apikey:compact': [...ALWAYS, ...PLACE],
-  'apikey:doctor': [...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--repair clock'],
+  'apikey:doctor': [...ALWAYS, ...PLACE],
   'apikey:edge': [
     '[upstream]',
     ...GUARD,
@@ -210,7 +210,7 @@ const SURFACE: Record<string, string[]> = {
     '--token-file <path>',
     ...SERVING.filter((flag) => !flag.startsWith('--workers')),
   ],
-  'apikey:guard': ['[upstream]', ...GUARD, ...SERVING],
+  'apikey:guard': ['[upstream]', '--accept-clock', ...GUARD, ...SERVING],
   'apikey:login': [
     '[server]',
     '--expires-in 90m|12h|30d',
@@ -231,7 +231,7 @@ const SURFACE: Record<string, string[]> = {
     ...PLACE,
     ...ASKING,
   ],
-  serve: [...SERVING, '--no-console'].toSorted(),
+  serve: [...SERVING, '--accept-clock', '--no-console'].toSorted(),
 };
 
 interface Manifest {

@@ -138,7 +138,7 @@ describeOnEach('apikey export', () => {
         createdBy: number < 600 ? null : idOf(`Key ${number % 7 === 0 ? number - 1 : number % 600}`),
       }),
     );
-    await store.repository.write((writer) => writer.insert(keys), { now: 0 });
+    await store.repository.write((writer) => writer.insert(keys));
     await store.close();
     const { keys: lines } = await exported(database);
     const seen = new Set<unknown>([null]);

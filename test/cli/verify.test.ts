@@ -6,7 +6,6 @@ import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../src/service/open-keys.ts';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { damageKey } from '../support/damage.ts';
-import { changeDirectly } from '../support/direct.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { errorText } from '../support/errors.ts';
@@ -51,24 +50,6 @@ describeOnEach('apikey verify', () => {
     const { stdout, code } = await verify(cli.database, secret, '-');
     assert.match(stdout, /^not valid: .*, DISABLED, because its row in the key store is damaged\n$/);
     assert.equal(code, 3);
-  });
-
-  it('goes by the latest time that the store has seen, as list and show do', async () => {
-    const cli = testCli();
-    const { key: secret } = await cli.given('CI deploy', { expiresIn: '1h' });
-    await changeDirectly(cli.database, `update clock set latest = ${Date.now() + 7_200_000}`);
-    const { verdict, apiKey } = await verifyJson(cli.database, secret);
-    const listed = await cli.run(['apikey', 'list', '--status', 'expired', '--json']);
-    const shown = await cli.run(['apikey', 'show', 'CI deploy', '--json']);
-    const statuses = [
-      apiKey,
-      (JSON.parse(listed.stdout) as { keys: object[] }).keys[0],
-      JSON.parse(shown.stdout) as object,
-    ];
-    assert.deepEqual(
-      [verdict, statuses.map((each) => (each as { status: string }).status)],
-      [{ valid: false, permitted: null, reason: 'expired' }, ['EXPIRED', 'EXPIRED', 'EXPIRED']],
-    );
   });
 
   it('answers in JSON with the key as show has it, and counts no use', async () => {

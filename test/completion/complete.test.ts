@@ -126,7 +126,7 @@ describe('completion, whatever the store', () => {
     for (const cli of [damaged, locked]) await cli.given('CI');
     truncateSync(damaged.database, 3000);
     const holder = new Database(locked.database);
-    holder.exec('pragma locking_mode = exclusive; begin exclusive; delete from clock');
+    holder.exec('pragma locking_mode = exclusive; begin exclusive; delete from sessions');
     const notes = join(tempFolder(), 'notes.txt');
     writeFileSync(notes, 'This is no key store, and it stays as it is.');
     try {

@@ -18,7 +18,7 @@ describe('the export of the audit log in the console', () => {
     const actor = { kind: 'CLI', id: null, name } as const;
     const draft = { at: test.time.now, actor, action, apiKey: null, before: null, after: null };
     const drafts = Array.from({ length }, () => draft);
-    return test.store.repository.write((writer) => writer.appendToAuditLog(drafts), { now: test.time.now });
+    return test.store.repository.write((writer) => writer.appendToAuditLog(drafts));
   };
 
   it('is all that is filtered, in JSON lines with values, or in CSV with a head', async () => {

@@ -25,7 +25,6 @@ describe('the home page of the console', () => {
     const hours = [{ start: at - (at % HOUR), accepted, forbidden: 0, limited: 0, refused }];
     const usage = { id, uses: accepted, lastUsedAt: at, previousLastUsedAt: null, permissions: [], hours };
     return test.store.repository.write((writer) => writer.port(USAGE).add([usage]), {
-      now: test.time.now,
       counts: true,
     });
   };

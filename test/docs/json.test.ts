@@ -191,7 +191,6 @@ async function printAll(): Promise<Printed[]> {
   await run(['compact']);
   await run(['doctor']);
   await run(['edges']);
-  await run(['doctor', '--repair', 'clock', '--dry-run']);
   await run(['routes', 'check']);
   await run(['routes', 'explain', 'GET', 'https://a.example/x', '--key', 'CI']);
   await run(['routes', 'explain', 'GET', 'https://a.example//x']);

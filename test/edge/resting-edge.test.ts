@@ -29,7 +29,7 @@ describe('an edge that nobody asks for keys', () => {
   const open = async (more: Parameters<typeof openEdgeStore>[1]) => {
     const { key: token } = await create('Edge', { permissions: ['EDGE:READ_ANY'] });
     edge = await openEdgeStore(new HttpFeed({ origin: origin.url, token, leaseMs: LEASE_MS, log }), { log, ...more });
-    keys = await openKeysOver(edge, createCatalog({}));
+    keys = openKeysOver(edge, createCatalog({}));
   };
 
   beforeEach(async () => {

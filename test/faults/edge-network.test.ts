@@ -28,7 +28,7 @@ describe('edges on a bad network', () => {
       );
       const origin = await startFaultyOrigin(test.url);
       const store = await openEdgeStore(new HttpFeed({ origin: origin.url, token, leaseMs: LEASE_MS, log: NO_LOG }));
-      edges.push({ origin, store, keys: await openKeysOver(store, createCatalog({})) });
+      edges.push({ origin, store, keys: openKeysOver(store, createCatalog({})) });
     }
     for (const { origin } of edges) origin.fate = () => random.pick(FATES);
   });

@@ -22,7 +22,7 @@ describe(`a server that deletes ${DESCENDANTS} keys which one key has created`, 
     const children = Array.from({ length: DESCENDANTS }, (_, at) =>
       storedKey(`child ${at}`, { createdBy: idOf('parent') }),
     );
-    await test.store.repository.write((writer) => writer.insert([storedKey('parent'), ...children]), { now: 0 });
+    await test.store.repository.write((writer) => writer.insert([storedKey('parent'), ...children]));
   });
   afterEach(() => test.stop());
 

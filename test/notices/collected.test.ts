@@ -230,23 +230,20 @@ describeOnEach('what a webhook is told of', () => {
     server.destination = destinationOf(receiver, { refusedOften: 1 });
     await server.run();
     const keys = Array.from({ length: 150 }, (_, index) => storedKey(`${index}`));
-    await test.store.repository.write(
-      async (writer) => {
-        await writer.insert(keys);
-        const hours = [{ start: test.time.now, accepted: 0, forbidden: 1, limited: 0, refused: 0 }];
-        await writer.port(USAGE).add(
-          keys.map(({ id }) => ({
-            id,
-            uses: 0,
-            lastUsedAt: test.time.now,
-            previousLastUsedAt: null,
-            permissions: [],
-            hours,
-          })),
-        );
-      },
-      { now: 0 },
-    );
+    await test.store.repository.write(async (writer) => {
+      await writer.insert(keys);
+      const hours = [{ start: test.time.now, accepted: 0, forbidden: 1, limited: 0, refused: 0 }];
+      await writer.port(USAGE).add(
+        keys.map(({ id }) => ({
+          id,
+          uses: 0,
+          lastUsedAt: test.time.now,
+          previousLastUsedAt: null,
+          permissions: [],
+          hours,
+        })),
+      );
+    });
     for (let count = 0; count < 5; count += 1) await pass(5 * UNIT_MS.m);
     assert.equal(receiver.received.length, 100);
   });
@@ -266,7 +263,7 @@ describeOnEach('what a webhook is told of', () => {
     const keys = Array.from({ length: 1203 }, (_, index) =>
       storedKey(`Key ${index}`, { createdAt: test.time.now, expiresAt }),
     );
-    await test.store.repository.write((writer) => writer.insert(keys), { now: 0 });
+    await test.store.repository.write((writer) => writer.insert(keys));
     await pass(6 * d + h);
     for (let count = 0; count < 20; count += 1) await pass(1000);
     assert.equal(receiver.received.length, 1203);

@@ -325,7 +325,7 @@ describeOnEach('the delivery of notices', () => {
       before: {},
       after: null,
     }));
-    await test.store.repository.write((writer) => writer.appendToAuditLog(insert), { now: 0 });
+    await test.store.repository.write((writer) => writer.appendToAuditLog(insert));
     await pass(1000);
     const status = (await test.store.notices.status())!;
     assert.ok(status.waiting <= 10_000 && status.waiting >= 9000, String(status.waiting));

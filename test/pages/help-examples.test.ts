@@ -164,7 +164,7 @@ async function askForKey({ cli }: Desk): Promise<void> {
   await keys.close();
   const store = await openStore({ database: cli.database });
   const handleDigest = digestCode('user', 'WDJB-MJHT');
-  await store.repository.write((writer) => writer.port(CONSENTS).update({ ...request, handleDigest }), { now: 0 });
+  await store.repository.write((writer) => writer.port(CONSENTS).update({ ...request, handleDigest }));
   await store.close();
 }
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { parse } from 'yaml';
 import { withKeys } from '../../src/cli/with-keys.ts';
 import { testCli, type TestCli } from '../support/cli.ts';
@@ -110,22 +109,6 @@ describe('Kubernetes, as docs/deploying.md has it', () => {
       env: { SVC_API_DATABASE: database, HOME: volume },
     });
     assert.equal(code, 0, stderr);
-  });
-});
-
-describe('a clock that was far in the future, as docs/backup.md has it', () => {
-  it('is forgotten by a command', async () => {
-    const { cli, run } = workspace();
-    const { key } = await cli.given('A', { expiresIn: '1h' });
-    const store = new Database(cli.database);
-    store.exec(`update clock set latest = ${Date.now() + 7_200_000}`);
-    store.close();
-    const verify = async () => (await cli.run(['apikey', 'verify', '-'], { input: key })).code;
-    assert.equal(await verify(), 3);
-    // Nobody can be asked here.
-    const { code, stderr } = await run(`${blockWith('doctor --repair clock', 'docs/backup.md').trim()} --yes`);
-    assert.equal(code, 0, stderr);
-    assert.equal(await verify(), 0);
   });
 });
 

@@ -17,9 +17,9 @@ async function shrunken(): Promise<string> {
   const database = await migratedStore();
   const store = await openStore({ database });
   const keys = Array.from({ length: KEYS }, (_, index) => storedKey(`key ${index}`, { description: 'x'.repeat(500) }));
-  await store.repository.write((writer) => writer.insert(keys), { now: 0 });
+  await store.repository.write((writer) => writer.insert(keys));
   const ids = keys.slice(10).map(({ id }) => id);
-  await store.repository.write((writer) => writer.delete(ids), { now: 0 });
+  await store.repository.write((writer) => writer.delete(ids));
   await store.close();
   return database;
 }

@@ -12,9 +12,8 @@ import { makeStore, tempFolder, tempStore } from '../support/temp.ts';
 async function storeWith(times: readonly number[]): Promise<string> {
   const database = tempStore();
   const store = await openStore({ database });
-  await store.repository.write(
-    (writer) => writer.insert(times.map((createdAt) => storedKey(randomUUID(), { createdAt }))),
-    { now: 0 },
+  await store.repository.write((writer) =>
+    writer.insert(times.map((createdAt) => storedKey(randomUUID(), { createdAt }))),
   );
   await store.close();
   return database;

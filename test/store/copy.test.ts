@@ -35,16 +35,14 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
   for (let index = 0; index < 3; index += 1) await keys.limiter.enter(child.principal.restrictions!);
   const rotated = await keys.rotate(child.principal.apiKey.id, { grace: '1h' }, OPERATOR);
   // One that stands before its creator, as an imported key may.
-  await store.repository.write(
-    (writer) =>
-      writer.insert([
-        storedKey('00000000-0000-4000-8000-000000000000', {
-          name: 'First',
-          createdBy: parent.principal.apiKey.id,
-          createdAt: 1,
-        }),
-      ]),
-    { now: 0 },
+  await store.repository.write((writer) =>
+    writer.insert([
+      storedKey('00000000-0000-4000-8000-000000000000', {
+        name: 'First',
+        createdBy: parent.principal.apiKey.id,
+        createdAt: 1,
+      }),
+    ]),
   );
   for (const secret of [parent.secret, child.secret, rotated.key]) await authenticate(keys, secret);
   await keys.finishActivity();
@@ -56,16 +54,13 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
     limited: 2,
     refused: 1,
   }));
-  await store.repository.write(
-    async (writer) => {
-      const { id } = parent.principal.apiKey;
-      const totals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [] };
-      await writer.port(CONSENTS).rememberClient(id, 'grafana-sync');
-      await writer.port(USAGE).add([{ id, ...totals, hours }]);
-      await writer.port(USAGE).condense({ hoursFrom: start - 24 * 3_600_000, daysFrom: 0, rows: 10 });
-    },
-    { now: 0 },
-  );
+  await store.repository.write(async (writer) => {
+    const { id } = parent.principal.apiKey;
+    const totals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [] };
+    await writer.port(CONSENTS).rememberClient(id, 'grafana-sync');
+    await writer.port(USAGE).add([{ id, ...totals, hours }]);
+    await writer.port(USAGE).condense({ hoursFrom: start - 24 * 3_600_000, daysFrom: 0, rows: 10 });
+  });
   time.now += 2000;
   await keys.audit.prune('1s');
   await keys.update(child.principal.apiKey.id, { description: 'After the pruning' }, OPERATOR);

@@ -26,7 +26,7 @@ describeAlwaysOnEach('the count of keys by status', () => {
         disabledAt: random.pick([null, null, null, null, 1]),
       }),
     );
-    await repository.write((writer) => writer.insert(keys), { now: 0 });
+    await repository.write((writer) => writer.insert(keys));
     const listed = async (is: Status) => repository.list({ limit: 1000, status: { is, now: NOW } });
     const { counts, nextExpiry } = await repository.count(NOW);
     for (const status of STATUSES) {

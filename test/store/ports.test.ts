@@ -24,7 +24,7 @@ describeAlwaysOnEach('what a store keeps for features', () => {
     const unknown = declarePort<{ find(): void }>('wishes');
     const message = 'The store keeps nothing for "wishes".';
     assert.throws(() => store.repository.port(unknown), { message });
-    await store.repository.write(async (writer) => assert.throws(() => writer.port(unknown), { message }), { now: 0 });
+    await store.repository.write(async (writer) => assert.throws(() => writer.port(unknown), { message }));
     await store.close();
   });
 });

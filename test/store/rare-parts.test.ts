@@ -13,14 +13,12 @@ describeOn('postgres', 'a search of keys by the index', () => {
   beforeEach(async () => {
     database = tempStore();
     const store = await openStore({ database });
-    await store.repository.write(
-      (writer) =>
-        writer.insert(
-          Array.from({ length: 600 }, (_, index) =>
-            storedKey(`${index}`, { name: `Service ${1000 + index} é of a team` }),
-          ),
+    await store.repository.write((writer) =>
+      writer.insert(
+        Array.from({ length: 600 }, (_, index) =>
+          storedKey(`${index}`, { name: `Service ${1000 + index} é of a team` }),
         ),
-      { now: 0 },
+      ),
     );
     await store.close();
     connection = await openConnection({ database });
@@ -63,7 +61,7 @@ describeOn('postgres', 'a search of a few keys by the index', () => {
   it('asks it for all that is searched for', async () => {
     const database = tempStore();
     const store = await openStore({ database });
-    await store.repository.write((writer) => writer.insert([storedKey('one')]), { now: 0 });
+    await store.repository.write((writer) => writer.insert([storedKey('one')]));
     await store.close();
     const connection = await openConnection({ database });
     assert.deepEqual(await rarePartsOf(connection, 'no key has it'), []);
@@ -76,13 +74,11 @@ describeOn('postgres', 'a search of keys', () => {
     const store = await openStore({ database: tempStore() });
     const others = Array.from({ length: 500 }, (_, index) => storedKey(`other ${index}`));
     const names = ['one 123 456', '456 123', 'ONE 1234 56', '123_456', '123%456', 'x123 456y'];
-    await store.repository.write(
-      (writer) =>
-        writer.insert([
-          ...others,
-          ...names.map((name, index) => storedKey(name, { createdAt: index, roles: ['GUEST'] })),
-        ]),
-      { now: 0 },
+    await store.repository.write((writer) =>
+      writer.insert([
+        ...others,
+        ...names.map((name, index) => storedKey(name, { createdAt: index, roles: ['GUEST'] })),
+      ]),
     );
     const found = async (search: string, more = {}) =>
       (await store.repository.list({ search, limit: 9, ...more })).map(({ name }) => name);

@@ -19,7 +19,7 @@ describeAlwaysOnEach('a search of keys', (dialect) => {
   });
   afterEach(() => store.close());
 
-  const insert = (keys: readonly StoredKey[]) => store.repository.write((writer) => writer.insert(keys), { now: 0 });
+  const insert = (keys: readonly StoredKey[]) => store.repository.write((writer) => writer.insert(keys));
 
   it('finds what was changed or deleted by SQL', async () => {
     await insert([storedKey('one'), storedKey('two'), storedKey('three')]);
@@ -64,7 +64,7 @@ describeAlwaysOnEach('a search of keys', (dialect) => {
 describeOn('sqlite', 'the index of searches', () => {
   it('loses what deleted keys leave in it while keys are created, and all of it with the last one', async () => {
     const { store, database } = await openTestKeys();
-    const write = (work: (writer: KeyWriter) => Promise<void>) => store.repository.write(work, { now: 0 });
+    const write = (work: (writer: KeyWriter) => Promise<void>) => store.repository.write(work);
     const ids = Array.from({ length: 100 }, (_, index) => idOf(`key ${index}`));
     await write((writer) => writer.insert(ids.map((id) => storedKey(id))));
     const left = async () => {
@@ -99,7 +99,7 @@ describe('a store in a PostgreSQL database', () => {
     await owner.query(`create schema own authorization ${name}`);
     await owner.end();
     const store = await openStore({ database: url.href });
-    await store.repository.write((writer) => writer.insert([storedKey('one'), storedKey('two')]), { now: 0 });
+    await store.repository.write((writer) => writer.insert([storedKey('one'), storedKey('two')]));
     assert.deepEqual(
       (await store.repository.list({ search: 'two', limit: 9 })).map(({ name }) => name),
       ['two'],
@@ -119,7 +119,7 @@ describeOn('sqlite', 'a search of keys', () => {
   it('finds a text behind a NUL, which SQL can write', async () => {
     const database = tempStore();
     const store = await openStore({ database });
-    await store.repository.write((writer) => writer.insert([storedKey('one'), storedKey('two')]), { now: 0 });
+    await store.repository.write((writer) => writer.insert([storedKey('one'), storedKey('two')]));
     await changeDirectly(
       database,
       "update api_keys set short_text = 'FIRST' || char(0) || 'SECOND' where name = 'two'",

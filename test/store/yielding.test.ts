@@ -46,7 +46,7 @@ describe('a long change of a store in a file', () => {
   it(`as a deletion of ${10 * KEYS} keys does so, too`, async () => {
     const parent = storedKey('parent');
     const children = Array.from({ length: 10 * KEYS }, (_, at) => storedKey(`child ${at}`, { createdBy: parent.id }));
-    await test.store.repository.write((writer) => writer.insert([parent, ...children]), { now: 0 });
+    await test.store.repository.write((writer) => writer.insert([parent, ...children]));
     const { seen, turns } = await readMeanwhile(test.keys.delete([parent.id], OPERATOR), 'child 9');
     assert.equal(seen[0], true);
     assert.ok(seen.length <= 2 && turns >= 5, JSON.stringify({ seen, turns }));
@@ -65,14 +65,11 @@ describe('a long change of a store in a file', () => {
   });
 
   it('is rolled back as a whole, and the next one begins after it', async () => {
-    const failing = test.store.repository.write(
-      async (writer) => {
-        for (let key = 0; key < KEYS; key += 100)
-          await writer.insert(Array.from({ length: 100 }, (_, at) => storedKey(`key ${key + at}`)));
-        throw new KeysError('INPUT_INVALID', 'no more');
-      },
-      { now: 0 },
-    );
+    const failing = test.store.repository.write(async (writer) => {
+      for (let key = 0; key < KEYS; key += 100)
+        await writer.insert(Array.from({ length: 100 }, (_, at) => storedKey(`key ${key + at}`)));
+      throw new KeysError('INPUT_INVALID', 'no more');
+    });
     const next = test.keys.create({ name: 'Next', roles: ['GUEST'] }, OPERATOR);
     await assert.rejects(failing, /no more/);
     await next;

@@ -95,7 +95,7 @@ export function withPort<Ports extends ReadPorts, Reader, Writer extends Reader>
 
 /** Does something while a store cannot take how keys are used: another process writes to it. */
 export async function whileUseWaits({ database, store }: TestKeys, work: () => Promise<void>): Promise<void> {
-  if (!isPostgresUrl(database)) return store.repository.write(work, { now: 0 });
+  if (!isPostgresUrl(database)) return store.repository.write(work);
   const client = new Client(readPostgresUrl(database).config);
   await client.connect();
   try {

@@ -126,7 +126,7 @@ export class WorldMaker {
     );
     const all = [parent, caller, ...(relation === 'grandchild' ? [between] : []), ...live];
     if (target === created) all.push(target);
-    await this.#test.store.repository.write((writer) => writer.insert([...all, ...childKeys]), { now: 0 });
+    await this.#test.store.repository.write((writer) => writer.insert([...all, ...childKeys]));
     return { said: JSON.stringify(recipe), secret: secret.text, caller, target };
   }
 

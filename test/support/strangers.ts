@@ -337,16 +337,13 @@ export async function startAttacked(): Promise<{
   const open = await openTestKeys({ asServer: true, resources: RESOURCES, consent: 'both' });
   const client = { id: CLIENT, name: 'Grafana sync', redirects: ['http://127.0.0.1/done'] };
   const { request, deviceCode } = await open.keys.consent.ask({ client, roles: [], permissions: ['DOCKER:READ_ANY'] });
-  await open.store.repository.write(
-    async (writer) => {
-      const consents = writer.port(CONSENTS);
-      for (let index = 1; index < MAX_REQUESTS; index += 1) {
-        const { source } = sourceOf(`2001:db8:${(index % 100).toString(16)}:${index}::1`);
-        await consents.insert({ ...request, id: `${index}`, handleDigest: `${index}`, codeDigest: null, source });
-      }
-    },
-    { now: 0 },
-  );
+  await open.store.repository.write(async (writer) => {
+    const consents = writer.port(CONSENTS);
+    for (let index = 1; index < MAX_REQUESTS; index += 1) {
+      const { source } = sourceOf(`2001:db8:${(index % 100).toString(16)}:${index}::1`);
+      await consents.insert({ ...request, id: `${index}`, handleDigest: `${index}`, codeDigest: null, source });
+    }
+  });
   const config = { ...DEFAULT_CONFIG, routes: ROUTES, clients: [client] };
   const app = await createApp({
     keys: open.keys,

@@ -58,6 +58,12 @@ export const ENVIRONMENT: readonly Variable[] = [
     meaning: 'Path of the private key of the certificate of `serve` and `guard`; `--tls-key` overrides it.',
   },
   {
+    name: 'SVC_API_ACCEPT_CLOCK',
+    meaning:
+      "`1`: `serve` and `guard` start although the machine's clock is behind the audit log, as with `--accept-clock`.",
+    otherwise: 'they do not start',
+  },
+  {
     name: 'SVC_API_KEEP_ALIVE',
     meaning: 'Seconds that `serve` and `guard` keep connections for a further request; `--keep-alive` overrides it.',
     otherwise: '75',

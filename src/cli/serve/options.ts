@@ -176,7 +176,7 @@ function isOn(name: string, value = ''): boolean {
 /** Where to serve, in how many processes, and what flags and environment say of what the configuration tunes. */
 export type ServeOptions = ReturnType<typeof readOptions>;
 
-type ServeFlags = Partial<Interfaces.InferredFlags<ReturnType<typeof servingFlags>>>;
+type ServeFlags = Partial<Interfaces.InferredFlags<ReturnType<typeof servingFlags> & typeof clockFlag>>;
 
 /**
  * Reads the flags, and the environment where a flag is missing.
@@ -188,7 +188,8 @@ export function readOptions(flags: ServeFlags, env: NodeJS.ProcessEnv, port: num
   const tls = readCertificateFiles(flags, env, address);
   const count = readNumber(flags.workers, '--workers', 256) ?? 1;
   const telemetry = readTelemetry(flags, env);
-  return { address, tls, count, settings: readSettings(flags, env), telemetry };
+  const acceptsClock = flags['accept-clock'] || isOn('SVC_API_ACCEPT_CLOCK', env['SVC_API_ACCEPT_CLOCK']);
+  return { address, tls, count, acceptsClock, settings: readSettings(flags, env), telemetry };
 }
 
 /** What tunes the server: what is said, and nothing else, so that it can be laid over the configuration. */
@@ -257,6 +258,15 @@ export function servingFlags(port: number) {
     ...SETTING_FLAGS,
   };
 }
+
+/** The flag of what serves a store. */
+export const clockFlag = inGroup('OPERATION', {
+  'accept-clock': Flags.boolean({
+    description:
+      "Start although the machine's clock is behind the newest entry of the audit log. Default: SVC_API_ACCEPT_CLOCK, " +
+      'or off.',
+  }),
+});
 
 /** What only tunes: help shows where it is set in svc-api.yaml instead. */
 const SETTING_FLAGS = {

@@ -1,7 +1,8 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { BaseCommand } from '../base-command.ts';
+import { CliError } from '../errors.ts';
 import { hostExtensions } from '../host.ts';
-import { commandText, withNamesOf } from '../output.ts';
+import { commandText } from '../output.ts';
 import {
   configOfPrimary,
   type ConfigSource,
@@ -20,7 +21,7 @@ import type { Config, ServerSettings } from '../../config/config.ts';
 import type { SchemaExtension } from '../../graphql/index.ts';
 import { type Catalog, createCatalog, type HostResource } from '../../keys/permissions/index.ts';
 
-import { debug, isDebugged, isKeysError, millisecondsSince } from '../../keys/basics/index.ts';
+import { debug, formatTime, isDebugged, millisecondsSince } from '../../keys/basics/index.ts';
 import type { ChangeSource } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import type { ConfiguredServer, StartService } from '../../service/configured-server.ts';
@@ -47,13 +48,11 @@ async function finished<Result>(
 }
 
 /**
- * Does what is done once an hour: keeps the time and, as the configuration says, disables keys that are not used and
- * prunes the audit log.
+ * Does what is done once an hour: as the configuration says, disables keys that are not used and prunes the audit log.
  * @param present the service by the present configuration
- * @param named names commands as this CLI has them
  * @returns stops it, and resolves once nothing of it is under way
  */
-function keepUp(present: () => ConfiguredServer, log: Log, named: (text: string) => string): () => Promise<void> {
+function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> {
   let isStopped = false;
   const disableUnused = async () => {
     const { keys } = present();
@@ -93,19 +92,10 @@ function keepUp(present: () => ConfiguredServer, log: Log, named: (text: string)
       log.debug({ err: error }, 'no space was given back');
     }
   };
-  // Also where nothing is written: otherwise the time would not be plausible after a long rest.
-  const rememberTime = async () => {
-    await present()
-      .keys.store.rememberTime()
-      .catch((error: unknown) => {
-        if (isKeysError(error) && error.code === 'STORE_CLOCK') log.error({}, named(error.message));
-        else log.debug({ err: error }, 'the time was not kept');
-      });
-  };
   // Keys are not disabled at the start: after a long rest, those who use them first get the time to do so.
-  let running = rememberTime().then(finishImports).then(prune);
+  let running = finishImports().then(prune);
   const timer = setInterval(
-    () => (running = running.then(rememberTime).then(finishImports).then(disableUnused).then(prune).then(compact)),
+    () => (running = running.then(finishImports).then(disableUnused).then(prune).then(compact)),
     EVERY_MS,
   );
   timer.unref();
@@ -294,7 +284,7 @@ export abstract class ServingCommand extends BaseCommand {
     let { keys } = opened;
     let publisher: NatsPublisher | undefined;
     try {
-      if (opened.notices) await this.reportStore(keys);
+      if (opened.notices) await this.reportStore(keys, context);
       telemetry?.metrics?.measure(keys);
       const watchers = telemetry?.watchers ?? [];
       const limits = {
@@ -329,13 +319,7 @@ export abstract class ServingCommand extends BaseCommand {
           return false;
         }
       });
-      const stopKeepingUp = opened.notices
-        ? keepUp(
-            () => configured,
-            this.logger,
-            (text) => withNamesOf(this.config, text),
-          )
-        : undefined;
+      const stopKeepingUp = opened.notices ? keepUp(() => configured, this.logger) : undefined;
       const { service } = configured;
       if (context.isOrigin && config.feed) {
         const { NatsPublisher } = await import('../../nats/publisher.ts');
@@ -354,10 +338,6 @@ export abstract class ServingCommand extends BaseCommand {
       const reason = await stop.received;
       this.logger.info({ reason }, 'stopping');
       await Promise.all([service.stop(), stopKeepingUp?.(), notices?.stop()]);
-      if (!opened.notices) return;
-      await keys.store
-        .rememberTime()
-        .catch((error: unknown) => this.logger.debug({ err: error }, 'the time was not kept'));
     } finally {
       await publisher?.stop();
       await keys.close();
@@ -381,8 +361,8 @@ export abstract class ServingCommand extends BaseCommand {
     return serveWorkerMetrics(place, this.logger);
   }
 
-  /** Logs what is to be known of the store. */
-  private async reportStore(keys: OpenKeys): Promise<void> {
+  /** Logs what is to be known of the store. @throws CliError CLOCK_BEHIND */
+  private async reportStore(keys: OpenKeys, { acceptsClock }: ServingContext): Promise<void> {
     const store = keys.location;
     if (!(await keys.audit.matchesKey()))
       this.logger.error(
@@ -393,14 +373,24 @@ export abstract class ServingCommand extends BaseCommand {
     if (keys.created) this.logger.warn({ store }, 'created a new key store, which has no keys yet');
     for (const problem of await keys.settingProblems()) this.logger.warn({ store }, problem);
     if (!(await keys.hasSearchIndex())) this.logger.info({ store }, NO_SEARCH_INDEX);
-    const behindMs = keys.clockBehindMs();
-    if (behindMs > 0) this.logger.warn({ behindMs }, 'the clock is behind the latest time that the store has seen');
+    const behindMs = await keys.store.clockBehindMs();
+    if (behindMs > 0 && !acceptsClock) throw clockBehind(keys.clock(), behindMs);
+    if (behindMs > 0) this.logger.warn({ behindMs }, 'the clock is behind the newest entry of the audit log');
     keys.watchHearing((problem) => {
       const fields = { store, ...(problem && { reason: problem.message }) };
       if (problem) this.logger.warn(fields, 'change notifications are lost: every request asks the store');
       else this.logger.info(fields, 'change notifications arrive again');
     });
   }
+}
+
+/** Why no server starts whose clock is behind: keys that have expired would be accepted again. */
+function clockBehind(now: number, behindMs: number): CliError {
+  return new CliError(
+    'CLOCK_BEHIND',
+    `The clock says ${formatTime(now)}, and the newest entry of the audit log is of ${formatTime(now + behindMs)}. ` +
+      'Keys that have expired could be accepted again. Set the clock; if it is right, pass --accept-clock.',
+  );
 }
 
 /** Where metrics are served; undefined for nowhere. */

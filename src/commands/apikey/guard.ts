@@ -1,5 +1,6 @@
 import { examplesOf } from '../../cli/base-command.ts';
 import {
+  clockFlag,
   guardFlags,
   readGuard,
   readOptions,
@@ -36,7 +37,7 @@ export default class Guard extends ServingCommand {
     ],
   ]);
   static override args = { upstream: upstreamArg };
-  static override flags = { ...guardFlags, ...servingFlags(PORT) };
+  static override flags = { ...guardFlags, ...servingFlags(PORT), ...clockFlag };
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Guard);

@@ -98,8 +98,8 @@ function checksOf({ storeKind, storeAnswers, answeredInMs, hearsChanges, searchI
     {
       what: 'Clock',
       isWell: clockBehind === 0,
-      state: clockBehind === 0 ? 'as the store knows it' : `${Math.round(clockBehind)} seconds behind the store`,
-      remedy: "Set the machine's clock: keys expire by the time that the store has seen.",
+      state: clockBehind === 0 ? 'in sync' : `${Math.round(clockBehind)} seconds behind the audit log`,
+      remedy: "Set the machine's clock: keys expire by it.",
     },
   ];
 }

@@ -42,7 +42,6 @@ const VERBS: Readonly<Record<AuditAction, string | readonly [withKey: string, al
   REFUSE: ['was refused for', 'was refused'],
   PRUNE: 'deleted the oldest entries',
   RESTORE: ['restored', 'restored a backup'],
-  CLOCK_REPAIR: 'repaired times',
   LEAK: 'found a leaked secret of',
   CONTAIN: 'contained',
   REVIEW: 'attested a review of the keys',

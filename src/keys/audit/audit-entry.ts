@@ -26,7 +26,6 @@ export const AUDIT_ACTIONS = [
   'REFUSE',
   'PRUNE',
   'RESTORE',
-  'CLOCK_REPAIR',
   'LEAK',
   'CONTAIN',
   'REVIEW',
@@ -34,9 +33,8 @@ export const AUDIT_ACTIONS = [
 ] as const;
 /**
  * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
- * entries; RESTORE is that of a backup and, with a key, what that did to it; CLOCK_REPAIR is that times were moved back
- * that were written while the clock was ahead; LEAK is that a scan has found a secret; FEDERATE is that a token of an
- * issuer that is trusted was exchanged for a key; CONTAIN is that all that a key did was undone, each change of a key
+ * entries; RESTORE is that of a backup and, with a key, what that did to it; LEAK is that a scan has found a secret;
+ * FEDERATE is that a token of an issuer that is trusted was exchanged for a key; CONTAIN is that all that a key did was undone, each change of a key
  * with an entry of its own beside it; REVIEW is that somebody has attested which keys there are; OBSERVE is that a
  * route that observes has begun to, or has let pass what it would refuse.
  */
@@ -183,8 +181,11 @@ export interface AuditReader {
   head(): Promise<AuditPosition | undefined>;
   /** The last entry that was pruned; undefined if none was. The first that is left is chained to it. */
   start(): Promise<AuditPosition | undefined>;
-  /** The last entry of those that were written before this time, in milliseconds since 1970, without a gap. */
-  lastBefore(time: number): Promise<AuditPosition | undefined>;
+  /**
+   * The last entry of those that were written before a time, without a gap, that a webhook need not be told of any more.
+   * Times are milliseconds since 1970.
+   */
+  lastBefore(time: number, now: number): Promise<AuditPosition | undefined>;
   /**
    * The last changes of keys that are not in the store, although that change is not a deletion: of the entries after a
    * number, up to another.

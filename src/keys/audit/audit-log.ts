@@ -102,9 +102,9 @@ export interface PrunedEntries {
   last: AuditPosition;
 }
 
-/** The entries that were written before a time, in milliseconds since 1970; undefined if there are none. */
-export async function findPrunable(log: AuditReader, before: number): Promise<PrunedEntries | undefined> {
-  const last = await log.lastBefore(before);
+/** The entries that were written before a time; undefined if there are none. Times are milliseconds since 1970. */
+export async function findPrunable(log: AuditReader, before: number, now: number): Promise<PrunedEntries | undefined> {
+  const last = await log.lastBefore(before, now);
   const start = (await log.start())?.number ?? 0;
   return last && last.number > start ? { entries: last.number - start, last } : undefined;
 }

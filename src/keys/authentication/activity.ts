@@ -462,7 +462,7 @@ export class UsageRetention {
     this.#nextAt = now + UNIT_MS.h;
     const rows = STEP_ROWS[repository.kind];
     const bounds = { hoursFrom: firstKept('HOUR', now), daysFrom: firstKept('DAY', now), rows };
-    const write = (work: (writer: KeyWriter) => Promise<boolean>) => repository.write(work, { now, counts: true });
+    const write = (work: (writer: KeyWriter) => Promise<boolean>) => repository.write(work, { counts: true });
     const isCondensed = await write((writer) => writer.port(USAGE).condense(bounds));
     const isDone = isCondensed && (now < this.#nextSweepAt || (await this.#sweep(rows, write)));
     if (!isDone) this.#nextAt = now;

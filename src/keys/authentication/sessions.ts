@@ -43,15 +43,12 @@ export class Sessions {
     const now = clock();
     const tokenDigest = digestToken(bind(random));
     const session = { tokenDigest, secretDigest, keyId, startedAt: now, usedAt: now, outcomes: [] };
-    await repository.write(
-      async (writer) => {
-        const sessions = writer.port(SESSIONS);
-        await sessions.forget(boundsAt(now));
-        await sessions.leaveNewest(keyId, MAX_SESSIONS - 1);
-        await sessions.insert(session);
-      },
-      { now },
-    );
+    await repository.write(async (writer) => {
+      const sessions = writer.port(SESSIONS);
+      await sessions.forget(boundsAt(now));
+      await sessions.leaveNewest(keyId, MAX_SESSIONS - 1);
+      await sessions.insert(session);
+    });
     return random;
   }
 
@@ -86,18 +83,15 @@ export class Sessions {
     if (!TOKEN.test(token)) return undefined;
     const { repository, clock } = this.#options;
     const now = clock();
-    return repository.write(
-      async (writer) => {
-        const sessions = writer.port(SESSIONS);
-        const session = await sessions.find(digestToken(token));
-        if (!session) return undefined;
-        const outcomes = lasting(session.outcomes, now);
-        const changed = change(outcomes, now);
-        if (changed) await sessions.keepOutcomes(session.tokenDigest, bounded(changed));
-        return outcomes;
-      },
-      { now },
-    );
+    return repository.write(async (writer) => {
+      const sessions = writer.port(SESSIONS);
+      const session = await sessions.find(digestToken(token));
+      if (!session) return undefined;
+      const outcomes = lasting(session.outcomes, now);
+      const changed = change(outcomes, now);
+      if (changed) await sessions.keepOutcomes(session.tokenDigest, bounded(changed));
+      return outcomes;
+    });
   }
 
   /**
@@ -124,14 +118,13 @@ export class Sessions {
   /** Ends the session of a token, if there is one. @throws KeysError STORE_… */
   async end(token: string): Promise<void> {
     if (!TOKEN.test(token)) return;
-    const { repository, clock } = this.#options;
     const tokenDigest = digestToken(token);
-    await repository.write((writer) => writer.port(SESSIONS).delete(tokenDigest), { now: clock(), revokes: true });
+    await this.#options.repository.write((writer) => writer.port(SESSIONS).delete(tokenDigest), { revokes: true });
   }
 
   /** Nobody waits for it, and a session whose use cannot be written goes on until it is idle. */
   #noteUse(token: string, { tokenDigest, outcomes }: Session, now: number): void {
-    this.#options.repository.write((writer) => writer.port(SESSIONS).touch(tokenDigest, now), { now }).catch(() => {});
+    this.#options.repository.write((writer) => writer.port(SESSIONS).touch(tokenDigest, now)).catch(() => {});
     // What has lasted long enough is not kept either.
     if (outcomes.length > 0) this.changeOutcomes(token, (others) => others).catch(() => {});
   }

@@ -122,7 +122,9 @@ export class AuditAccess {
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async findPrunable(before: string): Promise<PrunedEntries | undefined> {
-    return findPrunable(this.#options.repository.auditLog, requirePastTime(before, this.#options.clock()));
+    const { repository, clock } = this.#options;
+    const now = clock();
+    return findPrunable(repository.auditLog, requirePastTime(before, now), now);
   }
 
   /**
@@ -154,7 +156,7 @@ export class AuditAccess {
   async *#prune(before: number, actor: AuditActor): AsyncGenerator<void, PrunedEntries | undefined> {
     const { repository, clock } = this.#options;
     // Outside of the transaction, for which revocations wait.
-    const found = await findPrunable(repository.auditLog, before);
+    const found = await findPrunable(repository.auditLog, before, clock());
     const pruned = found && (await this.#startAfter(found.last, actor));
     const steps = [
       (writer: KeyWriter, rows: number) => writer.removePruned(rows),
@@ -165,7 +167,7 @@ export class AuditAccess {
       let rows = FIRST_ROWS;
       for (;;) {
         const began = performance.now();
-        const removed = await repository.write((writer) => remove(writer, rows), { now: clock() });
+        const removed = await repository.write((writer) => remove(writer, rows));
         if (removed < rows) break;
         const fitting = Math.floor((rows * PIECE_MS) / Math.max(performance.now() - began, 1));
         rows = Math.min(Math.max(fitting, MIN_ROWS), MAX_ROWS);
@@ -180,17 +182,14 @@ export class AuditAccess {
   #startAfter(last: AuditPosition, actor: AuditActor): Promise<PrunedEntries | undefined> {
     const { repository, clock } = this.#options;
     const now = clock();
-    return repository.write(
-      async (writer) => {
-        const entries = last.number - ((await writer.auditLog.start())?.number ?? 0);
-        if (entries <= 0) return undefined;
-        await writer.startAuditLogAfter(last);
-        const after = { entries, number: last.number, hash: last.hash };
-        await writer.appendToAuditLog([{ at: now, actor, action: 'PRUNE', apiKey: null, before: null, after }]);
-        return { entries, last };
-      },
-      { now },
-    );
+    return repository.write(async (writer) => {
+      const entries = last.number - ((await writer.auditLog.start())?.number ?? 0);
+      if (entries <= 0) return undefined;
+      await writer.startAuditLogAfter(last);
+      const after = { entries, number: last.number, hash: last.hash };
+      await writer.appendToAuditLog([{ at: now, actor, action: 'PRUNE', apiKey: null, before: null, after }]);
+      return { entries, last };
+    });
   }
 }
 

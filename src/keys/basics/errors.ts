@@ -76,7 +76,6 @@ export type ErrorCode =
   | 'STORE_OLDER'
   | 'STORE_NOT_EMPTY'
   | 'STORE_AUDIT_KEY'
-  | 'STORE_CLOCK'
   | 'STORE_FAILED'
   | 'EDGE_STALE'
   | 'BACKUP_EXISTS'

@@ -253,7 +253,7 @@ export function requirePastTime(text: string, now: number): number {
  * @returns a sentence; undefined if nothing is wrong
  */
 export function notPassed(text: string, time: number, now: number): string | undefined {
-  if (time <= now + MAX_BACK_MS) return undefined;
+  if (time <= now + MAX_SKEW_MS) return undefined;
   return `"${printable(text)}" is in the future. Write a time that has passed.`;
 }
 
@@ -340,60 +340,5 @@ export function timeAndDistance(time: number, now?: number): string {
   return `${formatTime(time)} (${relativeTime(time, now)})`;
 }
 
-/** How far the time may run back: clocks are adjusted by seconds, and servers of one store differ by as much. */
-export const MAX_BACK_MS = 60_000;
-
-/** What tells the time. */
-interface TimeSource {
-  /** The time of the machine, in milliseconds since 1970. */
-  read: () => number;
-  /** Milliseconds since any moment, which nobody can set: `performance.now`. */
-  elapsed: () => number;
-}
-
-/**
- * A clock that does not run back by more than a minute: neither from what it has shown, nor from the latest time that a
- * store remembers. Otherwise a key that has expired would be accepted again once the clock of the machine is set back.
- * While the machine is behind, this clock goes on by itself.
- */
-export class SteadyClock {
-  readonly #source: TimeSource;
-  /** The latest time that the store remembers, as far as it is known. */
-  #remembered: number;
-  /** The earliest time to show when `elapsed` was `#since`. */
-  #floor: number;
-  #since: number;
-
-  /** @param remembered the latest time that the store remembers, in milliseconds since 1970 */
-  constructor(source: TimeSource, remembered: number) {
-    this.#source = source;
-    this.#remembered = remembered;
-    this.#floor = remembered - MAX_BACK_MS;
-    this.#since = source.elapsed();
-  }
-
-  now(): number {
-    const [now, elapsed] = [this.#source.read(), this.#source.elapsed()];
-    const earliest = this.#floor + elapsed - this.#since;
-    if (now < earliest) return Math.floor(earliest);
-    if (now - MAX_BACK_MS > earliest) [this.#floor, this.#since] = [now - MAX_BACK_MS, elapsed];
-    return now;
-  }
-
-  /**
-   * Takes what the store remembers now, so that all programs of a store agree on the time. It is earlier than before
-   * only where it was repaired: then this clock runs back as well.
-   */
-  observe(remembered: number): void {
-    const isRepaired = remembered < this.#remembered;
-    this.#remembered = remembered;
-    const earliest = (isRepaired ? Math.max(remembered, this.#source.read()) : remembered) - MAX_BACK_MS;
-    const elapsed = this.#source.elapsed();
-    if (isRepaired || earliest > this.#floor + elapsed - this.#since) [this.#floor, this.#since] = [earliest, elapsed];
-  }
-
-  /** By how many milliseconds the clock of the machine is behind this one. */
-  behind(): number {
-    return this.now() - this.#source.read();
-  }
-}
+/** How far apart the clocks of machines may be, in milliseconds: they are adjusted by seconds. */
+export const MAX_SKEW_MS = 60_000;

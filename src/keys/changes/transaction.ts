@@ -275,7 +275,6 @@ interface RunOptions {
   now?: number;
   /** See `RepositoryWriteOptions`, as of the next one. */
   revokes?: boolean;
-  isTimeRight?: boolean;
   before?: RepositoryWriteOptions['before'];
   /** Who the audit log names, where that is not who asks. */
   auditActor?: AuditActor;
@@ -296,7 +295,7 @@ export class Transactions {
   run<Result>(
     actor: Actor,
     work: (transaction: Transaction) => Promise<Result>,
-    { now = this.#options.clock(), revokes = false, isTimeRight = false, before, auditActor }: RunOptions = {},
+    { now = this.#options.clock(), revokes = false, before, auditActor }: RunOptions = {},
   ): Promise<Result> {
     const { repository, catalog, operator } = this.#options;
     return repository.write(
@@ -307,7 +306,7 @@ export class Transactions {
         await transaction.finish();
         return result;
       },
-      { now, revokes, isTimeRight, before },
+      { revokes, before },
     );
   }
 

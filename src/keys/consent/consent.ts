@@ -194,7 +194,7 @@ export class Consent {
     const options = { catalog, now, id: randomId(), randomBytes, lifetime, address };
     try {
       const revokes = 'revoke' in standing;
-      const redeemed = await repository.write((writer) => redeem(writer, redemption, options), { now, revokes });
+      const redeemed = await repository.write((writer) => redeem(writer, redemption, options), { revokes });
       if ('key' in redeemed) polls.forget(digest);
       return redeemed;
     } catch (error) {
@@ -214,12 +214,12 @@ export class Consent {
     const found = await findRefreshing(repository, repository.port(CONSENTS), request, { now, leeway });
     if (!('refused' in found)) {
       const options = { catalog, now, operator, randomBytes, leeway };
-      return repository.write((writer) => refreshKey(writer, request, options), { now, revokes: true });
+      return repository.write((writer) => refreshKey(writer, request, options), { revokes: true });
     }
     const { reused, ...refused } = found;
     if (reused && !(await isReuseNoted(repository, reused, now))) {
       const options = { catalog, now, operator, clientId: request.clientId, address };
-      await repository.write((writer) => noteReuse(writer, reused, options), { now });
+      await repository.write((writer) => noteReuse(writer, reused, options));
     }
     return refused;
   }
@@ -240,7 +240,7 @@ export class Consent {
     const now = clock();
     const refused = await refusalToEnd(repository, key, now);
     const options = { catalog, now, operator, address };
-    return refused ?? repository.write((writer) => endKey(writer, key, options), { now, revokes: true });
+    return refused ?? repository.write((writer) => endKey(writer, key, options), { revokes: true });
   }
 
   /** @throws KeysError NOT_FOUND, TOO_MANY_REQUESTS */

@@ -35,8 +35,6 @@ export interface EdgePoll extends EdgeAsking {
 export interface FollowedAnswer extends FeedChanges {
   /** 0 while more follows. */
   readonly leaseMs: number;
-  /** The time of the store, in milliseconds since 1970. */
-  readonly now: number;
 }
 
 /** An edge as it is listed. */
@@ -176,7 +174,7 @@ export class Edges implements Follower {
         if (signal.aborted && edge.askedAt === askedAt) edge.restsUntil = 0;
         edge.sent = { cursor: changes.cursor, told: changes.hasMore ? edge.taken : told };
         this.#tell(following);
-        return { ...changes, leaseMs, now: this.#options.clock() };
+        return { ...changes, leaseMs };
       }
       if (this.#times === told.times) await this.#changed.wait(heldUntil - performance.now(), signal);
     }
@@ -193,7 +191,7 @@ export class Edges implements Follower {
     asked: EdgeAsking,
     taken: () => Knowledge | undefined,
     published: (times: number) => Promise<void>,
-  ): Promise<Pick<FollowedAnswer, 'leaseMs' | 'now'> | 'full'> {
+  ): Promise<Pick<FollowedAnswer, 'leaseMs'> | 'full'> {
     const askedAt = performance.now();
     const following = await this.#follow();
     const edge = this.#asks(asked, askedAt);
@@ -208,7 +206,7 @@ export class Edges implements Follower {
       throw error;
     }
     this.#hasTaken(edge, taken() ?? NEVER, askedAt);
-    return { leaseMs: grantedMs(lease, askedAt), now: this.#options.clock() };
+    return { leaseMs: grantedMs(lease, askedAt) };
   }
 
   /** Takes it from an edge that it lets no key pass any more: no change waits for it. */
@@ -221,11 +219,10 @@ export class Edges implements Follower {
   }
 
   /** Of what this process was notified. It is notified of all from then on. */
-  async notified(): Promise<{ told: Knowledge | undefined; now: number }> {
+  async notified(): Promise<Knowledge | undefined> {
     await this.#follow();
     const revision = this.#options.repository.revision();
-    const told = revision === undefined ? undefined : { times: this.#times, revision };
-    return { told, now: this.#options.clock() };
+    return revision === undefined ? undefined : { times: this.#times, revision };
   }
 
   /** Is called with each change from then on. @returns ends that */
@@ -268,7 +265,7 @@ export class Edges implements Follower {
     const pages = this.pages();
     let page = await pages.next();
     for (; !page.done; page = await pages.next()) yield changeLines(page.value);
-    if (page.value !== undefined) yield lastLine({ cursor: page.value, leaseMs: 0, now: this.#options.clock() });
+    if (page.value !== undefined) yield lastLine({ cursor: page.value, leaseMs: 0 });
   }
 
   /** Counts an edge that loads all keys. @returns ends that; undefined where no more may do so now */
@@ -514,6 +511,6 @@ function changeLines({ rows, gone }: Pick<FeedChanges, 'rows' | 'gone'>): string
   return [...rows.map((row) => `+${row}\n`), ...gone.map((id) => `-${JSON.stringify([id])}\n`)].join('');
 }
 
-function lastLine({ cursor, leaseMs, now }: Pick<FollowedAnswer, 'cursor' | 'leaseMs' | 'now'>): string {
-  return `=${JSON.stringify([cursor, leaseMs, now])}\n`;
+function lastLine({ cursor, leaseMs }: Pick<FollowedAnswer, 'cursor' | 'leaseMs'>): string {
+  return `=${JSON.stringify([cursor, leaseMs])}\n`;
 }

@@ -90,25 +90,13 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter, WritePorts {
 
 /** How a transaction is made. */
 export interface RepositoryWriteOptions {
-  /**
-   * When, in milliseconds since 1970: the latest of these is remembered. One that is so much later than the latest that
-   * the clock must be wrong is refused, as all that expires would end for good.
-   */
-  now: number;
-  /**
-   * Whether it revokes access: then it may use room that the store keeps for a full disk, and a time that is too
-   * late to be remembered does not stop it.
-   */
+  /** Whether it revokes access: then it may use room that the store keeps for a full disk. */
   revokes?: boolean | undefined;
   /**
    * Whether it only counts what is not read to change keys: then no change of a key waits for it in PostgreSQL, and for
    * a file only while it is made.
    */
   counts?: boolean | undefined;
-  /** Whether it writes no more than a row or two: on SQLite, a server then starts no thread for it. */
-  isSmall?: boolean | undefined;
-  /** Whether the time is remembered however late it is: somebody has said that it is right. */
-  isTimeRight?: boolean | undefined;
   /**
    * What is inserted first, which must depend on nothing that others may change: in PostgreSQL, they change keys
    * meanwhile. Where the transaction is repeated, this is as well. What it returns is called again and again while they
@@ -146,9 +134,9 @@ export interface Received {
   readonly changed?: readonly string[] | 'any';
   /**
    * Nothing is missing that was changed before the store was asked: when that was, in milliseconds of the clock of the
-   * machine that is never set, and the time of the store, in milliseconds since 1970. Null: that is not sure any more.
+   * machine that is never set. Null: that is not sure any more.
    */
-  readonly alive?: { readonly askedAt: number; readonly time: number } | null;
+  readonly alive?: { readonly askedAt: number } | null;
   /** Why nothing arrives. */
   readonly problem?: { readonly code: ErrorCode; readonly message: string; readonly isSilence: boolean };
   /** Whether connections that were made before may lead to a server that was replaced. */
@@ -193,10 +181,6 @@ export interface KeyRepository extends KeyFinder {
   count(now: number): Promise<KeyCounts>;
   /** The audit log. */
   readonly auditLog: AuditReader;
-  /** The latest time that the store remembers, in milliseconds since 1970; 0 if there is none. */
-  latestTime(): Promise<number>;
-  /** Calls back with it in each transaction, since other programs change it. */
-  watchTime(observe: (latest: number) => void): void;
   /**
    * A number that grows with each change or deletion of a key, in whatever process, and not when only activity is
    * recorded. A file is looked at once a millisecond at most, and a change returns a millisecond after its commit; a
@@ -207,9 +191,9 @@ export interface KeyRepository extends KeyFinder {
   keysChangedSince(revision: number): readonly string[] | 'any';
   /**
    * Runs `work` in one transaction, exclusive of other writers; rolled back if it throws.
-   * @throws KeysError STORE_CLOCK for a time that is too late to be right; STORE_…
+   * @throws KeysError STORE_…
    */
-  write<Result>(work: (writer: KeyWriter) => Promise<Result>, options: RepositoryWriteOptions): Promise<Result>;
+  write<Result>(work: (writer: KeyWriter) => Promise<Result>, options?: RepositoryWriteOptions): Promise<Result>;
   /** Resolves when the store answers. */
   check(): Promise<void>;
   /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */

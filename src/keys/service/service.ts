@@ -12,7 +12,7 @@ import {
 } from '../authentication/index.ts';
 import { VerifiedChain } from '../audit/index.ts';
 import { appliedLimits, AuditAccess } from '../authorization/index.ts';
-import { isKeysError, type Limit, UNIT_MS } from '../basics/index.ts';
+import { isKeysError, type Limit, MAX_SKEW_MS, UNIT_MS } from '../basics/index.ts';
 import { type EdgeReport, EdgeReports, Edges } from '../feed/index.ts';
 import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
 import { Consent, type ConsentOptions, Exchange, USED_TOKENS } from '../consent/index.ts';
@@ -31,7 +31,7 @@ export interface Health {
   readonly hearsChanges: boolean;
   /** Whether searches of keys go by an index; undefined if the store does not tell. */
   readonly hasSearchIndex: boolean | undefined;
-  /** By how many milliseconds the clock of the machine is behind the time that is used: see `SteadyClock`. */
+  /** See `StoreHealth.clockBehindMs`; 0 if the store does not tell. */
   readonly clockBehindMs: number;
 }
 
@@ -42,8 +42,6 @@ interface HealthOptions {
   clock: () => number;
   /** Runs work after a delay in milliseconds. */
   schedule: (work: () => void, delayMs: number) => void;
-  /** See `SteadyClock.behind`. Default: the clock is right. */
-  clockBehindMs?: (() => number) | undefined;
 }
 
 /** A store that takes longer to answer does not, in milliseconds. */
@@ -59,13 +57,14 @@ export class StoreHealth {
 
   /** Looks how the service and its store are. A store that does not answer is a result, not an error. */
   async health(): Promise<Health> {
-    const { repository, schedule, clockBehindMs } = this.#options;
-    const seen: { answeredInMs?: number; hasSearchIndex?: boolean } = {};
+    const { repository, schedule } = this.#options;
+    const seen: { answeredInMs?: number; hasSearchIndex?: boolean; clockBehindMs?: number } = {};
     const began = performance.now();
     const look = async () => {
       await repository.check();
       seen.answeredInMs = performance.now() - began;
       seen.hasSearchIndex = await repository.hasSearchIndex();
+      seen.clockBehindMs = await this.clockBehindMs();
     };
     const looked = look().catch((error: unknown) => {
       if (!isKeysError(error)) throw error;
@@ -76,7 +75,7 @@ export class StoreHealth {
       answeredInMs: seen.answeredInMs,
       hearsChanges: repository.revision() !== undefined,
       hasSearchIndex: seen.hasSearchIndex,
-      clockBehindMs: Math.max(0, clockBehindMs?.() ?? 0),
+      clockBehindMs: seen.clockBehindMs ?? 0,
     };
   }
 
@@ -93,10 +92,16 @@ export class StoreHealth {
     return this.#options.repository.count(this.#options.clock());
   }
 
-  /** Remembers the time, for the clocks of later programs: see `SteadyClock`. @throws KeysError STORE_… */
-  async rememberTime(): Promise<void> {
+  /**
+   * By how many milliseconds the clock is behind the newest entry of the audit log, if that is more than a minute;
+   * otherwise 0. Then keys that have expired would be accepted again.
+   * @throws KeysError STORE_…
+   */
+  async clockBehindMs(): Promise<number> {
     const { repository, clock } = this.#options;
-    await repository.write(async () => {}, { now: clock(), isSmall: true });
+    const [newest] = await repository.auditLog.find({ order: 'newest', limit: 1 });
+    const behindMs = (newest?.at ?? 0) - clock();
+    return behindMs > MAX_SKEW_MS ? behindMs : 0;
   }
 }
 
@@ -127,15 +132,12 @@ function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () =>
       const now = clock();
       return repository.write(
         once(name, now, (writer) => writer.port(USAGE).add(usage)),
-        { now, counts: true },
+        { counts: true },
       );
     },
     writeEvents: (events, name) => {
       const now = clock();
-      return repository.write(
-        once(name, now, (writer) => writeEvents(writer, events, { ...options, now })),
-        { now },
-      );
+      return repository.write(once(name, now, (writer) => writeEvents(writer, events, { ...options, now })));
     },
     afterUsage: () => retention.run(),
   };

@@ -290,10 +290,10 @@ export const OTHER_IMPORT = new KeysError('STORE_LOCKED', 'Other keys are being 
  * it is looked at what was changed since, and all keys are there at once.
  */
 export async function importKeys(spool: ImportSpool, options: ImportOptions): Promise<ImportOutcome> {
-  const { repository, transactions, clock, operator, now, onProgress } = options;
+  const { repository, transactions, operator, now, onProgress } = options;
   const entry = { at: now, actor: { kind: 'CLI', id: null, name: operator }, action: 'IMPORT' } as const;
   for (let failure: unknown; ;) {
-    await finishImports(repository, clock);
+    await finishImports(repository);
     const head = await repository.auditLog.head();
     const outcome = await checkImport(repository, spool, options);
     const { keys } = spool.counts();
@@ -342,7 +342,7 @@ export async function importKeys(spool: ImportSpool, options: ImportOptions): Pr
       continue;
     }
     // The keys are there: what fails is done by the next one, or by the database server.
-    await finishImports(repository, clock)
+    await finishImports(repository)
       .then(() => repository.port(IMPORTS).settle(keys))
       .catch(() => {});
     return outcomeOf(spool, keys);
@@ -380,9 +380,9 @@ async function changesSince(
  * Does what is left to be done for imports, in short transactions: for one that has just published its keys, or for one
  * that was killed.
  */
-export async function finishImports(repository: KeyRepository, clock: () => number): Promise<void> {
+export async function finishImports(repository: KeyRepository): Promise<void> {
   while (!(await repository.port(IMPORTS).isFinished())) {
-    await repository.write((writer) => writer.port(IMPORTS).finishSome(), { now: clock() });
+    await repository.write((writer) => writer.port(IMPORTS).finishSome());
     if (repository.kind === 'sqlite') await delay(REST_MS);
   }
 }

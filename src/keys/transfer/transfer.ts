@@ -83,7 +83,7 @@ export class Transfer {
 
   /** Does what is left to be done for imports that were killed. @throws KeysError STORE_… */
   finishImports(): Promise<void> {
-    return finishImports(this.#options.repository, this.#options.clock);
+    return finishImports(this.#options.repository);
   }
 }
 

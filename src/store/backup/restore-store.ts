@@ -5,14 +5,7 @@ import { basename, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { OPERATOR, operatorName } from '../../keys/authorization/index.ts';
-import {
-  type ErrorCode,
-  isKeysError,
-  KeysError,
-  printable,
-  type ProgressReport,
-  SteadyClock,
-} from '../../keys/basics/index.ts';
+import { type ErrorCode, isKeysError, KeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
 import { Transactions } from '../../keys/changes/index.ts';
 import { EFFECTS } from '../../keys/key/index.ts';
 import { type CatalogAdditions, createCatalog } from '../../keys/permissions/index.ts';
@@ -303,7 +296,7 @@ async function changeKeys(
 ): Promise<Restored> {
   const present = createKeyRepository(store, auditKey);
   const backup = createKeyRepository(file);
-  const { transactions, catalog, clock } = await transactionsOn(present, { clock: () => store.time(), ...options });
+  const { transactions, catalog, clock } = transactionsOn(present, options);
   const plan = await planRestore(bringBack, { backup, present, catalog, now: clock(), onProgress });
   if (!plan) throw notComparable(`The backup ${printable(path, 200)} is not one of the key store ${store.location}.`);
   const result = { contents, differences, plan, store: store.location };
@@ -314,7 +307,6 @@ async function changeKeys(
   const [keys, effects] = await backup.write(
     async (writer) =>
       [await writer.findBy('id', takenIds(plan)), await writer.port(EFFECTS).export(broughtBack)] as const,
-    { now: 0 },
   );
   const clients = new Map<string, { id: string; refresh: Refresh | undefined }>();
   const consents = backup.port(CONSENTS);
@@ -345,12 +337,10 @@ async function putInPlace({ contents, differences, file, path }: OpenBackup, tar
   await (isFile ? requireNoForeignFile(database) : requireEmptyDatabase(target));
   const result = { contents, differences, plan: undefined, store: formatLocation(target) };
   if (!(await target.agree(result))) return { ...result, previous: undefined };
-  const { transactions } = await transactionsOn(createKeyRepository(file, auditKey), target);
+  const { transactions } = transactionsOn(createKeyRepository(file, auditKey), target);
   const source = { backup: basename(target.backup), head: contents.head };
   await transactions.run(OPERATOR, async (transaction) => noteRestore(transaction, source), {
     revokes: true,
-    // A backup may be as old as it likes.
-    isTimeRight: true,
   });
   if (isFile) {
     await file.close();
@@ -381,12 +371,10 @@ async function requireEmptyDatabase(target: Target): Promise<void> {
   }
 }
 
-/** Changes of the operator, in a store whose clock does not run back. */
-async function transactionsOn(repository: KeyRepository, options: CatalogAdditions & Pick<RestoreOptions, 'clock'>) {
+/** Changes of the operator. */
+function transactionsOn(repository: KeyRepository, options: CatalogAdditions & Pick<RestoreOptions, 'clock'>) {
   const catalog = createCatalog(options);
-  const source = { read: options.clock ?? Date.now, elapsed: () => performance.now() };
-  const steady = new SteadyClock(source, await repository.latestTime());
-  const clock = () => steady.now();
+  const clock = options.clock ?? Date.now;
   return { catalog, clock, transactions: new Transactions({ repository, catalog, clock, operator: operatorName() }) };
 }
 

@@ -10,22 +10,22 @@ import {
   formatTime,
   isTime,
   LAST_MS,
-  MAX_BACK_MS,
+  MAX_SKEW_MS,
   printable,
   UNIT_MS,
 } from '../../keys/basics/index.ts';
 import { isBehind, type KnownEdge } from '../../keys/repository/index.ts';
-import { clockTooLate, plausibleUntil } from '../audit-log.ts';
 import type { Connection } from '../connection.ts';
 import { createKeyRepository } from '../key-repository.ts';
 import { findNoticeStatus } from '../notices.ts';
 import { TIME_COLUMNS } from '../rows.ts';
 import type { Tables } from '../tables.ts';
+import { clockOf } from '../usage.ts';
 import { checked, failure, type Finding, type InspectOptions, ok, warning } from './finding.ts';
 
 /** How many of the newest entries are looked at for jumps of the clock. */
 const ENTRIES = 1000;
-const REPAIR = 'Set the clock. If it is right, run "svc-api apikey doctor --repair clock".';
+const ONE_SOURCE = 'Let the machines of all servers follow one source of time.';
 /** How many keys or entries are named, at most. */
 const MAX_KEYS = 100;
 
@@ -100,49 +100,40 @@ async function findNoTimes(db: Kysely<Tables>): Promise<Map<string, string>> {
   );
 }
 
-/** Whether the clock of this machine is behind what the store remembers, or ran back between entries of its log. */
+/** Whether the clock of this machine is behind the audit log, or ran back between its entries. */
 async function inspectClock(connection: Connection, { clock }: InspectOptions): Promise<Finding[]> {
-  const repository = createKeyRepository(connection);
-  const [latest, newestEntries] = await Promise.all([
-    repository.latestTime(),
-    repository.auditLog.find({ order: 'newest', limit: ENTRIES }),
-  ]);
-  // What was written before a repair stays as it is.
-  const repairedAt = newestEntries.findIndex(({ action }) => action === 'CLOCK_REPAIR');
-  const entries = repairedAt < 0 ? newestEntries : newestEntries.slice(0, repairedAt + 1);
-  const now = connection.dialect === 'postgres' ? connection.time() : clock(); // After all that was just read.
-  const findings = [
-    ...(isTime(latest)
-      ? []
-      : [noTime('The store remembers', latest, 'Stop the servers, and run "delete from clock" in the store.')]),
-    ...entries
-      .filter(({ at }) => !isTime(at))
-      .slice(0, MAX_KEYS)
-      .map(({ number, at }) => noTime(`Entry ${number} of the audit log is of`, at, 'See what AUDIT_LOG found.')),
-  ];
-  if (findings.length > 0) return findings;
-  const newest = Math.max(latest, entries[0]?.at ?? 0);
-  if (now < newest - MAX_BACK_MS)
+  const entries = await createKeyRepository(connection).auditLog.find({ order: 'newest', limit: ENTRIES });
+  const noTimes = entries.filter(({ at }) => !isTime(at)).slice(0, MAX_KEYS);
+  if (noTimes.length > 0)
+    return noTimes.map(({ number, at }) =>
+      failure(
+        'CLOCK',
+        `Entry ${number} of the audit log is of the time ${at}, which is none.`,
+        'See what AUDIT_LOG found.',
+      ),
+    );
+  const findings: Finding[] = [];
+  const now = clock(); // After all that was just read.
+  const newest = entries[0]?.at ?? 0;
+  if (now < newest - MAX_SKEW_MS)
     findings.push(
       failure(
         'CLOCK',
-        `The clock says ${formatTime(now)}, and the store was written at ${formatTime(newest)}.`,
-        REPAIR,
+        `The clock says ${formatTime(now)}, and the newest entry of the audit log is of ${formatTime(newest)}.`,
+        'Set the clock. If it is right, start servers with --accept-clock until the log has a newer entry.',
       ),
     );
-  if (latest > 0 && now > (await connection.run((db) => plausibleUntil(db, latest))))
-    findings.push(failure('CLOCK', clockTooLate(now, latest), REPAIR));
-  const machine = clock();
-  if (Math.abs(machine - now) > MAX_BACK_MS)
+  const server = connection.dialect === 'postgres' ? await connection.run(clockOf('postgres')) : now;
+  if (Math.abs(server - now) > MAX_SKEW_MS)
     findings.push(
       warning(
         'CLOCK',
-        `The clock of this machine says ${formatTime(machine)}, and that of the database server ` +
-          `${formatTime(now)}, by which keys expire.`,
-        'Let the machines of all servers follow one source of time.',
+        `The clock of this machine, by which keys expire, says ${formatTime(now)}, and that of the database server, by ` +
+          `which requests are counted, ${formatTime(server)}.`,
+        ONE_SOURCE,
       ),
     );
-  const jump = entries.findIndex((entry, index) => entry.at < (entries[index + 1]?.at ?? entry.at) - MAX_BACK_MS);
+  const jump = entries.findIndex((entry, index) => entry.at < (entries[index + 1]?.at ?? entry.at) - MAX_SKEW_MS);
   if (jump >= 0) {
     const [after, before] = [entries[jump]!, entries[jump + 1]!];
     findings.push(
@@ -150,17 +141,13 @@ async function inspectClock(connection: Connection, { clock }: InspectOptions): 
         'CLOCK',
         `The clock ran back between the entries ${before.number} (${formatTime(before.at)}) and ${after.number} ` +
           `(${formatTime(after.at)}) of the audit log.`,
-        'Let the machines of all servers follow one source of time.',
+        ONE_SOURCE,
       ),
     );
   }
   return findings.length > 0
     ? findings
     : [ok('CLOCK', `The clock says ${formatTime(now)}, after all that the store has.`)];
-}
-
-function noTime(what: string, time: number, remedy: string): Finding {
-  return failure('CLOCK', `${what} the time ${time}, which is none.`, remedy);
 }
 
 /** So long may a route observe before somebody is reminded of it. */

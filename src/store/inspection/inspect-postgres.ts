@@ -37,7 +37,6 @@ const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly 
   audit_start: ['select'],
   imports: ['select'],
   import_entries: ['select'],
-  clock: ['select', 'insert', 'update'],
   limit_states: ['select', 'insert', 'update'],
   notice_state: ['select', 'insert', 'update'],
   notice_outbox: ['select', 'insert', 'update', 'delete'],

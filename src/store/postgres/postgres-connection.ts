@@ -9,7 +9,6 @@ import { driverCodeOf } from '../errors.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../location.ts';
 import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
-import { ServerClock } from '../server-clock.ts';
 import { ReceivedChanges, PostgresListener, TRUST_MS } from './postgres-listener.ts';
 import {
   announceChange,
@@ -28,7 +27,6 @@ import {
   versionOf,
 } from './postgres-schema.ts';
 import { TABLE_NAMES, type Tables } from '../tables.ts';
-import { clockOf } from '../usage.ts';
 
 /** How many lost connections are replaced before that is an error: several may have broken while idle. */
 const MAX_RETRIES = 5;
@@ -46,7 +44,6 @@ const MAX_FOLLOWED_MS = 16;
 
 interface Parts {
   db: Kysely<Tables>;
-  clock: ServerClock;
   received: ReceivedChanges;
   location: string;
   created: boolean;
@@ -61,16 +58,14 @@ export class PostgresConnection implements Connection {
   readonly created: boolean;
   readonly #db: Kysely<Tables>;
   readonly #received: ReceivedChanges;
-  readonly #clock: ServerClock;
   readonly #writeWaitMs: number;
   readonly #config: PoolConfig;
   /** Waiting writers must not use up all connections, which are also needed to check keys. */
   readonly #mutex = new Mutex();
 
-  private constructor({ db, received, clock, location, created, writeWaitMs, config }: Parts) {
+  private constructor({ db, received, location, created, writeWaitMs, config }: Parts) {
     this.#db = db;
     this.#received = received;
-    this.#clock = clock;
     this.location = location;
     this.created = created;
     this.#writeWaitMs = writeWaitMs;
@@ -107,12 +102,9 @@ export class PostgresConnection implements Connection {
       if (version !== undefined && version < newestSchema()) await requireOwner(db, location, version);
       const created = version !== newestSchema() && (await migrate(timedConfig, location, schema));
       const renewPool = () => void (generation.number += 1);
-      const clock = new ServerClock();
-      const askedAt = performance.now();
-      clock.answered(await retryLost(() => clockOf('postgres')(db)), askedAt);
       const source = changes ?? new PostgresListener(timedConfig, location);
-      const received = new ReceivedChanges({ source, clock, renewPool });
-      return new PostgresConnection({ db, received, clock, location, created, writeWaitMs, config: timedConfig });
+      const received = new ReceivedChanges({ source, renewPool });
+      return new PostgresConnection({ db, received, location, created, writeWaitMs, config: timedConfig });
     } catch (error) {
       await db.destroy();
       throw postgresError(error, location);
@@ -152,8 +144,7 @@ export class PostgresConnection implements Connection {
     try {
       if (counts) return (await this.#retryWrite(work)).result;
       const locked: WriteWork<Result> = async (transaction, keysChanged) => {
-        const askedAt = performance.now();
-        this.#clock.answered(await lockWriters(transaction), askedAt);
+        await lockWriters(transaction);
         return work(transaction, keysChanged);
       };
       const begun: WriteWork<Result> = async (transaction, keysChanged) => {
@@ -172,10 +163,6 @@ export class PostgresConnection implements Connection {
     } catch (error) {
       throw postgresError(error, this.location);
     }
-  }
-
-  time(): number {
-    return this.#clock.now();
   }
 
   revision(): number | undefined {

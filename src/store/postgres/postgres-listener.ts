@@ -12,7 +12,6 @@ import {
 } from '../../keys/repository/index.ts';
 import { driverCodeOf } from '../errors.ts';
 import { KeyChanges, MAX_CHANGES } from '../connection.ts';
-import type { ServerClock } from '../server-clock.ts';
 import { isLost, isSilence, loadDriver, postgresError } from './postgres-pool.ts';
 
 /** How long after the last heartbeat that was answered the revision is trusted. */
@@ -42,7 +41,7 @@ const HEARTBEAT = `with gone as (
         on conflict (id) do update set seen = excluded.seen, leased_until = excluded.leased_until
         returning set_config('synchronous_commit', 'off', true)
     )
-  select current_schema() as schema, extract(epoch from clock_timestamp()) * 1000 as time,
+  select current_schema() as schema,
     (select number from change_number) as change, number, hash,
     (select hash from audit_log where number = $1) as "seenHash",
     array(select key_id from audit_log
@@ -53,8 +52,6 @@ const HEARTBEAT = `with gone as (
 
 interface Heartbeat {
   schema: string;
-  /** The server's, in milliseconds since 1970. */
-  time: string;
   /** The number of the last change. */
   change: string;
   /** Of the head; null while the log is empty. */
@@ -78,8 +75,6 @@ const MACHINE_AHEAD_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now
 /** What is needed to know of changes. */
 export interface ReceivedChangesOptions {
   source: ChangeSource;
-  /** Is told the time by each heartbeat. */
-  clock: ServerClock;
   /** Gives up the connections that were made so far: they may lead to a server that was replaced. */
   renewPool: () => void;
 }
@@ -87,7 +82,6 @@ export interface ReceivedChangesOptions {
 /** The changes of keys, as this process or another one of the machine was notified of them, as long as that is sure. */
 export class ReceivedChanges {
   readonly #source: ChangeSource;
-  readonly #clock: ServerClock;
   readonly #renewPool: () => void;
   readonly #changes = new KeyChanges();
   /** How often something was received. */
@@ -105,9 +99,8 @@ export class ReceivedChanges {
   #problem: Error | undefined;
   #isSilent = false;
 
-  constructor({ source, clock, renewPool }: ReceivedChangesOptions) {
+  constructor({ source, renewPool }: ReceivedChangesOptions) {
     this.#source = source;
-    this.#clock = clock;
     this.#renewPool = renewPool;
   }
 
@@ -190,9 +183,7 @@ export class ReceivedChanges {
     if (changed === 'any') this.#changes.addUnknown();
     else if (changed) this.#changes.add(changed);
     if (alive) {
-      const askedAt = alive.askedAt - MACHINE_AHEAD_MS;
-      this.#clock.answered(alive.time, askedAt);
-      this.#aliveAt = askedAt;
+      this.#aliveAt = alive.askedAt - MACHINE_AHEAD_MS;
       this.#setProblem(undefined, false);
     } else if (alive === null) this.#aliveAt = Number.NEGATIVE_INFINITY;
     if (problem) this.#setProblem(new KeysError(problem.code, problem.message), problem.isSilence);
@@ -325,7 +316,7 @@ export class PostgresListener implements ChangeSource {
       if (!seen) this.#confirmed = change;
       seen = heartbeat;
       listened.isProven = true;
-      this.#tell({ alive: { askedAt: askedAt + MACHINE_AHEAD_MS, time: Number(heartbeat.time) }, change });
+      this.#tell({ alive: { askedAt: askedAt + MACHINE_AHEAD_MS }, change });
       await this.#wait(HEARTBEAT_MS.busy, signal);
       if (!this.#isBusy)
         await Promise.race([this.#busy.promise, this.#wait(HEARTBEAT_MS.idle - HEARTBEAT_MS.busy, signal)]);

@@ -29,14 +29,13 @@ export const OWN_TABLES = [
 /**
  * Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. What is reported
  * as done must not be undone by a crash, whatever the server is set to: with `off`, its commits are not on disk yet.
- * @returns the time of the server, in milliseconds since 1970
  */
-export async function lockWriters(transaction: Kysely<Tables>): Promise<number> {
-  const { rows } = await sql<{ time: string }>`select pg_advisory_xact_lock(${lockKey(sql`current_schema()`)}),
+export async function lockWriters(transaction: Kysely<Tables>): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${lockKey(sql`current_schema()`)}),
     set_config('gin_pending_list_limit', ${PENDING_LIMIT}, true),
-    set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true),
-    extract(epoch from clock_timestamp()) * 1000 as time`.execute(transaction);
-  return Number(rows[0]!.time);
+    set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)`.execute(
+    transaction,
+  );
 }
 
 /**

@@ -267,10 +267,9 @@ export class OpenFile {
    * one. It returns once that is in the file itself, so that nothing is lost with its -wal file.
    * @throws FileReplaced where nothing was changed; what the work throws; a KeysError where the change may have been
    * made, and must not be made again, STORE_REPLACED if it may be lost
-   * @param options.isSmall see `RepositoryWriteOptions`
    */
-  async change<Result>(work: (db: Kysely<Tables>) => Promise<Result>, { isSmall = false } = {}): Promise<Result> {
-    const thread = isSmall && this.#thread?.isRunning !== true ? undefined : this.#thread;
+  async change<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    const thread = this.#thread;
     if ((await thread?.start()) && !this.isSurelyCurrent()) {
       // It has opened another file, and read nothing yet.
       thread?.close();

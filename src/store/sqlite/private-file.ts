@@ -88,10 +88,6 @@ export class PrivateFile implements Connection {
     );
   }
 
-  time(): number {
-    return Date.now();
-  }
-
   revision(): undefined {}
 
   keysChangedSince(): 'any' {

@@ -96,20 +96,17 @@ export class SqliteConnection implements Connection {
 
   async write<Result>(
     work: WriteWork<Result>,
-    { revokes = false, counts = false, isSmall = false, before }: WriteOptions = {},
+    { revokes = false, counts = false, before }: WriteOptions = {},
   ): Promise<Result> {
     const deadline = performance.now() + this.#writeWaitMs;
     let keysChanged = false;
     const noteChanged = () => void (keysChanged = true);
     const changeUntil = (end: number) =>
       this.#runUntil(end, (file) =>
-        file.change(
-          async (db) => {
-            await before?.(db, noteChanged);
-            return work(db, noteChanged);
-          },
-          { isSmall },
-        ),
+        file.change(async (db) => {
+          await before?.(db, noteChanged);
+          return work(db, noteChanged);
+        }),
       );
     // Between its attempts, others have their turns.
     if (counts)
@@ -207,10 +204,6 @@ export class SqliteConnection implements Connection {
       const what = `The key store ${this.location} is damaged: its end is missing.`;
       throw new KeysError('STORE_CORRUPT', `${what} Stop what uses it, and restore it from a backup.`);
     });
-  }
-
-  time(): number {
-    return Date.now();
   }
 
   revision(): number | undefined {

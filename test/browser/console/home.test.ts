@@ -30,7 +30,6 @@ async function visitHome(visit: Visit, look: Look = {}) {
     }));
     const usage = { id: ids[name]!, uses: 2000, lastUsedAt: time.now - index * 60_000, previousLastUsedAt: null };
     await store.repository.write((writer) => writer.port(USAGE).add([{ ...usage, permissions: [], hours }]), {
-      now: time.now,
       counts: true,
     });
   }

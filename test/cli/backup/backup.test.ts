@@ -374,7 +374,7 @@ describe('restore refuses a file', () => {
       'drop trigger audit_log_no_update',
       'drop index api_keys_by_creator',
       `create trigger gives after insert on audit_log begin update api_keys set roles = '["ADMIN"]'; end`,
-      `create trigger adds after insert on clock begin update api_keys set roles = '["ADMIN"]'; end`,
+      `create trigger adds after insert on sessions begin update api_keys set roles = '["ADMIN"]'; end`,
       'create view seen as select * from api_keys',
       'create virtual table found using fts5(text)',
       'create index by_roles on api_keys (upper(roles))',

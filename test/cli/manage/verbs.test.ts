@@ -5,7 +5,6 @@ import { testCli } from '../../support/cli.ts';
 import { describeOnEachAndRemotely, itOnStores } from '../../support/dialects.ts';
 import { errorText } from '../../support/errors.ts';
 import { openTestKeys } from '../../support/keys.ts';
-import { changeDirectly } from '../../support/direct.ts';
 import { cliOnTerminal } from '../../support/pty.ts';
 import { migratedStore } from '../../support/temp.ts';
 
@@ -24,8 +23,6 @@ async function storeOfThree(): Promise<string> {
   time.now += 1000;
   await keys.create({ name: 'Over', roles: ['GUEST', 'CONNECT'], expiresIn: '1d' }, OPERATOR);
   await store.close();
-  // Commands go by the time of the machine.
-  await changeDirectly(database, 'delete from clock');
   return database;
 }
 

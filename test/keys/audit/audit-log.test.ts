@@ -173,7 +173,7 @@ describeOnEach('the audit log', (dialect) => {
       const action = index % 300 === 0 ? 'DISABLE' : 'ENABLE';
       return { at: index, actor, action, apiKey: null, before: null, after: null } as const;
     });
-    await test.store.repository.write((writer) => writer.appendToAuditLog(drafts), { now: 0 });
+    await test.store.repository.write((writer) => writer.appendToAuditLog(drafts));
     const disabled = drafts.flatMap(({ action }, index) => (action === 'DISABLE' ? index + 1 : []));
     const found = async (request: object, place = {}) =>
       (await test.keys.audit.read({ first: 3, action: 'DISABLE', ...request }, OPERATOR, place)).map(

@@ -74,13 +74,10 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
     const { apiKey: key } = await create('CI');
     const [entry] = await test.keys.audit.read({}, OPERATOR);
     const change = { ...entry!, action: 'UPDATE' as const, before: null, after: { description: 'x' } };
-    await test.store.repository.write(
-      async (writer) => {
-        await writer.appendToAuditLog(Array.from({ length: 2000 }, () => change));
-        await writer.appendToAuditLog([{ ...change, after: { description: null } }]);
-      },
-      { now: 0 },
-    );
+    await test.store.repository.write(async (writer) => {
+      await writer.appendToAuditLog(Array.from({ length: 2000 }, () => change));
+      await writer.appendToAuditLog([{ ...change, after: { description: null } }]);
+    });
     assert.deepEqual(await found(), [1, 0, []]);
     await test.keys.update(key.id, { description: 'y' }, OPERATOR);
     assert.deepEqual(await found(), [1, 0, []]);
@@ -90,7 +87,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
     await create('CI');
     const [entry] = await test.keys.audit.read({}, OPERATOR);
     const nameless = { ...entry!, apiKey: null };
-    await test.store.repository.write((writer) => writer.appendToAuditLog([nameless]), { now: 0 });
+    await test.store.repository.write((writer) => writer.appendToAuditLog([nameless]));
     assert.deepEqual(await found(), [1, 0, []]);
   });
 

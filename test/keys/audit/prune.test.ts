@@ -119,12 +119,7 @@ describeOnEach('pruning the audit log', () => {
     beforeEach(async () => {
       const actor = { kind: 'CLI', id: null, name: 'tester' } as const;
       const entry = { at: test.time.now, actor, action: 'REFUSE', apiKey: null, before: null, after: null } as const;
-      await test.store.repository.write(
-        (writer) => writer.appendToAuditLog(Array.from({ length: MANY }, () => entry)),
-        {
-          now: test.time.now,
-        },
-      );
+      await test.store.repository.write((writer) => writer.appendToAuditLog(Array.from({ length: MANY }, () => entry)));
       test.time.now += HOUR;
     });
     const rows = async () => {
@@ -169,7 +164,7 @@ describeOnEach('pruning the audit log', () => {
         const now = test.time.now;
         const [found] = await Promise.all([
           test.keys.audit.findPrunable('30m'),
-          test.store.repository.write((writer) => writer.appendToAuditLog([{ ...entry, at: now }]), { now }),
+          test.store.repository.write((writer) => writer.appendToAuditLog([{ ...entry, at: now }])),
         ]);
         assert.equal(found?.last.number, newest);
         test.time.now += HOUR;

@@ -23,7 +23,7 @@ describeOnEach('the chain of the audit log, as far as a server has verified it,'
       after: null,
     } as const;
     const drafts = Array.from({ length }, () => draft);
-    return test.store.repository.write((writer) => writer.appendToAuditLog(drafts), { now: test.time.now });
+    return test.store.repository.write((writer) => writer.appendToAuditLog(drafts));
   };
   const tamper = async (...statements: string[]) => {
     await unlockAuditLog(test.database);

@@ -31,7 +31,7 @@ describeOnEach('activity, written in the background', (dialect) => {
   /** Keeps the store locked while something is done. */
   const whileLocked = async (work: () => Promise<unknown>) => {
     const other = await openTestKeys({ database: test.database });
-    await other.store.repository.write(async () => void (await work()), { now: 0 });
+    await other.store.repository.write(async () => void (await work()));
     await other.store.close();
   };
 
@@ -116,7 +116,7 @@ describeOnEach('activity, written in the background', (dialect) => {
           meanwhile = undefined;
           await next?.();
           if (next) throw new KeysError('STORE_LOCKED', 'The store is locked.');
-          return repository.write(work, { now: 0 });
+          return repository.write(work);
         },
       }),
     });
@@ -144,7 +144,7 @@ describeOnEach('activity, written in the background', (dialect) => {
         ...repository,
         write: (work) => {
           writes += 1;
-          return repository.write(work, { now: 0 });
+          return repository.write(work);
         },
       }),
     });

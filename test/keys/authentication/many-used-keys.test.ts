@@ -24,7 +24,7 @@ describeOnEach('the use of many keys', (dialect) => {
     const { options, time } = test;
     const write = (usage: readonly KeyUsage[], work: (writer: KeyWriter) => Promise<void>) => {
       beforeWrite(usage);
-      const writing = test.store.repository.write(work, { now: 0, counts: usage.length > 0 });
+      const writing = test.store.repository.write(work, { counts: usage.length > 0 });
       written.push(writing);
       return writing;
     };
@@ -39,7 +39,7 @@ describeOnEach('the use of many keys', (dialect) => {
   const insertKeys = async (count: number) => {
     // By the first four bytes of their ids their uses are numbered, each after those that are taken.
     const keys = Array.from({ length: count }, (_, index) => storedKey(`${index}`));
-    await test.store.repository.write((writer) => writer.insert(keys), { now: 0 });
+    await test.store.repository.write((writer) => writer.insert(keys));
     return keys;
   };
   const usesOf = async (keys: readonly { id: string }[]) => {
@@ -69,7 +69,7 @@ describeOnEach('the use of many keys', (dialect) => {
     let piecesBeforeOther: number | undefined;
     beforeWrite = (usage) => {
       pieces.push(usage.map(({ id }) => id));
-      other ??= test.store.repository.write(async () => void (piecesBeforeOther = pieces.length), { now: 0 });
+      other ??= test.store.repository.write(async () => void (piecesBeforeOther = pieces.length));
     };
     for (const key of keys) {
       activity.used(key, 'current');
@@ -125,7 +125,7 @@ describeOnEach('the use of many keys', (dialect) => {
           await writer.port(USAGE).add(usage);
           await meanwhile();
         },
-        { now: 0, counts: true },
+        { counts: true },
       );
     await add([usageOf(ids[0]!, 0), usageOf(ids[2]!, 0)]);
     await add(

@@ -19,14 +19,14 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
   });
   afterEach(() => test.store.close());
   const insertKeys = async (...texts: string[]) =>
-    test.store.repository.write((writer) => writer.insert(texts.map((text) => storedKey(text))), { now: 0 });
+    test.store.repository.write((writer) => writer.insert(texts.map((text) => storedKey(text))));
   const addHours = (text: string, hours: readonly HourUsage[]) =>
     test.store.repository.write(
       (writer) =>
         writer
           .port(USAGE)
           .add([{ id: idOf(text), uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [], hours }]),
-      { now: 0, counts: true },
+      { counts: true },
     );
   const accepted = (start: number): HourUsage => ({ start, accepted: 1, forbidden: 0, limited: 0, refused: 0 });
   const step = (rows: number, { now } = test.time) =>
@@ -37,7 +37,7 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
           daysFrom: startOf('DAY', now) - 730 * DAY,
           rows,
         }),
-      { now: 0, counts: true },
+      { counts: true },
     );
   /** The rows of keys: those of all keys together have the number -1. The last hour of a key is beside its totals. */
   const formatCount = async (table: 'hours' | 'days') =>
@@ -105,7 +105,7 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
         const steps = [test, other].map(({ store }) =>
           store.repository.write(
             (writer) => writer.port(USAGE).condense({ hoursFrom: test.time.now - 90 * DAY, daysFrom: 0, rows }),
-            { now: 0, counts: true },
+            { counts: true },
           ),
         );
         await Promise.all(steps);
@@ -175,9 +175,7 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
     const lastHours = [test.time.now, test.time.now + HOUR];
     for (const id of [...ids, 'kept']) await addHours(id, [early, ...lastHours].map(accepted));
     await step(10_000);
-    await test.store.repository.write((writer) => writer.delete([...ids, ...['unused', 'nobody'].map(idOf)]), {
-      now: 0,
-    });
+    await test.store.repository.write((writer) => writer.delete([...ids, ...['unused', 'nobody'].map(idOf)]));
     await insertKeys(ids[0]!);
     const left = async () => [await formatCount('hours'), await formatCount('days')];
     assert.deepEqual(await left(), [151, 151], 'taking access away does not wait for that');
@@ -185,7 +183,6 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
     assert.deepEqual([deleted, next], [ids.slice(1), undefined]);
     const forget = (rows: number) =>
       test.store.repository.write((writer) => writer.port(USAGE).forget([...deleted, ids[0]!], rows), {
-        now: 0,
         counts: true,
       });
     // Of each key, two hours and a day are looked for, or more.

@@ -124,15 +124,12 @@ describe('a key that was accepted', () => {
     const command = await openStore({ database: test.database, busyTimeoutMs: 25 });
     const { authenticator } = new KeysService({ ...test.options, repository: command.repository });
     let answer: ReturnType<typeof authenticator.confirm> | undefined;
-    const change = command.repository.write(
-      async (writer) => {
-        const key = (await writer.findById(id))!;
-        await writer.update([{ before: key, after: { ...key, disabledAt: 1 } }]);
-        answer = authenticator.confirm(secret);
-        throw new Error('rolled back');
-      },
-      { now: 0 },
-    );
+    const change = command.repository.write(async (writer) => {
+      const key = (await writer.findById(id))!;
+      await writer.update([{ before: key, after: { ...key, disabledAt: 1 } }]);
+      answer = authenticator.confirm(secret);
+      throw new Error('rolled back');
+    });
     await assert.rejects(change);
     assert.ok('principal' in (await answer!));
     await command.close();

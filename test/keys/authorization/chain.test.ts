@@ -86,7 +86,7 @@ describe('a chain of keys', () => {
     });
     const key = storedKey('Parent');
     const child = storedKey('Child', { createdBy: key.id });
-    await test.store.repository.write((writer) => writer.insert([key, child]), { now: 0 });
+    await test.store.repository.write((writer) => writer.insert([key, child]));
     assert.deepEqual([(await test.keys.chainsOf([key]))[0]!.keys.length, asked], [1, 0]);
     assert.deepEqual([(await test.keys.chainsOf([key, child]))[1]!.keys.length, asked], [2, 1]);
     await test.store.close();

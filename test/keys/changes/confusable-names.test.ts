@@ -28,7 +28,7 @@ describeOnEach('a name that looks like others', () => {
     const permissions = ['API_KEY:READ_OWN', 'API_KEY:CREATE_OWN', 'ME:READ_OWN'];
     const { principal } = await createPrincipal(test.keys, { name: 'Creator', permissions });
     const own = storedKey(LATIN, { createdBy: principal.apiKey.id });
-    await test.store.repository.write((writer) => writer.insert([own]), { now: 0 });
+    await test.store.repository.write((writer) => writer.insert([own]));
     const create = () => test.keys.create({ name: GREEK, permissions: ['ME:READ_OWN'] }, principal);
     await assert.rejects(create, { code: 'NAME_CONFUSABLE', message: /that of the API key "Admin"/ });
     await test.keys.create({ name: CYRILLIC, roles: ['GUEST'] }, OPERATOR);

@@ -174,7 +174,7 @@ describeOnEach('the policy', () => {
       const child = storedKey('Endless', { createdBy: principal.apiKey.id });
       const { principal: free } = await createPrincipal(test.keys, { name: 'Free', roles: ['ADMIN'] });
       const same = await earlier({ name: 'Same', roles: ['VIEWER'] }, free);
-      await test.store.repository.write((writer) => writer.insert([child]), { now: 0 });
+      await test.store.repository.write((writer) => writer.insert([child]));
       demand(BOTH);
       await refused(keys.adopt(child.id, OPERATOR), ENDLESS);
       await refused(keys.declarations.apply([declared('Endless')], { adopt: true }, OPERATOR), ENDLESS);

@@ -168,7 +168,7 @@ describeOnEach('keys that are not used', () => {
     const old = Array.from({ length: count }, (_, index) =>
       storedKey(`00000000-0000-4000-8000-${String(index).padStart(12, '0')}`, { name: `Key ${index}` }),
     );
-    await test.store.repository.write((writer) => writer.insert(old), { now: 0 });
+    await test.store.repository.write((writer) => writer.insert(old));
     const store = await openStore({ database: test.database }, async () => test.time.now);
     try {
       const other = new KeysService({ ...test.options, repository: store.repository });

@@ -34,17 +34,14 @@ describeAlwaysOnEach('keys that filters select', () => {
       }),
     );
     for (const [at, { id }] of keys.entries()) if (at % 2 === 0) lastUses.set(id, now - (at % 100) * DAY);
-    await test.store.repository.write(
-      async (writer) => {
-        await writer.insert(keys);
-        await writer.port(USAGE).add(
-          [...lastUses].map(([id, lastUsedAt]) => {
-            return { id, uses: 1, lastUsedAt, previousLastUsedAt: null, permissions: [], hours: [] };
-          }),
-        );
-      },
-      { now },
-    );
+    await test.store.repository.write(async (writer) => {
+      await writer.insert(keys);
+      await writer.port(USAGE).add(
+        [...lastUses].map(([id, lastUsedAt]) => {
+          return { id, uses: 1, lastUsedAt, previousLastUsedAt: null, permissions: [], hours: [] };
+        }),
+      );
+    });
   });
   after(() => test.store.close());
 

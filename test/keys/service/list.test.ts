@@ -72,7 +72,7 @@ describeAlwaysOnEach('the list of keys', () => {
       digest: `${index}`,
       previousDigest: null,
     }));
-    await test.store.repository.write((writer) => writer.insert(more), { now: 0 });
+    await test.store.repository.write((writer) => writer.insert(more));
     assert.equal((await names()).length, 50);
     assert.equal((await names({ first: null, after: null, search: null })).length, 50);
     const page = await test.keys.list({ first: MAX_PAGE_SIZE }, OPERATOR);
@@ -193,9 +193,7 @@ describeAlwaysOnEach('the list of keys', () => {
     const grandchildren = children.map(({ id, name }, at) =>
       storedKey(`grandchild ${at}`, { name: `far ${name}`, createdBy: id, createdAt: 3 * size + at }),
     );
-    await test.store.repository.write((writer) => writer.insert([...tops, ...between, ...children, ...grandchildren]), {
-      now: 0,
-    });
+    await test.store.repository.write((writer) => writer.insert([...tops, ...between, ...children, ...grandchildren]));
     const namesOf = async (status: string, first: number) => {
       test.time.now = now;
       const page = await test.keys.list({ status, first }, OPERATOR);

@@ -84,7 +84,7 @@ describeOnEach('exporting keys', () => {
     const many = Array.from({ length: 1503 }, (_, index) =>
       storedKey(id(index), { createdBy: creators[index % 3]!, createdAt: index }),
     );
-    await test.store.repository.write((writer) => writer.insert(many), { now: 0 });
+    await test.store.repository.write((writer) => writer.insert(many));
     const { keys, pages } = await exported();
     assert.deepEqual([keys.length, new Set(keys.map((key) => key.id)).size, Math.max(...pages)], [1505, 1505, 500]);
     const seen = new Set<string | null>([null]);

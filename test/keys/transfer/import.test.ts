@@ -356,9 +356,8 @@ describeOnEach('importing keys', () => {
     assert.deepEqual(tooLong(await load(...chain(9, 17))), [9]);
     assert.equal((await load(...chain(9, 16))).imported, 8);
     assert.deepEqual(tooLong(await load(link(17, 16))), [1]);
-    await test.store.repository.write(
-      (writer) => writer.insert([17, 18, 19, 20].map((number) => storedKey(id(number), { createdBy: id(number - 1) }))),
-      { now: 0 },
+    await test.store.repository.write((writer) =>
+      writer.insert([17, 18, 19, 20].map((number) => storedKey(id(number), { createdBy: id(number - 1) }))),
     );
     assert.deepEqual(tooLong(await load(link(21, 20), link(22, 1))), [1]);
   });

@@ -186,25 +186,22 @@ describeOnEach('an import that others write beside', (dialect) => {
   it('is refused for a previous secret that another key has got meanwhile', async () => {
     const { apiKey: key } = await create('Rotated');
     atFirst(() =>
-      other.store.repository.write(
-        async (writer) => {
-          const before = (await writer.findById(key.id))!;
-          const previousDigest = readDigest(line('Imported 7').sha256)!;
-          const rotation = { previousPublicId: 'x', startedAt: 0, grace: 1, previousEndsAt: 1 };
-          await writer.update([{ before, after: { ...before, previousDigest, rotation } }]);
-          await writer.appendToAuditLog([
-            {
-              at: 0,
-              actor: { kind: 'CLI', id: null, name: null },
-              action: 'ROTATE',
-              apiKey: { id: key.id, name: key.name },
-              before: {},
-              after: {},
-            },
-          ]);
-        },
-        { now: 0 },
-      ),
+      other.store.repository.write(async (writer) => {
+        const before = (await writer.findById(key.id))!;
+        const previousDigest = readDigest(line('Imported 7').sha256)!;
+        const rotation = { previousPublicId: 'x', startedAt: 0, grace: 1, previousEndsAt: 1 };
+        await writer.update([{ before, after: { ...before, previousDigest, rotation } }]);
+        await writer.appendToAuditLog([
+          {
+            at: 0,
+            actor: { kind: 'CLI', id: null, name: null },
+            action: 'ROTATE',
+            apiKey: { id: key.id, name: key.name },
+            before: {},
+            after: {},
+          },
+        ]);
+      }),
     );
     assert.deepEqual(codes(await load(...linesOf('Imported', 10))), ['SECRET_TAKEN']);
   });

@@ -44,7 +44,7 @@ describeOnEach('a feed by NATS', () => {
   ) => {
     const feed = new NatsFeed({ settings: { ...settings(), ...more }, token: shown, leaseMs: LEASE_MS, log });
     const store = await openEdgeStore(feed, { ...copy, log });
-    const edge = { store, keys: await openKeysOver(store, createCatalog({})) };
+    const edge = { store, keys: openKeysOver(store, createCatalog({})) };
     edges.push(edge);
     return edge;
   };

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { changeDirectly } from '../../support/direct.ts';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -87,8 +86,6 @@ describe('apikey scan', () => {
     await keys.rotate(replaced.apiKey.id, { grace: '0s' }, OPERATOR);
     await keys.delete([gone.apiKey.id], OPERATOR);
     await store.close();
-    // Commands go by the time of the machine.
-    await changeDirectly(database, 'delete from clock');
     secrets = {
       live: live.key,
       off: off.key,

@@ -110,9 +110,7 @@ describe('a store', () => {
 
   it('refuses a key whose creator is not there', async () => {
     const { store } = await openTestKeys({ asServer: true });
-    const insert = store.repository.write((writer) => writer.insert([storedKey('a', { createdBy: 'nobody' })]), {
-      now: 0,
-    });
+    const insert = store.repository.write((writer) => writer.insert([storedKey('a', { createdBy: 'nobody' })]));
     await assert.rejects(
       insert,
       (error: Error) => (error.cause as { code?: string }).code === 'SQLITE_CONSTRAINT_FOREIGNKEY',
@@ -124,13 +122,10 @@ describe('a store', () => {
   it('rolls back a transaction whose work throws', async () => {
     const { keys, store } = await openTestKeys({ asServer: true });
     const { apiKey: key } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
-    const failing = store.repository.write(
-      async (writer) => {
-        await writer.delete([key.id]);
-        throw new Error('Stop');
-      },
-      { now: 0 },
-    );
+    const failing = store.repository.write(async (writer) => {
+      await writer.delete([key.id]);
+      throw new Error('Stop');
+    });
     await assert.rejects(failing);
     assert.deepEqual(await store.repository.findById(key.id), key);
     await store.close();

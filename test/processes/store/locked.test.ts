@@ -87,8 +87,8 @@ describe('a store that another process writes', () => {
     ];
     const { release } = lock(database);
     const started = performance.now();
-    const first = patient.repository.write((writer) => writer.delete(['x']), { now: 0 });
-    const second = hasty.repository.write((writer) => writer.delete(['x']), { now: 0 });
+    const first = patient.repository.write((writer) => writer.delete(['x']));
+    const second = hasty.repository.write((writer) => writer.delete(['x']));
     // The one that may wait for longer began first, and still waits.
     await assert.rejects(Promise.race([first, second]), {
       code: 'STORE_LOCKED',
@@ -106,8 +106,8 @@ describe('a store that another process writes', () => {
     const patient = await openStore({ database, lockWaitMs: 100, writeWaitMs: 3_600_000 });
     const hasty = await openStore({ database, lockWaitMs: 400 });
     const { release } = lock(database);
-    const first = patient.repository.write((writer) => writer.delete(['x']), { now: 0 });
-    const second = hasty.repository.write((writer) => writer.delete(['x']), { now: 0 });
+    const first = patient.repository.write((writer) => writer.delete(['x']));
+    const second = hasty.repository.write((writer) => writer.delete(['x']));
     await assert.rejects(Promise.race([first.then(() => assert.fail('It did not wait.')), second]), {
       code: 'STORE_LOCKED',
       message: `The key store ${database} is locked by another process. Try again in a moment.`,
@@ -134,13 +134,10 @@ describe('a store that another process writes', () => {
   it('lets nobody come between what a transaction reads and what it writes', async () => {
     const store = await openStore({ database: tempStore() });
     const other = new Database(store.location, { timeout: 0 });
-    await store.repository.write(
-      async (writer) => {
-        assert.equal(await writer.findByName('CI'), undefined);
-        assert.throws(() => other.exec('begin immediate'), { code: 'SQLITE_BUSY' });
-      },
-      { now: 0 },
-    );
+    await store.repository.write(async (writer) => {
+      assert.equal(await writer.findByName('CI'), undefined);
+      assert.throws(() => other.exec('begin immediate'), { code: 'SQLITE_BUSY' });
+    });
     other.exec('begin immediate');
     other.close();
     await store.close();

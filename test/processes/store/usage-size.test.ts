@@ -19,14 +19,14 @@ describeOnEach('the use of a key in an hour, and on a day', (dialect) => {
     const ids = Array.from({ length: 1000 }, () => randomUUID()).toSorted();
     const totals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [] };
     const counts = { accepted: 10_000, forbidden: 0, limited: 50, refused: 0 };
-    await test.store.repository.write((writer) => writer.insert(ids.map((id) => storedKey(id))), { now: 0 });
+    await test.store.repository.write((writer) => writer.insert(ids.map((id) => storedKey(id))));
     const [hours, first] = [20, startOf('DAY', test.time.now)];
     for (let hour = 0; hour <= hours; hour += 1) {
       const start = first + hour * 4 * 3_600_000;
       for (let time = 0; time < 3; time += 1)
         await test.store.repository.write(
           (writer) => writer.port(USAGE).add(ids.map((id) => ({ id, ...totals, hours: [{ start, ...counts }] }))),
-          { now: 0, counts: true },
+          { counts: true },
         );
     }
     const check = async (table: string, rows: number) => {
@@ -37,7 +37,7 @@ describeOnEach('the use of a key in an hour, and on a day', (dialect) => {
     await check('key_usage_hours', hours * ids.length);
     const bounds = { hoursFrom: first + 4 * 24 * 3_600_000, daysFrom: 0, rows: 3000 };
     const condense = () =>
-      test.store.repository.write((writer) => writer.port(USAGE).condense(bounds), { now: 0, counts: true });
+      test.store.repository.write((writer) => writer.port(USAGE).condense(bounds), { counts: true });
     while (!(await condense()));
     await check('key_usage_days', 4 * ids.length);
     await test.store.close();

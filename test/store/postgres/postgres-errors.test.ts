@@ -26,8 +26,7 @@ describeAlwaysOnEach('a value that no two keys may have', () => {
     it(`is ${code} where ${field} is taken in spite of the rules`, async () => {
       const { store } = await openTestKeys({ asServer: true });
       const same = { [field]: field === 'id' ? idOf('same') : 'same' };
-      const insert = (id: string) =>
-        store.repository.write((writer) => writer.insert([storedKey(id, same)]), { now: 0 });
+      const insert = (id: string) => store.repository.write((writer) => writer.insert([storedKey(id, same)]));
       await insert('one');
       await assert.rejects(insert('two'), { code });
       assert.equal(await countKeys(store.repository), 1);
@@ -114,17 +113,14 @@ describeOn('postgres', 'a server', () => {
   it('that holds the lock for others is STORE_LOCKED after a while', async () => {
     const database = postgresStore();
     const { keys, store } = await openTestKeys({ asServer: true, database });
-    await store.repository.write(
-      async () => {
-        const quick = await openTestKeys({ asServer: true, database, lockWaitMs: 500 });
-        await assert.rejects(create(quick.keys, 'New'), {
-          code: 'STORE_LOCKED',
-          message: /is locked by another process/,
-        });
-        await quick.store.close();
-      },
-      { now: 0 },
-    );
+    await store.repository.write(async () => {
+      const quick = await openTestKeys({ asServer: true, database, lockWaitMs: 500 });
+      await assert.rejects(create(quick.keys, 'New'), {
+        code: 'STORE_LOCKED',
+        message: /is locked by another process/,
+      });
+      await quick.store.close();
+    });
     await create(keys, 'New');
     await store.close();
   });
@@ -139,14 +135,11 @@ describeOn('postgres', 'a server', () => {
     await endConnections(database);
     await create(keys, 'Second');
     let calls = 0;
-    await store.repository.write(
-      async (writer) => {
-        calls += 1;
-        if (calls === 1) await endConnections(database);
-        await writer.insert([storedKey('third')]);
-      },
-      { now: 0 },
-    );
+    await store.repository.write(async (writer) => {
+      calls += 1;
+      if (calls === 1) await endConnections(database);
+      await writer.insert([storedKey('third')]);
+    });
     assert.equal(calls, 2);
     assert.equal((await keys.list({}, OPERATOR)).keys.length, 3);
     await store.close();

@@ -34,7 +34,7 @@ describeOn('postgres', 'a database server that is silent', () => {
       ]);
     await until(async () => (await outcome()) === 'STORE_UNAVAILABLE');
     await assert.rejects(
-      store.repository.write(async () => {}, { now: 0 }),
+      store.repository.write(async () => {}),
       { code: 'STORE_UNAVAILABLE' },
     );
     proxy.unblock();
