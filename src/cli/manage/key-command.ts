@@ -13,7 +13,7 @@ import {
 import { type ManyChangeRequest, type UndeletingChange, warningsOf } from '../../keys/changes/index.ts';
 import {
   type ApiKey,
-  keyRestrictions,
+  givenFieldsOf,
   type NewKey,
   normalizeName,
   validateChange,
@@ -70,15 +70,8 @@ async function ask(request: KeyRequest, keys: KeyAdministration, assumesYes: boo
 }
 
 /** What a key would be, as JSON. */
-function previewJson({ name, roles, permissions, expiresAt, effectivePermissions, ...key }: Preview): object {
-  return {
-    name,
-    roles,
-    permissions,
-    ...keyRestrictions(key),
-    expiresAt: formatTime(expiresAt),
-    effectivePermissions,
-  };
+function previewJson({ effectivePermissions, ...key }: Preview): object {
+  return { ...givenFieldsOf(key), expiresAt: formatTime(key.expiresAt), effectivePermissions };
 }
 
 function missingName({ name }: KeyRequest): Issue[] {

@@ -38,6 +38,7 @@ const KEPT_TEXTS: Readonly<Record<KeptAspect, string>> = {
   expiresAt: 'keeps its earlier expiry',
   limits: 'keeps its stricter limits',
   allowFrom: 'keeps its narrower networks',
+  audience: 'stays valid for its present address alone',
   damaged: 'is damaged in the store, and comes back disabled',
 };
 

@@ -51,8 +51,9 @@ export default class Import extends StoreCommand {
   static override summary = 'Import API keys from elsewhere: they keep working unchanged.';
   static override description =
     'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
-    'base64url), and "roles", "permissions" or both. "description", "expiresAt", "disabled", "id", "createdAt", ' +
-    '"createdBy" and "prefix" are optional. Either all keys are imported or none; what is wrong with a line is ' +
+    'base64url), and "roles", "permissions" or both. "description", "owner", "tags", "limits", "allowFrom", ' +
+    '"audience", "expiresAt", "disabled", "id", "createdAt", "createdBy" and "prefix" are optional. A person who signs ' +
+    'in has a "person" in place of a secret. Either all keys are imported or none; what is wrong with a line is ' +
     'reported with its number, without secrets.';
   static override examples = examplesOf([
     ['Check whether a file can be imported, and import nothing', 'keys.jsonl --dry-run'],

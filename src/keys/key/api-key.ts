@@ -212,7 +212,7 @@ export function isUnrestricted({ limits, allowFrom }: KeyRestrictions): boolean 
 export type GivenFields = Pick<ApiKey, (typeof GIVEN_FIELDS)[number]>;
 
 /** The same of a key that there is. */
-export function givenFieldsOf(key: ApiKey): GivenFields {
+export function givenFieldsOf(key: GivenFields): GivenFields {
   return Object.fromEntries(GIVEN_FIELDS.map((field) => [field, key[field]])) as unknown as GivenFields;
 }
 

@@ -25,7 +25,7 @@ import { CONSENTS, type KeyFinder, type KeyRepository, type Refresh, SESSIONS } 
 import { prefixOf } from '../secret/index.ts';
 
 /** What of a key can stay as it is now, where a backup would give the key more. */
-const KEPT = ['enabled', 'secret', 'grants', 'expiresAt', 'limits', 'allowFrom', 'damaged'] as const;
+const KEPT = ['enabled', 'secret', 'grants', 'expiresAt', 'limits', 'allowFrom', 'audience', 'damaged'] as const;
 /** `secret` is that of a key that was rotated since; `damaged` is a key whose row cannot be compared. */
 export type KeptAspect = (typeof KEPT)[number];
 
@@ -35,6 +35,7 @@ const ASPECTS = {
   expiresAt: 'expiresAt',
   limits: 'limits',
   allowFrom: 'allowFrom',
+  audience: 'audience',
 } as const satisfies Partial<Record<KeptAspect, keyof ApiKey>>;
 
 /** What the rules of a restore need. */
@@ -56,7 +57,8 @@ export function restoredKey<Key extends ApiKey>(
     const disabledAt = backup.disabledAt ?? now;
     return { key: { ...backup, createdBy: present.createdBy, disabledAt }, kept: ['damaged'] };
   }
-  let key: Key = { ...present, name: backup.name, description: backup.description, managed: backup.managed };
+  const { name, description, owner, tags, managed } = backup;
+  let key: Key = { ...present, name, description, owner, tags, managed };
   if (backup.publicId === present.publicId) key = withinGrace(key, backup, now);
   const kept: KeptAspect[] = hasOtherSecret(backup, present, now) ? ['secret'] : [];
   if (holdsGrants(present, backup, catalog)) key = { ...key, roles: backup.roles, permissions: backup.permissions };
@@ -332,6 +334,7 @@ const FIELDS: Readonly<Record<KeptAspect, readonly string[]>> = {
   expiresAt: ['expiresAt'],
   limits: ['limits'],
   allowFrom: ['allowFrom'],
+  audience: ['audience'],
   damaged: [],
 };
 

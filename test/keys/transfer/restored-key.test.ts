@@ -59,6 +59,7 @@ describe('a key that is in a backup and in the store', () => {
     ['keeps an earlier end', { expiresAt: 9000 }, { expiresAt: 2000 }, 'expiresAt'],
     ['keeps an end that the backup has not', {}, { expiresAt: 2000 }, 'expiresAt'],
     ['keeps closer limits', { limits: ['100/m'] }, { limits: ['5/m'] }, 'limits'],
+    ['stays for its address alone', {}, { audience: 'https://mcp.example.org' }, 'audience'],
     ['keeps closer networks', { allowFrom: ['10.0.0.0/8'] }, { allowFrom: ['10.1.0.0/16'] }, 'allowFrom'],
   ];
   for (const [title, backup, present, aspect] of losses) {
