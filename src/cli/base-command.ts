@@ -19,6 +19,9 @@ export type FlagsOf<Of extends typeof Command> = Interfaces.InferredFlags<
 // oxlint-disable-next-line typescript/no-explicit-any -- as oclif has it
 type Parsed = Record<string, any>;
 
+/** The name of a store in memory, as SQLite has it. */
+const MEMORY = ':memory:';
+
 /**
  * The examples of a command in its help, each with what it does. What names no program is what follows the command
  * itself.
@@ -169,6 +172,13 @@ export abstract class BaseCommand extends Command {
       const database = flags.database ?? hostDatabase(this.config);
       if (database !== undefined) flags.database = database;
     }
+    const opensStore = !this.ctor.baseFlags['database']?.hidden && !isElsewhere;
+    if (opensStore && (flags.database ?? this.environment['SVC_API_DATABASE']) === MEMORY)
+      throw new CliError(
+        'USAGE',
+        `${isGiven ? '--database' : 'SVC_API_DATABASE'} is "${MEMORY}": a store in memory is gone when its command ends. ` +
+          'Pass the path of a file. The library can open one, for tests: openKeys({ database: ":memory:" }).',
+      );
     debug('the arguments were read', () => ({
       flags: [...new Set(parsed.raw.flatMap((token) => (token.type === 'flag' ? `--${token.flag}` : [])))],
       args: Object.keys(parsed.args).filter((name) => parsed.args[name] !== undefined),

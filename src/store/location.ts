@@ -32,6 +32,9 @@ const PARAMETERS = [
   'statement_timeout',
 ];
 
+/** The name of a store in the memory of a process, as SQLite has it. */
+export const MEMORY = ':memory:';
+
 /** Whether a store's location is a PostgreSQL URL. */
 export function isPostgresUrl(database: string): boolean {
   return /^postgres(ql)?:\/\//i.test(database);
@@ -234,7 +237,7 @@ function contentOf(path: string): string {
 /**
  * Where the store is: `database`, or `SVC_API_DATABASE`, or `svc-api/keys.sqlite` in the user's data folder (XDG Base
  * Directory: `XDG_DATA_HOME` if it is absolute, otherwise `~/.local/share`).
- * @returns an absolute path, or the URL of a PostgreSQL database, which may contain a password
+ * @returns an absolute path, `MEMORY`, or the URL of a PostgreSQL database, which may contain a password
  * @throws KeysError USAGE
  */
 export function storeLocation(database: string | undefined, env: NodeJS.ProcessEnv): string {
@@ -243,7 +246,7 @@ export function storeLocation(database: string | undefined, env: NodeJS.ProcessE
   if (given.trim() === '' || given.includes('\0')) {
     throw new KeysError('USAGE', 'The path of the key store is empty. Pass --database <path>, or leave it out.');
   }
-  if (isPostgresUrl(given)) return given;
+  if (isPostgresUrl(given) || given === MEMORY) return given;
   const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(given)?.[1];
   if (scheme !== undefined) {
     throw new KeysError(

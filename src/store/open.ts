@@ -17,7 +17,7 @@ import {
 } from './connection.ts';
 import { missingStore } from './errors.ts';
 import { createKeyRepository } from './key-repository.ts';
-import { isPostgresUrl, readPostgresUrl, storeLocation } from './location.ts';
+import { isPostgresUrl, MEMORY, readPostgresUrl, storeLocation } from './location.ts';
 import { createNoticeStore } from './notices.ts';
 import type { Tables } from './tables.ts';
 import { createLimitStore, type StoreClock } from './usage.ts';
@@ -49,7 +49,10 @@ export interface Store {
 
 /** Which store to open, and how. */
 export interface OpenStoreOptions {
-  /** A path, or the URL of a PostgreSQL database. Default: `SVC_API_DATABASE`, or a file in the user's data folder. */
+  /**
+   * A path, the URL of a PostgreSQL database, or `:memory:` for a new store in the memory of this process. Default:
+   * `SVC_API_DATABASE`, or a file in the user's data folder.
+   */
   database?: string;
   /** The environment variables. Default: those of the process. */
   env?: NodeJS.ProcessEnv;
@@ -131,6 +134,7 @@ function requireSupportedNode(): void {
 }
 
 async function* compact(connection: Connection, leastShare: number): AsyncGenerator<void, number | null> {
+  if (connection.location === MEMORY) return 0;
   if (connection.dialect === 'sqlite') return yield* (await import('./compact.ts')).compactFile(connection, leastShare);
   // By itself, the server does so all the time.
   if (leastShare === 0) await connection.vacuum!();
@@ -158,6 +162,7 @@ function differencesOn(dialect: DialectName) {
 /** Whether there is a store; none is created. @throws KeysError STORE_… where that cannot be told */
 export async function storeExists({ database, env = process.env }: OpenStoreOptions): Promise<boolean> {
   const place = storeLocation(database, env);
+  if (place === MEMORY) return true;
   if (!isPostgresUrl(place)) return (await import('./sqlite/sqlite-file.ts')).storeFileExists(place);
   const { PostgresConnection } = await import('./postgres/postgres-connection.ts');
   return PostgresConnection.exists(place, LOCK_WAIT_MS);
@@ -197,14 +202,16 @@ export async function openConnection({
   requireSupportedNode();
   const location = storeLocation(database, env);
   const options = { lockWaitMs, writeWaitMs, busyTimeoutMs, mustExist };
-  const open = async (): Promise<Connection> =>
-    isPostgresUrl(location)
+  const open = async (): Promise<Connection> => {
+    if (location === MEMORY) return (await import('./sqlite/memory-store.ts')).openMemoryStore();
+    return isPostgresUrl(location)
       ? (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, {
           ...options,
           statementMs,
           changes,
         })
       : (await import('./sqlite/sqlite-connection.ts')).SqliteConnection.open(location, options);
+  };
   if (!isDebugged()) return open();
   const { newestSchema } = await import('./migrations.ts');
   const opened = await debugTimed('the store was opened', open, (connection) => ({

@@ -1,0 +1,40 @@
+import type { Follower, KnownEdge } from '../../keys/repository/index.ts';
+import { type Connection, connectionOver, KeyChanges } from '../connection.ts';
+import { MEMORY } from '../location.ts';
+import { PrivateFile } from './private-file.ts';
+
+/** A new store in the memory of this process, which is gone once it is closed. @throws KeysError STORE_… */
+export async function openMemoryStore(): Promise<Connection> {
+  const store = await PrivateFile.open(MEMORY, { location: MEMORY, mustExist: false });
+  const changes = new KeyChanges();
+  let follower: Follower | undefined;
+  let told: readonly KnownEdge[] = [];
+  return connectionOver(store, {
+    created: true,
+    async write(work, { before } = {}) {
+      let changed: string[] | undefined;
+      const keysChanged = (ids: readonly string[]) => void (changed = [...(changed ?? []), ...ids]);
+      const result = await store.write(async (transaction) => {
+        await before?.(transaction, keysChanged);
+        return work(transaction, keysChanged);
+      });
+      if (changed) {
+        changes.add(changed);
+        await follower?.changed();
+      }
+      return result;
+    },
+    // No other process can change it.
+    revision: () => changes.revision,
+    keysChangedSince: (revision) => changes.since(revision),
+    follow: async (next) => {
+      follower = next;
+      return {
+        leasedUntil: () => Infinity,
+        tell: async (edges) => void (told = edges),
+        stop: async () => void (follower = undefined),
+      };
+    },
+    toldEdges: async () => [...told],
+  });
+}
