@@ -3,10 +3,7 @@ import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Config } from '@oclif/core/config';
-import { UNIT_MS } from '../../src/keys/basics/time.ts';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { serveHost } from '../support/host.ts';
-import { openTestKeys } from '../support/keys.ts';
 import { cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
@@ -119,20 +116,6 @@ for (const separator of [' ', ':']) {
         missing.stdout.replaceAll(/\s+/g, ' '),
         new RegExp(`The first "${name('apikey:create')}" makes one`),
       );
-    });
-
-    it('is named in what is advised about a clock that is wrong, on the terminal, as JSON and in errors', async () => {
-      const database = tempStore();
-      const test = await openTestKeys({ database });
-      test.time.now = Date.now() + 60 * UNIT_MS.d;
-      await test.keys.create({ name: 'Ahead', roles: ['GUEST'] }, OPERATOR);
-      await test.store.close();
-      const advice = `run "${name('apikey:doctor')} --repair clock"`;
-      for (const args of [[], ['--json']]) {
-        const { stdout } = await run('apikey:doctor', '--database', database, ...args);
-        const said = (args.length === 0 ? stdout : stdout.replaceAll('\\"', '"')).replaceAll(/\s+/g, ' ');
-        assert.ok(said.includes(advice), said);
-      }
     });
 
     it('is named on the pages that it serves', async () => {
