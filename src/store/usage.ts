@@ -45,9 +45,7 @@ export type PeriodTable = keyof typeof PERIOD_COLUMNS;
 
 /** The counts of a row, and of several rows together. */
 const COUNTS = sql.join(OUTCOMES.map((outcome) => sql.ref(outcome)));
-const SUMS = sql.join(
-  OUTCOMES.map((outcome) => sql`cast(sum(${sql.ref(outcome)}) as bigint) as ${sql.ref(outcome)}`),
-);
+const SUMS = sql.join(OUTCOMES.map((outcome) => sql`cast(sum(${sql.ref(outcome)}) as bigint) as ${sql.ref(outcome)}`));
 
 /** How many keys are looked at, at once, for those that were deleted. */
 const SWEPT_KEYS = 1000;
