@@ -516,7 +516,7 @@ trust: [10.0.0.0/33]
     ['upstreams: { wiki: 7 }', '1:20: An upstream must be an address, such as http://127.0.0.1:3000, or a map'],
     [
       'upstreams: { wiki: "a:80" }',
-      '1:20: "a:80" is not the address of an upstream. Write it as http://127.0.0.1:3000,',
+      '1:20: "a:80" is not the address of an upstream. Did you mean http://a? Write it as http://127.0.0.1:3000,',
     ],
     ['upstreams: { wiki: { uri: "http://a" } }', '1:22: "uri" is not a field. Did you mean "url"?'],
     ['upstreams: { wiki: { url: "http://a/b" } }', '1:27: "http://a/b" has more than an address'],

@@ -32,13 +32,4 @@ describe('the README', () => {
       [],
     );
   });
-
-  it('fits on two screens, in lines that a terminal shows', () => {
-    const lines = README.split('\n');
-    assert.ok(lines.length <= 140, `${lines.length} lines`);
-    assert.deepEqual(
-      lines.filter((line) => line.length > 120 && !line.startsWith('|')),
-      [],
-    );
-  });
 });
