@@ -82,15 +82,13 @@ export interface Config {
         readonly keep: number | null;
     };
     readonly notices: NoticeSettings | undefined;
-    readonly alerts: {
-        readonly github: string | undefined;
-    };
     readonly introspection: 'on' | 'off' | 'permitted';
     readonly publicUrl: string | undefined;
     readonly consent: ConsentMode | undefined;
     readonly clients: readonly Client[];
     readonly clientDocuments: 'any' | 'off' | readonly string[];
     readonly dynamicRegistration: boolean;
+    readonly refresh: RefreshSettings;
     readonly signIn: 'on' | 'off' | undefined;
     readonly feed: {
         readonly nats: FeedByNats;
@@ -371,6 +369,7 @@ export interface Client {
 export interface ClientAddress {
     readonly address: string | undefined;
     readonly isCertain: boolean;
+    readonly unclear?: string;
 }
 
 export declare class ClientAddresses;
@@ -403,7 +402,7 @@ export type CredentialPlace = 'bearer' | 'basic' | {
 
 export type EffectKind = 'SECRET' | 'WIDENING' | 'ENABLING' | 'CREATION' | 'ADOPTION';
 
-export type ErrorCode = Issue['code'] | 'NAME_TAKEN' | 'NAME_CONFUSABLE' | 'SECRET_TAKEN' | 'PREFIX_TAKEN' | 'ID_TAKEN' | 'NOT_FOUND' | 'FORBIDDEN' | 'ROTATION_IN_PROGRESS' | 'ROTATION_NONE' | 'NOT_FOR_PEOPLE' | 'DECLARATION_INVALID' | 'CONFIG_INVALID' | 'CONFIG_INSECURE' | 'CONFIG_UNAVAILABLE' | 'PRUNE_REFUSED' | 'TAKEOVER_REFUSED' | 'CHAIN_TOO_LONG' | 'POLICY_VIOLATED' | 'REQUEST_DECIDED' | 'CONSENT_OFF' | 'TOO_MANY_REQUESTS' | 'OUTPUT_FAILED' | 'LIMIT_EXCEEDED' | 'SCHEMA_INVALID' | 'HOST_INVALID' | 'OPTION_INVALID' | 'GRAPHQL_UNSUPPORTED' | 'NODE_UNSUPPORTED' | 'DRIVER_UNSUPPORTED' | 'LISTEN_FAILED' | 'TLS_INVALID' | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'BUDGET_SPENT' | 'CREDENTIALS_INVALID' | 'SERVER_UNREACHABLE' | 'SERVER_INCOMPATIBLE' | 'SERVER_INSECURE' | 'SERVER_FAILED' | 'STORE_REQUIRED' | 'STORE_UNAVAILABLE' | 'STORE_LOCKED' | 'STORE_FULL' | 'STORE_READONLY' | 'STORE_INSECURE' | 'STORE_CORRUPT' | 'STORE_REPLACED' | 'STORE_FOREIGN' | 'STORE_NEWER' | 'STORE_OLDER' | 'STORE_NOT_EMPTY' | 'STORE_AUDIT_KEY' | 'STORE_FAILED' | 'EDGE_STALE' | 'BACKUP_EXISTS' | 'BACKUP_INVALID' | 'BACKUP_UNAVAILABLE' | 'RESTORE_BLIND' | 'RESTORE_OUTDATED';
+export type ErrorCode = Issue['code'] | 'NAME_TAKEN' | 'NAME_CONFUSABLE' | 'SECRET_TAKEN' | 'PREFIX_TAKEN' | 'ID_TAKEN' | 'NOT_FOUND' | 'FORBIDDEN' | 'ROTATION_IN_PROGRESS' | 'ROTATION_NONE' | 'NOT_FOR_PEOPLE' | 'DECLARATION_INVALID' | 'CONFIG_INVALID' | 'CONFIG_INSECURE' | 'CONFIG_UNAVAILABLE' | 'PRUNE_REFUSED' | 'TAKEOVER_REFUSED' | 'CHAIN_TOO_LONG' | 'POLICY_VIOLATED' | 'REQUEST_DECIDED' | 'CONSENT_OFF' | 'TOO_MANY_REQUESTS' | 'OUTPUT_FAILED' | 'LIMIT_EXCEEDED' | 'SCHEMA_INVALID' | 'HOST_INVALID' | 'OPTION_INVALID' | 'GRAPHQL_UNSUPPORTED' | 'NODE_UNSUPPORTED' | 'DRIVER_UNSUPPORTED' | 'LISTEN_FAILED' | 'TLS_INVALID' | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'BUDGET_SPENT' | 'CREDENTIALS_INVALID' | 'SERVER_UNREACHABLE' | 'SERVER_INCOMPATIBLE' | 'SERVER_INSECURE' | 'SERVER_FAILED' | 'STORE_REQUIRED' | 'STORE_UNAVAILABLE' | 'STORE_LOCKED' | 'STORE_FULL' | 'STORE_READONLY' | 'STORE_INSECURE' | 'STORE_CORRUPT' | 'STORE_REPLACED' | 'STORE_FOREIGN' | 'STORE_NEWER' | 'STORE_OLDER' | 'STORE_NOT_EMPTY' | 'STORE_AUDIT_KEY' | 'STORE_CLOCK' | 'STORE_FAILED' | 'EDGE_STALE' | 'BACKUP_EXISTS' | 'BACKUP_INVALID' | 'BACKUP_UNAVAILABLE' | 'RESTORE_BLIND' | 'RESTORE_OUTDATED';
 
 export interface ExpiryRequest {
     expiresIn?: string;
@@ -565,7 +564,7 @@ type NodeMiddleware = (incoming: IncomingMessage, outgoing: ServerResponse, next
 
 declare class NotedRequest implements RequestNotes;
 
-export declare const NOTICE_TYPES: readonly ['key.created', 'key.deleted', 'key.ending', 'key.ended', 'key.leaked', 'key.refused_often'];
+export declare const NOTICE_TYPES: readonly ['key.created', 'key.deleted', 'key.ending', 'key.ended', 'key.leaked', 'key.reused', 'key.refused_often'];
 
 export interface NoticeSettings {
     readonly url: string;
@@ -671,6 +670,11 @@ interface PrincipalParts {
 }
 
 type RateUnit = keyof typeof LIMIT_SECONDS;
+
+export interface RefreshSettings {
+    readonly leeway: number;
+    readonly lifetime: number | null;
+}
 
 export declare class RefusalLog;
 
@@ -843,6 +847,7 @@ export interface TokenIssuer {
     } | undefined;
     readonly audience: string;
     readonly algorithms: readonly string[];
+    readonly keysMaxAge?: number;
 }
 
 export interface UnreadLimits {
@@ -865,6 +870,8 @@ export interface Upstream {
     readonly address: UpstreamAddress;
     readonly send: readonly SentCredential[];
     readonly rewriteHost: boolean;
+    readonly passHeaders?: readonly string[] | undefined;
+    readonly ranges?: boolean | undefined;
 }
 
 export type UpstreamAddress = {
