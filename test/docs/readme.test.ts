@@ -4,8 +4,6 @@ import { dirname, join } from 'node:path';
 import { blocksOf } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
-
 describe('the README', () => {
   it('has the two commands as they are run', () => {
     assert.deepEqual(
