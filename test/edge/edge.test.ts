@@ -213,7 +213,7 @@ describe('an edge', () => {
     await create('New');
     assert.equal(test.keys.edges.waited.count, count);
     edge = await open();
-    keys = await openKeysOver(edge, createCatalog({}));
+    keys = openKeysOver(edge, createCatalog({}));
   });
 
   it('leaves to the origin what it cannot do itself', async () => {
