@@ -79,7 +79,7 @@ export async function hostExtensions(config: Config): Promise<SchemaExtension[]>
         process.emitWarning(
           `The package.json of ${name} has the hook "${printable(hook)}", which is never called: this version of ` +
             `svc-api knows only "${HOOK}".`,
-          { code: 'SVC_API_UNKNOWN_HOOK' },
+          'SvcApiUnknownHook',
         );
   // oclif's own timer lets the process end before it: a hook that waits for nothing would end it without a word.
   const began = performance.now();

@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { authenticate, createPrincipal, idOf, jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
 import { runCliHere } from '../support/cli-here.ts';
-import { errorText } from '../support/errors.ts';
 import { runCli } from '../support/process.ts';
 import { migratedStore, tempStore } from '../support/temp.ts';
 
@@ -171,7 +170,7 @@ describeOnEach('apikey export', () => {
     }
   });
 
-  it('writes nothing of an empty store, and fails where nobody reads it', async () => {
+  it('writes nothing of an empty store, and nothing to an output that was discarded', async () => {
     const { store } = await openTestKeys();
     await store.close();
     const { stdout, stderr } = await exported(store.location);
@@ -180,9 +179,6 @@ describeOnEach('apikey export', () => {
     const { stderr: said, code } = await runCli(['apikey', 'export', '--database', database], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    assert.deepEqual(
-      [said, code],
-      [errorText('OUTPUT_FAILED', 'The output could not be written to stdout (closed).'), 1],
-    );
+    assert.deepEqual([said, code], ['', 0]);
   });
 });

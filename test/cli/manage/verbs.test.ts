@@ -79,6 +79,9 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
     assert.deepEqual(await json('create', '--name', ' Reader ', '--permissions', 'docker:read_own', '--dry-run'), {
       code: 0,
       name: 'Reader',
+      description: null,
+      owner: null,
+      tags: [],
       roles: [],
       permissions: ['DOCKER:READ_OWN'],
       limits: [],

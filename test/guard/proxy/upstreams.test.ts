@@ -26,8 +26,8 @@ describe('the address of an upstream', () => {
 
   it('is refused if it is something else, with what to write', () => {
     for (const [text, problem] of Object.entries({
-      'localhost:3000': '"localhost:3000" is not the address of an upstream',
-      '127.0.0.1:3000': '"127.0.0.1:3000" is not the address of an upstream',
+      'localhost:3000': '"localhost:3000" is not the address of an upstream. Did you mean http://localhost:3000?',
+      '127.0.0.1:3000': '"127.0.0.1:3000" is not the address of an upstream. Did you mean http://127.0.0.1:3000?',
       'http://': '"http://" is not the address of an upstream',
       'ftp://a': '"ftp://a" is not the address of an upstream',
       'http+unix://a/b.sock': '"http+unix://a/b.sock" is not the address of an upstream',
@@ -39,7 +39,9 @@ describe('the address of an upstream', () => {
       'http://user:hunter2@a': 'The upstream has a password in it, which every user can see',
     })) {
       const forms = 'http://127.0.0.1:3000, https://grafana.internal or http+unix:///run/app.sock';
-      assert.deepEqual(parseUpstream(text), { refusal: `${problem}. Write it as ${forms}.` });
+      assert.deepEqual(parseUpstream(text), {
+        refusal: `${problem}${problem.endsWith('?') ? '' : '.'} Write it as ${forms}.`,
+      });
     }
   });
 });
