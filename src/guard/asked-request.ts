@@ -219,7 +219,7 @@ export interface RequestIssue {
 export interface ForwardAuthRequest {
   /** The request that it asks about, or why none such may pass. */
   readonly request: OrRefusal<AskedRequest, RequestIssue>;
-  /** What it says of the client's address, if it does so once, and in which header. */
+  /** The client's address and the header that has it, if there is exactly one. */
   readonly address: { readonly header: string; readonly said: string | undefined };
   /** The client's cookies without ours, for the service; undefined if it has sent none. */
   readonly cookies: string | undefined;

@@ -1,12 +1,12 @@
 import { errorReply, type Received, type Reply } from '../http/index.ts';
 import { isReading, type RequestParts } from '../routes/index.ts';
 
-/** Whose page made a request: one of the same site, another one, or one that it does not say. */
+/** The site of the page that made a request: the same, another, or unknown. */
 export type AskingPage = 'own' | 'foreign' | 'unsaid';
 
 /**
- * Whose page has made a request that does something, by what browsers say: `Sec-Fetch-Site`, and older ones, or all
- * where there is no TLS, `Origin` alone. One that reads is not looked at, unless it opens a WebSocket.
+ * Tells the site of the page that made a request. Browsers send `Sec-Fetch-Site`; older ones, and all of them without
+ * TLS, send `Origin` alone. Requests that only read pass, unless they open a WebSocket.
  */
 export function askingPage(
   request: Pick<Received, 'header'>,

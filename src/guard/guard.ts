@@ -133,7 +133,7 @@ export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
   readonly healthPath?: string | undefined;
   /** Headers that each answer has beside its own. */
   readonly extraHeaders?: ExtraHeaders | undefined;
-  /** Who has begun which sessions and tasks of MCP servers, for all processes of the guard. Default: what this one knows. */
+  /** The keys that began MCP sessions and tasks, for all processes of the guard. Default: those of this process. */
   readonly holders?: Holders | undefined;
   readonly log: Log;
 }
@@ -147,9 +147,9 @@ const REFUSED_METHODS: ReadonlySet<string | undefined> = new Set(['CONNECT', 'TR
 /** The messages of a request to an MCP server, none of a GET, and what is needed for them. */
 interface JudgedMessages extends Pick<McpMessages, 'messages'>, Partial<Pick<McpMessages, 'body'>> {
   readonly rules: McpRules;
-  /** Who has begun the session that it goes on with; null for nobody, undefined where it names none. */
+  /** The key that began the request's session; null if there is none, undefined if the request names no session. */
   readonly session: Holder | null | undefined;
-  /** Who has begun the tasks that they name. */
+  /** The keys that began the named tasks. */
   readonly tasks: ReadonlyMap<string, Holder>;
 }
 
@@ -404,7 +404,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     return this.#passOn({ ...received, framing: [], expectsContinue: false }, request, passed, mcp);
   }
 
-  /** Who has begun what a request to an MCP server goes on with. @throws MessagesRefused */
+  /** Finds the keys that began the session and tasks of a request. @throws MessagesRefused */
   async #heldBy(
     { incoming, target }: ReceivedRequest,
     { match }: AllowedEntry,

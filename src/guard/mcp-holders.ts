@@ -13,7 +13,7 @@ export interface Holder {
   readonly permissions?: readonly Permission[] | undefined;
 }
 
-/** Who holds which sessions and tasks. */
+/** The keys that hold sessions and tasks. */
 export interface Holders {
   note(id: string, holder: Holder): void;
   /** The holders, each at the place of its id; null for none. */

@@ -8,12 +8,12 @@ export interface Part {
   readonly name: string;
 }
 
-/** What a key lacks for a part: permissions, or nothing would help. */
+/** The permissions that a key lacks for a part, or that no permission would help. */
 type Lacking =
   | { readonly missing: readonly Permission[] }
   | { readonly used: readonly Permission[]; readonly charges: readonly Charge[] };
 
-/** What a route requires of those who use its parts, and what a call of one counts as. */
+/** The permissions that the parts of a route require, and the cost of a call. */
 interface Terms {
   readonly allow: Needed;
   readonly charge: Charge;
@@ -85,7 +85,7 @@ export class McpRules {
       : undefined;
   }
 
-  /** What a key lacks for a part; undefined if no key may use it. */
+  /** The permissions that a key lacks for a part; undefined if no key can use it. */
   lacking(part: Part, access: PermissionSet): Lacking | undefined {
     const terms = [...new Set(this.#rulesFor(part).map((rule) => rule.terms))];
     if (terms.length === 0) return undefined;
@@ -154,7 +154,7 @@ function ruleOf(pattern: string, terms: Terms): Rule {
   };
 }
 
-/** Of the rules that match, those whose pattern has the most text. */
+/** The matching rules with the longest pattern. */
 function mostSpecific(rules: readonly Rule[], matches: (rule: Rule) => boolean): readonly Rule[] {
   let found: Rule[] = [];
   let most = 0;
@@ -168,8 +168,7 @@ function mostSpecific(rules: readonly Rule[], matches: (rule: Rule) => boolean):
 }
 
 /**
- * What finds out whether a name is as a pattern says, in which `*` stands for any text. Takes time by the length of the
- * name.
+ * Compiles a pattern in which `*` matches any text. A test takes time linear in the length of the name.
  */
 function likeness(pattern: string): (name: string) => boolean {
   const [first = '', ...others] = pattern.split('*');

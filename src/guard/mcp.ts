@@ -33,8 +33,8 @@ interface Task {
 }
 
 /**
- * What a message asks for: parts of the server and tasks, everything, what no key gets, or nothing that is not for all
- * who may connect.
+ * The needs of a message: parts of the server and tasks, everything, something that no key gets, or nothing beyond the
+ * connection itself.
  */
 type Wanted = readonly (Part | Task)[] | 'everything' | 'nothing' | Invalid;
 
@@ -304,7 +304,7 @@ function withoutSigns(name: string): string {
   return name.toLowerCase().replaceAll(/[^\p{L}\d]/gu, '');
 }
 
-/** What a header says, in which text that is not ASCII stands in base64; undefined for what servers read in two ways. */
+/** Decodes a header value (non-ASCII text is base64); undefined if servers could read it in two ways. */
 function decodeHeader(value: string): string | undefined {
   const base64 = /^=\?base64\?(.*)\?=$/i.exec(value)?.[1];
   if (base64 === undefined) return value;
@@ -329,10 +329,10 @@ interface AllowedMessages {
   readonly charge: Charge;
 }
 
-/** What is decided about, and what is known of it. */
+/** The subject of a decision, with the facts about it. */
 interface AskedMessages extends Pick<McpMessages, 'messages'> {
   readonly rules: McpRules;
-  /** Who has begun the tasks that they name. */
+  /** The keys that began the named tasks. */
   readonly tasks: ReadonlyMap<string, Holder>;
 }
 

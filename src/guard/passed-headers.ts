@@ -118,7 +118,7 @@ function isChunked(codings: readonly string[]): boolean {
 export interface Arrival {
   /** The client's address, and those of the proxies of ours on the way, the nearest last. */
   readonly addresses: readonly string[];
-  /** By which scheme the client has sent it, as far as is known. */
+  /** The scheme of the client's request, if known. */
   readonly scheme: Scheme;
 }
 

@@ -148,7 +148,7 @@ class WrittenCredentials implements Sent {
     } of written)
       if (!isLong(text))
         log.warn({ file }, `a credential for an upstream has fewer than ${MIN_HIDDEN} characters: answers may show it`);
-    // What is compressed could not be looked through, and of a part nobody knows what it is a part of.
+    // A compressed or partial answer cannot be searched.
     const plain = this.#hidden ? PLAIN : [];
     this.headers = [...inHeaders.flatMap(({ name, value }) => [name, value]), ...plain];
     const unseen = this.#hidden ? [...ENCODED, ...(ranges ? [] : PARTS)] : [];

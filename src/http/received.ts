@@ -209,7 +209,7 @@ export interface RequestTo {
   readonly method: string;
   /** As `Host` has it. */
   readonly host: string;
-  /** By which scheme it has come. */
+  /** The scheme of the request. */
   readonly scheme: Scheme;
   /** Its path and query. */
   readonly target: string;

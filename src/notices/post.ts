@@ -105,7 +105,7 @@ function post(
   const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   return new Promise((resolve) => {
     const send = url.startsWith('https:') ? requestTls : requestPlain;
-    // By the global agent, which uses a proxy where Node is told to.
+    // The global agent uses a proxy with NODE_USE_ENV_PROXY.
     const options = { method: 'POST', headers, signal: ends, maxHeaderSize: MAX_HEAD_BYTES };
     const request = send(url, options, (response) => {
       resolve(answerOf(response.statusCode ?? 0, response.headers['retry-after'], now));

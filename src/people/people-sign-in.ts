@@ -23,7 +23,7 @@ interface PeopleSignInOptions {
 
 type ProxiedRequest = Parameters<typeof readProxyHeaders>[0];
 
-/** How many people whom nobody knows yet a proxy may name. */
+/** The number of new people that a proxy can name in a minute. */
 const NEW_PEOPLE = '30/m';
 /** All of them come from the proxy. */
 const ANYWHERE = { source: '', network: undefined };
@@ -54,8 +54,8 @@ export class PeopleSignIn {
   }
 
   /**
-   * Who a trusted proxy says that makes a request; undefined if it says nobody. A page of any site can lead its own name
-   * to this machine and send such headers, but not change its Host.
+   * The person that a trusted proxy names in its headers, if any. A page of any site can resolve its own name to this
+   * machine and send such headers, but it cannot change its Host.
    * @param seen the address that the browser has opened
    * @throws SignInFailed also at a host that is not ours, and where others can read what is sent
    */

@@ -129,7 +129,7 @@ const OF_GUARD: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What is wrong with a header's name, as the end of a sentence; undefined if proxies may say in it who makes a request.
+ * The problem with the name of a header that identifies the caller, as the end of a sentence; undefined if it is valid.
  */
 export function problemOfPassedHeader(name: string): string | undefined {
   if (!HEADER.test(name) || name.includes('_')) return 'is not a name of letters, digits and single hyphens';

@@ -211,7 +211,7 @@ export class OpenKeys extends KeysService implements Limited {
   }
 
   /**
-   * What settings of the database server break what is promised of changes, or what puts a file at risk, as sentences.
+   * Settings of the database server that break a promise, or risks of a file, as sentences.
    * @throws KeysError STORE_…
    */
   settingProblems(): Promise<string[]> {

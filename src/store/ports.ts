@@ -176,7 +176,7 @@ function requestOf(row: ConsentRequestTable): ConsentRequest {
   };
 }
 
-/** By what an application replaces the secret of its key; undefined for one that does not. */
+/** The refresh token's digest and salt; undefined for an application that does not refresh. */
 function refreshOf(row: ApplicationKeyTable): Refresh | undefined {
   if (row.refresh_family === null) return undefined;
   return {

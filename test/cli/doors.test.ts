@@ -12,12 +12,12 @@ const fieldsOf = (name: string): string[] => {
   return Object.keys(type.getFields());
 };
 
-/** What the input of a creation has that is no field of a key. */
+/** Inputs of a creation that are not fields of a key. */
 const INSTRUCTIONS = new Set(['expiresIn', 'overwrite']);
 const GIVEN = fieldsOf('CreateApiKeyInput').filter((field) => !INSTRUCTIONS.has(field));
-/** What the service gives a key by itself. */
+/** Fields that the service sets by itself. */
 const ASSIGNED = ['id', 'prefix', 'createdAt', 'createdBy', 'disabledAt', 'managed', 'audience', 'person', 'rotation'];
-/** What is worked out from a key and others, its use, or the policy. */
+/** Fields that are computed from other keys, from use, or from the policy. */
 const DERIVED =
   `answering unknownGrants grants budgets access effectivePermissions limitedBy ancestors descendants branch
   issued status disabledByPolicy uses lastUsedAt usage usedPermissions usedTools usedRoutes suggestedRoles

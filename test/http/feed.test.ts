@@ -362,7 +362,7 @@ describeOnEach('the feed', () => {
     await lease({ limits: of('100/budget', 10 ** 15), used: 10 ** 9 });
     assert.equal((await lease({ limits: of('1/budget'), waiting: 40 })).granted, 40);
     assert.equal((await lease({ limits: of('1000/budget'), waiting: 1000, holder: 'edge-2' })).granted, 60);
-    // Of a limit that the key does not have, as much as it asks for.
+    // A limit that the key does not have is leased as asked.
     assert.equal((await lease({ limits: of('5/h'), waiting: 7 })).granted, 7);
     const { key: other } = await create('Other edge', { permissions: ['EDGE:READ_ANY'] });
     const { ahead } = await lease({ limits: of('1000/m'), ahead: 1000, lifeUs: 10 ** 12 });

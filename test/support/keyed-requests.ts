@@ -3,7 +3,7 @@ import type { McpPatterns, Route } from '../../src/routes/router.ts';
 import type { Random } from './random.ts';
 import { type StrangerRequest, strangerRequest, UNKNOWN_KEY } from './strangers.ts';
 
-/** Who sends requests with a valid key. */
+/** Senders of requests with a valid key. */
 export interface KeyHolder {
   /** The secret of a key that may do everything. */
   readonly secret: string;
@@ -93,7 +93,7 @@ const mcp: KeyedDoor = (random, { agent }) => {
   return { to: 'mcp', method: 'POST', path: '/mcp', headers, body };
 };
 
-/** What strangers send, with a key. */
+/** Requests of strangers who have a key. */
 const withKey: KeyedDoor = (random, { secret }) => {
   const request = strangerRequest(random);
   const named = request.headers.map((value) => value.replaceAll(UNKNOWN_KEY, secret));

@@ -189,12 +189,12 @@ export function changesOfPrimary(): ChangeSource {
   };
 }
 
-/** What a worker tells the primary of MCP's sessions and tasks, or asks it: the client's next request goes to any worker. */
+/** A message of a worker about MCP sessions and tasks: the client's next request can reach any worker. */
 type HolderMessage =
   | { holds: 'note'; id: string; holder: Holder }
   | { holds: 'find'; ids: readonly string[]; ask: number };
 
-/** What the primary answers to a worker that asks. */
+/** The primary's answer to a worker. */
 interface FoundMessage {
   found: (Holder | null)[];
   ask: number;
@@ -207,7 +207,7 @@ function keepHolders(): void {
   const take = async (worker: Worker, message: HolderMessage) => {
     const known = await (loading ??= load());
     if (message.holds === 'note') return known.note(message.id, message.holder);
-    // What another worker has noted before may arrive in the same turn.
+    // A note of another worker can arrive in the same turn.
     await setImmediate();
     const found = await known.find(message.ids);
     if (worker.isConnected()) worker.send({ found, ask: message.ask } satisfies FoundMessage, () => {});

@@ -12,7 +12,7 @@ addReadouts();
 addSelections();
 guardUnread();
 
-/** What an address has after "#" gets to no server: where somebody wants to go after they sign in has it again. */
+/** Keeps the fragment across a sign-in: browsers send it to no server. */
 function keepFragment(): void {
   const { hash } = location;
   if (hash === '') return;

@@ -37,7 +37,7 @@ const SPECIAL = new Networks(
 const GLOBAL_V6 = new Networks(['2000::/3']);
 /** IPv4 addresses as networks without IPv4 write them (RFC 6052, section 2.1). */
 const NAT64 = new Networks(['64:ff9b::/96']);
-/** What some proxies answer for every name, in place of its address: it says nothing of a network. */
+/** The addresses that some proxies answer for every name (fake-ip). */
 const FAKE = new Networks(['198.18.0.0/15']);
 
 /** Whether an address is one of the internet. */
@@ -79,7 +79,7 @@ export interface DocumentOptions {
   readonly allowed: 'any' | readonly string[];
   /** Milliseconds since 1970. */
   readonly clock: () => number;
-  /** The addresses of a host. Once the signal is aborted, nobody waits for them. */
+  /** The addresses of a host. An aborted signal ends the wait. */
   readonly resolve?: (host: string, signal: AbortSignal) => Promise<LookupAddress[]>;
   readonly isAllowed?: (address: LookupAddress) => boolean;
   /** Beside the usual certificates, and in milliseconds. */
@@ -95,7 +95,7 @@ export class ClientDocuments {
   readonly #options: DocumentOptions;
   readonly #known = new RecentlyUsed<{ client: Client; until: number }>(MAX_DOCUMENTS);
   readonly #fetches = new Map<string, Promise<Client>>();
-  /** What failed lately, by the URLs of documents, or by their hosts. */
+  /** Recent failures, by URL of the document or by its host. */
   readonly #failed = new RecentlyUsed<{ error: OAuthError; until: number }>(MAX_DOCUMENTS);
   /** The names that are being resolved. */
   readonly #lookups = new Set<Promise<void>>();
@@ -155,7 +155,7 @@ export class ClientDocuments {
     }
   }
 
-  /** Resolves a name once fewer than so many others are, also of those for which nobody waits any more. */
+  /** Resolves a name once few enough lookups run, abandoned ones included. */
   async #resolve(host: string, signal: AbortSignal): Promise<LookupAddress[]> {
     const { resolve = resolveHost } = this.#options;
     while (this.#lookups.size >= MAX_LOOKUPS) {

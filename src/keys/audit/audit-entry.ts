@@ -338,7 +338,7 @@ interface CountedRefusal {
 const PERIOD_MS = 600_000;
 /** How many kinds of refusals of one key are counted separately in one period; the others share one count. */
 const MAX_KINDS = 5;
-/** How many keys are told apart in one period, and how many of them by the edges of one key. */
+/** The number of keys counted separately in one period, in all and for the edges of one key. */
 const [MAX_KEYS, MAX_KEYS_OF_EDGE] = [1000, 100];
 /** The kind of those that share one count. */
 const VARIOUS = '';
@@ -361,7 +361,7 @@ export class RefusalSampler {
     const { edge, route } = refusal;
     const most = edge ? MAX_KEYS_OF_EDGE : MAX_KEYS;
     if ((this.#sizes.get(edge?.id) ?? 0) < most || this.#keys.has(keyOf(refusal))) this.#count(refusal, now, times);
-    // Whoever reports names routes as well.
+    // An edge's report names routes, too.
     else this.#count(generalize({ actor: NOBODY, apiKey: null, edge, route: edge && route ? '' : route }), now, times);
   }
 

@@ -3,7 +3,7 @@ import { printable } from './values.ts';
 
 /**
  * A sentence, with a blank before it, on the proxy that the environment names for an address that did not answer; empty
- * if it names none. Node uses it only if it is told to.
+ * if it names none. Node uses it only with NODE_USE_ENV_PROXY.
  */
 export function proxyNote(url: string, env: NodeJS.ProcessEnv = process.env): string {
   const { protocol, hostname } = new URL(url);

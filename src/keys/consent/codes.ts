@@ -44,7 +44,7 @@ export function createCode(randomBytes: RandomBytes): string {
   return Buffer.from(randomBytes(CODE_BYTES)).toString('base64url');
 }
 
-/** What is derived from a code with: kept, where the code is not. */
+/** The salt of what is derived from a code. It is stored, the code is not. */
 export function createSalt(randomBytes: RandomBytes): string {
   return Buffer.from(randomBytes(SALT_BYTES)).toString('base64url');
 }

@@ -86,8 +86,8 @@ export function meets(rule: Pick<FederationRule, 'when'>, claims: Claims, client
 const WITH_IDS = /^repo:[^/@]+@\d+\/[^/@]+@\d+:/;
 
 /**
- * What a rule demands, and a token does not say, each as a sentence without its full stop. A token that was issued to
- * another client than the one that shows it is not a workload's, unless the rule names the client.
+ * The claims that a rule demands and a token lacks, as sentences without a full stop. A token that was issued to another
+ * client is not a workload's, unless the rule names that client.
  */
 export function lacksOf(
   { when }: Pick<FederationRule, 'when'>,

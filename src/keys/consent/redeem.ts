@@ -73,7 +73,7 @@ export function digestRedemption(redemption: Redemption): string {
   return 'code' in redemption ? digestCode('redirect', redemption.code) : digestCode('device', redemption.deviceCode);
 }
 
-/** What a code is good for: nothing, a key, the same key again, or to end the key that it gave. */
+/** The outcome of a code: nothing, a key, the same key again, or the end of the key that it gave. */
 type Standing =
   | { readonly refused: RefusedRedemption; readonly reason: string }
   | { readonly issue: ConsentRequest; readonly approval: ConsentApproval }
@@ -166,7 +166,7 @@ async function issue(
   return { key: secret.text, apiKey: withoutDigests(key), refreshToken: token, at: now };
 }
 
-/** What an application gets first: derived from its code, so that the same comes again without being kept. */
+/** The first secrets of an application. They are derived from its code, so that they can be repeated without being stored. */
 function firstOf(
   { client }: ConsentRequest,
   redemption: Redemption,

@@ -33,7 +33,7 @@ export interface RefreshSettings {
   readonly lifetime: number | null;
 }
 
-/** What applies where nothing is said. */
+/** The defaults. */
 export const DEFAULT_REFRESH: RefreshSettings = { leeway: MAX_LEEWAY_MS, lifetime: null };
 
 /** What an application shows to replace its secret (RFC 6749, section 6). */
@@ -44,7 +44,7 @@ export interface RefreshRequest {
   readonly audience: string | undefined;
 }
 
-/** What an application gets, and when, in milliseconds since 1970. */
+/** The secrets that an application gets, and when, in milliseconds since 1970. */
 export interface GivenPair {
   readonly key: string;
   readonly apiKey: ApiKey;
@@ -138,7 +138,7 @@ export async function findRefreshing<Key extends ApiKey>(
   return isPrevious || isYoung ? { key, pair } : { key, replaces: known };
 }
 
-/** What a refresh does its work with. */
+/** The parts that a refresh needs. */
 type RefreshOptions = Pick<TransactionOptions, 'catalog' | 'now' | 'operator'> & {
   readonly leeway: number;
   readonly randomBytes: RandomBytes;

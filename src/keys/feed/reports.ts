@@ -29,17 +29,17 @@ import {
 } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 
-/** What an edge reports of the keys that it has accepted and refused. */
+/** An edge's report about the keys that it accepted and refused. */
 export interface EdgeReport extends ActivityEvents {
   /** A random id: a report that comes again does nothing. */
   readonly id: string;
   readonly usage: readonly KeyUsage[];
 }
 
-/** Who reports: the key of an edge. */
+/** The edge's key. */
 type Reporter = NonNullable<Refusal['edge']>;
 
-/** What `EdgeReports` needs from outside. */
+/** The parts that `EdgeReports` needs. */
 interface EdgeReportsOptions extends ActivityWriters {
   /** Milliseconds since 1970. */
   clock: () => number;
@@ -49,16 +49,16 @@ interface EdgeReportsOptions extends ActivityWriters {
 
 /** How many requests a second the edges of one key can report on average, and over how long: more are not counted. */
 const [REQUESTS_PER_S, SAVED_S] = [100_000, 600];
-/** Of how many keys it is remembered what the edges of one key have reported. */
+/** The number of keys whose reported counts are remembered, for the edges of one key. */
 const MAX_REMEMBERED = 10_000;
 /** How many hours of a key a report has at most. */
 const MAX_HOURS = 25;
-/** The longest name of a tool, a route, or whoever was refused, that is taken from a report. */
+/** The longest name that a report can have for a tool, a route or a refused caller. */
 const MAX_NAME = 300;
 /** The most permissions that a refusal names. */
 const MAX_MISSING = 5;
 
-/** What the edges of one key have reported. */
+/** The counts that the edges of one key have reported. */
 interface Reported {
   /** How many requests they can still report, and when that was computed, in milliseconds since 1970. */
   left: number;
@@ -122,7 +122,7 @@ function bounded(usage: KeyUsage, reported: Reported, { knows }: Pick<Catalog, '
     grant.startsWith(TOOL) || grant.startsWith(ROUTE)
       ? grant.length <= MAX_NAME
       : knows(grant.startsWith('role:') ? grant.slice('role:'.length) : grant);
-  // What was counted as accepted may turn out otherwise: it was reported as a use before.
+  // An accepted request can turn out to be refused: it was reported as a use before.
   const least = -(reported.uses.get(usage.id) ?? 0);
   const byStart = new Map<number, HourUsage>();
   for (const hour of usage.hours.slice(0, MAX_HOURS)) {
@@ -164,7 +164,7 @@ function remember(known: Map<string, number>, id: string, uses: number): void {
   if (known.size > MAX_REMEMBERED) known.delete(oldest!);
 }
 
-/** What an entry of the audit log tells that an edge reports, and of how many requests. */
+/** The values of an audit entry that an edge reports, and the number of requests. */
 function refusalIn({ actor, action, apiKey, after, address }: AuditDraft, edge: Reporter): [Refusal, number] {
   const { reason, missing, tool, route, count: times } = after ?? {};
   const name = (value: unknown) => (typeof value === 'string' ? value.slice(0, MAX_NAME) : undefined);
@@ -186,7 +186,7 @@ const MAX_COUNTED = 1e9;
 
 const HOUR: Rules<HourUsage> = {
   start: required(count),
-  // What was counted as accepted may turn out otherwise.
+  // An accepted request can turn out to be refused.
   accepted: required(wholeNumber),
   forbidden: required(wholeNumber),
   limited: required(wholeNumber),

@@ -280,14 +280,14 @@ const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0xfe534d42, 'SMB'],
 ]);
 
-/** What puts a store at risk, and what to do, as sentences without their full stop. */
+/** Risks of a store with their remedies, as sentences without a full stop. */
 interface PlaceWarning {
   readonly problem: string;
   readonly remedy: string;
 }
 
 /**
- * What about the place of a store puts it at risk: a file system of a network, and others who can write it.
+ * Risks of the place of a store: a network file system, or other users who can write it.
  * @param typeOf the number of a folder's file system
  */
 export function placeWarnings(path: string, typeOf = (folder: string) => statfsSync(folder).type): PlaceWarning[] {

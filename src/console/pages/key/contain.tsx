@@ -119,7 +119,7 @@ function summaryOf(done: Contained): string {
   });
 }
 
-/** What would be done, to go after "this will". */
+/** The plan as the end of a sentence that begins with "this will". */
 function planOf(plan: Contained): string {
   return inParts(plan, {
     disabled: (keys) => `disable ${keys}`,
