@@ -199,7 +199,7 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
     'apikey:requests': { args: [], says: reads },
     'apikey:review': { args: ['--attest', 'All are in use.'], says: [...changes, hook] },
     'apikey:rotate': { args: ['Old', '--grace', '1h'], says: changes },
-    'apikey:scan': { args: [found], says: reads, code: 3 },
+    'apikey:scan': { args: [found], says: ['the store was asked for the key of a secret', STORE, CHANGE], code: 3 },
     'apikey:show': { args: ['Anna'], says: [...reads, hook] },
     'apikey:suggest': { args: ['Anna'], says: reads },
     'apikey:update': { args: ['On', '--description', 'Changed'], says: changes },
