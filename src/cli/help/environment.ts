@@ -165,8 +165,8 @@ export const ENVIRONMENT: readonly Variable[] = [
   {
     name: 'NODE_USE_ENV_PROXY',
     meaning:
-      'With 1, Node sends requests to other hosts through the proxy that HTTPS_PROXY or HTTP_PROXY names, unless ' +
-      'NO_PROXY names the host.',
+      'With 1, or with --use-env-proxy in NODE_OPTIONS, Node sends requests through the proxy that HTTPS_PROXY or ' +
+      'HTTP_PROXY names, unless NO_PROXY names the host.',
   },
   { name: 'XDG_CONFIG_HOME', meaning: "Folder of the user's configuration.", otherwise: '`~/.config`' },
   { name: 'XDG_DATA_HOME', meaning: "Folder of the user's data.", otherwise: '`~/.local/share`' },
