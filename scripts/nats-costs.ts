@@ -122,7 +122,6 @@ for (const way of ['NATS', 'HTTP'] as const) {
   let applied = Promise.withResolvers<number>();
   const source: FeedSource = {
     origin: feed.origin,
-    token: () => feed.token(),
     snapshot: (signal) => feed.snapshot(signal),
     follow: (cursor, take, watch) =>
       feed.follow(

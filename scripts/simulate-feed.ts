@@ -30,8 +30,8 @@ const MEASURED = {
     bytesPerKey: 466,
     streamBytesPerKey: 394,
   },
-  snapshot: { bytesPerKey: 81, originCpuPerKey: 0.0039, edgeCpuPerKey: 0.0017 },
-  table: { memoryPerKey: 25.2, fileBytesPerKey: 300 },
+  snapshot: { bytesPerKey: 81, originCpuPerKey: 0.0039, edgeCpuPerKey: 0.0025 },
+  table: { memoryPerKey: 280 },
 } as const;
 
 /** Assumed. */
@@ -128,7 +128,6 @@ const rows: (readonly [string, string, string])[] = [
   ['a change returns: p50, p99, most', `${calm.p50}, ${calm.p99}, ${calm.most} ms`, 'the same'],
   ['the same as one edge freezes', `${frozen.p50}, ${frozen.p99}, ${frozen.most} ms`, 'the same'],
   ['memory of an edge for its keys', bytes(keys * table.memoryPerKey), 'the same'],
-  ['file of an edge', bytes(keys * table.fileBytesPerKey), 'the same'],
   ['all keys, as they are sent', bytes(snapshotBytes), bytes(keys * nats.bytesPerKey)],
   [
     'all edges begin anew, by one server',

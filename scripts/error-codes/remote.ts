@@ -78,6 +78,7 @@ export const REMOTE_CODES: Readonly<Record<RemoteCode, Explanation>> = {
   EDGE_STALE: {
     meaning: 'An edge does not know whether its keys are still right, and answers no more.',
     causes: [
+      'it has not loaded all keys since its start',
       'its origin did not answer for longer than `--max-stale`, or is not sure of its own store',
       'the key with EDGE:READ_ANY was deleted, disabled or has expired',
     ],

@@ -6,8 +6,6 @@ export interface FeedEnd {
   readonly cursor: string;
   /** For how long the keys are right, in milliseconds; 0 if it is not known. */
   readonly leaseMs: number;
-  /** What else the line has. */
-  readonly more: readonly unknown[];
 }
 
 const [LINE_FEED, PLUS, MINUS, EQUALS] = [0x0a, 0x2b, 0x2d, 0x3d];
@@ -68,19 +66,14 @@ export class FeedLines {
       this.#changed?.(String((JSON.parse(row.toString()) as unknown[])[0]));
       return;
     }
-    const [first, leaseMs, ...more] = JSON.parse(row.toString()) as unknown[];
+    const [first, leaseMs] = JSON.parse(row.toString()) as unknown[];
     if (line[0] === MINUS && typeof first === 'string') {
       this.#table.remove(first);
       this.#changed?.(first);
     } else if (line[0] === EQUALS && typeof first === 'string' && isNumber(leaseMs))
-      this.end = { cursor: first, leaseMs, more };
+      this.end = { cursor: first, leaseMs };
     else throw new SyntaxError('A line of the feed is none that is known.');
   }
-}
-
-/** Lines without the last one. */
-export function changesIn(lines: Buffer): Buffer {
-  return lines.subarray(0, lines.lastIndexOf(LINE_FEED, lines.length - 2) + 1);
 }
 
 function isNumber(value: unknown): value is number {

@@ -36,8 +36,6 @@ export const REST = {
 export interface FeedSource {
   /** The address, for texts. */
   readonly origin: string;
-  /** The key by which it asks now. */
-  token(): string;
   /** All keys: lines in pieces of any length. @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_… */
   snapshot(signal: AbortSignal): AsyncIterable<Buffer>;
   /**

@@ -3,20 +3,15 @@ import { isKeysError, KeysError, Wakeup } from '../keys/basics/index.ts';
 import type { NotificationReport } from '../keys/repository/index.ts';
 import type { Log } from '../log.ts';
 import { KeyChanges } from '../store/index.ts';
-import type { EdgeCopy, LastLease } from './edge-copy.ts';
-import { changesIn, FeedLines } from './feed-lines.ts';
+import { FeedLines } from './feed-lines.ts';
 import { FeedGone, type FeedSource } from './feed-source.ts';
 import { KeyTable } from './key-table.ts';
 
 /** How an edge follows its origin. */
 export interface FollowerOptions {
   readonly source: FeedSource;
-  /** For how long beyond its lease it answers, in milliseconds. */
-  readonly graceMs: number;
   /** After how many milliseconds without a question it rests. Default: 10 seconds. */
   readonly idleMs?: number | undefined;
-  /** By which it answers after a start while the origin is away. */
-  readonly copy?: EdgeCopy | undefined;
   readonly log: Log;
 }
 
@@ -25,33 +20,29 @@ const RETRY_MS = 1000;
 const IDLE_MS = 10_000;
 /** How long a lease is waited for that is needed after a rest, at most: a failure ends that before. */
 const ROUSE_MS = 5000;
-/** How long the origin is waited for at a start where there is a copy, in milliseconds. */
-const COPY_MS = 2000;
 /** No other attempt ends otherwise, unless somebody does something. */
 const REFUSALS = new Set(['UNAUTHENTICATED', 'FORBIDDEN', 'SERVER_INCOMPATIBLE', 'CONFIG_UNAVAILABLE']);
 
 /**
  * The keys of the origin, and for how long they are right: as long as the origin has said, when it was asked. While
- * nobody asks for keys, it rests: it is told of changes, and gets a lease once somebody does. What it may answer in a
- * grace is counted from its last lease: with one, it does not rest.
+ * nobody asks for keys, it rests: it is told of changes, and gets a lease once somebody does.
  */
 export class Follower {
   readonly #options: FollowerOptions;
   readonly #changes = new KeyChanges();
   readonly #closed = new AbortController();
-  readonly #leased = Promise.withResolvers<void>();
-  #table: KeyTable | undefined;
-  /** When the origin was last asked that has given a lease, and when that ends, by `performance.now`. */
-  #provenAt = Number.NEGATIVE_INFINITY;
-  #leasedUntil = Number.NEGATIVE_INFINITY;
+  readonly #started = Promise.withResolvers<void>();
+  #table = new KeyTable();
+  /** When the origin was last asked that has given a lease, and when that ends: its own start before the first one. */
+  #provenAt = performance.now();
+  #leasedUntil = this.#provenAt;
   #isLeased = false;
+  #wasLeased = false;
   /** When somebody asked for a key, by `performance.now`. */
   #askedAt = performance.now();
   /** Aborted once a lease is needed; undefined while there is one, or should be. */
   #rest: AbortController | undefined;
   readonly #settled = new Wakeup();
-  #lease: LastLease | undefined;
-  #copied: Promise<void> | undefined;
   #problem: unknown;
   #reported = '';
   #report: NotificationReport = () => {};
@@ -62,19 +53,20 @@ export class Follower {
   }
 
   /**
-   * Loads all keys and follows their changes. It resolves once it may answer, however long that takes.
-   * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses from the start;
+   * Loads all keys and follows their changes. It resolves once it may answer, or has waited for `patienceMs`: then it
+   * goes on loading, and may not answer before it has all keys.
+   * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses meanwhile;
    *   CONFIG_UNAVAILABLE where something is missing here
    */
-  async start(): Promise<void> {
+  async start(patienceMs = Infinity): Promise<void> {
     this.#running = this.#run().catch((error: unknown) => {
-      if (!this.#closed.signal.aborted) this.#leased.reject(error);
+      if (!this.#closed.signal.aborted) this.#started.reject(error);
     });
     // Between two attempts, nothing else keeps the program alive.
     const waiting = setInterval(() => {}, RETRY_MS);
-    const patience = setTimeout(() => this.#useCopy(), COPY_MS);
+    const patience = patienceMs === Infinity ? undefined : setTimeout(() => this.#started.resolve(), patienceMs);
     try {
-      await this.#leased.promise;
+      await this.#started.promise;
     } finally {
       clearInterval(waiting);
       clearTimeout(patience);
@@ -83,7 +75,7 @@ export class Follower {
 
   /** The keys. */
   get table(): KeyTable {
-    return this.#table!;
+    return this.#table;
   }
 
   /** How many milliseconds ago the origin was asked that has given the last lease. */
@@ -101,9 +93,9 @@ export class Follower {
     return this.#rest !== undefined && this.leaseMs <= 0;
   }
 
-  /** Whether it may answer: within its lease, or the grace behind that. */
+  /** Whether it may answer: within its lease. */
   get mayAnswer(): boolean {
-    return this.leaseMs + this.#options.graceMs > 0;
+    return this.leaseMs > 0;
   }
 
   /** Whether it may answer, once it has a lease again if it rests. */
@@ -123,7 +115,7 @@ export class Follower {
   /** See `KeyRepository.revision`: somebody asks for a key. */
   revision(): number | undefined {
     this.#askedAt = performance.now();
-    return this.#leasedUntil + this.#options.graceMs > this.#askedAt ? this.#changes.revision : undefined;
+    return this.#leasedUntil > this.#askedAt ? this.#changes.revision : undefined;
   }
 
   /** See `KeyRepository.keysChangedSince`. */
@@ -140,11 +132,8 @@ export class Follower {
     this.#closed.abort();
     this.#endRest();
     await this.#running;
-    await this.#copied;
-    await this.#options.copy?.stop();
     const hasLease = this.leaseMs > 0;
     this.#leasedUntil = Number.NEGATIVE_INFINITY;
-    this.#table?.close();
     if (hasLease) await this.#options.source.leave().catch(() => {});
   }
 
@@ -166,8 +155,8 @@ export class Follower {
           continue;
         }
         this.#failed(error);
-        if (!this.#isLeased && isKeysError(error) && REFUSALS.has(error.code)) this.#leased.reject(error);
-        await delay(RETRY_MS, undefined, { signal, ref: !this.#table }).catch(() => {});
+        if (isKeysError(error) && REFUSALS.has(error.code)) this.#started.reject(error);
+        await delay(RETRY_MS, undefined, { signal, ref: false }).catch(() => {});
       }
     }
   }
@@ -176,68 +165,37 @@ export class Follower {
   async #load(): Promise<string> {
     const { source, log } = this.#options;
     const [table, askedAt] = [new KeyTable(), performance.now()];
-    try {
-      const lines = new FeedLines(table);
-      for await (const piece of source.snapshot(this.#closed.signal)) await lines.take(piece);
-      const { cursor } = lines.finish();
-      await this.#options.copy?.stop();
-      const before = this.#table;
-      this.#table = table;
-      // Whatever is remembered may have changed.
-      this.#changes.addUnknown();
-      before?.close();
-      if (table.problem) log.warn({ err: table.problem }, 'no file could be made for keys: they are kept in memory');
-      log.info({ keys: table.size, durationMs: Math.round(performance.now() - askedAt) }, 'the keys were loaded');
-      return cursor;
-    } catch (error) {
-      table.close();
-      throw error;
-    }
+    const lines = new FeedLines(table);
+    for await (const piece of source.snapshot(this.#closed.signal)) await lines.take(piece);
+    const { cursor } = lines.finish();
+    this.#table = table;
+    // Whatever is remembered may have changed.
+    this.#changes.addUnknown();
+    log.info({ keys: table.size, durationMs: Math.round(performance.now() - askedAt) }, 'the keys were loaded');
+    return cursor;
   }
 
   /** Takes changes, and the lease that comes with them. @returns the cursor behind them */
   async #take(bytes: Buffer, askedAt: number): Promise<string> {
-    const lines = new FeedLines(this.#table!, (id) => this.#changes.add([id]));
+    const lines = new FeedLines(this.#table, (id) => this.#changes.add([id]));
     await lines.take(bytes);
     const { cursor, leaseMs } = lines.finish();
     if (leaseMs > 0) {
       this.#provenAt = askedAt;
-      this.#lease = { askedAt, leaseMs };
       this.#leasedUntil = Math.max(this.#leasedUntil, askedAt + leaseMs);
       if (this.#rest?.signal.aborted && this.leaseMs > 0) this.#endRest();
       this.#watchLease();
     }
     this.#reported = '';
-    if (this.#lease) this.#options.copy?.taken(this.#table!, changesIn(bytes), this.#lease);
     return cursor;
-  }
-
-  /** Answers by the copy, unless the origin gives a lease before that is read. */
-  #useCopy(): void {
-    const { copy } = this.#options;
-    if (copy && !this.#lease) this.#copied ??= this.#readCopy(copy);
-  }
-
-  async #readCopy(copy: EdgeCopy): Promise<void> {
-    const table = new KeyTable();
-    const staleMs = await copy.read(table);
-    const isUsed = staleMs !== undefined && !this.#lease && !this.#closed.signal.aborted;
-    // What was loaded from the origin meanwhile is newer.
-    if (isUsed && !this.#table) this.#table = table;
-    else table.close();
-    if (!isUsed) return;
-    this.#leasedUntil = performance.now() - staleMs;
-    this.#provenAt = this.#leasedUntil;
-    const fields = { keys: this.table.size, staleSeconds: Math.round(staleMs / 1000) };
-    this.#options.log.warn(fields, 'the origin is away: keys are checked by the copy');
-    this.#leased.resolve();
   }
 
   #watchLease(): void {
     if (this.#isLeased || this.leaseMs <= 0) return;
     this.#isLeased = true;
-    this.#leased.resolve();
-    this.#report(undefined);
+    this.#started.resolve();
+    if (this.#wasLeased) this.#report(undefined);
+    this.#wasLeased = true;
     const look = async () => {
       for (let leaseMs = this.leaseMs; leaseMs > 0 || this.#rest; { leaseMs } = this)
         await this.#settled.wait(leaseMs > 0 ? leaseMs : Infinity);
@@ -249,10 +207,10 @@ export class Follower {
 
   /** See `Watching.resting`. */
   #resting(): AbortSignal | undefined {
-    const { graceMs, idleMs = IDLE_MS } = this.#options;
+    const { idleMs = IDLE_MS } = this.#options;
     if (this.#rest?.signal.aborted) return undefined;
     const isIdle = this.#isLeased && performance.now() - this.#askedAt >= idleMs;
-    if (isIdle && graceMs === 0) return (this.#rest ??= new AbortController()).signal;
+    if (isIdle) return (this.#rest ??= new AbortController()).signal;
     // Somebody has asked since: it waits for a lease, as by `rouse`.
     if (this.isResting) this.#rest!.abort();
     else this.#endRest();
@@ -268,7 +226,6 @@ export class Follower {
     this.#problem = error;
     this.#endRest();
     const isRefused = isKeysError(error) && REFUSALS.has(error.code);
-    if (!isRefused) this.#useCopy();
     const message = error instanceof Error ? error.message : String(error);
     if (message === this.#reported) return;
     this.#reported = message;
@@ -278,5 +235,5 @@ export class Follower {
 
 /** What an edge says that does not know whether its keys are still right. */
 export function stale(): KeysError {
-  return new KeysError('EDGE_STALE', 'The lease of this edge has ended: its origin has not answered in time.');
+  return new KeysError('EDGE_STALE', 'This edge has no lease: its origin has not answered in time.');
 }

@@ -76,10 +76,6 @@ export class HttpFeed implements FeedSource {
     checkCertificates(this.#certificates());
   }
 
-  token(): string {
-    return this.#token.text;
-  }
-
   async *snapshot(signal: AbortSignal): AsyncIterable<Buffer> {
     const answer = await this.#ask({ path: '/feed/snapshot', agent: this.#changes, signal }, SILENCE_MS);
     try {

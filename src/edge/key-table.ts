@@ -1,23 +1,19 @@
 import { FEED_COLUMNS, type KeyRow } from '../store/index.ts';
-import { RecordFile } from './record-file.ts';
+import { Records } from './records.ts';
 import { TextHash, UnitIndex } from './unit-index.ts';
 
 /**
- * The keys of a store, by their ids and by the digests of their secrets. In memory, each is two or three pairs of an
- * index: its row is in a file, as the feed has it, and is parsed when somebody asks for it.
+ * The keys of a store in memory, by their ids and by the digests of their secrets. Each is two or three pairs of an
+ * index, and its row as the feed has it, which is parsed when somebody asks for it.
  */
 export class KeyTable {
-  readonly #records: RecordFile;
+  readonly #records = new Records();
   readonly #byId = new UnitIndex();
   readonly #byDigest = new UnitIndex();
   readonly #asked = new TextHash();
   readonly #hashes = new RowHashes();
   readonly #hashesBefore = new RowHashes();
   #size = 0;
-
-  constructor(records = new RecordFile()) {
-    this.#records = records;
-  }
 
   /** How many keys there are. */
   get size(): number {
@@ -29,15 +25,10 @@ export class KeyTable {
     return this.#byId.memoryBytes + this.#byDigest.memoryBytes + this.#records.memoryBytes;
   }
 
-  /** Why rows are in memory as well: no file could be made. */
-  get problem(): Error | undefined {
-    return this.#records.problem;
-  }
-
   /**
    * Adds a key, or puts it in the place of the one with its id.
    * @param bytes a JSON array in the order of `FEED_COLUMNS`
-   * @throws SyntaxError for anything else; RangeError if there is no more room; what the file system throws
+   * @throws SyntaxError for anything else; RangeError if there is no more room
    */
   put(bytes: Buffer): void {
     const { id, digest, previous } = this.#hashes.of(bytes);
@@ -52,12 +43,12 @@ export class KeyTable {
     this.#size += 1;
   }
 
-  /** Removes the key with an id, if there is one. @throws what the file system throws */
+  /** Removes the key with an id, if there is one. */
   remove(id: string): void {
     this.#removeIf(this.#asked.of(id), (row) => row.id === id);
   }
 
-  /** The row of the key with an id. @throws what the file system throws */
+  /** The row of the key with an id. */
   findById(id: string): KeyRow | undefined {
     return this.#byId.find(this.#asked.of(id), (unit) => {
       const row = rowIn(this.#records.read(unit));
@@ -65,27 +56,12 @@ export class KeyTable {
     });
   }
 
-  /**
-   * The row of the key that has a secret with this digest: its present one, or the one before.
-   * @throws what the file system throws
-   */
+  /** The row of the key that has a secret with this digest: its present one, or the one before. */
   findByDigest(digest: string): KeyRow | undefined {
     return this.#byDigest.find(this.#asked.of(digest), (unit) => {
       const row = rowIn(this.#records.read(unit));
       return row.digest === digest || row.previous_digest === digest ? row : undefined;
     });
-  }
-
-  /**
-   * All rows, also while the table changes: those of keys that are changed meanwhile are as before, or as after that.
-   * @throws what the file system throws
-   */
-  *rows(): Generator<Buffer> {
-    for (const unit of this.#byId.units()) yield this.#records.read(unit);
-  }
-
-  close(): void {
-    this.#records.close();
   }
 
   #removeIf(hash: TextHash, isIt: (row: KeyRow) => boolean): void {
@@ -99,7 +75,7 @@ export class KeyTable {
     this.#byId.remove(id, unit);
     this.#byDigest.remove(digest, unit);
     if (previous) this.#byDigest.remove(previous, unit);
-    this.#records.remove(unit, bytes.length);
+    this.#records.remove(unit);
     this.#size -= 1;
   }
 }

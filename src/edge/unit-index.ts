@@ -70,11 +70,6 @@ export class UnitIndex {
     return this.#slots * 8;
   }
 
-  /** The units, by parts: of each, those that it has when its turn comes. */
-  *units(): Generator<number> {
-    for (const part of this.#parts) yield* part.filter((unit, at) => at % 2 === 1 && unit !== 0);
-  }
-
   add({ high, low }: TextHash, unit: number): void {
     const number = high & (PARTS - 1);
     const count = (this.#counts[number]! += 1);

@@ -48,7 +48,6 @@ import {
   type ConnectionHandler,
   type Endpoint,
   errorReply,
-  type ExtraHeaders,
   FailureLog,
   internalError,
   isAtDoor,
@@ -131,8 +130,6 @@ export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
   readonly passCredential: boolean;
   /** The path at which the guard says whether it can let requests pass; undefined for none. */
   readonly healthPath?: string | undefined;
-  /** Headers that each answer has beside its own. */
-  readonly extraHeaders?: ExtraHeaders | undefined;
   /** The keys that began MCP sessions and tasks, for all processes of the guard. Default: those of this process. */
   readonly holders?: Holders | undefined;
   readonly log: Log;
@@ -221,10 +218,6 @@ class Guard implements RequestHandler, ConnectionHandler {
 
   get clients(): ClientAddresses {
     return this.#rules.clients;
-  }
-
-  get extraHeaders(): ExtraHeaders | undefined {
-    return this.#options.extraHeaders;
   }
 
   endpointOf(incoming: IncomingMessage): Endpoint {

@@ -33,7 +33,6 @@ import { ClientDocuments } from './oauth/client-documents.ts';
 import { Clients } from './oauth/clients.ts';
 import type { ConsentParts, GuardedDiscovery } from './oauth/endpoints.ts';
 import { Issuer, PROTECTED_RESOURCE } from './oauth/issuer.ts';
-import type { ExtraHeaders } from './watched-request.ts';
 
 /** What the service is made of. */
 export interface AppOptions {
@@ -87,8 +86,6 @@ export type ServiceApp = Hono<BearerEnv> & {
   readonly addresses: ClientAddresses;
   /** What is known of the issuers whose tokens are exchanged for keys. */
   readonly tokens: object | undefined;
-  /** What each answer says beside its own. */
-  readonly extraHeaders?: ExtraHeaders;
 };
 
 /** The endpoints that need nothing of guarding, and what those for proxies share with them. */

@@ -4,7 +4,7 @@ import { consentFlows } from '../keys/repository/index.ts';
 import type { BearerEnv } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
 import { type CheckParts, partsOf } from './bearer-options.ts';
-import type { AppOptions, HttpApp, ServiceApp } from './app.ts';
+import type { AppOptions, HttpApp } from './app.ts';
 import { Issuer } from './oauth/issuer.ts';
 import { addHealthChecks, addIntrospection } from './plain-endpoints.ts';
 import { ClientAddresses, type HonoHead, type NodeHead, type Received, requestIdIn } from './received.ts';
@@ -23,13 +23,10 @@ export type EdgeAppOptions = Pick<
   | 'guarded'
   | 'log'
   | 'replaces'
-> &
-  Pick<ServiceApp, 'extraHeaders'>;
+>;
 
 /** What checks keys, without what proxies ask by. */
-type EdgeApp = Hono<BearerEnv> &
-  Pick<HttpApp, 'check' | 'startedAt' | 'addresses' | 'tokens' | keyof CheckParts> &
-  Pick<ServiceApp, 'extraHeaders'>;
+type EdgeApp = Hono<BearerEnv> & Pick<HttpApp, 'check' | 'startedAt' | 'addresses' | 'tokens' | keyof CheckParts>;
 
 /** What checks keys alone: `/introspect`, health checks, what proxies ask by, and 404 as JSON for all else. */
 export function createEdgeApp({
@@ -38,7 +35,6 @@ export function createEdgeApp({
   cors: corsOptions,
   publicUrl,
   guarded,
-  extraHeaders,
   log,
   replaces,
   ...from
@@ -73,6 +69,5 @@ export function createEdgeApp({
     check,
     addresses,
     tokens: undefined,
-    ...(extraHeaders && { extraHeaders }),
   });
 }

@@ -93,7 +93,6 @@ export { admitSession, cookieParts, DOOR_COOKIE, prefixFor, SeenOrigin, SESSION_
 export {
   affordableConnections,
   type Endpoint,
-  type ExtraHeaders,
   endpointOf,
   ENDPOINTS,
   notingFor,

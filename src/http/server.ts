@@ -17,7 +17,6 @@ import {
   REQUEST_ID,
   type RequestPlaces,
   type RequestWatcher,
-  type ExtraHeaders,
   responseClass,
   UnreadAnswers,
   type UnreadLimits,
@@ -157,8 +156,6 @@ export interface ServerLimits extends ConnectionLimits, UnreadLimits {
 
 /** What answers the requests of a server. */
 export interface RequestHandler extends RequestPlaces {
-  /** Headers that each answer has beside its own. */
-  readonly extraHeaders?: ExtraHeaders | undefined;
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
   /** Handles a request whose client waits for `100 Continue` before it sends its body. */
   handleExpecting(incoming: IncomingMessage, outgoing: ServerResponse): void;
@@ -223,9 +220,8 @@ export async function serveRequests(
   const { headersMs = 10_000, requestMs = 30_000 } = limits;
   const { connections: taking } = handler;
   const stopping = new AbortController();
-  const { extraHeaders } = handler;
   const settings = {
-    ServerResponse: responseClass(new UnreadAnswers(limits), { extraHeaders, stopping: stopping.signal }),
+    ServerResponse: responseClass(new UnreadAnswers(limits), stopping.signal),
     // Node's defaults would keep slow clients for minutes.
     headersTimeout: headersMs,
     requestTimeout: requestMs,
@@ -515,7 +511,6 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
       get clients() {
         return served.clients;
       },
-      extraHeaders: () => served.service.extraHeaders?.(),
       endpointOf: ({ url }) => endpointOf(url),
       handle: (incoming, outgoing) => served.handle(incoming, outgoing),
       handleExpecting: (incoming, outgoing) => {

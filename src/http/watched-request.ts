@@ -349,12 +349,8 @@ function encodingOf(argument: unknown): BufferEncoding {
   return typeof argument === 'string' ? (argument as BufferEncoding) : 'utf8';
 }
 
-/** Headers that an answer has beside its own, by what is known as it is made; undefined for none. */
-export type ExtraHeaders = () => Readonly<Record<string, string>> | undefined;
-
 /** What all responses of a server have in common. */
 interface ServerOfResponses {
-  readonly extraHeaders?: ExtraHeaders | undefined;
   /** Aborted once it stops. */
   readonly stopping: AbortSignal;
 }
@@ -365,10 +361,7 @@ export function stoppingOf(response: ServerResponse): AbortSignal | undefined {
 }
 
 /** The class of a server's responses, which reports what waits for its reader. */
-export function responseClass(
-  unread: UnreadAnswers,
-  { extraHeaders, stopping }: ServerOfResponses,
-): typeof ServerResponse<IncomingMessage> {
+export function responseClass(unread: UnreadAnswers, stopping: AbortSignal): typeof ServerResponse<IncomingMessage> {
   return class extends IdentifiedResponse {
     readonly stopping = stopping;
     #isWaiting = false;
@@ -381,11 +374,6 @@ export function responseClass(
     override assignSocket(socket: Socket): void {
       (socket as Answering)[RESPONSE] = this;
       super.assignSocket(socket);
-    }
-
-    override writeHead(status: number, reason?: unknown, headers?: unknown): this {
-      for (const [name, value] of Object.entries(extraHeaders?.() ?? {})) this.setHeader(name, value);
-      return super.writeHead(status, reason, headers);
     }
 
     override write(...args: unknown[]): boolean {

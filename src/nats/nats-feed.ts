@@ -76,10 +76,6 @@ export class NatsFeed implements FeedSource {
     this.origin = options.settings.servers[0]!;
   }
 
-  token(): string {
-    return this.#token.text;
-  }
-
   async *snapshot(signal: AbortSignal): AsyncIterable<Buffer> {
     const { position, domain } = await this.#ask({ after: '', known: '', leaseMs: 0, restMs: 0 }, ANSWER_MS);
     this.#domain = domain;

@@ -15,19 +15,18 @@ import { openKeysOver, type OpenKeys } from './open-keys.ts';
 export interface AskedEdge extends Omit<HttpFeedOptions, 'origin'> {
   /** The address of the origin; undefined where the configuration says how it is followed. */
   readonly origin: string | undefined;
-  /** For how long beyond its lease it answers, in milliseconds. */
-  readonly graceMs: number;
-  /** The path of a copy of the keys for starts while the origin is away. */
-  readonly copyFile: string | undefined;
 }
 
 /** An edge that is open: the keys by which it answers, and what it answers with. */
 export interface OpenEdge {
   readonly keys: OpenKeys;
   readonly start: StartService;
-  /** How it is, and how many answers were made after its lease had ended. */
-  readonly measured: Pick<EdgeStore, 'state'> & { readonly counts: { staleAnswers: number } };
+  /** How it is. */
+  readonly measured: Pick<EdgeStore, 'state'>;
 }
+
+/** How long a start waits for all keys before it listens without them, in milliseconds. */
+const PATIENCE_MS = 2000;
 
 /** Whether an edge is a guard by its configuration. */
 function isGuard({ upstream }: Pick<AskedGuard, 'upstream'>, { upstreams }: Pick<Config, 'upstreams'>): boolean {
@@ -52,30 +51,23 @@ export function checkEdge(guard: AskedGuard, config: Config, catalog: Catalog): 
 }
 
 /**
- * Opens the keys of an origin, once they are there, and what answers by them.
+ * Opens the keys of an origin, and what answers by them: with 503 until all keys are loaded.
  * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses; CONFIG_… of its files
  */
 export async function openEdge(
-  { graceMs, copyFile, ...feed }: AskedEdge,
+  feed: AskedEdge,
   guard: AskedGuard,
   { config, catalog, maxVerifiedKeys }: { config: Config; catalog: Catalog; maxVerifiedKeys: number | undefined },
 ): Promise<OpenEdge> {
-  const store = await openEdgeStore(await sourceOf(feed, config), { graceMs, copyFile, log: feed.log });
-  const counts = { staleAnswers: 0 };
-  const extraHeaders = () => {
-    const staleMs = store.staleMs();
-    if (staleMs === undefined) return undefined;
-    counts.staleAnswers += 1;
-    return { 'X-Svc-Api-Stale': `${Math.floor(staleMs / 1000)}` };
-  };
+  const store = await openEdgeStore(await sourceOf(feed, config), { patienceMs: PATIENCE_MS, log: feed.log });
   const { log } = feed;
   const { createEdgeApp } = await import('../http/edge-app.ts');
   return {
     keys: openKeysOver(store, catalog, maxVerifiedKeys),
     start: async (opened, server) => {
       const start = isGuard(guard, opened.config)
-        ? guardService({ ...guard, hasNoDoor: true, extraHeaders }, log)
-        : servedBy(async (served, replaces) => edgeApp(createEdgeApp, served, { log, extraHeaders, replaces }));
+        ? guardService({ ...guard, hasNoDoor: true }, log)
+        : servedBy(async (served, replaces) => edgeApp(createEdgeApp, served, { log, replaces }));
       const served = await start(opened, server);
       return {
         ...served,
@@ -85,15 +77,12 @@ export async function openEdge(
         },
       };
     },
-    measured: { state: () => store.state(), counts },
+    measured: { state: () => store.state() },
   };
 }
 
 /** @throws KeysError USAGE where none or two are named */
-async function sourceOf(
-  { origin, ...feed }: Omit<AskedEdge, 'graceMs' | 'copyFile'>,
-  { feed: by, file }: Config,
-): Promise<FeedSource> {
+async function sourceOf({ origin, ...feed }: AskedEdge, { feed: by, file }: Config): Promise<FeedSource> {
   const isByHttp = feed.ca !== undefined || feed.clientCert !== undefined;
   if (by && (origin !== undefined || isByHttp))
     throw new KeysError(
@@ -108,7 +97,7 @@ async function sourceOf(
 function edgeApp(
   create: typeof createEdgeApp,
   { keys, config }: OpenedService,
-  { replaces, ...more }: Pick<EdgeAppOptions, 'log' | 'extraHeaders'> & { replaces: ServiceApp | undefined },
+  { replaces, ...more }: Pick<EdgeAppOptions, 'log'> & { replaces: ServiceApp | undefined },
 ): ServiceApp {
   const { credentials, trust, cors, publicUrl, limits } = config;
   const router = createRouter(config.routes);

@@ -120,10 +120,6 @@ export interface OpenEdgeOptions extends CatalogAdditions {
   tokenFile?: string;
   /** How long keys are checked without an answer of the server, from `100ms` to `60s`. Default: `1s`. */
   maxStale?: string;
-  /** How much longer after that, up to `60m`: a key that was deleted may pass so long. Default: `0s`. */
-  grace?: string;
-  /** The path of a copy of all keys, encrypted with the token: for starts within the grace while the server is away. */
-  copyFile?: string;
   /** What the server calls this program. Default: the name of the machine. */
   name?: string;
   /** The path of certificates of authorities to trust, in PEM. */
@@ -164,8 +160,6 @@ const EDGE_OPTIONS: Rules<OpenEdgeOptions> = {
   token: text,
   tokenFile: text,
   maxStale: text,
-  grace: text,
-  copyFile: text,
   name: text,
   ca: text,
   clientCert: text,
@@ -184,8 +178,8 @@ const EDGE_OPTIONS: Rules<OpenEdgeOptions> = {
 export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
   const caller = 'openEdge';
   checkOptions(caller, options, EDGE_OPTIONS);
-  const { token, tokenFile, maxStale, grace, insecure, maxVerifiedKeys, log = NO_LOG, ...others } = options;
-  const { origin, feed, name, ca, clientCert, clientKey, copyFile: copy, ...additions } = others;
+  const { token, tokenFile, maxStale, insecure, maxVerifiedKeys, log = NO_LOG, ...others } = options;
+  const { origin, feed, name, ca, clientCert, clientKey, ...additions } = others;
   if ((origin === undefined) === (feed === undefined))
     throw invalidOption(caller, 'Either "origin" or "feed" is needed, and not both.');
   if (feed && (ca ?? clientCert ?? clientKey ?? insecure) !== undefined)
@@ -195,16 +189,11 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
   if ((clientCert === undefined) !== (clientKey === undefined))
     throw invalidOption(caller, '"clientCert" and "clientKey" go together.');
   const catalog = catalogOf(caller, additions);
-  const { readCopyFile, readEdgeTime, openEdgeStore } = await import('../edge/index.ts');
-  const timeIn = (which: 'maxStale' | 'grace', given: string | undefined): number => {
-    const time = readEdgeTime(which, given);
-    if (typeof time === 'number') return time;
-    throw invalidOption(caller, `"${which}" is "${printable(given!)}". ${time.refusal}`);
-  };
-  const graceMs = timeIn('grace', grace);
-  const copyFile = readCopyFile(copy, graceMs);
-  if (typeof copyFile === 'object') throw invalidOption(caller, `"copyFile" ${copyFile.refusal}`);
-  const shown = { token: token ?? { file: tokenFile! }, leaseMs: timeIn('maxStale', maxStale), name, log };
+  const { readMaxStale, openEdgeStore } = await import('../edge/index.ts');
+  const leaseMs = readMaxStale(maxStale);
+  if (typeof leaseMs === 'object')
+    throw invalidOption(caller, `"maxStale" is "${printable(maxStale!)}". ${leaseMs.refusal}`);
+  const shown = { token: token ?? { file: tokenFile! }, leaseMs, name, log };
   let source: FeedSource;
   if (feed) {
     const { servers, credentials, name: bucket = NATS_NAME } = feed.nats;
@@ -214,7 +203,7 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
     const { HttpFeed } = await import('../edge/index.ts');
     source = new HttpFeed({ origin: addressOf(caller, origin!, insecure), ca, clientCert, clientKey, ...shown });
   }
-  const store = await openEdgeStore(source, { graceMs, copyFile, log });
+  const store = await openEdgeStore(source, { log });
   return new LibraryKeys(openKeysOver(store, catalog, maxVerifiedKeys));
 }
 

@@ -6,5 +6,4 @@ export { inspectStore } from './inspection/inspect-store.ts';
 export type { Store } from './open.ts';
 export { apiKeyOf } from './rows.ts';
 export { foundBy } from './select-keys.ts';
-export { bootId } from './sqlite/followers.ts';
 export type { KeyRow } from './tables.ts';

@@ -531,7 +531,6 @@ const WAIT_MS = 2000;
 /** What is measured of an edge. */
 export interface MeasuredEdge {
   state(): Readonly<Record<'lagSeconds' | 'leaseSeconds' | 'keys' | 'tableBytes', number>>;
-  readonly counts: { readonly staleAnswers: number };
 }
 
 function addEdgeMetrics(registry: Registry, edge: MeasuredEdge): void {
@@ -547,11 +546,6 @@ function addEdgeMetrics(registry: Registry, edge: MeasuredEdge): void {
   ] as const;
   for (const [name, field, help] of gauges)
     addGauge(registry, { name, help, aggregator: 'max', read: () => [[edge.state()[field]]] });
-  addCounter(registry, {
-    name: 'svc_api_edge_stale_answers_total',
-    help: 'Answers in the grace, after the lease had ended.',
-    read: () => [[edge.counts.staleAnswers]],
-  });
 }
 
 /**

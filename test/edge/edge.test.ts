@@ -163,6 +163,36 @@ describe('an edge', () => {
     await other.close();
   });
 
+  it('refuses until all keys are loaded, where it is not waited for them', async () => {
+    const { key: secret } = await create('Key');
+    const arrived = Promise.withResolvers<void>();
+    const loading = Promise.withResolvers<void>();
+    origin.fate = async ({ url }) => {
+      if (url === '/feed/snapshot') {
+        arrived.resolve();
+        await loading.promise;
+      }
+      return 'pass' as const;
+    };
+    const feed = new HttpFeed({ origin: origin.url, token, leaseMs: LEASE_MS, log });
+    const store = await openEdgeStore(feed, { patienceMs: 0, log });
+    const other = await openKeysOver(store, createCatalog({}));
+    const checkThere = async (shown: string) => {
+      const checked = await other.check({ secret: shown });
+      return checked.ok ? 'ok' : `${checked.status} ${checked.code}`;
+    };
+    await arrived.promise;
+    for (const shown of [secret, 'svc_nothing']) assert.equal(await checkThere(shown), '503 SERVICE_UNAVAILABLE');
+    await assert.rejects(other.store.check(), { code: 'EDGE_STALE' });
+    assert.ok(store.state().leaseSeconds < 0 && Number.isFinite(store.state().lagSeconds));
+    assert.equal(store.state().keys, 0);
+    loading.resolve();
+    await until(async () => (await checkThere(secret)) === 'ok');
+    assert.equal(await checkThere('svc_nothing'), '401 UNAUTHENTICATED');
+    await other.store.check();
+    await other.close();
+  });
+
   it('tells what the origin refuses', async () => {
     for (const [status, code] of [
       [401, 'UNAUTHENTICATED'],

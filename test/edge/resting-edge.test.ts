@@ -133,11 +133,4 @@ describe('an edge that nobody asks for keys', () => {
     assert.equal(test.keys.edges.list()[0]!.restMs, 0);
     assert.ok(edge.state().leaseSeconds > 0);
   });
-
-  it('does not rest with a grace, which is counted from its last lease', async () => {
-    await open({ idleMs: 0, graceMs: 60_000 });
-    const { polls } = origin.counts;
-    await until(() => origin.counts.polls >= polls + 4);
-    assert.equal(test.keys.edges.list()[0]!.restMs, 0);
-  });
 });

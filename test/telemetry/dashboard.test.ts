@@ -40,7 +40,7 @@ describe('examples/grafana', () => {
     const counts = { delivered: 1, failed: 0, givenUp: 0 };
     metrics.measureNotices({ counts, countWaiting: () => store.notices.countWaiting() });
     const state = { lagSeconds: 0, leaseSeconds: 1, keys: 1, tableBytes: 100 };
-    metrics.measureEdge({ state: () => state, counts: { staleAnswers: 0 } });
+    metrics.measureEdge({ state: () => state });
     const server = await listen({
       app: await createApp({ keys }),
       host: '127.0.0.1',

@@ -20,10 +20,10 @@ const { workers: _, ...FLAGS } = servingFlags(PORT);
 export default class Edge extends ServingCommand {
   static override summary = 'Check keys beside your services, without the key store.';
   static override description =
-    'Follows the server at --origin, whose keys are kept here in memory, and answers what proxies ask at /auth, ' +
-    '/introspect, /healthz and /readyz; with <upstream>, or "upstreams" in its svc-api.yaml, it is a guard. A change ' +
-    'of a key returns at the origin once each edge knows of it, or answers no more: without an answer of the origin, ' +
-    'an edge answers for --max-stale. The file of the token holds a key with EDGE:READ_ANY.';
+    'Follows the server at --origin, whose keys it loads into memory before it is ready, and answers what proxies ask ' +
+    'at /auth, /introspect, /healthz and /readyz; with <upstream>, or "upstreams" in its svc-api.yaml, it is a guard. ' +
+    'A change of a key returns at the origin once each edge knows of it, or answers no more: without an answer of the ' +
+    'origin, an edge answers for --max-stale. The file of the token holds a key with EDGE:READ_ANY.';
   static override usage = '<%= command.id %> [UPSTREAM] [flags]';
   static override examples = examplesOf([
     ['Check keys for a proxy on this machine', '--origin https://keys.example.org --token-file edge.key'],
@@ -52,14 +52,6 @@ export default class Edge extends ServingCommand {
       description: 'How long it answers without an answer of the origin, 100ms to 60s. Default: 1s.',
       helpValue: '<duration>',
     }),
-    grace: Flags.string({
-      description: 'How much longer it does so, with a header that says it: X-Svc-Api-Stale. Default: 0s.',
-      helpValue: '<duration>',
-    }),
-    copy: Flags.string({
-      description: 'File for a copy of all keys, encrypted with the token: for starts within --grace of a lease.',
-      helpValue: '<path>',
-    }),
     name: Flags.string({
       description: 'What the origin calls it. Default: the name of this machine.',
       helpValue: '<name>',
@@ -86,17 +78,15 @@ export default class Edge extends ServingCommand {
       throw new CliError('USAGE', '--client-cert and --client-key go together. Pass both, or leave both out.');
     if (flags.name !== undefined && !/^[^\p{C}]{1,100}$/u.test(flags.name))
       throw new CliError('USAGE', `--name is "${printable(flags.name)}". Give 1 to 100 characters, without controls.`);
-    const { readCopyFile, readEdgeTime } = await import('../../edge/index.ts');
+    const { readMaxStale } = await import('../../edge/index.ts');
     const pem = (path: string | undefined) => path && resolve(path);
-    const graceMs = timeIn('--grace', flags.grace, readEdgeTime('grace', flags.grace));
-    const copyFile = readCopyFile(flags.copy, graceMs);
-    if (typeof copyFile === 'object') throw new CliError('USAGE', `--copy ${copyFile.refusal}`);
+    const leaseMs = readMaxStale(flags['max-stale']);
+    if (typeof leaseMs === 'object')
+      throw new CliError('USAGE', `--max-stale is "${printable(flags['max-stale']!)}". ${leaseMs.refusal}`);
     const asked = {
       origin,
       token: { file: resolve(flags['token-file']) },
-      leaseMs: timeIn('--max-stale', flags['max-stale'], readEdgeTime('maxStale', flags['max-stale'])),
-      graceMs,
-      copyFile,
+      leaseMs,
       name: flags.name,
       ca: pem(flags.ca),
       clientCert: pem(flags['client-cert']),
@@ -124,10 +114,4 @@ export default class Edge extends ServingCommand {
       start: (opened, server) => edge.start(opened, server),
     });
   }
-}
-
-/** @throws CliError USAGE */
-function timeIn(flag: string, text: string | undefined, read: number | { readonly refusal: string }): number {
-  if (typeof read === 'number') return read;
-  throw new CliError('USAGE', `${flag} is "${printable(text!)}". ${read.refusal}`);
 }

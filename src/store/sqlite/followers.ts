@@ -69,7 +69,7 @@ function monotonic(): number {
 
 let knownBoot: string | undefined;
 /** The id of the machine's boot; empty where it has none. */
-export function bootId(): string {
+function bootId(): string {
   if (knownBoot !== undefined) return knownBoot;
   try {
     knownBoot = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ describe('svc-api edge', () => {
     });
     const text = await answer.text();
     const said = ['x-auth-key-name', 'x-auth-roles', 'www-authenticate'].map((name) => answer.headers.get(name));
-    return { status: answer.status, said, text, stale: answer.headers.get('x-svc-api-stale') };
+    return { status: answer.status, said, text };
   };
   const statusOf = async (url: string, secret: string) => (await ask(url, secret)).status;
   const svcApi = async (...args: string[]) => {
@@ -158,55 +158,38 @@ describe('svc-api edge', () => {
     assert.equal((await fetch(`${edge.url}/readyz`)).status, 200);
   });
 
-  it('says in the grace since when its lease has ended', async () => {
+  it('that starts while its origin is away is not ready, refuses, and answers once it has loaded all keys', async () => {
     const { secret } = await create('Key');
-    const other = await start(startEdge(origin.url, tokenFile, '--max-stale', '100ms', '--grace', '60m'));
-    await until(async () => (await statusOf(other.url, secret)) === 200);
+    await edge.stop('SIGKILL');
     await origin.stop('SIGKILL');
-    await until(async () => {
-      const { status, stale } = await ask(other.url, secret);
-      assert.equal(status, 200);
-      return stale === '1';
-    });
-    assert.equal((await ask(other.url, 'svc_nothing')).status, 401);
-    assert.equal((await fetch(`${other.url}/readyz`)).status, 503);
-  });
-
-  it('starts by its copy while its origin is away, also after it was killed while that was written', async () => {
-    const { secret } = await create('Key');
-    const copy = join(tempFolder(), 'keys');
-    const args = ['--max-stale', '100ms', '--grace', '60m', '--copy', copy];
-    const first = await start(startEdge(origin.url, tokenFile, ...args));
-    await until(() => existsSync(copy));
-    await first.stop('SIGKILL');
-    for (let index = 0; index < 3; index += 1)
-      await (await start(startEdge(origin.url, tokenFile, ...args))).stop('SIGKILL');
-    await origin.stop('SIGKILL');
-    const again = await start(startEdge(origin.url, tokenFile, ...args));
-    const { status, stale } = await ask(again.url, secret);
-    assert.equal(status, 200);
-    assert.match(stale!, /^\d+$/);
-    assert.equal((await ask(again.url, 'svc_nothing')).status, 401);
+    const again = await start(startEdge(origin.url, tokenFile, '--max-stale', LEASE));
+    for (const held of [secret, 'svc_nothing']) assert.equal(await statusOf(again.url, held), 503);
     assert.equal((await fetch(`${again.url}/readyz`)).status, 503);
-    assert.equal(statSync(copy).mode & 0o777, 0o600);
+    assert.equal((await fetch(`${again.url}/healthz`)).status, 200);
     await start(startServe(test.database, ['--port', new URL(origin.url).port]));
-    await until(async () => (await ask(again.url, secret)).stale === null);
     await until(async () => (await fetch(`${again.url}/readyz`)).status === 200);
+    assert.equal(await statusOf(again.url, secret), 200);
+    assert.equal(await statusOf(again.url, 'svc_nothing'), 401);
   });
 
-  it('is a guard in front of an upstream, and says in the grace how old its answers are', async () => {
+  it('is a guard in front of an upstream, which gets nothing before all keys are loaded', async () => {
     const { secret } = await create('Key');
-    const upstream = createServer((incoming, outgoing) => void outgoing.end(incoming.headers['x-auth-key-name']));
+    let passed = 0;
+    const upstream = createServer((incoming, outgoing) => {
+      passed += 1;
+      outgoing.end(incoming.headers['x-auth-key-name']);
+    });
     await once(upstream.listen(0, '127.0.0.1'), 'listening');
+    await origin.stop('SIGKILL');
     const address = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
-    const args = ['--permission', 'INFO:READ_ANY', '--max-stale', '100ms', '--grace', '60m'];
-    const guard = await start(startEdge(origin.url, tokenFile, address, ...args));
+    const guard = await start(startEdge(origin.url, tokenFile, address, '--permission', 'INFO:READ_ANY'));
     const get = (held: string) => fetch(guard.url, { headers: { Authorization: `Bearer ${held}` } });
+    assert.equal((await get(secret)).status, 503);
+    assert.equal(passed, 0);
+    await start(startServe(test.database, ['--port', new URL(origin.url).port]));
     await until(async () => (await get(secret)).status === 200);
     assert.equal(await (await get(secret)).text(), 'Key');
     assert.equal((await get('svc_nothing')).status, 401);
-    await origin.stop('SIGKILL');
-    await until(async () => (await get(secret)).headers.has('x-svc-api-stale'));
     upstream.close();
   });
 
@@ -245,10 +228,6 @@ describe('svc-api edge', () => {
     assert.match((await run(['--origin', origin.url, '--token-file', file])).stderr, /EDGE:READ_ANY/);
     assert.match((await at('http://keys.example.org')).stderr, /unencrypted.*--insecure/s);
     assert.match((await at(origin.url, '--max-stale', '50ms')).stderr, /--max-stale is "50ms"/);
-    assert.match((await at(origin.url, '--grace', '-1s')).stderr, /--grace/);
-    assert.match((await at(origin.url, '--copy', file)).stderr, /--copy is used in the grace alone, which is 0s/);
-    for (const path of ['/nowhere/keys', '/', ''])
-      assert.match((await at(origin.url, '--grace', '1m', '--copy', path)).stderr, /--copy is ".*Name a file/s);
     assert.match((await at(origin.url, '--client-cert', 'a.pem')).stderr, /--client-key/);
     assert.match((await at(origin.url, '--any-key')).stderr, /--any-key is for a guard, and nothing is guarded/);
     assert.match((await at(origin.url, '--timeout', '5')).stderr, /--timeout is for a guard, and nothing is guarded/);

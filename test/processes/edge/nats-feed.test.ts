@@ -40,10 +40,10 @@ describeOnEach('a feed by NATS', () => {
     });
   const follow = async (
     { token: shown = token, ...more }: Partial<FeedByNats> & { token?: string | { file: string } } = {},
-    copy: { graceMs?: number; copyFile?: string; idleMs?: number } = {},
+    how: { idleMs?: number; patienceMs?: number } = {},
   ) => {
     const feed = new NatsFeed({ settings: { ...settings(), ...more }, token: shown, leaseMs: LEASE_MS, log });
-    const store = await openEdgeStore(feed, { ...copy, log });
+    const store = await openEdgeStore(feed, { ...how, log });
     const edge = { store, keys: openKeysOver(store, createCatalog({})) };
     edges.push(edge);
     return edge;
@@ -118,20 +118,15 @@ describeOnEach('a feed by NATS', () => {
     assert.equal(await check(edge, key), '503 SERVICE_UNAVAILABLE');
   });
 
-  it('starts an edge by its copy while NATS is away', async () => {
+  it('refuses on an edge that starts while NATS is away, until that has loaded all keys', async () => {
     const { key } = await create('Key');
-    const copy = { graceMs: 600_000, copyFile: join(tempFolder(), 'keys') };
-    const edge = await follow({}, copy);
-    await until(() => lines.some(({ message }) => message === 'the copy of the keys was written'));
-    await edge.keys.close();
-    edges.length = 0;
     await nats.kill();
-    const again = await follow({}, copy);
-    assert.equal(await check(again, key), 'ok');
-    assert.ok(again.store.staleMs() !== undefined);
+    const edge = await follow({}, { patienceMs: 0 });
+    assert.equal(await check(edge, key), '503 SERVICE_UNAVAILABLE');
+    await assert.rejects(edge.keys.store.check(), { code: 'EDGE_STALE' });
     await nats.start();
-    await until(() => again.store.staleMs() === undefined);
-    assert.equal(await check(again, key), 'ok');
+    await until(async () => (await check(edge, key)) === 'ok');
+    await edge.keys.store.check();
   });
 
   it('fills the bucket anew where NATS has lost it', async () => {
