@@ -201,8 +201,6 @@ const SURFACE: Record<string, string[]> = {
     '--ca <path>',
     '--client-cert <path>',
     '--client-key <path>',
-    '--copy <path>',
-    '--grace <duration>',
     '--insecure',
     '--max-stale <duration>',
     '--name <name>',
