@@ -1,7 +1,7 @@
-import { randomFillSync } from 'node:crypto';
 import type * as Api from '@opentelemetry/api';
 import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
-import type { TracerProvider } from '@opentelemetry/sdk-trace';
+import type * as Sdk from '@opentelemetry/sdk-trace';
+import type { Sampler, TracerProvider } from '@opentelemetry/sdk-trace';
 import { atPeriodEnd, type Endpoint, FailureLog, type RequestWatcher, type WatchedRequest } from '../http/index.ts';
 import { isPackageMissing, rethrow } from '../keys/basics/index.ts';
 import type { Log } from '../log.ts';
@@ -33,66 +33,29 @@ function formatTraceparent({ traceId, spanId, isSampled }: Parent): string {
   return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 }
 
-/** One more than any word of 32 bits. */
-const ALL = 2 ** 32;
-const POOL_WORDS = 1024;
-const ROOTS: ReadonlySet<string> = new Set(['always_on', 'always_off', 'traceidratio']);
-
 /**
- * Which requests are traced, as the samplers of OpenTelemetry's specification have it. That is decided before anything
- * is made for a request: its own samplers want the span's name, its attributes and a context.
+ * The sampler that the variables name, as OpenTelemetry's specification has them. Of its packages, only the whole SDK
+ * for Node reads them.
  */
-export class Sampling {
-  /** Traces are taken where the words of their ids make less, together: as its sampler for Node counts. */
-  readonly #bound: number;
-  readonly #isParentBased: boolean;
-  readonly #pool = new Uint32Array(POOL_WORDS);
-  #drawn = POOL_WORDS;
-  /** The id of the trace that was taken, and that begins now. */
-  #traceId: string | undefined;
-
-  constructor(env: NodeJS.ProcessEnv, log: Log) {
-    const name = env['OTEL_TRACES_SAMPLER'] || 'parentbased_always_on';
-    const root = name.replace(/^parentbased_/, '');
-    const isKnown = ROOTS.has(root);
-    if (!isKnown) log.warn({ sampler: name }, 'OTEL_TRACES_SAMPLER is not known: all requests are traced');
-    this.#isParentBased = !isKnown || root !== name;
-    const ratio = root === 'always_off' ? 0 : root === 'traceidratio' ? ratioIn(env, log) : 1;
-    this.#bound = ratio === 1 ? ALL : Math.floor(ratio * (ALL - 1));
+export function samplerOf(sdk: typeof Sdk, env: NodeJS.ProcessEnv, log: Log): Sampler {
+  const name = env['OTEL_TRACES_SAMPLER'] || 'parentbased_always_on';
+  switch (name) {
+    case 'always_on':
+      return new sdk.AlwaysOnSampler();
+    case 'always_off':
+      return new sdk.AlwaysOffSampler();
+    case 'traceidratio':
+      return new sdk.TraceIdRatioBasedSampler(ratioIn(env, log));
+    case 'parentbased_always_off':
+      return new sdk.ParentBasedSampler({ root: new sdk.AlwaysOffSampler() });
+    case 'parentbased_traceidratio':
+      return new sdk.ParentBasedSampler({ root: new sdk.TraceIdRatioBasedSampler(ratioIn(env, log)) });
+    case 'parentbased_always_on':
+      break;
+    default:
+      log.warn({ sampler: name }, 'OTEL_TRACES_SAMPLER is not known: all requests are traced');
   }
-
-  /** Whether a request is traced. @param parent undefined where it has no caller with a trace */
-  takes(parent: Parent | undefined): boolean {
-    if (parent && this.#isParentBased) return parent.isSampled;
-    if (this.#bound === ALL) return true;
-    if (this.#bound === 0) return false;
-    if (parent) return foldTraceId(parent.traceId) < this.#bound;
-    const [first, second, third, fourth] = [this.#draw(), this.#draw(), this.#draw(), this.#draw()];
-    const isTaken = (first ^ second ^ third ^ fourth) >>> 0 < this.#bound;
-    if (isTaken) this.#traceId = hex(first) + hex(second) + hex(third) + hex(fourth);
-    return isTaken;
-  }
-
-  /** The id of a trace that begins: of the one that was taken, if that was by its id. */
-  generateTraceId(): string {
-    const taken = this.#traceId;
-    this.#traceId = undefined;
-    return taken ?? this.generateSpanId() + this.generateSpanId();
-  }
-
-  generateSpanId(): string {
-    // An id may not be zero.
-    return hex(this.#draw()) + hex(this.#draw() || 1);
-  }
-
-  #draw(): number {
-    if (this.#drawn === POOL_WORDS) {
-      randomFillSync(this.#pool);
-      this.#drawn = 0;
-    }
-    this.#drawn += 1;
-    return this.#pool[this.#drawn - 1]!;
-  }
+  return new sdk.ParentBasedSampler({ root: new sdk.AlwaysOnSampler() });
 }
 
 function ratioIn({ OTEL_TRACES_SAMPLER_ARG: text }: NodeJS.ProcessEnv, log: Log): number {
@@ -102,23 +65,10 @@ function ratioIn({ OTEL_TRACES_SAMPLER_ARG: text }: NodeJS.ProcessEnv, log: Log)
   return 1;
 }
 
-/** The words of a trace's id, each added to the others without a carry. */
-function foldTraceId(traceId: string): number {
-  let folded = 0;
-  for (let at = 0; at < traceId.length; at += 8) folded ^= Number.parseInt(traceId.slice(at, at + 8), 16);
-  return folded >>> 0;
-}
-
-function hex(word: number): string {
-  return word.toString(16).padStart(8, '0');
-}
-
 /** OpenTelemetry as its variables configure it. */
 interface TracingSdk {
   readonly api: typeof Api;
   readonly provider: TracerProvider;
-  /** Which requests are traced. Makes the ids of spans and traces, too. */
-  readonly sampling: Sampling;
 }
 
 const PACKAGES = ['api', 'resources', 'sdk-trace', 'exporter-trace-otlp-proto'];
@@ -157,7 +107,7 @@ export async function startSdk(env: NodeJS.ProcessEnv, log: Log): Promise<Tracin
 type Packages = [
   typeof Api,
   typeof import('@opentelemetry/resources'),
-  typeof import('@opentelemetry/sdk-trace'),
+  typeof Sdk,
   typeof import('@opentelemetry/exporter-trace-otlp-proto'),
 ];
 
@@ -178,15 +128,12 @@ function start([api, resources, sdk, { OTLPTraceExporter }]: Packages, env: Node
     ...numberIn(env, 'OTEL_BSP_MAX_QUEUE_SIZE', 'maxQueueSize'),
     ...numberIn(env, 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 'maxExportBatchSize'),
   });
-  const sampling = new Sampling(env, log);
   const provider = new sdk.TracerProvider({
     resource: resources.defaultResource().merge(own).merge(configured),
-    // What is to be sampled is known before.
-    sampler: new sdk.AlwaysOnSampler(),
-    idGenerator: sampling,
+    sampler: samplerOf(sdk, env, log),
     spanProcessors: [batches],
   });
-  return { api, provider, sampling };
+  return { api, provider };
 }
 
 function numberIn(env: NodeJS.ProcessEnv, name: string, option: string): Record<string, number> {
@@ -209,7 +156,7 @@ interface StartedSpan {
 /**
  * Makes a span of each request that is to be traced, of kind server, and one of the time in which the store was asked
  * for its key. The caller's trace goes on, which is harmless: whoever it is, it only says under which number the span
- * is found. Of other requests nothing is made, but behind a guard they are told not to be traced.
+ * is found. Behind a guard, a service learns whether the request is traced.
  */
 export class Traces implements RequestWatcher {
   readonly #sdk: TracingSdk;
@@ -222,8 +169,15 @@ export class Traces implements RequestWatcher {
 
   began(request: WatchedRequest): void {
     const parent = readTraceparent(request.head.header('traceparent'));
-    if (this.#sdk.sampling.takes(parent)) this.#begin(request, parent);
-    else if (request.endpoint === 'guard') request.trace = this.#untraced(request, parent);
+    const begun = this.#begin(request, parent);
+    const isTraced = begun.span.isRecording();
+    if (isTraced) request.traced = begun;
+    // A caller that asks for no trace has said so to the service, too.
+    if (request.endpoint !== 'guard' || (!isTraced && parent?.isSampled === false)) return;
+    const { traceId, spanId, traceState } = begun.span.spanContext();
+    // The span of a request that is not traced is nowhere: the caller's stands for it.
+    const passed = isTraced || !parent ? { traceId, spanId } : parent;
+    request.trace = headersOf({ ...passed, isSampled: isTraced }, traceState?.serialize());
   }
 
   ended(request: WatchedRequest): void {
@@ -250,7 +204,7 @@ export class Traces implements RequestWatcher {
     clearTimeout(timer);
   }
 
-  #begin(request: WatchedRequest, parent: Parent | undefined): void {
+  #begin(request: WatchedRequest, parent: Parent | undefined): StartedSpan {
     const { api } = this.#sdk;
     const { method, endpoint, from } = request;
     const attributes: Attributes = { 'svc_api.endpoint': endpoint };
@@ -268,20 +222,7 @@ export class Traces implements RequestWatcher {
     };
     const caller = remote ? api.trace.setSpanContext(api.ROOT_CONTEXT, remote) : api.ROOT_CONTEXT;
     const span = this.#tracer.startSpan(name, { kind: api.SpanKind.SERVER, startTime: at(from), attributes }, caller);
-    const begun: StartedSpan = { span, context: api.trace.setSpan(caller, span) };
-    request.traced = begun;
-    if (endpoint !== 'guard') return;
-    const { traceId, spanId, traceState } = span.spanContext();
-    request.trace = headersOf({ traceId, spanId, isSampled: true }, traceState?.serialize());
-  }
-
-  /** What a service is told of a request without a span of ours; undefined for what its caller says. */
-  #untraced(request: WatchedRequest, parent: Parent | undefined): readonly string[] | undefined {
-    if (parent?.isSampled === false) return undefined;
-    if (parent) return headersOf({ ...parent, isSampled: false }, stateOf(request));
-    const { sampling } = this.#sdk;
-    const none = { traceId: sampling.generateTraceId(), spanId: sampling.generateSpanId(), isSampled: false };
-    return headersOf(none, undefined);
+    return { span, context: api.trace.setSpan(caller, span) };
   }
 }
 

@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders } from 'node:http';
-import { ROOT_CONTEXT } from '@opentelemetry/api';
-import { SamplingDecision, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace';
-import { NO_LOG } from '../../src/log.ts';
-import { readTraceparent, Sampling, startSdk, Traces } from '../../src/telemetry/traces.ts';
+import { ROOT_CONTEXT, SpanKind, trace, TraceFlags } from '@opentelemetry/api';
+import * as sdk from '@opentelemetry/sdk-trace';
+import { type Sampler, SamplingDecision } from '@opentelemetry/sdk-trace';
+import { type Log, NO_LOG } from '../../src/log.ts';
+import { readTraceparent, samplerOf, startSdk, Traces } from '../../src/telemetry/traces.ts';
 import { startGuarded } from '../support/guard.ts';
 import { collectingLog } from '../support/log.ts';
 import { startOtlpReceiver } from '../support/otlp.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';
-const samplingOf = (sampler: string, ratio?: string) =>
-  new Sampling({ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: ratio }, NO_LOG);
 
 describe('a traceparent', () => {
   it('is read as W3C Trace Context has it, in this version and in later ones', () => {
@@ -41,47 +40,56 @@ describe('a traceparent', () => {
 });
 
 describe('which requests are traced', () => {
-  const caller = (isSampled: boolean) => ({ traceId: TRACE, spanId: PARENT, isSampled });
+  const ask = (sampler: Sampler, traceFlags: TraceFlags | undefined) => {
+    const parent = { traceId: TRACE, spanId: PARENT, isRemote: true };
+    const context =
+      traceFlags === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, { ...parent, traceFlags });
+    return sampler.shouldSample(context, TRACE, 'x', SpanKind.SERVER, {}, []).decision !== SamplingDecision.NOT_RECORD;
+  };
+  const decisions = (env: NodeJS.ProcessEnv, log: Log = NO_LOG) => {
+    const sampler = samplerOf(sdk, env, log);
+    return [undefined, TraceFlags.SAMPLED, TraceFlags.NONE].map((flags) => ask(sampler, flags));
+  };
 
-  it('is what the sampler of that name would say', () => {
-    for (const [sampler, root, sampled, unsampled] of [
-      ['always_on', true, true, true],
-      ['always_off', false, false, false],
-      ['parentbased_always_on', true, true, false],
-      ['parentbased_always_off', false, true, false],
-    ] as const) {
-      const sampling = samplingOf(sampler);
-      const found = [undefined, caller(true), caller(false)].map((parent) => sampling.takes(parent));
-      assert.deepEqual(found, [root, sampled, unsampled], sampler);
-    }
+  it('is what the sampler of that name says, without a caller, with one that is traced, and with one that is not', () => {
+    for (const [sampler, ratio, ...expected] of [
+      [undefined, undefined, true, true, false],
+      ['', undefined, true, true, false],
+      ['always_on', undefined, true, true, true],
+      ['always_off', undefined, false, false, false],
+      ['traceidratio', undefined, true, true, true],
+      ['traceidratio', '0', false, false, false],
+      ['parentbased_always_on', undefined, true, true, false],
+      ['parentbased_always_off', undefined, false, true, false],
+      ['parentbased_traceidratio', '1', true, true, false],
+      ['parentbased_traceidratio', '0', false, true, false],
+    ] as const)
+      assert.deepEqual(
+        decisions({ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: ratio }),
+        expected,
+        `${sampler} ${ratio}`,
+      );
   });
 
-  it('is the ratio of them, by their ids as other services by the same sampler decide', () => {
-    for (const ratio of [0, 0.01, 0.3, 1]) {
-      const sampling = samplingOf('traceidratio', String(ratio));
-      const theirs = new TraceIdRatioBasedSampler(ratio);
-      const isTheirs = (traceId: string) =>
-        theirs.shouldSample(ROOT_CONTEXT, traceId).decision !== SamplingDecision.NOT_RECORD;
-      let taken = 0;
-      for (let time = 0; time < 20_000; time += 1) {
-        const isTaken = sampling.takes(undefined);
-        const traceId = sampling.generateTraceId();
-        assert.match(traceId, /^[\da-f]{32}$/);
-        if (isTaken) assert.ok(isTheirs(traceId), traceId);
-        taken += Number(isTaken);
-        assert.equal(sampling.takes({ traceId, spanId: PARENT, isSampled: time % 2 === 0 }), isTheirs(traceId));
-        assert.match(sampling.generateSpanId(), /^[\da-f]{16}$/);
-      }
-      assert.ok(Math.abs(taken / 20_000 - ratio) < 0.02, `${taken}`);
+  it('is the ratio of them, by the ids of their traces', () => {
+    const env = { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.3' };
+    const sampler = samplerOf(sdk, env, NO_LOG);
+    let taken = 0;
+    for (let time = 0; time < 1000; time += 1) {
+      const traceId = `${Math.round((time / 1000) * 2 ** 32)
+        .toString(16)
+        .padStart(8, '0')}${'0'.repeat(24)}`;
+      const { decision } = sampler.shouldSample(ROOT_CONTEXT, traceId, 'x', SpanKind.SERVER, {}, []);
+      taken += Number(decision !== SamplingDecision.NOT_RECORD);
     }
+    assert.ok(Math.abs(taken - 300) <= 1, `${taken}`);
   });
 
   it('is all of them where a variable is not known, which is logged', () => {
     const { log, lines } = collectingLog();
-    const wrong = { OTEL_TRACES_SAMPLER: 'sometimes' };
-    assert.deepEqual(new Sampling(wrong, log).takes(undefined), true);
+    assert.deepEqual(decisions({ OTEL_TRACES_SAMPLER: 'sometimes' }, log), [true, true, false]);
     const ratio = { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '1 %' };
-    assert.deepEqual(new Sampling(ratio, log).takes(undefined), true);
+    assert.deepEqual(decisions(ratio, log), [true, true, true]);
     assert.deepEqual(
       lines.map(({ level, fields }) => [level, fields]),
       [
