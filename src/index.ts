@@ -52,7 +52,7 @@ export type {
 } from './keys/permissions/index.ts';
 export type { Grants } from './keys/repository/index.ts';
 export type { CredentialPlace } from './keys/secret/index.ts';
-export type { FinishedLines, LogLevel, OpenLog } from './log.ts';
+export type { LogLevel, OpenLog } from './log.ts';
 export type { Allow, McpPatterns, Route, SentCredential, Upstream, UpstreamAddress } from './routes/index.ts';
 export type { NatsFeedOptions, OpenEdgeOptions } from './service/library-keys.ts';
 export type { Telemetry, TelemetryOptions } from './telemetry/start-telemetry.ts';

@@ -1,14 +1,5 @@
 import type { Writable } from 'node:stream';
-import {
-  checkOptions,
-  KeysError,
-  oneOf,
-  printableJson,
-  required,
-  type Step,
-  STEPS,
-  yesOrNo,
-} from './keys/basics/index.ts';
+import { checkOptions, KeysError, oneOf, printableJson, required, type Step, STEPS } from './keys/basics/index.ts';
 import { redactSecrets } from './keys/secret/index.ts';
 
 /**
@@ -23,13 +14,6 @@ export function neverBlock(stream: Writable): void {
 /** How much may wait for the reader, in bytes. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
-/** How long lines wait for others, in milliseconds. */
-const GATHER_MS = 10;
-/** How many lines are written at once, in bytes: a system call costs as much as to compose ten of them. */
-const MAX_WRITE_BYTES = 32 * 1024;
-/** The same where processes share a pipe: none of them writes into what another one writes (PIPE_BUF, see pipe(7)). */
-const MAX_SHARED_WRITE_BYTES = 4096;
-
 /**
  * Writes lines to a stream, and never waits for its reader. When too many lines wait, further ones are dropped and
  * counted, until those that wait have been read.
@@ -37,71 +21,28 @@ const MAX_SHARED_WRITE_BYTES = 4096;
 class LogOutput {
   readonly #stream: Writable;
   readonly #reportDropped: (lines: number) => void;
-  readonly #maxWriteBytes: number;
-  /** Lines in ASCII that wait for others. */
-  #gathered = '';
-  #lines = 0;
-  #timer: NodeJS.Timeout | undefined;
-  readonly #flush = (): void => this.flush();
   #dropped = 0;
 
-  /**
-   * @param isShared whether other processes write to it, too
-   * @param reportDropped is called with the number of dropped lines once there is room again
-   */
-  constructor(stream: Writable, isShared: boolean, reportDropped: (lines: number) => void) {
+  /** @param reportDropped is called with the number of dropped lines once there is room again */
+  constructor(stream: Writable, reportDropped: (lines: number) => void) {
     this.#stream = stream;
     this.#reportDropped = reportDropped;
-    this.#maxWriteBytes = isShared ? MAX_SHARED_WRITE_BYTES : MAX_WRITE_BYTES;
     // Node would write all that waits at once, and other processes that share a pipe would write into it.
     (stream as { _writev?: unknown })._writev = undefined;
     // A closed stream must not end the program.
     if (stream.listenerCount('error') === 0) stream.on('error', () => {});
   }
 
-  /** Writes a line, behind those that wait for others. */
   write(line: string): void {
-    this.flush();
-    this.#write(line, 1);
-  }
-
-  /**
-   * Takes a line that may wait for others, but not for long: each write is a system call. It is written before a later
-   * one, and before the process ends, unless that is killed.
-   * @param line in ASCII alone
-   */
-  gather(line: string): void {
-    if (this.#gathered.length + line.length > this.#maxWriteBytes) this.flush();
-    if (this.#lines === 0) {
-      this.#timer = setTimeout(this.#flush, GATHER_MS);
-      process.on('exit', this.#flush);
-    }
-    this.#gathered += line;
-    this.#lines += 1;
-  }
-
-  /** Writes the lines that wait for others. */
-  flush(): void {
-    if (this.#lines === 0) return;
-    clearTimeout(this.#timer);
-    process.off('exit', this.#flush);
-    const [text, lines] = [this.#gathered, this.#lines];
-    [this.#gathered, this.#lines] = ['', 0];
-    // Node takes twice as long for a text that was put together.
-    this.#write(Buffer.from(text, 'latin1'), lines);
-  }
-
-  #write(text: string | Uint8Array, lines: number): void {
     // Each time: a child process that inherits a terminal lets it block again.
     neverBlock(this.#stream);
-    if (this.#dropped === 0 && this.#stream.writableLength < MAX_WAITING_BYTES) return void this.#stream.write(text);
+    if (this.#dropped === 0 && this.#stream.writableLength < MAX_WAITING_BYTES) return void this.#stream.write(line);
     if (this.#dropped === 0) this.#stream.once('drain', () => this.#resume());
-    this.#dropped += lines;
+    this.#dropped += 1;
   }
 
   /** Waits until all lines have been read, but no longer than this; tells whether they have. */
   async drained(withinMs: number): Promise<boolean> {
-    this.flush();
     if (this.#stream.writableLength === 0) return true;
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(false), withinMs);
@@ -149,21 +90,8 @@ export function logLevelOf(env: NodeJS.ProcessEnv): LogLevel | undefined {
   return level;
 }
 
-/** Takes lines of level info that are composed already, which costs less than to let the log compose them. */
-export interface FinishedLines {
-  /** What each line has after its time: the name of the program, and its process. */
-  readonly origin: string;
-  /**
-   * Writes a line, together with others that come within some milliseconds. Nothing in it is looked at.
-   * @param line in ASCII, with its line feed, without secrets
-   */
-  add(line: string): void;
-}
-
 /** A log that is written without waiting for its reader. */
 export interface OpenLog extends Log {
-  /** Undefined where lines of level info are not logged. */
-  readonly finished?: FinishedLines | undefined;
   /** Waits until all lines have been read, but no longer than this, in milliseconds; tells whether they have. */
   drained(withinMs: number): Promise<boolean>;
   /** Ends what it logs by itself at levels debug and trace. */
@@ -176,23 +104,16 @@ export interface OpenLog extends Log {
  * it falls behind by 1 MiB, lines are dropped, and their number is logged. At level debug it also logs what this
  * process does, and how long that takes, until it is closed; at level trace, each statement of the store, without its
  * values.
- * @param options.isShared whether other processes write to it, too. Default: no
  * @throws KeysError OPTION_INVALID
  */
-export async function openLog(level: LogLevel, options: { isShared?: boolean } = {}): Promise<OpenLog> {
+export async function openLog(level: LogLevel): Promise<OpenLog> {
   checkOptions<{ level: LogLevel }>('openLog', { level }, { level: required(oneOf(...LOG_LEVELS)) });
-  checkOptions<typeof options>('openLog', options, { isShared: yesOrNo });
-  const { isShared = false } = options;
   if (level === 'silent') return { ...NO_LOG, drained: async () => true, close: () => {} };
   const { pino } = await import('pino');
   const report = (dropped: number) => log.error({ dropped }, `${dropped} lines dropped`);
-  const output = new LogOutput(process.stderr, isShared, report);
+  const output = new LogOutput(process.stderr, report);
   const base = { name: 'svc-api', pid: process.pid };
   const log: Log = pino({ level, base }, { write: (line) => output.write(printableJson(redactSecrets(line))) });
-  const finished: FinishedLines = {
-    origin: JSON.stringify(base).slice(1, -1),
-    add: (line) => output.gather(line),
-  };
   const isLogged = (wanted: LogLevel) => LOG_LEVELS.indexOf(level) <= LOG_LEVELS.indexOf(wanted);
   const followed = (['debug', 'trace'] as const).filter(isLogged).map((at) => {
     const follow = (step: unknown) => log[at]((step as Step).fields, (step as Step).message);
@@ -200,7 +121,6 @@ export async function openLog(level: LogLevel, options: { isShared?: boolean } =
     return () => STEPS[at].unsubscribe(follow);
   });
   return Object.assign(log, {
-    finished: isLogged('info') ? finished : undefined,
     drained: (withinMs: number) => output.drained(withinMs),
     close: () => {
       for (const end of followed) end();

@@ -63,8 +63,6 @@ export abstract class BaseCommand extends Command {
   protected openedLog: OpenLog | undefined;
   /** Which level the log has where none is set. At warn, commands log nothing: then it is not even loaded. */
   protected readonly defaultLevel: LogLevel | undefined = undefined;
-  /** Whether other processes write to the same log. */
-  protected sharesLog = false;
   private readonly began = performance.now();
   protected environment: NodeJS.ProcessEnv = process.env;
   /** The exit code of the failure that was reported, which is thrown to the program that ran this command. */
@@ -132,7 +130,7 @@ export abstract class BaseCommand extends Command {
       this.restoreColors = turnColorsOff(process.env);
     }
     const level = logLevelOf(process.env) ?? this.defaultLevel;
-    if (level) this.logger = this.openedLog = await openLog(level, { isShared: this.sharesLog });
+    if (level) this.logger = this.openedLog = await openLog(level);
     if (isDebugged()) await this.debugStart();
   }
 

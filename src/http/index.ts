@@ -39,7 +39,6 @@ export {
   isLoopbackHost,
   memoized,
   readScheme,
-  type NamedOperation,
   NodeHead,
   notesOf,
   type Received,

@@ -215,10 +215,6 @@ describe('options of the library', () => {
       'loadConfig: The option "file" is undefined.',
     ],
     openLog: [() => openLog('inof' as never), 'openLog: The option "level" is "inof". Did you mean info?'],
-    'openLog, a name': [
-      () => openLog('info', { shared: true } as never),
-      'openLog: "shared" is not an option. Did you mean isShared?',
-    ],
     'keys.create, a name': [
       () => keys.create({ name: 'A', roles: ['GUEST'], nope: 1 } as never, OPERATOR),
       'keys.create: "nope" is not an option. Did you mean name?',

@@ -2,14 +2,13 @@ import { once } from 'node:events';
 import { openLog } from '../../src/log.ts';
 
 /**
- * Logs as many lines as its argument says, finished ones if another one says so, tells so on stdout, and ends with
- * stdin, once all is out; or at once where that is asked for. Its log may be that of other processes, too.
+ * Logs as many lines as its argument says, tells so on stdout, and ends with stdin, once all is out; or at once where
+ * that is asked for.
  */
-const [, , count, how, end] = process.argv;
-const log = await openLog('info', { isShared: end === 'shared' });
+const [, , count, end] = process.argv;
+const log = await openLog('info');
 for (let number = 0; number < Number(count); number += 1) {
-  if (how === 'finished') log.finished!.add(`{"pid":${process.pid},"number":${number},"msg":"a line of the log"}\n`);
-  else log.info({ number }, 'a line of the log');
+  log.info({ number }, 'a line of the log');
 }
 if (end === 'exit') process.exit();
 if (end === 'throw') throw new Error('on purpose');

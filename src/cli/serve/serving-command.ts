@@ -166,11 +166,6 @@ export abstract class ServingCommand extends BaseCommand {
 
   protected override readonly defaultLevel = 'info';
 
-  override async init(): Promise<void> {
-    this.sharesLog = (await import('./workers.ts')).isWorker();
-    await super.init();
-  }
-
   /** Serves until a signal ends it. */
   protected async serve({ count, config, ...serving }: Serving): Promise<void> {
     const workers = await import('./workers.ts');
