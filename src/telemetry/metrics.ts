@@ -77,7 +77,7 @@ export class Metrics {
   /** In Prometheus' text format, of this process alone. */
   async text(): Promise<string> {
     const samples = await this.collect(true);
-    return exposed([samples.map((sample) => ({ ...sample, aggregator: 'first' }))]);
+    return aggregated([samples.map((sample) => ({ ...sample, aggregator: 'first' }))]).metrics();
   }
 
   /**
@@ -104,17 +104,8 @@ function asToldToOthers(sample: Sample): Sample {
   return { ...sample, aggregator, values: sample.values.filter(isMeasured) };
 }
 
-export async function summed(processes: readonly Sample[][]): Promise<Sample[]> {
-  const samples: unknown = await aggregated(processes).getMetricsAsJSON();
-  return samples as Sample[];
-}
-
-/** Writes the samples of processes in Prometheus' text format, summed up. */
-export function exposed(processes: readonly Sample[][]): Promise<string> {
-  return aggregated(processes).metrics();
-}
-
-function aggregated(processes: readonly Sample[][]): Registry {
+/** The samples of processes, summed up by prom-client as each of them says. */
+export function aggregated(processes: readonly Sample[][]): Registry {
   return AggregatorRegistry.aggregate([...processes]);
 }
 

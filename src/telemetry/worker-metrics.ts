@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
-import { exposed, type Metrics, type Sample, summed } from './metrics.ts';
+import { on } from 'node:events';
+import { aggregated, type Metrics, type Sample } from './metrics.ts';
 
 /** What the first process asks its workers, one of which counts the keys in the store. */
 interface Question {
@@ -31,12 +32,12 @@ async function answerScrape(scraped: number, collected: Promise<Sample[]>): Prom
 }
 
 /**
- * The metrics of all workers, in the first process. What a worker has counted stays counted when it is gone, or does
- * not answer in time: a sum that falls would look like a new start to Prometheus.
+ * The metrics of all workers, in the first process, summed up by prom-client. Its own `clusterMetrics` fails while one
+ * worker does not answer, and forgets what workers had counted that are gone: a sum that falls would look like a new
+ * start to Prometheus.
  */
 export class WorkerMetrics {
-  /** Workers that can be asked: what is sent to one before it listens is lost. */
-  readonly #ready = new Set<Worker>();
+  /** The latest samples of workers that listen: what is sent to one before is lost. */
   readonly #latest = new Map<Worker, Sample[]>();
   /** What workers had counted that are gone. */
   #gone: Sample[][] = [];
@@ -44,10 +45,9 @@ export class WorkerMetrics {
 
   constructor() {
     cluster.on('message', (worker, message: object) => {
-      if ('url' in message) this.#ready.add(worker);
+      if ('url' in message) this.#latest.set(worker, []);
     });
     cluster.on('exit', (worker) => {
-      this.#ready.delete(worker);
       this.#gone.push(countsIn(this.#latest.get(worker) ?? []));
       this.#latest.delete(worker);
     });
@@ -55,35 +55,32 @@ export class WorkerMetrics {
 
   /** In Prometheus' text format. */
   async scrape(): Promise<string> {
-    this.#scrapes += 1;
-    const asked = [...this.#ready].filter((worker) => worker.isConnected());
-    await Promise.all(asked.map((worker, index) => this.#ask(worker, { scrape: this.#scrapes, counts: index === 0 })));
-    const gone = await summed(this.#gone.splice(0));
+    const scrape = (this.#scrapes += 1);
+    const asked = [...this.#latest.keys()].filter((worker) => worker.isConnected());
+    await Promise.all(
+      asked.map(async (worker, index) => {
+        const samples = await ask(worker, { scrape, counts: index === 0 });
+        const known = this.#latest.get(worker);
+        if (known) this.#latest.set(worker, samples ?? countsIn(known));
+      }),
+    );
+    const gone = (await aggregated(this.#gone.splice(0)).getMetricsAsJSON()) as unknown as Sample[];
     this.#gone.unshift(gone);
-    return exposed([ownSamples(asked.length), ...this.#gone, ...this.#latest.values()]);
+    return aggregated([ownSamples(asked.length), ...this.#gone, ...this.#latest.values()]).metrics();
   }
+}
 
-  /** Resolves once a worker has answered, is gone, or has had its time. */
-  #ask(worker: Worker, question: Question): Promise<void> {
-    return new Promise((resolve) => {
-      const settle = () => {
-        clearTimeout(timeout);
-        worker.off('message', receive).off('exit', settle);
-        resolve();
-      };
-      const receive = (message: Partial<ScrapeAnswer>) => {
-        if (message.scraped !== question.scrape) return;
-        if (this.#ready.has(worker)) this.#latest.set(worker, message.samples ?? []);
-        settle();
-      };
-      const timeout = setTimeout(() => {
-        if (this.#ready.has(worker)) this.#latest.set(worker, countsIn(this.#latest.get(worker) ?? []));
-        settle();
-      }, WAIT_MS);
-      worker.on('message', receive).on('exit', settle);
-      worker.send(question, (error) => error && settle());
-    });
+/** What a worker answers; undefined if it is gone, or has had its time. */
+async function ask(worker: Worker, question: Question): Promise<Sample[] | undefined> {
+  const messages = on(worker, 'message', { signal: AbortSignal.timeout(WAIT_MS), close: ['exit'] });
+  worker.send(question, () => {});
+  try {
+    for await (const [message] of messages as AsyncIterable<[Partial<ScrapeAnswer>]>)
+      if (message.scraped === question.scrape) return message.samples;
+  } catch {
+    // It has had its time.
   }
+  return undefined;
 }
 
 /** Of the samples of a worker, those that only grow. */
