@@ -88,7 +88,7 @@ function countsIn(samples: readonly Sample[]): Sample[] {
   return samples.filter(({ type }) => type === 'counter' || type === 'histogram');
 }
 
-/** What the first process says itself. */
+/** What the first process says itself, in place of what its workers say of themselves. */
 function ownSamples(workers: number): Sample[] {
   const startedAt = (Date.now() - process.uptime() * 1000) / 1000;
   return [
@@ -98,5 +98,5 @@ function ownSamples(workers: number): Sample[] {
 }
 
 function gauge(name: string, help: string, value: number): Sample {
-  return { name, help, type: 'gauge', aggregator: 'sum', values: [{ value, labels: {} }] };
+  return { name, help, type: 'gauge', aggregator: 'first', values: [{ value, labels: {} }] };
 }

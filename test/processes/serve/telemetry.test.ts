@@ -85,6 +85,8 @@ describe('what operators see of serve', () => {
     await until(async () => answered(await server.scrape()) === 20);
     const before = await server.scrape();
     assert.equal(valueOf(before, 'svc_api_workers'), 2);
+    const startedAgo = Date.now() / 1000 - valueOf(before, 'process_start_time_seconds')!;
+    assert.ok(startedAgo > 0 && startedAgo < 600, `${startedAgo}`);
     assert.equal(valueOf(before, 'svc_api_keys', { status: 'active' }), 1);
     const [{ pid: victim }] = server.listening() as [Line];
     // Its answer is on the way, or never comes.
