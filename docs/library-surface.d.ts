@@ -327,8 +327,6 @@ export interface OpenEdgeOptions extends CatalogAdditions {
     token?: string;
     tokenFile?: string;
     maxStale?: string;
-    grace?: string;
-    copyFile?: string;
     name?: string;
     ca?: string;
     clientCert?: string;
@@ -512,7 +510,6 @@ export type ServiceApp = Hono<BearerEnv> & {
     readonly startedAt: number;
     readonly addresses: ClientAddresses;
     readonly tokens: object | undefined;
-    readonly extraHeaders?: ExtraHeaders;
 };
 
 export interface SignInProvider {
@@ -716,8 +713,6 @@ export type CreateContext = (context: Omit<GraphQLContext, 'principal'> & {
 export type Endpoint = (typeof ENDPOINTS)[number];
 
 export declare const ENDPOINTS: readonly ['graphql', 'introspect', 'consent', 'console', 'sign-in', 'health', 'home', 'forward-auth', 'guard', 'other'];
-
-export type ExtraHeaders = () => Readonly<Record<string, string>> | undefined;
 
 export declare class FailureLog;
 
