@@ -32,7 +32,11 @@ export default class Serve extends ServingCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Serve);
     const { database, config } = flags;
-    const { serveApp } = await import('../service/create-app.ts');
+    const [{ serveApp }, { formsOfPrimary, isWorker }] = await Promise.all([
+      import('../service/create-app.ts'),
+      import('../cli/serve/workers.ts'),
+    ]);
+    const forms = isWorker() ? formsOfPrimary() : undefined;
     const commands = {
       create: commandText(this.config, 'apikey:create'),
       login: commandText(this.config, 'apikey:login'),
@@ -43,7 +47,7 @@ export default class Serve extends ServingCommand {
       config,
       logPath: '/graphql',
       isOrigin: true,
-      start: serveApp({ console: !flags['no-console'], commands }),
+      start: serveApp({ console: !flags['no-console'], commands, forms }),
     });
   }
 }

@@ -44,13 +44,13 @@ import { addKeyPage } from './pages/key/key.tsx';
 import { Message, MessagePage } from './parts/layout.tsx';
 import { addressOfDraft } from './pages/new-key/form.tsx';
 import { addNewKey } from './pages/new-key/new-key.tsx';
-import { addOutcomes } from './pages/outcome.tsx';
 import { addRequests } from './pages/requests.tsx';
 import { addRoutes } from './pages/routes.tsx';
 import { addSelectedKeys } from './pages/selected-keys.tsx';
 import { addSignIn, MAX_NEXT } from './pages/sign-in.tsx';
 import { titleOf } from './parts/notice.tsx';
-import { SentForm, SessionEnded } from './sent-form.tsx';
+import type { SentForms } from './recent-forms.ts';
+import { type Answered, SentForm, SessionEnded } from './sent-form.tsx';
 
 interface ConsoleParts extends SessionAuthParts, ConsentParts {
   /** Counts credentials that are not valid; undefined if there may be any number. */
@@ -62,6 +62,7 @@ interface ConsoleParts extends SessionAuthParts, ConsentParts {
   readonly pipeline: GraphQLPipeline;
   readonly keys: KeysService;
   readonly failures: FailureLog;
+  readonly forms: SentForms;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }
@@ -75,7 +76,7 @@ const CONSOLE_PATH = '/console';
  */
 export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   const assets = readAssets();
-  const { sessions } = parts;
+  const { sessions, forms } = parts;
   const sessionAuth = new SessionAuth(parts);
   const seenBy = (c: Context) => new SeenOrigin(parts.issuer.of(c));
   const { consent: mode } = parts.catalog;
@@ -101,29 +102,28 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   };
   const welcome: Welcome = (c, root, answer) =>
     guarded(c, root, async () => {
-      const sender = { c, sessions, seen: seenBy(c) };
+      const sender = { c, sessions, forms, seen: seenBy(c) };
       const read = await readSentForm(sender);
+      const changesNothing = (response: Response): Answered => ({ response, isDone: false });
+      const work = async (): Promise<Answered> => {
+        const entry = await sessionAuth.enter(c, sender.seen);
+        if (entry === 'signed out') return changesNothing(toSignIn(c, root, await draftIn(c, read?.form)));
+        if ('refusal' in entry) {
+          const { status, message, headers } = entry.refusal;
+          return changesNothing(await say(c, root, { status, title: titleOf(status), message }, headers));
+        }
+        const visit = visitOf(c, { root, admitted: entry, form: read?.form });
+        const explain = (error: unknown) => showMessage(visit, describeError(c, error, parts));
+        const answered = async () => ({ response: await answer(visit).catch(explain), isDone: visit.isDone });
+        if (!read?.sent) return answered();
+        return read.sent
+          .take(answered)
+          .catch(async (error: unknown) =>
+            changesNothing(error instanceof SessionEnded ? toSignIn(c, root) : await explain(error)),
+          );
+      };
       // Before anybody is accepted: it may have ended what they have signed in with.
-      const before = await read?.sent?.before();
-      if (before !== undefined) return seeOther(c, before);
-      const entry = await sessionAuth.enter(c, sender.seen);
-      if (entry === 'signed out') return toSignIn(c, root, await draftIn(c, read?.form));
-      if ('refusal' in entry) {
-        const { status, message, headers } = entry.refusal;
-        return say(c, root, { status, title: titleOf(status), message }, headers);
-      }
-      const visit = visitOf(c, { root, admitted: entry, ...read });
-      const isForm = c.req.method === 'POST';
-      if (!isForm) await SentForm.leave(sender).catch(() => {});
-      const kept = await SentForm.answerAt(sender);
-      if (kept) return kept;
-      const answered = await visit
-        .once(() => answer(visit).catch((error: unknown) => showMessage(visit, describeError(c, error, parts))))
-        .catch((error: unknown) => {
-          if (error instanceof SessionEnded) return toSignIn(c, root);
-          throw error;
-        });
-      return isForm && answered.status !== 303 && !visit.hasSecret ? SentForm.keepAnswer(answered, sender) : answered;
+      return read?.sent ? read.sent.once(work) : (await work()).response;
     });
   /** Lets somebody in, or says why not. */
   const enter = async (c: Context, root: string) => {
@@ -141,9 +141,6 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
     const root = rootFrom(pathIn(c));
     try {
       const visit = await visitIfAny(c, root);
-      // Where forms alone are taken, their answers are shown all the same.
-      const kept = visit && (await SentForm.answerAt({ c, sessions, seen: seenBy(c) }));
-      if (kept) return kept;
       return visit ? await showMessage(visit, said, headers) : await say(c, root, said, headers);
     } catch {
       return say(c, root, said, headers);
@@ -163,7 +160,6 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   app.get(CONSOLE_PATH, (c) => seeOther(c, `.${CONSOLE_PATH}/`));
   const countFailure = (c: Context) => parts.failedCredentials?.add(originOf(c, parts));
   addSignIn(app, CONSOLE_PATH, { ...parts, assets, sessionAuth, guarded, seenBy, countFailure });
-  addOutcomes(app, CONSOLE_PATH, { assets, sessions, guarded, seenBy, enter: visitIfAny });
   addHome(pages);
   addKeyList(pages);
   addSelectedKeys(pages);

@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { getCookie, setCookie } from 'hono/cookie';
+import { setCookie } from 'hono/cookie';
 import {
   admitKey,
   type Admitted,
@@ -18,11 +18,10 @@ import {
 } from '../http/index.ts';
 import type { Authenticator, Sessions } from '../keys/authentication/index.ts';
 import type { OrRefusal } from '../keys/basics/index.ts';
-import { OUTCOME_MS, SESSION_MS } from '../keys/repository/index.ts';
+import { SESSION_MS } from '../keys/repository/index.ts';
 import { digestSecret } from '../keys/secret/index.ts';
 import { type Identified, type PeopleSignIn, SignInFailed } from '../people/index.ts';
 
-const FORM_NAME = 'svc_api_form_';
 /** The field in which a key is entered again. */
 export const KEY_FIELD = 'yourKey';
 
@@ -38,20 +37,6 @@ export function sessionTokenIn(c: Context, seen: SeenOrigin): string | undefined
  */
 function giveSession(c: Context, name: string, value: string, seen: SeenOrigin): void {
   setOwnCookie(c, name, { value, seen, maxAge: SESSION_MS / 1000, sameSite: name === DOOR_COOKIE ? 'Lax' : 'Strict' });
-}
-
-/** The token of a form that the browser has sent not long ago; undefined if it has none. @param id of the form */
-export function formTokenIn(c: Context, id: string, seen: SeenOrigin): string | undefined {
-  return getCookie(c, FORM_NAME + id, prefixFor(seen));
-}
-
-/** Gives a browser the token of a form again that it has sent, so that it can see what that led to. */
-export function giveFormToken(c: Context, id: string, token: string, seen: SeenOrigin): void {
-  setOwnCookie(c, FORM_NAME + id, { value: token, seen, maxAge: OUTCOME_MS / 1000 });
-}
-
-export function takeFormToken(c: Context, id: string, seen: SeenOrigin): void {
-  setOwnCookie(c, FORM_NAME + id, { value: '', seen, maxAge: 0 });
 }
 
 export function setOwnCookie(
@@ -129,8 +114,7 @@ export class SessionAuth {
     const token = this.#tokenIn(c, seen);
     const found = token === undefined ? undefined : await admitSession(new HonoHead(c), token, this.#parts);
     if (!found) {
-      // It may be needed again, to see a new secret of the key.
-      if (token !== undefined && !(await this.#parts.sessions.look(token))) takeCookies(c, seen);
+      if (token !== undefined) takeCookies(c, seen);
       return 'signed out';
     }
     const { session, admission } = found;
@@ -265,14 +249,4 @@ export function requireOwnForm(c: Context, { origin }: SeenOrigin): void {
   // Browsers leave it out where there is neither TLS nor loopback.
   const isOwn = site === undefined ? c.req.header('origin') === origin : site === 'same-origin';
   if (!isOwn) throw new RequestRefused(403, 'FORBIDDEN', 'The form was sent by another page. Open this page again.');
-}
-
-/**
- * Refuses to show a page that can have a secret to a page of another site.
- * @throws RequestRefused
- */
-export function requireOwnPage(c: Context): void {
-  const site = c.req.header('sec-fetch-site') ?? 'none';
-  if (site !== 'same-origin' && site !== 'none')
-    throw new RequestRefused(403, 'FORBIDDEN', 'Another site has opened this page. Open it from the console.');
 }

@@ -52,15 +52,14 @@ export class Visit {
   readonly now: number;
   readonly #parts: PageParts;
   readonly #admitted: Entered;
-  readonly #sent: SentForm | undefined;
   #form: Promise<URLSearchParams> | undefined;
-  #hasSecret = false;
+  #isDone = false;
   #isFresh: boolean;
 
   constructor(
     c: Context,
     parts: PageParts,
-    { root, admitted, sent, form }: { root: string; admitted: Entered } & Partial<ReadForm>,
+    { root, admitted, form }: { root: string; admitted: Entered } & Partial<ReadForm>,
   ) {
     this.c = c;
     this.root = root;
@@ -68,13 +67,12 @@ export class Visit {
     this.#parts = parts;
     this.#admitted = admitted;
     this.#isFresh = admitted.isFresh;
-    this.#sent = sent;
     this.#form = form && Promise.resolve(form);
   }
 
-  /** Whether the answer is a page with a secret, which may not be kept as it is. */
-  get hasSecret(): boolean {
-    return this.#hasSecret;
+  /** Whether the form that was sent is done. */
+  get isDone(): boolean {
+    return this.#isDone;
   }
 
   /** Whether they have entered their key in the last 5 minutes: where not, a form that makes a secret asks for it. */
@@ -186,36 +184,28 @@ export class Visit {
     return sendPage(this.c, document, status, headers);
   }
 
-  /**
-   * Sends the browser to a page that is shown for some minutes, to this session, after a form.
-   * @param content the page; where it stands decides about its links
-   */
-  async showOnce(
-    { title, next, isSecret = false }: { title: string; next: string; isSecret?: boolean },
-    content: (root: string) => HtmlEscapedString | Promise<HtmlEscapedString>,
-  ): Promise<Response> {
-    try {
-      if (this.#sent) {
-        const html = (await content(rootFrom(OUTCOMES))).toString();
-        const path = OUTCOMES + this.#sent.id;
-        await this.#sent.keep({ title, html, isSecret, next }, this.root + path);
-        return this.seeOther(path);
-      }
-    } catch {
-      // It is done, and a secret that is not shown now is lost.
-    }
-    this.#hasSecret = isSecret;
-    return this.page(title, content(this.root));
+  /** Shows the page of a form that is done. */
+  done(title: string, content: Child): Promise<Response> {
+    this.#isDone = true;
+    return this.page(title, content);
   }
 
-  /** Does what the form asks for that was sent, unless it was sent before. */
-  async once(work: () => Promise<Response>): Promise<Response> {
-    const answer = this.#sent ? await this.#sent.once(work) : await work();
-    return answer instanceof Response ? answer : seeOther(this.c, answer.location);
+  /** Shows a secret, once. @param next what is opened once it is stored, under `/console/` */
+  showSecret(title: string, next: string, content: Child): Promise<Response> {
+    return this.done(
+      title,
+      <div data-unread>
+        {content}
+        <form action={this.root + next} class="actions">
+          <button class="primary">I have stored it</button>
+        </form>
+      </div>,
+    );
   }
 
   /** Sends the browser to another page, after a form. @param path under `/console/` */
   seeOther(path: string): Response {
+    this.#isDone = true;
     return seeOther(this.c, this.root + path);
   }
 }
@@ -225,9 +215,6 @@ export interface ReadForm {
   readonly sent: SentForm | undefined;
   readonly form: URLSearchParams;
 }
-
-/** Where the pages are that forms lead to, under `/console/`. */
-export const OUTCOMES = 'done/';
 
 /** The form that was sent to a page. @throws RequestRefused */
 export function readPageForm(c: Context): Promise<URLSearchParams> {

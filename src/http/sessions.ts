@@ -97,8 +97,7 @@ export async function admitSession(
   const admission = await check.enterBy(request, session.secretDigest);
   if ('refusal' in admission && admission.refusal.status !== 401) return { session, admission };
   if (!('refusal' in admission) && isOf(admission, session, people)) return { session, admission };
-  // Somebody may have rotated the key that they have signed in with, and is about to see its new secret.
-  if (session.outcomes.every(({ sealed, isAnswer }) => sealed === null || isAnswer)) await sessions.end(token);
+  await sessions.end(token);
   return undefined;
 }
 

@@ -46,6 +46,7 @@ import {
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
 import { checkClients, type Client, type TokenIdentifier, unusableClients } from '../keys/consent/index.ts';
 import { type KeysService, SERVICE } from '../keys/service/index.ts';
+import { RecentForms, type SentForms } from '../console/recent-forms.ts';
 import type { Log } from '../log.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 import { packageVersion } from '../version.ts';
@@ -161,11 +162,12 @@ export function createApp(options: CreateAppOptions): Promise<ServiceApp> {
 /**
  * @param commands those that pages name
  * @param documents those of applications that describe themselves; default: as the configuration has it
+ * @param forms which forms of the console were sent; default: those that this app is sent
  */
 export async function createAppOf(
   options: CreateAppOptions,
   commands: NamedCommands,
-  documents?: ClientDocuments,
+  { documents, forms }: { documents?: ClientDocuments; forms?: SentForms } = {},
 ): Promise<ServiceApp> {
   checkOptions<CreateAppOptions>('createApp', options, {
     ...OPTIONS,
@@ -241,6 +243,7 @@ export async function createAppOf(
     people,
     failedCredentials: app.failedCredentials,
     pipeline: app.pipeline,
+    forms: forms ?? new RecentForms(clock),
     clock,
   });
   const trust = others.trust ?? configured?.trust ?? LOOPBACK;
@@ -299,13 +302,21 @@ async function addDoorTo(
   });
 }
 
+/** What a command serves. */
+interface ServedApp {
+  readonly console: boolean;
+  readonly commands?: NamedCommands;
+  /** Which forms of the console were sent. Default: those that this process is sent. */
+  readonly forms?: SentForms | undefined;
+}
+
 /** Serves the app. Throws KeysError SCHEMA_INVALID, GRAPHQL_UNSUPPORTED, LISTEN_FAILED, TLS_INVALID. */
 export const serveApp =
-  ({ console, commands = OWN_COMMANDS }: { console: boolean; commands?: NamedCommands }): StartService =>
+  ({ console, commands = OWN_COMMANDS, forms = new RecentForms() }: ServedApp): StartService =>
   async (opened, options) => {
     const logged = options.log && { log: options.log };
     const served = await servedBy((changed, replaces) =>
-      createAppOf({ ...changed, ...logged, console, ...(replaces && { replaces }) }, commands),
+      createAppOf({ ...changed, ...logged, console, ...(replaces && { replaces }) }, commands, { forms }),
     )(opened, options);
     const { url } = served.server;
     return { ...served, details: { ...(console && options.socket === undefined && { console: `${url}/console` }) } };

@@ -239,21 +239,21 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create index consent_requests_by_source
     on consent_requests (source, expires_at, status, created_at, id)`.execute(db);
 
-  // The sessions of people who have signed in with a key, and what the forms of each led to: one that is sent twice is
-  // done once.
+  // The sessions of people who have signed in with a key.
   await sql`create table sessions (
     token_digest ${text} primary key,
     secret_digest ${text} not null,
     key_id ${keyId} not null,
     started_at bigint not null,
     used_at bigint not null,
-    form_outcomes ${text}
+    entry_digest ${text},
+    entered_at bigint
   )`.execute(db);
   await sql`create index sessions_by_key on sessions (key_id, used_at)`.execute(db);
   await sql`create index sessions_by_use on sessions (used_at)`.execute(db);
 
-  // The tokens of issuers that were exchanged for keys, by their digests, and reports of edges, by their names, as long
-  // as they could be shown again.
+  // The tokens of issuers that were exchanged for keys and the forms of the console, by their digests, and reports of
+  // edges, by their names, as long as they could be shown again.
   await sql`create table used_tokens (
     digest ${text} primary key,
     ends_at bigint not null
@@ -532,7 +532,7 @@ export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<vo
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** The schemas of versions that were never released have the numbers up to this one: nothing migrates those. */
-const UNRELEASED = 31;
+const UNRELEASED = 32;
 
 /** The number of the newest schema. */
 export function newestSchema(): number {

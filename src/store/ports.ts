@@ -12,17 +12,16 @@ import {
   type NewEffect,
   type Widening,
 } from '../keys/key/index.ts';
-import { USED_TOKENS } from '../keys/consent/index.ts';
 import {
   type ConsentFinder,
   type ConsentRequest,
   CONSENTS,
   type ConsentWriter,
-  type FormOutcome,
   type Refresh,
   type Session,
   SESSIONS,
   type SessionWriter,
+  USED_TOKENS,
 } from '../keys/repository/index.ts';
 import { type AnyPortOfStore, type Connection, type DialectName, portOfStore } from './connection.ts';
 import { feed } from './feed.ts';
@@ -537,7 +536,8 @@ function sessionWriterOf(db: Kysely<Tables>): Omit<SessionWriter, 'find'> {
           key_id: keyId,
           started_at: startedAt,
           used_at: usedAt,
-          form_outcomes: null,
+          entry_digest: null,
+          entered_at: null,
         })
         .execute();
     },
@@ -549,10 +549,10 @@ function sessionWriterOf(db: Kysely<Tables>): Omit<SessionWriter, 'find'> {
         .where('used_at', '<', usedAt)
         .execute();
     },
-    async keepOutcomes(tokenDigest, outcomes) {
+    async noteEntry(tokenDigest, { proofDigest, at }) {
       await db
         .updateTable('sessions')
-        .set({ form_outcomes: JSON.stringify(outcomes) })
+        .set({ entry_digest: proofDigest, entered_at: at })
         .where('token_digest', '=', tokenDigest)
         .execute();
     },
@@ -585,7 +585,7 @@ function sessionOf(row: SessionTable): Session {
     keyId: row.key_id,
     startedAt: Number(row.started_at),
     usedAt: Number(row.used_at),
-    outcomes: row.form_outcomes === null ? [] : (JSON.parse(row.form_outcomes) as FormOutcome[]),
+    entry: row.entry_digest === null ? null : { proofDigest: row.entry_digest, at: Number(row.entered_at) },
   };
 }
 
@@ -603,6 +603,9 @@ const usedTokens = portOfStore({
         .onConflict((conflict) => conflict.doNothing())
         .executeTakeFirstOrThrow();
       return inserted === 1n;
+    },
+    async giveBack(digest) {
+      await db.deleteFrom('used_tokens').where('digest', '=', digest).execute();
     },
   }),
 });

@@ -220,8 +220,9 @@ export interface SessionTable {
   key_id: string;
   started_at: number;
   used_at: number;
-  /** A list, as JSON; null for an empty one. */
-  form_outcomes: string | null;
+  /** The digest of what shows that the key was entered again, and when; both null if it was not. */
+  entry_digest: string | null;
+  entered_at: number | null;
 }
 
 /** A row of `used_tokens`. The time is in milliseconds since 1970. */

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type Config, DEFAULT_CONFIG } from '../../src/config/config.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { PeopleSettings } from '../../src/keys/authentication/people.ts';
+import { fieldsIn } from '../support/consent.ts';
 import { startConsoleService, Visitor } from '../support/console.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { collectingLog } from '../support/log.ts';
@@ -59,6 +60,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
     const visitor = as('ada', 'admins');
     await visitor.open('keys/new');
     await visitor.submit('keys/new', { name: 'CI', role: ['ADMIN'], step: 'preview' });
+    const body = new URLSearchParams([...fieldsIn(visitor.page!.html), ['step', 'create']]);
     const done = await visitor.submit('keys/new', { step: 'create' });
     assert.match(done.html, /svc_\w{12}_\w{49}/);
     for (const site of ['cross-site', 'same-site']) {
@@ -68,7 +70,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
         cookie: visitor.cookies,
         'sec-fetch-site': site,
       };
-      const shown = await fetch(`${test.url}/console/${done.path}`, { headers });
+      const shown = await fetch(`${test.url}/console/keys/new`, { method: 'POST', headers, body });
       assert.deepEqual([shown.status, (await shown.text()).includes('svc_')], [403, false]);
     }
     const made = (await test.keys.findByName('CI', OPERATOR))!;

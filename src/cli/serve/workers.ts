@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
+import type { AnsweredForm, FormAnswer, SentForms } from '../../service/console-forms.ts';
 import type { Holder, Holders } from '../../service/guard-service.ts';
 import type { ChangeSource, Received } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
@@ -69,6 +70,7 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   followForWorkers(config, log);
   const stopListening = listenForWorkers(listen);
   keepHolders();
+  keepForms();
   const first = fork();
   // The others wait for the first: what keeps one from listening keeps all from it, and is reported once.
   const exited = once(first, 'exit') as Promise<[number | null]>;
@@ -235,6 +237,81 @@ export function holdersOfPrimary(): Holders {
       asking.set(asked, resolve);
       send({ holds: 'find', ids, ask: asked });
       return promise;
+    },
+  };
+}
+
+/** What a worker tells the primary of a form of the console: it was sent, or is answered. */
+type FormMessage = { form: 'sent'; id: string; ask: number } | ({ form: 'answered'; id: string } & AnsweredForm);
+
+/** What the primary answers to a worker that was sent a form. */
+interface FormReply {
+  /** The worker is to do it, or gets the answer. */
+  formed: 'turn' | { readonly answer: FormAnswer | undefined };
+  ask: number;
+}
+
+/** Keeps in the primary, for all workers, the answers to forms of the console: the second click goes to any worker. */
+function keepForms(): void {
+  let loading: Promise<SentForms> | undefined;
+  const load = async (): Promise<SentForms> => new (await import('../../service/console-forms.ts')).RecentForms();
+  const running = new Map<string, { readonly worker: Worker; readonly finish: (answered: AnsweredForm) => void }>();
+  const take = async (worker: Worker, message: FormMessage) => {
+    const { id } = message;
+    if (message.form === 'answered') return running.get(id)?.finish(message);
+    const { ask } = message;
+    const reply = (formed: FormReply['formed']) =>
+      worker.isConnected() && worker.send({ formed, ask } satisfies FormReply, () => {});
+    let isTurn = false;
+    const answer = await (
+      await (loading ??= load())
+    ).once(id, () => {
+      isTurn = true;
+      const { promise, resolve } = Promise.withResolvers<AnsweredForm>();
+      running.set(id, { worker, finish: resolve });
+      if (!worker.isConnected()) resolve(UNKNOWN);
+      reply('turn');
+      return promise.finally(() => running.delete(id));
+    });
+    if (!isTurn) reply({ answer });
+  };
+  cluster.on('message', (worker, message: object) => {
+    if ('form' in message) void take(worker, message as FormMessage);
+  });
+  cluster.on('exit', (exited) => {
+    for (const { worker, finish } of running.values()) if (worker === exited) finish(UNKNOWN);
+  });
+}
+
+/** Its worker has failed. */
+const UNKNOWN: AnsweredForm = { answer: undefined, isDone: false };
+
+/** In a worker: the forms of the console that any worker was sent, as the primary knows them. */
+export function formsOfPrimary(): SentForms {
+  const asking = new Map<number, (reply: FormReply['formed']) => void>();
+  let asked = 0;
+  const send = (message: FormMessage) => process.connected && process.send?.(message, undefined, undefined, () => {});
+  process.on('message', (message: Partial<FormReply>) => {
+    const { formed, ask = 0 } = message;
+    if (formed === undefined) return;
+    asking.get(ask)?.(formed);
+    asking.delete(ask);
+  });
+  return {
+    async once(id, work) {
+      asked += 1;
+      const { promise, resolve } = Promise.withResolvers<FormReply['formed']>();
+      asking.set(asked, resolve);
+      send({ form: 'sent', id, ask: asked });
+      const formed = await promise;
+      if (formed !== 'turn') return formed.answer;
+      let answered = UNKNOWN;
+      try {
+        answered = await work();
+        return answered.answer;
+      } finally {
+        send({ form: 'answered', id, ...answered });
+      }
     },
   };
 }

@@ -164,6 +164,8 @@ function guardUnread(): void {
     addEventListener(touch, () => addEventListener('beforeunload', ask), { once: true, signal });
   unread.addEventListener('submit', () => reading.abort(), { signal });
   unread.querySelector('#secret')?.addEventListener('copy', () => reading.abort(), { signal });
-  // A browser that kept the page in its memory asks whether the secret is still to be seen.
-  addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
+  // A browser that keeps the page in its memory has no secret there.
+  addEventListener('pagehide', ({ persisted }) => {
+    if (persisted) unread.textContent = 'A secret is shown only once.';
+  });
 }

@@ -53,7 +53,6 @@ import { permissionsOf, WITHHELD } from '../parts/grants.ts';
 import { CreatesKeys } from '../permission-words.tsx';
 import { Layout, Message } from '../parts/layout.tsx';
 import { Done, Fact, Problem, Time, titleOf } from '../parts/notice.tsx';
-import { SentForm } from '../sent-form.tsx';
 import { SignInFailed } from '../../people/index.ts';
 import { startOf } from '../provider-way.ts';
 import { answerHeaders, sendPage, type Visit } from '../visit.tsx';
@@ -138,7 +137,6 @@ const ASKED = 'asked';
 export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): void {
   const { consent, catalog, clock, issuer, failures, refusals, enter } = parts;
 
-  const senderOf = (c: Context) => ({ c, sessions: parts.sessions, seen: parts.seenBy(c) });
   const show = async (
     c: Context,
     { root }: Door,
@@ -147,8 +145,7 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
     const around = { title, root, assets: parts.assets, isPlain: true, person: visit?.person, again };
     const document = <Layout {...around}>{content}</Layout>;
     const answered = visit ? headers : { ...answerHeaders(c), ...headers };
-    const page = await sendPage(c, document, status, answered, plainPageHeaders(target));
-    return visit && c.req.method === 'POST' ? SentForm.keepAnswer(page, senderOf(c)) : page;
+    return sendPage(c, document, status, answered, plainPageHeaders(target));
   };
   /** Answers somebody: what fails is shown as a page. */
   const answering =
@@ -163,8 +160,7 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
           return await show(c, door, { title: 'One moment', content: <OneMoment here={here} />, again: here });
         }
         isForeign = false;
-        const kept = await SentForm.answerAt(senderOf(c));
-        return kept && (await visitTo(c, door)) ? kept : await work(c);
+        return await work(c);
       } catch (error) {
         const { status, message, headers } = refusalOf(c, error, failures);
         const title = titleOf(status);

@@ -136,16 +136,17 @@ async function change(visit: Visit, { change: what, expiresAt }: Selected, plan:
     return visit.seeOther(`keys?done=${what}`);
   }
   const { deleted, issued } = await visit.ask<{ deleted: number; issued: IssuedChange[] }>(DELETE, { ids });
-  return visit.showOnce({ title: 'Deleted', next: 'keys' }, (root) => (
+  return visit.done(
+    'Deleted',
     <div class="medium">
       <h1>Deleted</h1>
       <Done>{`${formatCount(deleted, 'key')}.`}</Done>
       <IssuedSection visit={visit} issued={issued} />
       <p>
-        <a href={`${root}keys`}>All keys</a>
+        <a href={`${visit.root}keys`}>All keys</a>
       </p>
-    </div>
-  ));
+    </div>,
+  );
 }
 
 /** What was typed, and what is wrong with that. */

@@ -21,9 +21,9 @@ import {
   withoutDigests,
 } from '../key/index.ts';
 import { splitPermission } from '../permissions/index.ts';
-import { CONSENTS, type Grants } from '../repository/index.ts';
+import { CONSENTS, type Grants, USED_TOKENS } from '../repository/index.ts';
 import { createSecret, type Secret } from '../secret/index.ts';
-import { type IdentifiedToken, personOf, TokenRefused, USED_TOKENS } from './federation.ts';
+import { type IdentifiedToken, personOf, TokenRefused } from './federation.ts';
 
 /** How long a key is valid that was given for another key, in seconds, unless something else is asked for. */
 const USUAL_SECONDS = 600;

@@ -1,5 +1,5 @@
 import { createPublicKey, hash } from 'node:crypto';
-import { declarePort, formatList, isRecord, KeysError, printable, readPublicFile } from '../basics/index.ts';
+import { formatList, isRecord, KeysError, printable, readPublicFile } from '../basics/index.ts';
 import { FEDERATION, type Person } from '../key/index.ts';
 import type { Grants } from '../repository/index.ts';
 import { OWN_CLIENT } from './clients.ts';
@@ -137,17 +137,6 @@ export function digestToken(issuer: string, id: string | null, token: string): s
 export function personOf({ name }: Pick<FederationRule, 'name'>): Person {
   return { issuer: FEDERATION, subject: name, name };
 }
-
-/** Remembers which tokens were used, and what else happens once. */
-interface UsedTokens {
-  /**
-   * Remembers a token, by its digest or another name, until a time, in milliseconds since 1970, and forgets those
-   * whose time has come.
-   * @returns whether it was not used before
-   */
-  use(digest: string, until: number, now: number): Promise<boolean>;
-}
-export const USED_TOKENS = declarePort<object, UsedTokens>('used tokens');
 
 /** What only a private key has, or one that both sides have (RFC 7518, sections 6.2.2, 6.3.2 and 6.4). */
 const PRIVATE = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];

@@ -211,12 +211,6 @@ export interface KeyRepository extends KeyFinder {
 export const SESSION_MS = 8 * 60 * 60 * 1000;
 /** After which time without a request it ends, in milliseconds: 30 minutes. */
 const IDLE_MS = 30 * 60 * 1000;
-/** How long it is known what a form led to, and can be shown, in milliseconds: 10 minutes. */
-export const OUTCOME_MS = 10 * 60 * 1000;
-/** The outcomes of how many forms are kept with a session, by what became of them: none takes the place of another. */
-export const MAX_OUTCOMES = { answers: 10, done: 30, running: 10 } as const;
-/** How many characters of sealed pages are kept with a session, beside the latest one: each request reads all. */
-export const MAX_SEALED_LENGTH = 200_000;
 /** How many a key has at most; beyond that, the one that was used least recently ends. */
 export const MAX_SESSIONS = 100;
 
@@ -231,24 +225,16 @@ export interface Session {
   readonly startedAt: number;
   /** When it was last used, but for up to a minute. */
   readonly usedAt: number;
-  /** What its latest forms led to: of those that were not done, were done, and are being done; each by their time. */
-  readonly outcomes: readonly FormOutcome[];
+  /** When its key was last entered again; null if it was not. */
+  readonly entry: SessionEntry | null;
 }
 
-/** What a form led to that was sent: it is done once, however often it is sent. */
-export interface FormOutcome {
-  /** A digest of what identifies the form. */
-  readonly form: string;
-  /** When it was first sent, in milliseconds since 1970. */
+/** The key of a session was entered again. */
+export interface SessionEntry {
+  /** What is kept of what shows it: see `digestToken`. */
+  readonly proofDigest: string;
+  /** Milliseconds since 1970. */
   readonly at: number;
-  /** The address that it led to; null while what it asks for is being done. */
-  readonly location: string | null;
-  /** What is shown there, sealed: the store alone does not open it. Null if nothing is, or no more. */
-  readonly sealed: string | null;
-  /** Whether that has been shown, and is to be gone once somebody leaves it. */
-  readonly isSeen: boolean;
-  /** Whether it is the answer of a form that was not done, such as one with problems: it has no secret. */
-  readonly isAnswer?: boolean;
 }
 
 /** The earliest times of sessions that have not ended, in milliseconds since 1970. */
@@ -267,7 +253,8 @@ export interface SessionWriter extends SessionFinder {
   insert(session: Session): Promise<void>;
   /** Notes that a session was used at a time, in milliseconds since 1970. */
   touch(tokenDigest: string, usedAt: number): Promise<void>;
-  keepOutcomes(tokenDigest: string, outcomes: readonly FormOutcome[]): Promise<void>;
+  /** Notes that its key was entered again, in place of the time before. */
+  noteEntry(tokenDigest: string, entry: SessionEntry): Promise<void>;
   delete(tokenDigest: string): Promise<void>;
   /** Deletes the sessions of a key, except so many that were used last. */
   leaveNewest(keyId: string, count: number): Promise<void>;
@@ -276,6 +263,19 @@ export interface SessionWriter extends SessionFinder {
 }
 /** The port for it. */
 export const SESSIONS = declarePort<SessionFinder, SessionWriter>('sessions');
+
+/** Remembers which tokens were used, and what else happens once. */
+interface UsedTokens {
+  /**
+   * Remembers a token, by its digest or another name, until a time, in milliseconds since 1970, and forgets those
+   * whose time has come.
+   * @returns whether it was not used before
+   */
+  use(digest: string, until: number, now: number): Promise<boolean>;
+  /** Forgets one whose use has led to nothing. */
+  giveBack(digest: string): Promise<void>;
+}
+export const USED_TOKENS = declarePort<object, UsedTokens>('used tokens');
 
 /** Which sessions have not ended at a time. */
 export function boundsAt(now: number): SessionBounds {

@@ -15,11 +15,17 @@ import { appliedLimits, AuditAccess } from '../authorization/index.ts';
 import { isKeysError, type Limit, MAX_SKEW_MS, UNIT_MS } from '../basics/index.ts';
 import { type EdgeReport, EdgeReports, Edges } from '../feed/index.ts';
 import { Containments, PermittedChanges, Leaks, Transactions, UnusedKeys } from '../changes/index.ts';
-import { Consent, type ConsentOptions, Exchange, USED_TOKENS } from '../consent/index.ts';
+import { Consent, type ConsentOptions, Exchange } from '../consent/index.ts';
 import { type ApiKey, Usage, USAGE } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
-import type { KeyCounts, KeyRepository, KeyWriter, StoreKind } from '../repository/index.ts';
+import {
+  type KeyCounts,
+  type KeyRepository,
+  type KeyWriter,
+  type StoreKind,
+  USED_TOKENS,
+} from '../repository/index.ts';
 import { KeyManagement } from './management.ts';
 
 /** How the service and its store are. */

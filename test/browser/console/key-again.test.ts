@@ -16,7 +16,7 @@ for (const [words, look, handsOn] of WAYS)
       const rotate = page.getByRole('button', { name: 'Rotate', exact: true });
       // The page was opened in time, and is sent late.
       time.now += 6 * 60_000;
-      visit.expectTrouble(/^status 40[03]: GET \S+\/rotation\?answer=/);
+      visit.expectTrouble(/^status 40[03]: POST \S+\/rotation$/);
       await hands.fill(page.getByLabel('Grace period'), '3h');
       await hands.press(rotate);
       await page.getByText('Enter your API key.').waitFor();

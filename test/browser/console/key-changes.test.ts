@@ -45,7 +45,7 @@ for (const [words, look, handsOn] of WAYS)
         await hands.select(accessLevel(page, 'API_KEY', 'Custom'));
         await hands.tick(page.getByRole('checkbox', { name: 'API_KEY: read own' }));
         await hands.fill(page.getByLabel('Limits'), 'many');
-        visit.expectTrouble(/^status 4\d\d: GET \S+\/edit\?answer=/);
+        visit.expectTrouble(/^status 4\d\d: POST \S+\/edit$/);
         await hands.press(button('Save'));
         await page.getByRole('alert').waitFor();
         await hands.look();
@@ -139,7 +139,7 @@ for (const [words, look, handsOn] of WAYS)
         await hands.press(page.getByRole('link', { name: 'Delete', exact: true }));
         await isHeaded(page, 'Delete CI?');
         assert.match(await textOf(page.locator('main')), /This deletes 2 keys, last used .*Beneath/);
-        visit.expectTrouble(/^status 422: GET \S+\/delete\?answer=/);
+        visit.expectTrouble(/^status 422: POST \S+\/delete$/);
         await hands.fill(confirm, 'ci');
         await hands.press(button);
         await page.getByRole('alert').waitFor();

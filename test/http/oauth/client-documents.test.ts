@@ -325,7 +325,7 @@ describe('an application that describes itself at the URL that is its id', () =>
 
   it('gets a key, and sends people nowhere but where its document says', async () => {
     const test = await openTestKeys({ asServer: true, consent: 'both' });
-    const app = await createAppOf({ keys: test.keys }, OWN_COMMANDS, documents);
+    const app = await createAppOf({ keys: test.keys }, OWN_COMMANDS, { documents });
     const server = await listen({ app, host: '127.0.0.1', port: 0 });
     const { url } = server;
     try {

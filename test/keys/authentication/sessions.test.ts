@@ -26,7 +26,7 @@ describeOnEach('a session', () => {
     const token = await begin();
     assert.match(token, /^[\w-]{43}$/);
     const { now } = test.time;
-    const expected = { secretDigest: 'digest', keyId, startedAt: now, usedAt: now, outcomes: [] };
+    const expected = { secretDigest: 'digest', keyId, startedAt: now, usedAt: now, entry: null };
     assert.deepEqual(await find(token), { tokenDigest: digestToken(token), ...expected });
     assert.notEqual(await begin(), token);
   });

@@ -8,6 +8,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
+import { Visitor } from '../../support/console.ts';
 import { errorText } from '../../support/errors.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { type Finished, finished, startCli } from '../../support/process.ts';
@@ -186,6 +187,26 @@ describe('serve', () => {
       assert.equal(msg, 'the clock is behind the newest entry of the audit log');
       assert.ok(behindMs > 7_000_000 && behindMs <= 7_200_000, String(behindMs));
     }
+  });
+
+  it('answers a form of the console once, whichever of its workers are sent it, and logs no secret', async () => {
+    const cli = testCli();
+    const { key } = await cli.given('Ada', { roles: ['ADMIN'] });
+    const { url, child, end } = await serve(cli, ['--port', '0', '--workers', '3'], { LOG_LEVEL: 'debug' });
+    const visitor = new Visitor(url, { connection: 'close' });
+    await visitor.signIn(key);
+    await visitor.open('keys/new');
+    await visitor.submit('keys/new', { name: 'Backup', permission: ['ME:READ_OWN'], step: 'preview' });
+    const create = () => visitor.twin().submit('keys/new', { step: 'create' });
+    const answers = await Promise.all(Array.from({ length: 8 }, create));
+    for (let times = 0; times < 8; times += 1) answers.push(await create());
+    const [secret, ...secrets] = answers.map(({ html }) => /value="(svc_\w+)"/.exec(html)?.[1]);
+    assert.equal((await query(url, secret!, '{ me { name } }')).status, 200);
+    assert.deepEqual(new Set(secrets), new Set([secret]));
+    child.kill('SIGTERM');
+    assert.ok(!(await end).stderr.includes(secret!));
+    const { stdout } = await cli.run(['apikey', 'list', '--json']);
+    assert.equal((JSON.parse(stdout) as { keys: object[] }).keys.length, 2);
   });
 
   it('says what is wrong with an address that is not available', async () => {

@@ -1,6 +1,7 @@
 import type { Pages, Visit } from '../../visit.tsx';
 import { type Change, Changes } from '../../parts/audit-entries.tsx';
 import { Done, Time, Warning, formatCount, KeyLink, LinkButton, BackLink } from '../../parts/notice.tsx';
+import { OnceOnly } from '../../sent-form.tsx';
 import type { IssuedChange } from './shown-key.ts';
 
 const CONTAIN = `mutation Contain($input: ContainKeyInput!) {
@@ -32,7 +33,7 @@ export function addContainment(pages: Pages): void {
   });
   pages.post('keys/:id/contain', async (visit) => {
     const done = await contain(visit, false);
-    return visit.page('Contained', <ContainedPage visit={visit} done={done} />);
+    return visit.done('Contained', <ContainedPage visit={visit} done={done} />);
   });
 }
 
@@ -85,6 +86,7 @@ function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
         <p>There is nothing to undo.</p>
       ) : (
         <form method="post" action={`${visit.root}keys/${plan.keyId}/contain`} class="actions">
+          <OnceOnly />
           <button class="danger">Contain</button>
           <LinkButton to={wayBack(visit, plan)}>Cancel</LinkButton>
         </form>

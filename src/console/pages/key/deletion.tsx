@@ -41,9 +41,7 @@ async function deleteKey(here: KeyVisit): Promise<Response> {
   const deleted = await orFailed(visit.ask<Deleted>(DELETE, { ids: [shown.id] }));
   if (deleted instanceof OperationFailed)
     return showDeletion(here, { typed, message: deleted.reason }, deleted.pageStatus);
-  return visit.showOnce({ title: 'Deleted', next: 'keys' }, (root) => (
-    <DeletedPage root={root} here={here} deleted={deleted} />
-  ));
+  return visit.done('Deleted', <DeletedPage here={here} deleted={deleted} />);
 }
 
 /** What was typed, and why that was not enough. */
@@ -126,11 +124,9 @@ function DeleteForm({ here, refused }: { here: KeyVisit; refused: Refused | unde
 }
 
 function DeletedPage({
-  root,
   here: { visit, rights, base },
   deleted: { deleted, keys, issued },
 }: {
-  root: string;
   here: KeyVisit;
   deleted: Deleted;
 }) {
@@ -153,9 +149,9 @@ function DeletedPage({
       )}
       <p>
         {rights.endsSession ? (
-          <a href={`${root}sign-in`}>Sign in with another key</a>
+          <a href={`${visit.root}sign-in`}>Sign in with another key</a>
         ) : (
-          <a href={`${root}keys`}>All keys</a>
+          <a href={`${visit.root}keys`}>All keys</a>
         )}
       </p>
     </div>

@@ -183,8 +183,7 @@ async function rotate(here: KeyVisit): Promise<Response> {
     const { problems, reason, pageStatus } = rotated;
     return showRotation(here, { ...given, problems }, problems.size > 0 ? undefined : reason, pageStatus);
   }
-  const page = { title: 'New secret', next: `keys/${shown.id}`, isSecret: true };
-  return visit.showOnce(page, (root) => <NewSecretPage here={here} root={root} rotated={rotated} />);
+  return visit.showSecret('New secret', `keys/${shown.id}`, <NewSecretPage here={here} rotated={rotated} />);
 }
 
 async function showRotation(
@@ -322,9 +321,8 @@ interface Rotated {
 }
 
 /** The answer to a rotation: the only page that ever shows the new secret. */
-function NewSecretPage({ here, root, rotated }: { here: KeyVisit; root: string; rotated: Rotated }) {
-  const { shown, visit, rights } = here;
-  const base = `${root}keys/${shown.id}`;
+function NewSecretPage({ here, rotated }: { here: KeyVisit; rotated: Rotated }) {
+  const { shown, visit, rights, base } = here;
   const { rotation } = rotated.apiKey;
   return (
     <div class="medium">
@@ -357,7 +355,7 @@ function NewSecretPage({ here, root, rotated }: { here: KeyVisit; root: string; 
         )}
         {rights.isSelf && (
           <li>
-            <a href={`${root}sign-in`}>Sign in with the new secret</a>: you are signed in with the previous one.
+            <a href={`${visit.root}sign-in`}>Sign in with the new secret</a>: you are signed in with the previous one.
           </li>
         )}
       </ol>

@@ -22,7 +22,6 @@ import {
   RestrictionFields,
   TEXT_PLACES,
 } from '../../parts/key-texts.tsx';
-import { OnceOnly } from '../../sent-form.tsx';
 import { type AskedGrantable, NO_MORE_KEYS } from '../grantable.ts';
 import type { ShownKey } from '../key/shown-key.ts';
 import { PRESET, presetsOf } from './presets.ts';
@@ -192,7 +191,6 @@ export function NewKeyForm({
       )}
       <form method="post" action={`${root}keys/new`} class="builder" data-draft>
         <div>
-          <OnceOnly />
           {/* What Enter presses in a field: otherwise it were the first preset. */}
           <button class="hidden" name="step" value="preview" tabindex={-1} aria-hidden="true">
             Preview
@@ -276,7 +274,6 @@ function NameTaken({ root, draft, taken: { id, isMaybeOwn } }: { root: string; d
         choose another name, or see what replacing that key would delete:
       </p>
       <form method="post" action={`${root}keys/new`}>
-        <OnceOnly />
         {fieldsOf(draft).map(([field, value]) => (
           <input type="hidden" name={field} value={value} />
         ))}

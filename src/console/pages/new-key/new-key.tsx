@@ -42,12 +42,10 @@ interface Created {
 
 /** Shows the secret, once, and how to use it. */
 function CreatedPage({
-  root,
   visit,
   created: { key, apiKey, replaced },
   reach,
 }: {
-  root: string;
   visit: Visit;
   created: Created;
   reach: Parameters<typeof HowToUse>[0]['reach'];
@@ -73,9 +71,9 @@ function CreatedPage({
             It expires <Time at={apiKey.expiresAt} now={visit.now} />.
           </>
         )}{' '}
-        <a href={`${root}keys/${apiKey.id}`}>Open the key</a>
+        <a href={`${visit.root}keys/${apiKey.id}`}>Open the key</a>
         {' · '}
-        <a href={`${root}keys`}>All keys</a>
+        <a href={`${visit.root}keys`}>All keys</a>
       </p>
       <HowToUse visit={visit} permissions={apiKey.effectivePermissions} reach={reach} />
     </div>
@@ -147,11 +145,7 @@ async function preview(
     const previewed = await visit.ask<Preview>(PREVIEW, made);
     const replaced = await findReplaced(visit, previewed);
     const content = { visit, draft, preview: previewed, replaced, ...refused };
-    if (refused) return await visit.page('Preview', <PreviewPage root={visit.root} {...content} />, refused.status);
-    // Somebody who goes back from the secret comes here: a browser cannot show the answer to a form again.
-    return await visit.showOnce({ title: 'Preview', next: 'keys/new' }, (root) => (
-      <PreviewPage root={root} {...content} />
-    ));
+    return await visit.page('Preview', <PreviewPage {...content} />, refused?.status);
   } catch (error) {
     return showRefused(here, draft, { error, isMaybeOwn: false });
   }
@@ -173,9 +167,8 @@ async function create(here: Means, draft: Draft): Promise<Response> {
     const created = await visit.ask<Created>(CREATE, made);
     // It is created: that what it reaches is not known is no reason to show no secret.
     const reach = await askReach(visit, created.apiKey.id).catch(() => []);
-    const content = { visit, created, reach };
-    const page = { title: 'Key created', next: `keys/${created.apiKey.id}`, isSecret: true };
-    return await visit.showOnce(page, (root) => <CreatedPage root={root} {...content} />);
+    const page = <CreatedPage visit={visit} created={created} reach={reach} />;
+    return await visit.showSecret('Key created', `keys/${created.apiKey.id}`, page);
   } catch (error) {
     const keyProblem = error instanceof OperationFailed ? error.problems.get(KEY_FIELD) : undefined;
     if (keyProblem === undefined) return showRefused(here, draft, { error, isMaybeOwn: true });

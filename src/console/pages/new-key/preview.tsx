@@ -51,7 +51,6 @@ export function replacedIn({ replaced }: Preview): string {
 
 /** What a key would be, what to think about, and what is deleted for it. */
 export function PreviewPage({
-  root,
   draft,
   preview,
   replaced,
@@ -59,7 +58,6 @@ export function PreviewPage({
   visit,
   keyProblem,
 }: {
-  root: string;
   draft: Draft;
   preview: Preview;
   /** Undefined if none is replaced, or it may not be seen. */
@@ -113,7 +111,7 @@ export function PreviewPage({
         </section>
       )}
       {preview.replaced.length > 0 && <WhatGoes preview={preview} replaced={replaced} now={now} />}
-      <form method="post" action={`${root}keys/new`}>
+      <form method="post" action={`${visit.root}keys/new`}>
         {fieldsOf(draft).map(([field, value]) => (
           <input type="hidden" name={field} value={value} />
         ))}
