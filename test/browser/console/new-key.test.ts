@@ -220,7 +220,10 @@ describe('creating a key in the console, in a browser,', () => {
       const secret = visit.isSecret(await page.getByLabel('Secret of CI deploy').inputValue());
       await button(page, 'I have stored it').click();
       await isHeaded(page, /^CI deploy/);
+      // The browser asks whether it is to send the form again.
+      visit.expectTrouble(/^failed: POST \S+\/keys\/new: net::ERR_CACHE_MISS$/);
       await assert.rejects(page.goBack(), /ERR_CACHE_MISS/);
+      await page.waitForURL(/^chrome-error:/);
       assert.ok(!(await page.content()).includes(secret));
     }),
   );
