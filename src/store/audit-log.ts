@@ -16,7 +16,7 @@ import {
   chainHash,
   requireAuditKey,
 } from '../keys/audit/index.ts';
-import { givesRights, KeysError, mapYielding, printable, processUser } from '../keys/basics/index.ts';
+import { givesRights, KeysError, mapYielding, printable, processUser, yieldToEventLoop } from '../keys/basics/index.ts';
 import { HISTORY_MS } from '../keys/feed/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { findDue } from './due-entries.ts';
@@ -35,7 +35,6 @@ import {
   storedHash,
   toAuditRow,
 } from './rows.ts';
-import type { Search } from './search-keys.ts';
 import type { AuditLogTable, NoticeStateTable, Tables } from './tables.ts';
 
 const KEY_BYTES = 32;
@@ -454,9 +453,8 @@ export async function indexEntries(db: Kysely<Tables>): Promise<boolean> {
 
 const firstUnindexed = sql<number>`(select coalesce(max(block) + 1, 0) * ${BLOCK} from audit_blocks)`;
 
-/** A search through all entries reads so many at a time; one through the index, so many blocks. */
-const SLICE_ENTRIES = 5000;
-const PIECE_BLOCKS = 32;
+/** How many entries are read at a time, and how many blocks. */
+const [SLICE_ENTRIES, PIECE_BLOCKS] = [5000, 128];
 
 /** The columns whose values the index has. */
 const TERM_COLUMNS = [
@@ -466,89 +464,69 @@ const TERM_COLUMNS = [
   'action',
 ] as const satisfies readonly (keyof AuditLogTable)[];
 
-/** Blocks: those of entries, or those in a table that has them. */
-type Blocks = { ofEntries: RawBuilder<unknown> } | { from: RawBuilder<unknown> };
-
-/** The blocks of entries that may match a query, by each of its filters that has an index. */
-function blocksFor({ apiKey: key, actor, action, outcome, since, until }: AuditQuery): Blocks[][] {
-  const withTerm = (term: string) => ({ from: sql`audit_terms where term = ${term}` });
-  const ofKey = (id: string) => ({ ofEntries: isAbout('sqlite', [id]) });
-  const [from, to] = [since ?? Number.MIN_SAFE_INTEGER, until ?? Number.MAX_SAFE_INTEGER];
-  const inTime = { from: sql`audit_blocks where last_at >= ${from} and first_at < ${to}` };
-  return [
-    ...(key === undefined ? [] : [[withTerm(key), ofKey(key)]]),
-    ...[actor, action, outcome === 'REFUSED' ? 'REFUSE' : undefined].flatMap((term) =>
-      term === undefined ? [] : [[withTerm(term)]],
-    ),
-    ...((since ?? until) === undefined ? [] : [[inTime]]),
-  ];
-}
-
 /**
- * The ways to search for the entries that match a query, which all find the same: through the entries in the query's
- * order, which is fast where many match, and through the index by each filter, which is fast where few do.
+ * The entries of an SQLite store that match a query, in its order: by the index, and one after another where that has
+ * none yet. They are read some at a time, so that others have their turns.
  */
-export function auditSearchesFor(connection: Connection, query: AuditQuery): Search<AuditEntry[]>[] {
-  return [
-    searchSlices(connection, query),
-    ...blocksFor(query).map((blocks) => searchBlocks(connection, query, blocks)),
-  ];
-}
-
-async function* searchSlices(connection: Connection, query: AuditQuery): Search<AuditEntry[]> {
-  const reader = auditReaderOf((work) => connection.run(work), connection.dialect, undefined);
-  const [head, start] = [await reader.head(), await reader.start()];
-  let [after, before] = [
-    Math.max(query.after ?? 0, start?.number ?? 0),
-    Math.min(query.before ?? Infinity, (head?.number ?? 0) + 1),
-  ];
+export async function searchEntries(connection: Connection, query: AuditQuery): Promise<AuditEntry[]> {
+  const { limit, order, after = 0, before = Infinity } = query;
+  const isNewestFirst = order === 'newest';
+  const { rows } = await connection.run((db) =>
+    sql<{ start: number; end: number }>`select ${firstUnindexed} as start,
+      (select coalesce(max(number), 0) + 1 from audit_head) as end`.execute(db),
+  );
+  const { start, end } = rows[0]!;
   const found: AuditEntry[] = [];
-  while (found.length < query.limit && after < before - 1) {
-    const slice =
-      query.order === 'newest'
-        ? { after: Math.max(after, before - 1 - SLICE_ENTRIES), before }
-        : { after, before: Math.min(before, after + 1 + SLICE_ENTRIES) };
-    found.push(...(await reader.find({ ...query, ...slice, limit: query.limit - found.length })));
-    if (query.order === 'newest') before = slice.after + 1;
-    else after = slice.before - 1;
-    yield;
+  const read = async (part: Partial<AuditQuery>, blocks?: readonly number[]) => {
+    const rest = { ...query, ...part, limit: limit - found.length };
+    found.push(...(await connection.run((db) => findAuditEntries(db, 'sqlite', rest, blocks))));
+    await yieldToEventLoop();
+  };
+  const readUnindexed = async () => {
+    let [low, high] = [Math.max(after, start - 1), Math.min(before, end)];
+    while (found.length < limit && low < high - 1) {
+      const slice = isNewestFirst
+        ? { after: Math.max(low, high - 1 - SLICE_ENTRIES), before: high }
+        : { after: low, before: Math.min(high, low + 1 + SLICE_ENTRIES) };
+      await read(slice);
+      if (isNewestFirst) high = slice.after + 1;
+      else low = slice.before - 1;
+    }
+  };
+  if (isNewestFirst) await readUnindexed();
+  for (let last: number | undefined; found.length < limit;) {
+    // What is indexed meanwhile is read as unindexed.
+    const next = selectBlocks({ ...query, before: Math.min(before, start) }, last);
+    const blocks = await connection.run(async (db) => (await next.execute(db)).rows.map(({ block }) => block));
+    if (blocks.length > 0) await read({}, blocks);
+    last = blocks.at(-1);
+    if (blocks.length < PIECE_BLOCKS) break;
   }
+  if (!isNewestFirst) await readUnindexed();
   return found;
 }
 
-/** In the query's order, block by block; what is not in the index yet counts as blocks that may match. */
-async function* searchBlocks(
-  connection: Connection,
-  query: AuditQuery,
-  blocks: readonly Blocks[],
-): Search<AuditEntry[]> {
-  const isNewestFirst = query.order === 'newest';
-  const unindexed = { ofEntries: sql`number >= ${firstUnindexed}` };
-  const found: AuditEntry[] = [];
-  for (let last = isNewestFirst ? LAST_BLOCK : -1; ;) {
-    const next = nextBlocks([...blocks, unindexed], last, isNewestFirst);
-    const numbers = await connection.run(async (db) => (await next.execute(db)).rows.map(({ block }) => block));
-    const rest = { ...query, limit: query.limit - found.length };
-    if (numbers.length > 0)
-      found.push(...(await connection.run((db) => findAuditEntries(db, connection.dialect, rest, numbers))));
-    if (numbers.length < PIECE_BLOCKS || found.length >= query.limit) return found;
-    last = numbers.at(-1)!;
-    yield;
-  }
-}
-
-const LAST_BLOCK = Math.floor(Number.MAX_SAFE_INTEGER / BLOCK_ENTRIES);
-
-/** The next blocks after one, in an order. Each selection by itself is in that order: not all of it is read. */
-function nextBlocks(blocks: readonly Blocks[], last: number, isDescending: boolean): RawBuilder<{ block: number }> {
-  const order = sql.raw(isDescending ? 'desc' : 'asc');
-  const isNext = isDescending ? sql`block < ${last}` : sql`block > ${last}`;
-  const areNext = isDescending ? sql`number < ${last} * ${BLOCK}` : sql`number >= (${last} + 1) * ${BLOCK}`;
-  const selections = blocks.map((each) =>
-    'from' in each
-      ? sql`select * from (select block from ${each.from} and ${isNext} order by block ${order} limit ${PIECE_BLOCKS})`
-      : sql`select number / ${BLOCK} as block from (select number from audit_log where ${each.ofEntries} and ${areNext}
-          order by number ${order} limit ${PIECE_BLOCKS * BLOCK_ENTRIES})`,
-  );
-  return sql`${sql.join(selections, sql` union `)} order by block ${order} limit ${PIECE_BLOCKS}`;
+/** The next blocks after one, in the order of a query, in which entries can match each of its filters. */
+function selectBlocks(
+  { apiKey: key, actor, action, outcome, since, until, order, after, before }: AuditQuery,
+  last?: number,
+): RawBuilder<{ block: number }> {
+  const [isNext, direction] = order === 'newest' ? [sql`<`, sql`desc`] : [sql`>`, sql`asc`];
+  const hasTerm = (term: string) =>
+    sql`exists (select 1 from audit_terms where term = ${term} and audit_terms.block = audit_blocks.block)`;
+  const isAboutKey = (id: string) => sql`exists (select 1 from audit_log where ${isAbout('sqlite', [id])}
+    and number >= audit_blocks.block * ${BLOCK} and number < (audit_blocks.block + 1) * ${BLOCK})`;
+  const terms = [actor, action, outcome === 'REFUSED' ? 'REFUSE' : undefined].filter((term) => term !== undefined);
+  const conditions = [
+    ...(last === undefined ? [] : [sql`block ${isNext} ${last}`]),
+    ...(after === undefined ? [] : [sql`block >= ${Math.floor((after + 1) / BLOCK_ENTRIES)}`]),
+    ...(before === undefined ? [] : [sql`block <= ${Math.floor((before - 1) / BLOCK_ENTRIES)}`]),
+    ...(since === undefined ? [] : [sql`last_at >= ${since}`]),
+    ...(until === undefined ? [] : [sql`first_at < ${until}`]),
+    ...terms.map(hasTerm),
+    ...(key === undefined ? [] : [sql`(${hasTerm(key)} or ${isAboutKey(key)})`]),
+    sql`true`,
+  ];
+  return sql`select block from audit_blocks where ${sql.join(conditions, sql` and `)}
+    order by block ${direction} limit ${PIECE_BLOCKS}`;
 }

@@ -4,28 +4,8 @@ import { sortYielding, yieldToEventLoop } from '../keys/basics/index.ts';
 import { type Branch, type Branches, KEY_LISTS, type KeySelection, type SelectedKeys } from '../keys/lists/index.ts';
 import type { ListPosition } from '../keys/repository/index.ts';
 import { type Connection, type DialectName, portOfStore } from './connection.ts';
-import { apiKeyOf, chunksOf, countRows, idsAmong, idsOf, labelOfTag, searchTextOf, toNumber } from './rows.ts';
-import {
-  findEnding,
-  findIndexed,
-  findLabelled,
-  findOwned,
-  findOwners,
-  findUnused,
-  idRanges,
-  isAmong,
-  isFiltered,
-  isFoundByParts,
-  isMerged,
-  isOfNobody,
-  KeyReader,
-  type Owners,
-  rarePartsOf,
-  rowNumbers,
-  readRows,
-  slicesOf,
-  wasNotUsed,
-} from './search-keys.ts';
+import { apiKeyOf, chunksOf, countRows, idsAmong, idsOf, toNumber } from './rows.ts';
+import { idRanges, isFiltered, matchingAmong, positionsOf, readRows, wasNotUsed } from './search-keys.ts';
 import { type Condition, findFamily, selectKeys } from './select-keys.ts';
 
 /** Keys as people look through them. */
@@ -37,15 +17,12 @@ export const keyLists = portOfStore({
   }),
 });
 
-/** Among how many an index leads to keys: each has to be looked up. */
-const MAX_CANDIDATES = 10_000;
-
 async function select(connection: Connection, selection: KeySelection): Promise<SelectedKeys> {
   const { sort, descending, offset, limit } = selection;
   if (!isFiltered(selection)) {
     const total = await connection.run((db) => countAll(db, connection.dialect));
     const isSorted = sort === 'CREATED' || total <= selection.most;
-    const first = isSorted ? undefined : await findFirst(connection, selection, undefined);
+    const first = isSorted ? undefined : await findFirst(connection, selection);
     if (first) return { keys: await readKeys(connection, first), total, hasMore: false, isSorted: true };
     if (sort === 'CREATED' || !isSorted) {
       const rows = await connection.run((db) =>
@@ -58,11 +35,9 @@ async function select(connection: Connection, selection: KeySelection): Promise<
       return { keys: await readKeys(connection, idsOf(rows)), total, hasMore: false, isSorted };
     }
   }
-  const { owner } = selection;
-  const owners = owner === undefined ? undefined : await findOwners(connection, owner);
-  const { positions, hasMore } = await findPositions(connection, selection, owners);
+  const { positions, hasMore } = await findPositions(connection, selection);
   const isSorted = sort === 'CREATED' || !hasMore;
-  const first = isSorted ? undefined : await findFirst(connection, selection, owners);
+  const first = isSorted ? undefined : await findFirst(connection, selection);
   if (first) return { keys: await readKeys(connection, first), total: positions.length, hasMore: true, isSorted: true };
   const sorted = isSorted ? await sortedBy(connection, positions, selection) : positions;
   const keys = await readKeys(connection, idsOf(sorted.slice(offset, offset + limit)));
@@ -94,114 +69,25 @@ interface FoundPositions {
   hasMore: boolean;
 }
 
-async function findPositions(
-  connection: Connection,
-  selection: KeySelection,
-  owners: Owners | undefined,
-): Promise<FoundPositions> {
-  const { most, offset, limit, lookingMs, sort } = selection;
+/** How many parts of the keys are looked through to count more than a page, unless all are wanted. */
+const COUNTED_PARTS = 10;
+
+async function findPositions(connection: Connection, selection: KeySelection): Promise<FoundPositions> {
+  const { most, offset, limit, countsAll, sort } = selection;
   // What is sorted otherwise, or cannot be, begins with the newest.
   const descending = sort === 'CREATED' ? selection.descending : true;
-  if (owners?.isNobody || isOfNobody(connection, selection)) return { positions: [], hasMore: false };
-  const all = new KeyReader(connection, selection, owners);
-  const enough = (positions: ListPosition[], hasMore = false): FoundPositions => ({
-    positions: positions.slice(0, most),
-    hasMore: hasMore || positions.length > most,
-  });
-  const indexed = await findCandidates(connection, selection, owners);
-  const unused = indexed ? undefined : await unusedAmong(connection, selection);
-  const [candidates, reader] = [indexed ?? unused, unused ? all.withoutUse() : all];
-  if (candidates) {
-    const found: ListPosition[] = [];
-    for (const isOne of candidates) {
-      found.push(...(await reader.positions({ limit: MAX_CANDIDATES + 1, descending }, isOne)));
-      await yieldToEventLoop();
-    }
-    const sign = descending ? -1 : 1;
-    return enough(await sortYielding(found, (one, other) => sign * compare(one, other)));
-  }
-  const began = performance.now();
   const found: ListPosition[] = [];
-  const slices = await slicesOf(connection, reader, descending);
-  for (const [index, slice] of slices.entries()) {
-    found.push(...(await reader.positions({ ...slice, limit: most + 1 - found.length })));
-    if (found.length > most) break;
-    const isFull = found.length >= offset + limit;
-    if (isFull && performance.now() - began > lookingMs) return enough(found, index < slices.length - 1);
-    await yieldToEventLoop();
+  let parts = 0;
+  for await (const positions of positionsOf(connection, selection, { limit: most + 1, descending })) {
+    found.push(...positions);
+    parts += 1;
+    if (!countsAll && parts >= COUNTED_PARTS && found.length >= offset + limit && found.length <= most)
+      return { positions: found, hasMore: true };
   }
-  return enough(found);
-}
-
-/**
- * Among which keys to look, by an index that has them, each a part of them for a statement; undefined where none has
- * few enough.
- */
-async function findCandidates(
-  connection: Connection,
-  selection: KeySelection,
-  owners: Owners | undefined,
-): Promise<Condition[] | undefined> {
-  const { createdBy, ownedBy, expires, tags = [], search } = selection;
-  const withIds = (ids: readonly string[]) =>
-    ids.length > MAX_CANDIDATES
-      ? undefined
-      : chunksOf(ids).map(
-          (chunk): Condition =>
-            (row) =>
-              row('id', 'in', chunk),
-        );
-  const creator = createdBy ?? ownedBy;
-  if (creator !== undefined) {
-    const created = await connection.run((db) =>
-      db
-        .selectFrom('api_keys')
-        .select('id')
-        .where('created_by', '=', creator)
-        .orderBy('created_at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(MAX_CANDIDATES + 1)
-        .execute(),
-    );
-    return withIds([...(createdBy === undefined || createdBy === null ? [creator] : []), ...idsOf(created)]);
-  }
-  if (expires) return withIds(await connection.run((db) => findEnding(db, expires, MAX_CANDIDATES + 1)));
-  const limit = MAX_CANDIDATES + 1;
-  if (owners) {
-    const owned = await connection.run((db) => findOwned(db, owners, limit));
-    if (owned.size < limit) return withIds(await connection.run((db) => findFamily(db, [...owned])));
-  }
-  for (const tag of tags) {
-    const labelled = await connection.run((db) => findLabelled(db, labelOfTag(tag), { limit }));
-    if (labelled.length < limit) return withIds(idsOf(labelled));
-  }
-  if (search === undefined) return undefined;
-  if (connection.dialect === 'sqlite') return withNumbers(await findIndexed(connection, search));
-  const parts = await rarePartsOf(connection, search);
-  const text = searchTextOf({ name: search, description: null });
-  return parts.length > 0 ? [() => isFoundByParts(text, parts)] : undefined;
-}
-
-/** The same among those that were not used. */
-async function unusedAmong(connection: Connection, selection: KeySelection): Promise<Condition[] | undefined> {
-  if (!isMerged(connection, selection)) return undefined;
-  const search = findUnused(connection, selection, MAX_CANDIDATES);
-  for (;;) {
-    const step = await search.next();
-    if (step.done) return withNumbers(step.value);
-    await yieldToEventLoop();
-  }
-}
-
-function withNumbers(numbers: readonly number[] | undefined): Condition[] | undefined {
-  return numbers && chunksOf(numbers).map((chunk) => () => isAmong(chunk));
+  return { positions: found.slice(0, most), hasMore: found.length > most };
 }
 
 type Db = Parameters<Parameters<Connection['run']>[0]>[0];
-
-function compare(one: ListPosition, other: ListPosition): number {
-  return one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1);
-}
 
 /** How many keys with the first or latest uses are looked at for those of a page. */
 const MAX_USES = 10_000;
@@ -213,36 +99,26 @@ const PART_KEYS = 500;
  * and of uses only the first or latest are kept. Undefined where these do not fill the page, and for names, which stand
  * in another order in every index.
  */
-async function findFirst(
-  connection: Connection,
-  selection: KeySelection,
-  owners: Owners | undefined,
-): Promise<string[] | undefined> {
+async function findFirst(connection: Connection, selection: KeySelection): Promise<string[] | undefined> {
   const { sort, descending, offset, limit, most } = selection;
   const end = offset + limit;
   if ((sort !== 'EXPIRES' && sort !== 'LAST_USED') || end > most) return undefined;
-  const reader = new KeyReader(connection, selection, owners);
+  const matching = await matchingAmong(connection, selection);
   const found: string[] = [];
   const parts = sort === 'EXPIRES' ? endsInOrder(connection, descending) : usesInOrder(connection, descending);
   for (let part = await parts.next(); ; part = await parts.next()) {
     if (part.done && !part.value) return undefined;
     if (part.done) break;
-    const { value } = part;
-    const matching = await reader.positions({ limit: value.length }, (row) => row('id', 'in', value));
-    const ids = new Set(matching.map(({ id }) => id));
-    found.push(...value.filter((id) => ids.has(id)));
+    const ids = await matching(part.value);
+    found.push(...part.value.filter((id) => ids.has(id)));
     if (found.length >= end) return found.slice(offset, end);
     await yieldToEventLoop();
   }
   // Those that have none come last.
   const isWithout: Condition = (row) =>
     sort === 'EXPIRES' ? row('expires_at', 'is', null) : wasNotUsed(sql`last_used_at is not null`);
-  for (const slice of await slicesOf(connection, reader, true)) {
-    const rest = await reader.positions({ ...slice, limit: end - found.length }, isWithout);
-    found.push(...idsOf(rest));
-    if (found.length >= end) break;
-    await yieldToEventLoop();
-  }
+  const rest = { limit: end - found.length, descending: true };
+  for await (const positions of positionsOf(connection, selection, rest, isWithout)) found.push(...idsOf(positions));
   return found.slice(offset, end);
 }
 
@@ -274,8 +150,7 @@ async function* endsInOrder(connection: Connection, descending: boolean): AsyncG
 async function* usesInOrder(connection: Connection, descending: boolean): AsyncGenerator<string[], boolean> {
   const sign = descending ? -1 : 1;
   let best: { id: string; at: number }[] = [];
-  const { first, last } = connection.dialect === 'sqlite' ? await connection.run(rowNumbers) : { first: 0, last: 0 };
-  for (const within of idRanges(last - first)) {
+  for await (const within of idRanges(connection)) {
     const worst = best.length < MAX_USES ? undefined : best.at(-1)!.at;
     const rows = await connection.run((db) =>
       db
@@ -290,7 +165,6 @@ async function* usesInOrder(connection: Connection, descending: boolean): AsyncG
     );
     const all = [...best, ...rows.map(({ id, at }) => ({ id, at: Number(at) }))];
     best = (await sortYielding(all, (one, other) => sign * (one.at - other.at))).slice(0, MAX_USES);
-    await yieldToEventLoop();
   }
   for (let start = 0; start < best.length; start += PART_KEYS) yield idsOf(best.slice(start, start + PART_KEYS));
   return best.length < MAX_USES;

@@ -8,10 +8,10 @@ import type { KeyFinder, KeyRepository, KeyWriter } from '../keys/repository/ind
 import {
   appendToAuditLog,
   auditReaderOf,
-  auditSearchesFor,
   indexEntries,
   removePruned,
   startAuditLogAfter,
+  searchEntries,
 } from './audit-log.ts';
 import type { Connection, DialectName, Reading, Writing } from './connection.ts';
 import { appendDueOf } from './imports.ts';
@@ -29,7 +29,7 @@ import {
   rowOf,
   readStoredKey,
 } from './rows.ts';
-import { countKeys, findKeys, findLookalikes, firstFound, hasSearchIndex } from './search-keys.ts';
+import { countKeys, findKeys, findLookalikes, hasSearchIndex } from './search-keys.ts';
 import {
   addRotatedSecrets,
   countLive,
@@ -94,7 +94,7 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
     auditLog: {
       ...reader,
       find: (query) =>
-        dialect === 'sqlite' && isSearch(query) ? firstFound(auditSearchesFor(connection, query)) : reader.find(query),
+        dialect === 'sqlite' && isSearch(query) ? searchEntries(connection, query) : reader.find(query),
     },
 
     findByDigest: (digest) => findByDigest(connection, digest),

@@ -56,10 +56,9 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
       await sql`create unique index ${sql.id(`api_keys_${column}_key`)}
         on api_keys (hashtextextended(${sql.id(column)}, 0))`.execute(db);
   // The order of the list, with all that it is filtered by: whatever is looked for, it is read without the rows, which
-  // are long. The few keys that are searched by a long text have it in another column, and an index of their own.
+  // are long. The few keys that are searched by a long text have it in another column.
   await sql`create index api_keys_in_order
     on api_keys (created_at, id, created_by, expires_at, disabled_at, roles, short_text)`.execute(db);
-  await sql`create index api_keys_with_long_text on api_keys (created_at, id) where long_text is not null`.execute(db);
   await sql`create index api_keys_by_creator on api_keys (created_by, created_at, id)
     where created_by is not null`.execute(db);
   await sql`create unique index api_keys_by_previous_digest on api_keys (previous_digest)

@@ -1,23 +1,27 @@
-import { type Expression, type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
+import { type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
 import { chainOf, chainStatus, type Link } from '../keys/authorization/index.ts';
 import { yieldToEventLoop } from '../keys/basics/index.ts';
 import type { Status } from '../keys/key/index.ts';
 import type { KeyCounts, KeyFilter, ListPosition, ListQuery } from '../keys/repository/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { indexedSkeleton } from './migrations.ts';
-import { amongIds, BEFORE_IDS, chunksOf, idsOf, isId, labelOfOwner, labelOfTag, searchTextOf } from './rows.ts';
+import { amongIds, chunksOf, idsOf, isId, labelOfOwner, labelOfTag, searchTextOf } from './rows.ts';
 import { addAncestors, type Condition, type KeyColumns, selectKeys } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 
 /** The keys that match a query, by time of creation, then id. */
 export async function findKeys(connection: Connection, query: ListQuery): Promise<ApiKeyTable[]> {
-  if (isFiltered(query)) return firstFound(await searchesFor(connection, query));
-  return connection.run((db) =>
-    selectKeys(db, query, (row) => row.lit(true))
-      .selectAll()
-      .limit(query.limit)
-      .execute(),
-  );
+  const { after, limit } = query;
+  if (!isFiltered(query))
+    return connection.run((db) =>
+      selectKeys(db, query, (row) => row.lit(true))
+        .selectAll()
+        .limit(limit)
+        .execute(),
+    );
+  const found: string[] = [];
+  for await (const positions of positionsOf(connection, query, { after, limit })) found.push(...idsOf(positions));
+  return (await readRows(connection, found)).toSorted(inOrder);
 }
 
 /** Whether something narrows a filter. */
@@ -25,44 +29,6 @@ export function isFiltered(filter: KeyFilter): boolean {
   const { search, roles, status, ownedBy, owner, tags, createdBy, expires, unusedSince, neverUsed } = filter;
   const given = [search, roles, status, ownedBy, owner, tags, createdBy, expires, unusedSince, neverUsed];
   return given.some((value) => value !== undefined);
-}
-
-/** Whether a filter asks for the child keys of what is no id. */
-export function isOfNobody({ dialect }: Connection, { createdBy, ownedBy }: KeyFilter): boolean {
-  return [createdBy, ownedBy].some((id) => id != null && !isId(dialect, id));
-}
-
-/**
- * The ways to search for the keys that match a query, which all find the same: through the keys in their order, which
- * is fast where many match, and through indexes, which are fast where few do.
- */
-export async function searchesFor(connection: Connection, query: ListQuery): Promise<Search<ApiKeyTable[]>[]> {
-  const { search, ownedBy, owner, tags = [], createdBy, expires } = query;
-  const owners = owner === undefined ? undefined : await findOwners(connection, owner);
-  const reader = new KeyReader(connection, query, owners);
-  if (owners?.isNobody || isOfNobody(connection, query)) return [inOnePiece(async () => [])];
-  const ways = [searchSlices(connection, query, reader)];
-  if (ownedBy !== undefined) ways.push(searchChildren(connection, query, { creator: ownedBy, isOne: true }, reader));
-  if (createdBy != null) ways.push(searchChildren(connection, query, { creator: createdBy, isOne: false }, reader));
-  if (expires) ways.push(searchEnding(connection, query, expires, reader));
-  // What the index of the order has is looked through in less time than the keys of a tag, if these are many.
-  const share = query.status || query.roles ? LABELLED_SHARE : INDEX_SHARE;
-  for (const tag of tags)
-    ways.push(Object.assign(searchLabelled(connection, query, labelOfTag(tag), reader), { share }));
-  if (owners) ways.push(searchFamily(connection, query, owners, reader));
-  if (isMerged(connection, query))
-    ways.push(Object.assign(searchUnused(connection, query, reader.withoutUse()), { share: MERGE_SHARE }));
-  if (search === undefined) return ways;
-  if (connection.dialect === 'sqlite') {
-    const phrase = buildPhrase(search);
-    if (phrase !== undefined && (await connection.run(isIndexed)))
-      ways.push(searchIndex(connection, query, phrase, reader));
-  } else {
-    const parts = await rarePartsOf(connection, search);
-    const text = searchTextOf({ name: search });
-    if (parts.length > 0) ways.push(inOnePiece(() => reader.read(query, () => isFoundByParts(text, parts))));
-  }
-  return ways;
 }
 
 /** A part of the keys, in their order, and how many of it are needed. */
@@ -74,69 +40,287 @@ interface KeySlice {
   descending?: boolean | undefined;
 }
 
-/** Reads the keys that match a filter, in their order. */
-export class KeyReader {
+/**
+ * The positions of the keys that match a filter and one more condition, in the order of the list, some at a time. Few
+ * keys are found by an index; otherwise, the keys are read in their order, in windows, so that others have their turns.
+ */
+export async function* positionsOf(
+  connection: Connection,
+  filter: KeyFilter,
+  { after, limit, descending = false }: Omit<KeySlice, 'upTo'>,
+  isOne: Condition = (row) => row.lit(true),
+): AsyncGenerator<ListPosition[]> {
+  const owners = await ownersOf(connection, filter);
+  if (owners?.isNobody || isOfNobody(connection, filter)) return;
+  const reader = new KeyReader(connection, filter, owners);
+  const candidates = await findCandidates(connection, filter, owners);
+  if (candidates) {
+    const isCandidate = isAmongIds(connection.dialect, candidates);
+    yield await reader.positions({ after, limit, descending }, (row) => row.and([isCandidate(row), isOne(row)]));
+    return;
+  }
+  let left = limit;
+  for await (const window of windowsOf(connection, { after, descending, isWhole: reader.knowsAll })) {
+    const found = await reader.positions({ ...window, limit: left }, isOne);
+    yield found;
+    left -= found.length;
+    if (left <= 0) return;
+  }
+}
+
+/** Those of some keys that match a filter, by their ids. */
+export async function matchingAmong(
+  connection: Connection,
+  filter: KeyFilter,
+): Promise<(ids: readonly string[]) => Promise<ReadonlySet<string>>> {
+  const reader = new KeyReader(connection, filter, await ownersOf(connection, filter));
+  return async (ids) =>
+    new Set(idsOf(await reader.positions({ limit: ids.length }, isAmongIds(connection.dialect, ids))));
+}
+
+/** Whether a filter asks for the child keys of an id that no key can have. */
+function isOfNobody({ dialect }: Connection, { createdBy, ownedBy }: KeyFilter): boolean {
+  return [createdBy, ownedBy].some((id) => id != null && !isId(dialect, id));
+}
+
+/** How many keys an index finds at most: more are read faster in their order. */
+const MAX_CANDIDATES = 3000;
+
+/** The ids of all keys that can match a filter, by the first of the indexes that has few for it. */
+async function findCandidates(
+  connection: Connection,
+  filter: KeyFilter,
+  owners: Owners | undefined,
+): Promise<string[] | undefined> {
+  const { createdBy, ownedBy, expires, tags = [], search, unusedSince, neverUsed } = filter;
+  const limit = MAX_CANDIDATES + 1;
+  const creator = createdBy ?? ownedBy;
+  const lookups = [
+    ...(creator === undefined ? [] : [() => findFamily(connection, new Set([creator]), { limit, generations: 1 })]),
+    ...(expires ? [() => findExpiring(connection, expires, limit)] : []),
+    ...tags.map((tag) => () => findLabelled(connection, labelOfTag(tag), limit)),
+    ...(owners ? [() => findOwned(connection, owners, limit)] : []),
+    ...(search === undefined ? [] : [() => findByText(connection, search, limit)]),
+    ...(unusedSince === undefined && !neverUsed ? [] : [() => findUnused(connection, filter, limit)]),
+  ];
+  for (const lookUp of lookups) {
+    const ids = await lookUp();
+    if (ids && ids.length < limit) return ids;
+  }
+  return undefined;
+}
+
+/** The ids of keys, of those that they created, and so on, up to a limit. */
+async function findFamily(
+  connection: Connection,
+  family: Set<string>,
+  { limit, generations = Infinity }: { limit: number; generations?: number },
+): Promise<string[]> {
+  let generation = [...family];
+  for (let depth = 0; generation.length > 0 && depth < generations && family.size < limit; depth += 1) {
+    const created: string[] = [];
+    for (const chunk of chunksOf(generation)) {
+      const rows = await connection.run((db) =>
+        db.selectFrom('api_keys').select('id').where('created_by', 'in', chunk).limit(limit).execute(),
+      );
+      for (const { id } of rows) if (!family.has(id) && family.add(id)) created.push(id);
+      if (family.size >= limit) break;
+    }
+    generation = created;
+  }
+  return [...family];
+}
+
+/** The ids of keys that expire between two times. */
+async function findExpiring(
+  connection: Connection,
+  { after, until }: NonNullable<KeyFilter['expires']>,
+  limit: number,
+): Promise<string[]> {
+  const rows = await connection.run((db) =>
+    db
+      .selectFrom('api_keys')
+      .select('id')
+      .where('expires_at', '>', after)
+      .where('expires_at', '<=', until)
+      .orderBy('expires_at')
+      .limit(limit)
+      .execute(),
+  );
+  return idsOf(rows);
+}
+
+/** The ids of keys with a label. */
+async function findLabelled(connection: Connection, label: string, limit: number): Promise<string[]> {
+  const rows = await connection.run((db) =>
+    db.selectFrom('key_labels').select('key_id as id').where('label', '=', label).limit(limit).execute(),
+  );
+  return idsOf(rows);
+}
+
+/** The ids of keys that answer to their owners. */
+async function findOwned(connection: Connection, { ids, label }: Owners, limit: number): Promise<string[]> {
+  return findFamily(connection, new Set([...ids, ...(await findLabelled(connection, label, limit))]), { limit });
+}
+
+/**
+ * The ids of keys with a text, by the index of trigrams; undefined for a text that is too short for it. Some of those
+ * in SQLite have only the beginning of the text.
+ */
+async function findByText(connection: Connection, search: string, limit: number): Promise<string[] | undefined> {
+  const text = searchTextOf({ name: search });
+  if (Array.from(text).length < TRIGRAM) return undefined;
+  if (connection.dialect === 'postgres')
+    return connection.run(async (db) => idsOf((await selectByText(text, limit).execute(db)).rows));
+  if (text.includes('\0') || !(await connection.run(isIndexed))) return undefined;
+  const found: string[] = [];
+  const { first, last } = await connection.run(rowNumbers);
+  for (let after = first - 1; after < last && found.length < limit; after += INDEXED_ROWS) {
+    const piece = { after, upTo: after + INDEXED_ROWS, limit: limit - found.length };
+    const { rows } = await connection.run((db) => selectIndexed(text, piece).execute(db));
+    found.push(...idsOf(rows));
+    await yieldToEventLoop();
+  }
+  return found;
+}
+
+/** The ids of keys that were not used, whenever they were created. */
+async function findUnused(
+  connection: Connection,
+  { unusedSince, neverUsed }: KeyFilter,
+  limit: number,
+): Promise<string[]> {
+  const wasUsed = neverUsed ? sql`last_used_at is not null` : sql`last_used_at >= ${unusedSince}`;
+  const found: string[] = [];
+  for await (const within of idRanges(connection)) {
+    const { rows } = await connection.run((db) => selectUnused(within, wasUsed, limit - found.length).execute(db));
+    found.push(...idsOf(rows));
+    if (found.length >= limit) break;
+  }
+  return found;
+}
+
+/**
+ * The keys without a use that fulfils a condition. Both indexes have the order of ids, by which databases merge them: to
+ * look up each key takes several times as long.
+ */
+function selectUnused(
+  within: (id: RawBuilder<unknown>) => RawBuilder<SqlBool>,
+  wasUsed: RawBuilder<unknown>,
+  limit: number,
+): RawBuilder<{ id: string }> {
+  return sql`select id from api_keys where ${within(sql.ref('id'))}
+    except select key_id from key_usage where ${within(sql.ref('key_id'))} and ${wasUsed} order by 1 limit ${limit}`;
+}
+
+/** How many keys are merged with their uses at a time. */
+const MERGED_KEYS = 16_000;
+
+/**
+ * Conditions of which each id of a key fulfils one, in their order. Between them, others have their turns: PostgreSQL
+ * keeps nobody waiting.
+ */
+export async function* idRanges(
+  connection: Connection,
+): AsyncGenerator<(id: RawBuilder<unknown>) => RawBuilder<SqlBool>> {
+  let after: string | undefined;
+  for (;;) {
+    const start = after;
+    const end =
+      connection.dialect === 'postgres'
+        ? undefined
+        : await connection.run((db) =>
+            db
+              .selectFrom('api_keys')
+              .select('id')
+              .$if(start !== undefined, (select) => select.where('id', '>', start!))
+              .orderBy('id')
+              .offset(MERGED_KEYS)
+              .limit(1)
+              .executeTakeFirst(),
+          );
+    after = end?.id;
+    yield (id) => {
+      const isAfter = start === undefined ? sql`true` : sql`${id} > ${start}`;
+      return sql<SqlBool>`${isAfter} and ${end ? sql`${id} <= ${end.id}` : sql`true`}`;
+    };
+    if (!end) return;
+    await yieldToEventLoop();
+  }
+}
+
+/** The length of what the indexes have, and the most that is looked for in SQLite's, in code points. */
+const [TRIGRAM, MAX_PHRASE] = [3, 64];
+/** How many rows the index of an SQLite store is asked for at a time. */
+const INDEXED_ROWS = 50_000;
+/** What that index has of a text with a NUL: see `indexedValues`. */
+const TEXT_WITH_NUL = '"\u0001\u0001\u0001"';
+
+/** The keys with a text in a PostgreSQL store. */
+export function selectByText(text: string, limit: number): RawBuilder<{ id: string }> {
+  const pattern = `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
+  return sql`select id from api_keys where ${SEARCH_TEXT} like ${pattern} limit ${limit}`;
+}
+
+/**
+ * The keys that the index of an SQLite store has for a text, between two row numbers. The driver passes all numbers as
+ * floating-point ones, for which the index would be read from its start to its end.
+ */
+export function selectIndexed(
+  text: string,
+  { after, upTo, limit }: { after: number; upTo: number; limit: number },
+): RawBuilder<{ id: string }> {
+  const phrase = Array.from(text).slice(0, MAX_PHRASE).join('').replaceAll('"', '""');
+  return sql`select stored.id from api_keys_search
+    cross join main.api_keys as stored on stored.rowid = api_keys_search.rowid
+    where api_keys_search match ${`search_text : ("${phrase}" OR ${TEXT_WITH_NUL})`}
+      and api_keys_search.rowid > cast(${after} as integer) and api_keys_search.rowid <= cast(${upTo} as integer)
+    limit ${limit}`;
+}
+
+/** Reads where the keys stand that match a filter. */
+class KeyReader {
   readonly #connection: Connection;
   readonly #filter: KeyFilter;
   readonly #owners: Owners | undefined;
   readonly #creators: Creators | undefined;
 
   /** @param owners to whom all that are read answer */
-  constructor(connection: Connection, filter: KeyFilter, owners?: Owners) {
+  constructor(connection: Connection, filter: KeyFilter, owners: Owners | undefined) {
     this.#connection = connection;
     this.#filter = filter;
     this.#owners = owners;
     if (filter.status || owners) this.#creators = new Creators(connection, filter.status?.now ?? 0, owners);
   }
 
-  /** One that does not ask when keys were used. */
-  withoutUse(): KeyReader {
-    const filter = { ...this.#filter, unusedSince: undefined, neverUsed: undefined };
-    return new KeyReader(this.#connection, filter, this.#owners);
+  /** Whether nothing of a slice has to be known before it is read. */
+  get knowsAll(): boolean {
+    return this.#creators === undefined;
   }
 
-  /** Those of a slice, if they fulfil one more condition. */
-  async read(slice: KeySlice, among?: Condition): Promise<ApiKeyTable[]> {
-    const positions = await this.positions(slice, among);
-    return (await readRows(this.#connection, idsOf(positions))).toSorted(inOrder);
+  /** The positions of those of a slice that fulfil one more condition, in its order. */
+  async positions(slice: KeySlice, isOne: Condition): Promise<ListPosition[]> {
+    const conditions = [isOne, ...this.#conditions()];
+    const select = (db: Kysely<Tables>) =>
+      selectKeys(db, slice, (row) => row.and(conditions.map((condition) => condition(row))));
+    if (this.#creators) {
+      await this.#creators.learnOf(select);
+      conditions.unshift(...this.#byCreators(this.#creators));
+    }
+    const rows = await this.#connection.run((db) =>
+      select(db).select(['created_at', 'id']).limit(slice.limit).execute(),
+    );
+    return rows.map(positionOf);
   }
 
-  /** Where those of a slice stand, if they fulfil one more condition, in the order of the slice. */
-  async positions(keys: KeySlice, among?: Condition): Promise<ListPosition[]> {
-    const { unusedSince } = this.#filter;
-    const slice = unusedSince === undefined ? keys : createdBefore(unusedSince, keys);
-    if (!slice) return [];
-    const text = this.#filter.search && searchTextOf({ name: this.#filter.search });
-    const found = new Map<string, ListPosition>();
-    for (const hasText of textConditions(this.#connection.dialect, text))
-      for (const position of await this.#find(slice, (row) => row.and([hasText, ...(among ? [among(row)] : [])])))
-        found.set(position.id, position);
-    const sign = slice.descending ? -1 : 1;
-    return [...found.values()].toSorted((one, other) => sign * compare(one, other)).slice(0, slice.limit);
-  }
-
-  /** About how many keys are looked through at a time: fewer where each has to be looked up in another table. */
-  get sliceKeys(): number {
-    const { owner, tags, unusedSince, neverUsed } = this.#filter;
-    return [owner, tags, unusedSince, neverUsed].some((value) => value !== undefined) ? LOOKED_UP_KEYS : SLICE_KEYS;
-  }
-
-  /** Whether nothing has to be known of those that created the keys of a slice before it is read. */
-  async isReady(): Promise<boolean> {
-    return (await this.#creators?.learnAll()) ?? true;
-  }
-
-  /** By the index of their order alone, where it has all that is asked for. */
-  async #find(slice: KeySlice, among: Condition): Promise<ListPosition[]> {
+  /** In the order in which they are tested: those that take more time come later. */
+  #conditions(): Condition[] {
     const { dialect } = this.#connection;
-    const { roles, ownedBy, status, createdBy, expires, unusedSince, neverUsed, tags = [] } = this.#filter;
-    // In the order in which they are tested: what takes more time comes later.
-    const conditions: Condition[] = [
-      // No index of ids or creators is in this order.
+    const { search, roles, ownedBy, createdBy, expires, unusedSince, neverUsed, tags = [] } = this.#filter;
+    return [
       ...(ownedBy === undefined
         ? []
-        : [() => sql<SqlBool>`case when id = ${ownedBy} then true else created_by = ${ownedBy} end`]),
-      among,
+        : [(row: KeyColumns) => row.or([row('id', '=', ownedBy), row('created_by', '=', ownedBy)])]),
       ...(createdBy === undefined ? [] : [isCreatedBy(createdBy)]),
       ...(expires
         ? [
@@ -144,42 +328,31 @@ export class KeyReader {
               row.and([row('expires_at', '>', expires.after), row('expires_at', '<=', expires.until)]),
           ]
         : []),
+      ...(unusedSince === undefined ? [] : [(row: KeyColumns) => row('created_at', '<', unusedSince)]),
       ...(roles
         ? [
             () =>
               sql<SqlBool>`(${sql.join(
-                roles.map((role) => has(dialect, 'roles', `"${role}"`)),
+                roles.map((role) => has(dialect, sql.ref('roles'), `"${role}"`)),
                 sql` or `,
               )})`,
           ]
         : []),
+      ...(search === undefined ? [] : [() => has(dialect, SEARCH_TEXT, searchTextOf({ name: search }))]),
       ...tags.map((tag) => () => hasLabel(labelOfTag(tag))),
       ...(neverUsed ? [() => wasNotUsed(sql`last_used_at is not null`)] : []),
       ...(unusedSince === undefined ? [] : [() => wasNotUsed(sql`last_used_at >= ${unusedSince}`)]),
     ];
-    const select = (db: Kysely<Tables>) =>
-      selectKeys(db, slice, (row) => row.and(conditions.map((condition) => condition(row))));
-    await this.#creators?.learnOf(select);
-    if (status) {
-      const statusCondition = hasStatus(dialect, status, this.#creators!);
-      conditions.unshift(() => statusCondition);
-    }
-    if (this.#owners) {
-      const isWithin = answersTo(dialect, this.#owners, this.#creators!);
-      conditions.unshift(() => isWithin);
-    }
-    const rows = await this.#connection.run((db) =>
-      select(db).select(['created_at', 'id']).limit(slice.limit).execute(),
-    );
-    return rows.map(positionOf);
   }
-}
 
-/** What of a slice was created before a time; undefined for nothing. */
-function createdBefore(time: number, slice: KeySlice): KeySlice | undefined {
-  const end = { createdAt: time, id: BEFORE_IDS };
-  if (slice.after && compare(slice.after, end) >= 0) return undefined;
-  return slice.upTo && compare(slice.upTo, end) <= 0 ? slice : { ...slice, upTo: end };
+  #byCreators(creators: Creators): Condition[] {
+    const { dialect } = this.#connection;
+    const { status } = this.#filter;
+    return [
+      ...(this.#owners ? [answersTo(dialect, this.#owners, creators)] : []),
+      ...(status ? [hasStatus(dialect, status, creators)] : []),
+    ].map((condition) => () => condition);
+  }
 }
 
 /** The rows of the keys with these ids, in any order. */
@@ -192,25 +365,16 @@ export async function readRows(connection: Connection, ids: readonly string[]): 
   return found;
 }
 
-type SearchedColumn = 'roles' | 'short_text' | 'long_text';
-
-/** The text in which a key is searched. */
+/**
+ * The text in which a key is searched. SQLite reads the long one, which its index of the order does not have, for those
+ * keys alone that have no short one.
+ */
 const SEARCH_TEXT = sql<string>`coalesce(short_text, long_text)`;
 
-/** Whether a column contains a text literally. Neither database takes an index for it, or guesses how many do. */
-function has(dialect: DialectName, column: SearchedColumn | RawBuilder<unknown>, text: string): RawBuilder<SqlBool> {
+/** Whether a text contains another one literally. */
+function has(dialect: DialectName, text: RawBuilder<unknown>, part: string): RawBuilder<SqlBool> {
   // SQLite's LIKE stops at a NUL and ignores case.
-  const position = sql.raw(dialect === 'sqlite' ? 'instr' : 'strpos');
-  return sql<SqlBool>`${position}(${typeof column === 'string' ? sql.ref(column) : column}, ${text}) > 0`;
-}
-
-/**
- * The conditions of which keys with a text fulfil one, each for a statement: an index is read alone only if that names
- * nothing else, and the keys with a long text are in another one.
- */
-function textConditions(dialect: DialectName, text: string | undefined): readonly RawBuilder<SqlBool>[] {
-  if (text === undefined) return [sql<SqlBool>`true`];
-  return [has(dialect, 'short_text', text), sql<SqlBool>`long_text is not null and ${has(dialect, 'long_text', text)}`];
+  return sql<SqlBool>`${sql.raw(dialect === 'sqlite' ? 'instr' : 'strpos')}(${text}, ${part}) > 0`;
 }
 
 /** Whether a key has a status, by its own fields and by what is known of the key that created it. */
@@ -242,10 +406,13 @@ function answersTo(dialect: DialectName, { ids, label }: Owners, creators: Creat
     else ${hasLabel(label)} end`;
 }
 
-/** Whether a key has a label. */
+/**
+ * Whether a key has a label, looked up by the whole of an index: PostgreSQL would join what "exists" asks, and read all
+ * keys with the label for each key while it does not know how many they are.
+ */
 function hasLabel(label: string): RawBuilder<SqlBool> {
-  return sql<SqlBool>`exists (select 1 from key_labels where label = ${label}
-    and key_labels.created_at = api_keys.created_at and key_id = api_keys.id)`;
+  return sql<SqlBool>`(select 1 from key_labels where label = ${label}
+    and key_labels.created_at = api_keys.created_at and key_id = api_keys.id) is not null`;
 }
 
 function isCreatedBy(creator: string | null): Condition {
@@ -257,9 +424,6 @@ export function wasNotUsed(use: RawBuilder<unknown>): RawBuilder<SqlBool> {
   return sql<SqlBool>`not exists (select 1 from key_usage where key_id = api_keys.id and ${use})`;
 }
 
-/** How many keys that create others are looked at before it is known whose keys are asked for. */
-const MAX_CREATORS = 1000;
-
 /** The keys that created others, and what the status of those is because of them. */
 class Creators {
   readonly #connection: Connection;
@@ -269,7 +433,8 @@ class Creators {
   readonly #owners: Owners | undefined;
   /** Those of the links that are the owners themselves, or have their label. */
   readonly #owning = new Set<string>();
-  #areAllKnown: boolean | undefined;
+  /** How many of the links were looked at for that. */
+  #looked = 0;
 
   constructor(connection: Connection, now: number, owners?: Owners) {
     this.#connection = connection;
@@ -289,24 +454,8 @@ class Creators {
     );
   }
 
-  /** Learns of all if they are few. @returns whether they are */
-  async learnAll(): Promise<boolean> {
-    if (this.#areAllKnown !== undefined) return this.#areAllKnown;
-    const { rows } = await this.#connection.run((db) =>
-      sql<{ id: string }>`with recursive creators(id) as (
-          select ${leastCreator(sql`is not null`)}
-          union all
-          select ${leastCreator(sql`> creators.id`)} from creators where creators.id is not null
-        ) select id from creators where id is not null limit ${sql.lit(MAX_CREATORS + 1)}`.execute(db),
-    );
-    this.#areAllKnown = rows.length <= MAX_CREATORS;
-    if (this.#areAllKnown) await this.#learn(rows.map(({ id }) => id));
-    return this.#areAllKnown;
-  }
-
   /** Learns of those that created the keys of a selection. */
   async learnOf(select: (db: Kysely<Tables>) => ReturnType<typeof selectKeys>): Promise<void> {
-    if (this.#areAllKnown) return;
     // One statement knows no more of them than it needs.
     this.#statuses.clear();
     const rows = await this.#connection.run((db) =>
@@ -322,7 +471,9 @@ class Creators {
 
   async #learnOwning({ ids, label }: Owners): Promise<void> {
     for (const id of ids) this.#owning.add(id);
-    for (const chunk of chunksOf([...this.#links.keys()])) {
+    const learned = [...this.#links.keys()].slice(this.#looked);
+    this.#looked = this.#links.size;
+    for (const chunk of chunksOf(learned)) {
       const rows = await this.#connection.run((db) =>
         db.selectFrom('key_labels').select('key_id').where('label', '=', label).where('key_id', 'in', chunk).execute(),
       );
@@ -339,113 +490,52 @@ class Creators {
   }
 }
 
-/** The first of those that created keys, in the order of their ids: some versions of PostgreSQL have no least id. */
-function leastCreator(which: RawBuilder<unknown>): RawBuilder<string | null> {
-  return sql`(select created_by from api_keys where created_by ${which} order by created_by limit 1)`;
-}
-
 /** A key that another one has created, as far as that decides. */
 function childOf(creator: string): Link {
   return { id: '', createdBy: creator, expiresAt: null, disabledAt: null };
 }
 
-/** With more keys, a search through an index is given up: each takes several times as long as one of those in order. */
-const MAX_BY_INDEX = 3000;
-
-/** How many keys are read first, by an index alone, and about how many at a time after that: see `sliceKeys`. */
-const [FIRST_KEYS, SLICE_KEYS, LOOKED_UP_KEYS] = [1000, 32_000, 4000];
-
-/** The keys that are found in a search through all, slice by slice until there are enough. */
-async function* searchSlices(
-  connection: Connection,
-  { after, limit }: KeySlice,
-  reader: KeyReader,
-): Search<ApiKeyTable[]> {
-  const found: ApiKeyTable[] = [];
-  for await (const slice of slicesAfter(connection, after, () => reader.isReady(), reader.sliceKeys)) {
-    found.push(...(await reader.read({ ...slice, limit: limit - found.length })));
-    if (found.length >= limit) break;
-    yield;
-  }
-  return found;
-}
+/** How many keys are read first, and how many at a time after that. */
+const FIRST_KEYS = 1000;
+const WINDOW_KEYS: Record<DialectName, number> = { sqlite: 8000, postgres: 64_000 };
 
 /**
- * All keys after a position, in slices: between those of SQLite, others have their turns. PostgreSQL keeps nobody
- * waiting.
- * @param isReady whether those after the first one can be read at once
+ * All keys after a position, in windows, in their order or the other way round. Between them, others have their turns:
+ * PostgreSQL keeps nobody waiting, and has one window where that is enough.
  */
-async function* slicesAfter(
+async function* windowsOf(
   connection: Connection,
-  after: ListPosition | undefined,
-  isReady: () => Promise<boolean>,
-  step = SLICE_KEYS,
+  {
+    after,
+    descending = false,
+    isWhole = false,
+  }: { after?: ListPosition | undefined; descending?: boolean; isWhole?: boolean } = {},
 ): AsyncGenerator<Omit<KeySlice, 'limit'>> {
-  // PostgreSQL would read all keys for the creators of a few: it guesses how many fulfil several conditions.
-  const knowsFirst = connection.dialect === 'postgres' && (await isReady());
-  const first = await connection.run((db) => lastOf(db, after, FIRST_KEYS));
-  yield { after, upTo: first };
-  if (!first) return;
-  const areReady = knowsFirst || (await isReady());
-  let start = first;
-  const ends =
-    connection.dialect === 'postgres' && areReady
-      ? []
-      : await connection.run((db) => samplePositions(db, connection.dialect, step));
-  for (const upTo of ends) {
-    if (compare(upTo, start) <= 0) continue;
-    yield { after: start, upTo };
-    start = upTo;
+  if (isWhole && connection.dialect === 'postgres') {
+    yield { after, descending };
+    return;
   }
-  yield { after: start };
-}
-
-/**
- * All keys in slices of about so many, in their order or the other way round: PostgreSQL's in one if nothing has to be
- * known before.
- */
-export async function slicesOf(
-  connection: Connection,
-  reader: KeyReader,
-  descending: boolean,
-): Promise<Omit<KeySlice, 'limit'>[]> {
-  const isOne = (await reader.isReady()) && connection.dialect === 'postgres';
-  const ends = isOne ? [] : await connection.run((db) => samplePositions(db, connection.dialect, reader.sliceKeys));
-  const slices = [...ends, undefined].map((upTo, index) => ({ after: ends[index - 1], upTo, descending }));
-  return descending ? slices.toReversed() : slices;
-}
-
-/** The position of the last of so many keys. */
-async function lastOf(
-  db: Kysely<Tables>,
-  after: ListPosition | undefined,
-  count: number,
-  among: Condition = (row) => row.lit(true),
-): Promise<ListPosition | undefined> {
-  const row = await selectKeys(db, { after }, among)
-    .select(['created_at', 'id'])
-    .offset(count - 1)
-    .limit(1)
-    .executeTakeFirst();
-  return row && positionOf(row);
-}
-
-/**
- * The positions of some keys, in their order: between two of them are about so many as a slice has. To count them would
- * take half as long as to read them. So they are those with certain row numbers, whatever order the rows have.
- */
-async function samplePositions(db: Kysely<Tables>, dialect: DialectName, step: number): Promise<ListPosition[]> {
-  const select = db.selectFrom('api_keys').select(['created_at', 'id']);
-  const rows =
-    dialect === 'postgres'
-      ? await select.orderBy('id').limit(SAMPLE_KEYS).execute()
-      : await select.where(sql<SqlBool>`rowid in (${rowNumbersBy(await rowNumbers(db), step)})`).execute();
-  return rows.map(positionOf).toSorted(compare);
-}
-
-function rowNumbersBy({ first, last }: { first: number; last: number }, step: number): RawBuilder<unknown> {
-  const numbers = Array.from({ length: Math.floor((last - first) / step) }, (_, index) => first + (index + 1) * step);
-  return sql`select value from json_each(${JSON.stringify(numbers)})`;
+  let [low, high] = [after, undefined as ListPosition | undefined];
+  for (let size = FIRST_KEYS; ; size = WINDOW_KEYS[connection.dialect]) {
+    const rest = { after: low, upTo: high, descending };
+    // The last of a window, or the one after it in the other direction: a slice begins after a key, and ends with one.
+    const end = await connection.run((db) =>
+      selectKeys(db, rest, (row) => row.lit(true))
+        .select(['created_at', 'id'])
+        .offset(descending ? size : size - 1)
+        .limit(1)
+        .executeTakeFirst(),
+    );
+    if (!end) {
+      yield rest;
+      return;
+    }
+    const border = positionOf(end);
+    yield descending ? { ...rest, after: border } : { ...rest, upTo: border };
+    if (descending) high = border;
+    else low = border;
+    await yieldToEventLoop();
+  }
 }
 
 /**
@@ -457,7 +547,7 @@ export async function countKeys(connection: Connection, now: number): Promise<Ke
   const counts = { ACTIVE: 0, DISABLED: 0, EXPIRED: 0 };
   let nextExpiry: number | null = null;
   const creators = new Creators(connection, now);
-  for await (const slice of slicesAfter(connection, undefined, () => creators.learnAll())) {
+  for await (const slice of windowsOf(connection)) {
     const select = (db: Kysely<Tables>) => selectKeys(db, slice, (row) => row.lit(true)).clearOrderBy();
     await creators.learnOf(select);
     const has = (is: Status) => hasStatus(connection.dialect, { is, now }, creators);
@@ -479,119 +569,15 @@ export async function countKeys(connection: Connection, now: number): Promise<Ke
     counts.DISABLED += disabled;
     counts.ACTIVE += keys - expired - disabled;
     if (found.next !== null) nextExpiry = Number(found.next);
-    await yieldToEventLoop();
   }
   return { counts, nextExpiry };
-}
-
-/** Where a key stands in their order. */
-function positionOf(row: Pick<ApiKeyTable, 'created_at' | 'id'>): ListPosition {
-  return { createdAt: Number(row.created_at), id: row.id };
-}
-
-/**
- * Those that a key created, and maybe that key itself, by the index of creators, which is in the order of the list;
- * undefined where many of them have to be read.
- */
-async function* searchChildren(
-  connection: Connection,
-  query: KeySlice,
-  { creator, isOne }: { creator: string; isOne: boolean },
-  reader: KeyReader,
-): Search<ApiKeyTable[]> {
-  const found = isOne ? await reader.read(query, (row) => row('id', '=', creator)) : [];
-  const isCreated = isCreatedBy(creator);
-  let after = query.after;
-  for (let read = 0; read < MAX_BY_INDEX; read += FIRST_KEYS) {
-    const start = after;
-    after = await connection.run((db) => lastOf(db, start, FIRST_KEYS, isCreated));
-    found.push(...(await reader.read({ after: start, upTo: after, limit: query.limit }, isCreated)));
-    // The key itself may come after them.
-    if (!after || found.length > query.limit) return found.toSorted(inOrder).slice(0, query.limit);
-    yield;
-  }
-  return undefined;
-}
-
-/** Those that expire between two times, by the index of expiries; undefined where they are many. */
-async function* searchEnding(
-  connection: Connection,
-  query: KeySlice,
-  ends: NonNullable<KeyFilter['expires']>,
-  reader: KeyReader,
-): Search<ApiKeyTable[]> {
-  const ids = await connection.run((db) => findEnding(db, ends, MAX_BY_INDEX + 1));
-  yield;
-  return ids.length > MAX_BY_INDEX ? undefined : reader.read(query, isAmongIds(connection.dialect, ids));
-}
-
-/** The ids of keys that expire between two times, the first of them first. */
-export async function findEnding(
-  db: Kysely<Tables>,
-  { after, until }: NonNullable<KeyFilter['expires']>,
-  limit: number,
-): Promise<string[]> {
-  const rows = await db
-    .selectFrom('api_keys')
-    .select('id')
-    .where('expires_at', '>', after)
-    .where('expires_at', '<=', until)
-    .orderBy('expires_at')
-    .orderBy('id')
-    .limit(limit)
-    .execute();
-  return idsOf(rows);
-}
-
-/** Those with a label, whose index is in the order of the list. */
-async function* searchLabelled(
-  connection: Connection,
-  query: KeySlice,
-  label: string,
-  reader: KeyReader,
-): Search<ApiKeyTable[]> {
-  const found: ApiKeyTable[] = [];
-  for (let { after } = query; ;) {
-    const start = after;
-    const ids = await connection.run((db) => findLabelled(db, label, { after: start, limit: FIRST_KEYS }));
-    const limit = query.limit - found.length;
-    found.push(...(await reader.read({ limit }, isAmongIds(connection.dialect, idsOf(ids)))));
-    if (found.length >= query.limit || ids.length < FIRST_KEYS) return found;
-    after = ids.at(-1);
-    yield;
-  }
-}
-
-/** Where keys with a label stand, in the order of the list, or the other way round. */
-export async function findLabelled(
-  db: Kysely<Tables>,
-  label: string,
-  { after, limit, descending }: { after?: ListPosition | undefined; limit: number; descending?: boolean },
-): Promise<ListPosition[]> {
-  const direction = descending ? 'desc' : 'asc';
-  const rows = await db
-    .selectFrom('key_labels')
-    .select(['created_at', 'key_id as id'])
-    .where('label', '=', label)
-    .$if(after !== undefined, (select) =>
-      select.where((row) => row(row.refTuple('created_at', 'key_id'), '>', row.tuple(after!.createdAt, after!.id))),
-    )
-    .orderBy('created_at', direction)
-    .orderBy('key_id', direction)
-    .limit(limit)
-    .execute();
-  return rows.map(positionOf);
-}
-
-function isAmongIds(dialect: DialectName, ids: readonly string[]): Condition {
-  return () => sql<SqlBool>`id ${amongIds(dialect, ids)}`;
 }
 
 /** The most keys that are named by one text as owners: people may be called the same. */
 const MAX_OWNERS = 100;
 
 /** To whom keys answer: see `KeyFilter.owner`. */
-export interface Owners {
+interface Owners {
   /** The keys and people who are called so. */
   readonly ids: ReadonlySet<string>;
   /** What keys have whose owner they are. */
@@ -600,7 +586,9 @@ export interface Owners {
   readonly isNobody: boolean;
 }
 
-export async function findOwners(connection: Connection, owner: string): Promise<Owners> {
+/** Whose keys a filter asks for. */
+async function ownersOf(connection: Connection, { owner }: KeyFilter): Promise<Owners | undefined> {
+  if (owner === undefined) return undefined;
   const line = sql<string>`cast(${'\n'} as text)`;
   const text = searchTextOf({ name: owner });
   const label = labelOfOwner(owner);
@@ -618,312 +606,24 @@ export async function findOwners(connection: Connection, owner: string): Promise
         .execute()),
     ];
     const ids = new Set(rows.map(({ id }) => id));
-    return { ids, label, isNobody: ids.size === 0 && (await findLabelled(db, label, { limit: 1 })).length === 0 };
+    return { ids, label, isNobody: ids.size === 0 && !(await isLabel(db, label)) };
   });
 }
 
-/** The keys that are the owners, or have them as owners. @param limit of the latter */
-export async function findOwned(db: Kysely<Tables>, { ids, label }: Owners, limit: number): Promise<Set<string>> {
-  const labelled = await findLabelled(db, label, { limit });
-  return new Set([...ids, ...labelled.map(({ id }) => id)]);
+async function isLabel(db: Kysely<Tables>, label: string): Promise<boolean> {
+  return (await db.selectFrom('key_labels').select('key_id').where('label', '=', label).limit(1).execute()).length > 0;
 }
 
-/** Keys, those that they created, and so on, by the index of creators; undefined where they are many. */
-async function* searchFamily(
-  connection: Connection,
-  query: KeySlice,
-  owners: Owners,
-  reader: KeyReader,
-): Search<ApiKeyTable[]> {
-  const family = await connection.run((db) => findOwned(db, owners, MAX_BY_INDEX + 1));
-  for (let generation = [...family]; generation.length > 0;) {
-    if (family.size > MAX_BY_INDEX) return undefined;
-    const next: string[] = [];
-    for (const chunk of chunksOf(generation)) {
-      const rows = await connection.run((db) =>
-        db
-          .selectFrom('api_keys')
-          .select('id')
-          .where('created_by', 'in', chunk)
-          .limit(MAX_BY_INDEX + 1)
-          .execute(),
-      );
-      for (const { id } of rows) if (!family.has(id) && family.add(id)) next.push(id);
-      if (family.size > MAX_BY_INDEX) return undefined;
-      yield;
-    }
-    generation = next;
-  }
-  return reader.read(query, isAmongIds(connection.dialect, [...family]));
+function isAmongIds(dialect: DialectName, ids: readonly string[]): Condition {
+  return () => sql<SqlBool>`id ${amongIds(dialect, ids)}`;
 }
 
-/** How many keys that were not used are read by their row numbers, and how many ids a piece merges. */
-const [MAX_UNUSED, MERGED_KEYS] = [20_000, 16_000];
-
-/** Those that were not used, by merging the ids of all keys with those of use; undefined where they are many. */
-async function* searchUnused(connection: Connection, query: ListQuery, reader: KeyReader): Search<ApiKeyTable[]> {
-  const numbers = yield* findUnused(connection, query, MAX_UNUSED);
-  return numbers && reader.read(query, () => isAmong(numbers));
+/** Where a key stands in their order. */
+function positionOf(row: Pick<ApiKeyTable, 'created_at' | 'id'>): ListPosition {
+  return { createdAt: Number(row.created_at), id: row.id };
 }
 
-/** Whether a filter asks for keys that were not used, which `findUnused` finds. */
-export function isMerged({ dialect }: Connection, { unusedSince, neverUsed }: KeyFilter): boolean {
-  return dialect === 'sqlite' && (unusedSince !== undefined || neverUsed === true);
-}
-
-/**
- * The row numbers in an SQLite store of the keys that were not used, as a filter has it; undefined where they are more
- * than so many. Both tables have an order of ids, and SQLite merges what has the same order: that takes a tenth of the
- * time of looking up each key, without an index that each use would have to change.
- */
-export async function* findUnused(
-  connection: Connection,
-  { unusedSince, neverUsed }: KeyFilter,
-  most: number,
-): Search<number[]> {
-  const { first, last } = await connection.run(rowNumbers);
-  const lastRow = unusedSince === undefined ? last : yield* lastRowBefore(connection, unusedSince, last);
-  const wasUsed = neverUsed ? sql`last_used_at is not null` : sql`last_used_at >= ${unusedSince}`;
-  const created = unusedSince === undefined ? sql`true` : sql`created_at < ${unusedSince}`;
-  const found: number[] = [];
-  for (const within of idRanges(last - first + 1)) {
-    const unused = sql`select id from main.api_keys where ${within(sql.ref('id'))} and +rowid <= ${lastRow}
-      except select key_id from key_usage where ${within(sql.ref('key_id'))} and ${wasUsed} order by 1`;
-    const { rows } = await connection.run((db) =>
-      sql<{ number: number }>`select stored.rowid as number from (${unused}) as unused
-        cross join main.api_keys as stored on stored.id = unused.id
-        where ${created} limit ${most + 1 - found.length}`.execute(db),
-    );
-    for (const { number } of rows) found.push(number);
-    if (found.length > most) return undefined;
-    yield;
-  }
-  return found;
-}
-
-/**
- * Conditions of which each id fulfils one, in their order: each for some of so many. Ids are random, so that those
- * which begin with each of so many hexadecimal numbers are about as many.
- */
-export function idRanges(keys: number): ((id: RawBuilder<unknown>) => RawBuilder<SqlBool>)[] {
-  const pieces = Math.max(Math.ceil(keys / MERGED_KEYS), 1);
-  const starts = Array.from({ length: pieces }, (_, piece) =>
-    Math.floor((piece * 0x1_00_00) / pieces)
-      .toString(16)
-      .padStart(4, '0'),
-  );
-  return starts.map((start, piece) => (id) => {
-    const end = starts[piece + 1];
-    const upper = end === undefined ? sql<SqlBool>`true` : sql<SqlBool>`${id} < ${end}`;
-    return piece === 0 ? upper : sql<SqlBool>`${id} >= ${start} and ${upper}`;
-  });
-}
-
-/** A row number after which no key was created before a time: mostly, rows are in the order of their creation. */
-async function* lastRowBefore(connection: Connection, time: number, last: number): AsyncGenerator<void, number> {
-  const isMany = await connection.run((db) => lastOf(db, { createdAt: time, id: BEFORE_IDS }, FIRST_KEYS));
-  if (!isMany) return last;
-  let lastRow = 0;
-  for await (const keys of slicesAfter(connection, undefined, async () => true)) {
-    const slice = createdBefore(time, { ...keys, limit: 0 });
-    if (!slice) break;
-    const row = await connection.run((db) =>
-      selectKeys(db, slice, (key) => key.lit(true))
-        .clearOrderBy()
-        .select(sql<number | null>`max(+api_keys.rowid)`.as('last'))
-        .executeTakeFirst(),
-    );
-    lastRow = Math.max(lastRow, row?.last ?? 0);
-    yield;
-  }
-  return lastRow;
-}
-
-/** What takes one piece. */
-async function* inOnePiece<Found>(work: () => Promise<Found>): Search<Found> {
-  yield;
-  return work();
-}
-
-/**
- * Whether PostgreSQL finds a text in a key that it finds by parts of it. Its index looks for one part after another,
- * and for no others. Planned by itself: where the sample that PostgreSQL has of a table has one key with the text, it
- * would read all keys in their order until there are enough.
- */
-export function isFoundByParts(text: string, parts: readonly string[]): Expression<SqlBool> {
-  // By the index: these have nothing that means something in a pattern, see `PLAIN_TRIGRAM`.
-  const hasParts = parts.map((part) => sql`${SEARCH_TEXT} like ${`%${part}%`}`);
-  const hasText = sql`strpos(${SEARCH_TEXT}, ${text}) > 0`;
-  const found = sql`select ctid from api_keys where ${sql.join([...hasParts, hasText], sql` and `)}`;
-  return sql<SqlBool>`api_keys.ctid = any(array(${found}))`;
-}
-
-/**
- * A search, piece by piece: SQLite reads in this process, and nothing else runs meanwhile. It returns what it found, or
- * undefined if it gives up.
- */
-export type Search<Found> = AsyncGenerator<void, Found | undefined> & {
-  /** How much time it gets for each millisecond of the one through all rows. Default: `INDEX_SHARE`. */
-  share?: number;
-};
-
-/** How much time a search gets for each millisecond of the one through all rows. */
-const [INDEX_SHARE, MERGE_SHARE, LABELLED_SHARE] = [3, 10, 0.5];
-
-/**
- * What the first of several searches for the same found: the one through all rows, which comes first, or one through an
- * index, which gets more time, as most that is looked for is rare. Where that is the fastest, this takes a third more
- * time than it would by itself. Between the pieces, others have a turn.
- */
-export async function firstFound<Found>([through, ...byIndex]: readonly Search<Found>[]): Promise<Found> {
-  let entrants = [
-    { search: through!, share: 1, spent: 0 },
-    ...byIndex.map((search) => ({ search, share: search.share ?? INDEX_SHARE, spent: 0 })),
-  ];
-  for (;;) {
-    const next = entrants.reduce((least, entrant) => (entrant.spent < least.spent ? entrant : least));
-    const began = performance.now();
-    const step = await next.search.next();
-    if (step.done && step.value !== undefined) return step.value;
-    if (step.done) entrants = entrants.filter((entrant) => entrant !== next);
-    next.spent += (performance.now() - began) / next.share;
-    await yieldToEventLoop();
-  }
-}
-
-/** How many keys are looked at to tell what is rare, and for how long, in milliseconds, that is taken to hold. */
-const [SAMPLE_KEYS, SAMPLE_MS] = [500, 60_000];
-/** A part is rare if it is in them no more than so many times. */
-const RARE_TIMES = 5;
-/** How many parts of a search are considered, and for how many the index is asked. */
-const [MAX_PARTS, ASKED_PARTS] = [16, 4];
-/** What every index of trigrams has as one, in whatever locale. */
-const PLAIN_TRIGRAM = /^[A-Z0-9]{3}$/;
-
-interface Sample {
-  readAt: number;
-  /** What the keys are searched by, one after another; undefined while there are fewer. */
-  texts: Promise<string | undefined>;
-}
-
-const samples = new WeakMap<Connection, Sample>();
-
-/**
- * The parts of a text that fewest keys have, by a sample of them; none where no part is rare. An index has a list of
- * keys for each trigram, and those of what is in most names are long: it is faster without them.
- */
-export async function rarePartsOf(connection: Connection, search: string): Promise<string[]> {
-  const text = searchTextOf({ name: search, description: null });
-  // What distinguishes names from one another is mostly at their end.
-  const starts = Array.from({ length: Math.max(0, text.length - 2) }, (_, index) => text.length - 3 - index);
-  const parts = new Set(starts.map((start) => text.slice(start, start + 3)).filter((part) => PLAIN_TRIGRAM.test(part)));
-  if (parts.size === 0) return [];
-  const texts = await findSample(connection);
-  if (texts === undefined) return [];
-  return [...parts]
-    .slice(0, MAX_PARTS)
-    .map((part) => ({ part, times: timesIn(texts, part) }))
-    .filter(({ times }) => times <= RARE_TIMES)
-    .toSorted((one, other) => one.times - other.times)
-    .slice(0, ASKED_PARTS)
-    .map(({ part }) => part);
-}
-
-/** What some keys are searched by: those that come first in the order of the ids, which are random. */
-function findSample(connection: Connection): Promise<string | undefined> {
-  const known = samples.get(connection);
-  if (known && performance.now() - known.readAt < SAMPLE_MS) return known.texts;
-  const texts = connection.run(async (db) => {
-    const rows = await db
-      .selectFrom('api_keys')
-      .select(SEARCH_TEXT.as('text'))
-      .orderBy('id')
-      .limit(SAMPLE_KEYS)
-      .execute();
-    // Few keys tell nothing of what may be many soon, and are found soon in any way.
-    return rows.length < SAMPLE_KEYS ? undefined : rows.map((row) => row.text).join('\n');
-  });
-  samples.set(connection, { readAt: performance.now(), texts });
-  texts.catch(() => samples.delete(connection)); // Who waits for it is told.
-  return texts;
-}
-
-/** How often a part is in a text, as far as that is needed. */
-function timesIn(text: string, part: string): number {
-  let times = 0;
-  for (let at = text.indexOf(part); at !== -1 && times <= RARE_TIMES; at = text.indexOf(part, at + 1)) times += 1;
-  return times;
-}
-
-/** How many row numbers the first piece of a search covers in the index, and how many rows a piece reads. */
-const FIRST_NUMBERS = 131_072;
-const PIECE_ROWS = 500;
-/** Each piece has a cost of its own: after one that took less time than this, in milliseconds, the next covers more. */
-const QUICK_MS = 2.5;
-const GROWTH = 4;
-/** The length of what the index has, and the most that is looked for in it, in code points. */
-const [TRIGRAM, MAX_PHRASE] = [3, 64];
-/** What the index has of a text with a NUL: see `indexedValues`. */
-const TEXT_WITH_NUL = '"\u0001\u0001\u0001"';
-
-/**
- * What to ask the index of an SQLite store for, so that it finds at least all keys that a search has to; undefined for
- * one that is too short.
- */
-function buildPhrase(search: string): string | undefined {
-  const characters = Array.from(searchTextOf({ name: search, description: null }));
-  if (characters.length < TRIGRAM || search.includes('\0')) return undefined;
-  const quoted = characters.slice(0, MAX_PHRASE).join('').replaceAll('"', '""');
-  return `search_text : ("${quoted}" OR ${TEXT_WITH_NUL})`;
-}
-
-/**
- * The keys that are found among those that the index of an SQLite store has for a phrase, in their order; undefined for
- * what many keys have.
- */
-async function* searchIndex(
-  connection: Connection,
-  query: KeySlice,
-  phrase: string,
-  reader: KeyReader,
-): Search<ApiKeyTable[]> {
-  let [found, count] = [[] as ApiKeyTable[], 0];
-  const { first, last } = await connection.run(rowNumbers);
-  for (let after = first - 1, width = FIRST_NUMBERS; after < last;) {
-    const piece = { after, upTo: Math.min(after + width, last) };
-    const began = performance.now();
-    const numbers = await connection.run((db) => findRows(db, phrase, piece));
-    width = performance.now() - began < QUICK_MS ? width * GROWTH : FIRST_NUMBERS;
-    after = numbers.length < PIECE_ROWS ? piece.upTo : numbers.at(-1)!;
-    count += numbers.length;
-    if (count > MAX_BY_INDEX) return undefined;
-    if (numbers.length > 0) {
-      const slice = { ...query, upTo: found.length < query.limit ? undefined : positionOf(found.at(-1)!) };
-      found = [...found, ...(await reader.read(slice, () => isAmong(numbers)))].toSorted(inOrder).slice(0, query.limit);
-    }
-    yield;
-  }
-  return found;
-}
-
-/** The row numbers that the index of an SQLite store has for a search; undefined for what many keys have. */
-export async function findIndexed(connection: Connection, search: string): Promise<number[] | undefined> {
-  const phrase = buildPhrase(search);
-  if (phrase === undefined || !(await connection.run(isIndexed))) return undefined;
-  const found: number[] = [];
-  const { first, last } = await connection.run(rowNumbers);
-  for (let after = first - 1; after < last;) {
-    const piece = { after, upTo: last };
-    const numbers = await connection.run((db) => findRows(db, phrase, piece));
-    found.push(...numbers);
-    if (found.length > MAX_BY_INDEX) return undefined;
-    after = numbers.length < PIECE_ROWS ? last : numbers.at(-1)!;
-    await yieldToEventLoop();
-  }
-  return found;
-}
-
-/** Whether the index belongs to the rows: SQLite doesn't promise that a VACUUM numbers them as before. */
+/** Whether an index of an SQLite store belongs to the rows: SQLite doesn't promise that a VACUUM numbers them as before. */
 async function isIndexed(db: Kysely<Tables>): Promise<boolean> {
   const { rows } = await sql<{ isIndexed: number }>`select
     (select max(rowid) from main.api_keys) is (select max(id) from api_keys_search_docsize) as "isIndexed"`.execute(db);
@@ -957,28 +657,11 @@ export async function findLookalikes(
     .execute();
 }
 
-export async function rowNumbers(db: Kysely<Tables>): Promise<{ first: number; last: number }> {
+async function rowNumbers(db: Kysely<Tables>): Promise<{ first: number; last: number }> {
   const { rows } = await sql<{ first: number; last: number }>`select
     coalesce((select min(rowid) from api_keys), 0) as first,
     coalesce((select max(rowid) from api_keys), -1) as last`.execute(db);
   return rows[0]!;
-}
-
-/** The numbers of the rows that the index has for a phrase, in their order. */
-async function findRows(
-  db: Kysely<Tables>,
-  phrase: string,
-  { after, upTo }: { after: number; upTo: number },
-): Promise<number[]> {
-  // The driver passes all numbers as floating-point ones, for which the index would be read from its start to its end.
-  const { rows } = await sql<{ number: number }>`select rowid as number from api_keys_search
-    where api_keys_search match ${phrase} and rowid > cast(${after} as integer) and rowid <= cast(${upTo} as integer)
-    order by rowid limit ${PIECE_ROWS}`.execute(db);
-  return rows.map(({ number }) => number);
-}
-
-export function isAmong(numbers: readonly number[]) {
-  return sql<SqlBool>`api_keys.rowid in (select value from json_each(${JSON.stringify(numbers)}))`;
 }
 
 function inOrder(one: ApiKeyTable, other: ApiKeyTable): number {

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { AUDIT_ACTIONS, type AuditDraft, type AuditEntry, type AuditQuery } from '../../src/keys/audit/audit-entry.ts';
-import type { Connection } from '../../src/store/connection.ts';
-import { openConnection, openStore, type Store } from '../../src/store/open.ts';
-import { auditSearchesFor } from '../../src/store/audit-log.ts';
+import { openStore, type Store } from '../../src/store/open.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { idOf } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
@@ -60,21 +58,15 @@ function expected(all: readonly AuditEntry[], query: AuditQuery): AuditEntry[] {
   return (query.order === 'newest' ? entries.toReversed() : entries).slice(0, query.limit);
 }
 
-describeOnEach('a search of the audit log', (dialect) => {
+describeOnEach('a search of the audit log', () => {
   let store: Store;
-  let connection: Connection;
   beforeEach(async () => {
-    const database = tempStore();
-    store = await openStore({ database });
-    connection = await openConnection({ database });
+    store = await openStore({ database: tempStore() });
   });
-  afterEach(async () => {
-    await connection.close();
-    await store.close();
-  });
+  afterEach(() => store.close());
 
   const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32));
-  it(`finds what a plain filter finds, in every way (SEED=${seed})`, async () => {
+  it(`finds what a plain filter finds (SEED=${seed})`, async () => {
     const random = new Random(seed);
     const drafts = Array.from({ length: ENTRIES }, () => draftOf(random));
     await store.repository.write((writer) => writer.appendToAuditLog(drafts));
@@ -84,11 +76,6 @@ describeOnEach('a search of the audit log', (dialect) => {
       const query = queryOf(random);
       const entries = expected(all, query);
       assert.deepEqual(await store.repository.auditLog.find(query), entries, JSON.stringify(query));
-      for (const way of dialect === 'sqlite' ? auditSearchesFor(connection, query) : []) {
-        let step = await way.next();
-        while (!step.done) step = await way.next();
-        assert.deepEqual(step.value, entries, JSON.stringify(query));
-      }
     }
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { chainOf, chainStatus } from '../../src/keys/authorization/chain.ts';
 import { STATUSES, type StoredKey } from '../../src/keys/key/api-key.ts';
+import { KEY_LISTS } from '../../src/keys/lists/key-lists.ts';
 import { USAGE } from '../../src/keys/key/usage.ts';
 import type { ListQuery } from '../../src/keys/repository/repository.ts';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
@@ -11,7 +12,6 @@ import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly } from '../support/direct.ts';
 import { storedKey } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
-import { foundInEveryWay } from '../support/searches.ts';
 import { migratedStore } from '../support/temp.ts';
 
 /** Pieces of names, descriptions and searches: few, so that they often occur in one another. */
@@ -19,6 +19,8 @@ const WORDS = 'a|B|ab|key|KEY|k| |  |1|12|straße|STRASSE|ß|ς|Σ|é|e\u0301|\u
 const SIGNS = ['%', '_', '\\', '"', '""', "'", '*', '^', '-', '(', ':', 'AND', ' OR ', 'NEAR'];
 const PIECES = [...WORDS, ...SIGNS];
 const NOW = Date.UTC(2030, 0, 1);
+const OWNERS = ['Team', 'TEAM', 'Straße'];
+const TAGS = ['a=b', 'a=c'];
 const ROLES = ['ADMIN', 'GUEST', 'VIEWER'] as const;
 
 function textOf(random: Random, most: number): string {
@@ -34,12 +36,15 @@ function keysOf(random: Random, count: number): StoredKey[] {
     const creator = random.chance(0.7) && ids.length > 0 ? random.pick(ids) : null;
     if (random.chance(creating)) ids.push(id);
     return storedKey(id, {
-      name: textOf(random, 6) + id,
+      // Many have a text that an index would have to find in most of them.
+      name: (random.chance(0.9) ? 'common' : '') + textOf(random, 6) + id,
+      owner: random.chance(0.3) ? random.pick(OWNERS) : null,
+      tags: [...new Set(random.some(TAGS, 2))],
       description: random.chance(0.5) ? textOf(random, random.chance(0.3) ? 80 : 12) : null,
       createdAt: Math.floor(random.next() * 50),
       createdBy: creator,
       roles: random.some(ROLES, 2),
-      expiresAt: random.chance(0.3) ? NOW - 1 : null,
+      expiresAt: random.chance(0.4) ? NOW + random.pick([-1, 1, 2, 1000]) : null,
       disabledAt: random.chance(0.3) ? 1 : null,
     });
   });
@@ -48,13 +53,18 @@ function keysOf(random: Random, count: number): StoredKey[] {
 /** What a query is to find, by a plain look at each of the keys, which are in the order of the list. */
 function expected(keys: readonly StoredKey[], query: ListQuery, uses: ReadonlyMap<string, number | null>): string[] {
   const byId = new Map(keys.map((key) => [key.id, key]));
-  const { search = '', roles, ownedBy, status, unusedSince, neverUsed, after, limit } = query;
+  const { search = '', roles, ownedBy, owner, tags = [], createdBy, expires, status, unusedSince, neverUsed } = query;
+  const { after, limit } = query;
   const text = searchTextOf({ name: search, description: null });
   const found = keys.filter(
     (key) =>
       searchTextOf(key).includes(text) &&
       (!roles || key.roles.some((role) => roles.includes(role))) &&
       (ownedBy === undefined || key.id === ownedBy || key.createdBy === ownedBy) &&
+      (createdBy === undefined || key.createdBy === createdBy) &&
+      tags.every((tag) => key.tags.includes(tag)) &&
+      (!expires || (key.expiresAt !== null && key.expiresAt > expires.after && key.expiresAt <= expires.until)) &&
+      (owner === undefined || chainOf(key, byId).keys.some(({ id }) => isOwner(byId.get(id)!, owner))) &&
       (!status || chainStatus(chainOf(key, byId), status.now) === status.is) &&
       (unusedSince === undefined || Math.max(key.createdAt, uses.get(key.id) ?? -1) < unusedSince) &&
       (!neverUsed || uses.get(key.id) == null) &&
@@ -63,17 +73,25 @@ function expected(keys: readonly StoredKey[], query: ListQuery, uses: ReadonlyMa
   return found.slice(0, limit).map(({ id }) => id);
 }
 
+function isOwner({ name, owner }: StoredKey, text: string): boolean {
+  return name === text || (owner !== null && searchTextOf({ name: owner }) === searchTextOf({ name: text }));
+}
+
 function queryOf(random: Random, keys: readonly StoredKey[]): Omit<ListQuery, 'limit'> {
   const key = random.pick(keys);
   const name = Array.from(key.name);
   const from = Math.floor(random.next() * name.length);
   const search = random.chance(0.4)
     ? name.slice(from, from + 1 + Math.floor(random.next() * 40)).join('')
-    : textOf(random, 4);
+    : random.pick(['common', textOf(random, 4)]);
   return {
     ...(random.chance(0.8) && { search }),
     ...(random.chance(0.3) && { after: { createdAt: Math.floor(random.next() * 50), id: key.id } }),
     ...(random.chance(0.2) && { ownedBy: random.chance(0.5) ? key.id : (key.createdBy ?? key.id) }),
+    ...(random.chance(0.1) && { createdBy: random.chance(0.5) ? key.createdBy : key.id }),
+    ...(random.chance(0.2) && { owner: random.pick([...OWNERS, key.name]) }),
+    ...(random.chance(0.2) && { tags: random.some(TAGS, 2) }),
+    ...(random.chance(0.1) && { expires: { after: NOW, until: NOW + random.pick([1, 2, 1000]) } }),
     ...(random.chance(0.3) && { roles: random.some(ROLES, 2) }),
     ...(random.chance(0.3) && { status: { is: random.pick(STATUSES), now: NOW } }),
     ...(random.chance(0.3) && { unusedSince: Math.floor(random.next() * 70) }),
@@ -93,9 +111,9 @@ function usesOf(random: Random, keys: readonly StoredKey[]): Map<string, number 
 
 describeOnEach('a search of keys', (dialect) => {
   const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32));
-  it(`finds what a plain filter finds, in every way, with other filters and page by page (SEED=${seed})`, async () => {
+  it(`finds what a plain filter finds, with other filters and page by page (SEED=${seed})`, async () => {
     const random = new Random(seed);
-    const keys = keysOf(random, 2500);
+    const keys = keysOf(random, 4500);
     const database = await migratedStore();
     const store = await openStore({ database, busyTimeoutMs: BUSY_TIMEOUT_MS });
     const uses = usesOf(random, keys);
@@ -115,7 +133,7 @@ describeOnEach('a search of keys', (dialect) => {
         'update api_keys set rowid = 100000 where rowid = (select max(rowid) from api_keys)',
       );
     const inOrder = keys.toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1));
-    for (let times = 0; times < 120; times += 1) {
+    for (let times = 0; times < 60; times += 1) {
       const limit = random.chance(0.3) ? 10_000 : 1 + Math.floor(random.next() * 60);
       const query = { ...queryOf(random, keys), limit };
       const all = expected(inOrder, query, uses);
@@ -125,7 +143,17 @@ describeOnEach('a search of keys', (dialect) => {
         all,
         JSON.stringify(query),
       );
-      for (const ids of await foundInEveryWay(database, query)) assert.deepEqual(ids, all, JSON.stringify(query));
+      const { after: _, ...filter } = query;
+      const whole = expected(inOrder, { ...filter, limit: Infinity }, uses).toReversed();
+      const place = { offset: 2, limit: 30, most: 10_000, countsAll: true };
+      const page = await store.repository
+        .port(KEY_LISTS)
+        .select({ ...filter, ...place, sort: 'CREATED', descending: true });
+      assert.deepEqual(
+        { ids: page.keys.map(({ id }) => id), total: page.total, hasMore: page.hasMore },
+        { ids: whole.slice(2, 32), total: whole.length, hasMore: false },
+        JSON.stringify(query),
+      );
     }
     const { counts } = await store.repository.count(NOW);
     for (const is of STATUSES)

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { CompiledQuery, sql } from 'kysely';
 import { Pool } from 'pg';
 import type { StoredKey } from '../../src/keys/key/api-key.ts';
-import type { KeyWriter } from '../../src/keys/repository/repository.ts';
-import { openStore, type Store } from '../../src/store/open.ts';
+import type { KeyFilter, KeyWriter } from '../../src/keys/repository/repository.ts';
+import { type Connection, connectionOver } from '../../src/store/connection.ts';
+import { openConnection, openStore, type Store } from '../../src/store/open.ts';
+import { findKeys, selectByText, selectIndexed } from '../../src/store/search-keys.ts';
 import { describeOn, describeAlwaysOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../support/direct.ts';
 import { idOf, openTestKeys, storedKey } from '../support/keys.ts';
-import { foundInEveryWay } from '../support/searches.ts';
 import { tempStore } from '../support/temp.ts';
 
 describeAlwaysOnEach('a search of keys', (dialect) => {
@@ -36,8 +38,11 @@ describeAlwaysOnEach('a search of keys', (dialect) => {
       ['two', []],
       ['y han', ['four']],
     ] as const) {
-      for (const found of await foundInEveryWay(database, { search, limit: 10_000 }))
-        assert.deepEqual(found, ids.map(idOf));
+      const found = await store.repository.list({ search, limit: 10_000 });
+      assert.deepEqual(
+        found.map(({ id }) => id),
+        ids.map(idOf),
+      );
     }
   });
 
@@ -58,6 +63,83 @@ describeAlwaysOnEach('a search of keys', (dialect) => {
       );
       assert.match(String(plan[0]!['index']), /gin \(COALESCE\(short_text, long_text\) public\.gin_trgm_ops\)/);
     }
+  });
+});
+
+/** A store with some thousands of keys, whose database knows how they are spread. */
+async function analyzedStore(): Promise<Connection> {
+  const database = tempStore();
+  const store = await openStore({ database });
+  const keys = Array.from({ length: 5000 }, (_, index) =>
+    storedKey(`${index}`, { name: `Service ${index} of a team`, createdAt: index }),
+  );
+  await store.repository.write((writer) => writer.insert(keys), { now: 0 });
+  await store.close();
+  await changeDirectly(database, 'analyze');
+  return openConnection({ database });
+}
+
+describeAlwaysOnEach('a filter by a text', (dialect) => {
+  it('uses the index of trigrams', async () => {
+    const connection = await analyzedStore();
+    const statement =
+      dialect === 'sqlite'
+        ? sql`explain query plan ${selectIndexed('SERVICE 1234', { after: 0, upTo: 9999, limit: 3001 })}`
+        : sql`explain ${selectByText('SERVICE 1234', 3001)}`;
+    const { rows } = await connection.run((db) => statement.execute(db));
+    await connection.close();
+    const plan = JSON.stringify(rows);
+    if (dialect === 'sqlite') {
+      // By the text, and both bounds of the row numbers.
+      assert.match(plan, /SCAN api_keys_search VIRTUAL TABLE INDEX 0:M\d></);
+      assert.match(plan, /SEARCH stored USING INTEGER PRIMARY KEY/);
+    } else assert.match(plan, /Bitmap Index Scan on api_keys_by_search_text/);
+  });
+});
+
+describeOn('sqlite', 'each filter of keys', () => {
+  it('reads by indexes alone', async () => {
+    const connection = await analyzedStore();
+    const plans: string[] = [];
+    const explained = connectionOver(connection, {
+      run: (work) =>
+        connection.run(async (db) => {
+          const queries: CompiledQuery[] = [];
+          const result = await work(
+            db.withPlugin({
+              transformQuery: ({ node, queryId }) => {
+                queries.push(db.getExecutor().compileQuery(node, queryId));
+                return node;
+              },
+              transformResult: async ({ result }) => result,
+            }),
+          );
+          for (const { sql: text, parameters } of queries) {
+            const { rows } = await db.executeQuery<{ detail: string }>(
+              CompiledQuery.raw(`explain query plan ${text}`, [...parameters]),
+            );
+            plans.push(...rows.map(({ detail }) => detail));
+          }
+          return result;
+        }),
+    });
+    const now = 1;
+    const filters: Record<string, KeyFilter> = {
+      api_keys_search: { search: 'Service 1234' },
+      api_keys_in_order: { search: 'zq', roles: ['ADMIN'], status: { is: 'DISABLED', now } },
+      api_keys_by_creator: { ownedBy: idOf('1') },
+      api_keys_by_expiry: { expires: { after: now, until: 2 } },
+      'key_labels .*label=': { tags: ['a=b'] },
+      sqlite_autoindex_api_keys: { neverUsed: true },
+      api_keys_of_people: { owner: 'Service 7 of a team' },
+    };
+    for (const [index, filter] of Object.entries(filters)) {
+      plans.length = 0;
+      await findKeys(explained, { ...filter, limit: 50 });
+      assert.match(plans.join('\n'), new RegExp(index));
+      for (const plan of plans) assert.doesNotMatch(plan, /^SCAN (api_keys|stored|key_labels)\b(?! USING)/);
+    }
+    await connection.close();
   });
 });
 
@@ -125,7 +207,38 @@ describeOn('sqlite', 'a search of keys', () => {
       "update api_keys set short_text = 'FIRST' || char(0) || 'SECOND' where name = 'two'",
     );
     for (const search of ['first', 'second'])
-      assert.deepEqual(await foundInEveryWay(database, { search, limit: 10_000 }), [[idOf('two')], [idOf('two')]]);
+      assert.deepEqual(
+        (await store.repository.list({ search, limit: 10_000 })).map(({ name }) => name),
+        ['two'],
+        search,
+      );
+    await store.close();
+  });
+});
+
+describeAlwaysOnEach('a search of keys', () => {
+  it('finds none that has only parts of a text, or has them elsewhere, whatever stands around them', async () => {
+    const store = await openStore({ database: tempStore() });
+    const others = Array.from({ length: 500 }, (_, index) => storedKey(`other ${index}`));
+    const names = ['one 123 456', '456 123', 'ONE 1234 56', '123_456', '123%456', 'x123 456y', '123\\456'];
+    await store.repository.write(
+      (writer) =>
+        writer.insert([
+          ...others,
+          ...names.map((name, index) => storedKey(name, { createdAt: index, roles: ['GUEST'] })),
+        ]),
+      { now: 0 },
+    );
+    const found = async (search: string, more = {}) =>
+      (await store.repository.list({ search, limit: 9, ...more })).map(({ name }) => name);
+    assert.deepEqual(await found('123 456'), ['one 123 456', 'x123 456y']);
+    assert.deepEqual(await found('123_456'), ['123_456']);
+    assert.deepEqual(await found('123%4'), ['123%456']);
+    assert.deepEqual(await found('123\\4'), ['123\\456']);
+    assert.deepEqual(await found('123 456', { limit: 1 }), ['one 123 456']);
+    assert.deepEqual(await found('123 456', { after: { createdAt: 0, id: idOf(names[0]!) } }), ['x123 456y']);
+    assert.deepEqual(await found('123 456', { roles: ['ADMIN'] }), []);
+    assert.deepEqual(await found('123 456', { status: { is: 'ACTIVE', now: 1 } }), ['one 123 456', 'x123 456y']);
     await store.close();
   });
 });

@@ -111,7 +111,8 @@ const LOCK_WAIT_MS = 2000;
 const WRITE_WAIT_MS = 5000;
 
 const NO_SEARCH_INDEX =
-  'searches of keys read through all of them: create the extension pg_trgm and an index, as docs/postgresql.md shows';
+  'searches of keys read through all of them: as the owner of the database, create the extension pg_trgm and an ' +
+  'index, as docs/postgresql.md shows';
 
 const IN_CLEAR =
   'keys cross the network in clear text: serve by TLS (--tls-cert, --tls-key), or to a proxy that does, on 127.0.0.1';

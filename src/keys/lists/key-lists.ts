@@ -27,12 +27,6 @@ export type KeySort = (typeof KEY_SORTS)[number];
 export const MAX_SELECTED = 10_000;
 /** Who looks through all keys, page by page, comes this far. */
 const MAX_OFFSET = 1_000_000_000;
-/**
- * How long keys are looked through for a page, and to count alone, in milliseconds: then it has what was found. The
- * operator, who asks for it alone, waits for all.
- */
-const LOOKING_MS = { page: 100, count: 25 } as const;
-
 /** Which keys to select. */
 export interface SelectionQuery extends KeyFilters {
   /** How many keys there are on a page, up to 500. */
@@ -54,8 +48,8 @@ export interface KeySelection extends KeyFilter {
   readonly limit: number;
   /** How many are counted, and sorted, at most. */
   readonly most: number;
-  /** How long they are looked for, in milliseconds, unless the page is not full yet. */
-  readonly lookingMs: number;
+  /** Whether all keys are looked through to count them; otherwise, no more than some beyond those of the page. */
+  readonly countsAll: boolean;
 }
 
 /** A page of the keys that were selected. */
@@ -125,7 +119,8 @@ export class KeyLists {
       offset,
       limit: first,
       most: countUpTo ?? MAX_SELECTED,
-      lookingMs: actor === OPERATOR ? Number.POSITIVE_INFINITY : LOOKING_MS[first > 0 ? 'page' : 'count'],
+      // The operator, who asks for it alone, waits for all.
+      countsAll: actor === OPERATOR,
     });
   }
 
