@@ -73,7 +73,7 @@ async function analyzedStore(): Promise<Connection> {
   const keys = Array.from({ length: 5000 }, (_, index) =>
     storedKey(`${index}`, { name: `Service ${index} of a team`, createdAt: index }),
   );
-  await store.repository.write((writer) => writer.insert(keys), { now: 0 });
+  await store.repository.write((writer) => writer.insert(keys));
   await store.close();
   await changeDirectly(database, 'analyze');
   return openConnection({ database });
@@ -221,13 +221,11 @@ describeAlwaysOnEach('a search of keys', () => {
     const store = await openStore({ database: tempStore() });
     const others = Array.from({ length: 500 }, (_, index) => storedKey(`other ${index}`));
     const names = ['one 123 456', '456 123', 'ONE 1234 56', '123_456', '123%456', 'x123 456y', '123\\456'];
-    await store.repository.write(
-      (writer) =>
-        writer.insert([
-          ...others,
-          ...names.map((name, index) => storedKey(name, { createdAt: index, roles: ['GUEST'] })),
-        ]),
-      { now: 0 },
+    await store.repository.write((writer) =>
+      writer.insert([
+        ...others,
+        ...names.map((name, index) => storedKey(name, { createdAt: index, roles: ['GUEST'] })),
+      ]),
     );
     const found = async (search: string, more = {}) =>
       (await store.repository.list({ search, limit: 9, ...more })).map(({ name }) => name);
