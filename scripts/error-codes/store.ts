@@ -19,7 +19,7 @@ export const STORE_CODES: Readonly<
   },
   STORE_LOCKED: {
     meaning: 'Another process kept the store to itself for longer than this one could wait.',
-    causes: ['a large import runs', 'a backup or another tool holds a lock on the file'],
+    causes: ['a backup or another tool holds a lock on the file'],
     remedy: 'Try again in a moment. If it stays, find the process that writes for so long.',
   },
   STORE_FULL: {

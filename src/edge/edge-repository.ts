@@ -41,7 +41,6 @@ export function edgeRepository(follower: Follower, origin: string): KeyRepositor
     start: refuse,
     lastBefore: refuse,
     findLost: refuse,
-    findDue: refuse,
   };
   return {
     kind: 'sqlite',

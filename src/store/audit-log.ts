@@ -19,7 +19,6 @@ import {
 import { givesRights, KeysError, mapYielding, printable, processUser, yieldToEventLoop } from '../keys/basics/index.ts';
 import { HISTORY_MS } from '../keys/feed/index.ts';
 import type { Connection, DialectName } from './connection.ts';
-import { findDue } from './due-entries.ts';
 import { insertRows } from './insert-rows.ts';
 import { BLOCK_ENTRIES } from './migrations.ts';
 import {
@@ -123,7 +122,6 @@ export function auditReaderOf(
     start: () => run((db) => findPosition(db, 'audit_start')),
     lastBefore: (time, now) => run((db) => findLastBefore(db, time, now)),
     findLost: (after, upTo) => run((db) => findLost(db, dialect, after, upTo)),
-    findDue: (ids) => run((db) => findDue(db, ids, key)),
   };
 }
 

@@ -26,10 +26,7 @@ export type WriteWork<Result> = (
 ) => Promise<Result>;
 
 /** How to run a write transaction. */
-export interface WriteOptions extends Pick<RepositoryWriteOptions, 'revokes' | 'counts'> {
-  /** What is done first in the same transaction: see `RepositoryWriteOptions.before`. */
-  before?: WriteWork<() => Promise<void>> | undefined;
-}
+export type WriteOptions = Pick<RepositoryWriteOptions, 'revokes' | 'counts'>;
 
 /** The row of the key that has a secret, or had it once: then with the public id of that secret. */
 export type KeyRowBySecret = KeyRow & { rotated_public_id?: string };

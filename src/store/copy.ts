@@ -4,10 +4,8 @@ import { type Kysely, sql, type SqlBool } from 'kysely';
 import { KeysError, type ProgressReport } from '../keys/basics/index.ts';
 import { indexEntries } from './audit-log.ts';
 import type { Connection, DialectName } from './connection.ts';
-import { isPublished } from './due-entries.ts';
 import { insertRows, type Row, withDeferredIndexes, withoutTriggers } from './insert-rows.ts';
 import { countRows } from './rows.ts';
-import { VISIBLE_KEYS } from './sqlite/database.ts';
 import { API_KEY_COLUMNS, TABLE_NAMES, TABLES, type Tables } from './tables.ts';
 
 /** The result of a copy. */
@@ -196,9 +194,6 @@ async function* pagesOf(db: Kysely<Tables>, { table, order }: OrderedTable): Asy
       .selectFrom(table)
       .$if(table !== 'api_keys', (query) => query.selectAll())
       .$if(table === 'api_keys', (query) => query.select(API_KEY_COLUMNS as never))
-      .$if(table === 'import_entries', (query) => query.where(isPublished))
-      // Those of keys that nobody sees are left out with them.
-      .$if(table === 'key_labels', (query) => query.where(sql<SqlBool>`key_id in (select id from api_keys)`))
       .$if(after !== undefined, (query) => query.where(after!))
       .orderBy(sql`${sql.join(columns)}`)
       .limit(PAGE_ROWS)
@@ -244,10 +239,7 @@ async function withBulkInserts(
   if (dialect === 'sqlite') {
     // A key may come before its creator.
     await sql`pragma defer_foreign_keys = on`.execute(target);
-    // A statement that makes an index or a trigger would name it.
-    await sql`drop view temp.api_keys`.execute(target);
     await withoutTriggers(target, () => withDeferredIndexes(target, dialect, insert));
-    await sql.raw(VISIBLE_KEYS).execute(target);
     while (await indexEntries(target));
     return;
   }

@@ -8,11 +8,6 @@ import { chunksOf, labelsOf } from './rows.ts';
 /** A row of any table. */
 export type Row = Record<string, string | number | null>;
 
-/** Where a table is changed: in an SQLite store, `api_keys` alone is the keys that can be seen, see `VISIBLE_KEYS`. */
-export function writable(db: Kysely<Tables>, dialect: DialectName, table: keyof Tables = 'api_keys'): Kysely<Tables> {
-  return dialect === 'sqlite' && table === 'api_keys' ? db.withSchema('main') : db;
-}
-
 /** Inserts rows of a table. */
 export async function insertRows(
   target: Kysely<Tables>,
@@ -23,7 +18,7 @@ export async function insertRows(
   const columns = Object.keys(rows[0]!);
   // Half of the columns of most keys have no value.
   const used = columns.filter((column) => rows.some((row) => row[column] !== null));
-  const insert = writable(target, dialect, table)
+  const insert = target
     .insertInto(table)
     .columns(columns as [])
     .expression(dialect === 'sqlite' ? placeholders(columns, used) : rowsOnPostgres(table, rows, columns, used));
@@ -49,9 +44,7 @@ export async function insertLists(
     const rows = lists.map((list) => Object.fromEntries(columns.map((column, index) => [column, list[index]])) as Row);
     return insertRows(target, dialect, table, rows);
   }
-  const insert = writable(target, dialect, table)
-    .insertInto(table)
-    .columns(columns as []);
+  const insert = target.insertInto(table).columns(columns as []);
   await target.executeQuery(forEach(insert.expression(placeholders(columns, columns)).compile(), lists));
 }
 
@@ -65,7 +58,7 @@ export async function updateRows(
   const given = (column: string) => (dialect === 'sqlite' ? sql.raw('?') : sql.ref(`given.${column}`));
   const sets = sql.join(columns.map((column) => sql`${sql.ref(column)} = ${given(column)}`));
   if (dialect === 'sqlite') {
-    const query = sql`update main.api_keys set ${sets} where id = ?`.compile(target);
+    const query = sql`update api_keys set ${sets} where id = ?`.compile(target);
     await target.executeQuery(
       forEach(
         query,
@@ -101,7 +94,7 @@ function rowsOnPostgres(
 }
 
 /** With so many, whoever has not asked since the change before them has to forget all keys. */
-export const NOTED_CHANGES = MAX_CHANGES + 2;
+const NOTED_CHANGES = MAX_CHANGES + 2;
 
 /** What `withoutTriggers` does once for all keys, these do for each. */
 const REPLACED_TRIGGERS = ['key_changes_before_insert', 'api_keys_search_after_insert'] as const;

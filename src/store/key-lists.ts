@@ -3,7 +3,7 @@ import { MAX_CHAIN_LENGTH } from '../keys/authorization/index.ts';
 import { sortYielding, yieldToEventLoop } from '../keys/basics/index.ts';
 import { type Branch, type Branches, KEY_LISTS, type KeySelection, type SelectedKeys } from '../keys/lists/index.ts';
 import type { ListPosition } from '../keys/repository/index.ts';
-import { type Connection, type DialectName, portOfStore } from './connection.ts';
+import { type Connection, portOfStore } from './connection.ts';
 import { apiKeyOf, chunksOf, countRows, idsAmong, idsOf, toNumber } from './rows.ts';
 import { idRanges, isFiltered, matchingAmong, positionsOf, readRows, wasNotUsed } from './search-keys.ts';
 import { type Condition, findFamily, selectKeys } from './select-keys.ts';
@@ -20,7 +20,7 @@ export const keyLists = portOfStore({
 async function select(connection: Connection, selection: KeySelection): Promise<SelectedKeys> {
   const { sort, descending, offset, limit } = selection;
   if (!isFiltered(selection)) {
-    const total = await connection.run((db) => countAll(db, connection.dialect));
+    const total = await connection.run((db) => countRows(db, 'api_keys'));
     const isSorted = sort === 'CREATED' || total <= selection.most;
     const first = isSorted ? undefined : await findFirst(connection, selection);
     if (first) return { keys: await readKeys(connection, first), total, hasMore: false, isSorted: true };
@@ -42,15 +42,6 @@ async function select(connection: Connection, selection: KeySelection): Promise<
   const sorted = isSorted ? await sortedBy(connection, positions, selection) : positions;
   const keys = await readKeys(connection, idsOf(sorted.slice(offset, offset + limit)));
   return { keys, total: positions.length, hasMore, isSorted };
-}
-
-/** How many keys there are: in a file without those of an import that has not inserted all, see `VISIBLE_KEYS`. */
-async function countAll(db: Db, dialect: DialectName): Promise<number> {
-  if (dialect === 'postgres') return countRows(db, 'api_keys');
-  const { rows } = await sql<{ count: number }>`select (select count(*) from main.api_keys)
-    - (select count(*) from main.pending_rows join main.api_keys as stored on stored.rowid between first and last)
-    as count`.execute(db);
-  return rows[0]!.count;
 }
 
 /** The keys with these ids, in their order. */

@@ -14,8 +14,7 @@ import {
   searchEntries,
 } from './audit-log.ts';
 import type { Connection, DialectName, Reading, Writing } from './connection.ts';
-import { appendDueOf } from './imports.ts';
-import { insertLabelRows, labelRowsOf, replaceLabels, updateRows, writable } from './insert-rows.ts';
+import { insertLabelRows, labelRowsOf, replaceLabels, updateRows } from './insert-rows.ts';
 import { portIn, PORTS } from './ports.ts';
 import {
   apiKeyOf,
@@ -118,18 +117,14 @@ export function createKeyRepository(connection: Connection, auditKey?: KeyObject
         return rows.map(readStoredKey);
       }),
 
-    write: (work, { revokes = false, counts = false, before } = {}) =>
+    write: (work, { revokes = false, counts = false } = {}) =>
       connection.write(
         async (db, keysChanged) => {
           const result = await work(writerIn(db, keysChanged));
           if (dialect === 'sqlite' && !revokes) await indexEntries(db);
           return result;
         },
-        {
-          revokes,
-          counts,
-          before: before && ((db, keysChanged) => before(writerIn(db, keysChanged))),
-        },
+        { revokes, counts },
       ),
 
     hasSearchIndex: () => hasSearchIndex(connection),
@@ -226,7 +221,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
       // No key that is remembered changes, but a look at the file from before the change must not be trusted after it.
       keysChanged([]);
       for (const chunk of chunksOf(keys))
-        await writable(db, dialect)
+        await db
           .insertInto('api_keys')
           .values(await mapYielding(chunk, rowOf))
           .execute();
@@ -236,7 +231,6 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
     async update(changes) {
       const ids = changes.map(({ before }) => before.id);
       keysChanged(ids);
-      await appendDueOf(writing, ids);
       for (const chunk of chunksOf(changes)) await updateKeys(db, dialect, chunk);
       const isLabelled = ({ before, after }: (typeof changes)[number]) =>
         !isDeepStrictEqual(labelRowsOf(before), labelRowsOf(after));
@@ -256,16 +250,14 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
     async replace(keys) {
       const ids = keys.map(({ id }) => id);
       keysChanged(ids);
-      await appendDueOf(writing, ids);
-      const target = writable(db, dialect);
       // No name is an id: so each finds its own free, and a checksum of another row is not taken for its own.
       for (const chunk of chunksOf(ids))
-        await target
+        await db
           .updateTable('api_keys')
           .set((row) => ({ name: sql<string>`cast(${row.ref('id')} as text)`, checksum: '' }))
           .where('id', 'in', chunk)
           .execute();
-      for (const key of keys) await target.updateTable('api_keys').set(rowOf(key)).where('id', '=', key.id).execute();
+      for (const key of keys) await db.updateTable('api_keys').set(rowOf(key)).where('id', '=', key.id).execute();
       await replaceLabels(db, dialect, keys);
       await tell(
         'disabled',
@@ -275,9 +267,7 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
 
     async delete(ids) {
       keysChanged(ids);
-      await appendDueOf(writing, ids);
-      for (const chunk of chunksOf(ids))
-        await writable(db, dialect).deleteFrom('api_keys').where('id', 'in', chunk).execute();
+      for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();
       await tell('deleted', ids);
     },
 

@@ -206,23 +206,6 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
       hash ${text} not null
     )`.execute(db);
 
-  // Imports of which entries of the audit log are still to be written, and what keys these are about: see imports.ts.
-  await sql`create table imports (
-    number bigint primary key,
-    at bigint not null,
-    actor_name ${text},
-    done integer not null,
-    last integer not null
-  )`.execute(db);
-  await sql`create table import_entries (
-    import bigint not null,
-    number integer not null,
-    key_id ${keyId} not null,
-    hash ${text} not null,
-    constraint import_entries_in_order primary key (import, number)
-  )${clustered}`.execute(db);
-  await sql`create index import_entries_by_key on import_entries (key_id)`.execute(db);
-
   // What applications ask for. A person decides by one code, and the application gets its key by another. The index has
   // all that each new request asks about the others, whose details are long: no network has all the room for them.
   await sql`create table consent_requests (
@@ -310,19 +293,6 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
   await sql`create view audit_head as select 1 as one, log_number as number, log_hash as hash from key_changes
     where log_hash is not null order by key_changes.number desc limit 1`.execute(db);
 
-  // The import that is inserting keys, up to which line, and the rows of keys that nobody sees: see `VISIBLE_KEYS`.
-  await sql`create table pending_import (
-    one integer primary key check (one = 1),
-    import bigint not null,
-    line integer not null,
-    seen_at bigint not null,
-    inserts integer not null
-  )`.execute(db);
-  await sql`create table pending_rows (
-    first integer primary key,
-    last integer not null
-  )`.execute(db);
-
   // What entries of the audit log are searched by, and the times between which they were written, by blocks of entries
   // that follow one another. Changes that revoke nothing write it, later, for many entries at once.
   await sql`create table audit_terms (
@@ -348,8 +318,6 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
   // The keys that have a unique value of a new row, which a statement may be about to replace ("insert or replace").
   const replaced = `id = new.id or name = new.name or public_id = new.public_id or digest = new.digest
     or previous_digest = new.previous_digest`;
-  // What these do for each row, an import does for many at once.
-  const isNotPending = 'not exists (select 1 from pending_import where inserts)';
   const search = `insert or replace into api_keys_search ${INDEXED_COLUMNS} select ${indexedValues('new')};`;
   // What a deleted key leaves in the index finds nothing, and would take its deletion three pages to remove: so each
   // new key looks through some others, wherever they are.
@@ -381,7 +349,7 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     `api_keys_without_checksum after update on api_keys when new.checksum is old.checksum
       begin update api_keys set checksum = null where id = new.id; end`,
     // A new key, too: a file that was put in the place of this one may lack it.
-    `key_changes_before_insert before insert on api_keys when ${isNotPending}
+    `key_changes_before_insert before insert on api_keys
       begin insert into key_changes (key_id) select id from api_keys where ${replaced} union all select new.id; end`,
     `key_changes_before_update before update on api_keys
       begin insert into key_changes (key_id) select id from api_keys where id = old.id or ${replaced}; end`,
@@ -391,17 +359,7 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     `key_changes_are_few after insert on key_changes when new.number % ${KEPT_CHANGES / 16} = 0
       begin delete from key_changes where number < new.number - ${KEPT_CHANGES} and number is not (
         select number from key_changes where log_hash is not null order by number desc limit 1); end`,
-    `api_keys_search_after_insert after insert on api_keys when ${isNotPending} begin ${search} ${sweep} end`,
-    // What others write goes before what an import is still inserting, which then begins anew.
-    ...['insert', 'update of id, name, public_id, digest, previous_digest'].map(
-      (change) => `pending_rows_before_${change.slice(0, 6)} before ${change} on api_keys
-        when exists (select 1 from pending_rows) and ${isNotPending}
-        begin delete from api_keys where (${replaced})
-          and exists (select 1 from pending_rows where api_keys.rowid between first and last); end`,
-    ),
-    `pending_rows_after_delete after delete on api_keys
-      when exists (select 1 from pending_rows where old.rowid between first and last)
-      begin delete from pending_import; end`,
+    `api_keys_search_after_insert after insert on api_keys begin ${search} ${sweep} end`,
     // The last row stays the last one: see `isIndexed`.
     `api_keys_search_after_delete after delete on api_keys when old.rowid > ${lastRow}
       begin delete from api_keys_search

@@ -447,13 +447,6 @@ async function findUsed(
               .where('at', '>=', since)
               .where('action', 'in', BEGINNINGS),
           ),
-          // The entry of its import is still to be written.
-          row.exists(
-            row
-              .selectFrom('import_entries')
-              .select(sql`1`.as('one'))
-              .whereRef('key_id', '=', 'api_keys.id'),
-          ),
         ]),
       )
       .execute();

@@ -272,7 +272,7 @@ export function selectIndexed(
 ): RawBuilder<{ id: string }> {
   const phrase = Array.from(text).slice(0, MAX_PHRASE).join('').replaceAll('"', '""');
   return sql`select stored.id from api_keys_search
-    cross join main.api_keys as stored on stored.rowid = api_keys_search.rowid
+    cross join api_keys as stored on stored.rowid = api_keys_search.rowid
     where api_keys_search match ${`search_text : ("${phrase}" OR ${TEXT_WITH_NUL})`}
       and api_keys_search.rowid > cast(${after} as integer) and api_keys_search.rowid <= cast(${upTo} as integer)
     limit ${limit}`;
@@ -622,7 +622,7 @@ function positionOf(row: Pick<ApiKeyTable, 'created_at' | 'id'>): ListPosition {
 /** Whether an index of an SQLite store belongs to the rows: SQLite doesn't promise that a VACUUM numbers them as before. */
 async function isIndexed(db: Kysely<Tables>): Promise<boolean> {
   const { rows } = await sql<{ isIndexed: number }>`select
-    (select max(rowid) from main.api_keys) is (select max(id) from api_keys_search_docsize) as "isIndexed"`.execute(db);
+    (select max(rowid) from api_keys) is (select max(id) from api_keys_search_docsize) as "isIndexed"`.execute(db);
   return rows[0]!.isIndexed === 1;
 }
 

@@ -128,45 +128,6 @@ export interface AuditLogTable {
   hash: string;
 }
 
-/** A row of `imports`: one of whose keys the audit log has not all entries yet. */
-export interface ImportTable {
-  number: number;
-  /** In milliseconds since 1970. */
-  at: number;
-  actor_name: string | null;
-  /** Up to which line all entries are written, and the last line. */
-  done: number;
-  last: number;
-}
-
-/** A row of `import_entries`: an entry that is still to be written. */
-export interface ImportEntryTable {
-  import: number;
-  /** Of the line. */
-  number: number;
-  key_id: string;
-  /** See `dueHash`. */
-  hash: string;
-}
-
-/** The one row of `pending_import`, in a file. */
-export interface PendingImportTable {
-  one: 1;
-  import: number;
-  /** Up to which lines have been inserted. */
-  line: number;
-  /** When it last did something, in milliseconds since 1970. */
-  seen_at: number;
-  /** 1 in a transaction that inserts keys. */
-  inserts: number;
-}
-
-/** A row of `pending_rows`, in a file: keys that nobody sees, by their rowids. */
-export interface PendingRowsTable {
-  first: number;
-  last: number;
-}
-
 /** The one row of `audit_head`, or of `audit_start`: the last entry that was pruned. */
 export interface AuditPositionTable {
   one: 1;
@@ -295,10 +256,6 @@ export interface Tables {
   audit_log: AuditLogTable;
   audit_head: AuditPositionTable;
   audit_start: AuditPositionTable;
-  imports: ImportTable;
-  import_entries: ImportEntryTable;
-  pending_import: PendingImportTable;
-  pending_rows: PendingRowsTable;
   limit_states: LimitStateTable;
   consent_requests: ConsentRequestTable;
   application_keys: ApplicationKeyTable;
@@ -312,8 +269,6 @@ export interface Tables {
 
 /** The tables of what is under way, which no copy of a store has. */
 export const TRANSIENT_TABLES = ['consent_requests', 'sessions', 'used_tokens'] as const;
-/** Those that a file alone has, for what an import has not finished. */
-type PendingTables = 'pending_import' | 'pending_rows';
 
 /** The tables that make a store, each before those that refer to it, with their primary keys. */
 export const TABLES = {
@@ -327,18 +282,13 @@ export const TABLES = {
   audit_log: ['number'],
   audit_head: ['one'],
   audit_start: ['one'],
-  imports: ['number'],
-  import_entries: ['import', 'number'],
   limit_states: ['key_id', 'unit'],
   application_keys: ['key_id'],
   notice_state: ['one'],
   notice_outbox: ['id'],
   key_effects: ['id'],
   key_effect_actors: ['effect_id', 'key_id'],
-} as const satisfies Record<
-  Exclude<keyof Tables, (typeof TRANSIENT_TABLES)[number] | PendingTables>,
-  readonly string[]
->;
+} as const satisfies Record<Exclude<keyof Tables, (typeof TRANSIENT_TABLES)[number]>, readonly string[]>;
 
 /** Their names. */
 export const TABLE_NAMES = Object.keys(TABLES) as (keyof typeof TABLES)[];

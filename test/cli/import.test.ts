@@ -80,8 +80,8 @@ line 3: SECRET_GUESSABLE The secret is so short that it may be guessed. Give the
     assert.deepEqual([stderr, code], ['', 0]);
     const { lines, ...rest } = JSON.parse(stdout) as { lines: Record<string, unknown>[] };
     assert.equal(stdout, `${JSON.stringify({ ...rest, lines }, null, 2)}\n`);
-    assert.deepEqual(rest, { imported: 2, failed: 0 });
-    const none = JSON.stringify({ imported: 0, failed: 0, lines: [] }, null, 2);
+    assert.deepEqual(rest, { imported: 2, unchanged: 0, failed: 0 });
+    const none = JSON.stringify({ imported: 0, unchanged: 0, failed: 0, lines: [] }, null, 2);
     assert.equal((await fromStdin([], '--json')).stdout, `${none}\n`);
     const { id, prefix, ...first } = lines[0]!;
     assert.match(String(id), /^[0-9a-f-]{36}$/);
@@ -108,6 +108,7 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
       error: 'Nothing was imported: 3 of 4 lines failed.',
       code: 'INPUT_INVALID',
       imported: 0,
+      unchanged: 0,
       failed: 3,
     });
     assert.deepEqual(
@@ -118,9 +119,29 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
     assert.equal((await fromStdin(lines, '--verbose')).stdout, `line 1: not imported "CI"\n${stdout}`);
   });
 
+  it('goes on where it ended, and says how many keys were there', async () => {
+    await fromStdin(GOOD.slice(0, 1));
+    const trial = await fromStdin(GOOD.slice(0, 2), '--dry-run');
+    assert.equal(
+      trial.stderr,
+      'Nothing was imported: this was a dry run. 1 API key can be imported. 1 key is unchanged.\n',
+    );
+    const { stdout, stderr, code } = await fromStdin(GOOD, '--verbose');
+    assert.match(stdout, /^line 1: unchanged "CI" as imported-\w{12}\nline 2: imported "By digest" as/);
+    assert.deepEqual([stderr, code], ['Imported 2 API keys. 1 key is unchanged.\n', 0]);
+    const json = JSON.parse((await fromStdin(GOOD, '--json')).stdout) as { lines: { status: string }[] };
+    const { lines, ...rest } = json;
+    assert.deepEqual(rest, { imported: 0, unchanged: 3, failed: 0 });
+    assert.deepEqual(
+      lines.map(({ status }) => status),
+      ['unchanged', 'unchanged', 'unchanged'],
+    );
+    assert.deepEqual(await names(), ['By digest', 'CI', 'Short']);
+  });
+
   it('ends with 1 when lines only collide with the store or with each other, and with 2 when a rule is broken, too', async () => {
     await fromStdin(GOOD);
-    const again = await fromStdin(GOOD.slice(0, 1));
+    const again = await fromStdin([{ ...GOOD[0], roles: ['GUEST'] }]);
     assert.deepEqual(again, {
       stdout:
         'line 1: NAME_TAKEN An API key named "CI" already exists.\nline 1: SECRET_TAKEN The API key "CI" already has this secret.\n',
@@ -151,7 +172,7 @@ line 4: SECRET_INVALID A key needs either its secret or the secret's sha256. Bot
     assert.deepEqual(await names(), ['By digest', 'CI']);
     assert.deepEqual(await fromStdin([]), { stdout: '', stderr: 'The input has no keys.\n', code: 0 });
     const empty = JSON.parse((await fromStdin([], '--json')).stdout) as object;
-    assert.deepEqual(empty, { imported: 0, failed: 0, lines: [] });
+    assert.deepEqual(empty, { imported: 0, unchanged: 0, failed: 0, lines: [] });
   });
 
   it('says what is wrong with the file', async () => {

@@ -1,23 +1,13 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { createReadStream, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeOnEach } from '../support/dialects.ts';
-import { readDirectly } from '../support/direct.ts';
-import { countKeys, jsonLines, openTestKeys } from '../support/keys.ts';
+import { countKeys, openTestKeys } from '../support/keys.ts';
 import { finished, startCli } from '../support/process.ts';
 import { migratedStore, tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
-const KEYS = 6000;
-
-/** How many rows of keys there are, seen or not, and how much is left to be done of imports. */
-async function restOf(database: string): Promise<number[]> {
-  const counts = ['api_keys', 'imports', 'import_entries'].map(
-    (table) => `(select count(*) from ${table}) as ${table}`,
-  );
-  const [row] = await readDirectly(database, `select ${counts.join(', ')}`);
-  return Object.values(row!).map(Number);
-}
+const KEYS = 2400;
 
 describeOnEach('import that is killed', () => {
   const file = join(tempFolder(), 'keys.jsonl');
@@ -30,16 +20,15 @@ describeOnEach('import that is killed', () => {
   /** How many of these statements it has made by then, as its log says. */
   const moments = [
     ['select * from "api_keys"', 1],
-    ['insert into (?:"main".)?"api_keys"', 1],
-    ['insert into (?:"main".)?"api_keys"', 5],
+    ['insert into "api_keys"', 1],
+    ['insert into "api_keys"', 5],
     ['insert into "audit_log"', 1],
-    ['insert into "audit_log"', 5],
     ['update "audit_head"|insert into "audit_head"', 1],
-    ['insert into "imports"', 1],
     ['commit', 2],
+    ['commit', 9],
   ] as const;
   for (const [statement, count] of moments) {
-    it(`after ${count} of "${statement}" has made all keys or none, and leaves nothing for the next one`, async () => {
+    it(`after ${count} of "${statement}" goes on when it runs again`, async () => {
       const database = await migratedStore();
       const { keys, store, time } = await openTestKeys({ database });
       time.now = Date.now();
@@ -52,20 +41,13 @@ describeOnEach('import that is killed', () => {
         await until(async () => hasEnded || log.split(new RegExp(`"sql":"(?:${statement})`)).length > count);
         child.kill('SIGKILL');
         await ended;
-        // Entries of keys that are there may still be to be written.
+        assert.deepEqual((await keys.audit.check()).comparison?.differences, []);
+        const report = await keys.transfer.import(createReadStream(file));
+        assert.deepEqual([report.imported + report.unchanged, report.failed], [KEYS, 0]);
+        assert.equal(await countKeys(store.repository), KEYS);
         const { verification, comparison } = await keys.audit.check();
-        assert.ok('entries' in verification && verification.entries <= KEYS, JSON.stringify(verification));
-        assert.deepEqual(comparison?.differences, []);
-        const report = await keys.transfer.import(
-          jsonLines({ name: 'Next', sha256: 'f'.repeat(64), roles: ['VIEWER'] }),
-        );
-        assert.equal(report.imported, 1);
-        // Only now: a database server may still have had the commit before it.
-        const made = (await countKeys(store.repository)) - 1;
-        assert.ok(made === 0 || made === KEYS, String(made));
-        const { compared, differences } = (await keys.audit.check()).comparison!;
-        assert.deepEqual([compared, differences], [made + 1, []]);
-        assert.deepEqual(await restOf(database), [made + 1, 0, 0]);
+        assert.ok('entries' in verification && verification.entries === KEYS, JSON.stringify(verification));
+        assert.deepEqual([comparison!.compared, comparison!.differences], [KEYS, []]);
       } finally {
         await store.close();
       }

@@ -68,11 +68,6 @@ function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> 
     }
     if (count > 0) log.info({ disabled: count }, 'disabled keys that were not used, as the policy says');
   };
-  const finishImports = async () => {
-    await present()
-      .keys.transfer.finishImports()
-      .catch((error: unknown) => log.debug({ err: error }, 'imports were not finished'));
-  };
   const prune = async () => {
     const { keys, config } = present();
     if (config.audit.keep === null) return;
@@ -93,11 +88,8 @@ function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> 
     }
   };
   // Keys are not disabled at the start: after a long rest, those who use them first get the time to do so.
-  let running = finishImports().then(prune);
-  const timer = setInterval(
-    () => (running = running.then(finishImports).then(disableUnused).then(prune).then(compact)),
-    EVERY_MS,
-  );
+  let running = prune();
+  const timer = setInterval(() => (running = running.then(disableUnused).then(prune).then(compact)), EVERY_MS);
   timer.unref();
   return () => {
     isStopped = true;

@@ -10,13 +10,17 @@ import type { ImportOutcome, LineReport } from '../../keys/transfer/index.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 
 /**
- * Why nothing was imported, if a line failed, with the code of the first error. Invalid values decide the exit code
- * over conflicts with the store.
+ * Why lines were not imported, if one failed, with the code of the first error. Invalid values decide the exit code over
+ * conflicts with the store.
  */
-function failureOf({ failed, total, codes }: ImportOutcome): PresentedError | undefined {
+function failureOf({ imported, failed, total, codes }: ImportOutcome): PresentedError | undefined {
   const [code] = codes;
   if (code === undefined) return undefined;
-  const message = `Nothing was imported: ${failed} of ${total} ${total === 1 ? 'line' : 'lines'} failed.`;
+  const lines = `${failed} of ${total} ${total === 1 ? 'line' : 'lines'} failed`;
+  const message =
+    imported === 0
+      ? `Nothing was imported: ${lines}.`
+      : `Keys were changed meanwhile: ${lines}, after ${formatCount(imported, 'API key was', 'API keys were')} imported.`;
   return { message, code, exit: Math.max(...codes.map(exitCodeFor)) };
 }
 
@@ -34,11 +38,12 @@ function* reportTexts({ lines }: ImportOutcome, all: boolean): Generator<string>
   if (!all && count > MAX_SHOWN) yield `${count - MAX_SHOWN} more are not shown: pass --verbose to see them.\n`;
 }
 
-function summaryOf({ imported, total }: ImportOutcome): string {
+function summaryOf({ imported, unchanged, total }: ImportOutcome, dryRun: boolean): string {
   if (total === 0) return 'The input has no keys.';
-  const keys = formatCount(total, 'API key', 'API keys');
-  if (imported === 0) return `Nothing was imported: this was a dry run. ${keys} can be imported.`;
-  return `Imported ${formatCount(imported, 'API key', 'API keys')}.`;
+  const same = unchanged > 0 ? ` ${formatCount(unchanged, 'key is', 'keys are')} unchanged.` : '';
+  if (!dryRun) return `Imported ${formatCount(imported, 'API key', 'API keys')}.${same}`;
+  const keys = formatCount(total - unchanged, 'API key', 'API keys');
+  return `Nothing was imported: this was a dry run. ${keys} can be imported.${same}`;
 }
 
 function formatReportLines({ line, status, name, prefix, errors, warnings }: LineReport, all: boolean): string[] {
@@ -53,8 +58,9 @@ export default class Import extends StoreCommand {
     'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
     'base64url), and "roles", "permissions" or both. "description", "owner", "tags", "limits", "allowFrom", ' +
     '"audience", "expiresAt", "disabled", "id", "createdAt", "createdBy" and "prefix" are optional. A person who signs ' +
-    'in has a "person" in place of a secret. Either all keys are imported or none; what is wrong with a line is ' +
-    'reported with its number, without secrets.';
+    'in has a "person" in place of a secret. All lines are checked first: if one is invalid, nothing is imported. What ' +
+    'is wrong with a line is reported with its number, without secrets. Keys are written some hundred at a time. If an ' +
+    'import ends early, run it again: lines whose keys are in the store already are unchanged.';
   static override examples = examplesOf([
     ['Check whether a file can be imported, and import nothing', 'keys.jsonl --dry-run'],
     ['Import a file', 'keys.jsonl'],
@@ -96,26 +102,30 @@ export default class Import extends StoreCommand {
       keys.transfer.importTo(
         isTyped ? bytes : countedBytes(bytes, size, progress.of('Reading', 'bytes')),
         { dryRun, onProgress: progress.of('Importing', 'keys') },
-        (outcome) => this.report(outcome, all),
+        (outcome) => this.report(outcome, { dryRun, all }),
       ),
     );
   }
 
-  private async report(outcome: ImportOutcome, all: boolean): Promise<object> {
+  private async report(outcome: ImportOutcome, { dryRun, all }: { dryRun: boolean; all: boolean }): Promise<object> {
     const failure = failureOf(outcome);
-    const { imported, failed } = outcome;
-    const json = { ...(failure && { error: failure.message, code: failure.code }), imported, failed };
+    const { imported, unchanged, failed } = outcome;
+    const json = { ...(failure && { error: failure.message, code: failure.code }), imported, unchanged, failed };
     const texts = this.jsonEnabled() ? jsonTexts(json, 'lines', outcome.lines()) : reportTexts(outcome, all);
     try {
       for (const piece of piecesOf(texts)) await this.write(piece);
     } catch (error) {
-      throw new CliError('OUTPUT_FAILED', `${(error as Error).message} ${failure?.message ?? summaryOf(outcome)}`, {
-        cause: error,
-      });
+      throw new CliError(
+        'OUTPUT_FAILED',
+        `${(error as Error).message} ${failure?.message ?? summaryOf(outcome, dryRun)}`,
+        {
+          cause: error,
+        },
+      );
     }
     if (!this.jsonEnabled()) {
       if (failure) await this.noteFailure(failure);
-      else await this.terminal.note(summaryOf(outcome));
+      else await this.terminal.note(summaryOf(outcome, dryRun));
     }
     if (failure) throw new ReportedFailure(failure);
     return json;

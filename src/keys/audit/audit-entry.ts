@@ -191,8 +191,6 @@ export interface AuditReader {
    * number, up to another.
    */
   findLost(after: number, upTo: number): Promise<AuditEntry[]>;
-  /** Those of these keys that were just imported, and have no entry yet: each gets it within seconds, or if changed. */
-  findDue(ids: readonly string[]): Promise<Set<string>>;
 }
 
 /** Write access to the audit log, in a transaction. */

@@ -142,11 +142,9 @@ class KeyComparer {
     this.#result.compared += page.length - open.length;
     const ids = open.map(({ id }) => id);
     const recorded = await findRecorded(ids, log);
-    const due = await log.findDue(ids.filter((id) => !recorded.has(id)));
     const began = open.length > 0 ? await startOf(log) : 0;
     for (const key of open) {
       const known = recorded.get(key.id);
-      if (due.has(key.id) && !key.damaged) continue;
       if (known?.isComplete) this.#result.compared += 1;
       else if (key.createdAt < began) this.#result.older += 1;
       if (reasonOf(key, known, began) === undefined) continue;

@@ -30,13 +30,7 @@ import {
 } from '../basics/index.ts';
 import { type ApiKey, requireWhole, rotatedSecrets, type StoredKey, withoutDigests } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
-import type {
-  KeyFinder,
-  KeyRepository,
-  KeyWriter,
-  RepositoryWriteOptions,
-  StoredKeyFinder,
-} from '../repository/index.ts';
+import type { KeyFinder, KeyRepository, KeyWriter, StoredKeyFinder } from '../repository/index.ts';
 import type { RandomBytes } from '../secret/index.ts';
 import { findAdoptions, recordChanges, recordCreations } from './effects.ts';
 
@@ -123,10 +117,11 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     return findChain(this.find, key);
   }
 
-  async insert(keys: readonly StoredKey[]): Promise<void> {
+  /** Inserts keys, each after the key that created it. */
+  async insert(keys: readonly StoredKey[], action: AuditAction = 'CREATE'): Promise<void> {
     await this.#writer.insert(keys);
     await recordCreations(this, keys);
-    for await (const key of yielding(keys)) this.note({ action: 'CREATE', key, after: auditValuesOf(key) });
+    for await (const key of yielding(keys)) this.note({ action, key, after: auditValuesOf(key) });
   }
 
   /**
@@ -273,9 +268,8 @@ export interface Parts extends TransactionsOptions {
 interface RunOptions {
   /** Milliseconds since 1970. Default: the clock's time. */
   now?: number;
-  /** See `RepositoryWriteOptions`, as of the next one. */
+  /** See `RepositoryWriteOptions`. */
   revokes?: boolean;
-  before?: RepositoryWriteOptions['before'];
   /** Who the audit log names, where that is not who asks. */
   auditActor?: AuditActor;
 }
@@ -295,7 +289,7 @@ export class Transactions {
   run<Result>(
     actor: Actor,
     work: (transaction: Transaction) => Promise<Result>,
-    { now = this.#options.clock(), revokes = false, before, auditActor }: RunOptions = {},
+    { now = this.#options.clock(), revokes = false, auditActor }: RunOptions = {},
   ): Promise<Result> {
     const { repository, catalog, operator } = this.#options;
     return repository.write(
@@ -306,7 +300,7 @@ export class Transactions {
         await transaction.finish();
         return result;
       },
-      { revokes, before },
+      { revokes },
     );
   }
 

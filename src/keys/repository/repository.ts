@@ -97,12 +97,6 @@ export interface RepositoryWriteOptions {
    * a file only while it is made.
    */
   counts?: boolean | undefined;
-  /**
-   * What is inserted first, which must depend on nothing that others may change: in PostgreSQL, they change keys
-   * meanwhile. Where the transaction is repeated, this is as well. What it returns is called again and again while they
-   * do, and throws where they wait for what was inserted.
-   */
-  before?: ((writer: KeyWriter) => Promise<() => Promise<void>>) | undefined;
 }
 
 /** A key that was found by one of its secrets. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AuditDraft, AuditReader } from '../audit/index.ts';
+import { isDeepStrictEqual } from 'node:util';
 import { type Link, MAX_CHAIN_LENGTH, OPERATOR, tooMany } from '../authorization/index.ts';
-import { findConfusableNames, type Parts, type Place, warningsOf } from '../changes/index.ts';
+import { findConfusableNames, type Parts, type Place, type Transaction, warningsOf } from '../changes/index.ts';
 import {
   declarePort,
   type ErrorCode,
@@ -10,22 +10,25 @@ import {
   NameTakenError,
   type ProgressReport,
 } from '../basics/index.ts';
-import { type ApiKey, statusOf, type StoredKey } from '../key/index.ts';
-import type { KeyFinder, KeyRepository, StoredKeyFinder } from '../repository/index.ts';
+import { type ApiKey, fieldChanges, statusOf, type StoredKey } from '../key/index.ts';
+import type { KeyFinder } from '../repository/index.ts';
 import { prefixOf } from '../secret/index.ts';
-import type { ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
+import type { GeneratedField, ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
 
 /** The outcome for one line. */
 export interface LineReport {
   /** Its number, counted from 1. */
   line: number;
-  /** `not imported`: the line itself is valid, but another one failed, or it was a dry run. */
-  status: 'imported' | 'failed' | 'not imported';
+  /**
+   * `unchanged`: the store has the key as the line says. `not imported`: the line itself is valid, but another one
+   * failed, or it was a dry run.
+   */
+  status: 'imported' | 'unchanged' | 'failed' | 'not imported';
   /** The name of the key; null if it is invalid. */
   name: string | null;
-  /** The id of the imported key. */
+  /** The id of the key, if it is in the store. */
   id: string | null;
-  /** The prefix of the imported key. */
+  /** The prefix of the key, if it is in the store. */
   prefix: string | null;
   /** Why the line failed. */
   errors: readonly ImportProblem[];
@@ -33,10 +36,12 @@ export interface LineReport {
   warnings: readonly ImportWarning[];
 }
 
-/** The outcome of an import: all keys were imported, or none. */
+/** The outcome of an import. */
 export interface ImportReport {
   /** The number of keys that were imported. */
   imported: number;
+  /** The number of lines whose keys the store had already. */
+  unchanged: number;
   /** The number of lines that failed. */
   failed: number;
   /** One entry per line, without the empty ones. */
@@ -68,6 +73,12 @@ export interface ChildLine {
   key: StoredKey;
 }
 
+/** The key of a line. */
+export interface KeyLine extends ChildLine {
+  /** The fields of the key that the line does not give. */
+  generated: readonly GeneratedField[];
+}
+
 /** Where the chain of a key on a line ends. */
 export interface LineChain {
   /** How many keys it has. */
@@ -76,34 +87,91 @@ export interface LineChain {
   isInStore: boolean;
 }
 
-/** The lines of an import, outside of memory. Lists of them come in pages. */
-export interface ImportSpool {
+/** Lines that are compared with a store. Lists of them come in pages, without those that are unchanged. */
+interface ComparedLines {
+  /** The values of all keys: those that are the same come together, by line. */
+  values(field: UniqueField): Iterable<LineValue[]>;
+  /** The key of a line. */
+  keyOn(line: number): KeyLine;
+  /** The store has the key of a line already. */
+  setUnchanged(line: number, held: ApiKey): void;
+  /** The keys that others created, by line or by creator. */
+  children(order: 'line' | 'creator'): Iterable<ChildLine[]>;
+  /** The chain of the key with an id on an earlier line; undefined if there is none. */
+  chainOf(id: string, before: number): LineChain | undefined;
+  setChain(line: number, chain: LineChain): void;
+  /** Adds a problem to a line. */
+  note(kind: 'error', line: number, remark: ImportProblem): void;
+}
+
+/** The lines of an import, outside of memory. */
+export interface ImportSpool extends ComparedLines {
   /** Adds lines, in their order. */
   add(lines: readonly ImportLine[]): void;
   /** No more lines are added. */
   complete(): void;
-  /** Forgets what was found of lines since then. */
-  restart(): void;
-  /** How many lines have keys, how many there are, and how many failed. */
-  counts(): { keys: number; total: number; failed: number };
+  /** The names of all keys: those that look the same come together, by line. */
+  names(): Iterable<LineValue[]>;
+  /** Adds a problem or a warning to a line. */
+  note(kind: 'error' | 'warning', line: number, remark: ImportProblem | ImportWarning): void;
+  /** The first keys that are to be imported of the lines after one. */
+  keysAfter(line: number, limit: number): KeyLine[];
+  /** The keys of the lines up to one were imported, but for the unchanged ones. */
+  setImported(count: number, upTo: number): void;
+  /** How many lines there are, and what became of them. */
+  counts(): { total: number; imported: number; unchanged: number; failed: number };
   /** See `ImportOutcome`. */
   codes(): ErrorCode[];
   /** See `ImportOutcome`. */
-  reports(isImported: boolean): Generator<LineReport>;
-  /** The values of all keys, in their order, those that are the same by line. */
-  values(field: UniqueField): Generator<LineValue[]>;
-  /** The names of all keys: those that look the same come together, by line. */
-  names(): Generator<LineValue[]>;
-  /** The keys that others created, by line or by creator. */
-  children(order: 'line' | 'creator'): Generator<ChildLine[]>;
-  /** The chain of the key with an id on an earlier line; undefined if there is none. */
-  chainOf(id: string, before: number): LineChain | undefined;
-  setChain(line: number, chain: LineChain): void;
-  /** Adds a problem or a warning to a line. */
-  note(kind: 'error' | 'warning', line: number, remark: ImportProblem | ImportWarning): void;
-  /** Whether keys depend on these or on the keys with these ids, by something unique, a name's look, or a creator. */
-  dependsOn(ids: readonly string[], keys: readonly StoredKey[]): boolean;
+  reports(): Generator<LineReport>;
   close(): void;
+}
+
+/** Some lines of an import, in memory. Their values differ. */
+class Piece implements ComparedLines {
+  readonly unchanged = new Map<number, ApiKey>();
+  readonly problems = new Map<number, ImportProblem[]>();
+  readonly #lines: ReadonlyMap<number, KeyLine>;
+  readonly #chains: Map<string, LineChain>;
+
+  constructor(lines: readonly KeyLine[]) {
+    this.#lines = new Map(lines.map((line) => [line.line, line]));
+    this.#chains = new Map(lines.map(({ key }) => [key.id, { length: 1, isInStore: false }]));
+  }
+
+  /** The lines that are not unchanged. */
+  open(): KeyLine[] {
+    return [...this.#lines.values()].filter(({ line }) => !this.unchanged.has(line));
+  }
+
+  *values(field: UniqueField): Generator<LineValue[]> {
+    yield this.open().map(({ line, key }) => ({ line, value: key[field] }));
+  }
+
+  keyOn(line: number): KeyLine {
+    return this.#lines.get(line)!;
+  }
+
+  setUnchanged(line: number, held: ApiKey): void {
+    this.unchanged.set(line, held);
+  }
+
+  *children(order: 'line' | 'creator'): Generator<ChildLine[]> {
+    const children = this.open().filter(({ key }) => key.createdBy !== null);
+    yield order === 'line' ? children : [...Map.groupBy(children, ({ key }) => key.createdBy).values()].flat();
+  }
+
+  chainOf(id: string): LineChain | undefined {
+    return this.#chains.get(id);
+  }
+
+  setChain(line: number, chain: LineChain): void {
+    this.#chains.set(this.keyOn(line).key.id, chain);
+  }
+
+  note(_kind: 'error', line: number, problem: ImportProblem): void {
+    this.problems.set(line, [...(this.problems.get(line) ?? []), problem]);
+  }
 }
 
 /** Values that must be unique, with what they are called, and the messages for those that a key has already. */
@@ -134,38 +202,71 @@ async function findHolders(
   field: UniqueField,
   values: readonly string[],
 ): Promise<Map<string | null, ApiKey>> {
-  if (field !== 'digest') return new Map((await find.findBy(field, values)).map((key) => [key[field], key]));
-  const keys = await find.findByDigests(values);
+  if (field === 'digest') return findByDigests(find, values);
+  return new Map((await find.findBy(field, values)).map((key) => [key[field], key]));
+}
+
+async function findByDigests(find: KeyFinder, digests: readonly string[]): Promise<Map<string | null, StoredKey>> {
+  const keys = await find.findByDigests(digests);
   return new Map(keys.flatMap((key) => [key.digest, key.previousDigest].map((digest) => [digest, key])));
 }
 
 /** Notes whether the keys of all lines can be imported, and imports none. */
 export async function checkImport(find: KeyFinder, spool: ImportSpool, rules: ImportRules): Promise<ImportOutcome> {
-  spool.restart();
-  await noteConflicts(find, spool);
-  await noteCreators(find, spool);
-  await noteCounts(find, spool, rules);
+  await compareLines(find, spool, rules);
   await noteLikenesses(find, spool);
-  return outcomeOf(spool, 0);
+  return outcomeOf(spool);
 }
 
-function outcomeOf(spool: ImportSpool, imported: number): ImportOutcome {
-  const { total, failed } = spool.counts();
-  return { imported, failed, total, codes: spool.codes(), lines: () => spool.reports(imported > 0) };
+function outcomeOf(spool: ImportSpool): ImportOutcome {
+  return { ...spool.counts(), codes: spool.codes(), lines: () => spool.reports() };
+}
+
+/** Finds the lines whose keys are in the store already, and what is wrong with others. */
+async function compareLines(find: KeyFinder, lines: ComparedLines, rules: ImportRules): Promise<void> {
+  await findUnchanged(find, lines);
+  await noteConflicts(find, lines);
+  await noteCreators(find, lines);
+  await noteCounts(find, lines, rules);
+}
+
+/** Finds the lines whose keys are in the store as they say: of those that are alike, the first one. */
+async function findUnchanged(find: KeyFinder, lines: ComparedLines): Promise<void> {
+  let last: string | undefined;
+  for (const page of lines.values('digest')) {
+    const digests = page.map(({ value }) => value);
+    const holders = await findByDigests(find, digests);
+    for (const { line, value } of page) {
+      const holder = holders.get(value);
+      if (holder && value !== last && isAsIn(lines.keyOn(line), holder)) lines.setUnchanged(line, holder);
+      last = value;
+    }
+  }
+}
+
+/** Whether a key is as a line says. */
+function isAsIn({ key, generated }: KeyLine, held: StoredKey): boolean {
+  const given = (['id', 'publicId', 'createdAt'] as const).filter((field) => !generated.includes(field));
+  const compared = ['digest', 'audience', 'person', ...given] as const;
+  return (
+    !held.damaged &&
+    fieldChanges(held, key).length === 0 &&
+    compared.every((field) => isDeepStrictEqual(key[field], held[field]))
+  );
 }
 
 /** Notes conflicts with existing keys and with earlier lines. */
-async function noteConflicts(find: KeyFinder, spool: ImportSpool): Promise<void> {
+async function noteConflicts(find: KeyFinder, lines: ComparedLines): Promise<void> {
   for (const { code, field, word, inStore } of UNIQUE) {
     let first: LineValue | undefined;
-    for (const page of spool.values(field)) {
+    for (const page of lines.values(field)) {
       const values = page.map(({ value }) => value);
       const holders = await findHolders(find, field, values);
       for (const { line, value } of page) {
         const holder = holders.get(value);
-        if (holder) spool.note('error', line, { code, message: inStore(value, holder) });
+        if (holder) lines.note('error', line, { code, message: inStore(value, holder) });
         else if (first?.value !== value) first = { line, value };
-        else spool.note('error', line, { code, message: `Line ${first.line} has the same ${word}.` });
+        else lines.note('error', line, { code, message: `Line ${first.line} has the same ${word}.` });
       }
     }
   }
@@ -196,15 +297,15 @@ const CHAIN_TOO_LONG: ImportProblem = {
 };
 
 /** Checks that each creator is there, and that no chain gets too long. */
-async function noteCreators(find: KeyFinder, spool: ImportSpool): Promise<void> {
-  for (const page of spool.children('line')) {
+async function noteCreators(find: KeyFinder, lines: ComparedLines): Promise<void> {
+  for (const page of lines.children('line')) {
     const ancestors = await find.findAncestors([...new Set(page.map(({ key }) => key.createdBy!))]);
     for (const { line, key } of page) {
       const inStore = lengthIn(ancestors, key.createdBy!);
-      const above = inStore === undefined ? spool.chainOf(key.createdBy!, line) : { length: inStore, isInStore: true };
-      if (!above) spool.note('error', line, CREATOR_MISSING);
-      else if (above.length >= MAX_CHAIN_LENGTH) spool.note('error', line, CHAIN_TOO_LONG);
-      spool.setChain(line, { length: (above?.length ?? 0) + 1, isInStore: above?.isInStore ?? false });
+      const above = inStore === undefined ? lines.chainOf(key.createdBy!, line) : { length: inStore, isInStore: true };
+      if (!above) lines.note('error', line, CREATOR_MISSING);
+      else if (above.length >= MAX_CHAIN_LENGTH) lines.note('error', line, CHAIN_TOO_LONG);
+      lines.setChain(line, { length: (above?.length ?? 0) + 1, isInStore: above?.isInStore ?? false });
     }
   }
 }
@@ -218,171 +319,93 @@ function lengthIn(ancestors: ReadonlyMap<string, Pick<Link, 'createdBy'>>, id: s
 }
 
 /** Checks that no key would have created more live keys than the policy allows. */
-async function noteCounts(find: KeyFinder, spool: ImportSpool, { catalog, now }: ImportRules): Promise<void> {
+async function noteCounts(find: KeyFinder, lines: ComparedLines, { catalog, now }: ImportRules): Promise<void> {
   const { maxKeysPerCreator: most } = catalog.policy;
   if (most === null) return;
   let [creator, count] = ['', 0];
-  for (const page of spool.children('creator'))
+  for (const page of lines.children('creator'))
     for (const { line, key } of page) {
       if (statusOf(key, now) !== 'ACTIVE') continue;
       if (key.createdBy !== creator) [creator, count] = [key.createdBy!, await find.countLive(key.createdBy!, now)];
       count += 1;
       if (count > most)
-        spool.note('error', line, { code: 'POLICY_VIOLATED', message: tooMany(key.name, count, catalog) });
+        lines.note('error', line, { code: 'POLICY_VIOLATED', message: tooMany(key.name, count, catalog) });
     }
 }
-
-/** What the audit log says of each key of an import. */
-export type ImportEntry = Pick<AuditDraft, 'at' | 'actor' | 'action'>;
 
 /** Keeps lines of imports. */
 export interface Spools {
   open(): Promise<ImportSpool>;
-  /** Makes what is to be known of the keys of all lines before they are inserted. @throws KeysError STORE_AUDIT_KEY */
-  prepare(spool: ImportSpool, entry: ImportEntry): Promise<void>;
-  /** Whether nothing is left to be done for imports, such as for one that was killed. */
-  isFinished(): Promise<boolean>;
   /** Lets so many keys that are new be found fast. */
   settle(keys: number): Promise<void>;
 }
-
-/** Inserts the keys of an import, which nobody sees until they are published, in transactions. */
-export interface ImportWriter extends Spools {
-  /**
-   * Inserts all keys where others need not wait for that: see `RepositoryWriteOptions.before`.
-   * @param onProgress is told how many more are inserted
-   * @throws OTHER_IMPORT, and what `giveWay` throws
-   */
-  insertAll(spool: ImportSpool, onProgress: (added: number) => Promise<void>): Promise<void>;
-  /** Gives way to who waits for something that the keys have. @throws OUTDATED_IMPORT */
-  giveWay(): Promise<void>;
-  /** Where they would, inserts some keys. @returns how many; 0 once all are there @throws OTHER_, OUTDATED_IMPORT */
-  insertSome(spool: ImportSpool): Promise<number>;
-  /** Makes the keys those of the store. @throws OUTDATED_IMPORT where others have written what some of them had */
-  publish(spool: ImportSpool, entry: ImportEntry): Promise<void>;
-  /** Keys that were inserted, and not published, are to be removed. */
-  abandon(spool: ImportSpool): Promise<void>;
-  /** Writes some entries of published keys, or removes some keys that were not published. @returns whether any */
-  finishSome(): Promise<boolean>;
-}
 /** The port for it. */
-export const IMPORTS = declarePort<Spools, ImportWriter>('imports');
+export const IMPORTS = declarePort<Spools, Spools>('imports');
 
 interface ImportOptions extends Parts {
   /** When they were asked to be imported, in milliseconds since 1970. */
   now: number;
-  /** Is told how many keys are inserted. */
+  /** Is told how many keys are imported. */
   onProgress?: ProgressReport | undefined;
 }
 
+/** How many keys a transaction inserts, for which others wait. */
+const PIECE_KEYS = 200;
 /** How long others have the lock of a file for themselves after each transaction: they ask now and then. */
 const REST_MS = 20;
-/** How often it is looked whether another import has ended. */
-const OTHER_MS = 200;
-
-/** What was checked may no longer count. Nobody is told: all is checked again. */
-export const OUTDATED_IMPORT = new KeysError('STORE_LOCKED', 'Keys were changed while they were imported.');
-/** One import at a time inserts keys. Nobody is told: the other one is waited for. */
-export const OTHER_IMPORT = new KeysError('STORE_LOCKED', 'Other keys are being imported.');
 
 /**
- * Imports the keys of all lines, or none if one of them fails. They are checked, and inserted, while others write; then
- * it is looked at what was changed since, and all keys are there at once.
+ * Imports the keys of all lines, unless one of them fails. They are inserted in short transactions, each of which
+ * compares its lines with the store again: one that fails then, since keys were changed meanwhile, ends the import.
  */
 export async function importKeys(spool: ImportSpool, options: ImportOptions): Promise<ImportOutcome> {
-  const { repository, transactions, operator, now, onProgress } = options;
-  const entry = { at: now, actor: { kind: 'CLI', id: null, name: operator }, action: 'IMPORT' } as const;
-  for (let failure: unknown; ;) {
-    await finishImports(repository);
-    const head = await repository.auditLog.head();
-    const outcome = await checkImport(repository, spool, options);
-    const { keys } = spool.counts();
-    if (outcome.failed > 0 || keys === 0) return outcome;
-    // What is taken, but not found, is not taken by a key.
-    if (failure !== undefined) throw failure;
-    await repository.port(IMPORTS).prepare(spool, entry);
-    let [done, checked] = [0, head?.number ?? 0];
-    const report = async (added: number) => onProgress?.((done += added), keys);
-    const insertSome = () =>
-      transactions.run(OPERATOR, async (transaction) => {
-        checked = await changesSince(transaction, checked, spool);
-        return transaction.port(IMPORTS).insertSome(spool);
+  const { repository, transactions, onProgress } = options;
+  const checked = await checkImport(repository, spool, options);
+  if (checked.failed > 0) return checked;
+  const keys = checked.total - checked.unchanged;
+  let done = 0;
+  for (let after = 0; ;) {
+    const lines = spool.keysAfter(after, PIECE_KEYS);
+    if (lines.length === 0) break;
+    if (after > 0 && repository.kind === 'sqlite') await delay(REST_MS);
+    const { piece, imported } = await transactions
+      .run(OPERATOR, (transaction) => importPiece(transaction, lines, options))
+      .catch((error: unknown) => {
+        throw withCount(error, done, keys);
       });
-    try {
-      for (let added = await insertSome(); added > 0; added = await insertSome()) {
-        await report(added);
-        await delay(REST_MS);
-      }
-      await transactions.run(
-        OPERATOR,
-        async (transaction) => {
-          checked = await changesSince(transaction, checked, spool);
-          await transaction.port(IMPORTS).publish(spool, entry);
-        },
-        {
-          now,
-          async before(writer) {
-            done = 0;
-            const port = writer.port(IMPORTS);
-            await port.insertAll(spool, async (added) => {
-              await report(added);
-              checked = await changesSince({ auditLog: writer.auditLog, find: writer }, checked, spool);
-            });
-            return () => port.giveWay();
-          },
-        },
-      );
-    } catch (error) {
-      // Otherwise it is found to be abandoned later.
-      await transactions.run(OPERATOR, (transaction) => transaction.port(IMPORTS).abandon(spool)).catch(() => {});
-      if (error === OTHER_IMPORT) await delay(OTHER_MS);
-      // Another key has got it since all was checked.
-      else if (isKeysError(error) && TAKEN.has(error.code)) failure = error;
-      else if (error !== OUTDATED_IMPORT) throw error;
-      continue;
-    }
-    // The keys are there: what fails is done by the next one, or by the database server.
-    await finishImports(repository)
-      .then(() => repository.port(IMPORTS).settle(keys))
-      .catch(() => {});
-    return outcomeOf(spool, keys);
+    for (const [line, held] of piece.unchanged) spool.setUnchanged(line, held);
+    for (const [line, problems] of piece.problems) for (const problem of problems) spool.note('error', line, problem);
+    if (piece.problems.size > 0) break;
+    after = lines.at(-1)!.line;
+    done += imported;
+    spool.setImported(imported, after);
+    await onProgress?.(done, keys);
   }
+  // The keys are there: what fails is done by the database server.
+  await repository
+    .port(IMPORTS)
+    .settle(done)
+    .catch(() => {});
+  return outcomeOf(spool);
 }
 
-const TAKEN: ReadonlySet<ErrorCode> = new Set(UNIQUE.map(({ code }) => code));
-
-/** With so many changes meanwhile, or more, the rest is looked at next. */
-const MAX_CHANGES = 1000;
-
-/**
- * Looks at the keys that were changed after an entry of the audit log.
- * @returns the last entry that was looked at
- * @throws OUTDATED_IMPORT where they have, or had, something to do with these keys
- */
-async function changesSince(
-  { auditLog, find }: { auditLog: AuditReader; find: StoredKeyFinder },
-  after: number,
-  spool: ImportSpool,
-): Promise<number> {
-  if (((await auditLog.start())?.number ?? 0) > after) throw OUTDATED_IMPORT;
-  for (let last = after; ;) {
-    const entries = await auditLog.find({ order: 'oldest', after: last, limit: MAX_CHANGES });
-    const ids = [
-      ...new Set(entries.flatMap(({ action, apiKey: key }) => (action !== 'REFUSE' && key ? [key.id] : []))),
-    ];
-    if (ids.length > 0 && spool.dependsOn(ids, await find.findBy('id', ids))) throw OUTDATED_IMPORT;
-    last = entries.at(-1)?.number ?? last;
-    if (entries.length < MAX_CHANGES) return last;
-  }
+/** Inserts the keys of some lines, unless one of them fails. */
+async function importPiece(
+  transaction: Transaction,
+  lines: readonly KeyLine[],
+  rules: ImportRules,
+): Promise<{ piece: Piece; imported: number }> {
+  const piece = new Piece(lines);
+  await compareLines(transaction.find, piece, rules);
+  if (piece.problems.size > 0) return { piece, imported: 0 };
+  const keys = piece.open().map(({ key }) => key);
+  if (keys.length > 0) await transaction.insert(keys, 'IMPORT');
+  return { piece, imported: keys.length };
 }
 
-/**
- * Does what is left to be done for imports, in short transactions: for one that has just published its keys, or for one
- * that was killed.
- */
-export async function finishImports(repository: KeyRepository): Promise<void> {
-  while (!(await repository.port(IMPORTS).isFinished())) {
-    await repository.write((writer) => writer.port(IMPORTS).finishSome());
-    if (repository.kind === 'sqlite') await delay(REST_MS);
-  }
+/** The error that ended an import, with how many keys were imported by then. */
+function withCount(error: unknown, done: number, keys: number): unknown {
+  if (done === 0 || !isKeysError(error)) return error;
+  const message = `${error.message} ${done} of ${keys} keys were imported before. Run it again to import the others.`;
+  return new KeysError(error.code, message, { cause: error });
 }

@@ -1,18 +1,16 @@
 /** Keys from elsewhere: export, import, what of a backup comes back, and keys that are declared in a file. */
 export {
   type ChildLine,
-  type ImportEntry,
   type ImportOutcome,
   IMPORTS,
   type ImportSpool,
+  type KeyLine,
   type LineChain,
   type LineReport,
   type LineValue,
-  OTHER_IMPORT,
-  OUTDATED_IMPORT,
   type UniqueField,
 } from './import.ts';
-export type { ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
+export type { GeneratedField, ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
 export {
   type BringBack,
   type KeptAspect,

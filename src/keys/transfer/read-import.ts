@@ -59,6 +59,9 @@ export interface ImportWarning {
   message: string;
 }
 
+/** The values that a line can leave to the import. */
+export type GeneratedField = 'id' | 'publicId' | 'createdAt';
+
 /** A parsed line. */
 export interface ImportLine {
   /** Its number, counted from 1, including empty lines. */
@@ -69,6 +72,8 @@ export interface ImportLine {
   id?: string | undefined;
   /** The key, if it is valid by itself. */
   key?: StoredKey;
+  /** The fields of the key that the line does not give. */
+  generated?: readonly GeneratedField[];
   errors: readonly ImportProblem[];
   warnings: readonly ImportWarning[];
 }
@@ -158,10 +163,15 @@ function readKey(
     person,
     digest: secret.digest,
   };
+  const generated: GeneratedField[] = [
+    ...(id === undefined ? ['id' as const] : []),
+    ...(secret.hasNewPublicId ? ['publicId' as const] : []),
+    ...(fields.createdAt === undefined ? ['createdAt' as const] : []),
+  ];
   // The policy is for what people create.
   const violations = person ? [] : violationsOfNew(key, { caller: OPERATOR, catalog, now });
   const forbidden = violations.map((message): ImportProblem => ({ code: 'POLICY_VIOLATED', message }));
-  return { name, id, key, errors: forbidden, warnings: warningsOf(key, secret, now) };
+  return { name, id, key, generated, errors: forbidden, warnings: warningsOf(key, secret, now) };
 
   function accept<Value>(read: Value | Issue): Value | undefined {
     if (!isIssue(read)) return read;
@@ -417,6 +427,8 @@ const MIN_SECRET_LENGTH = 20;
 /** What is kept of the secret of an imported key. */
 interface ImportedSecret {
   publicId: string;
+  /** Whether the line gives no public id. */
+  hasNewPublicId: boolean;
   /** See `digestSecret`. */
   digest: string;
   /** Whether the secret is so short that it may be guessed. */
@@ -435,12 +447,15 @@ function readImportedSecret(
     );
   if (prefixed !== undefined && isPersonId(prefixed) !== (person !== undefined))
     return issue('"prefix" belongs to a person, and "person" says who that is: leave both out, or neither.');
-  if (person)
-    return { publicId: prefixed ?? createPersonId(randomBytes), digest: digestPerson(person), guessable: false };
+  const hasNewPublicId = prefixed === undefined;
+  if (person) {
+    const publicId = prefixed ?? createPersonId(randomBytes);
+    return { publicId, hasNewPublicId, digest: digestPerson(person), guessable: false };
+  }
   if (secret === undefined) {
     const digest = readDigest(sha256 ?? '');
     if (digest === undefined) return issue('"sha256" is not a SHA-256 in hex, base64 or base64url.');
-    return { publicId: prefixed ?? createImportedId(randomBytes), digest, guessable: false };
+    return { publicId: prefixed ?? createImportedId(randomBytes), hasNewPublicId, digest, guessable: false };
   }
   if (!SENDABLE.test(secret))
     return issue(
@@ -453,6 +468,7 @@ function readImportedSecret(
     return issue('"prefix" does not belong to the secret. Leave it out.');
   return {
     publicId: own ?? prefixed ?? createImportedId(randomBytes),
+    hasNewPublicId: own === undefined && hasNewPublicId,
     digest: digestSecret(secret),
     guessable: secret.length < MIN_SECRET_LENGTH,
   };

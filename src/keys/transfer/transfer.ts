@@ -18,14 +18,14 @@ import type { Parts } from '../changes/index.ts';
 import { isInProgress, type Person, requireWhole, type StoredKey } from '../key/index.ts';
 import type { KeyRepository, ListPosition } from '../repository/index.ts';
 import { toHex, prefixOf } from '../secret/index.ts';
-import { checkImport, finishImports, importKeys, type ImportOutcome, type ImportReport, IMPORTS } from './import.ts';
+import { checkImport, importKeys, type ImportOutcome, type ImportReport, IMPORTS } from './import.ts';
 import { readImport } from './read-import.ts';
 
 /** How keys are imported. */
 export interface ImportKeysOptions {
   /** Only check whether they can be. */
   dryRun?: boolean;
-  /** Is told how many keys are ready to be imported. */
+  /** Is told how many keys are imported. */
   onProgress?: ProgressReport | undefined;
 }
 
@@ -47,8 +47,9 @@ export class Transfer {
   }
 
   /**
-   * Imports keys from JSON lines, for the operator: all of them, or none if one cannot be imported. With `dryRun` it
-   * only checks whether they can be. The report has the outcome of each line.
+   * Imports keys from JSON lines, for the operator. All lines are checked first: if one of them cannot be imported,
+   * none is. Keys are written some hundred at a time. If that ends early, the same import goes on, as lines whose keys
+   * are there are unchanged. With `dryRun` it only checks them. The report has the outcome of each line.
    * @throws KeysError STORE_…; what reading the input throws
    */
   async import(input: AsyncIterable<Uint8Array>, options: ImportKeysOptions = {}): Promise<ImportReport> {
@@ -56,7 +57,12 @@ export class Transfer {
       dryRun: yesOrNo,
       onProgress: orUndefined(aFunction()),
     });
-    return this.importTo(input, options, ({ imported, failed, lines }) => ({ imported, failed, lines: [...lines()] }));
+    return this.importTo(input, options, ({ imported, unchanged, failed, lines }) => ({
+      imported,
+      unchanged,
+      failed,
+      lines: [...lines()],
+    }));
   }
 
   /**
@@ -79,11 +85,6 @@ export class Transfer {
     } finally {
       spool.close();
     }
-  }
-
-  /** Does what is left to be done for imports that were killed. @throws KeysError STORE_… */
-  finishImports(): Promise<void> {
-    return finishImports(this.#options.repository);
   }
 }
 

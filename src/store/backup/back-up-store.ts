@@ -12,7 +12,6 @@ import {
 import { auditReaderOf } from '../audit-log.ts';
 import type { Connection } from '../connection.ts';
 import { copyStore } from '../copy.ts';
-import { removePendingRows } from '../imports.ts';
 import { newestSchema } from '../migrations.ts';
 import { findDamage } from '../sqlite/sqlite-schema.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
@@ -20,7 +19,7 @@ import { sqliteError } from '../sqlite/sqlite-errors.ts';
 import { countRows, storedHash } from '../rows.ts';
 import { TRANSIENT_TABLES } from '../tables.ts';
 import { BackupFile, belongsToStore, invalid, unavailable } from './backup-file.ts';
-import { openDatabase, VISIBLE_KEYS } from '../sqlite/database.ts';
+import { openDatabase } from '../sqlite/database.ts';
 
 /** A backup that was made. */
 export interface StoreBackup extends BackupContents {
@@ -126,11 +125,10 @@ async function checkCopy(
   }
 }
 
-/** Removes from a copy of a store what was under way: imports, requests of applications, and sessions. */
+/** Removes from a copy of a store what was under way: requests of applications, and sessions. */
 async function clearTransient(file: Connection): Promise<void> {
   await file.write(async (db) => {
     for (const table of TRANSIENT_TABLES) await db.deleteFrom(table).execute();
-    while (await removePendingRows(db));
   });
 }
 
@@ -166,7 +164,6 @@ async function copyFile(path: string, target: string, onCopied?: ProgressReport)
   try {
     driver = openDatabase(realpathSync(path), { fileMustExist: true, timeout: LOCK_WAIT_MS });
     const pageBytes = driver.pragma('page_size', { simple: true }) as number;
-    driver.exec(VISIBLE_KEYS);
     // One read transaction holds the moment. Without it, each change by another program would begin the copy anew.
     driver.exec('begin');
     const head = driver.prepare<[], string>('select hash from audit_head').pluck().get();

@@ -3,7 +3,7 @@ import { existsSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { OPERATOR, operatorName } from '../../keys/authorization/index.ts';
 import { type ErrorCode, isKeysError, KeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
 import { Transactions } from '../../keys/changes/index.ts';
@@ -158,14 +158,6 @@ async function copyInto(to: string, from: string, version: number): Promise<void
   }
 }
 
-/** Leaves out what an import had not finished in a file that is the copy of a store. */
-function isWhole(table: string): RawBuilder<unknown> {
-  if (table === 'import_entries') return sql`where import in (select number from backup.imports)`;
-  if (table === 'key_labels') return sql`where key_id in (select id from main.api_keys)`;
-  if (table !== 'api_keys') return sql``;
-  return sql`where not exists (select 1 from backup.pending_rows where api_keys.rowid between first and last)`;
-}
-
 async function copyRows(db: Kysely<Tables>): Promise<void> {
   const { rows: derived } = await sql<{ type: string; name: string; definition: string }>`
     select type, name, sql as definition from main.sqlite_schema
@@ -177,7 +169,7 @@ async function copyRows(db: Kysely<Tables>): Promise<void> {
     const columns = rows.map(({ name }) => sql.ref(`${table}.${name}`));
     if (columns.length > 0 && table !== 'audit_head')
       await sql`insert into main.${sql.id(table)} (${sql.join(rows.map(({ name }) => sql.id(name)))})
-        select ${sql.join(columns)} from backup.${sql.id(table)} not indexed ${isWhole(table)}`.execute(db);
+        select ${sql.join(columns)} from backup.${sql.id(table)} not indexed`.execute(db);
     await setImmediate();
   }
   // It is a view of these.

@@ -35,8 +35,6 @@ const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly 
   audit_log: ['select', 'insert'],
   audit_head: ['select', 'insert', 'update'],
   audit_start: ['select'],
-  imports: ['select'],
-  import_entries: ['select'],
   limit_states: ['select', 'insert', 'update'],
   notice_state: ['select', 'insert', 'update'],
   notice_outbox: ['select', 'insert', 'update', 'delete'],

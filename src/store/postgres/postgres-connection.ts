@@ -5,7 +5,6 @@ import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
 import type { ChangeSource, Follower, Following, KnownEdge, NotificationReport } from '../../keys/repository/index.ts';
 import { type Connection, type MustExist, Mutex, retry, type WriteOptions, type WriteWork } from '../connection.ts';
-import { driverCodeOf } from '../errors.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../location.ts';
 import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
@@ -17,8 +16,6 @@ import {
   OWN_TABLES,
   tellEdges,
   toldEdges,
-  tryLockWriters,
-  PENDING_LIMIT,
   migratePostgres,
   requireOwner,
   requireOwnTables,
@@ -33,12 +30,6 @@ const MAX_RETRIES = 5;
 /** How long a migration may wait for others, and how long each of its steps may take. */
 const MIGRATION_WAIT_MS = 60_000;
 const MIGRATION_STEP_MS = 600_000;
-/** How long the pages of an index are waited for that are to be given back, in milliseconds. */
-const REINDEX_WAIT_MS = 50;
-/** What PostgreSQL answers to who does not own a table. */
-const NOT_OWNER = '42501';
-/** How often a change that has done most of its work asks for the lock of writers, in milliseconds. */
-const ASK_MS = 5;
 /** How often a change asks, at the least, whether all have confirmed it, in milliseconds. */
 const MAX_FOLLOWED_MS = 16;
 
@@ -139,7 +130,7 @@ export class PostgresConnection implements Connection {
     }
   }
 
-  async write<Result>(work: WriteWork<Result>, { counts = false, before }: WriteOptions = {}): Promise<Result> {
+  async write<Result>(work: WriteWork<Result>, { counts = false }: WriteOptions = {}): Promise<Result> {
     this.#requireAnswers();
     try {
       if (counts) return (await this.#retryWrite(work)).result;
@@ -147,17 +138,7 @@ export class PostgresConnection implements Connection {
         await lockWriters(transaction);
         return work(transaction, keysChanged);
       };
-      const begun: WriteWork<Result> = async (transaction, keysChanged) => {
-        if (!before) return locked(transaction, keysChanged);
-        await sql`select set_config('gin_pending_list_limit', ${PENDING_LIMIT}, true)`.execute(transaction);
-        const giveWay = await before(transaction, keysChanged);
-        // In the queue, it would wait for whoever has the lock, who may be about to wait for what was inserted.
-        for (; !(await tryLockWriters(transaction)); await delay(ASK_MS)) await giveWay();
-        return locked(transaction, keysChanged);
-      };
-      // While something is done before, other writers of this process have their turns.
-      const written = () => this.#retryWrite(begun);
-      const { result, change } = await (before ? written() : this.#mutex.run(this.#writeWaitMs, written));
+      const { result, change } = await this.#mutex.run(this.#writeWaitMs, () => this.#retryWrite(locked));
       if (change !== undefined) await this.#followed(change);
       return result;
     } catch (error) {
@@ -198,11 +179,6 @@ export class PostgresConnection implements Connection {
     const db = await openPool({ ...this.#config, ...timeouts, max: 1 });
     try {
       for (const table of TABLE_NAMES) await sql`vacuum (analyze) ${sql.table(table)}`.execute(db);
-      // What an import has left is empty, but for the pages of indexes. Others are not kept waiting for them.
-      await sql`set lock_timeout = ${sql.lit(REINDEX_WAIT_MS)}`.execute(db);
-      await sql`reindex table import_entries`.execute(db).catch((error: unknown) => {
-        if (!isLockTimeout(error) && driverCodeOf(error) !== NOT_OWNER) throw error;
-      });
     } catch (error) {
       throw postgresError(error, this.location);
     } finally {

@@ -14,7 +14,7 @@ import { migrationsBetween, newestSchema, requireKnownSchema } from '../migratio
 import { TRANSIENT_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
 
 /** How much the search index puts off in a transaction: little, so that no change has to do much of what others did. */
-export const PENDING_LIMIT = '64kB';
+const PENDING_LIMIT = '64kB';
 
 /** The tables of a store. */
 export const OWN_TABLES = [
@@ -75,13 +75,6 @@ export async function toldEdges(db: Kysely<Tables>): Promise<KnownEdge[]> {
   const { rows } = await sql<{ age: string; details: string }>`select ${NOW} - told_at as age, details
     from edges`.execute(db);
   return rows.flatMap(({ age, details }) => edgesAfter(JSON.parse(details) as KnownEdge[], Number(age)));
-}
-
-/** Takes that lock if nobody has it. @returns whether it was free */
-export async function tryLockWriters(transaction: Kysely<Tables>): Promise<boolean> {
-  const { rows } = await sql<{ isFree: boolean }>`select
-    pg_try_advisory_xact_lock(${lockKey(sql`current_schema()`)}) as "isFree"`.execute(transaction);
-  return rows[0]!.isFree;
 }
 
 /**

@@ -1,23 +1,22 @@
-import { type AuditValues, auditValuesOf } from '../../keys/audit/index.ts';
 import { type ErrorCode, KeysError } from '../../keys/basics/index.ts';
-import type { StoredKey } from '../../keys/key/index.ts';
+import type { ApiKey } from '../../keys/key/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import type {
   ChildLine,
+  GeneratedField,
   ImportLine,
   ImportProblem,
   ImportSpool,
   ImportWarning,
+  KeyLine,
   LineChain,
   LineReport,
   LineValue,
   UniqueField,
 } from '../../keys/transfer/index.ts';
-import type { ImportedKey } from '../due-entries.ts';
 import { driverCodeOf } from '../errors.ts';
 import { openPrivateDatabase, type PreparedStatement } from './database.ts';
-import { labelRowsOf } from '../insert-rows.ts';
-import { apiKeyOf, computeNameSkeleton, readStoredKey, rowOf } from '../rows.ts';
+import { readStoredKey, rowOf } from '../rows.ts';
 import { API_KEY_COLUMNS, type ApiKeyTable } from '../tables.ts';
 
 /** How many rows a page has. */
@@ -29,18 +28,8 @@ const COLUMNS = { name: 'name', digest: 'digest', publicId: 'public_id', id: 'id
 const KEY_LISTS = API_KEY_COLUMNS.join(', ');
 /** A line without a key has no digest. */
 const HAS_KEY = '(digest is not null)';
-
-/** A key as it is inserted. */
-export interface SpooledKey {
-  line: number;
-  id: string;
-  /** See `dueHash`. */
-  hash: string;
-  /** The values of `API_KEY_COLUMNS`. */
-  values: unknown[];
-  /** See `labelRowsOf`. */
-  labels: unknown[][];
-}
+/** Whether the store does not have the key of a line yet. */
+const IS_OPEN = '(line not in (select line from unchanged))';
 
 interface Remark {
   kind: 'error' | 'warning';
@@ -48,8 +37,11 @@ interface Remark {
   message: string;
 }
 
-type LineRow = ApiKeyTable & { line: number };
-type SpooledRow = LineRow & { hash: string };
+type LineRow = ApiKeyTable & { line: number; generated: string };
+
+function keyLineOf({ line, generated, ...row }: LineRow): KeyLine {
+  return { line, key: readStoredKey(row), generated: JSON.parse(generated) as GeneratedField[] };
+}
 
 /** @throws KeysError STORE_FULL where the temporary folder has no room for what work writes */
 function inRoom(work: () => unknown): void {
@@ -71,31 +63,23 @@ function inRoom(work: () => unknown): void {
  * has digests, and no secrets.
  */
 export class ImportSpoolFile implements ImportSpool {
-  /** Of the import, and its last line, once it is prepared. */
-  number = 0;
-  lastLine = 0;
-  /** Whether keys were inserted into a file that others use, and how many the next transaction is to have. */
-  hasBegun = false;
-  pieceKeys: number | undefined;
   readonly #driver = openPrivateDatabase('');
   readonly #insert: PreparedStatement;
   readonly #note: PreparedStatement;
-  #keys: PreparedStatement<SpooledRow> | undefined;
   #remarks = 0;
-  /** Up to which of them they were there when the lines were read. */
-  #read = 0;
+  #imported = { count: 0, upTo: 0 };
 
   constructor() {
     const driver = this.#driver;
     driver.pragma(`cache_size = ${-CACHE_KIB}`);
-    driver.exec(`create table lines (line integer primary key, recorded text,
+    driver.exec(`create table lines (line integer primary key, generated text,
         length integer not null default 1, in_store integer not null default 0, ${KEY_LISTS});
-      create table hashes (line integer primary key, hash text);
+      create table unchanged (line integer primary key, id text, public_id text);
       create table remarks (line integer, number integer, kind text, code text, message text,
         primary key (line, number)) without rowid;
       begin`);
     const places = API_KEY_COLUMNS.map(() => '?').join(', ');
-    this.#insert = driver.prepare(`insert into lines (line, recorded, ${KEY_LISTS}) values (?, ?, ${places})`);
+    this.#insert = driver.prepare(`insert into lines (line, generated, ${KEY_LISTS}) values (?, ?, ${places})`);
     this.#note = driver.prepare('insert into remarks values (?, ?, ?, ?, ?)');
   }
 
@@ -104,10 +88,9 @@ export class ImportSpoolFile implements ImportSpool {
   }
 
   #add(lines: readonly ImportLine[]): void {
-    for (const { line, name, id = null, key, errors, warnings } of lines) {
+    for (const { line, name, id = null, key, generated = [], errors, warnings } of lines) {
       const row: Partial<ApiKeyTable> = key ? rowOf(key) : ({ name, id } as Partial<ApiKeyTable>);
-      const recorded = key ? JSON.stringify(auditValuesOf(key)) : null;
-      this.#insert.run(line, recorded, ...API_KEY_COLUMNS.map((column) => row[column] ?? null));
+      this.#insert.run(line, JSON.stringify(generated), ...API_KEY_COLUMNS.map((column) => row[column] ?? null));
       for (const error of errors) this.note('error', line, error);
       for (const warning of warnings) this.note('warning', line, warning);
     }
@@ -123,20 +106,21 @@ export class ImportSpoolFile implements ImportSpool {
       this.#driver.exec(`create index "lines_by_${columns}" on lines (${columns}) where ${HAS_KEY}`);
     this.#driver.exec(`create index lines_without_keys on lines (id) where not ${HAS_KEY};
       create index lines_by_creator on lines (created_by) where created_by is not null`);
-    this.#read = this.#remarks;
   }
 
-  restart(): void {
-    this.#driver.prepare('delete from remarks where number > ?').run(this.#read);
+  setUnchanged(line: number, { id, publicId }: ApiKey): void {
+    inRoom(() => this.#driver.prepare('insert into unchanged values (?, ?, ?)').run(line, id, publicId));
   }
 
-  counts(): { keys: number; total: number; failed: number } {
-    const { keys, total } = this.#get('select count(digest) as keys, count(*) as total from lines') as {
-      keys: number;
-      total: number;
-    };
-    const failed = "select count(distinct line) as failed from remarks where kind = 'error'";
-    return { keys, total, ...(this.#get(failed) as { failed: number }) };
+  setImported(count: number, upTo: number): void {
+    this.#imported = { count: this.#imported.count + count, upTo };
+  }
+
+  counts(): { total: number; imported: number; unchanged: number; failed: number } {
+    const { total, unchanged, failed } = this.#get(`select (select count(*) from lines) as total,
+      (select count(*) from unchanged) as unchanged,
+      (select count(distinct line) from remarks where kind = 'error') as failed`) as Record<string, number>;
+    return { total: total!, imported: this.#imported.count, unchanged: unchanged!, failed: failed! };
   }
 
   codes(): ErrorCode[] {
@@ -148,22 +132,35 @@ export class ImportSpoolFile implements ImportSpool {
       .map(({ code }) => code);
   }
 
-  *reports(isImported: boolean): Generator<LineReport> {
+  *reports(): Generator<LineReport> {
     const remarks = this.#driver.prepare<Remark & { line: number }>(
       'select * from remarks where line >= ? and line <= ? order by line, number',
     );
+    const unchanged = this.#driver.prepare<Pick<LineRow, 'line' | 'id' | 'public_id'>>(
+      'select * from unchanged where line >= ? and line <= ?',
+    );
     for (const page of this.#pages<Pick<LineRow, 'line' | 'name' | 'id' | 'public_id'>>('name, id, public_id')) {
+      const held = new Map(unchanged.all(page[0]!.line, page.at(-1)!.line).map((row) => [row.line, row]));
       const found = Map.groupBy(remarks.all(page[0]!.line, page.at(-1)!.line), ({ line }) => line);
-      for (const { line, name, id, public_id: publicId } of page) {
+      for (const { line, name, ...made } of page) {
         const of = (wanted: Remark['kind']) =>
           (found.get(line) ?? []).flatMap(({ kind, code, message }) => (kind === wanted ? { code, message } : []));
         const errors = of('error') as ImportProblem[];
+        const status =
+          errors.length > 0
+            ? 'failed'
+            : held.has(line)
+              ? 'unchanged'
+              : line <= this.#imported.upTo
+                ? 'imported'
+                : 'not imported';
+        const key = status === 'imported' ? made : held.get(line);
         yield {
           line,
-          status: errors.length > 0 ? 'failed' : isImported ? 'imported' : 'not imported',
+          status,
           name,
-          id: isImported ? id : null,
-          prefix: isImported ? prefixOf(publicId) : null,
+          id: key?.id ?? null,
+          prefix: key ? prefixOf(key.public_id) : null,
           errors,
           warnings: of('warning') as ImportWarning[],
         };
@@ -195,7 +192,7 @@ export class ImportSpoolFile implements ImportSpool {
   *#valuesBy(order: string, value: string): Generator<(LineValue & { order: string })[]> {
     const statement = this.#driver.prepare<LineValue & { order: string }>(
       `select line, ${order} as "order", ${value} as value from lines
-        where ${HAS_KEY} and (${order}, line) > (?, ?) order by ${order}, line limit ${PAGE_ROWS}`,
+        where ${HAS_KEY} and ${IS_OPEN} and (${order}, line) > (?, ?) order by ${order}, line limit ${PAGE_ROWS}`,
     );
     let last: { line: number; order: string } | undefined = { line: 0, order: '' };
     while (last) {
@@ -208,13 +205,13 @@ export class ImportSpoolFile implements ImportSpool {
   *children(order: 'line' | 'creator'): Generator<ChildLine[]> {
     const column = order === 'line' ? "''" : 'created_by';
     const statement = this.#driver.prepare<LineRow>(
-      `select * from lines where ${HAS_KEY} and created_by is not null and (${column}, line) > (?, ?)
+      `select * from lines where ${HAS_KEY} and ${IS_OPEN} and created_by is not null and (${column}, line) > (?, ?)
         order by ${column}, line limit ${PAGE_ROWS}`,
     );
     let after: [string, number] | undefined = ['', 0];
     while (after) {
       const page = statement.all(...after);
-      if (page.length > 0) yield page.map((row) => ({ line: row.line, key: readStoredKey(row) }));
+      if (page.length > 0) yield page.map(keyLineOf);
       const last = page.at(-1);
       after = last && [order === 'line' ? '' : last.created_by!, last.line];
     }
@@ -242,57 +239,18 @@ export class ImportSpoolFile implements ImportSpool {
     inRoom(() => this.#note.run(line, this.#remarks, kind, code, message));
   }
 
-  dependsOn(ids: readonly string[], keys: readonly StoredKey[]): boolean {
-    const creators = [...ids, ...keys.map(({ createdBy }) => createdBy)];
-    const digests = keys.flatMap(({ digest, previousDigest }) => [digest, previousDigest]);
-    const values: Partial<Record<keyof ApiKeyTable, readonly unknown[]>> = {
-      id: ids,
-      created_by: creators,
-      public_id: keys.map(({ publicId }) => publicId),
-      digest: digests,
-      name_skeleton: keys.map(({ name }) => computeNameSkeleton(name)),
-    };
-    return Object.entries(values).some(
-      ([column, list]) =>
-        this.#get(
-          `select 1 from lines where ${column} in (select value from json_each(?)) and ${HAS_KEY} limit 1`,
-          JSON.stringify(list),
-        ) !== undefined,
-    );
+  keyOn(line: number): KeyLine {
+    return keyLineOf(this.#get('select * from lines where line = ?', line) as LineRow);
   }
 
-  /** The first keys of the lines after one. */
-  keys(after: number, limit: number): SpooledKey[] {
-    this.#keys ??= this.#driver.prepare<SpooledRow>(
-      `select lines.line, hash, ${KEY_LISTS} from lines join hashes on hashes.line = lines.line
-        where lines.line > ? order by lines.line limit ?`,
-    );
-    return this.#keys.all(after, limit).map((row) => ({
-      line: row.line,
-      hash: row.hash,
-      id: row.id,
-      values: API_KEY_COLUMNS.map((column) => row[column]),
-      labels: row.owner === null && row.tags === null ? [] : labelRowsOf(apiKeyOf(row)),
-    }));
+  keysAfter(line: number, limit: number): KeyLine[] {
+    const keys = `select * from lines where line > ? and ${HAS_KEY} and ${IS_OPEN} order by line limit ?`;
+    return this.#driver.prepare<LineRow>(keys).all(line, limit).map(keyLineOf);
   }
 
-  /** Makes the hashes of all keys, of which the audit log records values. @returns the last line that has one */
-  makeHashes(hashOf: (key: ImportedKey, line: number) => string): number {
-    let last = 0;
-    const insert = this.#driver.prepare('insert or replace into hashes values (?, ?)');
-    type Recorded = { line: number; id: string; name: string; recorded: string };
-    for (const page of this.#pages<Recorded>('id, name, recorded', HAS_KEY))
-      for (const { line, id, name, recorded } of page) {
-        const values = JSON.parse(recorded) as AuditValues;
-        inRoom(() => insert.run(line, hashOf({ id, name, values }, line)));
-        last = line;
-      }
-    return last;
-  }
-
-  *#pages<Read extends { line: number }>(columns: string, condition = 'true'): Generator<Read[]> {
+  *#pages<Read extends { line: number }>(columns: string): Generator<Read[]> {
     const statement = this.#driver.prepare<Read>(
-      `select line, ${columns} from lines where line > ? and ${condition} order by line limit ${PAGE_ROWS}`,
+      `select line, ${columns} from lines where line > ? order by line limit ${PAGE_ROWS}`,
     );
     for (let page = statement.all(0); page.length > 0; page = statement.all(page.at(-1)!.line)) yield page;
   }

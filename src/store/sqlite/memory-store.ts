@@ -11,13 +11,10 @@ export async function openMemoryStore(): Promise<Connection> {
   let told: readonly KnownEdge[] = [];
   return connectionOver(store, {
     created: true,
-    async write(work, { before } = {}) {
+    async write(work) {
       let changed: string[] | undefined;
       const keysChanged = (ids: readonly string[]) => void (changed = [...(changed ?? []), ...ids]);
-      const result = await store.write(async (transaction) => {
-        await before?.(transaction, keysChanged);
-        return work(transaction, keysChanged);
-      });
+      const result = await store.write((transaction) => work(transaction, keysChanged));
       if (changed) {
         changes.add(changed);
         await follower?.changed();

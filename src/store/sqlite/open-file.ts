@@ -23,7 +23,7 @@ import {
 } from './sqlite-file.ts';
 import { requireSecureFile } from './store-access.ts';
 import { migrateSqlite } from './sqlite-schema.ts';
-import { openDatabase, VISIBLE_KEYS } from './database.ts';
+import { openDatabase } from './database.ts';
 
 /** Its statements take no longer than to tell how long. */
 const NO_TIME = {};
@@ -203,7 +203,6 @@ export class OpenFile {
         const work = async () => {
           for (const pragma of PRAGMAS) driver.pragma(pragma);
           await migrateSqlite(db, path, mustExist);
-          driver.exec(VISIBLE_KEYS);
           const openFile = new OpenFile(path, file, { driver, db, thread, writer, main, before });
           openFile.#settleMigration();
           return openFile;

@@ -7,7 +7,7 @@ import type { Tables } from '../tables.ts';
 import { dialectOf } from './sqlite-driver.ts';
 import { sqliteError } from './sqlite-errors.ts';
 import { migrateSqlite, newSchema } from './sqlite-schema.ts';
-import { openPrivateDatabase, type PrivateDatabase, VISIBLE_KEYS } from './database.ts';
+import { openPrivateDatabase, type PrivateDatabase } from './database.ts';
 
 /** How much of it is kept in memory, in KiB: it is looked through in the orders of all its indexes. */
 const CACHE = 'cache_size = -32768';
@@ -58,7 +58,6 @@ export class PrivateFile implements Connection {
   /** One that is open already. Whoever opened it closes it. */
   static over(driver: PrivateDatabase, location: string): PrivateFile {
     driver.pragma(CACHE);
-    driver.exec(VISIBLE_KEYS);
     debug('a file was opened for this process alone', () => ({ store: location }));
     return new PrivateFile(driver, tracedKysely(dialectOf(driver)), location);
   }

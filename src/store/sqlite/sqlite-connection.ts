@@ -96,18 +96,12 @@ export class SqliteConnection implements Connection {
 
   async write<Result>(
     work: WriteWork<Result>,
-    { revokes = false, counts = false, before }: WriteOptions = {},
+    { revokes = false, counts = false }: WriteOptions = {},
   ): Promise<Result> {
     const deadline = performance.now() + this.#writeWaitMs;
     let keysChanged = false;
     const noteChanged = () => void (keysChanged = true);
-    const changeUntil = (end: number) =>
-      this.#runUntil(end, (file) =>
-        file.change(async (db) => {
-          await before?.(db, noteChanged);
-          return work(db, noteChanged);
-        }),
-      );
+    const changeUntil = (end: number) => this.#runUntil(end, (file) => file.change((db) => work(db, noteChanged)));
     // Between its attempts, others have their turns.
     if (counts)
       return retry(() => this.#mutex.run(this.#writeWaitMs, () => changeUntil(0)), {

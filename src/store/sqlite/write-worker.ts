@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
-import { openDatabase, runStatement, VISIBLE_KEYS } from './database.ts';
+import { openDatabase, runStatement } from './database.ts';
 
 /** What the thread that writes is told at its start. */
 export interface WorkerStart {
@@ -64,10 +64,7 @@ function answer(question: Exclude<WorkerQuestion, 'close'>): WorkerAnswer {
 
 /** @returns how many rows were changed */
 function run(sql: string, parameters: readonly unknown[]): number {
-  if (pragmas.length > 0) {
-    for (; pragmas[0] !== undefined; pragmas.shift()) database.pragma(pragmas[0]);
-    database.exec(VISIBLE_KEYS);
-  }
+  for (; pragmas[0] !== undefined; pragmas.shift()) database.pragma(pragmas[0]);
   const { inTransaction } = database;
   const result = runStatement(prepared(sql), parameters);
   // Nobody else changes the tables during a transaction.

@@ -283,7 +283,7 @@ describeOnEach('importing keys', () => {
     ]);
     const report = await lines(Buffer.from(`\ufeff${one}\r\n\r\n  \n`), Buffer.from(`${two}\r\n`));
     assert.deepEqual([report.imported, report.lines.map(({ line }) => line)], [2, [1, 4]]);
-    assert.deepEqual(await lines(), { imported: 0, failed: 0, lines: [] });
+    assert.deepEqual(await lines(), { imported: 0, unchanged: 0, failed: 0, lines: [] });
   });
 
   it('refuses what the store or another line has already, and names it', async () => {
@@ -362,6 +362,70 @@ describeOnEach('importing keys', () => {
     assert.deepEqual(tooLong(await load(link(21, 20), link(22, 1))), [1]);
   });
 
+  it('leaves keys unchanged that are in the store as the lines say, and imports the others', async () => {
+    const parent = key({
+      id: OTHER,
+      createdAt: '2020-01-01T00:00:00Z',
+      owner: 'Ops',
+      tags: ['env=ci'],
+      disabled: true,
+    });
+    const child = hashed('1'.repeat(64), { name: 'Child', createdBy: OTHER, limits: ['100/m', '5/month'] });
+    const person = {
+      name: 'Ada',
+      person: { issuer: 'https://id.example.org', subject: '1', name: 'Ada' },
+      roles: ['GUEST'],
+    };
+    const first = await load(parent, child, person);
+    assert.deepEqual([first.imported, first.unchanged, first.failed], [3, 0, 0], JSON.stringify(first));
+    test.time.now += 1000;
+    const again = await load(parent, child, person, hashed('2'.repeat(64), { name: 'New' }));
+    assert.deepEqual([again.imported, again.unchanged, again.failed], [1, 3, 0]);
+    assert.deepEqual(
+      again.lines.slice(0, 3),
+      first.lines.map((line) => ({ ...line, status: 'unchanged' })),
+    );
+    assert.equal(again.lines[3]!.status, 'imported');
+    const trial = await test.keys.transfer.import(jsonLines(child, key({ name: 'X', secret: 'x'.repeat(30) })), {
+      dryRun: true,
+    });
+    assert.deepEqual(
+      [trial.imported, trial.unchanged, trial.lines.map(({ status }) => status)],
+      [0, 1, ['unchanged', 'not imported']],
+    );
+    assert.equal((await test.keys.audit.read({ action: 'import' }, OPERATOR)).length, 4);
+  });
+
+  const DIFFERENCES: Record<string, object> = {
+    name: { name: 'Other' },
+    description: { description: 'other' },
+    owner: { owner: 'Dev' },
+    tags: { tags: [] },
+    roles: { roles: ['GUEST'] },
+    permissions: { permissions: ['DOCKER:READ_ANY'] },
+    limits: { limits: ['1/h'] },
+    allowFrom: { allowFrom: ['10.0.0.0/8'] },
+    audience: { audience: 'https://mcp.example.org/mcp' },
+    expiresAt: { expiresAt: '2031-01-01T00:00:00Z' },
+    disabled: { disabled: true },
+    id: { id: OTHER.replace('0', '1') },
+    createdAt: { createdAt: '2020-01-01T00:00:01Z' },
+    prefix: { prefix: 'imported-ABCDEFabcdef' },
+  };
+  for (const [field, fields] of Object.entries(DIFFERENCES))
+    it(`does not take a key for unchanged whose ${field} is another`, async () => {
+      const line = key({ id: OTHER, createdAt: '2020-01-01T00:00:00Z', owner: 'Ops', tags: ['env=ci'] });
+      await load(line);
+      const report = await load({ ...line, ...fields });
+      assert.deepEqual([report.imported, report.unchanged, report.failed], [0, 0, 1]);
+    });
+
+  it('fails for a line that is there twice, also where the store has the key', async () => {
+    assert.deepEqual(codes(await load(key(), key())), [[], ['NAME_TAKEN', 'SECRET_TAKEN']]);
+    await load(key());
+    assert.deepEqual(codes(await load(key(), key())), [[], ['NAME_TAKEN', 'SECRET_TAKEN']]);
+  });
+
   it('imports nothing on a dry run, and reports the same issues', async () => {
     const trial = await test.keys.transfer.import(jsonLines(key()), { dryRun: true });
     assert.deepEqual(
@@ -369,7 +433,8 @@ describeOnEach('importing keys', () => {
       [0, 0, 'not imported', null, 0],
     );
     await load(key());
-    assert.deepEqual(codes(await test.keys.transfer.import(jsonLines(key()), { dryRun: true })), [
+    const others = jsonLines(key({ roles: ['GUEST'] }));
+    assert.deepEqual(codes(await test.keys.transfer.import(others, { dryRun: true })), [
       ['NAME_TAKEN', 'SECRET_TAKEN'],
     ]);
     assert.equal((await test.keys.audit.read({}, OPERATOR)).length, 1);

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import { openConnection } from '../../../src/store/open.ts';
 import type { Connection } from '../../../src/store/connection.ts';
-import type { Tables } from '../../../src/store/tables.ts';
 import { describeOn } from '../../support/dialects.ts';
 import { migratedStore } from '../../support/temp.ts';
 
@@ -17,12 +16,5 @@ describeOn('postgres', 'what the search index puts off', () => {
   it('is little for a change, which takes it up by itself', async () => {
     const { rows } = await connection.write((db) => limit.execute(db));
     assert.deepEqual(rows, [{ limit: '64kB' }]);
-  });
-
-  it('is little for an import as well, so that no change beside it has to take up what that puts off', async () => {
-    const limits: unknown[] = [];
-    const note = async (db: Kysely<Tables>) => void limits.push(...(await limit.execute(db)).rows);
-    await connection.write(note, { before: async (db) => (await note(db), async () => {}) });
-    assert.deepEqual(limits, [{ limit: '64kB' }, { limit: '64kB' }]);
   });
 });
