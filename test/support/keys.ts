@@ -35,6 +35,8 @@ export async function openTestKeys(
   options: CatalogAdditions & {
     database?: string;
     schedule?: KeysOptions['schedule'];
+    /** The clock. Default: one that is stopped. */
+    time?: { now: number };
     lockWaitMs?: number;
     /** Whether it is opened as a server opens it, which changes a file in a thread of its own: that takes longer. */
     asServer?: boolean;
@@ -49,7 +51,7 @@ export async function openTestKeys(
   } = {},
 ): Promise<TestKeys> {
   const database = options.database ?? (await migratedStore());
-  const time = { now: Date.UTC(2030, 0, 1) };
+  const time = options.time ?? { now: Date.UTC(2030, 0, 1) };
   const opening = {
     database,
     busyTimeoutMs: options.asServer ? 0 : BUSY_TIMEOUT_MS,

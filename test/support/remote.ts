@@ -1,10 +1,8 @@
 import { withKeys } from '../../src/cli/with-keys.ts';
-import { createApp } from '../../src/service/create-app.ts';
-import { listen } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { NO_LOG } from '../../src/log.ts';
-import { openKeys } from '../../src/service/open-keys.ts';
+import { openTestKeys } from './keys.ts';
 import type { Finished } from './process.ts';
+import { startServer } from './server.ts';
 import { makeStore } from './temp.ts';
 
 /** A running server over a store, and a key that may do everything there. */
@@ -13,6 +11,8 @@ export interface RemoteStore {
   key: string;
   /** The id of the key. */
   id: string;
+  /** Writes how keys were used, and what was refused. It does so by itself only once it stops: what is shown is then sure. */
+  flush(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -38,13 +38,21 @@ async function start(database: string): Promise<RemoteStore> {
   const { key: secret, apiKey: key } = await withKeys({ database }, (keys) =>
     keys.create({ name: CALLER, roles: ['ADMIN'] }, OPERATOR),
   );
-  const keys = await openKeys({ database });
-  const server = await listen({ app: await createApp({ keys, log: NO_LOG }), host: '127.0.0.1', port: 0 });
-  const stop = async () => {
-    await server.stop(0);
-    await keys.close();
+  const time = {
+    get now() {
+      return Date.now();
+    },
   };
-  return { url: server.url, key: secret, id: key.id, stop };
+  const { keys, store } = await openTestKeys({ database, asServer: true, time });
+  const server = await startServer(keys);
+  const flush = () => keys.finishActivity();
+  const stop = async () => {
+    await server.stop();
+    await flush();
+    await keys.edges.close();
+    await store.close();
+  };
+  return { url: server.url, key: secret, id: key.id, flush, stop };
 }
 
 /** What a command has written, as if the operator had run it: without the key that it has sent. */

@@ -25,6 +25,11 @@ describe('commands by a server', () => {
   const remotely = (args: readonly string[], more: NodeJS.ProcessEnv = {}, input = '') =>
     runCliHere(['apikey', ...args], { env: { ...env, ...more }, input });
   const locally = (args: readonly string[], input = '') => cli.run(['apikey', ...args], { input });
+  /** Runs a command in both ways, after the server has written how its key was used: commands show that. */
+  const answersEqually = async (args: readonly string[], input = '') => {
+    await server.flush();
+    assert.deepEqual(await remotely(args, {}, input), await locally(args, input), args.join(' '));
+  };
   const asKey = async (fields: Partial<NewKey>) => ({ SVC_API_KEY: (await cli.given('Limited', fields)).key });
 
   it('answer as they do on the store, to the letter', async () => {
@@ -81,11 +86,10 @@ describe('commands by a server', () => {
       ['apply', '-f', '-', '--dry-run', '--json'],
       ['apply', '-f', '-'],
     ])
-      assert.deepEqual(await remotely(args, {}, declared), await locally(args, declared), args.join(' '));
+      await answersEqually(args, declared);
     const wrong = 'keys:\n  - {name: A, roles: [GUEST], expiresAt: 2020-01-01T00:00:00Z}\n  - {name: B, roles: [GEST]}';
     const late = wrong.replace('GEST', 'GUEST');
-    for (const text of [wrong, late])
-      assert.deepEqual(await remotely(['apply', '-f', '-'], {}, text), await locally(['apply', '-f', '-'], text));
+    for (const text of [wrong, late]) await answersEqually(['apply', '-f', '-'], text);
   });
 
   it('decide what applications ask for as they do on the store, to the letter', async () => {
@@ -118,7 +122,7 @@ describe('commands by a server', () => {
       ['deny', pending.request.id],
       ['deny', pending.request.id, '--yes'],
     ])
-      assert.deepEqual(await remotely(args), await locally(args), args.join(' '));
+      await answersEqually(args);
   });
 
   it('list more keys than one answer has', async () => {
@@ -137,7 +141,7 @@ describe('commands by a server', () => {
       ['list', '--search', 'key 51', '--all'],
       ['list', '--all', '--status', 'active', '--roles', 'guest'],
     ])
-      assert.deepEqual(await remotely(args), await locally(args), args.join(' '));
+      await answersEqually(args);
   });
 
   it('may do what their key may, and say what it lacks', async () => {
