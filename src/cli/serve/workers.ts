@@ -80,14 +80,12 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
     onListening(started.url);
     cluster.on('exit', (worker, code, signal) => {
       if (isStopping) return;
-      log.error({ worker: worker.process.pid, code, signal }, 'a worker exited and will be replaced');
       const isFailingAgain = performance.now() - (replacedAt.get(worker) ?? Number.NEGATIVE_INFINITY) < SHORT_LIFE_MS;
-      setTimeout(
-        () => {
-          if (!isStopping) replacedAt.set(fork(), performance.now());
-        },
-        isFailingAgain ? RESTART_DELAY_MS : 0,
-      );
+      const waitMs = isFailingAgain ? RESTART_DELAY_MS : 0;
+      log.error({ worker: worker.process.pid, code, signal, waitMs }, 'a worker exited and will be replaced');
+      setTimeout(() => {
+        if (!isStopping) replacedAt.set(fork(), performance.now());
+      }, waitMs);
     });
     for (let index = 1; index < count; index += 1) fork();
   }
