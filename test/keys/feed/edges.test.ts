@@ -94,10 +94,14 @@ describeOnEach('edges', () => {
   it('are answered before their lease is over, however long a lease they ask for', async () => {
     const id = randomUUID();
     const after = await head();
-    const first = await follow({ id, after, leaseMs: 60_000 });
-    const next = await follow({ id, after, leaseMs: 60_000 });
-    assert.ok(performance.now() < first.until);
-    assert.ok(next.until > first.until);
+    let last = await follow({ id, after, leaseMs: 60_000 });
+    // Where this process is held up, an answer may be late. If it was held for half of what is asked for, all would be.
+    await until(async () => {
+      const { until: end } = last;
+      last = await follow({ id, after, leaseMs: 60_000 });
+      assert.ok(last.until > end);
+      return performance.now() < end;
+    });
   });
 
   it('have a lease from when they are answered, however long that was held', async () => {
