@@ -4,14 +4,26 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { configFile } from '../../support/config-file.ts';
 import { testCli } from '../../support/cli.ts';
-import { runCli } from '../../support/process.ts';
+import { readDirectly } from '../../support/direct.ts';
+import { finished, startCli } from '../../support/process.ts';
 import { startServe } from '../../support/serve.ts';
 import { migratedStore, tempFolder } from '../../support/temp.ts';
+import { until } from '../../support/until.ts';
 
 describe('exec --learn', () => {
-  const learn = async (database: string, script: string, program = process.execPath) => {
+  /**
+   * Runs a script by `exec --learn`. It goes on running until a server has written so many grants of its key.
+   * @param exitCode an expression, which may be a promise
+   */
+  const learn = async (database: string, exitCode: string, grants: number, program = process.execPath) => {
+    const script = `Promise.resolve(${exitCode}).then((code) => process.stdin.resume().on('end', () => process.exit(code)))`;
     const args = ['apikey', 'exec', '--learn', '--database', database, '--', program, '-e', script];
-    const { code, stderr } = await runCli(args);
+    const child = startCli(args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    const result = finished(child);
+    const written = () => readDirectly(database, 'select * from used_grants');
+    await Promise.race([until(async () => (await written()).length >= grants), result]);
+    child.stdin!.end();
+    const { code, stderr } = await result;
     return { code, stderr };
   };
 
@@ -26,7 +38,8 @@ describe('exec --learn', () => {
           method: 'POST',
           headers: { authorization: 'Bearer ' + process.env.API_KEY, 'content-type': 'application/json' },
           body: ${JSON.stringify(query)},
-        }).then(async (answer) => process.exit((await answer.json()).errors ? 9 : 3))`,
+        }).then(async (answer) => (await answer.json()).errors ? 9 : 3)`,
+        2,
       );
       assert.equal(code, 3, stderr);
       const [, flags, entry] = /:\n {2}(.*)\nThe same in a file for apply:\n([^]*)$/.exec(stderr)!;
@@ -51,7 +64,8 @@ describe('exec --learn', () => {
           method: 'POST',
           headers: { authorization: 'Bearer ' + process.env.API_KEY, 'content-type': 'application/json' },
           body: '{"query":"{ info { name } }"}',
-        })`,
+        }).then(() => 0)`,
+        1,
         program,
       );
       const [, entry] = /:\nThe same in a file for apply:\n([^]*)$/.exec(stderr.replace(/\n {2}--.*/, '')) ?? [];
@@ -76,7 +90,8 @@ describe('exec --learn', () => {
           headers: { authorization: 'Bearer ' + process.env.API_KEY, 'x-forwarded-method': 'GET',
             'x-forwarded-proto': 'https', 'x-forwarded-host': 'wiki.example.org', 'x-forwarded-uri': path,
             'x-forwarded-for': '192.0.2.1' },
-        }).then(({ status }) => status))).then((all) => process.exit(all.join() === '200,200,200' ? 3 : 9))`,
+        }).then(({ status }) => status))).then((all) => all.join() === '200,200,200' ? 3 : 9)`,
+        3,
       );
       assert.equal(code, 3, stderr);
       assert.match(stderr, /--permissions DOCKER:READ_ANY\n/);
@@ -90,7 +105,7 @@ describe('exec --learn', () => {
   });
 
   it('says so where no server has seen the key', async () => {
-    const { code, stderr } = await learn(await migratedStore(), '0');
+    const { code, stderr } = await learn(await migratedStore(), '0', 0);
     assert.deepEqual([code, stderr], [0, '"node" used no key: no server has seen it.\n']);
   });
 });
