@@ -162,7 +162,7 @@ describe('changing a key in the console', () => {
       test.time.now += 8 * 86_400_000;
       await visitor.signIn(ada);
       const page = await visitor.open(`keys/${id}/narrow`);
-      assert.match(page.text, /It keeps ONLINE read any It loses The role GUEST 5 permissions/);
+      assert.match(page.text, /It keeps ONLINE read any It loses The role GUEST 3 permissions/);
       assert.doesNotMatch(page.text, /less than 7 days/);
       assert.match((await visitor.submit('/narrow')).text, /can now do only what it has used/);
       const { roles, permissions } = (await find(id))!;
