@@ -107,13 +107,15 @@ describe('metrics of edges', () => {
     test.time.now -= 3_600_001;
     const { key: good } = await create('Good');
     const { key: off, apiKey: disabled } = await create('Disabled');
+    // The edge goes by the clock of its machine: what has ended by that was made before.
+    test.time.now -= 3_600_001;
     const { key: short } = await create('Short', { roles: ['VIEWER'], expiresIn: '1h' });
     const { key: former, apiKey: rotated } = await create('Rotated');
     await test.keys.rotate(rotated.id, { grace: '1h' }, OPERATOR);
+    test.time.now += 3_600_001;
     const { key: gone, apiKey: deleted } = await create('Deleted');
     await test.keys.setEnabled(disabled.id, false, OPERATOR);
     await test.keys.delete([deleted.id], OPERATOR);
-    test.time.now += 3_600_001;
     await taken();
     const statuses = [];
     for (const secret of [good, good, off, short, former, gone, gone, 'svc_nothing']) statuses.push(await ask(secret));
