@@ -266,3 +266,14 @@ describe("Caddy's directives", () => {
     await site.stop();
   });
 });
+
+/** 5 KB of them: more than nginx takes of an answer by default. */
+const ROLES = Array.from({ length: 100 }, (_, index) => `ROLE_${'X'.repeat(40)}_${index}`);
+
+describeEachProxy('a service whose keys have many roles', { roles: ROLES }, (site) => {
+  it('is told all of them', async () => {
+    const { status, got } = await ask(site().port, { headers: [await site().keyWith({ roles: ROLES })] });
+    assert.equal(status, 200);
+    assert.deepEqual(valuesOf(got!, 'x-auth-roles').join().split(',').toSorted(), ROLES.toSorted());
+  });
+});

@@ -21,6 +21,8 @@ export interface SiteOptions {
   rule?: Rule;
   /** Whether people may sign in. Default: as it is without a word about it. */
   signIn?: 'on' | 'off';
+  /** Roles of its own, by which keys may read. */
+  roles?: readonly string[];
   /** What else to replace in the configuration. */
   edits?: Readonly<Record<string, string>>;
 }
@@ -60,19 +62,20 @@ let keysMade = 0;
 /** Starts the service, svc-api and the proxy, as processes of their own. */
 export async function startGuardedSite(
   configuration: Configuration,
-  { rule = 'resource', signIn, edits = {} }: SiteOptions = {},
+  { rule = 'resource', signIn, roles: names = [], edits = {} }: SiteOptions = {},
 ): Promise<GuardedSite> {
   const { program, by, resource, requirement, flags: more = [] } = configuration;
   const [folder, port, database] = [tempFolder(), await freePort(), await migratedStore()];
   const service = await startService();
   const config = join(folder, 'svc-api.yaml');
   const resources = resource === 'DASHBOARD' ? [] : [resource];
+  const permission = `${resource}:READ_ANY`;
+  const roles = Object.fromEntries(names.map((name) => [name, [permission as Permission]]));
   writeFileSync(
     config,
-    `resources: [${resources.join()}]\ncredentials: [bearer, basic]\ntrust: [127.0.0.1]\n${signIn ? `sign-in: ${signIn}\n` : ''}${rule === 'routes' ? routesWith(resource) : ''}`,
+    `resources: [${resources.join()}]\nroles: ${JSON.stringify(roles)}\ncredentials: [bearer, basic]\ntrust: [127.0.0.1]\n${signIn ? `sign-in: ${signIn}\n` : ''}${rule === 'routes' ? routesWith(resource) : ''}`,
     { mode: 0o600 },
   );
-  const permission = `${resource}:READ_ANY`;
   const flags = { resource: ['--resource', resource], permission: ['--permission', permission], routes: [] }[rule];
   const command = by === 'serve' ? ['serve'] : ['guard', `http://127.0.0.1:${service.port}`, ...flags, ...more];
   const svcApi = startCli([...command, '--database', database, '--config', config, '--port', '0'], {
@@ -96,7 +99,7 @@ export async function startGuardedSite(
     await Promise.all([service.stop(), end(svcApi, 'SIGKILL')]);
     throw error;
   });
-  const keys = await openKeys({ database, resources });
+  const keys = await openKeys({ database, resources, roles });
   const may: GuardedSite['may'] = (action) => `${resource}:${action}_ANY` as Permission;
   const create: GuardedSite['create'] = async (input) => {
     const { key, apiKey } = await keys.create({ name: `Key ${(keysMade += 1)}`, ...input }, OPERATOR);
