@@ -191,6 +191,7 @@ const SURFACE: Record<string, string[]> = {
     ...PLACE,
   ],
   'apikey:routes:observed': [...ALWAYS, ...PLACE],
+  'apikey:proxy': ['<proxy>', '--host <host>', '--resource <resource>', '--upstream <url>', ...ALWAYS],
   'apikey:routes:template': ['<service>', '--credential <file>', '--host <host>', '--url <url>', ...ALWAYS],
   'apikey:backup': ['<file>', '--overwrite', ...ALWAYS, ...PLACE],
   'apikey:compact': [...ALWAYS, ...PLACE],
@@ -303,7 +304,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'backup compact doctor edge edges federation:explain guard login logout notices:test restore routes:check routes:explain routes:observed routes:template'.split(
+      'backup compact doctor edge edges federation:explain guard login logout notices:test proxy restore routes:check routes:explain routes:observed routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);

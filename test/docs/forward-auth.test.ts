@@ -42,11 +42,21 @@ describe('docs/guard.md, with a proxy in front', () => {
     await server.stop();
   });
 
+  it('has the same block for Caddy as the README and the example, but for the name of the service', () => {
+    const example = ofExample('caddy/Caddyfile');
+    assert.equal(blockWith('forward_auth', PAGE, 'caddyfile'), example);
+    const ofReadme = blockWith('forward_auth', 'README.md', 'caddyfile');
+    assert.equal(
+      ofReadme.replaceAll('DASHBOARD', 'GRAFANA').replaceAll('dashboard.example', 'grafana.example'),
+      example,
+    );
+  });
+
   it('configures Traefik to ask as the exact requests of the tests do', () => {
     const { http } = parse(ofExample('traefik/grafana.yml')) as {
-      http: { middlewares: { 'svc-api': { forwardAuth: { address: string; authResponseHeaders: string[] } } } };
+      http: { middlewares: { 'svc-api-grafana': { forwardAuth: { address: string; authResponseHeaders: string[] } } } };
     };
-    const { address, authResponseHeaders } = http.middlewares['svc-api'].forwardAuth;
+    const { address, authResponseHeaders } = http.middlewares['svc-api-grafana'].forwardAuth;
     const { pathname, search } = new URL(address);
     assert.equal(pathname + search, ASKING.traefik({}, '?resource=GRAFANA').target);
     assert.deepEqual(authResponseHeaders, [...IDENTITY, 'Cookie']);

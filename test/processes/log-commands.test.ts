@@ -217,6 +217,7 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
     'routes:check': { args: [], says: ['the configuration was read', hook], env: kept },
     'routes:explain': { args: ['GET', 'http://a/x'], says: ['the configuration was read', hook], env: kept },
     'routes:observed': { args: [], says: ['the configuration was read', ...reads], env: kept },
+    proxy: { args: ['nginx', '--resource', 'INFO', '--upstream', 'http://a'], says: [] },
     'routes:template': { args: ['sonarr'], says: [] },
     // There are no rules; what it was given is not shown.
     'federation:explain': { args: ['-'], says: ['the configuration was read'], env: kept, input: anna, code: 1 },

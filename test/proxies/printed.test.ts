@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { ask } from '../support/proxies/client.ts';
+import { type Configuration, CONFIGURATIONS, type Place, SITE } from '../support/proxies/configurations.ts';
+import { describeEachProxy } from '../support/proxies/describe.ts';
+import { valuesOf } from '../support/proxies/service.ts';
+import { BIN } from '../support/process.ts';
+import { needsPrograms } from '../support/skip.ts';
+import { tempFolder } from '../support/temp.ts';
+
+/** What each program checks a configuration by, in place of running it. */
+const CHECKS: Readonly<Record<Configuration['program'], (args: string[]) => string[]>> = {
+  nginx: (args) => [...args, '-t'],
+  caddy: ([, ...args]) => ['validate', ...args],
+  haproxy: (args) => [...args, '-c'],
+  apache2: (args) => [...args, '-t'],
+};
+
+function print(proxy: string, upstream: string): string {
+  const args = [BIN, 'proxy', proxy, '--resource', 'WIKI', '--upstream', upstream, '--host', SITE];
+  const { stdout, status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+  return stdout;
+}
+
+/** The examples as the command prints them for another resource and upstream. */
+const printedFor = (upstream: (place: Place) => string): Configuration[] =>
+  CONFIGURATIONS.filter(({ title }) => /^examples\/(?!guard)/.test(title)).map((configuration) => {
+    const proxy = configuration.title.replace('examples/', '');
+    return {
+      ...configuration,
+      title: `svc-api proxy ${proxy}`,
+      resource: 'WIKI',
+      requirement: configuration.requirement.replace('GRAFANA', 'WIKI'),
+      write: (place, adapt) =>
+        configuration.write(place, (_, { '127.0.0.1:3000': _address, ...others }) =>
+          adapt(print(proxy, upstream(place)), others),
+        ),
+    };
+  });
+
+describeEachProxy(
+  'a service for which a configuration was printed',
+  {},
+  (site) => {
+    it('is reached by keys alone, each for what it may do', async () => {
+      assert.equal((await ask(site().port, {})).status, 401);
+      const reader = await site().reader();
+      const { status, got } = await ask(site().port, { headers: [reader] });
+      assert.equal(status, 200);
+      assert.deepEqual(valuesOf(got!, 'x-auth-permission'), ['WIKI:READ_ANY']);
+      assert.equal((await ask(site().port, { method: 'POST', headers: [reader], body: 'x' })).status, 403);
+      const editor = await site().editor();
+      assert.equal((await ask(site().port, { method: 'POST', headers: [editor], body: 'x' })).status, 200);
+    });
+  },
+  printedFor(({ service }) => `http://localhost:${service}`),
+);
+
+describe('a configuration that is printed', () => {
+  for (const upstream of [
+    'http://127.0.0.1:3000',
+    'http://[::1]:3000',
+    'https://localhost:8443',
+    'http+unix:///run/wiki.sock',
+  ])
+    for (const { title, program, write } of printedFor(() => upstream))
+      it(`is taken by ${program} for ${upstream} (${title})`, function () {
+        needsPrograms(this, program);
+        const folder = tempFolder();
+        const args = write({ folder, port: 18_443, svcApi: 4000, service: 3000 }, (text, replacements) => {
+          for (const [old, replacement] of Object.entries(replacements)) text = text.replaceAll(old, replacement);
+          return text;
+        });
+        const env = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin`, HOME: folder };
+        const { status, stdout, stderr } = spawnSync(program, CHECKS[program](args), { encoding: 'utf8', env });
+        assert.equal(status, 0, stdout + stderr);
+      });
+});
