@@ -31,6 +31,6 @@ describe(`${PAGE}, on the policy`, () => {
         .trim();
     assert.ok(withoutTimes(stderr).includes(withoutTimes(shown)), stderr);
     const { stdout: list } = await testCli(join(folder, 'keys.sqlite')).run(['apikey', 'list']);
-    assert.match(list, /^Wiki bot\t/);
+    assert.match(list, /^Report bot\t/);
   });
 });

@@ -107,19 +107,12 @@ describe(PAGE, () => {
       });
 
       it('has a guard that accepts the key that is made for it, and nobody else', async () => {
-        writeFileSync(join(machine.folder, 'service.cjs'), SERVICE);
-        terminal.type('node service.cjs &\r');
-        await terminal.see('The service is there.');
-        const answers = [];
         for (const time of ['all once', 'all twice']) {
           const printed = await paste(terminal, blockWith('svc-api guard', PAGE), time);
-          const { headers } = JSON.parse(/^\{"method".*\}$/m.exec(printed)![0]) as Got;
-          assert.deepEqual([headers['x-auth-key-name'], headers['authorization']], ['Wall%20display', undefined]);
-          answers.push(headers['x-auth-key-id']);
+          assert.match(printed, /^Wall%20display: 200\r?$/m);
+          assert.match(printed, /"code":"UNAUTHENTICATED".*: 401\r?$/m);
+          assert.doesNotMatch(printed, /EADDRINUSE|is in use/);
         }
-        assert.notEqual(answers[0], answers[1]);
-        const refused = await paste(terminal, 'curl --silent http://127.0.0.1:8080/', 'all refused');
-        assert.match(refused, /"code":"UNAUTHENTICATED"/);
       });
     });
   }
@@ -159,11 +152,11 @@ describe(PAGE, () => {
       ['', upgrade('websocket'), '401'],
       ['reader', upgrade('h2c'), '200 GET'],
       ['reader', upgrade('websocket, h2c'), '200 GET'],
-      ['reader', upgrade('websocket', 'h2c'), '101 GET'],
+      ['reader', upgrade('websocket', 'h2c'), '200 GET'],
       ['reader', upgrade('h2c', 'websocket'), '200 GET'],
       ['author', upgrade('websocket'), '200 POST', ''],
     ];
-    const host = /^\S+/.exec(site)![0];
+    const host = /^(\S+) \{$/m.exec(site)![1]!;
     const curl = 'curl --silent --retry 99 --retry-delay 1 --retry-connrefused --retry-all-errors';
     const asked = requests.map(([key, headers, , data]) => {
       const words = [...(key === '' ? [] : [`@${key}`]), ...headers].map((header) => `-H '${header}'`);

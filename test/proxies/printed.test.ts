@@ -64,16 +64,21 @@ describe('a configuration that is printed', () => {
     'https://localhost:8443',
     'http+unix:///run/wiki.sock',
   ])
-    for (const { title, program, write } of printedFor(() => upstream))
+    for (const configuration of printedFor(() => upstream)) {
+      const { title, program } = configuration;
       it(`is taken by ${program} for ${upstream} (${title})`, function () {
         needsPrograms(this, program);
         const folder = tempFolder();
-        const args = write({ folder, port: 18_443, svcApi: 4000, service: 3000 }, (text, replacements) => {
-          for (const [old, replacement] of Object.entries(replacements)) text = text.replaceAll(old, replacement);
-          return text;
-        });
+        const args = configuration.write(
+          { folder, port: 18_443, svcApi: 4000, service: 3000 },
+          (text, replacements) => {
+            for (const [old, replacement] of Object.entries(replacements)) text = text.replaceAll(old, replacement);
+            return text;
+          },
+        );
         const env = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin`, HOME: folder };
         const { status, stdout, stderr } = spawnSync(program, CHECKS[program](args), { encoding: 'utf8', env });
         assert.equal(status, 0, stdout + stderr);
       });
+    }
 });
