@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { OrRefusal } from '../keys/basics/index.ts';
-import { formatHost, type UpstreamAddress } from '../routes/index.ts';
+import type { UpstreamAddress } from '../routes/index.ts';
 import { packageFolder } from '../version.ts';
 
 /** A case that a proxy is configured for. */
@@ -99,12 +99,12 @@ interface ProxyConfiguration {
 }
 
 /** The example of a proxy, for the case in hand. */
-export function proxyConfiguration(
+export async function proxyConfiguration(
   name: string,
   { resource, upstream, host, guard }: ProxyCase,
-): OrRefusal<{ readonly value: ProxyConfiguration }> {
+): Promise<OrRefusal<{ readonly value: ProxyConfiguration }>> {
   const { file, also, usesGuard, edits } = PROXIES[name]!;
-  const written = writeUpstream(upstream);
+  const written = await writeUpstream(upstream);
   if (written === undefined)
     return {
       refusal:
@@ -138,7 +138,7 @@ export function proxyConfiguration(
 }
 
 /** @returns undefined for one whose characters could mean something else in a configuration */
-function writeUpstream(upstream: UpstreamAddress): WrittenUpstream | undefined {
+async function writeUpstream(upstream: UpstreamAddress): Promise<WrittenUpstream | undefined> {
   if ('socketPath' in upstream) {
     const { socketPath } = upstream;
     const isPlain = /^[\w./-]+$/.test(socketPath);
@@ -146,6 +146,7 @@ function writeUpstream(upstream: UpstreamAddress): WrittenUpstream | undefined {
       ? { url: `http+unix://${socketPath}`, address: `unix:${socketPath}`, socketPath, tlsName: undefined }
       : undefined;
   }
+  const { formatHost } = await import('../routes/index.ts');
   const { protocol, host, port } = upstream;
   if (isIP(host) === 0 && !/^[\w.-]+$/.test(host)) return undefined;
   return {

@@ -61,7 +61,7 @@ export default class Proxy extends BaseCommand {
       throw new CliError('USAGE', `--host is "${printable(flags.host!)}". Name one host, such as wiki.example.org.`);
     const upstream = parseUpstream(flags.upstream);
     if ('refusal' in upstream) throw new CliError('USAGE', upstream.refusal);
-    const made = proxyConfiguration(name, {
+    const made = await proxyConfiguration(name, {
       resource,
       upstream: upstream.value,
       host: host.value,
