@@ -103,8 +103,6 @@ describe('metrics of edges', () => {
   });
 
   it('count at the edge what it has accepted, and what it has refused and why', async () => {
-    // An edge goes by the clock of its machine.
-    test.time.now -= 3_600_001;
     const { key: good } = await create('Good');
     const { key: off, apiKey: disabled } = await create('Disabled');
     // The edge goes by the clock of its machine: what has ended by that was made before.
