@@ -1,53 +1,60 @@
 #!/usr/bin/env node
-import { createRequire } from 'node:module';
+import { existsSync, lstatSync, mkdirSync, realpathSync } from 'node:fs';
+import module from 'node:module';
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join } from 'node:path';
 import { refuseUnsupportedNode } from './node-version.js';
+import { standInForUser } from './stand-in-for-user.js';
 
-// CommonJS: an `import` of Node's modules reads all that they have, which loads their lazy parts.
-const require = createRequire(import.meta.url);
 refuseUnsupportedNode();
 // By default, Node would open its inspector, which shows all memory and runs what it is told.
 process.on('SIGUSR1', () => {});
-require('./stand-in-for-user.cjs').standInForUser();
-requireBuild();
-require('./compile-cache.cjs').enableCompileCache();
-const typed = process.argv.slice(2);
-const [command] = typed;
-// Of oclif's `help`, the flag is none; the colours of help follow it all the same.
-const args = command === 'help' ? typed.filter((arg) => arg !== '--no-color') : typed;
-const root = require('node:path').dirname(import.meta.dirname);
-// `help` and `autocomplete` are added here, not in package.json, from which a host would get them too.
-const core = ['@oclif/plugin-help'];
-const isServer = command === 'serve' || command === 'guard' || (command === 'apikey' && args[1] === 'guard');
-// Scripts run `apikey` and servers, which start faster without completion; what completes them knows all commands.
-if ((command !== 'apikey' || args[1] === 'complete') && !isServer) core.push('@oclif/plugin-autocomplete');
-const pluginAdditions = { core };
-// Not awaited: when the reader of a pipe closes it early, a top-level await would exit with 13.
-const subject = command === 'help' ? args[1] : command;
-void (subject?.startsWith('autocomplete') ? complete() : start());
-
-/** In a checkout, `npm ci` alone builds nothing. */
-function requireBuild() {
-  if (require('node:fs').existsSync(require('node:path').join(import.meta.dirname, '../dist/program.cjs'))) return;
+standInForUser();
+const program = join(import.meta.dirname, '../dist/cli/own-program.js');
+// In a checkout, `npm ci` alone builds nothing.
+if (!existsSync(program)) {
   process.stderr.write('Error: svc-api is not built yet. Run "npm run build" in its checkout.\n');
   process.exit(1);
 }
+enableCompileCache();
+// Not awaited: when the reader of a pipe closes it early, a top-level await would exit with 13.
+void import('../dist/cli/own-program.js').then(({ runOwnProgram }) => runOwnProgram(process.argv.slice(2)));
 
-async function complete() {
-  const { optionsOfPackages } = require('./program.cjs');
-  const { autocomplete } = await import('../dist/cli/completion/autocomplete.js');
-  await autocomplete(args, { ...optionsOfPackages(root), pluginAdditions });
+/**
+ * Enables Node's compile cache in `svc-api/compile-cache` of the user's cache folder (XDG Base Directory). Node runs
+ * what is in a cache, and its default, in the shared temporary folder, is open to all. Without a safe folder there is no
+ * cache: it only makes the start faster.
+ */
+function enableCompileCache() {
+  if (module.getCompileCacheDir() !== undefined || process.env.NODE_DISABLE_COMPILE_CACHE) return;
+  const { XDG_CACHE_HOME: chosen } = process.env;
+  try {
+    // Windows has a temporary folder for each user.
+    if (process.platform === 'win32') {
+      module.enableCompileCache();
+      return;
+    }
+    const folder = join(chosen && isAbsolute(chosen) ? chosen : join(homedir(), '.cache'), 'svc-api/compile-cache');
+    mkdirPrivate(folder, { mayBeSticky: false });
+    module.enableCompileCache(folder);
+  } catch {
+    // There is no safe folder.
+  }
 }
 
-/** As oclif's `execute` does, with failures in the form of ours. */
-async function start() {
-  const { boundYoungSpace, bundledProgram } = require('./program.cjs');
-  if (!isServer) boundYoungSpace();
-  const program = bundledProgram(root, args);
-  const options = { ...program.options, pluginAdditions };
-  try {
-    await program.run(args, options);
-    program.keepCode();
-  } catch (error) {
-    await program.reportFailure(error, args, options);
-  }
+/**
+ * Creates missing folders, each once the folder above it is known to be safe. Throws unless only this user and root can
+ * replace the folder or write in it.
+ */
+function mkdirPrivate(folder, { mayBeSticky = true } = {}) {
+  const parent = dirname(folder);
+  if (parent === '.') throw new Error(`${folder} is relative.`);
+  if (parent !== folder) mkdirPrivate(parent);
+  if (lstatSync(folder, { throwIfNoEntry: false }) === undefined) mkdirSync(folder, { mode: 0o700 });
+  const stat = lstatSync(folder);
+  if (stat.uid !== 0 && stat.uid !== process.geteuid()) throw new Error(`${folder} belongs to another user.`);
+  if (stat.isSymbolicLink()) return mkdirPrivate(realpathSync(folder), { mayBeSticky });
+  // In a sticky folder, such as /tmp, others cannot replace what is not theirs.
+  const isSticky = mayBeSticky && (stat.mode & 0o1000) !== 0;
+  if ((stat.mode & 0o022) !== 0 && !isSticky) throw new Error(`${folder} can be written by others.`);
 }

@@ -1,10 +1,8 @@
-import { hash } from 'node:crypto';
-import { globSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { bundleConsole } from './bundle-console.ts';
-import { asciiOf, bundleProgram } from './bundle-program.ts';
 import { embedded } from './embedded.ts';
 import { readDeclarations } from './library-surface.ts';
 import { licensesOf } from './licenses.ts';
@@ -12,29 +10,22 @@ import { sbomOf } from './sbom.ts';
 
 /**
  * Bundles what the commands and the library load, and some packages, into a few files: loading many small files
- * dominates start-up time. SQLite's driver is copied with its binaries: as a dependency, many package managers would
- * compile it. All other packages stay external: a host shares them. The declarations that programs read stay as tsc
- * emitted them.
+ * dominates start-up time. All other packages stay external: a host shares them. The declarations that programs read
+ * stay as tsc emitted them.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
-const entryPoints = globSync(
-  [
-    'src/commands/**/*.ts',
-    'src/{index,express,fastify}.ts',
-    'src/cli/completion/autocomplete.ts',
-    'src/cli/explain/report.ts',
-  ],
-  {
-    cwd: root,
-  },
-);
+const entryPoints = globSync(['src/commands/**/*.ts', 'src/{index,express,fastify}.ts', 'src/cli/own-program.ts'], {
+  cwd: root,
+});
 
 /**
- * Packages that are bundled: kysely, since it has many files, and the libraries that use graphql, with what they import
- * themselves. A host may have another graphql, beside which a package manager would place them, though they are
- * dependencies: bundled, they use ours.
+ * Packages whose code is in `dist`, with what they import themselves: those that a command needs to start, since they
+ * have many files, and those that use graphql. A host may have another graphql, beside which a package manager would
+ * place the latter: bundled, they use ours.
  */
-const BUNDLED = /^(kysely|@hono\/graphql-server|@graphql-tools\/\w+|cross-inspect|@whatwg-node\/promise-helpers)(\/|$)/;
+const BUNDLED = /^(kysely|@oclif\/core|@inquirer\/\w+|@hono\/graphql-server|@graphql-tools\/schema)(\/|$)/;
+/** Packages that bundled ones leave to others: hono and graphql to us, and a compiler to oclif. */
+const LEFT_OUT = /^(hono|graphql|typescript)(\/|$)/;
 
 /** What runs in a thread of its own. It lies beside the chunk that starts it, as in the sources. */
 const worker = 'src/store/sqlite/write-worker.ts';
@@ -88,6 +79,10 @@ const { metafile, outputFiles } = await build({
   minifySyntax: true,
   // Node shows the line that threw above an error that nobody caught.
   lineLimit: 120,
+  // CommonJS packages require Node's modules.
+  banner: {
+    js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",
+  },
   metafile: true,
   plugins: [
     {
@@ -102,17 +97,12 @@ const { metafile, outputFiles } = await build({
       },
     },
     {
-      name: 'the SQLite driver is the copy',
-      setup(bundle) {
-        bundle.onResolve({ filter: /^better-sqlite3$/ }, ({ path }) => ({ path: `#${path}`, external: true }));
-      },
-    },
-    {
       name: 'packages are external, except some',
       setup(bundle) {
-        bundle.onResolve({ filter: /^[^./#]/ }, ({ path }) =>
-          BUNDLED.test(path) ? undefined : { path, external: true },
-        );
+        bundle.onResolve({ filter: /^[^./#]/ }, ({ path, importer }) => {
+          const isBundled = importer.includes('/node_modules/') ? !LEFT_OUT.test(path) : BUNDLED.test(path);
+          return isBundled ? undefined : { path, external: true };
+        });
       },
     },
   ],
@@ -120,31 +110,13 @@ const { metafile, outputFiles } = await build({
 
 for (const { path, text } of outputFiles) {
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, asciiOf(text));
+  writeFileSync(path, text);
 }
 
 const declarations = readDeclarations();
 for (const file of globSync('dist/**/*.d.ts', { cwd: root })) if (!declarations.has(file)) rmSync(join(root, file));
 
-// Linked, not copied: one file is loaded once. Two copies of SQLite in one process, as in tests that run a command
-// themselves, would not respect one another's locks.
-const driver = `${root}node_modules/better-sqlite3`;
-for (const file of globSync(['lib/**/*.js', 'prebuilds/*', 'package.json', 'LICENSE'], { cwd: driver })) {
-  const target = join(root, 'dist/better-sqlite3', file);
-  mkdirSync(dirname(target), { recursive: true });
-  linkSync(join(driver, file), target);
-}
-
-// Those of packages that both bundles have are named once; the driver's is beside it as well.
-const bundled = [
-  ...Object.keys(metafile.inputs),
-  ...(await bundleProgram(root)),
-  ...(await bundleConsole(root)),
-  'node_modules/better-sqlite3/package.json',
-];
+// Those of packages that both bundles have are named once.
+const bundled = [...Object.keys(metafile.inputs), ...(await bundleConsole(root))];
 writeFileSync(`${root}dist/LICENSES.txt`, licensesOf(bundled, root));
 writeFileSync(`${root}dist/sbom.cdx.json`, sbomOf(bundled, root));
-// For `sha256sum --check` in the driver's own package.
-const binaries = globSync('prebuilds/*', { cwd: driver }).toSorted();
-const sums = binaries.map((file) => `${hash('sha256', readFileSync(join(driver, file)))}  ${file}\n`);
-writeFileSync(`${root}dist/better-sqlite3/SHA256SUMS`, sums.join(''));

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { Config } from '@oclif/core/config';
 import { typeDefsOf } from '../src/graphql/schema.ts';
 import { HELP_TOPICS } from '../src/cli/help/topics.ts';
+import { ownOptions } from '../src/cli/own-program.ts';
 import { createCatalog } from '../src/keys/permissions/catalog.ts';
 import { configSchema } from './config-schema.ts';
 import { errorReference } from './error-reference.ts';
@@ -17,7 +18,7 @@ const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 /** The references that are generated from the code, by path. They need a fresh build. */
 export async function references(): Promise<Record<string, string>> {
   return {
-    'docs/cli.md': commandReference(),
+    'docs/cli.md': await commandReference(),
     'docs/errors.md': errorReference(),
     ...pagesWithParts(),
     'docs/library-surface.d.ts': surfaceReport(),
@@ -37,12 +38,11 @@ function schemaReference(): string {
 }
 
 /** The help of every command and topic, as it is printed. */
-function commandReference(): string {
-  const manifest = JSON.parse(readFileSync(new URL('../dist/oclif.manifest.json', import.meta.url), 'utf8')) as {
-    commands: Record<string, { hidden?: boolean }>;
-  };
-  const commands = Object.keys(manifest.commands)
-    .filter((id) => !manifest.commands[id]!.hidden)
+async function commandReference(): Promise<string> {
+  const { commands: all } = await Config.load(await ownOptions());
+  const commands = all
+    .filter(({ hidden, pluginName }) => !hidden && pluginName === 'svc-api')
+    .map(({ id }) => id)
     .toSorted()
     .map((id) => sectionOf(id.replaceAll(':', ' '), [...id.split(':'), '--help']));
   const topics = Object.keys(HELP_TOPICS).map((topic) => sectionOf(`help ${topic}`, ['help', topic]));

@@ -1,17 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { sectionOf, unreleasedIn } from './changelog.ts';
-import { makePublicPackages } from './public-packages.ts';
 
 /**
  * `npm run release -- [--dry-run] [--no-build] [folder]` builds, packs, tests the packed file, takes the bill of
- * materials and the packages that are published out of it, makes the image, and lists in `PUBLISH` what a job of its own
- * then publishes. With `--dry-run` nothing is tested: what keeps this state from being released is said, and what would
- * be run.
+ * materials out of it, makes the image, and names in `PUBLISH` the file that a job of its own then publishes. With
+ * `--dry-run` nothing is tested: what keeps this state from being released is said, and what would be run.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { values, positionals } = parseArgs({
@@ -36,12 +34,10 @@ if (!values['no-build']) run('npm', 'run', '--silent', 'build');
 run('npm', 'pack', '--ignore-scripts', '--silent', '--pack-destination', folder);
 const bom = execFileSync('tar', ['-xzOf', file('.tgz'), 'package/dist/sbom.cdx.json']);
 writeFileSync(file('.cdx.json'), bom);
-// In their order: the main package depends on the others, and on no name that could still be taken.
-const published = makePublicPackages(file('.tgz'), join(folder, 'npm'));
-writeFileSync(join(folder, 'PUBLISH'), published.map((each) => `${relative(folder, each)}\n`).join(''));
+writeFileSync(join(folder, 'PUBLISH'), `${basename(file('.tgz'))}\n`);
 ifReleased({ PACKED_FILE: file('.tgz') }, 'npm', 'run', 'test:packed');
 run(process.execPath, 'scripts/image.ts', folder);
-const made = globSync(['PUBLISH', '{,npm/}*.{tgz,json}'], { cwd: folder });
+const made = globSync(['PUBLISH', '*.{tgz,json}'], { cwd: folder });
 const sums = made.toSorted().map((each) => `${hash('sha256', readFileSync(join(folder, each)))}  ${each}\n`);
 writeFileSync(join(folder, 'SHA256SUMS'), sums.join(''));
 ifReleased({}, 'cp', file('-image.tgz'), root);

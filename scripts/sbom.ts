@@ -23,7 +23,7 @@ interface Component {
 
 /** What is read of a bill again. */
 interface Bill {
-  readonly metadata: { readonly component: Pick<Component, 'name' | 'licenses'> & { type: string } };
+  readonly metadata: { readonly component: Pick<Component, 'name' | 'version' | 'licenses'> & { type: string } };
   readonly components: readonly Component[];
 }
 
@@ -38,24 +38,18 @@ export function sbomOf(files: readonly string[], root: string): string {
   const { name, version, license } = json('package.json') as { name: string; version: string; license: string };
   // Of a checkout whose packages are linked, the folders are elsewhere.
   const placeOf = (folder: string) => folder.replace(/^.*?(?=node_modules\/)/, '');
-  const all = [...foldersOf(files).map((folder) => packageAt(folder, packages[placeOf(folder)])), sqlite(), UNICODE];
+  const all = [...foldersOf(files).map((folder) => packageAt(folder, packages[placeOf(folder)])), UNICODE];
+  if (all.some((part) => part.name === 'better-sqlite3')) all.push(sqlite());
   // A package may be installed in several folders.
   const components = [...new Map(all.map((component) => [component['bom-ref'], component])).values()];
   return billOf({ type: 'application', name, version, licenses: licensesOf(license) }, components);
 }
 
-/** The bill of a package that has some of the parts of another one, by their names. */
-export function sbomOfPart(
-  bom: string,
-  own: { name: string; version: string },
-  has: (part: string) => boolean,
-): string {
-  const { metadata, components } = JSON.parse(bom) as Bill;
-  const { name, version } = own;
-  return billOf(
-    { ...metadata.component, name, version },
-    components.filter((component) => has(component.name)),
-  );
+/** A bill with further packages, which are beside the bundled files. */
+export function sbomWith(bom: string, folders: readonly string[], root: string): string {
+  const [bill, added] = [bom, sbomOf(folders, root)].map((text) => JSON.parse(text) as Bill) as [Bill, Bill];
+  const all = [...bill.components, ...added.components].map((part) => [part['bom-ref'], part] as const);
+  return billOf(bill.metadata.component, [...new Map(all).values()]);
 }
 
 function billOf(

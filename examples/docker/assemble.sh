@@ -12,7 +12,7 @@ tar -xzf "$package" -C "$app" --no-same-owner
 chmod -R go=u-w "$app"
 # The driver of SQLite for this machine, not for others.
 driver=$(node -p '`${process.platform}-${process.arch}.node`')
-find "$app/dist/better-sqlite3/prebuilds" -type f ! -name "$driver" -exec rm {} +
+find "$app/node_modules/better-sqlite3/prebuilds" -type f ! -name "$driver" -exec rm {} +
 
 node=$(node -p process.execPath)
 cp "$node" "$root/bin/node"
@@ -35,7 +35,7 @@ done
 cp -L /usr/share/common-licenses/LGPL-2.1 /usr/share/common-licenses/GPL-3 "$root/usr/share/common-licenses/"
 
 # What only debuggers read.
-strip --strip-unneeded "$root/bin/node" "$app/dist/better-sqlite3/prebuilds/$driver"
+strip --strip-unneeded "$root/bin/node" "$app/node_modules/better-sqlite3/prebuilds/$driver"
 # DNS is asked by what /etc/resolv.conf says, which the container gets; names of users have these.
 echo 'svc-api:x:65532:65532::/var/lib/svc-api:/nonexistent' > "$root/etc/passwd"
 echo 'svc-api:x:65532:' > "$root/etc/group"

@@ -151,16 +151,14 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
     remedy: 'Run the host on one of the versions that the error names.',
   },
   DRIVER_UNSUPPORTED: {
-    meaning: "No binary of SQLite's driver that svc-api brings runs on this machine; the error says why.",
+    meaning: "No binary of SQLite's driver, better-sqlite3, runs on this machine; the error says why.",
     causes: [
-      'its package, `@svc-api/sqlite-…`, was left out: by `--omit=optional`, or `node_modules` is of another machine',
-      'that package has another binary than svc-api was released with',
       'its glibc is older than 2.34: Debian 11, Ubuntu 20.04, RHEL 8',
       'it is neither x64 nor arm64, or runs neither Linux nor macOS nor Windows',
     ],
     remedy:
-      'Install svc-api again on the machine, or, where it is installed, better-sqlite3 compiled for the machine: see ' +
-      '[Installing](installing.md#what-is-in-the-package). Or use [PostgreSQL](postgresql.md), or a newer system.',
+      'Install svc-api again on the machine, or compile better-sqlite3 where it is installed: see ' +
+      '[Installing](installing.md#the-driver-of-sqlite). Or use [PostgreSQL](postgresql.md), or a newer system.',
   },
   UNEXPECTED: {
     meaning: 'An unexpected error: a defect in svc-api, or in what it runs on.',

@@ -6,6 +6,7 @@ import { PermissionSet } from '../../src/keys/permissions/permission-set.ts';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { decide } from '../../src/routes/decide.ts';
 import { createRouter } from '../../src/routes/router.ts';
+import { ownCommands } from '../support/cli-here.ts';
 import { blocksOf, blockWith } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -54,17 +55,15 @@ describe(PAGE, () => {
     assert.equal(blocksOf(PAGE)[0], blockWith('svc-api guard', 'README.md'));
   });
 
-  it('has commands whose flags there are', () => {
-    const { commands } = JSON.parse(readFileSync(join(ROOT, 'dist/oclif.manifest.json'), 'utf8')) as {
-      commands: { guard: { flags: Record<string, unknown> } };
-    };
+  it('has commands whose flags there are', async () => {
+    const { guard } = await ownCommands();
     const flags = [PAGE, RECIPES].flatMap((page) => {
       const used = readFileSync(join(ROOT, page), 'utf8').matchAll(/svc-api guard [^\n`]*/g);
       return Array.from(used, ([command]) => command.match(/(?<= --)[a-z-]+/g) ?? []).flat();
     });
     assert.ok(flags.length > 4);
     assert.deepEqual(
-      flags.filter((flag) => !(flag in commands.guard.flags)),
+      flags.filter((flag) => !(flag in guard!.flags)),
       [],
     );
   });

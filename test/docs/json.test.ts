@@ -5,6 +5,7 @@ import { parse, print, visit } from 'graphql';
 import { withKeys } from '../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { digestSecret } from '../../src/keys/secret/secret.ts';
+import { ownCommands } from '../support/cli-here.ts';
 import { SECRET, testCli } from '../support/cli.ts';
 import { APP } from '../support/consent.ts';
 import { createPrincipal } from '../support/keys.ts';
@@ -15,9 +16,7 @@ import { Receiver, stopReceivers } from '../support/webhook.ts';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const [DOCUMENTS, ...SHARED] = blocksOf('docs/json.md', 'text') as [string, ...string[]];
-const { commands } = JSON.parse(read('dist/oclif.manifest.json')) as {
-  commands: Record<string, { hidden?: boolean; flags: { json?: object } }>;
-};
+const commands = await ownCommands();
 /** Waits for somebody who agrees. What it prints has no key. */
 const WAITING = 'login';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mustRun, packPackage, TSC } from '../support/host.ts';
 import { cleanEnv, finished, ROOT } from '../support/process.ts';
@@ -153,17 +153,11 @@ describe('the packed package', () => {
   it('holds what runs and its documentation, and nothing else', () => {
     const wanted = [
       'bin/run.js',
-      'bin/compile-cache.cjs',
-      'bin/code-cache.cjs',
       'bin/node-version.js',
-      'bin/program.cjs',
-      'bin/stand-in-for-user.cjs',
+      'bin/stand-in-for-user.js',
       'dist/LICENSES.txt',
-      'dist/oclif.manifest.json',
       'dist/sbom.cdx.json',
-      'dist/better-sqlite3/SHA256SUMS',
-      'dist/program.cjs',
-      'dist/write-worker.cjs',
+      'dist/cli/own-program.js',
       'dist/index.js',
       'dist/index.d.ts',
       'dist/express.js',
@@ -205,11 +199,10 @@ describe('the packed package', () => {
       [],
     );
     const allowed = [
-      /^bin\/((run|node-version)\.js|(code-cache|compile-cache|program|stand-in-for-user)\.cjs)$/,
-      /^dist\/((program|write-worker)\.cjs|LICENSES\.txt|sbom\.cdx\.json|oclif\.manifest\.json)$/,
+      /^bin\/(run|node-version|stand-in-for-user)\.js$/,
+      /^dist\/(LICENSES\.txt|sbom\.cdx\.json)$/,
       /^dist\/.*\.(js|d\.ts)$/,
       /^dist\/console\/console\.(js|css|svg)$/,
-      /^dist\/better-sqlite3\/(prebuilds\/[a-z0-9-]+\.node|package\.json|LICENSE|SHA256SUMS)$/,
       /^docs\/[a-z-]+\.(md|graphql|d\.ts)$/,
       /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|svc-api\.yaml|README\.md|litestream\.yml|systemd\/svc-api(\.service|\.socket|-edge\.service))$/,
       /^examples\/docker\/(Dockerfile(\.dockerignore)?|assemble\.sh|compose\.yaml|svc-api\.yaml|Caddyfile|README\.md)$/,
@@ -252,7 +245,7 @@ describe('the packed package', () => {
     for (const license of licenses)
       assert.match(license.trim(), /^\S+ \d+\.\d+\.\d+\S*\n\n.*(permission|redistribution)/is);
     const names = new Set(licenses.map((license) => license.trim().split(' ')[0]!));
-    for (const name of ['@oclif/core', 'kysely', 'better-sqlite3', 'minimatch', '@inquirer/prompts', ...GRAPHQL])
+    for (const name of ['@oclif/core', 'kysely', 'minimatch', '@inquirer/prompts', ...GRAPHQL])
       assert.ok(names.has(name), name);
   });
 
@@ -284,16 +277,24 @@ describe('the packed package', () => {
       writeFileSync(join(folder, 'program.mts'), PROGRAM);
     });
 
-    it('brings nothing that is compiled, or runs a script, when it is installed', () => {
+    it('brings nothing that runs a script when it is installed, and nothing to compile but a driver with its binaries', () => {
       const lockfile = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')) as {
         packages: Record<string, { hasInstallScript?: boolean }>;
       };
       const packages = Object.entries(lockfile.packages);
       assert.ok(packages.length > 50);
-      const builds = packages.filter(
-        ([path, { hasInstallScript }]) => hasInstallScript || existsSync(join(folder, path, 'binding.gyp')),
+      const driver = 'node_modules/better-sqlite3';
+      assert.deepEqual(
+        packages.flatMap(([path]) => (existsSync(join(folder, path, 'binding.gyp')) ? [path] : [])),
+        [driver],
       );
-      assert.deepEqual(builds, []);
+      assert.equal(existsSync(join(folder, driver, 'build')), false);
+      assert.equal(readdirSync(join(folder, driver, 'prebuilds')).length, 8);
+      // npm says so of any package with a binding.gyp.
+      assert.deepEqual(
+        packages.flatMap(([path, { hasInstallScript }]) => (hasInstallScript && path !== driver ? [path] : [])),
+        [],
+      );
     });
 
     it('is the program svc-api, with the command help', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { digestCode } from '../../src/keys/consent/codes.ts';
@@ -9,6 +9,7 @@ import { CONSENTS } from '../../src/keys/repository/consent-request.ts';
 import { openKeys } from '../../src/service/open-keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { pairOf, writePair } from '../support/certificates.ts';
+import { ownCommands } from '../support/cli-here.ts';
 import { type CreatedKey, type TestCli, testCli } from '../support/cli.ts';
 import { APP } from '../support/consent.ts';
 import { documentedPages, examplesOf } from '../support/help-pages.ts';
@@ -195,10 +196,8 @@ describe('the examples of the help', () => {
     });
   }
 
-  it('are on the page of every command', () => {
-    const { commands } = JSON.parse(readFileSync(join(ROOT, 'dist/oclif.manifest.json'), 'utf8')) as {
-      commands: Record<string, { hidden?: boolean }>;
-    };
+  it('are on the page of every command', async () => {
+    const commands = await ownCommands();
     const visible = Object.keys(commands).filter((id) => !commands[id]!.hidden);
     const pages = documentedPages().map(({ command }) => command.replace(' ', ':'));
     assert.deepEqual(pages.toSorted(), visible.toSorted());

@@ -8,21 +8,22 @@ import { postgresStore } from '../support/postgres.ts';
 import { cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
+const DRIVER = 'better-sqlite3';
 /** The binary that this machine uses. */
 const BINARY = `prebuilds/${existsSync('/etc/alpine-release') ? 'linuxmusl' : 'linux'}-${process.arch}.node`;
 
-/** An installation of the built package, with the given packages beside it. */
-function installed(hasDriver: boolean, change: (path: string) => void): string {
+/** An installation of the built package, with another binary of the driver. */
+function installed(change: (path: string) => void): string {
   const root = join(tempFolder(), 'node_modules/svc-api');
-  for (const part of ['bin', 'package.json', 'oclif.manifest.json', 'schemas'])
+  for (const part of ['bin', 'dist', 'package.json', 'oclif.manifest.json', 'schemas'])
     cpSync(join(ROOT, part), join(root, part), { recursive: true });
-  // The build links the binaries; these are changed.
-  cpSync(join(ROOT, 'dist'), join(root, 'dist'), { recursive: true });
   mkdirSync(join(root, 'node_modules'));
   for (const name of readdirSync(join(ROOT, 'node_modules')))
-    if (name !== 'better-sqlite3' || hasDriver)
-      symlinkSync(join(ROOT, 'node_modules', name), join(root, 'node_modules', name));
-  change(join(root, 'dist/better-sqlite3', BINARY));
+    if (name !== DRIVER) symlinkSync(join(ROOT, 'node_modules', name), join(root, 'node_modules', name));
+  const driver = join(root, 'node_modules', DRIVER);
+  for (const part of ['lib', 'package.json', BINARY])
+    cpSync(join(ROOT, 'node_modules', DRIVER, part), join(driver, part), { recursive: true });
+  change(driver);
   return root;
 }
 
@@ -54,14 +55,19 @@ async function createByServer(url: string, secret: string, name: string): Promis
 }
 
 /** As on an older system: it asks for a version of glibc that no system has. */
-function needsNewerGlibc(path: string): void {
+function needsNewerGlibc(driver: string): void {
+  const path = join(driver, BINARY);
   const binary = readFileSync(path, 'latin1').replaceAll('GLIBC_2.34\0', 'GLIBC_9.34\0');
   rmSync(path);
   writeFileSync(path, binary, 'latin1');
 }
 
 const CASES = [
-  ['is missing', (path: string) => rmSync(path), /^ \(@svc-api\/sqlite-linux(?:musl)?-\w+ is not installed\)$/],
+  [
+    'is missing',
+    (driver: string) => rmSync(join(driver, BINARY)),
+    /^ \(Cannot find module .*better_sqlite3\.node.*\)$/,
+  ],
   ['needs a newer glibc', needsNewerGlibc, /^ \(.*version `GLIBC_9\.34' not found.*\)$/],
 ] as const;
 
@@ -72,8 +78,12 @@ for (const [why, change, reason] of CASES) {
     });
     const store = () => join(tempFolder(), 'keys.sqlite');
 
-    it("is replaced by that of the driver's own package where this is installed, in commands and servers", async () => {
-      const root = installed(true, change);
+    it('is replaced by one that was compiled in its package, in commands and servers', async () => {
+      const root = installed((driver) => {
+        const compiled = join(driver, 'build/Release/better_sqlite3.node');
+        cpSync(join(driver, BINARY), compiled);
+        change(driver);
+      });
       const database = store();
       const created = await run(root, ['apikey', 'create', '--name', 'A', '--roles', 'ADMIN', '--database', database]);
       assert.equal(created.code, 0, created.stderr);
@@ -85,7 +95,7 @@ for (const [why, change, reason] of CASES) {
     });
 
     it('is named with the system and what to do in each command, and nothing is created', async () => {
-      const root = installed(false, change);
+      const root = installed(change);
       for (const args of [
         ['apikey', 'create', '--name', 'A', '--roles', 'GUEST'],
         ['apikey', 'list'],
@@ -99,7 +109,7 @@ for (const [why, change, reason] of CASES) {
         assert.equal(code, 1, args.join(' '));
         assert.match(stderr, /Code: DRIVER_UNSUPPORTED\n/, args.join(' '));
         const said =
-          /binary that runs on linux (?:x64|arm64) with (?:glibc \d+\.\d+|musl)(.*)\. Install svc-api .* better-sqlite3, .*postgres:/s;
+          /binary that runs on linux (?:x64|arm64) with (?:glibc \d+\.\d+|musl)(.*)\. Install svc-api .* compile better-sqlite3 .*postgres:/s;
         const [, shown] = said.exec(stderr.replaceAll(/\n {7}/g, ' ')) ?? assert.fail(stderr);
         assert.match(shown!, reason);
         if (args[1] === 'create') assert.equal(existsSync(database), false);
@@ -107,12 +117,12 @@ for (const [why, change, reason] of CASES) {
       const doctor = await run(root, ['doctor', '--json', '--database', store()]);
       assert.match(
         doctor.stdout,
-        /"check": "STORE",\s+"status": "failure",\s+"message": "SQLite's driver has no binary/,
+        /"check": "STORE",\s+"status": "failure",\s+"message": "SQLite's driver, better-sqlite3, has no binary/,
       );
     });
 
     it('is not asked for where the keys are in PostgreSQL, by any command', async () => {
-      const root = installed(false, change);
+      const root = installed(change);
       const [database, folder] = [postgresStore(), tempFolder()];
       const path = (name: string) => join(folder, name);
       const ran = async (...args: string[]) => {

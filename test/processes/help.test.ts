@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { EXIT_CODES, exitCodeFor } from '../../src/cli/errors.ts';
 import { ENVIRONMENT } from '../../src/cli/help/environment.ts';
 import { VERB_GROUPS } from '../../src/cli/help/verbs.ts';
-import { shortId } from '../../scripts/own-commands.ts';
+import { shortId } from '../../src/cli/short-id.ts';
 import { ROOT, runCli } from '../support/process.ts';
 import { runProgramHere } from '../support/program-here.ts';
 import { cliOnTerminal } from '../support/pty.ts';
@@ -255,7 +255,7 @@ describe('the help topics', () => {
 
   it('name every environment variable that the program reads', async () => {
     const page = await outputOf(['help', 'environment']);
-    const sources = globSync(['src/**/*.ts', 'bin/*.{js,cjs}'], { cwd: ROOT }).map((path) =>
+    const sources = globSync(['src/**/*.ts', 'bin/*.js'], { cwd: ROOT }).map((path) =>
       readFileSync(join(ROOT, path), 'utf8'),
     );
     const read = sources.flatMap(variablesReadBy);

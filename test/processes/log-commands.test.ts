@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { withKeys } from '../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { openConnection } from '../../src/store/open.ts';
-import { shortId } from '../../scripts/own-commands.ts';
+import { shortId } from '../../src/cli/short-id.ts';
 import { testCli } from '../support/cli.ts';
 import { APP } from '../support/consent.ts';
 import { postgresStore } from '../support/postgres.ts';

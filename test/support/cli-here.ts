@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { createRequire } from 'node:module';
 import { Readable } from 'node:stream';
 import { Config } from '@oclif/core/config';
-import type { LoadOptions } from '@oclif/core/interfaces';
+import { ownOptions } from '../../src/cli/own-program.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
-import { cleanEnv, type Finished, ROOT } from './process.ts';
+import { cleanEnv, type Finished } from './process.ts';
 
 type Runnable = new (args: string[], config: Config) => { _run(): Promise<unknown> };
 
@@ -17,14 +16,18 @@ export interface Surroundings {
   cwd?: string;
 }
 
-const program = createRequire(import.meta.url)('../../bin/program.cjs') as {
-  optionsOfPackages(root: string): Extract<LoadOptions, { root: string }>;
-};
 let config: Promise<Config> | undefined;
 
 /** What oclif knows of our own program. Its help changes that. */
-export function ownConfig(): Promise<Config> {
-  return Config.load(program.optionsOfPackages(ROOT));
+export async function ownConfig(): Promise<Config> {
+  return Config.load(await ownOptions());
+}
+
+/** The commands of our own program by their ids. */
+export async function ownCommands(): Promise<Record<string, Config['commands'][number]>> {
+  const { commands } = await ownConfig();
+  const ours = commands.filter(({ pluginName }) => pluginName === 'svc-api');
+  return Object.fromEntries(ours.map((command) => [command.id, command]));
 }
 
 let running: Promise<unknown> = Promise.resolve();

@@ -1,26 +1,19 @@
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { Console } from 'node:console';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { alone, type Surroundings, within } from './cli-here.ts';
-import { type Finished, ROOT } from './process.ts';
+import { type Finished } from './process.ts';
 import { tempFolder } from './temp.ts';
 
-interface Program {
-  run(args: readonly string[], options: object): Promise<unknown>;
-  reportFailure(error: unknown, args: readonly string[], options: object): Promise<void>;
-  options: object;
-}
-interface Bundles {
-  bundledProgram(root: string, args: readonly string[]): Program;
-}
-
-const bundles = createRequire(import.meta.url)('../../bin/program.cjs') as Bundles;
-const programs = new Map<string, Program>();
+/** As it was built. */
+const PROGRAM = new URL('../../dist/cli/own-program.js', import.meta.url).href;
 
 /** Ends a run as the end of its process would. */
-class Ended extends Error {}
+class Ended extends Error {
+  /** As oclif's own error, which is not reported. */
+  readonly code = 'EEXIT';
+}
 
 /**
  * Runs the whole built program in this process, one run at a time and without a terminal, as `bin/run.js` does: oclif,
@@ -31,23 +24,11 @@ export function runProgramHere(args: readonly string[], surroundings: Surroundin
   return alone(() => within(surroundings, () => captured(() => run(args))));
 }
 
-async function run(typed: readonly string[]): Promise<void> {
-  const args = typed[0] === 'help' ? typed.filter((arg) => arg !== '--no-color') : typed;
-  const core = ['@oclif/plugin-help'];
-  if ((args[0] !== 'apikey' || args[1] === 'complete') && args[0] !== 'serve') core.push('@oclif/plugin-autocomplete');
-  // One for each way to start: the program of a version prints only that.
-  const use = ['version', '--version', '-v', '-V'].includes(args[0] ?? '') ? JSON.stringify(args) : 'commands';
-  const program = programs.get(use) ?? bundles.bundledProgram(ROOT, args);
-  programs.set(use, program);
-  const options = { ...program.options, pluginAdditions: { core } };
-  try {
-    await program.run([...args], options);
-  } catch (error) {
-    if (error instanceof Ended) return;
-    await program.reportFailure(error, args, options).catch((end: unknown) => {
-      if (!(end instanceof Ended)) throw end;
-    });
-  }
+async function run(args: readonly string[]): Promise<void> {
+  const program = (await import(PROGRAM)) as typeof import('../../src/cli/own-program.ts');
+  await program.runOwnProgram(args).catch((end: unknown) => {
+    if (!(end instanceof Ended)) throw end;
+  });
 }
 
 /** Runs `work` with files in place of stdout and stderr, to which the program also writes by their descriptors. */

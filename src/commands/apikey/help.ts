@@ -1,4 +1,5 @@
 import * as Args from '@oclif/core/args';
+import { loadHelpClass } from '@oclif/core/help';
 import { examplesOf, BaseCommand, FLAGS_WITHOUT_STORE } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import { formatList, printable } from '../../keys/basics/index.ts';
@@ -20,10 +21,7 @@ export default class ApiKeyHelp extends BaseCommand {
   async run(): Promise<void> {
     const { argv } = await this.parse(ApiKeyHelp);
     const words = argv.map(String);
-    const [{ HELP_TOPICS, topicNamed, topicText }, { loadHelpClass }] = await Promise.all([
-      import('../../cli/help/topics.ts'),
-      import('@oclif/core/help'),
-    ]);
+    const { HELP_TOPICS, topicNamed, topicText } = await import('../../cli/help/topics.ts');
     const topic = topicNamed(words[0] ?? '');
     if (topic && words.length > 1) {
       const { unexpectedArguments } = await import('../../cli/explain/present.ts');

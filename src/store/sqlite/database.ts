@@ -2,14 +2,15 @@ import { pathToFileURL } from 'node:url';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type Database from 'better-sqlite3';
 import { isKeysError } from '../../keys/basics/index.ts';
-import { findDriver } from './find-driver.ts';
+import { loadDriver } from './load-driver.ts';
 
 /**
  * Opens an SQLite database.
  * @throws KeysError DRIVER_UNSUPPORTED; an error of SQLite
  */
 export function openDatabase(path: string, options?: Database.Options): Database.Database {
-  return findDriver()(path, options);
+  const Driver = loadDriver();
+  return new Driver(path, options);
 }
 
 /**
@@ -36,7 +37,7 @@ export function openPrivateDatabase(path: string): PrivateDatabase {
  * @throws KeysError DRIVER_UNSUPPORTED
  */
 export function requireDriver(): void {
-  findDriver();
+  loadDriver();
 }
 
 /** What is used of the driver on a database that no other connection has open. */

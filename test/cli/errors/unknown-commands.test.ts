@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { ROOT } from '../../support/process.ts';
+import { ownCommands } from '../../support/cli-here.ts';
 import { runProgramHere } from '../../support/program-here.ts';
 
-const { commands } = JSON.parse(readFileSync(join(ROOT, 'dist/oclif.manifest.json'), 'utf8')) as {
-  commands: Record<string, { hidden?: boolean }>;
-};
+const commands = await ownCommands();
 const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
   .flatMap(([id, { hidden }]) => (hidden || !id.startsWith('apikey:') ? [] : [id.split(':')[1]!]))
   .toSorted()

@@ -1,11 +1,11 @@
-'use strict';
+import { userInfo } from 'node:os';
 
 /** oclif asks for this user when it is loaded, and would crash for one unknown to the system, as in containers. */
-exports.standInForUser = function standInForUser() {
+export function standInForUser() {
   try {
-    require('node:os').userInfo();
+    userInfo();
   } catch {
     process.env.HOME ??= '/';
     process.env.SHELL ??= '/bin/sh';
   }
-};
+}

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Plugin } from '@oclif/core/config';
+import type { Config, LoadOptions } from '@oclif/core/interfaces';
+import { run } from '@oclif/core/run';
+import { packageFolder } from '../version.ts';
+import { printVersion } from './help/version.ts';
+import { shortId } from './short-id.ts';
+
+/** Options of oclif for a program whose package is known. */
+type OwnOptions = Extract<LoadOptions, { root: string }>;
+
+const VERSION = new Set(['version', '--version', '-v', '-V']);
+const HELP_FLAGS = new Set(['--help', '-h']);
+
+/**
+ * Runs `svc-api` itself as oclif's `execute` does, with failures in the form of ours. A host runs the same commands by
+ * its own oclif.
+ */
+export async function runOwnProgram(typed: readonly string[]): Promise<void> {
+  // oclif's `help` has no such flag; the colours of help follow it all the same.
+  const args = typed[0] === 'help' ? typed.filter((arg) => arg !== '--no-color') : [...typed];
+  const [command = '', verb] = args;
+  const isServer = command === 'serve' || command === 'guard' || (command === 'apikey' && verb === 'guard');
+  // Scripts run `apikey` and servers, which start faster without completion; what completes them knows all commands.
+  const hasCompletion = (command !== 'apikey' || verb === 'complete') && !isServer;
+  const options = await ownOptions(hasCompletion ? ['@oclif/plugin-autocomplete'] : []);
+  try {
+    if (VERSION.has(command) && !args.some((arg) => HELP_FLAGS.has(arg)))
+      return await printVersion(options.pjson!.version, args);
+    const subject = command === 'help' ? verb : command;
+    if (!subject?.startsWith('autocomplete')) return void (await run([...args], options));
+    const { autocomplete } = await import('./completion/autocomplete.ts');
+    await autocomplete(args, options);
+  } catch (error) {
+    const { reportFailure } = await import('./explain/report.ts');
+    await reportFailure(error, args, options);
+  }
+}
+
+/**
+ * Options of oclif for our own program. `help` and further plugins are added here, not in package.json, from which a
+ * host would get them too.
+ */
+export async function ownOptions(more: readonly string[] = []): Promise<OwnOptions> {
+  const root = packageFolder();
+  const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Config['pjson'];
+  const { topics } = pjson.oclif as { topics: Record<string, { subtopics?: object }> };
+  Object.assign(pjson.oclif, { topics: { ...topics, ...topics['apikey']!.subtopics } });
+  const own = new Plugin({ root, pjson, isRoot: true });
+  const others = ['@oclif/plugin-help', ...more].map((name) => new Plugin({ name, root, type: 'core' }));
+  await Promise.all([own, ...others].map((plugin) => plugin.load()));
+  addShortNames(own);
+  return { root, pjson, plugins: new Map([own, ...others].map((plugin) => [plugin.name, plugin])) };
+}
+
+/** Adds the short names of commands, and shows only these in help. */
+function addShortNames(plugin: Plugin): void {
+  const { commands } = plugin.manifest;
+  for (const command of plugin.commands.slice()) {
+    const id = shortId(command.id);
+    if (id === undefined) continue;
+    commands[id] = { ...commands[command.id]!, id };
+    plugin.commands.push({ ...command, id, load: async () => plugin.findCommand(id, { must: true }) });
+    command.hidden = true;
+  }
+}
