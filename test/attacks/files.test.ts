@@ -8,6 +8,7 @@ import {
   lchownSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   statSync,
   symlinkSync,
@@ -491,6 +492,18 @@ describe('the compile cache', () => {
     const cwd = tempFolder();
     assertWorks(await run({ HOME: '', XDG_CACHE_HOME: '' }, { cwd }));
     assert.deepEqual(readdirSync(cwd), []);
+  });
+
+  it('holds no secret', async () => {
+    const create = ['apikey', 'create', '--name', 'A', '--roles', 'GUEST', '--database', join(home, 'keys.sqlite')];
+    const { stdout, stderr } = await runCli(create, { env: { NODE_COMPILE_CACHE: undefined, XDG_CACHE_HOME: home } });
+    assert.match(stdout, /^svc_/, stderr);
+    const files = readdirSync(join(home, CACHE), { recursive: true, withFileTypes: true }).filter((each) =>
+      each.isFile(),
+    );
+    assert.ok(files.length > 0);
+    for (const { parentPath, name } of files)
+      assert.equal(readFileSync(join(parentPath, name)).includes(stdout.trim()), false, name);
   });
 
   it('is where NODE_COMPILE_CACHE says, or nowhere with NODE_DISABLE_COMPILE_CACHE', async () => {

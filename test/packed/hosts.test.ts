@@ -100,7 +100,7 @@ function steady({ stdout, stderr, code }: Finished): object {
       .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')
       .replaceAll(/\/\S+\/svc-api\/keys\.sqlite/g, 'STORE')
       .replaceAll(/file:\S+(?=\/docs\/errors\.md#)/g, 'PACKAGE')
-      .replaceAll(/^(Usage:|See| {6}) acme /gm, '$1 svc-api ')
+      .replaceAll(/^(Usage:|See|Commands of| {6}) acme /gm, '$1 svc-api ')
       .replaceAll(/^\{"level".*\n/gm, '');
   return { stdout: clean(stdout), stderr: clean(stderr), code };
 }
