@@ -121,7 +121,8 @@ describeOnEach('an import that others write beside', () => {
       if (attempt === 2) waited ??= other.keys.setEnabled(apiKey.id, false, OPERATOR).then(() => committed);
     };
     await load(...linesOf('Imported', 5 * PIECE));
-    assert.ok((await waited)! <= 2, `${await waited}`);
+    // On PostgreSQL, the third transaction can begin before the revocation asks for its turn.
+    assert.ok((await waited)! <= 3, `${await waited}`);
   });
 
   it('is found by searches, and by servers that have asked for its secrets before', async () => {
