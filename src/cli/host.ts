@@ -212,8 +212,8 @@ export async function isRunByAnother(config: Config, id: string): Promise<boolea
   const own = config.findCommand(id)?.pluginName;
   if (own === config.name) return false;
   if (config.isSingleCommandCLI) return true;
-  const { normalizeArgv } = await import('@oclif/core/help');
-  const typed = config.findCommand(normalizeArgv(config)[0] ?? '');
+  const { typedCommand } = await import('./typed-command.ts');
+  const typed = typedCommand(config);
   return typed !== undefined && typed.pluginName !== own;
 }
 

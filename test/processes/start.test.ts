@@ -93,7 +93,7 @@ describe('a user without a home folder', () => {
     assert.equal(created.stdout, '');
     assert.match(
       created.stderr,
-      /^Error: The key store \/\.local\/share\/svc-api\/keys\.sqlite cannot be opened: permission denied\./,
+      /^Error: The key store cannot be made: permission denied\..* in the folder \/\. .*HOME/,
     );
     assert.equal(created.code, 1);
   });

@@ -121,6 +121,7 @@ const FIRST = [
   ...FIRST_VERBS.map((verb) => `apikey:${verb}`),
   'serve',
   'guard',
+  'proxy',
   'routes:check',
   'backup',
   'restore',

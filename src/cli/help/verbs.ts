@@ -5,7 +5,7 @@ export const VERB_GROUPS: Readonly<Record<string, readonly string[]>> = {
   Leaks: ['contain', 'scan', 'verify'],
   Applications: ['requests', 'approve', 'deny'],
   Store: ['log', 'export', 'import', 'copy', 'backup', 'restore', 'compact', 'doctor'],
-  Servers: ['guard', 'routes', 'edge', 'edges', 'notices', 'federation', 'login', 'logout'],
+  Servers: ['guard', 'proxy', 'routes', 'edge', 'edges', 'notices', 'federation', 'login', 'logout'],
 };
 
 /** The groups in lines, for the help of a host, which lists the verbs by the alphabet. */

@@ -110,12 +110,14 @@ function notWritable(folder: string, error: unknown): KeysError | undefined {
     return undefined; // A folder above cannot even be looked into.
   }
   const { uid } = statSync(there);
-  return new KeysError(
-    'STORE_UNAVAILABLE',
-    `The key store cannot be made: this user (${user}) may not write in the folder ${there}, which belongs to the user ` +
-      `${uid}. Run chown ${user} ${there} as root. ${IN_CONTAINERS}.`,
-    { cause: error },
-  );
+  const what = `The key store cannot be made: permission denied. This user (${user}) cannot write in the folder ${there}`;
+  const remedy =
+    uid === user
+      ? `, which is its own. Run chmod 700 ${there}.`
+      : there === '/'
+        ? '. Choose another path, or set HOME to the folder of this user.'
+        : `, which belongs to the user ${uid}. Run chown ${user} ${there} as root. ${IN_CONTAINERS}.`;
+  return new KeysError('STORE_UNAVAILABLE', what + remedy, { cause: error });
 }
 
 /**
