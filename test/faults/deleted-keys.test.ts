@@ -28,7 +28,7 @@ describe('a request whose head arrives after a delete has returned', () => {
   });
 
   it(`is refused where ${READY} other sockets are ready`, async () => {
-    const { keys, store, database } = await openTestKeys();
+    const { keys, store, database } = await openTestKeys({ time: { now: Date.now() } });
     const { key: secret, apiKey: key } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const server = await startServe(database);
     stop.push(
@@ -57,7 +57,7 @@ describe('a request whose head arrives after a delete has returned', () => {
   });
 
   it('is refused after the server has failed to write behind a held lock', async () => {
-    const { keys, store, database } = await openTestKeys();
+    const { keys, store, database } = await openTestKeys({ time: { now: Date.now() } });
     const child = spawn(process.execPath, [CHILD, database], { stdio: ['pipe', 'pipe', 'inherit'], env: cleanEnv() });
     stop.push(async () => {
       child.kill('SIGKILL');

@@ -29,7 +29,7 @@ describe('a store on a full disk', () => {
     if (!mounted) skipUnlessCI(this, 'a small disk could not be mounted');
     disk = mounted;
     path = join(disk.folder, 'keys.sqlite');
-    const { keys, store } = await openTestKeys({ database: path });
+    const { keys, store } = await openTestKeys({ database: path, time: { now: Date.now() } });
     admin = (await keys.create({ name: 'Admin', roles: ['ADMIN'] }, OPERATOR)).key;
     ids = new Map();
     for (const name of NAMES) ids.set(name, (await keys.create({ name, roles: ['GUEST'] }, OPERATOR)).apiKey.id);

@@ -82,7 +82,7 @@ describe('a store under a running server', () => {
   let [kept, later] = ['', ''];
 
   beforeEach(async () => {
-    const { keys, store } = await openTestKeys();
+    const { keys, store } = await openTestKeys({ time: { now: Date.now() } });
     kept = (await keys.create({ name: 'Kept', roles: ['ADMIN'] }, OPERATOR)).key;
     await keys.create({ name: 'Doomed', roles: ['GUEST'] }, OPERATOR);
     await store.close();
@@ -196,7 +196,7 @@ describe('programs that have a store open while a file beside it is removed', ()
   };
 
   const made = async () => {
-    const { keys, store } = await openTestKeys();
+    const { keys, store } = await openTestKeys({ time: { now: Date.now() } });
     await keys.create({ name: 'Old', roles: ['GUEST'] }, OPERATOR);
     await store.close();
     return store.location;
