@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { globSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { blockWith } from '../support/pages.ts';
 import { freePort } from '../support/port.ts';
@@ -23,6 +26,7 @@ import {
 import { end, startProgram } from '../support/proxies/guarded-site.ts';
 
 const PAGE = 'docs/deploying.md';
+const STREAMING_PAGE = 'docs/agents.md';
 
 /** A configuration of the page. */
 interface Shown {
@@ -128,7 +132,35 @@ describe('each configuration of a proxy that is there to be pasted', () => {
     const run = [...CONFIGURATIONS.map(() => PAGE), ...GUARDING.map(({ title }) => title)];
     const files = globSync('examples/{nginx,caddy,haproxy,apache}', { cwd: ROOT });
     const expected = run.map((title) => (title === 'examples/guard' ? `${title}/README.md` : title));
+    // The guide's block is that of the README, which `test/docs/forward-auth.test.ts` holds.
+    expected.push(STREAMING_PAGE, 'docs/guard.md');
     assert.deepEqual([...shown, ...files].toSorted(), expected.toSorted());
+  });
+});
+
+describe(`nginx in front of a guard, as ${STREAMING_PAGE} has it`, () => {
+  it('passes an event on while the stream goes on', async function () {
+    needsPrograms(this, 'nginx');
+    const service = createServer((_, response) => {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('data: one\n\n');
+    });
+    await once(service.listen(0, '127.0.0.1'), 'listening');
+    const [folder, port] = [tempFolder(), await freePort()];
+    const upstream = `127.0.0.1:${(service.address() as AddressInfo).port}`;
+    const location = blockWith('proxy_buffering', STREAMING_PAGE, 'nginx').replace('127.0.0.1:8080', upstream);
+    const proxy = await startProgram(
+      'nginx',
+      writeNginx(`server { listen 127.0.0.1:${port}; ${location} }`, { folder }),
+      port,
+      folder,
+    );
+    const { body } = await fetch(`http://127.0.0.1:${port}/mcp`);
+    const reader = body!.getReader();
+    assert.equal(new TextDecoder().decode((await reader.read()).value), 'data: one\n\n');
+    await reader.cancel();
+    await end(proxy, 'SIGTERM');
+    service.closeAllConnections();
+    service.close();
   });
 });
 
