@@ -33,7 +33,7 @@ export async function insertRows(
 }
 
 /** Inserts rows of a table, each as a list of the values of columns. */
-export async function insertLists(
+async function insertLists(
   target: Kysely<Tables>,
   dialect: DialectName,
   table: keyof Tables,

@@ -176,7 +176,7 @@ describe('an edge', () => {
     };
     const feed = new HttpFeed({ origin: origin.url, token, leaseMs: LEASE_MS, log });
     const store = await openEdgeStore(feed, { patienceMs: 0, log });
-    const other = await openKeysOver(store, createCatalog({}));
+    const other = openKeysOver(store, createCatalog({}));
     const checkThere = async (shown: string) => {
       const checked = await other.check({ secret: shown });
       return checked.ok ? 'ok' : `${checked.status} ${checked.code}`;

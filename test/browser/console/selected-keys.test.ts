@@ -103,7 +103,7 @@ for (const [words, look, handsOn] of WAYS)
         await page.waitForURL(/open=/);
         await hands.press(tree.getByRole('link', { name: 'Build 2' }));
         await isHeaded(page, 'Build 2 active');
-        assert.match(await textOf(tree), /^Who made it.*Platform team denies 2 permissions.*Release.*Build 2/s);
+        assert.match(await textOf(tree), /^Who made it.*Platform team denies 1 permission.*Release.*Build 2/s);
         await hands.look();
       }),
     );
