@@ -207,11 +207,12 @@ describe('the packed package', () => {
       /^examples\/(host-cli\/.*\.(js|json|md)|keys\.yaml|svc-api\.yaml|README\.md|litestream\.yml|systemd\/svc-api(\.service|\.socket|-edge\.service))$/,
       /^examples\/docker\/(Dockerfile(\.dockerignore)?|assemble\.sh|compose\.yaml|svc-api\.yaml|Caddyfile|README\.md)$/,
       /^examples\/kubernetes\/(README\.md|(postgres|sqlite|rotation|edge)\.yaml)$/,
-      /^examples\/library\/([a-z]+|(next|sveltekit)\/.+)\.(ts|mjs|js|json|html)$/,
+      /^examples\/library\/([a-z-]+|(next|sveltekit)\/.+)\.(ts|mjs|js|json|html)$/,
       /^examples\/(ansible\/keys\.yml|github-actions\/(deploy\.yml|hosted\.yml|with-key\/action\.yml)|gitlab-ci\/(\.gitlab-ci|hosted)\.yml)$/,
       /^examples\/remote\/(apply|keys)\.(yml|yaml)$/,
       /^examples\/terraform\/(key\.mjs|main\.tf|keys\/main\.tf)$/,
       /^examples\/python\/get_key\.py$/,
+      /^examples\/routes\/[a-z-]+\.yaml$/,
       /^examples\/mcp\/(server\.js|package\.json|svc-api\.yaml)$/,
       /^examples\/web-app\/[A-Za-z-]+\.(js|json|md|yaml)$/,
       /^examples\/(nginx|apache)\/(README\.md|grafana\.conf|svc-api-unavailable\.asis)$/,
@@ -224,7 +225,8 @@ describe('the packed package', () => {
       /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md|SECURITY\.md)$/,
     ];
     const isOfTests = (file: string) =>
-      /(?<!li|la)test|\.sqlite$/.test(file) && !/^dist\/commands\/apikey\/notices\/test\.(js|d\.ts)$/.test(file);
+      /(?<!li|la)test|\.sqlite$/.test(file) &&
+      !/^(dist\/commands\/apikey\/notices\/test\.(js|d\.ts)|docs\/testing\.md)$/.test(file);
     assert.deepEqual(
       files.filter((file) => !allowed.some((pattern) => pattern.test(file)) || isOfTests(file)),
       [],

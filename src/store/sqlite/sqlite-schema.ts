@@ -31,6 +31,8 @@ export async function migrateSqlite(
   // Before the first table is made: see `compactFile`.
   if (current === 0) await sql`pragma auto_vacuum = incremental`.execute(db);
   await sql`pragma journal_mode = wal`.execute(db);
+  // A container on a read-only file system has no place for temporary files.
+  await sql`pragma temp_store = memory`.execute(db);
   await db.transaction().execute(async (transaction) => {
     const version = await requireOwnFormat(transaction, location);
     for (const migrate of migrationsBetween(version, newest)) await migrate(transaction, 'sqlite');
@@ -38,6 +40,7 @@ export async function migrateSqlite(
     await sql`pragma user_version = ${sql.lit(newest)}`.execute(transaction);
     debug('the store is migrated', () => ({ store: location, from: version, to: newest }));
   });
+  await sql`pragma temp_store = default`.execute(db);
 }
 
 interface FileMarks {
