@@ -18,6 +18,9 @@ const OWN = [
   'dist/**/*.js',
   'dist/console/console.*',
   'dist/{LICENSES.txt,sbom.cdx.json}',
+  // The configurations that `proxy` and `routes template` print.
+  'examples/{caddy,nginx,traefik,haproxy,apache,envoy,routes}/*.{conf,cfg,lua,asis,yml,yaml}',
+  'examples/caddy/Caddyfile',
   '{oclif.manifest.json,package.json,LICENSE,NOTICE,README.md}',
 ];
 const ADDED = ['pg', '@nats-io/transport-node', '@nats-io/jetstream'];

@@ -70,6 +70,7 @@ const COMMANDS: Record<string, number> = {
   'logout --server http://127.0.0.1:9 --yes': 0,
   [`routes check --config ${VOLUME}/svc-api.yaml`]: 0,
   'routes template grafana': 0,
+  'proxy nginx --resource WIKI --upstream http://127.0.0.1:3000': 0,
   [`routes observed --config ${VOLUME}/svc-api.yaml`]: 0,
   [`federation explain ${VOLUME}/keys.yaml --config ${VOLUME}/svc-api.yaml`]: 1,
   [`routes explain GET https://wiki.example.org/ --config ${VOLUME}/svc-api.yaml`]: 0,
