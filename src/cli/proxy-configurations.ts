@@ -88,7 +88,7 @@ const PROXIES: Readonly<Record<string, Proxy>> = {
 /** The names of the proxies that have an example. */
 export const PROXY_NAMES: readonly string[] = Object.keys(PROXIES);
 
-/** What configures a proxy. */
+/** The configuration of a proxy. */
 interface ProxyConfiguration {
   /** The text of its file. */
   readonly configuration: string;

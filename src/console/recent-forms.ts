@@ -18,7 +18,7 @@ export interface SentForms {
   /**
    * Does the work of a form, unless that is being done, or was done within the last minute.
    * @param id identifies the form and its session, and cannot be guessed
-   * @returns the answer of whoever does it; undefined if it is not known
+   * @returns the answer to the first form with this id; undefined if it is not known
    */
   once(id: string, work: () => Promise<AnsweredForm>): Promise<FormAnswer | undefined>;
 }

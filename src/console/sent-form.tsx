@@ -17,7 +17,7 @@ export function OnceOnly() {
   return <input type="hidden" name={FIELD} value={randomBytes(32).toString('base64url')} />;
 }
 
-/** Who has sent a form, and what is known of forms. */
+/** The sender of a form, with the forms that were sent before. */
 interface Sender {
   readonly c: Context;
   readonly sessions: Sessions;

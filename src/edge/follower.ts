@@ -169,7 +169,7 @@ export class Follower {
     for await (const piece of source.snapshot(this.#closed.signal)) await lines.take(piece);
     const { cursor } = lines.finish();
     this.#table = table;
-    // Whatever is remembered may have changed.
+    // Any remembered key can have changed.
     this.#changes.addUnknown();
     log.info({ keys: table.size, durationMs: Math.round(performance.now() - askedAt) }, 'the keys were loaded');
     return cursor;

@@ -302,7 +302,7 @@ async function addDoorTo(
   });
 }
 
-/** What a command serves. */
+/** The parts of an app that a command chooses. */
 interface ServedApp {
   readonly console: boolean;
   readonly commands?: NamedCommands;

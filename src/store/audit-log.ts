@@ -493,7 +493,7 @@ export async function searchEntries(connection: Connection, query: AuditQuery): 
   };
   if (isNewestFirst) await readUnindexed();
   for (let last: number | undefined; found.length < limit;) {
-    // What is indexed meanwhile is read as unindexed.
+    // Entries that are indexed meanwhile are read as unindexed.
     const next = selectBlocks({ ...query, before: Math.min(before, start) }, last);
     const blocks = await connection.run(async (db) => (await next.execute(db)).rows.map(({ block }) => block));
     if (blocks.length > 0) await read({}, blocks);

@@ -239,10 +239,10 @@ export function holdersOfPrimary(): Holders {
   };
 }
 
-/** What a worker tells the primary of a form of the console: it was sent, or is answered. */
+/** A message to the primary about a form of the console: it was sent, or is answered. */
 type FormMessage = { form: 'sent'; id: string; ask: number } | ({ form: 'answered'; id: string } & AnsweredForm);
 
-/** What the primary answers to a worker that was sent a form. */
+/** The primary's reply to a worker that received a form. */
 interface FormReply {
   /** The worker is to do it, or gets the answer. */
   formed: 'turn' | { readonly answer: FormAnswer | undefined };

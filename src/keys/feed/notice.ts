@@ -46,7 +46,7 @@ export function noticeOf(
   return { id, type, at, body: JSON.stringify({ type, timestamp: formatTime(at), data }) };
 }
 
-/** Who is told of what. */
+/** The webhook that gets notices, and the events that it gets. */
 export interface NoticeSettings {
   /** The address of the webhook. */
   readonly url: string;

@@ -225,7 +225,7 @@ export interface Session {
 
 /** The key of a session was entered again. */
 export interface SessionEntry {
-  /** What is kept of what shows it: see `digestToken`. */
+  /** The digest of the proof: see `digestToken`. */
   readonly proofDigest: string;
   /** Milliseconds since 1970. */
   readonly at: number;
