@@ -16,8 +16,8 @@ export interface Got {
 /** A service without any authorization of its own, which answers each request with what it got of it. */
 export interface Service {
   port: number;
-  /** How many requests it has got. */
-  requests(): number;
+  /** The number of requests it has got with a URL that begins so. Default: all. */
+  requests(prefix?: string): number;
   /** How many connections were made to it. */
   connections(): number;
   /** How many bytes of the latest body for `/upload` have arrived. */
@@ -39,7 +39,8 @@ export const PIECE: Buffer = Buffer.from(Array.from({ length: 65_536 }, (_, inde
  * `bye`.
  */
 export async function startService(): Promise<Service> {
-  let [requests, connections, uploaded] = [0, 0, 0];
+  let [connections, uploaded] = [0, 0];
+  const urls: string[] = [];
   const listening = new Set<ServerResponse>();
   const open = new Set<Socket>();
   const answers: Readonly<Record<string, (incoming: IncomingMessage, outgoing: ServerResponse) => unknown>> = {
@@ -67,7 +68,7 @@ export async function startService(): Promise<Service> {
     outgoing.setHeader('content-type', 'application/json').end(JSON.stringify(got));
   };
   const server = createServer({ maxHeaderSize: 65_536 }, async (incoming, outgoing) => {
-    requests += 1;
+    urls.push(incoming.url!);
     try {
       await (answers[incoming.url!.split('?')[0]!] ?? echo)(incoming, outgoing);
     } catch {
@@ -79,7 +80,7 @@ export async function startService(): Promise<Service> {
     open.add(socket.once('close', () => open.delete(socket)));
   });
   server.on('upgrade', (incoming, socket) => {
-    requests += 1;
+    urls.push(incoming.url!);
     socket.on('error', () => {});
     const accept = hash('sha1', `${incoming.headers['sec-websocket-key']}${WEBSOCKET}`, 'base64');
     const head = [
@@ -96,7 +97,7 @@ export async function startService(): Promise<Service> {
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    requests: () => requests,
+    requests: (prefix = '') => urls.filter((url) => url.startsWith(prefix)).length,
     connections: () => connections,
     uploaded: () => uploaded,
     sendEvent: (event) => listening.forEach((outgoing) => outgoing.write(`data: ${event}\n\n`)),
