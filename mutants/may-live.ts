@@ -16,11 +16,11 @@ export const MAY_LIVE: readonly { why: string; mutants: readonly string[] }[] = 
     mutants: [
       'src/keys/key/skeleton.ts: prototype === undefined → true',
       'src/keys/key/skeleton.ts: prototypes.set(character, prototype); → ;',
-      'src/keys/basics/values.ts: word.toUpperCase().slice(0, 64) → word.toUpperCase()',
+      'src/keys/basics/nearest.ts: word.toUpperCase().slice(0, 64) → word.toUpperCase()',
       'src/keys/permissions/permission-set.ts: sets.set(permissions, set); → ;',
       'src/keys/secret/secret-finder.ts: this.#rest.length > 0 → true',
       'src/keys/secret/secret-finder.ts: this.#rest.length > 0 → this.#rest.length >= 0',
-      'src/keys/basics/values.ts: text.slice(0, maxLength * 8) → text',
+      'src/keys/basics/text.ts: text.slice(0, maxLength * 8) → text',
       'src/keys/transfer/read-import.ts: length <= MAX_LINE_BYTES → true',
       'src/keys/transfer/read-import.ts: [] → ["Stryker was here"]',
     ],

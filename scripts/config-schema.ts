@@ -31,7 +31,8 @@ import {
 } from '../src/config/read-access.ts';
 import { CONFIG_FIELDS } from '../src/config/load-config.ts';
 import { MAX_REFUSED_OFTEN, NOTICE_TYPES } from '../src/keys/feed/notice.ts';
-import { OTHER_ORIGIN, PUBLIC_URL } from '../src/keys/basics/networks.ts';
+import { OTHER_ORIGIN } from '../src/keys/basics/origin.ts';
+import { PUBLIC_URL } from '../src/keys/basics/public-url.ts';
 import { NATS_NAME_FORM, SERVER_NUMBERS } from '../src/config/config.ts';
 import { CONSENT_MODES, MAX_KEYS_PER_CREATOR, NAME, POLICY_RULES, ROLES } from '../src/keys/permissions/catalog.ts';
 import { CLIENT_ID, MAX_CLIENT_NAME_LENGTH, OWN_CLIENT } from '../src/keys/consent/clients.ts';

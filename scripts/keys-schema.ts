@@ -2,7 +2,8 @@ import { ROLES } from '../src/keys/permissions/catalog.ts';
 import { DECLARED_FIELDS, SCHEDULE_FIELDS, TOP_FIELDS } from '../src/keys/transfer/declaration.ts';
 import { MAX_NAME_LENGTH, MAX_NETWORKS } from '../src/keys/key/api-key.ts';
 import { MAX_DESCRIPTION_LENGTH, MAX_OWNER_LENGTH } from '../src/keys/key/labels.ts';
-import { DATE, LIMIT_UNITS } from '../src/keys/basics/time.ts';
+import { LIMIT_UNITS } from '../src/keys/basics/limit.ts';
+import { DATE } from '../src/keys/basics/time.ts';
 import { DURATION, KEY_LIMIT, PERMISSION, SCHEMA_FIELD, inOrder } from './schema-parts.ts';
 
 /** Texts of one line. */

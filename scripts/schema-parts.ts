@@ -1,4 +1,4 @@
-import { LIMIT_SECONDS, LIMIT_UNITS } from '../src/keys/basics/time.ts';
+import { LIMIT_SECONDS, LIMIT_UNITS } from '../src/keys/basics/limit.ts';
 import { ACTIONS } from '../src/keys/permissions/catalog.ts';
 
 /** A limit of requests. */

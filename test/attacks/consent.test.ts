@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
-import { sourceOf } from '../../src/keys/basics/networks.ts';
+import { sourceOf } from '../../src/keys/basics/source.ts';
 import {
   agree,
   APP,

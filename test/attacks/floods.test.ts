@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Hono } from 'hono';
 import { createApp } from '../../src/service/create-app.ts';
 import type { BearerEnv } from '../../src/http/bearer-auth.ts';
-import { sourceOf } from '../../src/keys/basics/networks.ts';
+import { sourceOf } from '../../src/keys/basics/source.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { AttemptCounter } from '../../src/limits/limiter.ts';
 import { NO_LOG } from '../../src/log.ts';

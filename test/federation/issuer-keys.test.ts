@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { Federation, IssuerKeys } from '../../src/federation/index.ts';
-import { freshSeconds } from '../../src/keys/basics/document.ts';
+import { freshSeconds } from '../../src/keys/basics/outgoing.ts';
 import type { FederationRule, TokenIssuer } from '../../src/keys/consent/index.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';

@@ -16,7 +16,7 @@ import { typeDefsOf } from '../../src/graphql/schema.ts';
 import { MAX_URL_LENGTH, ROUTES_PAGE_SIZE } from '../../src/graphql/service.ts';
 import { AUDIT_ACTIONS } from '../../src/keys/audit/audit-entry.ts';
 import { DEFAULT_GRACE } from '../../src/keys/key/rotation.ts';
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../src/keys/basics/values.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../src/keys/basics/page-size.ts';
 import { ACTIONS, createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { KEPT_DAYS } from '../../src/keys/key/usage.ts';
 import { createPrincipal } from '../support/keys.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { byRoutes } from '../../src/guard/access.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { Limit } from '../../src/keys/basics/time.ts';
+import type { Limit } from '../../src/keys/basics/limit.ts';
 import { createRouter, type Route } from '../../src/routes/index.ts';
 import { ASKING, keyLine, routeTo, startAskedServer, withHeaders } from '../support/forward-auth.ts';
 import { type GuardedService, startGuarded } from '../support/guard.ts';

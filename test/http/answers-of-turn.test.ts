@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { AnswersOfTurn } from '../../src/http/adapters.ts';
-import { yieldToEventLoop } from '../../src/keys/basics/steps.ts';
+import { yieldToEventLoop } from '../../src/keys/basics/turns.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService } from '../support/server.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { AppliedLimit } from '../../src/keys/authorization/principal.ts';
-import type { Limit } from '../../src/keys/basics/time.ts';
+import type { Limit } from '../../src/keys/basics/limit.ts';
 import { available, grantLease, type LeaseRequest, computeRate, spend } from '../../src/limits/lease.ts';
 import { EPOCH, LeasingProcess, SharedLimits, unusedState } from '../support/leasing.ts';
 import { Random } from '../support/random.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR, type Restrictions } from '../../src/keys/authorization/principal.ts';
-import type { Limit } from '../../src/keys/basics/time.ts';
+import type { Limit } from '../../src/keys/basics/limit.ts';
 import type { LimitStore } from '../../src/limits/lease.ts';
 import { type Answer, Limiter } from '../../src/limits/limiter.ts';
 import { describeOnEach } from '../support/dialects.ts';

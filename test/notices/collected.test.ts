@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { USAGE } from '../../src/keys/key/usage.ts';
-import { UNIT_MS } from '../../src/keys/basics/time.ts';
+import { UNIT_MS } from '../../src/keys/basics/duration.ts';
 import { destinationOf, testCourier, type TestCourier } from '../support/couriers.ts';
 import { damageKey } from '../support/damage.ts';
 import { describeOnEach } from '../support/dialects.ts';

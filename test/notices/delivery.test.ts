@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { RETRY_MS } from '../../src/keys/feed/notice.ts';
-import { UNIT_MS } from '../../src/keys/basics/time.ts';
+import { UNIT_MS } from '../../src/keys/basics/duration.ts';
 import { NoticeDelivery } from '../../src/cli/serve/notices.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { endpointOf } from '../../src/notices/dispatcher.ts';

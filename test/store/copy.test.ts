@@ -5,7 +5,7 @@ import { type Kysely, type KyselyPlugin, sql } from 'kysely';
 import { withKeys } from '../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { USAGE } from '../../src/keys/key/usage.ts';
-import { SPENT_LIMITS } from '../../src/keys/basics/time.ts';
+import { SPENT_LIMITS } from '../../src/keys/basics/limit.ts';
 import { CONSENTS } from '../../src/keys/repository/consent-request.ts';
 import type { Connection } from '../../src/store/connection.ts';
 import { copyStore } from '../../src/store/copy.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { declarePort } from '../../src/keys/basics/networks.ts';
+import { declarePort } from '../../src/keys/basics/port.ts';
 import { PORTS } from '../../src/store/ports.ts';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { openTestKeys } from '../support/keys.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { UNIT_MS } from '../../src/keys/basics/time.ts';
+import { UNIT_MS } from '../../src/keys/basics/duration.ts';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../support/keys.ts';
 

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { writeSync } from 'node:fs';
 import type { LimitStore } from '../../src/limits/lease.ts';
 import { Limiter } from '../../src/limits/limiter.ts';
-import type { Limit } from '../../src/keys/basics/time.ts';
+import type { Limit } from '../../src/keys/basics/limit.ts';
 import { openStore } from '../../src/store/open.ts';
 
 const [, , task, database = '', keyId = '', limit = '', requests = ''] = process.argv;

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { sourceOf } from '../../src/keys/basics/networks.ts';
+import { sourceOf } from '../../src/keys/basics/source.ts';
 import { CONSENTS, MAX_REQUESTS } from '../../src/keys/repository/consent-request.ts';
 import type { Route } from '../../src/routes/router.ts';
 import { cpuTime, threadCpuTime } from './cpu.ts';

@@ -1,5 +1,5 @@
 import { BlockList, isIP, SocketAddress } from 'node:net';
-import { printable } from './values.ts';
+import { printable } from './text.ts';
 
 /** An address of IPv4 within IPv6 (RFC 4291, section 2.5.5.2), in its short form. */
 const MAPPED = /^::ffff:\d+\./;
@@ -95,40 +95,6 @@ function shortForm(parts: readonly number[]): string {
   return new SocketAddress({ address, family: 'ipv6' }).address;
 }
 
-/** Where something comes from without a key, as what may be done only so often. */
-export interface Source {
-  /** A key, a terminal, or what one client has of addresses, in 16 hexadecimal digits: see `sourceOf`. */
-  readonly source: string;
-  /** The network that it is in, whose other addresses are easily had by the same people. */
-  readonly network?: string | undefined;
-}
-
-/** How many digits a source of addresses has. */
-export const SOURCE_DIGITS = 16;
-/** How many digits of a source are its network: the /24 of IPv4, the /48 of IPv6. */
-export const NETWORK_DIGITS = 12;
-/** How many are what one holder may have of networks: the /16 of IPv4, the /32 of IPv6. */
-export const WIDE_DIGITS = 8;
-
-/**
- * An address as the source of requests: an IPv4 address, also one that is mapped into IPv6, or the /64 of an IPv6
- * address. Both have as many digits, so that networks are found by their start: 192.0.2.1 is `0000c00000020001`.
- * All whose address is not known are one source.
- */
-export function sourceOf(address = ''): Required<Source> {
-  const source = digitsOf(address.replace(/%.*$/, ''));
-  return { source, network: source.slice(0, NETWORK_DIGITS) };
-}
-
-function digitsOf(address: string): string {
-  const family = isIP(address);
-  if (family === 0) return '';
-  const parts = partsOf(address, family === 4 ? 'ipv4' : 'ipv6');
-  const [a, b, c, d] = isMapped(parts) ? octetsOf(parts) : parts;
-  const shown = family === 4 || isMapped(parts) ? [0, a! * 256 + b!, c!, d!] : [a!, b!, c!, d!];
-  return shown.map((part) => part.toString(16).padStart(4, '0')).join('');
-}
-
 const COLON = 58;
 
 /** The four or eight parts of an address that is one. Digit by digit: of a long list, texts in between take long. */
@@ -158,12 +124,12 @@ function withoutDots(address: string): string {
 }
 
 /** Whether the parts are those of an IPv4 address within IPv6 (RFC 4291, section 2.5.5.2). */
-function isMapped(parts: readonly number[]): boolean {
+export function isMapped(parts: readonly number[]): boolean {
   return parts.length === 8 && parts[5] === 0xffff && parts.findIndex((part) => part !== 0) === 5;
 }
 
 /** The IPv4 address that an IPv6 address ends with. */
-function octetsOf(parts: readonly number[]): number[] {
+export function octetsOf(parts: readonly number[]): number[] {
   return parts.slice(-2).flatMap((part) => [part >> 8, part & 255]);
 }
 
@@ -176,60 +142,4 @@ export function embeddedIpv4(address: string): string {
 export function isLoopbackHost(hostname: string): boolean {
   const address = hostname.replace(/^\[(.*)\]$/, '$1');
   return address === 'localhost' || new Networks(LOOPBACK).includes(address);
-}
-
-/** An origin of another scheme than the web's, such as that of an app in a web view, as its pages send it. */
-export const OTHER_ORIGIN = /^(?!https?:)[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*,\\]+$/;
-
-/**
- * What is wrong with the origin of pages (RFC 6454, section 6.2), which is compared as browsers send it: scheme and
- * host in lower case, and the port if it is not the scheme's own. `*` stands for all. `null`, which every page in a
- * sandbox sends, is none.
- * @returns a sentence; undefined if nothing is wrong
- */
-export function invalidOrigin(text: string): string | undefined {
-  if (text === '*' || OTHER_ORIGIN.test(text)) return undefined;
-  const origin = URL.canParse(text) && !text.includes('*') ? new URL(text).origin : 'null';
-  if (origin === text && origin !== 'null') return undefined;
-  const remedy = origin === 'null' ? 'Write it as https://app.example.org.' : `Browsers send ${printable(origin)}.`;
-  return `"${printable(text)}" is not an origin. ${remedy}`;
-}
-
-/** Where a service is: a scheme, a host, and a path if it is under one. */
-export const PUBLIC_URL = /^https?:\/\/[^/?#@\s]+(?:\/[A-Za-z0-9._~-]+)*$/;
-
-/** What is wrong with the address under which clients are to reach a service; undefined if nothing is. */
-export function invalidPublicUrl(text: string): string | undefined {
-  // Issuers are compared character by character (RFC 8414, section 3.3).
-  const isPlain = PUBLIC_URL.test(text) && URL.canParse(text) && new URL(text).href.replace(/\/$/, '') === text;
-  if (isPlain) return undefined;
-  const remedy = 'Write it as https://keys.example.org, without a slash at its end.';
-  return `"${printable(text)}" is not an address of a service. ${remedy}`;
-}
-
-/**
- * What a feature asks of a store beside the keys themselves. The feature declares it beside its rules, and the store
- * implements it beside the feature's tables: neither keys nor transactions need know it.
- * @typeParam Reader what it asks at any time
- * @typeParam Writer the same in a transaction, in which it also changes something
- */
-export interface Port<Reader, Writer extends Reader = Reader> {
-  readonly name: string;
-  /** For the compiler alone. */
-  readonly sides?: { reader: Reader; writer: Writer };
-}
-
-/** Declares a port. @param name what it is for, such as `sessions` */
-export function declarePort<Reader, Writer extends Reader = Reader>(name: string): Port<Reader, Writer> {
-  return { name };
-}
-
-/** What features read. */
-export interface ReadPorts {
-  port<Reader, Writer extends Reader>(port: Port<Reader, Writer>): Reader;
-}
-
-/** What features read and write, in a transaction. */
-export interface WritePorts {
-  port<Reader, Writer extends Reader>(port: Port<Reader, Writer>): Writer;
 }

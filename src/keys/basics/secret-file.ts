@@ -1,7 +1,7 @@
 import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { KeysError } from './errors.ts';
 import { givesRights, processUser } from './file-rights.ts';
-import { printable } from './values.ts';
+import { printable } from './text.ts';
 
 const [MAX_BYTES, MAX_PUBLIC_BYTES] = [8192, 256 * 1024];
 

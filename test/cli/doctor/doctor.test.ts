@@ -26,7 +26,7 @@ import { newNoticeSecret, Receiver, stopReceivers } from '../../support/webhook.
 import { inspectStore } from '../../../src/store/inspection/inspect-store.ts';
 import { openKeys } from '../../../src/service/open-keys.ts';
 import { openStore } from '../../../src/store/open.ts';
-import { UNIT_MS } from '../../../src/keys/basics/time.ts';
+import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
 
 /** What a check found that is not ok, as `CHECK status`. The database server of the tests does not wait for its disk. */
 const wrong = (findings: readonly Finding[]) =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { UNIT_MS } from '../../../src/keys/basics/time.ts';
+import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
 import type { KeyJson } from '../../../src/cli/views/key-view.ts';
 import { openKeys } from '../../../src/service/open-keys.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';

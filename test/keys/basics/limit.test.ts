@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { parseLimits, splitLimit } from '../../../src/keys/basics/time.ts';
+import { parseLimits, splitLimit } from '../../../src/keys/basics/limit.ts';
 
 const messagesOf = (...texts: string[]) => parseLimits(texts).issues.map(({ message }) => message);
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { nearest } from '../../../src/keys/basics/values.ts';
+import { nearest } from '../../../src/keys/basics/nearest.ts';
 
 describe('the words nearest to a misspelled one', () => {
   it('come best first, and three at most', () => {

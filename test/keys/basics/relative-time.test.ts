@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { relativeTime, timeAndDistance } from '../../../src/keys/basics/time.ts';
+import { relativeTime, timeAndDistance } from '../../../src/keys/basics/relative-time.ts';
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000] as const;
 

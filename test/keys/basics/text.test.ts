@@ -3,13 +3,13 @@ import {
   checkSearchText,
   codePoints,
   describeCharacter,
+  formatList,
   hasControlCharacters,
   hasTooManyMarks,
-  formatList,
   normalizeText,
   printable,
   printableJson,
-} from '../../../src/keys/basics/values.ts';
+} from '../../../src/keys/basics/text.ts';
 
 const MARK = '\u0301';
 

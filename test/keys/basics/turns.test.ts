@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { sortYielding } from '../../../src/keys/basics/steps.ts';
+import { sortYielding } from '../../../src/keys/basics/turns.ts';
 
 describe('a long list', () => {
   it('is sorted as a short one is, with turns for others in between', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import { KeysService } from '../../../src/keys/service/service.ts';
-import { UNIT_MS } from '../../../src/keys/basics/time.ts';
+import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
 import { KEYS_IN_USE } from '../../../src/keys/changes/unused-keys.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { describeOnEach } from '../../support/dialects.ts';

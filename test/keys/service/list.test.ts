@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { formatCursor } from '../../../src/keys/service/management.ts';
-import { MAX_PAGE_SIZE } from '../../../src/keys/basics/values.ts';
+import { MAX_PAGE_SIZE } from '../../../src/keys/basics/page-size.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import type { StoredKey } from '../../../src/keys/key/api-key.ts';

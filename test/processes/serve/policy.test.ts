@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { UNIT_MS } from '../../../src/keys/basics/time.ts';
+import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { cleanEnv, startCli } from '../../support/process.ts';
 import { query } from '../../support/server.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { sourceOf } from '../../../src/keys/basics/networks.ts';
+import { sourceOf } from '../../../src/keys/basics/source.ts';
 
 describe('the source of requests', () => {
   for (const [address, source] of [

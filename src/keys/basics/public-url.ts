@@ -1,0 +1,13 @@
+import { printable } from './text.ts';
+
+/** The address of a service: a scheme, a host, and a path if it is under one. */
+export const PUBLIC_URL = /^https?:\/\/[^/?#@\s]+(?:\/[A-Za-z0-9._~-]+)*$/;
+
+/** Finds what is wrong with the address under which clients reach a service; undefined if nothing is. */
+export function invalidPublicUrl(text: string): string | undefined {
+  // Issuers are compared character by character (RFC 8414, section 3.3).
+  const isPlain = PUBLIC_URL.test(text) && URL.canParse(text) && new URL(text).href.replace(/\/$/, '') === text;
+  if (isPlain) return undefined;
+  const remedy = 'Write it as https://keys.example.org, without a slash at its end.';
+  return `"${printable(text)}" is not an address of a service. ${remedy}`;
+}

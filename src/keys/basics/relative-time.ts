@@ -1,0 +1,36 @@
+import { clampTime, formatTime } from './time.ts';
+
+const DAY = 86_400_000;
+/** Each unit with its length, and from which distance on it is used, in milliseconds. */
+const UNITS = [
+  { unit: 'year', length: 365 * DAY, from: 365 * DAY },
+  { unit: 'month', length: 30 * DAY, from: 100 * DAY },
+  { unit: 'day', length: DAY, from: DAY },
+  { unit: 'hour', length: 3_600_000, from: 3_600_000 },
+  { unit: 'minute', length: 60_000, from: 60_000 },
+  { unit: 'second', length: 1000, from: 0 },
+] as const;
+/** How much a rounded number may be wrong, in parts of the right one. */
+const TOLERANCE = 0.1;
+
+/**
+ * How long ago a time was, or in how long it is: "2 minutes ago", "in 30 days", "now". In the largest unit in which the
+ * rounded number is about right: "in 90 minutes". Of a time made `clampTime`.
+ */
+export function relativeTime(time: number, now = Date.now()): string {
+  const seconds = Math.round((clampTime(time) - now) / 1000);
+  if (seconds === 0) return 'now';
+  const distance = Math.abs(seconds) * 1000;
+  const { unit, length } = UNITS.find(
+    ({ length: each, from }) =>
+      distance >= from && Math.abs(Math.round(distance / each) * each - distance) <= distance * TOLERANCE,
+  )!;
+  const count = Math.round(distance / length);
+  const text = `${count} ${unit}${count === 1 ? '' : 's'}`;
+  return seconds < 0 ? `${text} ago` : `in ${text}`;
+}
+
+/** A time in RFC 3339 format, followed by the relative one: "2030-01-31T00:00:00.000Z (in 30 days)". */
+export function timeAndDistance(time: number, now?: number): string {
+  return `${formatTime(time)} (${relativeTime(time, now)})`;
+}
