@@ -1,0 +1,133 @@
+import { type Kysely, sql, type SqlBool } from 'kysely';
+import type { AuditAction, AuditActor } from '../keys/audit/index.ts';
+import { KEYS_IN_USE } from '../keys/changes/index.ts';
+import type { ApiKey } from '../keys/key/index.ts';
+import { type DialectName, portOfStore } from './connection.ts';
+import { chunksOf, idStart, isAbout } from './rows.ts';
+import { findFamily } from './select-keys.ts';
+import type { Tables } from './tables.ts';
+
+/** The actions that begin anew the time for which a key may go unused. */
+const BEGINNINGS: readonly AuditAction[] = [
+  'CREATE',
+  'IMPORT',
+  'ENABLE',
+  'ADOPT',
+  'ROTATE',
+  'ROTATE_ROLLBACK',
+  'RESTORE',
+];
+
+/** Which keys are in use. */
+export const keysInUse = portOfStore({
+  port: KEYS_IN_USE,
+  read: ({ run, connection: { dialect } }) => ({
+    find: (ids, since) => run((db) => findInUse(db, dialect, ids, since)),
+    disabledByPolicy: (keys) => run((db) => findDisabledByPolicy(db, dialect, keys)),
+  }),
+});
+
+async function findInUse(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  ids: readonly string[],
+  since: number,
+): Promise<Set<string>> {
+  const inUse = await findUsed(db, dialect, ids, since);
+  for (const id of ids) {
+    if (inUse.has(id)) continue;
+    // It keeps those alive that it has created.
+    const family = await findFamily(db, [id]);
+    for (const chunk of chunksOf(family.slice(1))) {
+      if ((await findUsed(db, dialect, chunk, since)).size === 0) continue;
+      inUse.add(id);
+      break;
+    }
+  }
+  return inUse;
+}
+
+/** Those of these keys that were themselves used, or began, since a time. */
+async function findUsed(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  ids: readonly string[],
+  since: number,
+): Promise<Set<string>> {
+  const used = new Set<string>();
+  for (const chunk of chunksOf(ids)) {
+    const rows = await db
+      .selectFrom('api_keys')
+      .select('id')
+      .where('id', 'in', chunk)
+      .where((row) =>
+        row.or([
+          row('created_at', '>=', since),
+          row.exists(
+            row
+              .selectFrom('key_usage')
+              .select(sql`1`.as('one'))
+              .whereRef('key_id', '=', 'api_keys.id')
+              .where('last_used_at', '>=', since),
+          ),
+          row.exists(
+            row
+              .selectFrom('audit_log')
+              .select(sql`1`.as('one'))
+              .where(sql<SqlBool>`${idStart(dialect, 'audit_log.key_id')} = ${idStart(dialect, 'api_keys.id')}`)
+              .whereRef('key_id', '=', 'api_keys.id')
+              .where('at', '>=', since)
+              .where('action', 'in', BEGINNINGS),
+          ),
+        ]),
+      )
+      .execute();
+    for (const { id } of rows) used.add(id);
+    const others = chunk.filter((id) => !used.has(id));
+    for (const id of await findRevived(db, dialect, others, since)) used.add(id);
+  }
+  return used;
+}
+
+/** Those of these keys that had ended, and got another end since a time. */
+async function findRevived(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  ids: readonly string[],
+  since: number,
+): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const rows = await db
+    .selectFrom('audit_log')
+    .select(['key_id', 'at', 'before'])
+    .where(isAbout(dialect, ids))
+    .where('at', '>=', since)
+    .where('action', '=', 'UPDATE' satisfies AuditAction)
+    .where('before', 'like', '%"expiresAt":%')
+    .execute();
+  return rows.flatMap(({ key_id: id, at, before }) => {
+    const { expiresAt } = JSON.parse(before!) as { expiresAt?: string | null };
+    // One that was still to come, somebody may move again and again without a thought of this key.
+    return expiresAt && Date.parse(expiresAt) <= Number(at) ? [id!] : [];
+  });
+}
+
+async function findDisabledByPolicy(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  keys: readonly Pick<ApiKey, 'id' | 'disabledAt'>[],
+): Promise<Set<string>> {
+  const disabled = new Map(keys.flatMap(({ id, disabledAt }) => (disabledAt === null ? [] : [[id, disabledAt]])));
+  const found = new Set<string>();
+  for (const chunk of chunksOf([...disabled.keys()])) {
+    const rows = await db
+      .selectFrom('audit_log')
+      .select(['key_id', 'at'])
+      .where(isAbout(dialect, chunk))
+      .where('action', '=', 'DISABLE' satisfies AuditAction)
+      .where('actor_kind', '=', 'POLICY' satisfies AuditActor['kind'])
+      .execute();
+    for (const { key_id: id, at } of rows) if (disabled.get(id!) === Number(at)) found.add(id!);
+  }
+  return found;
+}
