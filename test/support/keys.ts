@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
 import type { AuditReader } from '../../src/keys/audit/audit-entry.ts';
 import type { Authentication } from '../../src/keys/authentication/authenticator.ts';
-import { Pace } from '../../src/keys/consent/ask.ts';
+import { Pace } from '../../src/keys/consent/pace.ts';
 import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
 import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';

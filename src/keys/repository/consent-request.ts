@@ -1,42 +1,8 @@
 import type { AuditAction, AuditNote, AuditValues } from '../audit/index.ts';
 import { declarePort, KeysError } from '../basics/index.ts';
 import type { ApiKey } from '../key/index.ts';
-import type { Catalog, ConsentMode, Permission, Role } from '../permissions/index.ts';
-
-/**
- * How an application gets its key: by a code that it shows to a person (RFC 8628), or by sending that person to a page,
- * which sends them back (RFC 6749, section 4.1).
- */
-export type ConsentFlow = 'DEVICE' | 'CODE';
-
-const FLOWS: Readonly<Record<ConsentMode, readonly ConsentFlow[]>> = {
-  off: [],
-  device: ['DEVICE'],
-  code: ['CODE'],
-  both: ['DEVICE', 'CODE'],
-};
-
-/** The ways in which applications may ask. Where nothing is said, it is the one of `svc-api login`. */
-export function consentFlows({ consent = 'device' }: Pick<Catalog, 'consent'>): readonly ConsentFlow[] {
-  return FLOWS[consent];
-}
-
-/** Refuses a way in which applications may not ask. @throws KeysError CONSENT_OFF */
-export function requireFlow(catalog: Pick<Catalog, 'consent'>, flow: ConsentFlow): void {
-  if (consentFlows(catalog).includes(flow)) return;
-  const { consent } = catalog;
-  const ways = {
-    off: 'No application may ask for a key',
-    device: 'Applications may ask for keys only by codes that they show',
-    code: 'Applications may ask for keys only by pages that they open',
-    both: '',
-  };
-  const message =
-    consent === undefined
-      ? 'Only the login of svc-api itself may ask for keys. Others may where svc-api.yaml says so: consent: both.'
-      : `${ways[consent]}: "consent" in svc-api.yaml is ${consent}.`;
-  throw new KeysError('CONSENT_OFF', message);
-}
+import type { ConsentFlow } from './consent-flow.ts';
+import type { Grants } from './grants.ts';
 
 /** What became of a request, as long as it has not ended. */
 export type ConsentStatus = 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
@@ -58,12 +24,6 @@ export const MAX_REQUESTS = 1000;
 export const MAX_NETWORK_REQUESTS = 100;
 /** Of how many of them the audit log has an entry before somebody has agreed: nobody fills a disk without a key. */
 export const MAX_NOTED_REQUESTS = 5;
-
-/** What a key may do. */
-export interface Grants {
-  roles: Role[];
-  permissions: Permission[];
-}
 
 /** Where a page sends the person back to, and by what the application proves that it is the same one. */
 export interface ConsentRedirect {

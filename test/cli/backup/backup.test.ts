@@ -16,7 +16,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { withKeys } from '../../../src/cli/with-keys.ts';
-import type { SchemaDifference } from '../../../src/keys/repository/repository.ts';
+import type { SchemaDifference } from '../../../src/keys/repository/schema-difference.ts';
 import { APPLICATION_ID } from '../../../src/store/sqlite/sqlite-schema.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { damageIndex, damageSchema, SCHEMA_DAMAGES } from '../../support/damage.ts';

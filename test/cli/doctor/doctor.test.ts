@@ -13,7 +13,7 @@ import {
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { inspectNode } from '../../../src/cli/doctor.ts';
-import { differenceText, type SchemaDifference } from '../../../src/keys/repository/repository.ts';
+import { differenceText, type SchemaDifference } from '../../../src/keys/repository/schema-difference.ts';
 import { newestSchema } from '../../../src/store/migrations.ts';
 import { CHECKS, type Finding } from '../../../src/store/inspection/finding.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { digestToken, SESSIONS } from '../../../src/keys/repository/repository.ts';
+import { digestToken, SESSIONS } from '../../../src/keys/repository/session.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { until } from '../../support/until.ts';
