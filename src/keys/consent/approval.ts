@@ -34,7 +34,8 @@ import {
 } from '../repository/index.ts';
 import type { Secret } from '../secret/index.ts';
 import { shortScope, unknownRequest } from './ask.ts';
-import { formatScope, isSelfRegistered, scopeItems } from './clients.ts';
+import { isSelfRegistered } from './clients.ts';
+import { formatScope, scopeItems } from './scope.ts';
 
 /** What a person agrees to. Without grants, to all that was asked for; without an expiry, to the one that was. */
 export interface ConsentChoice extends ExpiryRequest {

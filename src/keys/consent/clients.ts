@@ -1,54 +1,7 @@
-import { codePoints, type Issue, printable } from '../basics/index.ts';
+import { codePoints, printable } from '../basics/index.ts';
 import { validateName } from '../key/index.ts';
-import {
-  type Catalog,
-  type ConsentMode,
-  createCatalog,
-  parsePermissions,
-  parseRoles,
-  type Permission,
-  type Role,
-} from '../permissions/index.ts';
-import type { Grants } from '../repository/index.ts';
-
-/** A loopback address with any port, and the rest (RFC 8252, section 7.3); many applications write its name. */
-const LOOPBACK = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::(\d{1,5}))?([/?].*)?$/;
-/** A scheme of an application's own, which is a domain in reverse (RFC 8252, section 7.1). */
-const PRIVATE = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:\/(?!\/)/;
-/** What may stand in a URI (RFC 3986, section 2). */
-const URI = /^[A-Za-z0-9._~:/?[\]@!$&'()*+,;=%-]+$/;
-const MAX_LENGTH = 1000;
-
-/**
- * What is wrong with a redirect URI that an application is registered with; undefined if nothing is. It is https, http
- * on a loopback address, or a scheme of the application's own, such as `com.example.app:/done`.
- */
-export function invalidRedirect(uri: string): string | undefined {
-  const isKnown = LOOPBACK.test(uri) || PRIVATE.test(uri) || uri.startsWith('https://');
-  const parsed = isKnown && uri.length <= MAX_LENGTH && URI.test(uri) && URL.canParse(uri) ? new URL(uri) : undefined;
-  if (parsed && parsed.username === '' && parsed.password === '') return undefined;
-  const remedy = 'Write it as https://app.example.org/done, http://127.0.0.1/done or com.example.app:/done.';
-  return `"${printable(uri)}" is not a redirect URI. ${remedy}`;
-}
-
-/**
- * Whether a redirect URI is the registered one: character by character (RFC 9700, section 2.1), except that a loopback
- * address may have any port, which the system has given to the application (RFC 8252, section 7.3).
- */
-function isSameRedirect(registered: string, given: string): boolean {
-  if (given === registered) return true;
-  const [known, asked] = [LOOPBACK.exec(registered), LOOPBACK.exec(given)];
-  if (!known || !asked || known[1] !== asked[1] || (known[3] ?? '') !== (asked[3] ?? '')) return false;
-  const port = Number(asked[2] ?? 80);
-  return port > 0 && port < 65_536 && String(port) === (asked[2] ?? '80');
-}
-
-/** Where a person is sent back to: the URI as it was registered, with parameters behind its own. */
-export function redirectTo(uri: string, parameters: Readonly<Record<string, string | null>>): string {
-  const given = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) if (value !== null) given.set(name, value);
-  return `${uri}${uri.includes('?') ? '&' : '?'}${given.toString()}`;
-}
+import type { Catalog, ConsentMode } from '../permissions/index.ts';
+import { invalidRedirect, isSameRedirect } from './redirects.ts';
 
 /** An application that may ask for keys: a public client (RFC 6749, section 2.1), which has no secret. */
 export interface Client {
@@ -178,67 +131,4 @@ export function findClient(clients: readonly Client[], id: string): Client | und
 /** Whether people may be sent back to a redirect URI. */
 export function hasRedirect({ redirects }: Client, uri: string): boolean {
   return redirects.some((registered) => isSameRedirect(registered, uri));
-}
-
-const ROLE = /^role:/i;
-/** The id of a key. */
-const REPLACED = /^key:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
-
-/** The item of a scope which asks that a key ends that the application has: that which it gets takes its place. */
-export function replacing(id: string): string {
-  return `key:${id}`;
-}
-
-/** What is built in is not a secret. What an installation declares is told to its keys alone. */
-const BUILT_IN = createCatalog();
-/** In characters: a longer item is not a name of anything. */
-const MAX_EXPLAINED = 200;
-
-interface ParsedScope {
-  readonly grants: Grants;
-  /** The id of a key of the application whose place is to be taken. */
-  readonly replaces?: string;
-}
-
-/**
- * Parses a scope (RFC 6749, section 3.3): `RESOURCE:ACTION` and `role:ROLE`, with spaces between them, in either case.
- * Anybody may send one: each item is looked up once, and only the first that is wrong is explained, by built-in names.
- * An application may name a key of its own there whose place is taken: see `replacing`.
- * @returns the grants, each once, or what is wrong
- */
-export function parseScope(scope: string, catalog: Catalog): ParsedScope | { issue: Issue } {
-  const roles = new Set<Role>();
-  const permissions = new Set<Permission>();
-  let replaces: string | undefined;
-  for (const item of scope.split(' ')) {
-    if (item === '') continue;
-    const replaced = REPLACED.exec(item)?.[1];
-    if (replaced !== undefined) {
-      replaces = replaced;
-      continue;
-    }
-    const name = item.replace(ROLE, '');
-    const grant = name.toUpperCase();
-    const isRole = name !== item;
-    if (isRole === grant.includes(':') || !catalog.knows(grant)) return { issue: explained(name, isRole) };
-    if (isRole) roles.add(grant);
-    else permissions.add(grant as Permission);
-  }
-  if (roles.size + permissions.size > 0)
-    return { grants: { roles: [...roles], permissions: [...permissions] }, ...(replaces && { replaces }) };
-  return { issue: { code: 'NO_GRANTS', message: 'The scope is empty: it needs RESOURCE:ACTION or role:ROLE.' } };
-}
-
-function explained(name: string, isRole: boolean): Issue {
-  const item = name.slice(0, MAX_EXPLAINED);
-  const [issue] = (isRole ? parseRoles([item], BUILT_IN) : parsePermissions([item], BUILT_IN)).issues;
-  return issue!;
-}
-
-export function scopeItems({ roles, permissions }: { [List in keyof Grants]: readonly string[] }): string[] {
-  return [...roles.map((role) => `role:${role}`), ...permissions];
-}
-
-export function formatScope(grants: Readonly<Grants>): string {
-  return scopeItems(grants).join(' ');
 }

@@ -1,4 +1,4 @@
-import { hash, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { hash, hkdfSync } from 'node:crypto';
 import type { RandomBytes } from '../secret/index.ts';
 
 /** Consonants alone: no words, and nothing that is read for another one (RFC 8628, section 6.1). */
@@ -57,21 +57,4 @@ export function bytesFrom(code: string, salt: string): RandomBytes {
 
 export function digestCode(kind: CodeKind, code: string): string {
   return hash('sha256', `${kind}:${code}`, 'base64url');
-}
-
-/** RFC 7636, section 4.1. */
-const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
-/** The base64url of a SHA-256. */
-const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
-
-/** Whether a text can be an S256 challenge (RFC 7636, section 4.2). `plain` is not supported. */
-export function isChallenge(text: string): boolean {
-  return CHALLENGE.test(text);
-}
-
-/** Whether a verifier is the one that a challenge was made of (RFC 7636, section 4.6). */
-export function answersChallenge(verifier: string, challenge: string): boolean {
-  if (!VERIFIER.test(verifier)) return false;
-  const [made, given] = [hash('sha256', verifier, 'base64url'), challenge].map((text) => Buffer.from(text));
-  return made!.length === given!.length && timingSafeEqual(made!, given!);
 }

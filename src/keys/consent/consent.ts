@@ -13,29 +13,19 @@ import {
   requirePending,
   requireToSeeRequests,
 } from './approval.ts';
-import {
-  actorOf,
-  type AskedConsent,
-  buildRequest,
-  type Counted,
-  keepRequest,
-  type NewConsentRequest,
-  type Pace,
-} from './ask.ts';
+import { actorOf, type AskedConsent, buildRequest, keepRequest, type NewConsentRequest } from './ask.ts';
+import type { Counted, Pace } from './pace.ts';
 import { createCode, digestCode, randomLetters, readUserCode } from './codes.ts';
+import { type Ended, endKey, type KeyToEnd, refusalToEnd } from './end-key.ts';
 import {
   digestRedemption,
-  type Ended,
-  endKey,
   findReplaced,
-  type KeyToEnd,
+  findStanding,
   redeem,
   type Redeemed,
   type Redemption,
   refusalFor,
-  refusalToEnd,
   type RefusedRedemption,
-  findStanding,
   repeatKey,
   UNKNOWN,
 } from './redeem.ts';

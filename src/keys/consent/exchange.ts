@@ -23,7 +23,8 @@ import {
 import { splitPermission } from '../permissions/index.ts';
 import { CONSENTS, type Grants, USED_TOKENS } from '../repository/index.ts';
 import { createSecret, type Secret } from '../secret/index.ts';
-import { type IdentifiedToken, personOf, TokenRefused } from './federation.ts';
+import { personOf } from './federation-rule.ts';
+import { type IdentifiedToken, TokenRefused } from './identified-token.ts';
 
 /** How long a key is valid that was given for another key, in seconds, unless something else is asked for. */
 const USUAL_SECONDS = 600;

@@ -1,14 +1,6 @@
-import { lookUp } from '../authentication/index.ts';
 import { chainExpiry, mayFor, OPERATOR } from '../authorization/index.ts';
 import { isKeysError } from '../basics/index.ts';
-import {
-  buildKey,
-  createKey,
-  finishRotation,
-  refreshed,
-  Transaction,
-  type TransactionOptions,
-} from '../changes/index.ts';
+import { buildKey, createKey, refreshed, Transaction } from '../changes/index.ts';
 import { type ApiKey, withoutDigests } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import {
@@ -17,15 +9,15 @@ import {
   type ConsentRequest,
   CONSENTS,
   type KeyFinder,
-  type KeyRepository,
   type KeyWriter,
   requestEntry,
 } from '../repository/index.ts';
-import { createSecret, digestSecret, type RandomBytes } from '../secret/index.ts';
+import { createSecret, type RandomBytes } from '../secret/index.ts';
 import { keyOf } from './approval.ts';
 import { actorOf } from './ask.ts';
-import { firstPair, type GivenPair, refreshableUntil, findByRefreshToken } from './refresh.ts';
-import { answersChallenge, bytesFrom, createSalt, digestCode } from './codes.ts';
+import { bytesFrom, createSalt, digestCode } from './codes.ts';
+import { answersChallenge } from './pkce.ts';
+import { firstPair, type GivenPair, refreshableUntil } from './refresh.ts';
 
 /**
  * For how long a code brings the same key again, in milliseconds: browsers call an application back at `[::1]` and at
@@ -221,67 +213,4 @@ async function revoke(
   await writer.port(CONSENTS).update({ ...request, keyId: null });
   await transaction.finish();
   return USED;
-}
-
-/** A key that its application, or whoever else has it, is done with. */
-export interface KeyToEnd {
-  readonly secret: string;
-  /** The application that it was given to. */
-  readonly clientId: string;
-  /** Whether a key that has created others is left as it is: they would end with it. */
-  readonly sparesCreators: boolean;
-}
-
-/**
- * Why a key was not ended: there is none that is valid, no application was given it, another one was, or it has created
- * others. A reason is for the log.
- */
-export type RefusedEnd =
-  | { readonly refused: 'invalid'; readonly reason: string }
-  | { readonly refused: 'not given' | 'other client' }
-  | { readonly refused: 'has created'; readonly created: number };
-
-/** What came of it. */
-export type Ended = 'ended' | RefusedEnd;
-
-/** Finds out whether a key can be ended, which changes nothing. @returns why it cannot; undefined if it can */
-export async function refusalToEnd(
-  repository: KeyRepository,
-  { secret, clientId }: KeyToEnd,
-  now: number,
-): Promise<RefusedEnd | undefined> {
-  const refresh = await findByRefreshToken(repository.port(CONSENTS), secret);
-  const { key, refused } = refresh
-    ? { key: await repository.findById(refresh.keyId), refused: undefined }
-    : await lookUp(secret, repository, now);
-  if (!key || refused) return { refused: 'invalid', reason: refused ?? 'unknown' };
-  const owner = await repository.port(CONSENTS).clientOf(key.id);
-  if (owner !== undefined) return owner === clientId ? undefined : { refused: 'other client' };
-  // Who owned a key that was ended in between is forgotten with it.
-  return (await repository.findById(key.id)) ? { refused: 'not given' } : { refused: 'invalid', reason: 'unknown' };
-}
-
-/**
- * Ends a key that can be ended: it is deleted, with all that it has created. A secret that a newer one is about to
- * replace ends alone: it changes no keys.
- */
-export async function endKey(
-  writer: KeyWriter,
-  { secret, clientId, sparesCreators }: KeyToEnd,
-  { address, ...options }: Omit<TransactionOptions, 'caller' | 'auditActor'> & { address: string | undefined },
-): Promise<Ended> {
-  const digest = digestSecret(secret);
-  const refresh = await findByRefreshToken(writer.port(CONSENTS), secret);
-  const [key] = refresh ? [await writer.findById(refresh.keyId)] : await writer.findByDigests([digest]);
-  if (!key) return { refused: 'invalid', reason: 'unknown' };
-  const family = await writer.findWithDescendants([key.id]);
-  const created = family.length - 1;
-  const isPrevious = !refresh && key.digest !== digest;
-  if (sparesCreators && created > 0 && !isPrevious) return { refused: 'has created', created };
-  const auditActor = { kind: 'KEY', id: key.id, name: key.name } as const;
-  const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor });
-  transaction.note({ action: 'CONSENT_REVOKE', key, after: { client: clientId }, address });
-  await (isPrevious ? finishRotation(transaction, key.id) : transaction.delete(family));
-  await transaction.finish();
-  return 'ended';
 }

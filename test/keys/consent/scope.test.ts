@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
-import { formatScope, parseScope } from '../../../src/keys/consent/clients.ts';
+import { formatScope, parseScope } from '../../../src/keys/consent/scope.ts';
 import { workOf } from '../../support/work.ts';
 
 describe('a scope', () => {

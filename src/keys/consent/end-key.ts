@@ -1,0 +1,69 @@
+import { lookUp } from '../authentication/index.ts';
+import { OPERATOR } from '../authorization/index.ts';
+import { finishRotation, Transaction, type TransactionOptions } from '../changes/index.ts';
+import { CONSENTS, type KeyRepository, type KeyWriter } from '../repository/index.ts';
+import { digestSecret } from '../secret/index.ts';
+import { findByRefreshToken } from './refresh.ts';
+
+/** A key that its application, or somebody else who has it, is done with. */
+export interface KeyToEnd {
+  readonly secret: string;
+  /** The application that it was given to. */
+  readonly clientId: string;
+  /** True where a key that has created others is left as it is: they would end with it. */
+  readonly sparesCreators: boolean;
+}
+
+/**
+ * Why a key was not ended: there is none that is valid, no application was given it, another one was, or it has created
+ * others. A reason is for the log.
+ */
+export type RefusedEnd =
+  | { readonly refused: 'invalid'; readonly reason: string }
+  | { readonly refused: 'not given' | 'other client' }
+  | { readonly refused: 'has created'; readonly created: number };
+
+/** The outcome. */
+export type Ended = 'ended' | RefusedEnd;
+
+/** Finds out whether a key can be ended, which changes nothing. @returns why it cannot; undefined if it can */
+export async function refusalToEnd(
+  repository: KeyRepository,
+  { secret, clientId }: KeyToEnd,
+  now: number,
+): Promise<RefusedEnd | undefined> {
+  const refresh = await findByRefreshToken(repository.port(CONSENTS), secret);
+  const { key, refused } = refresh
+    ? { key: await repository.findById(refresh.keyId), refused: undefined }
+    : await lookUp(secret, repository, now);
+  if (!key || refused) return { refused: 'invalid', reason: refused ?? 'unknown' };
+  const owner = await repository.port(CONSENTS).clientOf(key.id);
+  if (owner !== undefined) return owner === clientId ? undefined : { refused: 'other client' };
+  // A key that was ended in between takes its owner with it.
+  return (await repository.findById(key.id)) ? { refused: 'not given' } : { refused: 'invalid', reason: 'unknown' };
+}
+
+/**
+ * Ends a key that can be ended: it is deleted, with all that it has created. A secret that a newer one is about to
+ * replace ends alone: it changes no keys.
+ */
+export async function endKey(
+  writer: KeyWriter,
+  { secret, clientId, sparesCreators }: KeyToEnd,
+  { address, ...options }: Omit<TransactionOptions, 'caller' | 'auditActor'> & { address: string | undefined },
+): Promise<Ended> {
+  const digest = digestSecret(secret);
+  const refresh = await findByRefreshToken(writer.port(CONSENTS), secret);
+  const [key] = refresh ? [await writer.findById(refresh.keyId)] : await writer.findByDigests([digest]);
+  if (!key) return { refused: 'invalid', reason: 'unknown' };
+  const family = await writer.findWithDescendants([key.id]);
+  const created = family.length - 1;
+  const isPrevious = !refresh && key.digest !== digest;
+  if (sparesCreators && created > 0 && !isPrevious) return { refused: 'has created', created };
+  const auditActor = { kind: 'KEY', id: key.id, name: key.name } as const;
+  const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor });
+  transaction.note({ action: 'CONSENT_REVOKE', key, after: { client: clientId }, address });
+  await (isPrevious ? finishRotation(transaction, key.id) : transaction.delete(family));
+  await transaction.finish();
+  return 'ended';
+}

@@ -1,0 +1,93 @@
+import { KeysError, type Limit, type Source } from '../basics/index.ts';
+
+/** How long an application waits from one question for its key to the next, in seconds (RFC 8628, section 3.2). */
+export const POLL_SECONDS = 5;
+/** Others answer a little later than they were asked. */
+const TOLERANCE_MS = 500;
+const MAX_POLLS = 10_000;
+
+/** Counts what sources do, and their networks together, in the memory of this process. */
+interface SourceCounter {
+  /** Counts once more. @returns in how many microseconds that may be; undefined within the limit */
+  add(source: Source): number | undefined;
+}
+
+type CounterOf = (limit: Limit) => SourceCounter;
+
+/**
+ * How many requests one address makes, how many codes one address, or one key, tries, how many pages it answers, and
+ * how often it fails to get a key or to end one. There are 20 to the power of 8 codes: one tries a hundred before a
+ * request ends.
+ */
+const EACH: Limit = '10/m';
+
+/** The things that are counted so, each by itself, and the message for doing one too often. */
+const TOO_OFTEN = {
+  /** Requests for keys. */
+  request: 'Too many keys were asked for from here.',
+  /** Tries of user codes, right or wrong: guessing must not go on. */
+  code: 'Too many codes were tried from here.',
+  /** Answers to the page of a request, whatever they say. */
+  decision: 'Too many decisions were sent from here.',
+  /** Failures to get a key or to end one, once that is known. */
+  failure: 'Too many requests from here have failed.',
+};
+export type Counted = keyof typeof TOO_OFTEN;
+
+/** Bounds what anybody may do without a key, in one process. */
+export class Pace {
+  readonly polls = new Polls();
+  readonly #counters: Readonly<Record<Counted, SourceCounter>>;
+
+  constructor(counterOf: CounterOf) {
+    const [request, code, decision, failure] = [counterOf(EACH), counterOf(EACH), counterOf(EACH), counterOf(EACH)];
+    this.#counters = { request, code, decision, failure };
+  }
+
+  /** Counts something that was done. @throws KeysError TOO_MANY_REQUESTS */
+  count(what: Counted, source: Source): void {
+    const wait = this.#counters[what].add(source);
+    if (wait === undefined) return;
+    const seconds = Math.max(Math.ceil(wait / 1_000_000), 1);
+    const remedy = `Try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
+    throw new TooManyRequestsError(`${TOO_OFTEN[what]} ${remedy}`, seconds);
+  }
+}
+
+/** Something was done too often. */
+export class TooManyRequestsError extends KeysError {
+  /** After how many seconds it may be done again. */
+  readonly retryAfter: number;
+
+  constructor(message: string, retryAfter: number) {
+    super('TOO_MANY_REQUESTS', message);
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** When applications were last answered, by the digests of their codes, in the memory of this process. */
+class Polls {
+  readonly #answered = new Map<string, number>();
+
+  has(digest: string): boolean {
+    return this.#answered.has(digest);
+  }
+
+  /**
+   * Tells whether a question comes too early after the last answer. Such a one is not counted: an application that
+   * does not slow down is answered every other time, and still gets its key.
+   */
+  isTooEarly(digest: string, now: number): boolean {
+    const last = this.#answered.get(digest);
+    if (last !== undefined && now - last < POLL_SECONDS * 1000 - TOLERANCE_MS) return true;
+    // The oldest goes first.
+    this.#answered.delete(digest);
+    this.#answered.set(digest, now);
+    if (this.#answered.size > MAX_POLLS) this.#answered.delete(this.#answered.keys().next().value!);
+    return false;
+  }
+
+  forget(digest: string): void {
+    this.#answered.delete(digest);
+  }
+}

@@ -1,0 +1,73 @@
+import type { Issue } from '../basics/index.ts';
+import {
+  type Catalog,
+  createCatalog,
+  parsePermissions,
+  parseRoles,
+  type Permission,
+  type Role,
+} from '../permissions/index.ts';
+import type { Grants } from '../repository/index.ts';
+
+const ROLE = /^role:/i;
+/** The id of a key. */
+const REPLACED = /^key:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+/** The item of a scope which asks that a key ends that the application has: that which it gets takes its place. */
+export function replacing(id: string): string {
+  return `key:${id}`;
+}
+
+/** The built-in names are not secret. Only its keys learn the names that an installation declares. */
+const BUILT_IN = createCatalog();
+/** In characters: a longer item is not a name of anything. */
+const MAX_EXPLAINED = 200;
+
+interface ParsedScope {
+  readonly grants: Grants;
+  /** The id of a key of the application whose place is to be taken. */
+  readonly replaces?: string;
+}
+
+/**
+ * Parses a scope (RFC 6749, section 3.3): `RESOURCE:ACTION` and `role:ROLE`, with spaces between them, in either case.
+ * Anybody may send one: each item is looked up once, and only the first that is wrong is explained, by built-in names.
+ * An application may name a key of its own there whose place is taken: see `replacing`.
+ * @returns the grants, each once, or what is wrong
+ */
+export function parseScope(scope: string, catalog: Catalog): ParsedScope | { issue: Issue } {
+  const roles = new Set<Role>();
+  const permissions = new Set<Permission>();
+  let replaces: string | undefined;
+  for (const item of scope.split(' ')) {
+    if (item === '') continue;
+    const replaced = REPLACED.exec(item)?.[1];
+    if (replaced !== undefined) {
+      replaces = replaced;
+      continue;
+    }
+    const name = item.replace(ROLE, '');
+    const grant = name.toUpperCase();
+    const isRole = name !== item;
+    if (isRole === grant.includes(':') || !catalog.knows(grant)) return { issue: explained(name, isRole) };
+    if (isRole) roles.add(grant);
+    else permissions.add(grant as Permission);
+  }
+  if (roles.size + permissions.size > 0)
+    return { grants: { roles: [...roles], permissions: [...permissions] }, ...(replaces && { replaces }) };
+  return { issue: { code: 'NO_GRANTS', message: 'The scope is empty: it needs RESOURCE:ACTION or role:ROLE.' } };
+}
+
+function explained(name: string, isRole: boolean): Issue {
+  const item = name.slice(0, MAX_EXPLAINED);
+  const [issue] = (isRole ? parseRoles([item], BUILT_IN) : parsePermissions([item], BUILT_IN)).issues;
+  return issue!;
+}
+
+export function scopeItems({ roles, permissions }: { [List in keyof Grants]: readonly string[] }): string[] {
+  return [...roles.map((role) => `role:${role}`), ...permissions];
+}
+
+export function formatScope(grants: Readonly<Grants>): string {
+  return scopeItems(grants).join(' ');
+}
