@@ -29,8 +29,8 @@ export const MAY_LIVE: readonly { why: string; mutants: readonly string[] }[] = 
     why: 'Only the types need it: what it rules out cannot be, or is ruled out by what follows.',
     mutants: [
       'src/keys/changes/rotate.ts: previousDigest === null → false',
-      'src/keys/key/api-key.ts: rotation && before.previousDigest !== null → rotation || before.previousDigest !== null',
-      'src/keys/key/api-key.ts: before.previousDigest !== null → true',
+      'src/keys/key/rotated-secret.ts: rotation && before.previousDigest !== null → rotation || before.previousDigest !== null',
+      'src/keys/key/rotated-secret.ts: before.previousDigest !== null → true',
       'src/keys/key/usage.ts: previousLastUsedAt !== null → true',
       'src/keys/transfer/import.ts: id !== undefined → true',
       'src/keys/transfer/read-import.ts: !secret || name === null → false',

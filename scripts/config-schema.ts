@@ -34,7 +34,8 @@ import { MAX_REFUSED_OFTEN, NOTICE_TYPES } from '../src/keys/feed/notice.ts';
 import { OTHER_ORIGIN } from '../src/keys/basics/origin.ts';
 import { PUBLIC_URL } from '../src/keys/basics/public-url.ts';
 import { NATS_NAME_FORM, SERVER_NUMBERS } from '../src/config/config.ts';
-import { CONSENT_MODES, MAX_KEYS_PER_CREATOR, NAME, POLICY_RULES, ROLES } from '../src/keys/permissions/catalog.ts';
+import { CONSENT_MODES, NAME, ROLES } from '../src/keys/permissions/catalog.ts';
+import { MAX_KEYS_PER_CREATOR, POLICY_RULES } from '../src/keys/permissions/policy.ts';
 import { CLIENT_ID, MAX_CLIENT_NAME_LENGTH, OWN_CLIENT } from '../src/keys/consent/clients.ts';
 import { DURATION, inOrder, LIMIT, PERMISSION, SCHEMA_FIELD } from './schema-parts.ts';
 

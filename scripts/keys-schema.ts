@@ -1,6 +1,7 @@
 import { ROLES } from '../src/keys/permissions/catalog.ts';
 import { DECLARED_FIELDS, SCHEDULE_FIELDS, TOP_FIELDS } from '../src/keys/transfer/declaration.ts';
-import { MAX_NAME_LENGTH, MAX_NETWORKS } from '../src/keys/key/api-key.ts';
+import { MAX_NETWORKS } from '../src/keys/key/allow-from.ts';
+import { MAX_NAME_LENGTH } from '../src/keys/key/name.ts';
 import { MAX_DESCRIPTION_LENGTH, MAX_OWNER_LENGTH } from '../src/keys/key/labels.ts';
 import { LIMIT_UNITS } from '../src/keys/basics/limit.ts';
 import { DATE } from '../src/keys/basics/time.ts';

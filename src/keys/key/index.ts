@@ -1,5 +1,13 @@
 /** A key's fields and their rules, its state and use, and what keys did to others. */
+export * from './allow-from.ts';
 export * from './api-key.ts';
+export * from './audience.ts';
+export * from './expiry.ts';
+export * from './field-changes.ts';
+export * from './key-change.ts';
+export * from './name.ts';
+export * from './rotated-secret.ts';
+export * from './status.ts';
 export * from './labels.ts';
 export * from './person.ts';
 export * from './effect.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { areWithin, parseNetworks, validateNetworks } from '../../../src/keys/key/api-key.ts';
+import { areWithin, parseNetworks, validateNetworks } from '../../../src/keys/key/allow-from.ts';
 import { Networks } from '../../../src/keys/basics/networks.ts';
 
 const messageOf = (text: string) => parseNetworks([text]).issues[0]?.message;

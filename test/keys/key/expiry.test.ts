@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readExpiry, validateExpiry } from '../../../src/keys/key/api-key.ts';
+import { readExpiry, validateExpiry } from '../../../src/keys/key/expiry.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { normalizeName, validateName } from '../../../src/keys/key/api-key.ts';
+import { normalizeName, validateName } from '../../../src/keys/key/name.ts';
 
 const COMPOSED = 'Caf\u00e9';
 const DECOMPOSED = 'Cafe\u0301';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { rotatedSecrets } from '../../../src/keys/key/api-key.ts';
+import { rotatedSecrets } from '../../../src/keys/key/rotated-secret.ts';
 import { idOf, storedKey } from '../../support/keys.ts';
 
 /** A key with the nth secret, and while it is rotated the one before. */
