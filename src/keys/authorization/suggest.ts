@@ -1,0 +1,53 @@
+import { ROUTE, TOOL, type UsedGrant, type UsedTool } from '../key/index.ts';
+import {
+  type Catalog,
+  type Permission,
+  PermissionSet,
+  type Role,
+  splitPermission,
+  withoutIncluded,
+} from '../permissions/index.ts';
+import { type Chain, chainAccess, chainHolds } from './chain.ts';
+
+export interface Suggestion {
+  /** The roles that it has granted to other keys, without those that another of them includes. */
+  roles: Role[];
+  /** The smallest set of permissions that, with those roles, allows everything that the key has used. */
+  permissions: Permission[];
+  unused: Permission[];
+  /** The tools of MCP servers that it has called, by their names. */
+  tools: UsedTool[];
+  /** The routes that have let its requests pass, as `describePattern` has them. */
+  routes: string[];
+}
+
+/** Compares what a key holds with what it has used. What it has used but no longer holds is ignored. */
+export function suggestGrants(chain: Chain, usedGrants: ReadonlyMap<UsedGrant, number>, catalog: Catalog): Suggestion {
+  const held = chainAccess(chain, catalog);
+  const { roles: granted, permissions: usedPermissions, tools, routes } = splitUsed(usedGrants);
+  const heldRoles = granted.filter((role) => catalog.knows(role) && chainHolds(chain, role, catalog));
+  const roles = heldRoles.filter((role) => !heldRoles.some((one) => one !== role && catalog.includes(one, role)));
+  const used = new PermissionSet(usedPermissions.filter((permission) => held.has(...splitPermission(permission))));
+  const byRoles = PermissionSet.of(catalog, { roles, permissions: [] });
+  const needed = used.missingFrom(byRoles);
+  return {
+    roles: roles.toSorted(),
+    permissions: withoutIncluded(needed).toSorted(),
+    unused: held.missingFrom(used),
+    tools: tools.toSorted((one, other) => (one.name < other.name ? -1 : 1)),
+    routes: routes.toSorted(),
+  };
+}
+
+/** Splits by kind the things that a key has used. @param used with the times of the last use */
+export function splitUsed(used: ReadonlyMap<UsedGrant, number>) {
+  const [roles, permissions, tools, routes]: [Role[], Permission[], UsedTool[], string[]] = [[], [], [], []];
+  for (const [grant, lastUsedAt] of used)
+    if (grant.startsWith(ROLE)) roles.push(grant.slice(ROLE.length));
+    else if (grant.startsWith(TOOL)) tools.push({ name: grant.slice(TOOL.length), lastUsedAt });
+    else if (grant.startsWith(ROUTE)) routes.push(grant.slice(ROUTE.length));
+    else permissions.push(grant as Permission);
+  return { roles, permissions, tools, routes };
+}
+
+const ROLE = 'role:';

@@ -1,0 +1,136 @@
+import { formatList, type Issue, nearest, type OrRefusal, printable } from '../basics/index.ts';
+import type { Catalog, Grant, Permission, Role } from './catalog.ts';
+
+/** The grants of a key that cannot be made here. They allow nothing, until they are declared again. */
+export function unknownGrantsOf(
+  { roles, permissions }: { roles: readonly Role[]; permissions: readonly Permission[] },
+  catalog: Catalog,
+): Grant[] {
+  return [...roles, ...permissions].filter((grant) => !catalog.knows(grant));
+}
+
+/** The result of parsing a list. */
+interface Parsed<Value> {
+  /** The valid items, without duplicates. */
+  values: Value[];
+  /** The problem of the others. */
+  issues: Issue[];
+}
+
+/** Parses names of roles, case-insensitive. Duplicates are dropped; unknown and empty items are issues. */
+export function parseRoles(items: readonly string[], catalog: Catalog): Parsed<Role> {
+  return parseItems<Role>('role', items, (item) => {
+    const role = item.toUpperCase();
+    if (!role.includes(':') && catalog.knows(role)) return { value: role };
+    return { explain };
+
+    function explain(): string {
+      const what = item === '' ? 'An item of the list of roles is empty.' : `"${printable(item)}" is not a role.`;
+      return `${what} ${suggest('role', item, catalog.roles)}`;
+    }
+  });
+}
+
+/** Why a text is not a permission as a program must write it: exactly as it is named. Undefined if it is one. */
+export function invalidPermission(text: string, catalog: Catalog): string | undefined {
+  if (text.includes(':') && catalog.knows(text)) return undefined;
+  const { values, issues } = parsePermissions([text], catalog);
+  return issues[0]?.message ?? `"${text}" is not a permission. Did you mean ${values[0]}?`;
+}
+
+/** Parses permissions, `RESOURCE:ACTION`, case-insensitive. Duplicates are dropped; all else is an issue. */
+export function parsePermissions(items: readonly string[], catalog: Catalog): Parsed<Permission> {
+  return parseItems<Permission>('permission', items, (item) => {
+    const written = item.toUpperCase();
+    if (written.includes(':') && catalog.knows(written)) return { value: written as Permission };
+    const [resourceText = '', actionText = '', ...rest] = item.split(':').map((part) => part.trim());
+    const resource = match(resourceText, catalog.resources);
+    const action = match(actionText, catalog.actions);
+    if (resource && action && rest.length === 0) return { value: `${resource}:${action}` };
+    return { explain };
+
+    function explain(): string {
+      if (item === '')
+        return 'An item of the list of permissions is empty. Write each as RESOURCE:ACTION, such as DOCKER:READ_ANY.';
+      const shown = `"${printable(item)}"`;
+      if (item.includes('*')) return `${shown} is not a permission: there are no wildcards. ${insteadOf()}`;
+      if (rest.length > 0 || !item.includes(':') || resourceText === '' || actionText === '') {
+        const likelyResource = resource ?? nearest(resourceText, catalog.resources, 1)[0] ?? 'DOCKER';
+        const likelyAction = action ?? nearest(actionText, catalog.actions, 1)[0] ?? 'READ_ANY';
+        return `${shown} is not a permission. Write RESOURCE:ACTION, such as ${likelyResource}:${likelyAction}.`;
+      }
+      const parts = [];
+      if (!resource) parts.push(noResource(resourceText, catalog));
+      if (!action)
+        parts.push(`"${printable(actionText)}" is not an action. ${suggest('action', actionText, catalog.actions)}`);
+      return `${shown} is not a permission: ${parts.join(' ')}`;
+    }
+
+    /** The names to write in place of a wildcard. `X_ANY` includes `X_OWN`. */
+    function insteadOf(): string {
+      if (!resource) return 'List each permission, or grant a role: VIEWER reads, ADMIN includes all.';
+      const start = actionText.toUpperCase().split('*')[0]!;
+      const all = catalog.actions.filter((each) => each.endsWith('_ANY'));
+      const meant = all.filter((each) => each.startsWith(start));
+      return `List each one: ${(meant.length > 0 ? meant : all).map((each) => `${resource}:${each}`).join(',')}.`;
+    }
+  });
+}
+
+/** Parses the name of a resource, in whatever case. */
+export function parseResource(text: string, catalog: Catalog): OrRefusal<{ readonly value: string }> {
+  const value = match(text.trim(), catalog.resources);
+  return value === undefined ? { refusal: noResource(text, catalog) } : { value };
+}
+
+function noResource(text: string, { resources, declaredIn }: Catalog): string {
+  const declare =
+    declaredIn === undefined
+      ? ''
+      : ` Resources of your own are declared under "resources" in ${printable(declaredIn, 200)}.`;
+  return `"${printable(text)}" is not a resource. ${suggest('resource', text, resources)}${declare}`;
+}
+
+function parseItems<Value extends string>(
+  what: 'role' | 'permission',
+  items: readonly string[],
+  read: (item: string) => { value: Value } | { explain: () => string },
+): Parsed<Value> {
+  const values = new Set<Value>();
+  const issues = new Map<string, Issue>();
+  for (const item of items) {
+    const result = read(item.trim());
+    if ('value' in result) values.add(result.value);
+    else {
+      // To look for the nearest words takes time: it is done once, where nothing else is wrong.
+      const message = unseparated(item) ?? result.explain();
+      issues.set(message, { code: what === 'role' ? 'ROLE_INVALID' : 'PERMISSION_INVALID', message });
+    }
+  }
+  return { values: [...values], issues: [...issues.values()] };
+
+  /** The problem of one that has several in it, such as `VIEWER GUEST`. */
+  function unseparated(item: string): string | undefined {
+    const words = item.split(/[\s;|]+/).filter((word) => word !== '');
+    if (words.length < 2) return undefined;
+    const values = new Set<Value>();
+    for (const word of words) {
+      const result = read(word);
+      if ('explain' in result) return undefined;
+      values.add(result.value);
+    }
+    const list = printable([...values].join(','), 200);
+    return `"${printable(item)}" is not a ${what}. Separate the items by commas: ${list}`;
+  }
+}
+
+function match<Word extends string>(text: string, words: readonly Word[]): Word | undefined {
+  const wanted = text.toUpperCase();
+  return words.find((word) => word === wanted);
+}
+
+function suggest(what: 'role' | 'resource' | 'action', item: string, words: readonly string[]): string {
+  const close = nearest(item, words);
+  if (close.length > 0) return `Did you mean ${formatList(close, 'or')}?`;
+  return `The ${what}s are ${formatList(words)}.`;
+}
