@@ -3,8 +3,8 @@ import {
   anything,
   checkSearchText,
   DEFAULT_PAGE_SIZE,
-  KeysError,
   formatList,
+  KeysError,
   MAX_PAGE_SIZE,
   normalizeText,
   orNull,
@@ -13,13 +13,8 @@ import {
   type Rules,
   suggestion,
 } from '../basics/index.ts';
-import {
-  AUDIT_ACTIONS,
-  AUDIT_OUTCOMES,
-  type AuditFilter,
-  type AuditPosition,
-  type AuditReader,
-} from './audit-entry.ts';
+import { AUDIT_ACTIONS, AUDIT_OUTCOMES } from './audit-entry.ts';
+import type { AuditFilter } from './audit-reader.ts';
 
 /** A user's request for entries of the audit log. Texts are as the user wrote them. */
 export interface AuditRequest {
@@ -92,19 +87,4 @@ function readWord<Word extends string>(
         `The ${what.split(' ').at(-1)}s are ${formatList(words)}.`,
     );
   return word;
-}
-
-/** Entries that are deleted, from the start of the log. */
-export interface PrunedEntries {
-  /** How many. */
-  entries: number;
-  /** The last of them. */
-  last: AuditPosition;
-}
-
-/** The entries that were written before a time; undefined if there are none. Times are milliseconds since 1970. */
-export async function findPrunable(log: AuditReader, before: number, now: number): Promise<PrunedEntries | undefined> {
-  const last = await log.lastBefore(before, now);
-  const start = (await log.start())?.number ?? 0;
-  return last && last.number > start ? { entries: last.number - start, last } : undefined;
 }

@@ -1,12 +1,7 @@
 import { type ProgressReport, yieldToEventLoop } from '../basics/index.ts';
 import { type ApiKey, UNRESTRICTED } from '../key/index.ts';
-import {
-  type AuditedChange,
-  type AuditEntry,
-  type AuditReader,
-  type AuditValues,
-  auditValuesOf,
-} from './audit-entry.ts';
+import { type AuditedChange, type AuditEntry, type AuditValues, auditValuesOf } from './audit-entry.ts';
+import type { AuditReader } from './audit-reader.ts';
 import { type AuditVerification, verifyAuditLog, type VerifyOptions } from './verify.ts';
 
 /** A key that is not as the audit log says. */

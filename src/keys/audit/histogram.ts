@@ -1,5 +1,5 @@
 import { yieldToEventLoop } from '../basics/index.ts';
-import type { AuditCount, AuditReader, AuditSelection } from './audit-entry.ts';
+import type { AuditCount, AuditReader, AuditSelection } from './audit-reader.ts';
 
 /** How many entries there are in each period. */
 export interface AuditHistogram {

@@ -1,13 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { KeysError, printable, type ProgressReport, yieldToEventLoop } from '../basics/index.ts';
-import {
-  type AuditEntry,
-  type AuditPosition,
-  type AuditReader,
-  CHAIN_START,
-  chainHash,
-  isKeyedHash,
-} from './audit-entry.ts';
+import type { AuditEntry, AuditPosition } from './audit-entry.ts';
+import type { AuditReader } from './audit-reader.ts';
+import { CHAIN_START, chainHash, isKeyedHash } from './chain.ts';
 
 /**
  * One of: the log is intact, with how many entries it has, and the number and hash of the newest; or the number of the
@@ -83,7 +77,7 @@ async function verifyFrom(
  * Verifies a page of the log after an entry that is verified.
  * @returns its entries, and what the last of them is
  */
-async function verifyPage(
+export async function verifyPage(
   { number, hash }: AuditPosition,
   head: AuditPosition,
   log: AuditReader,
@@ -116,7 +110,7 @@ function notThat(number: number): Failure {
   return { broken: number, reason: 'is not the one with the given hash' };
 }
 
-function notLast(number: number): Failure {
+export function notLast(number: number): Failure {
   return { broken: number, reason: 'is not the one that was written last' };
 }
 
@@ -134,99 +128,7 @@ function verifyEntry(
 }
 
 /** Whether the last pruning that was recorded ended here. */
-async function isRecorded({ number, hash }: AuditPosition, log: AuditReader): Promise<boolean> {
+export async function isRecorded({ number, hash }: AuditPosition, log: AuditReader): Promise<boolean> {
   const [pruning] = await log.find({ action: 'PRUNE', order: 'newest', limit: 1 });
   return pruning?.after?.['number'] === number && pruning.after['hash'] === hash;
-}
-
-/** How far the log is verified. */
-export interface ChainState {
-  /** The last entry that is verified, and when it was written, in milliseconds since 1970; null before the first. */
-  verified: (AuditPosition & { at: number }) | null;
-  /** The number of the newest entry. */
-  newest: number;
-  /** What is wrong with the entry after it; null as long as nothing is. */
-  failure: Failure | null;
-}
-
-/** How long others have a turn between two pages, in milliseconds. */
-const REST_MS = 40;
-
-/**
- * How far this process has verified the log. It remembers where it is, and goes on from there: each question verifies a
- * page, and what is left then is verified page by page meanwhile. What it has passed it does not read again, so that a
- * change there shows only where the whole log is verified.
- */
-export class VerifiedChain {
-  readonly #log: AuditReader;
-  #position: (AuditPosition & { at: number | null }) | undefined;
-  #start = 0;
-  #piece: Promise<ChainState> | undefined;
-  #isRunning = false;
-
-  constructor(log: AuditReader) {
-    this.#log = log;
-  }
-
-  /** Verifies the next page, and says how far it is. @throws KeysError STORE_… */
-  async state(): Promise<ChainState> {
-    const state = await this.#next();
-    if (!this.#isDone(state)) void this.#run();
-    return state;
-  }
-
-  /** Until nothing is left, or the store does not answer any more: the next question begins again. */
-  async #run(): Promise<void> {
-    if (this.#isRunning) return;
-    this.#isRunning = true;
-    try {
-      do await delay(REST_MS, undefined, { ref: false });
-      while (!this.#isDone(await this.#next()));
-    } catch {
-      // Whoever asks next is told.
-    } finally {
-      this.#isRunning = false;
-    }
-  }
-
-  /** Those who ask at once share a page. */
-  #next(): Promise<ChainState> {
-    return (this.#piece ??= this.#verify().finally(() => (this.#piece = undefined)));
-  }
-
-  async #verify(): Promise<ChainState> {
-    for (;;) {
-      const start = await this.#log.start();
-      if (start && start.number !== this.#start && !(await isRecorded(start, this.#log)))
-        return this.#stateAt(start.number, { broken: start.number, reason: 'was not deleted by svc-api' });
-      this.#start = start?.number ?? 0;
-      if (!this.#position || this.#position.number < this.#start)
-        this.#position = { number: this.#start, hash: start?.hash ?? CHAIN_START, at: null };
-      const state = await this.#verifyFrom(this.#position);
-      // Entries that were pruned meanwhile seem to be missing.
-      if (!state.failure || (await this.#log.start())?.number === start?.number) return state;
-    }
-  }
-
-  async #verifyFrom(position: AuditPosition & { at: number | null }): Promise<ChainState> {
-    const head = (await this.#log.head()) ?? position;
-    if (head.number < position.number)
-      return this.#stateAt(head.number, { broken: position.number, reason: 'is missing: the log ends before it' });
-    if (position.number < head.number) {
-      const page = await verifyPage(position, head, this.#log);
-      if (!('hash' in page)) return this.#stateAt(head.number, page);
-      this.#position = { number: page.number, hash: page.hash, at: page.entries.at(-1)!.at };
-    }
-    const { number, hash } = this.#position!;
-    return this.#stateAt(head.number, number === head.number && hash !== head.hash ? notLast(number) : null);
-  }
-
-  #isDone({ newest, failure }: ChainState): boolean {
-    return failure !== null || (this.#position?.number ?? 0) >= newest;
-  }
-
-  #stateAt(newest: number, failure: Failure | null): ChainState {
-    const { at = null, ...position } = this.#position ?? { number: 0, hash: CHAIN_START };
-    return { verified: at === null ? null : { ...position, at }, newest, failure };
-  }
 }
