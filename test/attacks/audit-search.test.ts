@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { AUDIT_ACTIONS, type AuditDraft, type AuditEntry, type AuditQuery } from '../../src/keys/audit/audit-entry.ts';
+import { AUDIT_ACTIONS, type AuditDraft, type AuditEntry } from '../../src/keys/audit/audit-entry.ts';
+import type { AuditQuery } from '../../src/keys/audit/audit-reader.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { idOf } from '../support/keys.ts';

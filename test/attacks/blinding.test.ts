@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Hono } from 'hono';
-import { chainHash } from '../../src/keys/audit/audit-entry.ts';
+import { chainHash } from '../../src/keys/audit/chain.ts';
 import { OPERATOR, type Principal, requirePermission } from '../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../src/keys/repository/repository.ts';
 import { bearerAuth } from '../../src/http/bearer-auth.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
-import type { KeyChange, NewKey } from '../../src/keys/key/api-key.ts';
+import type { KeyChange, NewKey } from '../../src/keys/key/key-change.ts';
 import type { Answer } from '../../src/limits/limiter.ts';
 import { damageKey } from '../support/damage.ts';
 import { describeOnEach } from '../support/dialects.ts';

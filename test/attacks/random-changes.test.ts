@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { lookUp } from '../../src/keys/authentication/authenticator.ts';
+import { lookUp } from '../../src/keys/authentication/look-up.ts';
 import { OPERATOR, principalOf } from '../../src/keys/authorization/principal.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
 import { digestSecret } from '../../src/keys/secret/secret.ts';

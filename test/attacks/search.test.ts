@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { chainOf, chainStatus } from '../../src/keys/authorization/chain.ts';
-import { STATUSES, type StoredKey } from '../../src/keys/key/api-key.ts';
+import type { StoredKey } from '../../src/keys/key/api-key.ts';
+import { STATUSES } from '../../src/keys/key/status.ts';
 import { KEY_LISTS } from '../../src/keys/lists/key-lists.ts';
 import { USAGE } from '../../src/keys/key/usage.ts';
 import type { ListQuery } from '../../src/keys/repository/repository.ts';

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { NewKey } from '../../src/keys/key/api-key.ts';
+import type { NewKey } from '../../src/keys/key/key-change.ts';
 import { parseConfig } from '../../src/config/load-config.ts';
-import { createCatalog, type PolicyRules } from '../../src/keys/permissions/catalog.ts';
+import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import type { PolicyRules } from '../../src/keys/permissions/policy.ts';
 import { type ConsolePage, startConsoleService, Visitor, visitorWith } from '../support/console.ts';
 import { authenticate, createPrincipal } from '../support/keys.ts';
 import type { TestService } from '../support/server.ts';

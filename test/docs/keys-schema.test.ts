@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
-import { MAX_NAME_LENGTH } from '../../src/keys/key/api-key.ts';
+import { MAX_NAME_LENGTH } from '../../src/keys/key/name.ts';
 import { MAX_DESCRIPTION_LENGTH, MAX_OWNER_LENGTH } from '../../src/keys/key/labels.ts';
 import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
 import { ROOT } from '../support/process.ts';

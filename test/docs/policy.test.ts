@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { POLICY_RULES } from '../../src/keys/permissions/catalog.ts';
+import { POLICY_RULES } from '../../src/keys/permissions/policy.ts';
 import { testCli } from '../support/cli.ts';
 import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { tempFolder } from '../support/temp.ts';

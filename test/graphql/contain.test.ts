@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { NewKey } from '../../src/keys/key/api-key.ts';
+import type { NewKey } from '../../src/keys/key/key-change.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { NO_POLICY as NONE } from '../../src/keys/permissions/catalog.ts';
+import { NO_POLICY as NONE } from '../../src/keys/permissions/policy.ts';
 import { authenticate, createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 import { APP, askDevice, pollDevice, postForm } from '../support/consent.ts';

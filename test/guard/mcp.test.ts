@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { byRoutes } from '../../src/guard/access.ts';
 import type { Permission } from '../../src/keys/permissions/catalog.ts';
 import { PermissionSet } from '../../src/keys/permissions/permission-set.ts';
-import { suggestGrants } from '../../src/keys/authorization/explain.ts';
+import { suggestGrants } from '../../src/keys/authorization/suggest.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createRouter, type McpPatterns, type Route } from '../../src/routes/index.ts';
 import { connectRaw, type GuardedService, startGuarded } from '../support/guard.ts';

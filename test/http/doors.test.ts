@@ -7,7 +7,7 @@ import { type Context, Hono } from 'hono';
 import { bearerAuth } from '../../src/http/bearer-auth.ts';
 import { requestCheck, type CheckedRequest, type RequestCheck } from '../../src/http/request-check.ts';
 import type { RequiredPermissions } from '../../src/http/bearer-options.ts';
-import type { NewKey } from '../../src/keys/key/api-key.ts';
+import type { NewKey } from '../../src/keys/key/key-change.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { CredentialPlace } from '../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../support/dialects.ts';

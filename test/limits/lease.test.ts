@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { AppliedLimit } from '../../src/keys/authorization/principal.ts';
+import type { AppliedLimit } from '../../src/keys/authorization/restrictions.ts';
 import type { Limit } from '../../src/keys/basics/limit.ts';
 import { available, grantLease, type LeaseRequest, computeRate, spend } from '../../src/limits/lease.ts';
 import { EPOCH, LeasingProcess, SharedLimits, unusedState } from '../support/leasing.ts';

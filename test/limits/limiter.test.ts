@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { OPERATOR, type Restrictions } from '../../src/keys/authorization/principal.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import type { Restrictions } from '../../src/keys/authorization/restrictions.ts';
 import type { Limit } from '../../src/keys/basics/limit.ts';
 import type { LimitStore } from '../../src/limits/lease.ts';
 import { type Answer, Limiter } from '../../src/limits/limiter.ts';

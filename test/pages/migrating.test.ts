@@ -7,7 +7,7 @@ import Database from 'better-sqlite3';
 import { openTestKeys } from '../support/keys.ts';
 import { BIN, cleanEnv, type Finished, finished, ROOT, runCliWithInput } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
-import { lookUp } from '../../src/keys/authentication/authenticator.ts';
+import { lookUp } from '../../src/keys/authentication/look-up.ts';
 
 const TEXT = readFileSync(join(ROOT, 'docs/apply.md'), 'utf8');
 const blocksOf = (language: string) =>

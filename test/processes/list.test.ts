@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import stringWidth from 'string-width';
 import { ACTIONS } from '../../src/keys/permissions/catalog.ts';
-import type { NewKey } from '../../src/keys/key/api-key.ts';
+import type { NewKey } from '../../src/keys/key/key-change.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { jsonLines, openTestKeys } from '../support/keys.ts';

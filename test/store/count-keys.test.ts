@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Status, STATUSES } from '../../src/keys/key/api-key.ts';
+import { type Status, STATUSES } from '../../src/keys/key/status.ts';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { idOf, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 import { Random } from '../support/random.ts';

@@ -1,7 +1,7 @@
 import type { SpawnOptions } from 'node:child_process';
 import assert from 'node:assert/strict';
 import { withKeys } from '../../src/cli/with-keys.ts';
-import type { NewKey } from '../../src/keys/key/api-key.ts';
+import type { NewKey } from '../../src/keys/key/key-change.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { runCliHere, type Surroundings } from './cli-here.ts';
 import { isRemote } from './dialects.ts';

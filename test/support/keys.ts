@@ -1,10 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
-import type { AuditReader } from '../../src/keys/audit/audit-entry.ts';
-import type { Authentication } from '../../src/keys/authentication/authenticator.ts';
+import type { AuditReader } from '../../src/keys/audit/audit-reader.ts';
+import type { Authentication } from '../../src/keys/authentication/look-up.ts';
 import { Pace } from '../../src/keys/consent/pace.ts';
-import type { NewKey, StoredKey } from '../../src/keys/key/api-key.ts';
+import type { StoredKey } from '../../src/keys/key/api-key.ts';
+import type { NewKey } from '../../src/keys/key/key-change.ts';
 import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import type { Port, ReadPorts } from '../../src/keys/basics/port.ts';

@@ -1,4 +1,4 @@
-import type { AppliedLimit } from '../../src/keys/authorization/principal.ts';
+import type { AppliedLimit } from '../../src/keys/authorization/restrictions.ts';
 import { type Limit, splitLimit } from '../../src/keys/basics/index.ts';
 import { Allowance } from '../../src/limits/limiter.ts';
 import {

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { StoredKey } from '../../src/keys/key/api-key.ts';
-import type { PolicyRules } from '../../src/keys/permissions/catalog.ts';
+import type { PolicyRules } from '../../src/keys/permissions/policy.ts';
 import { createSecret } from '../../src/keys/secret/secret.ts';
 import { storedKey } from './keys.ts';
 import type { Random } from './random.ts';

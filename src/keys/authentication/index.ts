@@ -1,15 +1,9 @@
 /** From a secret to a principal: verified keys, what they are used for, and people's sessions. */
-export { Activity, type ActivityEvents, type ActivityWriters, UsageRetention, writeEvents } from './activity.ts';
-export {
-  Authenticator,
-  type CheckCounts,
-  type Identification,
-  identify,
-  lookUp,
-  noChecks,
-  type RefusalReason,
-  type SecretStatus,
-  type VerifiedKey,
-} from './authenticator.ts';
+export { Activity, type ActivityEvents, type ActivityWriters, writeEvents } from './activity.ts';
+export { UsageRetention } from './usage-retention.ts';
+export { Authenticator } from './authenticator.ts';
+export { type CheckCounts, lookUp, noChecks, type RefusalReason } from './look-up.ts';
+export { type Identification, identify, type SecretStatus } from './identify.ts';
+export type { VerifiedKey } from './verified-keys.ts';
 export * from './people.ts';
 export { Sessions } from './sessions.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { chainHash } from '../../../src/keys/audit/audit-entry.ts';
+import { chainHash } from '../../../src/keys/audit/chain.ts';
 import { withKeys } from '../../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { OpenKeys } from '../../../src/service/open-keys.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Permission } from '../../../src/keys/permissions/catalog.ts';
-import type { NewKey } from '../../../src/keys/key/api-key.ts';
+import type { NewKey } from '../../../src/keys/key/key-change.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { jsonLines, openTestKeys } from '../../support/keys.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, createHmac, createSecretKey } from 'node:crypto';
-import { auditChange, type AuditDraft, auditValuesOf, chainHash } from '../../../src/keys/audit/audit-entry.ts';
+import { auditChange, type AuditDraft, auditValuesOf } from '../../../src/keys/audit/audit-entry.ts';
+import { chainHash } from '../../../src/keys/audit/chain.ts';
 import { storedKey } from '../../support/keys.ts';
 
 const PREVIOUS = 'a'.repeat(64);

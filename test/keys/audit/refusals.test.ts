@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Refusal, RefusalSampler } from '../../../src/keys/audit/audit-entry.ts';
+import { type Refusal, RefusalSampler } from '../../../src/keys/audit/refusals.ts';
 
 const PERIOD_MS = 600_000;
 const NOBODY = { kind: 'REQUEST', id: null, name: null } as const;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { type HourUsage, OUTCOMES, startOf, sumOf, USAGE } from '../../../src/keys/key/usage.ts';
-import { UsageRetention } from '../../../src/keys/authentication/activity.ts';
+import { UsageRetention } from '../../../src/keys/authentication/usage-retention.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { readDirectly } from '../../support/direct.ts';
 import { authenticate, idOf, openTestKeys, storedKey, type TestKeys, withPort } from '../../support/keys.ts';

@@ -8,7 +8,7 @@ import { OPERATOR, principalOf } from '../../../src/keys/authorization/principal
 import type { KeyRepository } from '../../../src/keys/repository/repository.ts';
 import { KeyChanges, MAX_CHANGES } from '../../../src/store/connection.ts';
 import type { Chain } from '../../../src/keys/authorization/chain.ts';
-import { VerifiedKeys } from '../../../src/keys/authentication/authenticator.ts';
+import { VerifiedKeys } from '../../../src/keys/authentication/verified-keys.ts';
 import { KeysService } from '../../../src/keys/service/service.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { changeDirectly } from '../../support/direct.ts';

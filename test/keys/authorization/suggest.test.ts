@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createCatalog, type Permission, type Role } from '../../../src/keys/permissions/catalog.ts';
-import { decideAccess, readPermission, suggestGrants } from '../../../src/keys/authorization/explain.ts';
+import { decideAccess, readPermission } from '../../../src/keys/authorization/explain.ts';
+import { suggestGrants } from '../../../src/keys/authorization/suggest.ts';
 import { OPERATOR, type Principal, uses } from '../../../src/keys/authorization/principal.ts';
 import { isKeysError, KeysError } from '../../../src/keys/basics/errors.ts';
 import type { ApiKey } from '../../../src/keys/key/api-key.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type Actor, OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
 import { containedFields } from '../../../src/keys/changes/contain.ts';
 import { EFFECTS } from '../../../src/keys/key/effect.ts';
-import type { KeyChange, NewKey } from '../../../src/keys/key/api-key.ts';
+import type { KeyChange, NewKey } from '../../../src/keys/key/key-change.ts';
 import type { RotationRequest } from '../../../src/keys/key/rotation.ts';
 import { APP } from '../../support/consent.ts';
 import { describeOnEach } from '../../support/dialects.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { ApiKey, NewKey } from '../../../src/keys/key/api-key.ts';
-import { ValidationError } from '../../../src/keys/basics/errors.ts';
+import type { ApiKey } from '../../../src/keys/key/api-key.ts';
+import type { NewKey } from '../../../src/keys/key/key-change.ts';
+import { KeysError, ValidationError } from '../../../src/keys/basics/errors.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { KeysError } from '../../../src/keys/basics/errors.ts';
 import type { NewSecret } from '../../../src/keys/changes/transaction.ts';
 import type { CreatedKey } from '../../../src/keys/service/management.ts';
 import { failDelivery } from '../../support/delivery.ts';

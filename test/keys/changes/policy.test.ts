@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import type { DeclaredKey } from '../../../src/keys/transfer/declaration.ts';
 import { OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
-import type { ApiKey, NewKey } from '../../../src/keys/key/api-key.ts';
-import { type CatalogAdditions, createCatalog, type PolicyRules } from '../../../src/keys/permissions/catalog.ts';
+import type { ApiKey } from '../../../src/keys/key/api-key.ts';
+import type { NewKey } from '../../../src/keys/key/key-change.ts';
+import { type CatalogAdditions, createCatalog } from '../../../src/keys/permissions/catalog.ts';
+import type { PolicyRules } from '../../../src/keys/permissions/policy.ts';
 import type { RotatedKey } from '../../../src/keys/service/management.ts';
 import type { KeysService } from '../../../src/keys/service/service.ts';
 import { UNIT_MS } from '../../../src/keys/basics/duration.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { USAGE } from '../../../src/keys/key/usage.ts';
-import type { NewKey } from '../../../src/keys/key/api-key.ts';
+import type { NewKey } from '../../../src/keys/key/key-change.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 import { tempStore } from '../../support/temp.ts';

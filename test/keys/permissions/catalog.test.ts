@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
-import {
-  type Catalog,
-  createCatalog,
-  type Permission,
-  unknownGrantsOf,
-} from '../../../src/keys/permissions/catalog.ts';
+import { type Catalog, createCatalog, type Permission } from '../../../src/keys/permissions/catalog.ts';
+import { unknownGrantsOf } from '../../../src/keys/permissions/parse-grants.ts';
 import { PermissionSet } from '../../../src/keys/permissions/permission-set.ts';
 
 const RESOURCES =

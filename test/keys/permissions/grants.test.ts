@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { createCatalog, parsePermissions, parseRoles } from '../../../src/keys/permissions/catalog.ts';
+import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
+import { parsePermissions, parseRoles } from '../../../src/keys/permissions/parse-grants.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
-import { validateNewKey } from '../../../src/keys/key/api-key.ts';
+import { validateNewKey } from '../../../src/keys/key/key-change.ts';
 
 const catalog = createCatalog();
 const issuesOf = (...permissions: string[]) =>

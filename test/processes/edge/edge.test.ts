@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { NewKey } from '../../../src/keys/key/api-key.ts';
+import type { NewKey } from '../../../src/keys/key/key-change.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { runCli } from '../../support/process.ts';
 import { startEdge, startServe, type ServeProcess } from '../../support/serve.ts';

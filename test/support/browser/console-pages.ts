@@ -1,5 +1,5 @@
 import type { BrowserContext, Page } from 'playwright-core';
-import type { NewKey } from '../../../src/keys/key/api-key.ts';
+import type { NewKey } from '../../../src/keys/key/key-change.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createPrincipal } from '../keys.ts';
 import { steadyRandomness } from '../random.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { NewKey } from '../../../src/keys/key/api-key.ts';
+import type { NewKey } from '../../../src/keys/key/key-change.ts';
 import type { Permission } from '../../../src/keys/permissions/catalog.ts';
 import { type OpenKeys, openKeys } from '../../../src/service/open-keys.ts';
 import { accepts, freePort } from '../port.ts';

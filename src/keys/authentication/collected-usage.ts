@@ -1,0 +1,138 @@
+import { sortYielding } from '../basics/index.ts';
+import {
+  type HourUsage,
+  type KeyUsage,
+  MAX_TOOLS,
+  NO_REQUESTS,
+  type Outcome,
+  OUTCOMES,
+  PERIOD_MS,
+  ROUTE,
+  startOf,
+  TOOL,
+  type UsedGrant,
+} from '../key/index.ts';
+import { PIECE_KEYS } from './pieces.ts';
+
+/** How many hours of a key are told apart while they cannot be written: what comes then counts for the last of them. */
+const MAX_HOURS = 24;
+/** How many grants of a key are collected before no more tools and routes are: names of tools are from its requests. */
+const MAX_GRANTS = 2 * MAX_TOOLS;
+
+type CollectedHour = { -readonly [Field in keyof HourUsage]: HourUsage[Field] };
+
+/** One for each key: it is made with the first request, and changed by the others. */
+interface CollectedKeyUsage extends Omit<KeyUsage, 'permissions'> {
+  permissions: Set<UsedGrant>;
+  hours: CollectedHour[];
+}
+
+/** How much keys were used, until that is taken to be written. */
+export class CollectedUsage {
+  readonly #byId = new Map<string, CollectedKeyUsage>();
+  /** That of the latest request, which most often has more to add. */
+  #latest: CollectedKeyUsage | undefined;
+  #uses = 0;
+
+  /** The number of keys with something to write. */
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  /** How many uses there are to write. */
+  get uses(): number {
+    return this.#uses;
+  }
+
+  /** @param now milliseconds since 1970 */
+  addUse(id: string, secret: 'current' | 'previous', now: number): void {
+    const usage = this.#usageOf(id);
+    usage.uses += 1;
+    this.#uses += 1;
+    usage.lastUsedAt = now;
+    if (secret === 'previous') usage.previousLastUsedAt = now;
+    hourOf(usage, now).accepted += 1;
+  }
+
+  /** Counts a request that is no use of its key. @param now milliseconds since 1970 */
+  addRequest(id: string, outcome: Outcome, now: number): void {
+    hourOf(this.#usageOf(id), now)[outcome] += 1;
+  }
+
+  /** Counts a request otherwise that was counted as accepted before. @param usedAt when, in milliseconds since 1970 */
+  changeOutcome(id: string, outcome: Outcome, usedAt: number): void {
+    const usage = this.#usageOf(id);
+    const hour = hourOf(usage, usedAt);
+    hour.accepted -= 1;
+    hour[outcome] += 1;
+    if (outcome !== 'limited') return;
+    usage.uses -= 1;
+    this.#uses -= 1;
+  }
+
+  /** @param clock milliseconds since 1970; only read if the use itself was taken already */
+  addGrant(id: string, grant: UsedGrant, clock: () => number): void {
+    const usage = this.#usageOf(id);
+    usage.lastUsedAt ??= clock();
+    const isName = grant.startsWith(TOOL) || grant.startsWith(ROUTE);
+    if (usage.permissions.size < MAX_GRANTS || !isName) usage.permissions.add(grant);
+  }
+
+  /** The ids of the keys, in pieces to be taken. They are sorted, as neighbours share the pages of an index. */
+  async pieces(): Promise<string[][]> {
+    const ids = await sortYielding([...this.#byId.keys()], (one, other) => (one < other ? -1 : 1));
+    return Array.from({ length: Math.ceil(ids.length / PIECE_KEYS) }, (_, index) =>
+      ids.slice(index * PIECE_KEYS, (index + 1) * PIECE_KEYS),
+    );
+  }
+
+  /** Removes the usage of these keys, to be written. */
+  take(ids: readonly string[]): KeyUsage[] {
+    this.#latest = undefined;
+    return ids.flatMap((id) => {
+      const usage = this.#byId.get(id);
+      this.#byId.delete(id);
+      this.#uses -= usage?.uses ?? 0;
+      return usage ? { ...usage, permissions: [...usage.permissions] } : [];
+    });
+  }
+
+  /** Adds what was taken and could not be written. What was added since is later. */
+  putBack(taken: readonly KeyUsage[]): void {
+    for (const { id, uses, lastUsedAt, previousLastUsedAt, permissions, hours } of taken) {
+      const usage = this.#usageOf(id);
+      usage.uses += uses;
+      this.#uses += uses;
+      usage.lastUsedAt ??= lastUsedAt;
+      usage.previousLastUsedAt ??= previousLastUsedAt;
+      for (const permission of permissions) usage.permissions.add(permission);
+      for (const { start, ...counts } of hours) {
+        const hour = hourOf(usage, start);
+        for (const outcome of OUTCOMES) hour[outcome] += counts[outcome];
+      }
+    }
+  }
+
+  #usageOf(id: string): CollectedKeyUsage {
+    if (this.#latest?.id === id) return this.#latest;
+    let usage = this.#byId.get(id);
+    if (!usage) {
+      usage = { id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: new Set(), hours: [] };
+      this.#byId.set(id, usage);
+    }
+    this.#latest = usage;
+    return usage;
+  }
+}
+
+/** The counts of the hour that a time is in. Most often, that is the last one. */
+function hourOf({ hours }: CollectedKeyUsage, time: number): CollectedHour {
+  const last = hours.at(-1);
+  if (last && time >= last.start && time < last.start + PERIOD_MS.HOUR) return last;
+  const start = startOf('HOUR', time);
+  const known = hours.find((hour) => hour.start === start) ?? (hours.length < MAX_HOURS ? undefined : last);
+  if (known) return known;
+  const hour = { start, ...NO_REQUESTS };
+  hours.push(hour);
+  return hour;
+}

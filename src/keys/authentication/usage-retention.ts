@@ -1,0 +1,71 @@
+import { UNIT_MS } from '../basics/index.ts';
+import type { Parts } from '../changes/index.ts';
+import { firstKept, USAGE } from '../key/index.ts';
+import type { KeyWriter } from '../repository/index.ts';
+import { pauseAfter } from './pieces.ts';
+
+/** How much one transaction does, in rows: others write to a file in between. */
+const STEP_ROWS = { sqlite: 2000, postgres: 20_000 } as const;
+/** How often use is looked through for that of deleted keys, in milliseconds. */
+const SWEEP_MS = UNIT_MS.d;
+
+/**
+ * Bounds what is kept of the use of keys: hours become days, days are removed, and so is what deleted keys leave. It
+ * does so in small steps when use was written, and looks once an hour whether there is something to do. Several servers
+ * may do so at once.
+ */
+export class UsageRetention {
+  readonly #options: Pick<Parts, 'repository' | 'clock'>;
+  /** In milliseconds since 1970. */
+  #nextAt = 0;
+  #nextSweepAt = 0;
+  /** How far a sweep has come. */
+  #sweptTo: string | undefined;
+  #isRunning = false;
+
+  constructor(options: Pick<Parts, 'repository' | 'clock'>) {
+    this.#options = options;
+  }
+
+  /** Does all that is to be done, step by step. @throws KeysError STORE_… */
+  async run(): Promise<void> {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    try {
+      for (let isDone = false; !isDone;) {
+        const began = performance.now();
+        isDone = await this.step();
+        if (!isDone) await pauseAfter(began);
+      }
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  /** Does the next step, if there is one. @returns whether it was the last one for now @throws KeysError STORE_… */
+  async step(): Promise<boolean> {
+    const { repository, clock } = this.#options;
+    const now = clock();
+    if (now < this.#nextAt) return true;
+    this.#nextAt = now + UNIT_MS.h;
+    const rows = STEP_ROWS[repository.kind];
+    const bounds = { hoursFrom: firstKept('HOUR', now), daysFrom: firstKept('DAY', now), rows };
+    const write = (work: (writer: KeyWriter) => Promise<boolean>) => repository.write(work, { counts: true });
+    const isCondensed = await write((writer) => writer.port(USAGE).condense(bounds));
+    const isDone = isCondensed && (now < this.#nextSweepAt || (await this.#sweep(rows, write)));
+    if (!isDone) this.#nextAt = now;
+    else if (now >= this.#nextSweepAt) this.#nextSweepAt = now + SWEEP_MS;
+    return isDone;
+  }
+
+  /** Looks through the next keys. @returns whether there are no more */
+  async #sweep(
+    rows: number,
+    write: (work: (writer: KeyWriter) => Promise<boolean>) => Promise<boolean>,
+  ): Promise<boolean> {
+    const { ids, next } = await this.#options.repository.port(USAGE).ofDeleted(this.#sweptTo);
+    if (ids.length > 0 && !(await write((writer) => writer.port(USAGE).forget(ids, rows)))) return false;
+    this.#sweptTo = next;
+    return next === undefined;
+  }
+}
