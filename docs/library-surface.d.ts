@@ -180,7 +180,7 @@ export type CredentialPlace = 'bearer' | 'basic' | {
 
 export type EffectKind = 'SECRET' | 'WIDENING' | 'ENABLING' | 'CREATION' | 'ADOPTION';
 
-export type ErrorCode = Issue['code'] | 'NAME_TAKEN' | 'NAME_CONFUSABLE' | 'SECRET_TAKEN' | 'PREFIX_TAKEN' | 'ID_TAKEN' | 'NOT_FOUND' | 'FORBIDDEN' | 'ROTATION_IN_PROGRESS' | 'ROTATION_NONE' | 'NOT_FOR_PEOPLE' | 'DECLARATION_INVALID' | 'CONFIG_INVALID' | 'CONFIG_INSECURE' | 'CONFIG_UNAVAILABLE' | 'PRUNE_REFUSED' | 'TAKEOVER_REFUSED' | 'CHAIN_TOO_LONG' | 'POLICY_VIOLATED' | 'REQUEST_DECIDED' | 'CONSENT_OFF' | 'TOO_MANY_REQUESTS' | 'OUTPUT_FAILED' | 'LIMIT_EXCEEDED' | 'SCHEMA_INVALID' | 'HOST_INVALID' | 'OPTION_INVALID' | 'GRAPHQL_UNSUPPORTED' | 'NODE_UNSUPPORTED' | 'DRIVER_UNSUPPORTED' | 'LISTEN_FAILED' | 'TLS_INVALID' | 'UNAUTHENTICATED' | 'RATE_LIMITED' | 'BUDGET_SPENT' | 'CREDENTIALS_INVALID' | 'SERVER_UNREACHABLE' | 'SERVER_INCOMPATIBLE' | 'SERVER_INSECURE' | 'SERVER_FAILED' | 'STORE_REQUIRED' | 'STORE_UNAVAILABLE' | 'STORE_LOCKED' | 'STORE_FULL' | 'STORE_READONLY' | 'STORE_INSECURE' | 'STORE_CORRUPT' | 'STORE_REPLACED' | 'STORE_FOREIGN' | 'STORE_NEWER' | 'STORE_OLDER' | 'STORE_NOT_EMPTY' | 'STORE_AUDIT_KEY' | 'STORE_FAILED' | 'EDGE_STALE' | 'BACKUP_EXISTS' | 'BACKUP_INVALID' | 'BACKUP_UNAVAILABLE' | 'RESTORE_BLIND' | 'RESTORE_OUTDATED';
+export type ErrorCode = keyof typeof ERRORS;
 
 export interface ExpiryRequest {
     expiresIn?: string;
@@ -221,7 +221,7 @@ export type HostResource = string | {
 export declare function isKeysError(error: unknown): error is KeysError;
 
 export interface Issue {
-    code: 'NAME_INVALID' | 'DESCRIPTION_INVALID' | 'OWNER_INVALID' | 'TAG_INVALID' | 'ROLE_INVALID' | 'PERMISSION_INVALID' | 'NO_GRANTS' | 'EXPIRY_INVALID' | 'LIMIT_INVALID' | 'NETWORK_INVALID' | 'SECRET_INVALID' | 'INPUT_INVALID' | 'USAGE';
+    code: keyof typeof VALUE_ERRORS;
     message: string;
     field?: string;
 }
@@ -719,6 +719,22 @@ export type Endpoint = (typeof ENDPOINTS)[number];
 
 export declare const ENDPOINTS: readonly ['graphql', 'introspect', 'consent', 'console', 'sign-in', 'health', 'home', 'forward-auth', 'guard', 'other'];
 
+export interface ErrorEntry {
+    readonly exit?: number | null;
+    readonly status?: number;
+    readonly graphql?: true;
+    readonly page?: false;
+    readonly meaning: string;
+    readonly causes: readonly string[];
+    readonly remedy: string;
+    readonly remedyIn?: {
+        readonly flags?: string;
+        readonly schema?: string;
+    };
+}
+
+export declare const ERRORS: Readonly<Record<"BACKUP_EXISTS" | "BACKUP_INVALID" | "BACKUP_UNAVAILABLE" | "BUDGET_SPENT" | "CHAIN_TOO_LONG" | "CONFIG_INSECURE" | "CONFIG_INVALID" | "CONFIG_UNAVAILABLE" | "CONSENT_OFF" | "CREDENTIALS_INVALID" | "DECLARATION_INVALID" | "DESCRIPTION_INVALID" | "DRIVER_UNSUPPORTED" | "EDGE_STALE" | "EXPIRY_INVALID" | "FORBIDDEN" | "GRAPHQL_UNSUPPORTED" | "HOST_INVALID" | "ID_TAKEN" | "INPUT_INVALID" | "LIMIT_EXCEEDED" | "LIMIT_INVALID" | "LISTEN_FAILED" | "NAME_CONFUSABLE" | "NAME_INVALID" | "NAME_TAKEN" | "NETWORK_INVALID" | "NODE_UNSUPPORTED" | "NOT_FOR_PEOPLE" | "NOT_FOUND" | "NO_GRANTS" | "OPTION_INVALID" | "OUTPUT_FAILED" | "OWNER_INVALID" | "PERMISSION_INVALID" | "POLICY_VIOLATED" | "PREFIX_TAKEN" | "PRUNE_REFUSED" | "RATE_LIMITED" | "REQUEST_DECIDED" | "RESTORE_BLIND" | "RESTORE_OUTDATED" | "ROLE_INVALID" | "ROTATION_IN_PROGRESS" | "ROTATION_NONE" | "SCHEMA_INVALID" | "SECRET_INVALID" | "SECRET_TAKEN" | "SERVER_FAILED" | "SERVER_INCOMPATIBLE" | "SERVER_INSECURE" | "SERVER_UNREACHABLE" | "STORE_AUDIT_KEY" | "STORE_CORRUPT" | "STORE_FAILED" | "STORE_FOREIGN" | "STORE_FULL" | "STORE_INSECURE" | "STORE_LOCKED" | "STORE_NEWER" | "STORE_NOT_EMPTY" | "STORE_OLDER" | "STORE_READONLY" | "STORE_REPLACED" | "STORE_REQUIRED" | "STORE_UNAVAILABLE" | "TAG_INVALID" | "TAKEOVER_REFUSED" | "TLS_INVALID" | "TOO_MANY_REQUESTS" | "UNAUTHENTICATED" | "USAGE", import("./table.ts").ErrorEntry>>;
+
 export declare class FailureLog;
 
 export interface GraphQLContext {
@@ -941,3 +957,5 @@ export interface UnreadLimits {
     unreadMs?: number;
     unreadBytes?: number;
 }
+
+export declare const VALUE_ERRORS: Readonly<Record<"DESCRIPTION_INVALID" | "EXPIRY_INVALID" | "INPUT_INVALID" | "LIMIT_INVALID" | "NAME_INVALID" | "NETWORK_INVALID" | "NO_GRANTS" | "OWNER_INVALID" | "PERMISSION_INVALID" | "ROLE_INVALID" | "SECRET_INVALID" | "TAG_INVALID" | "USAGE", import("./table.ts").ErrorEntry>>;

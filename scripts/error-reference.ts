@@ -1,7 +1,30 @@
-import { ERROR_CODES } from './error-codes/index.ts';
-import type { Explanation } from './error-codes/explanation.ts';
-import { EXIT_CODES, exitCodeFor } from '../src/cli/errors.ts';
+import { CLI_ERRORS, codesWith, EXIT_CODES } from '../src/cli/errors.ts';
+import {
+  BACKUP_ERRORS,
+  CONSENT_ERRORS,
+  type ErrorEntry,
+  type ErrorTable,
+  KEY_ERRORS,
+  PROGRAM_ERRORS,
+  SERVER_ERRORS,
+  STORE_ERRORS,
+  TRANSFER_ERRORS,
+  VALUE_ERRORS,
+} from '../src/keys/basics/index.ts';
+import { IMPORT_WARNINGS } from '../src/keys/transfer/index.ts';
 import { tableOf } from './tables.ts';
+
+/** The parts of the page. */
+const PARTS: Readonly<Record<string, ErrorTable>> = {
+  'Commands and values': VALUE_ERRORS,
+  Keys: KEY_ERRORS,
+  'Import and apply': { ...TRANSFER_ERRORS, ...IMPORT_WARNINGS },
+  'Applications that ask for keys': CONSENT_ERRORS,
+  'The key store': STORE_ERRORS,
+  Backups: BACKUP_ERRORS,
+  'Servers elsewhere': SERVER_ERRORS,
+  'The program': { ...CLI_ERRORS, ...PROGRAM_ERRORS },
+};
 
 const INTRODUCTION = `# Errors
 
@@ -14,37 +37,33 @@ All invalid values are reported together; the code is that of the first. If the 
 out, the keys are left as they were.
 `;
 
-/** Codes whose exit code is not a number of their own; empty for those that no command exits with. */
-const EXITS: Readonly<Record<string, string>> = {
-  INTERRUPTED: '128 plus the number of the signal',
-  NAME_CONFUSABLE: '',
-  FORBIDDEN: '',
-  LIMIT_EXCEEDED: '',
-  SECRET_GUESSABLE: '',
-  EXPIRED: '',
-};
-
 /** The table that `svc-api help exit-codes` shows, too. */
 const exitCodes = () => `## Exit codes
 
 ${tableOf([
   ['exit', 'meaning', 'codes'],
-  ...EXIT_CODES.map(({ exit, meaning, codes }) => [exit, meaning, codes.map((code) => `\`${code}\``).join(', ')]),
+  ...EXIT_CODES.map(({ exit, meaning }) => [
+    exit,
+    meaning,
+    codesWith(exit)
+      .map((code) => `\`${code}\``)
+      .join(', '),
+  ]),
 ])}
 `;
 
 /** The page of all codes, with a heading for each, to which errors link. */
 export function errorReference(): string {
-  const parts = Object.entries(ERROR_CODES).map(([part, codes]) => {
-    const sections = Object.entries(codes).map(([code, explanation]) => sectionOf(code, explanation));
+  const parts = Object.entries(PARTS).map(([part, codes]) => {
+    const sections = Object.entries(codes).map(([code, entry]) => sectionOf(code, entry));
     return [`## ${part}\n`, ...sections].join('\n');
   });
   return [INTRODUCTION, exitCodes(), ...parts].join('\n');
 }
 
-function sectionOf(code: string, { meaning, causes, remedy }: Explanation): string {
+function sectionOf(code: string, { exit = 1, meaning, causes, remedy }: ErrorEntry): string {
   const list = causes.map((cause) => `- ${cause}`).join('\n');
-  const exit = EXITS[code] ?? exitCodeFor(code);
-  const sentence = exit === '' ? meaning : `${meaning} Exit code: ${exit}.`;
+  const shown = exit === 128 ? '128 plus the number of the signal' : exit;
+  const sentence = shown === null ? meaning : `${meaning} Exit code: ${shown}.`;
   return `### ${code}\n\n${sentence}\n\nCommon causes:\n\n${list}\n\n${remedy}\n`;
 }

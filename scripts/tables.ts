@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ENVIRONMENT } from '../src/cli/help/environment.ts';
-import { REPLY_CODES } from '../src/http/replies.ts';
+import { REPLIES } from '../src/http/replies.ts';
 import { libraryNames } from './library-names.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -13,7 +13,7 @@ const PARTS: Readonly<Record<string, () => string>> = {
   'reply codes': () =>
     tableOf([
       ['code', 'status', 'meaning'],
-      ...Object.entries(REPLY_CODES).map(([code, [status, meaning]]) => [`\`${code}\``, status, meaning]),
+      ...replies().map(([code, status, meaning]) => [`\`${code}\``, status, meaning]),
     ]),
   'environment variables': () =>
     tableOf([
@@ -22,6 +22,16 @@ const PARTS: Readonly<Record<string, () => string>> = {
     ]),
   'names of the library': libraryNames,
 };
+
+/** The codes of replies: first those with a status, in its order. */
+function replies(): [code: string, status: string, meaning: string][] {
+  return Object.entries(REPLIES)
+    .toSorted(([, one], [, other]) => (one.status ?? Infinity) - (other.status ?? Infinity))
+    .flatMap(([code, { status, graphql, meaning }]): [string, string, string][] => {
+      const ways = [...(status === undefined ? [] : [`${status}`]), ...(graphql ? ['GraphQL'] : [])];
+      return ways.length === 0 ? [] : [[code, ways.join(', '), meaning]];
+    });
+}
 
 /** The pages with a place for such a part, with fresh ones, by path. A place is between two comments. */
 export function pagesWithParts(): Record<string, string> {

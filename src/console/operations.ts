@@ -1,5 +1,12 @@
 import type { Context } from 'hono';
-import { type Admitted, type GraphQLPipeline, type GraphQLRequest, HonoHead, type RequestHead } from '../http/index.ts';
+import {
+  type Admitted,
+  type GraphQLPipeline,
+  type GraphQLRequest,
+  HonoHead,
+  type RequestHead,
+  statusOf,
+} from '../http/index.ts';
 
 /** An error of a GraphQL answer. */
 export interface OperationError {
@@ -13,20 +20,6 @@ export interface OperationError {
     readonly problems?: readonly { readonly message: string; readonly path: readonly (string | number)[] }[];
   };
 }
-
-const STATUSES: Readonly<Record<string, number>> = {
-  FORBIDDEN: 403,
-  CHAIN_TOO_LONG: 403,
-  POLICY_VIOLATED: 403,
-  NOT_FOUND: 404,
-  NAME_TAKEN: 409,
-  NAME_CONFUSABLE: 409,
-  REQUEST_DECIDED: 409,
-  CONSENT_OFF: 409,
-  TOO_MANY_REQUESTS: 429,
-  INTERNAL_SERVER_ERROR: 500,
-  SERVICE_UNAVAILABLE: 503,
-};
 
 /** An operation was not done, or not all of it. */
 export class OperationFailed extends Error {
@@ -46,7 +39,7 @@ export class OperationFailed extends Error {
 
   /** The status of a page that shows it: errors may come beside data. */
   get pageStatus(): number {
-    return this.status >= 400 ? this.status : (STATUSES[this.code ?? ''] ?? 400);
+    return this.status >= 400 ? this.status : statusOf(this.code ?? '');
   }
 
   /** What went wrong, in terms of no schema. */

@@ -1,13 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
 import { forbidden, type Principal, uses } from '../keys/authorization/index.ts';
-import {
-  type DocumentIssue,
-  isKeysError,
-  type Issue,
-  type KeysError,
-  type NameTakenError,
-} from '../keys/basics/index.ts';
+import { type DocumentIssue, isKeysError, type Issue, type KeysError, remedyIn } from '../keys/basics/index.ts';
 import { redactSecrets } from '../keys/secret/index.ts';
 import type { Log } from '../log.ts';
 
@@ -112,24 +106,14 @@ function isResultMismatch({ path, message, extensions }: GraphQLError): boolean 
   return RESULT_MISMATCHES.some((pattern) => pattern.test(message));
 }
 
-/** What to do about an error, in terms of the schema. */
-function remedyOf(error: KeysError): string {
-  if (error.code === 'ROTATION_IN_PROGRESS')
-    return ' End one of them first, by finishApiKeyRotation or rollBackApiKeyRotation.';
-  if (error.code !== 'NAME_TAKEN') return '';
-  return (error as NameTakenError).replaceable
-    ? ' Set overwrite to replace it, or choose another name.'
-    : ' Choose another name.';
-}
-
 function explainKeysError(error: KeysError): { message: string; extensions: Record<string, unknown> } {
-  const remedy = remedyOf(error);
+  const remedy = remedyIn('schema', error);
   const missing = 'missing' in error ? { missing: error.missing } : {};
   // For clients that have a remedy in terms of their own.
-  const reason = remedy === '' ? {} : { reason: redactSecrets(error.message) };
+  const reason = remedy === undefined ? {} : { reason: redactSecrets(error.message) };
   const replaceable = 'replaceable' in error ? { replaceable: error.replaceable } : {};
   const extensions = { code: error.code, ...reason, ...replaceable, ...missing, ...problemsOf(error) };
-  return { message: error.message + remedy, extensions };
+  return { message: remedy === undefined ? error.message : `${error.message} ${remedy}`, extensions };
 }
 
 /** All issues of an input, each with its place in it; an empty one is that of the whole input. */

@@ -64,6 +64,7 @@ export {
   RequestRefused,
   respond,
   send,
+  statusOf,
   unavailable,
   withFields,
 } from './replies.ts';

@@ -4,6 +4,8 @@ import type { Context, Env, Handler, MiddlewareHandler } from 'hono';
 import Negotiator from 'negotiator';
 import {
   type ErrorCode,
+  type ErrorEntry,
+  ERRORS,
   invalidOrigin,
   isBudgetUnit,
   LIMIT_SECONDS,
@@ -13,95 +15,62 @@ import {
 import type { Standing } from '../limits/index.ts';
 import { memoized } from './received.ts';
 
-/** Codes of the rules that only the command line, or the start of a server, can meet. */
-type LocalCode =
-  | `STORE_${string}`
-  | `BACKUP_${string}`
-  | `RESTORE_${string}`
-  | `CONFIG_${string}`
-  | `SERVER_${string}`
-  | 'EDGE_STALE'
-  | 'CREDENTIALS_INVALID'
-  | 'USAGE'
-  | 'SECRET_INVALID'
-  | 'OUTPUT_FAILED'
-  | 'LISTEN_FAILED'
-  | 'TLS_INVALID'
-  | 'SCHEMA_INVALID'
-  | 'HOST_INVALID'
-  | 'OPTION_INVALID'
-  | 'GRAPHQL_UNSUPPORTED'
-  | 'NODE_UNSUPPORTED'
-  | 'DRIVER_UNSUPPORTED'
-  | 'ID_TAKEN'
-  | 'SECRET_TAKEN'
-  | 'PREFIX_TAKEN';
+/** Codes that only servers answer with. */
+const SERVER_CODES = {
+  INVALID_REQUEST: { status: 400, meaning: 'The credentials are malformed, or there are several.' },
+  BAD_REQUEST: { status: 400, meaning: 'The request is not valid: its HTTP, its body, or its operation.' },
+  METHOD_NOT_ALLOWED: { status: 405, meaning: 'The address is for another method; GraphQL has queries alone by GET.' },
+  NOT_ACCEPTABLE: { status: 406, meaning: 'The client accepts neither media type of the replies.' },
+  TIMEOUT: { status: 408, meaning: 'The request took too long to arrive.' },
+  FEED_GONE: {
+    status: 410,
+    meaning: 'From /feed: the position is not known. Load /feed/snapshot, and go on from there.',
+  },
+  BODY_TOO_LARGE: { status: 413, meaning: 'The body is larger than is allowed.' },
+  URL_TOO_LONG: { status: 414, meaning: 'The query of a URL is longer than is allowed.' },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    meaning: 'The body is of another type or charset than the address takes, or compressed.',
+  },
+  EXPECTATION_FAILED: { status: 417, meaning: 'The Expect header asks for something other than 100-continue.' },
+  HEADERS_TOO_LARGE: { status: 431, meaning: 'The headers are larger than is allowed.' },
+  INTERNAL_SERVER_ERROR: { status: 500, meaning: 'A failure of the server; extensions.requestId finds it in the log.' },
+  BAD_GATEWAY: {
+    status: 502,
+    meaning: 'From guard: the service behind it cannot be reached, or did not answer properly.',
+  },
+  SERVICE_UNAVAILABLE: { status: 503, meaning: 'The key store does not answer. Try again later.' },
+  OVERLOADED: {
+    status: 503,
+    meaning: 'Too many large requests wait for their turn. Nothing was carried out; see Retry-After.',
+  },
+  GATEWAY_TIMEOUT: { status: 504, meaning: 'From guard: the service behind it took too long to answer.' },
+  PERSISTED_QUERY_NOT_SUPPORTED: { graphql: true, meaning: 'A hash in place of a query: send the query.' },
+  GRAPHQL_PARSE_FAILED: { graphql: true, meaning: 'The document has a syntax error.' },
+  GRAPHQL_VALIDATION_FAILED: { graphql: true, meaning: 'The document or its variables do not fit the schema.' },
+  INTROSPECTION_OFF: {
+    graphql: true,
+    meaning: 'Introspection is off: the server does not answer __schema and __type.',
+  },
+  COST_EXCEEDED: {
+    graphql: true,
+    meaning: 'The request costs, or its answer is, more than is allowed; extensions has cost and limit.',
+  },
+  TIME_EXCEEDED: { graphql: true, meaning: 'The request took longer than is allowed, and was abandoned.' },
+} satisfies Readonly<Record<string, ReplyEntry>>;
 
-/** With which status a code comes, one of HTTP or that of GraphQL, whose errors come beside data; and what it means. */
-type MeantCode = readonly [status: number | 'GraphQL', meaning: string];
-
-/** All codes: those of the rules, of HTTP and of GraphQL. `docs/http.md` has them as a table. */
-export const REPLY_CODES = {
-  UNAUTHENTICATED: [401, 'No API key, or one that is not valid.'],
-  INVALID_REQUEST: [400, 'The credentials are malformed, or there are several.'],
-  BAD_REQUEST: [400, 'The request is not valid: its HTTP, its body, or its operation.'],
-  NOT_FOUND: [404, 'There is nothing at this address. As a GraphQL error: no API key has this id or name.'],
-  METHOD_NOT_ALLOWED: [405, 'The address is for another method; GraphQL has queries alone by GET.'],
-  NOT_ACCEPTABLE: [406, 'The client accepts neither media type of the replies.'],
-  TIMEOUT: [408, 'The request took too long to arrive.'],
-  FEED_GONE: [410, 'From /feed: the position is not known. Load /feed/snapshot, and go on from there.'],
-  BODY_TOO_LARGE: [413, 'The body is larger than is allowed.'],
-  URL_TOO_LONG: [414, 'The query of a URL is longer than is allowed.'],
-  UNSUPPORTED_MEDIA_TYPE: [415, 'The body is of another type or charset than the address takes, or compressed.'],
-  EXPECTATION_FAILED: [417, 'The Expect header asks for something other than 100-continue.'],
-  RATE_LIMITED: [429, 'A limit of the key is used up, or there were too many failed credentials; see Retry-After.'],
-  BUDGET_SPENT: [429, 'A budget of the key, or its last use, is spent. Waiting does not help.'],
-  HEADERS_TOO_LARGE: [431, 'The headers are larger than is allowed.'],
-  INTERNAL_SERVER_ERROR: [500, 'A failure of the server; extensions.requestId finds it in the log.'],
-  BAD_GATEWAY: [502, 'From guard: the service behind it cannot be reached, or did not answer properly.'],
-  SERVICE_UNAVAILABLE: [503, 'The key store does not answer. Try again later.'],
-  OVERLOADED: [503, 'Too many large requests wait for their turn. Nothing was carried out; see Retry-After.'],
-  GATEWAY_TIMEOUT: [504, 'From guard: the service behind it took too long to answer.'],
-  STORE_READONLY: ['GraphQL', 'This server has no right to change the key store.'],
-  PERSISTED_QUERY_NOT_SUPPORTED: ['GraphQL', 'A hash in place of a query: send the query.'],
-  GRAPHQL_PARSE_FAILED: ['GraphQL', 'The document has a syntax error.'],
-  GRAPHQL_VALIDATION_FAILED: ['GraphQL', 'The document or its variables do not fit the schema.'],
-  LIMIT_EXCEEDED: ['GraphQL', 'The document is larger than is allowed; see the limits below.'],
-  INTROSPECTION_OFF: ['GraphQL', 'Introspection is off: the server does not answer __schema and __type.'],
-  COST_EXCEEDED: [
-    'GraphQL',
-    'The request costs, or its answer is, more than is allowed; extensions has cost and limit.',
-  ],
-  TIME_EXCEEDED: ['GraphQL', 'The request took longer than is allowed, and was abandoned.'],
-  FORBIDDEN: ['GraphQL', 'The key lacks a permission; extensions.missing lists which. From bearerAuth: status 403.'],
-  NAME_INVALID: ['GraphQL', 'The name breaks its rule.'],
-  DESCRIPTION_INVALID: ['GraphQL', 'The description breaks its rule.'],
-  OWNER_INVALID: ['GraphQL', 'The owner breaks its rule.'],
-  TAG_INVALID: ['GraphQL', 'A tag breaks its rule.'],
-  ROLE_INVALID: ['GraphQL', 'There is no such role.'],
-  PERMISSION_INVALID: ['GraphQL', 'There is no such permission.'],
-  NO_GRANTS: ['GraphQL', 'A key needs at least one role or permission.'],
-  EXPIRY_INVALID: ['GraphQL', 'The expiry or a duration cannot be read, is in the past, or is too far away.'],
-  LIMIT_INVALID: ['GraphQL', 'A limit breaks its rule.'],
-  NETWORK_INVALID: ['GraphQL', 'A network breaks its rule.'],
-  INPUT_INVALID: ['GraphQL', 'Another argument breaks its rule.'],
-  DECLARATION_INVALID: ['GraphQL', 'The declared keys break rules; the message names each place.'],
-  NAME_TAKEN: ['GraphQL', 'Another key has this name.'],
-  NAME_CONFUSABLE: ['GraphQL', 'The name looks like that of another key, in other characters.'],
-  ROTATION_IN_PROGRESS: ['GraphQL', 'The key has two secrets already.'],
-  ROTATION_NONE: ['GraphQL', 'The key has only one secret.'],
-  NOT_FOR_PEOPLE: ['GraphQL', 'The key stands for a person who signs in, of whom this cannot be changed.'],
-  CHAIN_TOO_LONG: ['GraphQL', 'The key would have too many ancestors: at most 16 keys create one another.'],
-  POLICY_VIOLATED: ['GraphQL', 'The policy of the installation demands something else; the message names the rule.'],
-  REQUEST_DECIDED: ['GraphQL', 'Somebody has decided on the request of that application already.'],
-  CONSENT_OFF: ['GraphQL', '`consent` in `svc-api.yaml` does not let applications ask for keys in that way.'],
-  TOO_MANY_REQUESTS: ['GraphQL', 'This key has tried too many codes of applications.'],
-  TAKEOVER_REFUSED: ['GraphQL', 'A declared key was created by another key.'],
-  PRUNE_REFUSED: ['GraphQL', 'Pruning would delete keys that no apply made, or the key that asks for it.'],
-} satisfies Readonly<Record<Exclude<ErrorCode, LocalCode>, MeantCode>> & Readonly<Record<string, MeantCode>>;
+type ReplyEntry = Pick<ErrorEntry, 'status' | 'graphql' | 'meaning'>;
 
 /** Every code that a reply can carry, in `errors[].extensions.code`. Codes are stable: clients compare them. */
-export type ReplyCode = keyof typeof REPLY_CODES;
+export type ReplyCode = ErrorCode | keyof typeof SERVER_CODES;
+
+/** All codes that a reply can carry. */
+export const REPLIES: Readonly<Record<string, ReplyEntry>> = { ...ERRORS, ...SERVER_CODES };
+
+/** The HTTP status of a page, or of another answer than GraphQL's, for a code. */
+export function statusOf(code: string): number {
+  return REPLIES[code]?.status ?? 400;
+}
 
 /** A request that is refused before it is carried out. */
 export class RequestRefused extends Error {

@@ -3,6 +3,7 @@ import { DeclarationError } from '../keys/transfer/index.ts';
 import {
   debugTimed,
   type ErrorCode,
+  ERRORS,
   fetchFailure,
   KeysError,
   NameTakenError,
@@ -193,37 +194,6 @@ export interface AnsweredError {
   };
 }
 
-/** Codes of the rules: they mean the same wherever the rules run. */
-const RULES: readonly ErrorCode[] = [
-  'NAME_INVALID',
-  'DESCRIPTION_INVALID',
-  'OWNER_INVALID',
-  'TAG_INVALID',
-  'ROLE_INVALID',
-  'PERMISSION_INVALID',
-  'NO_GRANTS',
-  'EXPIRY_INVALID',
-  'LIMIT_INVALID',
-  'NETWORK_INVALID',
-  'INPUT_INVALID',
-  'DECLARATION_INVALID',
-  'NAME_TAKEN',
-  'NAME_CONFUSABLE',
-  'NOT_FOUND',
-  'FORBIDDEN',
-  'ROTATION_IN_PROGRESS',
-  'ROTATION_NONE',
-  'NOT_FOR_PEOPLE',
-  'PRUNE_REFUSED',
-  'TAKEOVER_REFUSED',
-  'CHAIN_TOO_LONG',
-  'POLICY_VIOLATED',
-  'REQUEST_DECIDED',
-  'CONSENT_OFF',
-  'TOO_MANY_REQUESTS',
-  'STORE_READONLY',
-];
-
 /** Codes of a server that does not know what it is asked for. */
 const MISFITS = new Set<unknown>(['GRAPHQL_VALIDATION_FAILED', 'GRAPHQL_PARSE_FAILED', 'BAD_REQUEST']);
 
@@ -233,12 +203,17 @@ function readError({ message, extensions = {} }: AnsweredError, server: string):
   if (code === 'NAME_TAKEN') return nameTaken(text, replaceable === true);
   const issues = code === 'DECLARATION_INVALID' ? issuesIn(extensions.problems) : [];
   if (issues.length > 0) return new DeclarationError(issues);
-  const known = RULES.find((each) => each === code);
-  if (known) return new KeysError(known, text);
+  if (isOfRules(code)) return new KeysError(code, text);
   if (MISFITS.has(code))
     return incompatible(server, `does not know what this command asks for, and is probably older: ${message}`);
   const id = typeof requestId === 'string' ? ` Its request id is ${requestId}.` : '';
   return new KeysError('SERVER_FAILED', `The server ${server} failed: ${message}${id}`);
+}
+
+/** Selects the codes with which a command fails as it does on the key store itself. */
+function isOfRules(code: unknown): code is ErrorCode {
+  const { graphql, exit } = ERRORS[code as ErrorCode] ?? {};
+  return graphql === true && exit !== null;
 }
 
 /** The error for an answer that is not that of a server of ours. @param what goes on after "The server" */

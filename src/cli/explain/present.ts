@@ -3,7 +3,14 @@ import { pathToFileURL } from 'node:url';
 import type { Command } from '@oclif/core/command';
 import { CommandHelp } from '@oclif/core/help';
 import type { Config } from '@oclif/core/interfaces';
-import { isParserError, type ParserError, type PresentedError, presentError, shownText } from '../errors.ts';
+import {
+  COMMAND_ERRORS,
+  isParserError,
+  type ParserError,
+  type PresentedError,
+  presentError,
+  shownText,
+} from '../errors.ts';
 import { closeTo, didYouMean, explainSpacedList } from './did-you-mean.ts';
 import { wordsBesideCommands } from '../help/topics.ts';
 import { commandText, withNamesOf } from '../output.ts';
@@ -218,9 +225,6 @@ function formatExampleValue(flag: Command.Flag.Cached | undefined): string {
   return (Array.isArray(shown) ? shown.join(' ') : shown) ?? '<value>';
 }
 
-/** What the user did; there is nothing to look up. */
-const WITHOUT_DETAILS = new Set(['CANCELLED', 'INTERRUPTED']);
-
 /** Where a failure is shown. */
 export interface Failed extends Place {
   /** The width of stderr; undefined if it is not a terminal. */
@@ -249,7 +253,7 @@ export function presentFailure(error: unknown, failed: Failed): ShownFailure {
 export function failureText({ code, message }: Pick<PresentedError, 'code' | 'message'>, failed: Failed): string {
   if (code === 'CANCELLED') return message;
   const error = underneath('Error: ', message.split('\n'), failed.columns);
-  if (WITHOUT_DETAILS.has(code)) return error;
+  if (COMMAND_ERRORS[code]?.page === false) return error;
   return [error, `Code: ${code}`, ...(code === 'USAGE' ? usageLines(failed) : [referenceLine(code)])].join('\n');
 }
 

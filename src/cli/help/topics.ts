@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { HelpFormatter } from '@oclif/core/help';
 import type { Config, HelpOptions } from '@oclif/core/interfaces';
-import { EXIT_CODES } from '../errors.ts';
+import { codesWith, EXIT_CODES } from '../errors.ts';
 import { processTerminal } from '../terminal.ts';
 import { ENVIRONMENT } from './environment.ts';
 
@@ -71,10 +71,10 @@ export const HELP_TOPICS: Readonly<Record<string, HelpTopic>> = {
     sections: [
       {
         header: 'EXIT CODES',
-        body: EXIT_CODES.map(({ exit, meaning, codes }) => [
-          exit,
-          plain(codes.length === 0 ? meaning : `${meaning} Codes: ${codes.join(', ')}.`),
-        ]),
+        body: EXIT_CODES.map(({ exit, meaning }) => {
+          const codes = codesWith(exit);
+          return [exit, plain(codes.length === 0 ? meaning : `${meaning} Codes: ${codes.join(', ')}.`)];
+        }),
       },
       {
         header: 'CODES OF ERRORS',

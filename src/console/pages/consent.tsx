@@ -20,6 +20,7 @@ import {
   type ReturnAddress,
   returnAddressIn,
   type SeenOrigin,
+  statusOf,
 } from '../../http/index.ts';
 import type { Principal } from '../../keys/authorization/index.ts';
 import {
@@ -31,7 +32,7 @@ import {
   scopeItems,
   TooManyRequestsError,
 } from '../../keys/consent/index.ts';
-import { formatTime, isKeysError, KeysError } from '../../keys/basics/index.ts';
+import { formatTime, isKeysError } from '../../keys/basics/index.ts';
 import { type ApiKey, expiryIn } from '../../keys/key/index.ts';
 import { createsKeys, wordsOfScope } from '../../keys/permissions/meanings.ts';
 import { type ConsentRequest, requireFlow } from '../../keys/repository/index.ts';
@@ -367,16 +368,6 @@ async function endFor(visit: Visit, form: Parameters): Promise<ConsentChoice> {
   return end;
 }
 
-const STATUSES: Readonly<Partial<Record<KeysError['code'], number>>> = {
-  NOT_FOUND: 404,
-  REQUEST_DECIDED: 409,
-  CONSENT_OFF: 404,
-  FORBIDDEN: 403,
-  NAME_CONFUSABLE: 409,
-  CHAIN_TOO_LONG: 403,
-  POLICY_VIOLATED: 403,
-};
-
 /** Why what somebody did was refused. @throws what is not a refusal */
 function refusalOf(c: Context, error: unknown, failures: FailureLog): DecisionRefused {
   if (error instanceof DecisionRefused) return error;
@@ -389,7 +380,7 @@ function refusalOf(c: Context, error: unknown, failures: FailureLog): DecisionRe
   if (error instanceof TooManyRequestsError)
     return new DecisionRefused(429, error.message, { 'Retry-After': `${error.retryAfter}` });
   if (isKeysError(error) && !error.code.startsWith('STORE_'))
-    return new DecisionRefused(STATUSES[error.code] ?? 400, error.message);
+    return new DecisionRefused(statusOf(error.code), error.message);
   const { status, message, headers } = oauthErrorFor(c, error, failures);
   return new DecisionRefused(status, message, headers);
 }

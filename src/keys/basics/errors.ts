@@ -1,20 +1,9 @@
+import { ERRORS, type VALUE_ERRORS } from './error-codes/index.ts';
+
 /** One validation problem: a rule that a given value breaks. */
 export interface Issue {
   /** Stable, as `ErrorCode`. */
-  code:
-    | 'NAME_INVALID'
-    | 'DESCRIPTION_INVALID'
-    | 'OWNER_INVALID'
-    | 'TAG_INVALID'
-    | 'ROLE_INVALID'
-    | 'PERMISSION_INVALID'
-    | 'NO_GRANTS'
-    | 'EXPIRY_INVALID'
-    | 'LIMIT_INVALID'
-    | 'NETWORK_INVALID'
-    | 'SECRET_INVALID'
-    | 'INPUT_INVALID'
-    | 'USAGE';
+  code: keyof typeof VALUE_ERRORS;
   /** A sentence that names the value; it never holds a secret. */
   message: string;
   /** The field of the request that it is about, if it is about one. */
@@ -22,67 +11,7 @@ export interface Issue {
 }
 
 /** Every code that a `KeysError` can carry. Codes are stable: scripts compare them. */
-export type ErrorCode =
-  | Issue['code']
-  | 'NAME_TAKEN'
-  | 'NAME_CONFUSABLE'
-  | 'SECRET_TAKEN'
-  | 'PREFIX_TAKEN'
-  | 'ID_TAKEN'
-  | 'NOT_FOUND'
-  | 'FORBIDDEN'
-  | 'ROTATION_IN_PROGRESS'
-  | 'ROTATION_NONE'
-  | 'NOT_FOR_PEOPLE'
-  | 'DECLARATION_INVALID'
-  | 'CONFIG_INVALID'
-  | 'CONFIG_INSECURE'
-  | 'CONFIG_UNAVAILABLE'
-  | 'PRUNE_REFUSED'
-  | 'TAKEOVER_REFUSED'
-  | 'CHAIN_TOO_LONG'
-  | 'POLICY_VIOLATED'
-  | 'REQUEST_DECIDED'
-  | 'CONSENT_OFF'
-  | 'TOO_MANY_REQUESTS'
-  | 'OUTPUT_FAILED'
-  | 'LIMIT_EXCEEDED'
-  | 'SCHEMA_INVALID'
-  | 'HOST_INVALID'
-  | 'OPTION_INVALID'
-  | 'GRAPHQL_UNSUPPORTED'
-  | 'NODE_UNSUPPORTED'
-  | 'DRIVER_UNSUPPORTED'
-  | 'LISTEN_FAILED'
-  | 'TLS_INVALID'
-  | 'UNAUTHENTICATED'
-  | 'RATE_LIMITED'
-  | 'BUDGET_SPENT'
-  | 'CREDENTIALS_INVALID'
-  | 'SERVER_UNREACHABLE'
-  | 'SERVER_INCOMPATIBLE'
-  | 'SERVER_INSECURE'
-  | 'SERVER_FAILED'
-  | 'STORE_REQUIRED'
-  | 'STORE_UNAVAILABLE'
-  | 'STORE_LOCKED'
-  | 'STORE_FULL'
-  | 'STORE_READONLY'
-  | 'STORE_INSECURE'
-  | 'STORE_CORRUPT'
-  | 'STORE_REPLACED'
-  | 'STORE_FOREIGN'
-  | 'STORE_NEWER'
-  | 'STORE_OLDER'
-  | 'STORE_NOT_EMPTY'
-  | 'STORE_AUDIT_KEY'
-  | 'STORE_FAILED'
-  | 'EDGE_STALE'
-  | 'BACKUP_EXISTS'
-  | 'BACKUP_INVALID'
-  | 'BACKUP_UNAVAILABLE'
-  | 'RESTORE_BLIND'
-  | 'RESTORE_OUTDATED';
+export type ErrorCode = keyof typeof ERRORS;
 
 const brand = Symbol.for('svc-api.keys-error');
 
@@ -128,6 +57,12 @@ export class NameTakenError extends KeysError {
     super('NAME_TAKEN', `An API key named "${name}" already exists.`);
     this.replaceable = replaceable;
   }
+}
+
+/** Remedy in terms of flags or of the GraphQL schema; undefined if the message says all. */
+export function remedyIn(terms: 'flags' | 'schema', error: KeysError): string | undefined {
+  if ('replaceable' in error && error.replaceable === false) return 'Choose another name.';
+  return ERRORS[error.code]?.remedyIn?.[terms];
 }
 
 /** Invalid values. The code is that of the first issue. */

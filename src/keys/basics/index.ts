@@ -9,6 +9,7 @@ export * from './options.ts';
 export * from './page-size.ts';
 export * from './text.ts';
 export * from './document.ts';
+export * from './error-codes/index.ts';
 export * from './errors.ts';
 export * from './file-rights.ts';
 export * from './secret-file.ts';

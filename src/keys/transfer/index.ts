@@ -10,7 +10,13 @@ export {
   type LineValue,
   type UniqueField,
 } from './import.ts';
-export type { GeneratedField, ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
+export {
+  type GeneratedField,
+  IMPORT_WARNINGS,
+  type ImportLine,
+  type ImportProblem,
+  type ImportWarning,
+} from './read-import.ts';
 export {
   type BringBack,
   type KeptAspect,

@@ -1,6 +1,7 @@
 import { OPERATOR, violationsOfNew } from '../authorization/index.ts';
 import type { Parts } from '../changes/index.ts';
 import {
+  defineErrors,
   type ErrorCode,
   formatTime,
   hasFieldTwice,
@@ -51,10 +52,26 @@ export interface ImportProblem {
   message: string;
 }
 
+/** Warnings about keys that can be imported. */
+export const IMPORT_WARNINGS = defineErrors({
+  SECRET_GUESSABLE: {
+    exit: null,
+    meaning: 'A warning: the secret of an imported key could be guessed.',
+    causes: ['it has fewer than 20 characters'],
+    remedy: 'Rotate the key soon.',
+  },
+  EXPIRED: {
+    exit: null,
+    meaning: 'A warning: an imported key has expired already, and will be refused.',
+    causes: ['`expiresAt` is in the past'],
+    remedy: 'If it is still wanted, give it another end by `apikey update`.',
+  },
+});
+
 /** What is worth knowing about a key that can be imported. */
 export interface ImportWarning {
   /** Stable between versions. */
-  code: 'SECRET_GUESSABLE' | 'EXPIRED' | 'NAME_CONFUSABLE';
+  code: keyof typeof IMPORT_WARNINGS | 'NAME_CONFUSABLE';
   /** A sentence, without any secret. */
   message: string;
 }

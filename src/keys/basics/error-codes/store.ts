@@ -1,10 +1,7 @@
-import type { ErrorCode } from '../../src/keys/basics/errors.ts';
-import type { Explanation } from './explanation.ts';
+import { defineErrors } from './table.ts';
 
-/** Codes of the key store. */
-export const STORE_CODES: Readonly<
-  Record<Exclude<Extract<ErrorCode, `STORE_${string}`>, 'STORE_REQUIRED'>, Explanation>
-> = {
+/** Failures of the key store. */
+export const STORE_ERRORS = defineErrors({
   STORE_UNAVAILABLE: {
     meaning: 'The key store cannot be opened, or does not answer.',
     causes: [
@@ -28,7 +25,8 @@ export const STORE_CODES: Readonly<
     remedy: 'Make room, and try again. Keys can still be [deleted and disabled](operations.md#the-store-file).',
   },
   STORE_READONLY: {
-    meaning: 'The store cannot be written by this user.',
+    graphql: true,
+    meaning: 'The key store cannot be written by this user, or by the user of the server.',
     causes: [
       'the file, its folder or its file system is read-only',
       'the PostgreSQL user may only read, or the server is a standby',
@@ -96,4 +94,4 @@ export const STORE_CODES: Readonly<
     causes: ['the disk or the database reports an error', 'a thread of the server ended during a change'],
     remedy: 'Try again. If it stays, check the disk, and run the command with `LOG_LEVEL=debug`.',
   },
-};
+});

@@ -1,33 +1,7 @@
-import type { ErrorCode } from '../../src/keys/basics/errors.ts';
-import type { CliErrorCode } from '../../src/cli/errors.ts';
-import type { Explanation } from './explanation.ts';
+import { defineErrors } from './table.ts';
 
-type ProgramCode =
-  | Exclude<CliErrorCode, 'USAGE'>
-  | Extract<
-      ErrorCode,
-      | 'SCHEMA_INVALID'
-      | 'LISTEN_FAILED'
-      | 'TLS_INVALID'
-      | `CONFIG_${string}`
-      | 'HOST_INVALID'
-      | 'OPTION_INVALID'
-      | `${string}_UNSUPPORTED`
-    >
-  | 'UNEXPECTED';
-
-/** Codes of the program itself: what it starts, and what it writes to. */
-export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
-  CANCELLED: {
-    meaning: 'A prompt was left, or a question was answered with no. Nothing was changed.',
-    causes: ['Ctrl-C', 'the terminal was closed'],
-    remedy: 'Run the command again. `--yes` answers requests for confirmation; flags answer all other questions.',
-  },
-  INTERRUPTED: {
-    meaning: 'A signal ended the command before it was done; the error says what that leaves.',
-    causes: ['Ctrl-C', 'a supervisor, or the end of a job, stopped it', 'nobody read what it had written'],
-    remedy: 'Run the command again. A key whose secret was not delivered does not exist, or is as before.',
-  },
+/** The program itself, its configuration and its installation. */
+export const PROGRAM_ERRORS = defineErrors({
   OUTPUT_FAILED: {
     meaning: 'The output could not be written; the error says whether anything was changed.',
     causes: [
@@ -37,25 +11,6 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
         "`stdio: 'ignore'` of Node, `DEVNULL` of Python or `StandardOutput=null` of systemd: it looks like a closed stdout",
     ],
     remedy: 'Make room, or write to elsewhere, and run the command again. A key whose secret was lost was removed.',
-  },
-  COMMAND_NOT_FOUND: {
-    meaning: '`apikey exec` did not find the command that it was to run.',
-    causes: ['the command is misspelled, or is not in `PATH`', 'it is a word of the shell, such as `cd` or an alias'],
-    remedy: "Check the command. What only a shell knows needs one: `sh -c '…'`.",
-  },
-  COMMAND_NOT_RUN: {
-    meaning: '`apikey exec` could not run the command.',
-    causes: ['its file is not executable', 'it is a folder, or made for another system'],
-    remedy: 'Make it executable, or name the program that runs it.',
-  },
-  CLOCK_BEHIND: {
-    meaning:
-      "The machine's clock is over a minute behind the newest entry of the audit log. `serve` and `guard` do not start.",
-    causes: [
-      'the machine has no clock of its own, as a Raspberry Pi, and has not asked a time server yet',
-      'the clock was set back, or was ahead when the last change was made',
-    ],
-    remedy: 'Set the clock. If it is right, start with `--accept-clock`: see [a wrong clock](backup.md#a-wrong-clock).',
   },
   LISTEN_FAILED: {
     meaning: '`serve` cannot listen on its address.',
@@ -80,6 +35,7 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
     remedy: 'Correct the file. See [TLS](deploying.md#tls).',
   },
   CONFIG_INVALID: {
+    exit: 2,
     meaning: 'The configuration, `svc-api.yaml`, is invalid. A server that runs keeps the one it has.',
     causes: [
       'it is not YAML or JSON',
@@ -104,16 +60,6 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
       'it names no webhook that `notices test` could try, or the secret that signs notices is not there',
     ],
     remedy: 'Correct the path, or let the user read the file. See [Notices](notices.md).',
-  },
-  WEBHOOK_FAILED: {
-    meaning:
-      'The webhook did not accept the test notice that `notices test` has sent; the error says what it answered.',
-    causes: [
-      'nobody listens at its address, or its certificate is not trusted here',
-      'the receiver has another secret, or a clock that is wrong: mostly 401',
-      'the receiver fails, takes longer than 15 seconds, or redirects',
-    ],
-    remedy: "Look into the receiver's log, by the id of the notice. See [Receiving](notices.md#receiving).",
   },
   SCHEMA_INVALID: {
     meaning: "The host's part of the GraphQL schema is invalid.",
@@ -160,9 +106,4 @@ export const PROGRAM_CODES: Readonly<Record<ProgramCode, Explanation>> = {
       'Install svc-api again on the machine, or compile better-sqlite3 where it is installed: see ' +
       '[Installing](installing.md#the-driver-of-sqlite). Or use [PostgreSQL](postgresql.md), or a newer system.',
   },
-  UNEXPECTED: {
-    meaning: 'An unexpected error: a defect in svc-api, or in what it runs on.',
-    causes: ['an installation that is not complete', 'a defect in svc-api'],
-    remedy: 'Run the command again with `LOG_LEVEL=debug` to see the reason, in which secrets are redacted.',
-  },
-};
+});

@@ -1,9 +1,9 @@
-import type { Issue } from '../../src/keys/basics/errors.ts';
-import type { Explanation } from './explanation.ts';
+import { defineErrors } from './table.ts';
 
-/** Codes of values that break a rule. Nothing has been changed. */
-export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID', Explanation>> = {
+/** Values that break a rule. Nothing was changed. */
+export const VALUE_ERRORS = defineErrors({
   USAGE: {
+    exit: 2,
     meaning: 'The command does not exist, or its flags or arguments are wrong.',
     causes: [
       'a command or flag is misspelled, or belongs to another command',
@@ -15,6 +15,8 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
     remedy: 'The error shows the usage of the command; `--help` after the command explains each flag.',
   },
   NAME_INVALID: {
+    exit: 2,
+    graphql: true,
     meaning: 'The name of a key breaks its rule.',
     causes: [
       'it has other characters than letters, digits and spaces, such as `-` or `_`; the error names them',
@@ -24,6 +26,8 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
     remedy: 'Choose another name, such as `CI deploy` for `ci-deploy`.',
   },
   DESCRIPTION_INVALID: {
+    exit: 2,
+    graphql: true,
     meaning: 'The description of a key breaks its rule.',
     causes: [
       'it is longer than 1,000 characters',
@@ -33,11 +37,15 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
     remedy: 'Shorten it, write it in one line, or leave the secret out.',
   },
   OWNER_INVALID: {
+    exit: 2,
+    graphql: true,
     meaning: 'The owner of a key breaks its rule.',
     causes: ['it is longer than 200 characters, or not of one line', 'it contains what looks like a secret'],
     remedy: 'Write who answers for the key in one line, such as `Payments team`.',
   },
   TAG_INVALID: {
+    exit: 2,
+    graphql: true,
     meaning: 'A tag of a key breaks its rule.',
     causes: [
       'it is not of the form `key=value`, or one of the two is empty or too long',
@@ -47,12 +55,16 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
     remedy: 'Write each as `env=prod`, and each key once.',
   },
   ROLE_INVALID: {
+    exit: 2,
+    graphql: true,
     meaning: 'There is no such role.',
     causes: ['it is misspelled', 'an item of the list is empty, as in `VIEWER,,GUEST`'],
     remedy:
       'The roles are ADMIN, CONNECT, VIEWER and GUEST, in any case, and those of [`svc-api.yaml`](configuration.md).',
   },
   PERMISSION_INVALID: {
+    exit: 2,
+    graphql: true,
     meaning: 'There is no such permission.',
     causes: [
       'the resource or the action is misspelled, or one of them is missing',
@@ -63,11 +75,16 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
     remedy: 'Write it as RESOURCE:ACTION, such as `DOCKER:READ_ANY`. The error names what is close.',
   },
   NO_GRANTS: {
+    exit: 2,
+    graphql: true,
     meaning: 'A key needs at least one role or permission.',
     causes: ['neither `--roles` nor `--permissions` is given', 'an update would remove the last of them'],
     remedy: 'Pass `--roles`, `--permissions` or both. To remove all access of a key, disable it.',
+    remedyIn: { flags: 'Pass --roles, --permissions or both.' },
   },
   EXPIRY_INVALID: {
+    exit: 2,
+    graphql: true,
     meaning: 'An expiry or a duration cannot be read, or is not possible.',
     causes: [
       'the duration has no unit, or one that does not exist: `1M` is not a month',
@@ -78,6 +95,8 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
     remedy: 'Write `90m`, `12h`, `30d` or `4w`, or a date such as `2027-01-31T12:00:00Z`.',
   },
   LIMIT_INVALID: {
+    exit: 2,
+    graphql: true,
     meaning: 'A limit of requests cannot be read, or is not possible.',
     causes: [
       'it has no unit, or one that does not exist: `100/M` is not a limit a month',
@@ -87,6 +106,8 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
     remedy: 'Write a number and s, m, h, d or month, such as `100/m`, and each unit once.',
   },
   NETWORK_INVALID: {
+    exit: 2,
+    graphql: true,
     meaning: 'A network that a key may be used from cannot be read, or is ambiguous.',
     causes: [
       'it is not an address of IPv4 or IPv6, with or without the length of a prefix',
@@ -96,6 +117,7 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
     remedy: 'Write `10.0.0.0/8`, `2001:db8::/32` or a plain address. The error names what may be meant.',
   },
   SECRET_INVALID: {
+    exit: 2,
     meaning: 'The secret of a key to import cannot be used.',
     causes: [
       'it has the form of a secret of svc-api, but a wrong checksum: it was mistyped',
@@ -106,6 +128,8 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
     remedy: 'Copy the secret again from where the key was made, or import its SHA-256 instead.',
   },
   INPUT_INVALID: {
+    exit: 2,
+    graphql: true,
     meaning: 'A file, a cursor or another value cannot be read, or is out of its range.',
     causes: [
       'a path is wrong, or the file may not be read by this user',
@@ -115,11 +139,4 @@ export const VALUE_CODES: Readonly<Record<Issue['code'] | 'DECLARATION_INVALID',
     ],
     remedy: 'The error names the value and what is expected.',
   },
-  DECLARATION_INVALID: {
-    meaning: 'The file for `apply` does not declare valid keys.',
-    causes: ['it is not YAML or JSON', 'a field is misspelled', 'a value breaks the rule of its field'],
-    remedy:
-      'The error has the line and column of each problem. An editor that knows ' +
-      '[the JSON Schema](apply.md) shows them while you type.',
-  },
-};
+});

@@ -1,21 +1,10 @@
-import type { ErrorCode } from '../../src/keys/basics/errors.ts';
-import type { Explanation } from './explanation.ts';
+import { defineErrors } from './table.ts';
 
-type RemoteCode = Extract<
-  ErrorCode,
-  | `SERVER_${string}`
-  | 'UNAUTHENTICATED'
-  | 'RATE_LIMITED'
-  | 'BUDGET_SPENT'
-  | 'CREDENTIALS_INVALID'
-  | 'STORE_REQUIRED'
-  | 'EDGE_STALE'
->;
-
-/** Codes of commands that work on a running server. */
-export const REMOTE_CODES: Readonly<Record<RemoteCode, Explanation>> = {
+/** Commands that use a running server, and edges. */
+export const SERVER_ERRORS = defineErrors({
   UNAUTHENTICATED: {
-    meaning: 'There is no key for the server, or the server does not accept it.',
+    status: 401,
+    meaning: 'There is no API key, or the server does not accept it.',
     causes: [
       '`SVC_API_KEY` is not set, or is that of another server',
       'the key was deleted, disabled or rotated, or has expired',
@@ -25,12 +14,15 @@ export const REMOTE_CODES: Readonly<Record<RemoteCode, Explanation>> = {
       'create one, and see why a key is refused: `svc-api apikey verify -`, with the secret on stdin.',
   },
   RATE_LIMITED: {
-    meaning: 'The server takes no more requests for a while.',
+    status: 429,
+    meaning:
+      'A limit of the key is used up, or there were too many failed credentials. Over HTTP, Retry-After has the seconds to wait.',
     causes: ['a limit of the key is used up', 'there were many requests with wrong keys from this address'],
     remedy: 'Wait as long as the error says, and run the command again.',
   },
   BUDGET_SPENT: {
-    meaning: 'The key for the server has no budget or use left.',
+    status: 429,
+    meaning: 'The key has no budget or use left. Waiting does not help.',
     causes: ['it was created with `--budget` or `--uses`, and has used that up'],
     remedy: 'Use another key, or have its budget raised: `svc-api apikey update <name> --budget <number>`.',
   },
@@ -61,6 +53,7 @@ export const REMOTE_CODES: Readonly<Record<RemoteCode, Explanation>> = {
     remedy: 'Check the address. Use the same version on both sides, or update the older one.',
   },
   SERVER_INSECURE: {
+    exit: 2,
     meaning: 'The key would cross a network unencrypted. Nothing was sent.',
     causes: ['the address begins with `http:` and is not on this machine'],
     remedy: 'Use `https:`. Where the network itself is encrypted, pass `--insecure`.',
@@ -71,6 +64,7 @@ export const REMOTE_CODES: Readonly<Record<RemoteCode, Explanation>> = {
     remedy: "Try again. If it stays, look into the server's log, by the request id in the error.",
   },
   STORE_REQUIRED: {
+    exit: 2,
     meaning: 'The command works on the key store itself, and a server was named.',
     causes: ['`--server` or `SVC_API_SERVER` is set'],
     remedy: 'Run it where the store is, without these.',
@@ -84,4 +78,4 @@ export const REMOTE_CODES: Readonly<Record<RemoteCode, Explanation>> = {
     ],
     remedy: "Look into the edge's log, which has the reason. It goes on by itself once the origin answers.",
   },
-};
+});
