@@ -171,7 +171,7 @@ export async function openDoor(parts: DoorParts & PeopleParts): Promise<LoadedDo
     parts.failures.add(error, requestIdIn(c));
     return respond(c, internalError(requestIdIn(c) ?? ''));
   });
-  app.notFound((c) => respond(c, errorReply(404, 'NOT_FOUND', 'There is nothing at this address.')));
+  app.notFound((c) => respond(c, errorReply('NOT_FOUND', 'There is nothing at this address.')));
   return { pages, handle: await listenerOf(app) };
 }
 

@@ -248,5 +248,5 @@ export function requireOwnForm(c: Context, { origin }: SeenOrigin): void {
   const site = c.req.header('sec-fetch-site');
   // Browsers leave it out where there is neither TLS nor loopback.
   const isOwn = site === undefined ? c.req.header('origin') === origin : site === 'same-origin';
-  if (!isOwn) throw new RequestRefused(403, 'FORBIDDEN', 'The form was sent by another page. Open this page again.');
+  if (!isOwn) throw new RequestRefused('FORBIDDEN', 'The form was sent by another page. Open this page again.');
 }

@@ -318,7 +318,7 @@ export class Access {
 
   #refuse(request: GuardedRequest, refusal: string): Reply {
     this.note(request, 'no route', refusal);
-    return errorReply(403, 'FORBIDDEN', `This request is not passed on: ${refusal}.`);
+    return errorReply('FORBIDDEN', `This request is not passed on: ${refusal}.`);
   }
 
   /** Notes that a request was refused. */
@@ -522,7 +522,7 @@ function peopleAtDoor(people: PeopleSignIn, check: BearerCheck, { refusals, fail
         if (error instanceof SignInFailed) {
           refusals.add('sign-in refused', { reason: error.reason }, request.notes);
           const code = error.status === 400 ? 'INVALID_REQUEST' : 'FORBIDDEN';
-          return { refusal: errorReply(error.status, code, error.message) };
+          return { refusal: { ...errorReply(code, error.message), status: error.status } };
         }
         failures.add(error, request.notes?.id);
         return { refusal: unavailable() };
@@ -536,6 +536,6 @@ function seenAt(c: Context, clients: ClientAddresses): SeenOrigin {
   const { incoming } = c.env as HttpBindings;
   const target = readTarget(incoming);
   const seen = 'refusal' in target ? undefined : seenOrigin(atDoor(new GuardedRequest(incoming, target), clients));
-  if (!seen) throw new RequestRefused(400, 'BAD_REQUEST', 'The Host of the request is invalid.');
+  if (!seen) throw new RequestRefused('BAD_REQUEST', 'The Host of the request is invalid.');
   return seen;
 }

@@ -34,28 +34,28 @@ const LINGER_MS = 1000;
 
 /** The reply to a request of which it is not clear where it is going, or where it ends. */
 export function badRequest(message: string): Reply {
-  return errorReply(400, 'BAD_REQUEST', message);
+  return errorReply('BAD_REQUEST', message);
 }
 
 /** The reply when the upstream cannot be reached, or does not speak HTTP. */
 export function badGateway(): Reply {
-  return errorReply(502, 'BAD_GATEWAY', 'The service behind this one cannot be reached, or did not answer properly.');
+  return errorReply('BAD_GATEWAY', 'The service behind this one cannot be reached, or did not answer properly.');
 }
 
 /** The reply when the upstream takes too long. */
 export function gatewayTimeout(): Reply {
   const text = 'The service behind this one took too long to answer. --timeout of the guard says how long it may take.';
-  return errorReply(504, 'GATEWAY_TIMEOUT', text);
+  return errorReply('GATEWAY_TIMEOUT', text);
 }
 
 /** The reply when the client takes too long to send its body. */
 export function requestTimeout(): Reply {
-  return errorReply(408, 'TIMEOUT', 'The request took too long to arrive.');
+  return errorReply('TIMEOUT', 'The request took too long to arrive.');
 }
 
 /** The reply to CONNECT and TRACE, which are for proxies that clients choose. */
 export function methodNotAllowed(method: string): Reply {
-  return errorReply(405, 'METHOD_NOT_ALLOWED', `${method} is not passed on.`, {
+  return errorReply('METHOD_NOT_ALLOWED', `${method} is not passed on.`, {
     Allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
   });
 }

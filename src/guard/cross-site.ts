@@ -45,5 +45,5 @@ export function crossSiteRefused(page: AskingPage): Reply {
         'Sec-Fetch-Site which page made it. Browsers send one of them; programs send a key.'
       : 'A page of another site made this request, and its key came by Basic authentication or by a session, which ' +
         'browsers send by themselves. Send the key in another header.';
-  return errorReply(403, 'FORBIDDEN', message);
+  return errorReply('FORBIDDEN', message);
 }

@@ -101,12 +101,12 @@ export class Discovery {
       return jsonReply(resource, { 'Access-Control-Allow-Origin': '*' });
     }
     if (this.#neededBy(to)?.allow.kind === 'open') return undefined;
-    if (scopes.length === 0) return errorReply(404, 'NOT_FOUND', `There is nothing here. Keys come from ${server}.`);
+    if (scopes.length === 0) return errorReply('NOT_FOUND', `There is nothing here. Keys come from ${server}.`);
     const message =
       'The route is for every host, and anybody can write one into a request. Name yours in svc-api.yaml, so that ' +
       `applications can log in: host: ${printable(to.host, MAX_SHOWN)}`;
     this.#refusals?.add('login not offered', { reason: 'host', detail: message });
-    return errorReply(404, 'NOT_FOUND', message);
+    return errorReply('NOT_FOUND', message);
   }
 
   /** All that may be asked for at a path, if that is where a route begins. */

@@ -176,7 +176,7 @@ class ForwardAuth {
     const { address } = this.#clients.of(asking);
     if (asking.notes?.details) asking.notes.details.code = 'FORBIDDEN';
     this.#options.logs.refusals.add('forward-auth refused', { reason, detail, address }, asking.notes);
-    return { refusal: errorReply(403, 'FORBIDDEN', 'This request may not pass.') };
+    return { refusal: errorReply('FORBIDDEN', 'This request may not pass.') };
   }
 
   #failed(asking: Received, error: unknown): Verdict {

@@ -365,8 +365,8 @@ class Guard implements RequestHandler, ConnectionHandler {
       read = { rules: rulesFor(entered.match), ...messages, ...(await this.#heldBy(received, entered, messages)) };
     } catch (error) {
       if (!(error instanceof RequestRefused)) throw error;
-      const { status, code, message } = error;
-      read = { refusal: error instanceof MessagesRefused ? error.reply : errorReply(status, code, message) };
+      const { code, message } = error;
+      read = { refusal: error instanceof MessagesRefused ? error.reply : errorReply(code, message) };
     } finally {
       clearTimeout(expires);
     }

@@ -132,15 +132,18 @@ const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")
 
 /** The refusal of a body that cannot be judged. */
 export class MessagesRefused extends RequestRefused {
+  override readonly status: 400 | 415;
   readonly #code: number;
 
-  constructor(status: RequestRefused['status'], code: number, message: string) {
-    super(status, 'BAD_REQUEST', message);
+  constructor(status: MessagesRefused['status'], code: number, message: string) {
+    super('BAD_REQUEST', message);
+    this.status = status;
     this.#code = code;
   }
 
   get reply(): Reply {
-    return withError(errorReply(this.status, this.code, this.message), this.#code, this.message);
+    const { status, code, message } = this;
+    return withError({ ...errorReply(code, message), status }, this.#code, message);
   }
 }
 
@@ -401,7 +404,7 @@ export function judgeMessages(
 
 /** The answer to messages that cannot be judged. */
 function refusedAsInvalid(messages: readonly Message[], message: string, detail: string): RefusedMessages {
-  const reply = errorReply(400, 'BAD_REQUEST', message);
+  const reply = errorReply('BAD_REQUEST', message);
   return refused(messages, { reply, code: INVALID_PARAMS, message, missing: [], detail });
 }
 
@@ -438,12 +441,12 @@ export function sessionIn(rawHeaders: readonly string[]): string | undefined {
 /** The reply to a request that goes on with a session of another key, or of none: its client begins a new one. */
 export function sessionNotFound(): Reply {
   const text = 'This key has begun no session with this id. Begin a new one.';
-  return withError(errorReply(404, 'NOT_FOUND', text), SESSION_NOT_FOUND, text);
+  return withError(errorReply('NOT_FOUND', text), SESSION_NOT_FOUND, text);
 }
 
 /** The reply to a request that is none of MCP. */
 export function notMcp(message: string): Reply {
-  return withError(errorReply(403, 'FORBIDDEN', message), INVALID_REQUEST, message);
+  return withError(errorReply('FORBIDDEN', message), INVALID_REQUEST, message);
 }
 
 /** Where answers list parts of a server, and by what these are known. */

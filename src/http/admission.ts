@@ -125,5 +125,5 @@ export class Admission {
 function overloaded(): RequestRefused {
   const retry = `Try again in ${RETRY_SECONDS} seconds, or ask for less.`;
   const message = `Too many large requests wait for their turn. ${retry}`;
-  return new RequestRefused(503, 'OVERLOADED', message, { 'Retry-After': String(RETRY_SECONDS) });
+  return new RequestRefused('OVERLOADED', message, { 'Retry-After': String(RETRY_SECONDS) });
 }

@@ -174,7 +174,7 @@ export function createHttpApp({
     ...parts,
   };
   addOAuth(app, allowOrigins, consentParts);
-  const notFound = errorReply(404, 'NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
+  const notFound = errorReply('NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
   app.onError((error, c) => respond(c, pipeline.failed(error, new HonoHead(c))));
   return Object.assign(app, parts, { startedAt, check, pipeline, addresses, tokens, consentParts });

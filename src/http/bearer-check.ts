@@ -138,7 +138,7 @@ class LimitCheck {
     const { address, isCertain, unclear } = this.#context.clients.of(request);
     if (isCertain && address !== undefined && networks.every((network) => network.includes(address))) return undefined;
     this.noteRefused('request forbidden', 'address', principal, request, usedAt, unclear);
-    return errorReply(403, 'FORBIDDEN', 'This key may not be used from this address.');
+    return errorReply('FORBIDDEN', 'This key may not be used from this address.');
   }
 
   #decideByLimits(answer: Answer, principal: Principal, request: Received, usedAt: number | undefined): LimitDecision {
@@ -170,7 +170,7 @@ class LimitCheck {
 export function tooManyFailures(waitUs: number): Reply {
   const seconds = secondsUntil(waitUs);
   const message = `Too many requests from here had API keys that are not valid. Try again in ${inWords(seconds)}.`;
-  return errorReply(429, 'RATE_LIMITED', message, { 'Retry-After': `${seconds}` });
+  return errorReply('RATE_LIMITED', message, { 'Retry-After': `${seconds}` });
 }
 
 function inWords(seconds: number): string {
@@ -195,12 +195,12 @@ function overLimit(standings: readonly Standing[]): Reply {
   const costs =
     weight > 1 ? ` The request counts as ${weight}, and ${remaining} ${remaining === 1 ? 'is' : 'are'} left.` : '';
   if (waitUs === Infinity)
-    return errorReply(429, 'BUDGET_SPENT', `${spentText(unit, count)}${costs} Waiting does not help.`, fields);
+    return errorReply('BUDGET_SPENT', `${spentText(unit, count)}${costs} Waiting does not help.`, fields);
   if (weight > count)
-    return errorReply(429, 'RATE_LIMITED', `The request counts as ${weight}, more than the limit of ${limit}.`, fields);
+    return errorReply('RATE_LIMITED', `The request counts as ${weight}, more than the limit of ${limit}.`, fields);
   const seconds = secondsUntil(waitUs);
   const message = `The limit of ${limit} is used up.${costs} Try again in ${inWords(seconds)}.`;
-  return errorReply(429, 'RATE_LIMITED', message, { 'Retry-After': `${seconds}`, ...fields });
+  return errorReply('RATE_LIMITED', message, { 'Retry-After': `${seconds}`, ...fields });
 }
 
 function spentText(unit: Standing['unit'], count: number): string {
@@ -209,8 +209,6 @@ function spentText(unit: Standing['unit'], count: number): string {
 }
 
 const NOT_VALID = 'The API key is not valid.';
-/** The codes of refusals, by their status. */
-const CODES = { 400: 'INVALID_REQUEST', 401: 'UNAUTHENTICATED', 403: 'FORBIDDEN' } as const;
 
 /** A request that was accepted: who makes it, and by which token. */
 export interface Admitted {
@@ -442,7 +440,7 @@ export class BearerCheck {
   /** Refuses a key that is for something else as if it were not valid (RFC 6750, section 3.1). */
   #refuseAudience(request: Received, principal: Principal): { refusal: Reply } {
     this.#limits.noteRefused('key refused', 'audience', principal, request);
-    return this.#refuse(request, 401, NOT_VALID, 'invalid_token');
+    return this.#refuse(request, 'UNAUTHENTICATED', NOT_VALID, 'invalid_token');
   }
 
   #use(request: Received, known: CheckedCredentials, accepted: AcceptedKey): Admission {
@@ -494,7 +492,7 @@ export class BearerCheck {
     const had = apiKey.audience === null ? [] : [...scopeItems(apiKey), replacing(apiKey.id)];
     const scope = `, scope="${[...new Set([...had, ...missing])].join(' ')}"`;
     const message = `This key lacks ${formatList(missing, word)}.`;
-    return this.#refuse(request, 403, message, 'insufficient_scope', scope).refusal;
+    return this.#refuse(request, 'FORBIDDEN', message, 'insufficient_scope', scope).refusal;
   }
 
   #refuseGone(request: Received, { apiKey }: Principal): { refusal: Reply } {
@@ -511,29 +509,29 @@ export class BearerCheck {
     this.#context.refusals.add('key refused', { reason, prefix, address }, request.notes);
     const waitUs = address === undefined ? undefined : this.#context.failedCredentials?.add(sourceOf(address));
     if (waitUs !== undefined) return { refusal: tooManyFailures(waitUs) };
-    return this.#refuse(request, 401, NOT_VALID, 'invalid_token');
+    return this.#refuse(request, 'UNAUTHENTICATED', NOT_VALID, 'invalid_token');
   }
 
   /** Refuses a request that has no credentials, or none that can be told. */
   #refuseUnread(request: Received, { kind, headers }: Exclude<Credentials, { kind: 'token' }>): { refusal: Reply } {
     const challenge = this.#challenge;
-    if (kind === 'none') return this.#refuse(request, 401, challenge.missing);
+    if (kind === 'none') return this.#refuse(request, 'UNAUTHENTICATED', challenge.missing);
     const message = kind === 'several' ? challenge.several(headers) : challenge.malformed(headers[0]!);
-    return this.#refuse(request, 400, message, 'invalid_request');
+    return this.#refuse(request, 'INVALID_REQUEST', message, 'invalid_request');
   }
 
   #refuse(
     request: Received,
-    status: 400 | 401 | 403,
+    code: 'INVALID_REQUEST' | 'UNAUTHENTICATED' | 'FORBIDDEN',
     message: string,
     problem?: Problem,
     more = '',
   ): { refusal: Reply } {
-    const found = status === 400 ? undefined : this.#discover?.(request);
+    const found = code === 'INVALID_REQUEST' ? undefined : this.#discover?.(request);
     const scope = found && found.scope.length > 0 && more === '' ? `, scope="${found.scope.join(' ')}"` : more;
     const parameters = found ? `${scope}, resource_metadata="${found.metadata}"` : scope;
     return {
-      refusal: errorReply(status, CODES[status], message, this.#challengeFor(request).headers(problem, parameters)),
+      refusal: errorReply(code, message, this.#challengeFor(request).headers(problem, parameters)),
     };
   }
 }

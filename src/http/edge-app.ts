@@ -57,7 +57,7 @@ export function createEdgeApp({
   const toOf = (request: Received) => issuer.ownOf(request as NodeHead | HonoHead, '/introspect');
   addIntrospection(app, { keys, ...from, toOf }, { allowOrigins, parts });
   addHealthChecks(app, keys, { cors, allowOrigins, failures: parts.failures });
-  const notFound = errorReply(404, 'NOT_FOUND', 'An edge checks keys alone. Ask its origin for anything else.');
+  const notFound = errorReply('NOT_FOUND', 'An edge checks keys alone. Ask its origin for anything else.');
   app.notFound((c) => respond(c, notFound));
   app.onError((error, c) => {
     log?.error({ err: error }, 'a request failed');

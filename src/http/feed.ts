@@ -113,15 +113,15 @@ function checkRequest(
   { needsCertificate }: FeedParts,
 ): void {
   if (!(allowed as readonly string[]).includes(method))
-    throw new RequestRefused(405, 'METHOD_NOT_ALLOWED', `This address is for ${allowed.join(' and ')}.`, {
+    throw new RequestRefused('METHOD_NOT_ALLOWED', `This address is for ${allowed.join(' and ')}.`, {
       Allow: allowed.join(', '),
     });
-  if (needsCertificate && !hasCertificate) throw new RequestRefused(403, 'FORBIDDEN', NO_CERTIFICATE);
+  if (needsCertificate && !hasCertificate) throw new RequestRefused('FORBIDDEN', NO_CERTIFICATE);
 }
 
 function replyOf(error: unknown, requestId: string | undefined, { failures }: FeedParts): Reply {
-  if (error instanceof RequestRefused) return errorReply(error.status, error.code, error.message, error.headers);
-  if (isKeysError(error) && error.code === 'OPTION_INVALID') return errorReply(400, 'BAD_REQUEST', error.message);
+  if (error instanceof RequestRefused) return errorReply(error.code, error.message, error.headers);
+  if (isKeysError(error) && error.code === 'OPTION_INVALID') return errorReply('BAD_REQUEST', error.message);
   failures.add(error, requestId);
   return unavailable();
 }
@@ -144,7 +144,7 @@ async function poll(request: DirectRequest, parts: FeedParts): Promise<Reply> {
       restMs && stopping
         ? await keys.edges.poll({ ...asked, restMs }, AbortSignal.any([gone.signal, stopping]))
         : await keys.edges.poll(asked, gone.signal);
-    if (answer === 'gone') reply = errorReply(410, 'FEED_GONE', 'This position is not known. Load /feed/snapshot.');
+    if (answer === 'gone') reply = errorReply('FEED_GONE', 'This position is not known. Load /feed/snapshot.');
     else if (answer === 'full') reply = busy('Too many servers follow this one. Use another one.');
     else reply = linesReply(answerLines(answer), request.header('accept-encoding'));
   } catch (error) {
@@ -205,7 +205,7 @@ function textIn(query: URLSearchParams, name: string, form: RegExp): string {
 }
 
 function busy(message: string): Reply {
-  return errorReply(503, 'OVERLOADED', message, { 'Retry-After': '1' });
+  return errorReply('OVERLOADED', message, { 'Retry-After': '1' });
 }
 
 function takesZstd(encodings = ''): boolean {

@@ -408,19 +408,19 @@ async function addTo(context: BudgetedContext, create: CreateContext): Promise<v
 
 /** The reply to a request that was refused, in the media type that its client wants. */
 function refusedReply(type: ResponseType, { status, code, message, headers }: RequestRefused): Reply {
-  const { text } = errorReply(status, code, message);
+  const { text } = errorReply(code, message);
   return graphqlReply(status, type, text, headers);
 }
 
 /** The reply to a request by another method. */
 function methodNotAllowed(): Reply {
   const message = 'GraphQL is served by POST, and queries by GET as well.';
-  return errorReply(405, 'METHOD_NOT_ALLOWED', message, { Allow: 'GET, HEAD, POST' });
+  return errorReply('METHOD_NOT_ALLOWED', message, { Allow: 'GET, HEAD, POST' });
 }
 
 /** Of a mutation that stands in the URL of a GET request. */
 function mutationByUrl(): RequestRefused {
-  return new RequestRefused(405, 'METHOD_NOT_ALLOWED', 'Mutations are served by POST only.', { Allow: 'POST' });
+  return new RequestRefused('METHOD_NOT_ALLOWED', 'Mutations are served by POST only.', { Allow: 'POST' });
 }
 
 /** A request to the GraphQL endpoint, whichever server it came by. */
@@ -457,7 +457,7 @@ function checkContentType({ contentType = '', contentEncoding = 'identity' }: Gr
 }
 
 function unsupported(message: string): RequestRefused {
-  return new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', message);
+  return new RequestRefused('UNSUPPORTED_MEDIA_TYPE', message);
 }
 
 /** The parameters of a GraphQL request (GraphQL over HTTP, "Request Parameters"). */
@@ -501,7 +501,7 @@ function readBodyParameters(body: Uint8Array): GraphQLParameters {
 function readSearchParameters(search: string): GraphQLParameters {
   if (search.length > MAX_SEARCH_LENGTH) {
     const message = `The URL's query is longer than ${MAX_SEARCH_LENGTH} characters: send the request by POST.`;
-    throw new RequestRefused(414, 'URL_TOO_LONG', message);
+    throw new RequestRefused('URL_TOO_LONG', message);
   }
   const found = new Map<string, string>();
   for (const pair of search.slice(1).split('&')) {

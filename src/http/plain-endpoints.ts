@@ -188,7 +188,7 @@ export async function readToken(c: Context, what: string): Promise<string> {
   const tokens = (await readForm(c, what)).getAll('token');
   const [token = ''] = tokens;
   if (token === '' || tokens.length > 1)
-    throw new RequestRefused(400, 'BAD_REQUEST', 'The form must have exactly one "token", the API key in question.');
+    throw new RequestRefused('BAD_REQUEST', 'The form must have exactly one "token", the API key in question.');
   return token;
 }
 

@@ -74,19 +74,14 @@ export function statusOf(code: string): number {
 
 /** A request that is refused before it is carried out. */
 export class RequestRefused extends Error {
-  readonly status: 400 | 403 | 405 | 406 | 413 | 414 | 415 | 503;
+  readonly status: number;
   readonly code: ReplyCode;
   /** Headers that the status calls for. */
   readonly headers: Readonly<Record<string, string>> | undefined;
 
-  constructor(
-    status: RequestRefused['status'],
-    code: ReplyCode,
-    message: string,
-    headers?: Readonly<Record<string, string>>,
-  ) {
+  constructor(code: ReplyCode, message: string, headers?: Readonly<Record<string, string>>) {
     super(message);
-    this.status = status;
+    this.status = statusOf(code);
     this.code = code;
     this.headers = headers;
   }
@@ -117,7 +112,7 @@ const negotiateBy = memoized(negotiateAnew);
 function negotiateAnew(accept: string): ResponseType {
   const best = new Negotiator({ headers: { accept } }).mediaType(RESPONSES.map(({ text }) => text));
   const found = RESPONSES.find(({ text }) => text === best);
-  if (!found) throw new RequestRefused(406, 'NOT_ACCEPTABLE', `Replies are ${GRAPHQL_RESPONSE} or ${JSON_RESPONSE}.`);
+  if (!found) throw new RequestRefused('NOT_ACCEPTABLE', `Replies are ${GRAPHQL_RESPONSE} or ${JSON_RESPONSE}.`);
   return found.type;
 }
 
@@ -176,12 +171,8 @@ export function codeOf(reply: Reply): ReplyCode {
 }
 
 /** A reply with one error. */
-export function errorReply(
-  status: number,
-  code: ReplyCode,
-  message: string,
-  headers?: Readonly<Record<string, string>>,
-): Reply {
+export function errorReply(code: ReplyCode, message: string, headers?: Readonly<Record<string, string>>): Reply {
+  const status = statusOf(code);
   return { status, type: JSON_RESPONSE, text: JSON.stringify(errorBody(message, code)), headers };
 }
 
@@ -192,15 +183,16 @@ export function jsonReply(value: object, headers?: Reply['headers']): Reply {
 
 /** The reply while the store does not answer: nobody gets in. */
 export function unavailable(): Reply {
-  return errorReply(503, 'SERVICE_UNAVAILABLE', 'The service cannot check keys at the moment. Try again later.', {
+  return errorReply('SERVICE_UNAVAILABLE', 'The service cannot check keys at the moment. Try again later.', {
     'Retry-After': '1',
   });
 }
 
 /** The reply to a request that failed for a reason which only the log may tell. */
 export function internalError(requestId: string): Reply {
-  const text = JSON.stringify(errorBody('Internal server error', 'INTERNAL_SERVER_ERROR', { requestId }));
-  return { status: 500, type: JSON_RESPONSE, text };
+  const code = 'INTERNAL_SERVER_ERROR';
+  const text = JSON.stringify(errorBody('Internal server error', code, { requestId }));
+  return { status: statusOf(code), type: JSON_RESPONSE, text };
 }
 
 /** A GraphQL reply. */

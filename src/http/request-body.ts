@@ -45,13 +45,13 @@ export function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
 
 /** The refusal of a request whose body has not arrived as a whole. */
 export function bodyCutOff(): RequestRefused {
-  return new RequestRefused(400, 'BAD_REQUEST', 'The body was cut off.');
+  return new RequestRefused('BAD_REQUEST', 'The body was cut off.');
 }
 
 /** The refusal of a request whose body is longer than allowed, in bytes. */
 export function bodyTooLarge(max = MAX_BODY_BYTES): RequestRefused {
   const message = `The body is larger than ${max} bytes, which is the most that is allowed.`;
-  return new RequestRefused(413, 'BODY_TOO_LARGE', message);
+  return new RequestRefused('BODY_TOO_LARGE', message);
 }
 
 /**
@@ -103,7 +103,7 @@ function hasManyBrackets(text: string): boolean {
 
 /** The refusal of a request that is not as it must be. */
 export function badRequest(message: string): RequestRefused {
-  return new RequestRefused(400, 'BAD_REQUEST', message);
+  return new RequestRefused('BAD_REQUEST', message);
 }
 
 /** The most that a form of somebody who has shown no key may have, in bytes. */
@@ -118,11 +118,11 @@ const FORM = 'application/x-www-form-urlencoded';
  */
 export async function readForm(c: Context, what: string, maxBytes = MAX_FORM_BYTES): Promise<URLSearchParams> {
   const { raw, method } = c.req;
-  if (method !== 'POST') throw new RequestRefused(405, 'METHOD_NOT_ALLOWED', `${what} by POST only.`);
+  if (method !== 'POST') throw new RequestRefused('METHOD_NOT_ALLOWED', `${what} by POST only.`);
   const { type, isUtf8 } = readMediaType(c.req.header('content-type') ?? '');
   const encoding = c.req.header('content-encoding') ?? 'identity';
   if (type !== FORM || !isUtf8 || encoding.toLowerCase() !== 'identity')
-    throw new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', `The body must be ${FORM} in UTF-8, uncompressed.`);
+    throw new RequestRefused('UNSUPPORTED_MEDIA_TYPE', `The body must be ${FORM} in UTF-8, uncompressed.`);
   return parseParameters((await readFetched(raw, maxBytes)).toString());
 }
 
@@ -133,10 +133,10 @@ export async function readForm(c: Context, what: string, maxBytes = MAX_FORM_BYT
  */
 export async function readJson(c: Context, what: string, maxBytes = MAX_FORM_BYTES): Promise<unknown> {
   const { raw, method } = c.req;
-  if (method !== 'POST') throw new RequestRefused(405, 'METHOD_NOT_ALLOWED', `${what} by POST only.`);
+  if (method !== 'POST') throw new RequestRefused('METHOD_NOT_ALLOWED', `${what} by POST only.`);
   const { type } = readMediaType(c.req.header('content-type') ?? '');
   if (type !== 'application/json')
-    throw new RequestRefused(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json.');
+    throw new RequestRefused('UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json.');
   return parseJson((await readFetched(raw, maxBytes)).toString(), 'The body');
 }
 
@@ -149,7 +149,7 @@ export function readQuery(c: Context): URLSearchParams {
 
 function parseParameters(text: string): URLSearchParams {
   if (isDecodable(text)) return new URLSearchParams(text);
-  throw new RequestRefused(400, 'BAD_REQUEST', 'The parameters have percent-encoding that is not of UTF-8.');
+  throw new RequestRefused('BAD_REQUEST', 'The parameters have percent-encoding that is not of UTF-8.');
 }
 
 /** A key in a form, in place of the header that programs send. */

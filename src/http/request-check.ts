@@ -125,7 +125,7 @@ export class RequestChecker {
     if (asked.resource !== undefined && actionByMethod(received.method) === undefined) {
       principal.observer?.lacked([]);
       const message = `No permission on ${asked.resource} is for this method.`;
-      return refused(withFields(errorReply(403, 'FORBIDDEN', message), fields), asked.onRefused);
+      return refused(withFields(errorReply('FORBIDDEN', message), fields), asked.onRefused);
     }
     const checkAgain = async () => this.#settled(received, asked, await this.#check.again(received, admission));
     return { ok: true, principal, headers: fields ?? {}, checkAgain, admitted: admission };

@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -23,7 +29,7 @@ import {
 } from './watched-request.ts';
 import { type ListenAddress, startListening, formatUrl } from './listen-address.ts';
 import { ClientAddresses, headerValue, isDecodable, peerOf } from './received.ts';
-import { errorBody, REPLY_HEADERS, type ReplyCode } from './replies.ts';
+import { errorBody, REPLY_HEADERS, type ReplyCode, statusOf } from './replies.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import type { ServiceApp } from './app.ts';
 import { COMMON_OPTIONS } from './bearer-options.ts';
@@ -79,19 +85,21 @@ function answerInvalidRequest(error: ParserError, socket: Duplex): { id: string;
     return undefined;
   }
   refusedConnections.add(socket);
-  const [status, code, message]: readonly [status: string, code: ReplyCode, message: string] = isOfProxy(error)
-    ? ['403 Forbidden', 'FORBIDDEN', 'The request is not valid HTTP.']
+  const [code, message]: readonly [code: ReplyCode, message: string] = isOfProxy(error)
+    ? ['FORBIDDEN', 'The request is not valid HTTP.']
     : error.code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers are too large.']
+      ? ['HEADERS_TOO_LARGE', 'The headers are too large.']
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['408 Request Timeout', 'TIMEOUT', 'The request took too long to arrive.']
-        : ['400 Bad Request', 'BAD_REQUEST', 'The request is not valid HTTP.'];
+        ? ['TIMEOUT', 'The request took too long to arrive.']
+        : ['BAD_REQUEST', 'The request is not valid HTTP.'];
+  const status = statusOf(code);
   const body = JSON.stringify(errorBody(message, code));
   const id = randomUUID();
   const headers = Object.entries({ ...lastHeaders(body), [REQUEST_ID]: id });
-  socket.end(`HTTP/1.1 ${status}\r\n${headers.map((header) => `${header.join(': ')}\r\n`).join('')}\r\n${body}`);
+  const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...headers.map((header) => header.join(': '))];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
   setTimeout(() => socket.destroy(), REFUSED_LINGER_MS);
-  return { id, status: Number.parseInt(status, 10) };
+  return { id, status };
 }
 
 /** By which a proxy takes a path for one of the pages that it passes on, and we for any other. */
@@ -109,16 +117,19 @@ function refuseAmbiguous({ rawHeaders, url = '' }: IncomingMessage, outgoing: Se
   const isOneAddress = !headerValue(rawHeaders, 'host')?.includes(',') && isDecodable(path) && !DOT_SEGMENT.test(path);
   if (isOneAddress && (coding === undefined || coding.toLowerCase() === 'chunked')) return false;
   const message = isOneAddress ? 'Only "Transfer-Encoding: chunked" is supported.' : 'The Host or target is invalid.';
-  const body = JSON.stringify(errorBody(message, 'BAD_REQUEST'));
-  outgoing.writeHead(400, lastHeaders(body));
-  outgoing.end(body);
+  answerLast(outgoing, 'BAD_REQUEST', message);
   return true;
 }
 
 /** Refuses an Expect other than 100-continue (RFC 9110, section 10.1.1), without reading the body. */
 function refuseExpectation(_incoming: IncomingMessage, outgoing: ServerResponse): void {
-  const body = JSON.stringify(errorBody('Only "Expect: 100-continue" is supported.', 'EXPECTATION_FAILED'));
-  outgoing.writeHead(417, lastHeaders(body));
+  answerLast(outgoing, 'EXPECTATION_FAILED', 'Only "Expect: 100-continue" is supported.');
+}
+
+/** Refuses a request, after which the connection is closed. */
+function answerLast(outgoing: ServerResponse, code: ReplyCode, message: string): void {
+  const body = JSON.stringify(errorBody(message, code));
+  outgoing.writeHead(statusOf(code), lastHeaders(body));
   outgoing.end(body);
 }
 
@@ -377,8 +388,8 @@ type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
 function listenerOptions({ RequestError }: NodeServer) {
   const errorHandler = (error: unknown) =>
     error instanceof RequestError
-      ? jsonAnswer(400, 'The Host or target is invalid.', 'BAD_REQUEST')
-      : jsonAnswer(500, 'Internal server error', 'INTERNAL_SERVER_ERROR');
+      ? jsonAnswer('BAD_REQUEST', 'The Host or target is invalid.')
+      : jsonAnswer('INTERNAL_SERVER_ERROR', 'Internal server error');
   return { errorHandler, overrideGlobalObjects: false };
 }
 
@@ -449,8 +460,8 @@ class ServedApp {
   }
 }
 
-function jsonAnswer(status: number, message: string, code: ReplyCode): Response {
-  return Response.json(errorBody(message, code), { status, headers: REPLY_HEADERS });
+function jsonAnswer(code: ReplyCode, message: string): Response {
+  return Response.json(errorBody(message, code), { status: statusOf(code), headers: REPLY_HEADERS });
 }
 
 /** What to serve, and where. */

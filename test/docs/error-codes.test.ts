@@ -35,6 +35,15 @@ describe('error codes', () => {
     );
   });
 
+  it('of replies that are not of GraphQL have a status', () => {
+    const made = Array.from(SOURCES.matchAll(/\b(?:errorReply|RequestRefused)\(\s*'([A-Z_]+)'/g), ([, code]) => code!);
+    assert.ok(made.length > 30, made.join());
+    assert.deepEqual(
+      made.filter((code) => REPLIES[code]?.status === undefined),
+      [],
+    );
+  });
+
   it('that a command can show have a section in docs/errors.md, once', () => {
     const page = readFileSync(join(ROOT, 'docs/errors.md'), 'utf8');
     const sections = Array.from(page.matchAll(/^### (\w+)$/gm), ([, code]) => code!);
