@@ -15,8 +15,8 @@ import {
 import type { Standing } from '../limits/index.ts';
 import { memoized } from './received.ts';
 
-/** Codes that only servers answer with. */
-const SERVER_CODES = {
+/** Codes of HTTP replies that no command fails with. */
+const HTTP_ERRORS = {
   INVALID_REQUEST: { status: 400, meaning: 'The credentials are malformed, or there are several.' },
   BAD_REQUEST: { status: 400, meaning: 'The request is not valid: its HTTP, its body, or its operation.' },
   METHOD_NOT_ALLOWED: { status: 405, meaning: 'The address is for another method; GraphQL has queries alone by GET.' },
@@ -62,10 +62,10 @@ const SERVER_CODES = {
 type ReplyEntry = Pick<ErrorEntry, 'status' | 'graphql' | 'meaning'>;
 
 /** Every code that a reply can carry, in `errors[].extensions.code`. Codes are stable: clients compare them. */
-export type ReplyCode = ErrorCode | keyof typeof SERVER_CODES;
+export type ReplyCode = ErrorCode | keyof typeof HTTP_ERRORS;
 
 /** All codes that a reply can carry. */
-export const REPLIES: Readonly<Record<string, ReplyEntry>> = { ...ERRORS, ...SERVER_CODES };
+export const REPLIES: Readonly<Record<string, ReplyEntry>> = { ...ERRORS, ...HTTP_ERRORS };
 
 /** The HTTP status of a page, or of another answer than GraphQL's, for a code. */
 export function statusOf(code: string): number {
