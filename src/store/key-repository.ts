@@ -14,6 +14,7 @@ import {
   searchEntries,
 } from './audit-log.ts';
 import type { Connection, DialectName, Reading, Writing } from './connection.ts';
+import { forgetEffects } from './key-effects.ts';
 import { insertLabelRows, labelRowsOf, replaceLabels, updateRows } from './insert-rows.ts';
 import { portIn, PORTS } from './ports.ts';
 import {
@@ -272,7 +273,8 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
     },
 
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
-    forgetRotatedSecrets: (before, limit) => forgetRotatedSecrets(db, before, limit),
+    forgetBefore: async (before, limit) =>
+      (await forgetRotatedSecrets(db, before, limit)) + (await forgetEffects(db, before, limit)),
     auditLog: auditReaderOf((work) => work(db), dialect, auditKey),
     appendToAuditLog: (entries) => appendToAuditLog(db, dialect, entries, auditKey),
     startAuditLogAfter: (last) => startAuditLogAfter(db, last),

@@ -194,7 +194,7 @@ export async function addRotatedSecrets(db: Kysely<Tables>, secrets: readonly Ro
   }
 }
 
-/** See `AuditWriter.forgetRotatedSecrets`. */
+/** Forgets so many secrets that keys lost before a time, at most. @returns how many */
 export async function forgetRotatedSecrets(db: Kysely<Tables>, before: number, limit: number): Promise<number> {
   const oldest = db.selectFrom('rotated_secrets').select('digest').where('rotated_at', '<', before).limit(limit);
   const { numDeletedRows } = await db.deleteFrom('rotated_secrets').where('digest', 'in', oldest).executeTakeFirst();

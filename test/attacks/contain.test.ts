@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Actor, OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
-import { EFFECTS } from '../../src/keys/key/effect.ts';
+import { EFFECTS } from '../../src/keys/changes/effects.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { isInProgress } from '../../src/keys/key/rotation.ts';

@@ -99,6 +99,9 @@ export interface AuditWriter {
   startAuditLogAfter(last: AuditPosition): Promise<void>;
   /** Removes so many entries from before the start, at most. @returns how many */
   removePruned(limit: number): Promise<number>;
-  /** Forgets so many secrets that keys lost before a time, in milliseconds since 1970, at most. @returns how many */
-  forgetRotatedSecrets(before: number, limit: number): Promise<number>;
+  /**
+   * Forgets secrets that keys lost before a time, in milliseconds since 1970, and effects on keys that are there no longer
+   * and led to no others: so many of each, at most. @returns how many
+   */
+  forgetBefore(before: number, limit: number): Promise<number>;
 }

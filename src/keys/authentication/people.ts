@@ -124,7 +124,7 @@ export class People {
     }
     requireWhole(before);
     const after = { ...before, ...grants, person };
-    await transaction.change(before, after, 'UPDATE', { records: false });
+    await transaction.change(before, after, 'UPDATE');
     if (isNothing(grants)) await transaction.port(SESSIONS).leaveNewest(before.id, 0);
     return withoutDigests(after);
   }

@@ -20,7 +20,7 @@ import {
   readAuditRequest,
 } from '../audit/index.ts';
 import { amount, checkOptions, type ProgressReport, requirePastTime } from '../basics/index.ts';
-import { EFFECTS, type Period, PERIOD_MS, startOf } from '../key/index.ts';
+import { type Period, PERIOD_MS, startOf } from '../key/index.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../repository/index.ts';
 import { type Actor, mayFor, OPERATOR, requirePermission, uses } from './principal.ts';
 
@@ -160,8 +160,7 @@ export class AuditAccess {
     const pruned = found && (await this.#startAfter(found.last, actor));
     const steps = [
       (writer: KeyWriter, rows: number) => writer.removePruned(rows),
-      (writer: KeyWriter, rows: number) => writer.forgetRotatedSecrets(before, rows),
-      (writer: KeyWriter, rows: number) => writer.port(EFFECTS).forget(before, rows),
+      (writer: KeyWriter, rows: number) => writer.forgetBefore(before, rows),
     ];
     for (const remove of steps) {
       let rows = FIRST_ROWS;

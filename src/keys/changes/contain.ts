@@ -27,10 +27,6 @@ import {
 } from '../basics/index.ts';
 import {
   type ApiKey,
-  type Effect,
-  type EffectFinder,
-  type EffectKind,
-  EFFECTS,
   type FieldChange,
   fieldChanges,
   finishedKey,
@@ -43,8 +39,9 @@ import {
 } from '../key/index.ts';
 import { type ConsentRequest, CONSENTS, MAX_REQUESTS, requestEntry } from '../repository/index.ts';
 import { createSecret, prefixOf, type Secret } from '../secret/index.ts';
-import { mayBeInForce, withoutWidening } from './effects.ts';
+import { type Effect, type EffectFinder, type EffectKind, EFFECTS, mayBeInForce } from './effects.ts';
 import { type Parts, type Place, refreshed, type Transaction, type Transactions } from './transaction.ts';
+import { withoutWidening } from './widening.ts';
 
 /** What a key did to others: as `EffectKind`, or agreed to a request whose application has no key yet. */
 export type IssuedKind = EffectKind | 'APPROVAL';
@@ -146,7 +143,7 @@ export class Containments {
         const id = await findToContain(transaction, nameOrId);
         return containKey(transaction, { id, since: from }, newSecret);
       },
-      { now, revokes: true },
+      { now, revokes: true, isUndoing: true },
     );
   }
 }
@@ -391,11 +388,11 @@ async function containKey(
   transaction.note({ action: 'CONTAIN', key: contained, after });
   for (const { before, after, secrets } of changes) {
     const narrowed = { ...after, disabledAt: before.disabledAt };
-    await transaction.change(before, narrowed, 'UPDATE', { records: false });
+    await transaction.change(before, narrowed, 'UPDATE');
     const changed = withSecrets(narrowed, secrets, newSecret);
-    await transaction.change(narrowed, changed, ACTIONS[secrets ?? 'FINISH'], { records: false });
+    await transaction.change(narrowed, changed, ACTIONS[secrets ?? 'FINISH']);
     const { disabledAt } = after;
-    await transaction.change(changed, { ...changed, disabledAt }, 'DISABLE', { records: false });
+    await transaction.change(changed, { ...changed, disabledAt }, 'DISABLE');
   }
   for (const asked of requests) {
     await transaction.port(CONSENTS).update({ ...asked, status: 'DENIED' });

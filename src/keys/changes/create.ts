@@ -17,7 +17,6 @@ import {
   type ApiKey,
   BARE_KEY,
   describeLikeness,
-  EFFECTS,
   expiryOf,
   type GivenFields,
   MAX_NAME_LENGTH,
@@ -154,14 +153,13 @@ export async function createKey(transaction: Transaction, input: NewKey, built: 
   const consents = transaction.port(CONSENTS);
   const clients = await consents.clientsOf(creation.replaced.map(({ id }) => id));
   await transaction.delete(creation.replaced);
-  await transaction.insert([key]);
+  await transaction.insert([key], 'CREATE', takesOwnPlace ? replaced : undefined);
   const kept = spent.filter(({ keyId, unit }) => keyId === replaced!.id && (takesOwnPlace || !isBudgetUnit(unit)));
   await transaction.port(SPENT_LIMITS).insert(kept.map((each) => ({ ...each, keyId: key.id })));
   if (takesOwnPlace) {
     const client = clients.get(replaced!.id);
     if (client !== undefined) await consents.rememberClient(key.id, client);
     await consents.replaceGivenKey(replaced!.id, key.id);
-    await transaction.port(EFFECTS).replaceKey(replaced!.id, key);
   }
   return { ...creation, clients, spent };
 }
@@ -177,13 +175,11 @@ export async function revertCreation(
   await transaction.delete([created]);
   const creator = replaced[0]?.createdBy;
   if (creator && !(await transaction.find.findById(creator))) return;
-  await transaction.insert(replaced);
+  await transaction.insert(replaced, 'CREATE', takesOwnPlace ? key : undefined);
   await transaction.port(SPENT_LIMITS).insert(spent);
   const consents = transaction.port(CONSENTS);
   for (const [id, client] of clients) await consents.rememberClient(id, client);
-  if (!takesOwnPlace) return;
-  await consents.replaceGivenKey(key.id, replaced[0]!.id);
-  await transaction.port(EFFECTS).replaceKey(key.id, replaced[0]!);
+  if (takesOwnPlace) await consents.replaceGivenKey(key.id, replaced[0]!.id);
 }
 
 /** A new name that looks like others, though it differs from them: see `skeletonOf`. */

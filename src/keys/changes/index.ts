@@ -24,6 +24,14 @@ export {
   operatorContainments,
 } from './contain.ts';
 export * from './create.ts';
+export {
+  type Effect,
+  type EffectFinder,
+  type EffectKind,
+  EFFECTS,
+  type EffectWriter,
+  type NewEffect,
+} from './effects.ts';
 export * from './permitted-changes.ts';
 export {
   activateRotation,
@@ -39,3 +47,4 @@ export {
 export * from './transaction.ts';
 export { KEYS_IN_USE, UnusedKeys } from './unused-keys.ts';
 export { adoptKey, deleteKeys, setKeyEnabled, type UpdatedKey, updateKey } from './update.ts';
+export type { Widening } from './widening.ts';

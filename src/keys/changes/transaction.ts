@@ -32,7 +32,7 @@ import { type ApiKey, requireWhole, rotatedSecrets, type StoredKey, withoutDiges
 import type { Catalog } from '../permissions/index.ts';
 import type { KeyFinder, KeyRepository, KeyWriter, StoredKeyFinder } from '../repository/index.ts';
 import type { RandomBytes } from '../secret/index.ts';
-import { findAdoptions, recordChanges, recordCreations } from './effects.ts';
+import { recordEffects, type WrittenKey } from './effects.ts';
 
 /** A key that was changed, as it was and as it is. */
 export interface ChangedKey {
@@ -65,6 +65,8 @@ export interface TransactionOptions {
   operator: string;
   /** Who does it, for the audit log. Default: the caller. */
   auditActor?: AuditActor | undefined;
+  /** True if the changes undo those of other keys: they are then not recorded as effects of the caller. */
+  isUndoing?: boolean;
 }
 
 /** Changes of keys that are made together or not at all. None can be made without its entry in the audit log. */
@@ -74,16 +76,21 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   readonly now: number;
   readonly find: StoredKeyFinder;
   readonly auditLog: AuditReader;
+  readonly isUndoing: boolean;
   readonly #writer: KeyWriter;
   readonly #actor: AuditActor;
   readonly #entries: AuditDraft[] = [];
 
-  constructor(writer: KeyWriter, { caller, catalog, now, operator, auditActor }: TransactionOptions) {
+  constructor(
+    writer: KeyWriter,
+    { caller, catalog, now, operator, auditActor, isUndoing = false }: TransactionOptions,
+  ) {
     this.caller = caller;
     this.catalog = catalog;
     this.now = now;
     this.find = writer;
     this.auditLog = writer.auditLog;
+    this.isUndoing = isUndoing;
     this.#writer = writer;
     this.#actor =
       auditActor ??
@@ -117,36 +124,27 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     return findChain(this.find, key);
   }
 
-  /** Inserts keys, each after the key that created it. */
-  async insert(keys: readonly StoredKey[], action: AuditAction = 'CREATE'): Promise<void> {
-    await this.#writer.insert(keys);
-    await recordCreations(this, keys);
+  /**
+   * Inserts keys, each after the key that created it.
+   * @param replaced the key whose place the first one takes: the effects of that one, and on it, are its own then
+   */
+  async insert(keys: readonly StoredKey[], action: AuditAction = 'CREATE', replaced?: StoredKey): Promise<void> {
+    const changes = keys.map((after, at) => ({ before: at === 0 ? replaced : undefined, after }));
+    await this.#write(changes, () => this.#writer.insert(keys));
     for await (const key of yielding(keys)) this.note({ action, key, after: auditValuesOf(key) });
   }
 
-  /**
-   * Changes a key. What the caller brings about by that is recorded, unless it narrows or removes another key.
-   * @throws KeysError STORE_CORRUPT for a damaged key
-   */
-  async change(
-    before: StoredKey,
-    after: StoredKey,
-    action: AuditAction,
-    { records = true }: { records?: boolean } = {},
-  ): Promise<ChangedKey> {
-    await this.changeAll([{ before, steps: [{ after, action }] }], { records });
+  /** Changes a key. @throws KeysError STORE_CORRUPT for a damaged key */
+  async change(before: StoredKey, after: StoredKey, action: AuditAction): Promise<ChangedKey> {
+    await this.changeAll([{ before, steps: [{ after, action }] }]);
     return { before: withoutDigests(before), after: withoutDigests(after) };
   }
 
   /**
    * Makes changes of several keys, in few statements. The audit log has an entry for each step that changes something.
-   * @param options see `change`
    * @throws KeysError STORE_CORRUPT for a damaged key
    */
-  async changeAll(
-    changes: readonly { before: StoredKey; steps: readonly KeyStep[] }[],
-    { records = true }: { records?: boolean } = {},
-  ): Promise<void> {
+  async changeAll(changes: readonly { before: StoredKey; steps: readonly KeyStep[] }[]): Promise<void> {
     const updates: { before: StoredKey; after: StoredKey }[] = [];
     for await (const { before, steps } of yielding(changes)) {
       requireWhole(before);
@@ -160,12 +158,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
       if (current !== before) updates.push({ before, after: current });
     }
     if (updates.length === 0) return;
-    const adoptions = await findAdoptions(this, updates);
-    await this.#writer.update(updates);
-    await this.#writer.addRotatedSecrets(
-      updates.flatMap(({ before, after }) => rotatedSecrets(before, after, this.now)),
-    );
-    await recordChanges(this, updates, { adoptions, records });
+    await this.#write(updates, () => this.#writer.update(updates));
   }
 
   /** Deletes keys, which stand in an order in which none comes before its creator. */
@@ -176,22 +169,26 @@ export class Transaction implements Place<StoredKey>, WritePorts {
 
   /**
    * Puts keys in the place of those with their ids, whole, also of those that are damaged. Those that are not there are
-   * inserted; each comes after the key that created it. What the caller brings about by that is not recorded.
+   * inserted; each comes after the key that created it.
    */
-  async replace(
-    changes: readonly { before: StoredKey | undefined; after: StoredKey }[],
-    action: AuditAction,
-  ): Promise<void> {
+  async replace(changes: readonly WrittenKey<StoredKey>[], action: AuditAction): Promise<void> {
     const there = changes.flatMap(({ before, after }) => (before ? [{ before, after }] : []));
-    const adoptions = await findAdoptions(this, there);
-    await this.#writer.replace(there.map(({ after }) => after));
-    await this.#writer.insert(changes.filter(({ before }) => !before).map(({ after }) => after));
+    await this.#write(changes, async () => {
+      await this.#writer.replace(there.map(({ after }) => after));
+      await this.#writer.insert(changes.filter(({ before }) => !before).map(({ after }) => after));
+    });
     for await (const { before, after } of yielding(changes)) {
-      if (before) await this.#writer.addRotatedSecrets(rotatedSecrets(before, after, this.now));
       const isWhole = before && !before.damaged;
       this.note({ action, key: after, ...(isWhole ? auditChange(before, after) : { after: auditValuesOf(after) }) });
     }
-    await recordChanges(this, there, { adoptions, records: false });
+  }
+
+  async #write(changes: readonly WrittenKey<StoredKey>[], write: () => Promise<void>): Promise<void> {
+    await recordEffects(this, changes);
+    await write();
+    await this.#writer.addRotatedSecrets(
+      changes.flatMap(({ before, after }) => (before?.id === after.id ? rotatedSecrets(before, after, this.now) : [])),
+    );
   }
 
   /** Writes down what was done: the last step. */
@@ -272,6 +269,8 @@ interface RunOptions {
   revokes?: boolean;
   /** Who the audit log names, where that is not who asks. */
   auditActor?: AuditActor;
+  /** See `TransactionOptions`. */
+  isUndoing?: boolean;
 }
 
 /** Runs changes of keys, each in a transaction of the store. */
@@ -289,13 +288,13 @@ export class Transactions {
   run<Result>(
     actor: Actor,
     work: (transaction: Transaction) => Promise<Result>,
-    { now = this.#options.clock(), revokes = false, auditActor }: RunOptions = {},
+    { now = this.#options.clock(), revokes = false, auditActor, isUndoing }: RunOptions = {},
   ): Promise<Result> {
     const { repository, catalog, operator } = this.#options;
     return repository.write(
       async (writer) => {
         const caller = actor === OPERATOR ? OPERATOR : await refreshed(actor, writer, { catalog, now });
-        const transaction = new Transaction(writer, { caller, catalog, now, operator, auditActor });
+        const transaction = new Transaction(writer, { caller, catalog, now, operator, auditActor, isUndoing });
         const result = await work(transaction);
         await transaction.finish();
         return result;

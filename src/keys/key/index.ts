@@ -1,4 +1,4 @@
-/** A key's fields and their rules, its state and use, and what keys did to others. */
+/** A key's fields and their rules, and its state and use. */
 export * from './allow-from.ts';
 export * from './api-key.ts';
 export * from './audience.ts';
@@ -10,7 +10,6 @@ export * from './rotated-secret.ts';
 export * from './status.ts';
 export * from './labels.ts';
 export * from './person.ts';
-export * from './effect.ts';
 export * from './rotation.ts';
 export * from './skeleton.ts';
 export * from './usage.ts';

@@ -8,12 +8,10 @@ import {
 } from '../audit/index.ts';
 import { chainHolds, chainHoldsUnknown, isWidened } from '../authorization/index.ts';
 import { KeysError, MAX_PAGE_SIZE, printable, type ProgressReport } from '../basics/index.ts';
-import type { Place, Transaction } from '../changes/index.ts';
+import { EFFECTS, type NewEffect, type Place, type Transaction } from '../changes/index.ts';
 import {
   type ApiKey,
-  EFFECTS,
   isInProgress,
-  type NewEffect,
   normalizeName,
   type Rotation,
   type Status,

@@ -6,8 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { OPERATOR, operatorName } from '../../keys/authorization/index.ts';
 import { type ErrorCode, isKeysError, KeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
-import { Transactions } from '../../keys/changes/index.ts';
-import { EFFECTS } from '../../keys/key/index.ts';
+import { EFFECTS, Transactions } from '../../keys/changes/index.ts';
 import { type CatalogAdditions, createCatalog } from '../../keys/permissions/index.ts';
 import { CONSENTS, type KeyRepository, type Refresh, type SchemaDifference } from '../../keys/repository/index.ts';
 import {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { type Actor, OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
 import { containedFields } from '../../../src/keys/changes/contain.ts';
-import { EFFECTS } from '../../../src/keys/key/effect.ts';
+import { KeysError } from '../../../src/keys/basics/errors.ts';
+import { EFFECTS } from '../../../src/keys/changes/effects.ts';
 import type { KeyChange, NewKey } from '../../../src/keys/key/key-change.ts';
 import type { RotationRequest } from '../../../src/keys/key/rotation.ts';
 import { APP } from '../../support/consent.ts';
@@ -200,6 +201,17 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual(await issued({ ...ops, id: replaced.apiKey.id }), ['SECRET CI']);
       await contain();
       assert.deepEqual([await refusal(key), await refusal(ci.secret)], ['disabled', undefined]);
+    });
+
+    it('for a key that has not replaced itself, because its secret could not be delivered', async () => {
+      await rotate(await create('CI'));
+      const deliver = () => {
+        throw new KeysError('OUTPUT_FAILED', 'The secret could not be written.');
+      };
+      const again = { name: 'Ops', roles: ['ADMIN'], overwrite: true };
+      await assert.rejects(test.keys.create(again, ops.principal, { deliver }), { code: 'OUTPUT_FAILED' });
+      assert.equal(await refusal(ops.secret), undefined);
+      assert.deepEqual(await issued(), ['SECRET CI']);
     });
 
     it('in no more rows for a key that replaces itself again and again', async () => {
