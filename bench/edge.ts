@@ -6,6 +6,8 @@ import { hash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { FeedLines } from '../src/edge/feed-lines.ts';
 import { KeyTable } from '../src/edge/key-table.ts';
 import { OPERATOR } from '../src/keys/authorization/index.ts';
@@ -32,6 +34,10 @@ function lineOf(index: number): string {
 
 /** What a table of so many keys takes, and how long it takes to find one. */
 async function measureTable(keys: number): Promise<(readonly [string, string])[]> {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  collect();
+  const heapBefore = process.memoryUsage().heapUsed;
   const keyTable = new KeyTable();
   const lines = new FeedLines(keyTable);
   let cpuUs = 0;
@@ -43,6 +49,8 @@ async function measureTable(keys: number): Promise<(readonly [string, string])[]
     const { user, system } = process.cpuUsage(before);
     cpuUs += user + system;
   }
+  collect();
+  const bytes = (process.memoryUsage().heapUsed - heapBefore) / keys;
   const look = (digests: readonly string[]) => {
     const before = process.cpuUsage();
     for (const digest of digests) keyTable.findByDigest(digest);
@@ -51,7 +59,6 @@ async function measureTable(keys: number): Promise<(readonly [string, string])[]
   };
   const unknown = look(Array.from({ length: LOOKS }, (_, index) => digestOf(`unknown ${index}`)));
   const known = look(Array.from({ length: LOOKS }, () => digestOf(`${Math.floor(Math.random() * keys)}`)));
-  const bytes = keyTable.memoryBytes / keys;
   return [
     ['keys', figure(keys)],
     ['loading them, s of CPU', figure(cpuUs / 1e6, 1)],

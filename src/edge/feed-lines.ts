@@ -62,8 +62,8 @@ export class FeedLines {
     if (this.end) throw new SyntaxError('The feed goes on behind its end.');
     const row = line.subarray(1);
     if (line[0] === PLUS) {
-      this.#table.put(row);
-      this.#changed?.(String((JSON.parse(row.toString()) as unknown[])[0]));
+      const id = this.#table.put(row);
+      this.#changed?.(id);
       return;
     }
     const [first, leaseMs] = JSON.parse(row.toString()) as unknown[];

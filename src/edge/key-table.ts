@@ -1,132 +1,78 @@
 import { FEED_COLUMNS, type KeyRow } from '../store/index.ts';
-import { Records } from './records.ts';
-import { TextHash, UnitIndex } from './unit-index.ts';
 
 /**
- * The keys of a store in memory, by their ids and by the digests of their secrets. Each is two or three pairs of an
- * index, and its row as the feed has it, which is parsed when somebody asks for it.
+ * The keys of a store in memory, by their ids and by the digests of their secrets. A row is kept as the feed has it and
+ * parsed when the key is looked up.
  */
 export class KeyTable {
-  readonly #records = new Records();
-  readonly #byId = new UnitIndex();
-  readonly #byDigest = new UnitIndex();
-  readonly #asked = new TextHash();
-  readonly #hashes = new RowHashes();
-  readonly #hashesBefore = new RowHashes();
-  #size = 0;
+  readonly #rows = new Map<string, string>();
+  readonly #idByDigest = new Map<string, string>();
+  #rowBytes = 0;
 
   /** How many keys there are. */
   get size(): number {
-    return this.#size;
+    return this.#rows.size;
   }
 
-  /** How many bytes of memory they take. */
-  get memoryBytes(): number {
-    return this.#byId.memoryBytes + this.#byDigest.memoryBytes + this.#records.memoryBytes;
+  /** Size of their rows, about half of the memory that the table takes. */
+  get rowBytes(): number {
+    return this.#rowBytes;
   }
 
   /**
-   * Adds a key, or puts it in the place of the one with its id.
+   * Adds a key, or replaces the one with its id.
    * @param bytes a JSON array in the order of `FEED_COLUMNS`
-   * @throws SyntaxError for anything else; RangeError if there is no more room
+   * @returns its id
+   * @throws SyntaxError for anything else
    */
-  put(bytes: Buffer): void {
-    const { id, digest, previous } = this.#hashes.of(bytes);
-    if (this.#size > 0) {
-      const isSame = (row: KeyRow) => row.id === rowIn(bytes).id;
-      this.#removeIf(id, isSame);
-    }
-    const unit = this.#records.add(bytes);
-    this.#byId.add(id, unit);
-    this.#byDigest.add(digest, unit);
-    if (previous) this.#byDigest.add(previous, unit);
-    this.#size += 1;
+  put(bytes: Buffer): string {
+    const text = bytes.toString();
+    const { id, digests } = namesIn(text);
+    this.remove(id);
+    this.#rows.set(id, text);
+    this.#rowBytes += text.length;
+    for (const digest of digests) this.#idByDigest.set(digest, id);
+    return id;
   }
 
   /** Removes the key with an id, if there is one. */
   remove(id: string): void {
-    this.#removeIf(this.#asked.of(id), (row) => row.id === id);
+    const text = this.#rows.get(id);
+    if (text === undefined) return;
+    this.#rows.delete(id);
+    this.#rowBytes -= text.length;
+    // Another key can have got its digest since.
+    for (const digest of namesIn(text).digests)
+      if (this.#idByDigest.get(digest) === id) this.#idByDigest.delete(digest);
   }
 
   /** The row of the key with an id. */
   findById(id: string): KeyRow | undefined {
-    return this.#byId.find(this.#asked.of(id), (unit) => {
-      const row = rowIn(this.#records.read(unit));
-      return row.id === id ? row : undefined;
-    });
+    const text = this.#rows.get(id);
+    return text === undefined ? undefined : rowIn(text);
   }
 
   /** The row of the key that has a secret with this digest: its present one, or the one before. */
   findByDigest(digest: string): KeyRow | undefined {
-    return this.#byDigest.find(this.#asked.of(digest), (unit) => {
-      const row = rowIn(this.#records.read(unit));
-      return row.digest === digest || row.previous_digest === digest ? row : undefined;
-    });
-  }
-
-  #removeIf(hash: TextHash, isIt: (row: KeyRow) => boolean): void {
-    const found = this.#byId.find(hash, (unit) => {
-      const bytes = this.#records.read(unit);
-      return isIt(rowIn(bytes)) ? { unit, bytes } : undefined;
-    });
-    if (!found) return;
-    const { unit, bytes } = found;
-    const { id, digest, previous } = this.#hashesBefore.of(bytes);
-    this.#byId.remove(id, unit);
-    this.#byDigest.remove(digest, unit);
-    if (previous) this.#byDigest.remove(previous, unit);
-    this.#records.remove(unit);
-    this.#size -= 1;
+    const id = this.#idByDigest.get(digest);
+    return id === undefined ? undefined : this.findById(id);
   }
 }
 
-const [BRACKET, CLOSING_BRACKET, SPACE, QUOTE, COMMA, NULL] = [0x5b, 0x5d, 0x20, 0x22, 0x2c, 0x6e];
-
-/** The hashes of the texts by which a key is found: they stand first in its row, and are taken of its bytes. */
-class RowHashes {
-  readonly id = new TextHash();
-  readonly digest = new TextHash();
-  previous: TextHash | undefined;
-  readonly #ofPrevious = new TextHash();
-
-  /** @throws SyntaxError for what is not the row of a key */
-  of(bytes: Buffer): this {
-    if (!this.#ofBytes(bytes)) this.#ofRow(rowIn(bytes));
-    return this;
-  }
-
-  /** @returns whether they could be taken without a parser */
-  #ofBytes(bytes: Buffer): boolean {
-    if (bytes[0] !== BRACKET || bytes[1] !== QUOTE || bytes.at(-1) !== CLOSING_BRACKET) return false;
-    let at = behindComma(bytes, this.id.ofBytes(bytes, 2));
-    if (bytes[at] !== QUOTE) return false;
-    at = behindComma(bytes, this.digest.ofBytes(bytes, at + 1));
-    this.previous = undefined;
-    if (bytes[at] === NULL) return true;
-    if (bytes[at] !== QUOTE) return false;
-    this.previous = this.#ofPrevious;
-    return this.previous.ofBytes(bytes, at + 1) !== -1;
-  }
-
-  #ofRow({ id, digest, previous_digest: previous }: KeyRow): void {
-    this.id.of(id);
-    this.digest.of(digest);
-    this.previous = previous === null ? undefined : this.#ofPrevious.of(previous);
-  }
+/** The id and digests in a row of the feed, which stand first. @throws SyntaxError */
+function namesIn(text: string): { id: string; digests: string[] } {
+  const [id, digest, previous] = valuesIn(text) as [string, string, string | null];
+  return { id, digests: previous === null ? [digest] : [digest, previous] };
 }
 
-/** The place behind a comma, and a space; -1 if there is no comma. */
-function behindComma(bytes: Buffer, at: number): number {
-  if (bytes[at] !== COMMA) return -1;
-  return bytes[at + 1] === SPACE ? at + 2 : at + 1;
+function rowIn(text: string): KeyRow {
+  const values = valuesIn(text);
+  return Object.fromEntries(FEED_COLUMNS.map((column, index) => [column, values[index]])) as unknown as KeyRow;
 }
 
-/** The row of a key in the feed. @throws SyntaxError */
-function rowIn(bytes: Buffer): KeyRow {
-  const values: unknown = JSON.parse(bytes.toString());
-  if (!Array.isArray(values) || values.length !== FEED_COLUMNS.length)
-    throw new SyntaxError('A line of the feed is not the row of a key.');
-  const row = Object.fromEntries(FEED_COLUMNS.map((column, index) => [column, values[index]])) as unknown as KeyRow;
-  // Where a bit of a file is flipped, a text may be read as a number.
-  return { ...row, id: String(row.id), digest: String(row.digest) };
+/** @throws SyntaxError */
+function valuesIn(text: string): unknown[] {
+  const values: unknown = JSON.parse(text);
+  if (Array.isArray(values) && values.length === FEED_COLUMNS.length) return values;
+  throw new SyntaxError('A line of the feed is not the row of a key.');
 }

@@ -13,6 +13,7 @@ export interface EdgeState {
   /** For how long the lease still lasts, in seconds; below 0 if it has ended, and 0 while nobody asks for keys. */
   readonly leaseSeconds: number;
   readonly keys: number;
+  /** Size of their rows. */
   readonly tableBytes: number;
 }
 
@@ -69,7 +70,7 @@ export async function openEdgeStore(
       lagSeconds: follower.isResting ? 0 : follower.lagMs / 1000,
       leaseSeconds: follower.isResting ? 0 : follower.leaseMs / 1000,
       keys: follower.table.size,
-      tableBytes: follower.table.memoryBytes,
+      tableBytes: follower.table.rowBytes,
     }),
     close,
   };

@@ -533,7 +533,7 @@ function addEdgeMetrics(registry: Registry, edge: MeasuredEdge): void {
       'How long the edge may still answer; below 0, since when it may not; 0 while it rests.',
     ],
     ['svc_api_edge_keys', 'keys', 'Keys that the edge has.'],
-    ['svc_api_edge_table_bytes', 'tableBytes', 'Memory that they take.'],
+    ['svc_api_edge_table_bytes', 'tableBytes', 'Size of their rows, about half of the memory that they take.'],
   ] as const;
   for (const [name, field, help] of gauges)
     addGauge(registry, { name, help, aggregator: 'max', read: () => [[edge.state()[field]]] });
