@@ -27,85 +27,75 @@ describe('exec --learn', () => {
     return { code, stderr };
   };
 
-  it('says which permissions a command used, as flags and as an entry of a file, and deletes its key', async () => {
+  /** The same for a command that asks a server. @returns also the keys that are left */
+  const learnFrom = async (script: (url: string) => string, grants: number, config = '', program?: string) => {
     const database = await migratedStore();
-    const server = await startServe(database);
+    const server = await startServe(database, ['--port', '0', '--config', configFile(config)]);
     try {
-      const query = JSON.stringify({ query: '{ info { name } apiKeys { edges { node { name } } } }' });
-      const { code, stderr } = await learn(
-        database,
-        `fetch('${server.url}/graphql', {
+      const learned = await learn(database, script(server.url), grants, program);
+      const { stdout } = await testCli(database).run(['apikey', 'list', '--json']);
+      return { ...learned, keys: (JSON.parse(stdout) as { keys: unknown[] }).keys };
+    } finally {
+      await server.stop();
+    }
+  };
+
+  let [asked, routed]: Awaited<ReturnType<typeof learnFrom>>[] = [];
+  let unused: Awaited<ReturnType<typeof learn>>;
+  before(async () => {
+    const program = join(tempFolder(), '42');
+    symlinkSync(process.execPath, program);
+    const query = JSON.stringify({ query: '{ info { name } apiKeys { edges { node { name } } } }' });
+    // Each waits some seconds for what servers may still write: all of them at once.
+    [asked, routed, unused] = await Promise.all([
+      learnFrom(
+        (url) => `fetch('${url}/graphql', {
           method: 'POST',
           headers: { authorization: 'Bearer ' + process.env.API_KEY, 'content-type': 'application/json' },
           body: ${JSON.stringify(query)},
         }).then(async (answer) => (await answer.json()).errors ? 9 : 3)`,
         2,
-      );
-      assert.equal(code, 3, stderr);
-      const [, flags, entry] = /:\n {2}(.*)\nThe same in a file for apply:\n([^]*)$/.exec(stderr)!;
-      assert.equal(flags, '--permissions API_KEY:READ_ANY,INFO:READ_ANY');
-      const permissions = ['API_KEY:READ_ANY', 'INFO:READ_ANY'];
-      assert.deepEqual(parse(entry!), [{ name: 'node', permissions }]);
-      assert.deepEqual(JSON.parse((await testCli(database).run(['apikey', 'list', '--json'])).stdout).keys, []);
-    } finally {
-      await server.stop();
-    }
-  });
-
-  it('writes a name as text that YAML would read as something else', async () => {
-    const database = await migratedStore();
-    const server = await startServe(database);
-    try {
-      const program = join(tempFolder(), '42');
-      symlinkSync(process.execPath, program);
-      const { stderr } = await learn(
-        database,
-        `fetch('${server.url}/graphql', {
-          method: 'POST',
-          headers: { authorization: 'Bearer ' + process.env.API_KEY, 'content-type': 'application/json' },
-          body: '{"query":"{ info { name } }"}',
-        }).then(() => 0)`,
-        1,
+        '',
         program,
-      );
-      const [, entry] = /:\nThe same in a file for apply:\n([^]*)$/.exec(stderr.replace(/\n {2}--.*/, '')) ?? [];
-      assert.deepEqual(parse(entry!), [{ name: '42', permissions: ['INFO:READ_ANY'] }]);
-    } finally {
-      await server.stop();
-    }
-  });
-
-  it('names the routes that let its requests pass, in whatever way', async () => {
-    const database = await migratedStore();
-    const config = configFile(`routes:
-  - { host: wiki.example.org, path: /api/**, methods: [GET], allow: key }
-  - { host: wiki.example.org, path: /**, allow: DOCKER:READ_ANY, observe: true }
-  - { host: wiki.example.org, path: /other, allow: key }
-`);
-    const server = await startServe(database, ['--port', '0', '--config', config]);
-    try {
-      const { code, stderr } = await learn(
-        database,
-        `Promise.all(['/api/pages/1', '/api/pages/2', '/home'].map((path) => fetch('${server.url}/auth/traefik', {
+      ),
+      learnFrom(
+        (url) => `Promise.all(['/api/pages/1', '/api/pages/2', '/home'].map((path) => fetch('${url}/auth/traefik', {
           headers: { authorization: 'Bearer ' + process.env.API_KEY, 'x-forwarded-method': 'GET',
             'x-forwarded-proto': 'https', 'x-forwarded-host': 'wiki.example.org', 'x-forwarded-uri': path,
             'x-forwarded-for': '192.0.2.1' },
         }).then(({ status }) => status))).then((all) => all.join() === '200,200,200' ? 3 : 9)`,
         3,
-      );
-      assert.equal(code, 3, stderr);
-      assert.match(stderr, /--permissions DOCKER:READ_ANY\n/);
-      assert.match(
-        stderr,
-        /Routes that let it pass:\n {2}GET wiki\.example\.org\/api\/\*\*\n {2}wiki\.example\.org\/\*\*\n$/,
-      );
-    } finally {
-      await server.stop();
-    }
+        `routes:
+  - { host: wiki.example.org, path: /api/**, methods: [GET], allow: key }
+  - { host: wiki.example.org, path: /**, allow: DOCKER:READ_ANY, observe: true }
+  - { host: wiki.example.org, path: /other, allow: key }
+`,
+      ),
+      learn(await migratedStore(), '0', 0),
+    ]);
   });
 
-  it('says so where no server has seen the key', async () => {
-    const { code, stderr } = await learn(await migratedStore(), '0', 0);
-    assert.deepEqual([code, stderr], [0, '"node" used no key: no server has seen it.\n']);
+  it('says which permissions a command used, as flags and as an entry of a file, and deletes its key', () => {
+    const { code, stderr, keys } = asked!;
+    assert.equal(code, 3, stderr);
+    const [, flags, entry] = /:\n {2}(.*)\nThe same in a file for apply:\n([^]*)$/.exec(stderr)!;
+    assert.equal(flags, '--permissions API_KEY:READ_ANY,INFO:READ_ANY');
+    // A name that YAML would read as a number is written as text.
+    assert.deepEqual(parse(entry!), [{ name: '42', permissions: ['API_KEY:READ_ANY', 'INFO:READ_ANY'] }]);
+    assert.deepEqual(keys, []);
+  });
+
+  it('names the routes that let its requests pass, in whatever way', () => {
+    const { code, stderr } = routed!;
+    assert.equal(code, 3, stderr);
+    assert.match(stderr, /--permissions DOCKER:READ_ANY\n/);
+    assert.match(
+      stderr,
+      /Routes that let it pass:\n {2}GET wiki\.example\.org\/api\/\*\*\n {2}wiki\.example\.org\/\*\*\n$/,
+    );
+  });
+
+  it('says so where no server has seen the key', () => {
+    assert.deepEqual([unused.code, unused.stderr], [0, '"node" used no key: no server has seen it.\n']);
   });
 });
