@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hostEnv, mustRun, packPackage } from '../support/host.ts';
+import { hostEnv, mustRun, packedFile } from '../support/host.ts';
 import { freePort } from '../support/port.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -37,7 +37,7 @@ const PROGRAM = `
 async function projectWith(packages: Record<string, string>, example: string): Promise<string> {
   const folder = tempFolder();
   cpSync(join(ROOT, 'examples/library', example), folder, { recursive: true });
-  const dependencies = { 'svc-api': `file:${await packPackage()}`, ...packages };
+  const dependencies = { 'svc-api': `file:${packedFile()}`, ...packages };
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
   await mustRun('npm', INSTALL, { cwd: folder });
   return folder;

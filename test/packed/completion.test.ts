@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, chmodSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Host, installHost, packPackage } from '../support/host.ts';
+import { type Host, installHost, ON_CORE, packedFile } from '../support/host.ts';
 import { newUser, SHELLS, typedIn, type User } from '../support/shell.ts';
 import { needsPrograms } from '../support/skip.ts';
 import { tempStore } from '../support/temp.ts';
@@ -20,9 +20,8 @@ describe('completion in a host that has @oclif/plugin-autocomplete', () => {
   let host: Host;
   let user: User;
   before(async () => {
-    host = await installHost(
-      { 'svc-api': `file:${await packPackage()}`, '@oclif/plugin-autocomplete': '^4.0.5' },
-      ({ oclif }) => oclif.plugins.push('@oclif/plugin-autocomplete'),
+    host = await installHost({ 'svc-api': `file:${packedFile()}`, ...ON_CORE[5] }, ({ oclif }) =>
+      oclif.plugins.push('@oclif/plugin-autocomplete'),
     );
     const file = join(host.folder, 'bin/run.js');
     chmodSync(file, 0o755);

@@ -196,16 +196,13 @@ describe('examples/docker/Dockerfile', () => {
       assert.ok(packed <= 50 && unpacked <= 135, `${packed} ${unpacked}`);
     });
 
-    it('shows the help of every command as the package does', async () => {
-      const { commands } = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as { commands: object };
+    it('shows help as the package does', async () => {
       const [own] = image.entrypoint.slice(1).map((path) => join(image.root, path));
-      assert.ok(Object.keys(commands).length > 30);
-      for (const id of [...Object.keys(commands), 'help:environment', 'help:apikey', 'version']) {
-        const args = [...id.split(':'), '--help'];
+      for (const args of [['apikey', '--help'], ['apikey', 'create', '--help'], ['help', 'environment']]) {
         const [here, there] = await Promise.all(
           [own!, BIN].map((bin) => finished(spawn(process.execPath, [bin, ...args], { env: cleanEnv() }))),
         );
-        assert.deepEqual(here, there, id);
+        assert.deepEqual(here, there, args.join(' '));
       }
     });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Host, type HostManifest, installHost, packPackage, serveHost } from '../support/host.ts';
+import { type Host, type HostManifest, installHost, packedFile, serveHost } from '../support/host.ts';
 import { query } from '../support/server.ts';
 
 /** A part of the schema in which everything comes from the host's own graphql. */
@@ -32,7 +32,7 @@ const MANAGED = [
 describe('beside its own graphql, a host', () => {
   let tarball: string;
   before(async () => {
-    tarball = await packPackage();
+    tarball = packedFile();
   });
   const install = (graphql: string, change?: (manifest: HostManifest) => void) =>
     installHost({ 'svc-api': `file:${tarball}`, graphql }, change);

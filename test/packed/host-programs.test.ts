@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Host, installHost, mustRun, packPackage, run, withFile } from '../support/host.ts';
+import { type Host, installHost, mustRun, ON_CORE, packedFile, run, withFile } from '../support/host.ts';
 import { SECRET } from '../support/cli.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -47,7 +47,7 @@ const NAMES = `
 const SHAPES = [
   {
     shape: 'of ES modules on oclif core 5',
-    packages: { '@oclif/core': '^5', '@oclif/test': '^4' },
+    packages: ON_CORE[5],
     separator: ' ',
     files: {
       'commands/relay.js': `import { Command } from '@oclif/core';${RELAY}\nexport default Relay;`,
@@ -57,7 +57,7 @@ const SHAPES = [
   },
   {
     shape: 'of CommonJS on oclif core 4, with colons',
-    packages: { '@oclif/core': '^4', '@oclif/plugin-help': '^6', '@oclif/test': '^4' },
+    packages: ON_CORE[4],
     separator: ':',
     files: {
       'bin/run.js': `const { execute } = require('@oclif/core');\nvoid execute({ dir: __dirname });`,
@@ -74,7 +74,7 @@ for (const { shape, packages, separator, files } of SHAPES) {
   describe(`a host ${shape}`, () => {
     let host: Host;
     before(async () => {
-      host = await installHost({ 'svc-api': `file:${await packPackage()}`, ...packages }, (manifest) => {
+      host = await installHost({ 'svc-api': `file:${packedFile()}`, ...packages }, (manifest) => {
         Object.assign(manifest, { type: separator === ':' ? 'commonjs' : 'module' });
         Object.assign(manifest.oclif, { topicSeparator: separator });
       });

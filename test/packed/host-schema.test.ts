@@ -1,22 +1,23 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Host, installHost, packPackage, serveHost, withFile } from '../support/host.ts';
+import { type Host, installHost, ON_CORE, packedFile, serveHost, withFile } from '../support/host.ts';
 import { runCli } from '../support/process.ts';
 import { query } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const FAILED = 'The hook svc-api:schema of acme failed:';
-/** Hooks that are not right, and what is said of them. */
-const BAD_HOOKS: readonly (readonly [body: string, said: string])[] = [
+/** Hooks that fail, in ways of which oclif has its own, and what is said of them. */
+const FAILING_HOOKS: readonly (readonly [body: string, said: string])[] = [
   ['throw new Error("no backups today");', 'no backups today'],
   ['throw "no backups at all";', 'no backups at all'],
   ['this.error("no backups left", { exit: 3 });', 'no backups left'],
   ['this.exit(0);', 'EEXIT: 0'],
-  [
-    'return "BACKUP";',
-    'It returned a string. It may return { resources, typeDefs, resolvers }, each of which may be left out.',
-  ],
+  ['return "BACKUP";', 'It returned a string. It may return { resources, typeDefs, resolvers }, each of which'],
+];
+
+/** Hooks that return what they may not. */
+const BAD_HOOKS: readonly (readonly [body: string, said: string])[] = [
   ['return ["BACKUP"];', 'It returned a list. It may return { resources, typeDefs, resolvers }, each of'],
   [
     'return { resources: ["BACKUP"], typedefs: "" };',
@@ -68,16 +69,15 @@ const TAPES = {
 };
 
 for (const [core, packages] of [
-  ['^5', {}],
+  [5, {}],
   // And on the oldest graphql that we take: npm gives one copy to the host and to us.
-  ['^4', { '@oclif/plugin-help': '^6', graphql: '16.8.1' }],
+  [4, { graphql: '16.8.1' }],
 ] as const) {
   describe(`a schema of the host's own, on oclif core ${core}`, () => {
     let host: Host;
     let hook: string;
     before(async () => {
-      const tarball = await packPackage();
-      host = await installHost({ 'svc-api': `file:${tarball}`, '@oclif/core': core, ...packages });
+      host = await installHost({ 'svc-api': `file:${packedFile()}`, ...ON_CORE[core], ...packages });
       hook = join(host.folder, 'hooks/schema.js');
     });
     const create = async (name: string, ...grants: string[]) => {
@@ -166,9 +166,9 @@ for (const [core, packages] of [
       assert.doesNotMatch(stderr, /createBackup|^ +at /m);
     });
 
-    it('is refused when the hook is not right, with its plugin, the field, and what is allowed', async () => {
+    it('is refused when the hook fails, or returns something else, with its plugin', async () => {
       const create = ['apikey', '--create', '--name', 'x', '--permissions', 'BACKUP:READ_ANY', '--json'];
-      for (const [body, said] of BAD_HOOKS) {
+      for (const [body, said] of FAILING_HOOKS) {
         const bad = () => `export default async function schema() { ${body} }\n`;
         const [served, created] = await withFile(hook, bad, () =>
           Promise.all([host.cli(['serve', '--port', '0']), host.cli(create)]),
@@ -177,12 +177,6 @@ for (const [core, packages] of [
         assert.deepEqual([served.stdout, served.code], ['', 1], body);
         assert.equal((JSON.parse(created.stdout) as { code: string }).code, 'SCHEMA_INVALID');
         assert.equal(created.code, 1);
-      }
-      for (const [body, said] of BAD_PARTS) {
-        const bad = () => `export default async function schema() { ${body} }\n`;
-        const { stdout, stderr, code } = await withFile(hook, bad, () => host.cli(['serve', '--port', '0']));
-        assert.ok(stderr.replaceAll(/^\{.*\n/gm, '').includes(said), stderr);
-        assert.deepEqual([stdout, code], ['', 1], body);
       }
     });
 
@@ -226,6 +220,18 @@ for (const [core, packages] of [
           await stop();
         }
       });
+    });
+
+    // On each release, the same code of ours reads what a hook returns.
+    if (core === 4) return;
+
+    it('is refused for what its hook may not return, with the field, and what is allowed', async () => {
+      for (const [body, said] of [...BAD_HOOKS, ...BAD_PARTS]) {
+        const bad = () => `export default async function schema() { ${body} }\n`;
+        const { stdout, stderr, code } = await withFile(hook, bad, () => host.cli(['serve', '--port', '0']));
+        assert.ok(stderr.replaceAll(/^\{.*\n/gm, '').includes(said), stderr);
+        assert.deepEqual([stdout, code], ['', 1], body);
+      }
     });
   });
 }

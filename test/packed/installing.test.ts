@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { mustRun, packPackage, run } from '../support/host.ts';
+import { mustRun, packedFile, run } from '../support/host.ts';
 import { blockWith, blocksOf } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -16,7 +16,7 @@ describe('docs/installing.md, in a fresh home', () => {
   /** Runs a script where the packed file is. */
   const sh = (script: string) => run('sh', ['-ec', script], { cwd: folder, env });
   before(async () => {
-    tarball = await packPackage();
+    tarball = packedFile();
     folder = dirname(tarball);
     const home = tempFolder();
     mkdirSync(join(home, '.local'));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hostEnv, mustRun, packPackage, TSC } from '../support/host.ts';
+import { hostEnv, mustRun, packedFile, TSC } from '../support/host.ts';
 import { freePort } from '../support/port.ts';
 import { finished, ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -54,7 +54,7 @@ describe('the examples of the library, with the packed package', function () {
 
   before(async () => {
     folder = tempFolder();
-    const dependencies = { 'svc-api': `file:${await packPackage()}`, ...FRAMEWORKS };
+    const dependencies = { 'svc-api': `file:${packedFile()}`, ...FRAMEWORKS };
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
     await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], {
       cwd: folder,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { installPrograms } from '../support/bare-machine.ts';
-import { type Host, hostAt, installHost, packPackage, serveHost } from '../support/host.ts';
+import { type Host, hostAt, installHost, ON_CORE, packedFile, serveHost } from '../support/host.ts';
 import { ROOT } from '../support/process.ts';
 import { query } from '../support/server.ts';
 
@@ -23,7 +23,7 @@ describe('the packed package', () => {
     [join(acme, 'node_modules/svc-api'), acme].map((folder) => hostAt(folder, nodes[version]));
 
   before(async () => {
-    ({ folder: acme } = await installHost({ 'svc-api': `file:${await packPackage()}` }));
+    ({ folder: acme } = await installHost({ 'svc-api': `file:${packedFile()}`, ...ON_CORE[5] }));
     const installed = [UNSUPPORTED, ...OLDEST].map(
       async (version) => [version, join(await installPrograms({ node: version }), 'node')] as const,
     );

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type Host, installHost, packPackage } from '../support/host.ts';
+import { type Host, installHost, packedFile } from '../support/host.ts';
 import { cleanEnv } from '../support/process.ts';
 import { runParts } from '../support/run-parts.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -16,7 +16,7 @@ const OVERRIDES = { hono: '4.13.18', jose: '6.2.17' };
 describe('a host that overrides the versions of packages that svc-api depends on', () => {
   let host: Host;
   before(async () => {
-    const packages = { 'svc-api': `file:${await packPackage()}` };
+    const packages = { 'svc-api': `file:${packedFile()}` };
     host = await installHost(packages, (manifest) => Object.assign(manifest, { overrides: OVERRIDES }));
   });
 

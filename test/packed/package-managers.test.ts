@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { bareMachine, installPrograms, runOn } from '../support/bare-machine.ts';
-import { packPackage, printable } from '../support/host.ts';
+import { packedFile, printable } from '../support/host.ts';
 import { blocksOf } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -30,7 +30,7 @@ async function mustRunOn(machine: NodeJS.ProcessEnv, commandLine: string, cwd: s
 describe('the packed package, without Python, make or a compiler', () => {
   let tarball: string;
   before(async () => {
-    tarball = await packPackage();
+    tarball = packedFile();
     assert.deepEqual(
       MANAGERS.map(([manager]) => manager),
       Object.keys(PACKAGES),

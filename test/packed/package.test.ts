@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { mustRun, packPackage, TSC } from '../support/host.ts';
+import { mustRun, packedFile, TSC } from '../support/host.ts';
 import { cleanEnv, finished, ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -140,7 +140,7 @@ describe('the packed package', () => {
   let unpacked: string;
   let files: string[];
   before(async () => {
-    tarball = await packPackage();
+    tarball = packedFile();
     const folder = tempFolder();
     await mustRun('tar', ['-xzf', tarball, '-C', folder], { cwd: ROOT });
     unpacked = join(folder, 'package');

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { type Host, installHost, packPackage, serveHost, withPluginsCommand } from '../support/host.ts';
+import { type Host, installHost, packedFile, serveHost, withPluginsCommand } from '../support/host.ts';
 import { runCli } from '../support/process.ts';
 import { query } from '../support/server.ts';
 
 describe('a host whose users install plugins', () => {
   const install = async (host: Host) => {
-    const { code, stderr } = await host.cli(['plugins', 'install', `file:${await packPackage()}`]);
+    const { code, stderr } = await host.cli(['plugins', 'install', `file:${packedFile()}`]);
     assert.equal(code, 0, stderr);
   };
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { cpSync, existsSync, globSync, mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Browser, type ShownPage } from '../support/plain-browser.ts';
-import { hostEnv, mustRun, packPackage, printable, run } from '../support/host.ts';
+import { hostEnv, mustRun, packedFile, printable, run } from '../support/host.ts';
 import { blocksOf } from '../support/pages.ts';
 import { accepts, freePort } from '../support/port.ts';
 import { ROOT } from '../support/process.ts';
@@ -28,7 +28,7 @@ describe('examples/web-app, in the packed package', () => {
 
   before(async () => {
     const home = tempFolder();
-    const dependencies = { 'svc-api': `file:${await packPackage()}` };
+    const dependencies = { 'svc-api': `file:${packedFile()}` };
     writeFileSync(join(home, 'package.json'), JSON.stringify({ private: true, dependencies }));
     const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
     await mustRun('npm', install, { cwd: home });

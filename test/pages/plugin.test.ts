@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SECRET } from '../support/cli.ts';
-import { type Host, hostAt, hostEnv, mustRun, packPackage, serveHost, withFile } from '../support/host.ts';
+import { type Host, hostAt, hostEnv, mustRun, packedFile, serveHost, withFile } from '../support/host.ts';
 import { blocksOf, blockWith } from '../support/pages.ts';
 import { freePort } from '../support/port.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -29,7 +29,7 @@ describe('docs/library.md', () => {
       writeFileSync(join(folder, path), text);
     };
     // The package as it will be published, and what the program of the page has beside it.
-    const packages = `"svc-api": "file:${await packPackage()}", "hono": "^4", "graphql": "^16", "@pothos/core": "^4"`;
+    const packages = `"svc-api": "file:${packedFile()}", "hono": "^4", "graphql": "^16", "@pothos/core": "^4"`;
     write('package.json', block('"dependencies"', 'json').replace(/"svc-api": "file:[^"]*"/, packages));
     write('bin/run.js', block('execute({ dir: import.meta.url })', 'js'));
     write('hooks/schema.js', block('export default async function schema()', 'js'));

@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { cleanEnv, type Finished, finished, ROOT } from './process.ts';
 import { tempFolder } from './temp.ts';
+import { until } from './until.ts';
 
 /** Runs any program to its end. `node` and `npm` are those that run the tests. */
 export function run(
@@ -38,7 +40,12 @@ export function printable(output: string): string {
   return output.replaceAll(/(?<=https?:\/\/)(?!127\.0\.0\.1)[^\s/]+/g, '(host)');
 }
 
-/** Packs this package and returns the path of the tarball; a release has packed it already. */
+/** The path of the packed package. */
+export function packedFile(): string {
+  return process.env['PACKED_FILE']!;
+}
+
+/** Packs this package, unless a release has done so. @returns the path of the tarball */
 export async function packPackage(): Promise<string> {
   const { PACKED_FILE: released } = process.env;
   if (released) return released;
@@ -77,8 +84,32 @@ export async function installHost(
   Object.assign(manifest.dependencies, packages);
   change(manifest);
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
-  await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder });
+  await install(folder, manifest);
   return hostAt(folder);
+}
+
+/** Packages beside svc-api that hosts on each release of oclif's core have in several tests: they are installed once. */
+export const ON_CORE = {
+  5: {
+    '@oclif/core': '^5',
+    '@oclif/plugin-help': '^7',
+    '@oclif/plugin-autocomplete': '^4.0.5',
+    '@oclif/test': '^4',
+  },
+  4: { '@oclif/core': '^4', '@oclif/plugin-help': '^6', '@oclif/plugin-autocomplete': '^3', '@oclif/test': '^4' },
+} as const;
+
+/** Installs the packages of a host, by copying those of another one that has the same. */
+async function install(folder: string, { dependencies, overrides }: HostManifest): Promise<void> {
+  const same = join(process.env['INSTALLED_HOSTS']!, hash('sha256', JSON.stringify([dependencies, overrides])));
+  const isDone = join(same, 'done');
+  if (mkdirSync(same, { recursive: true }) !== undefined) {
+    cpSync(join(folder, 'package.json'), join(same, 'package.json'));
+    await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: same });
+    writeFileSync(isDone, '');
+  } else await until(() => existsSync(isDone));
+  for (const name of ['node_modules', 'package-lock.json'])
+    cpSync(join(same, name), join(folder, name), { recursive: true, verbatimSymlinks: true });
 }
 
 /** The CLI of an installed package, run by this or another Node. */
@@ -95,6 +126,7 @@ export function hostAt(folder: string, node = process.execPath): Host {
 
 export interface HostManifest {
   dependencies: Record<string, string>;
+  overrides?: Record<string, string>;
   oclif: { plugins: string[]; hooks?: Record<string, string> };
 }
 

@@ -5,8 +5,8 @@ const MIN_FREE_BYTES = 4 * 1024 ** 3;
 
 /**
  * Keeps temporary files in memory, where there is plenty and TMPDIR is not set: to wait for a disk takes a fifth of the
- * time of the tests. PostgreSQL's are there in any case: it copies thousands of files. The tests of faults and of the
- * package use the disk.
+ * time of the tests. PostgreSQL's are there in any case: it copies thousands of files. The tests of faults and
+ * proxies use the disk.
  */
 export function mochaGlobalSetup(): void {
   if (!isRoomy()) return;
