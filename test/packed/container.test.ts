@@ -198,7 +198,11 @@ describe('examples/docker/Dockerfile', () => {
 
     it('shows help as the package does', async () => {
       const [own] = image.entrypoint.slice(1).map((path) => join(image.root, path));
-      for (const args of [['apikey', '--help'], ['apikey', 'create', '--help'], ['help', 'environment']]) {
+      for (const args of [
+        ['apikey', '--help'],
+        ['apikey', 'create', '--help'],
+        ['help', 'environment'],
+      ]) {
         const [here, there] = await Promise.all(
           [own!, BIN].map((bin) => finished(spawn(process.execPath, [bin, ...args], { env: cleanEnv() }))),
         );
