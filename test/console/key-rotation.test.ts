@@ -43,19 +43,6 @@ describe('rotating the secret of a key in the console', () => {
     assert.equal((await visitor.open(`keys/${id}`)).text.includes('A rotation is under way'), false);
   });
 
-  it('waits for the first use, gets on with it, and is rolled back', async () => {
-    const id = await create();
-    await visitor.open(`keys/${id}/rotation`);
-    const { text } = await visitor.submit('/rotation', { activate: 'ON_FIRST_USE' });
-    assert.match(text, /begins when the new secret is first used/);
-    await visitor.open(`keys/${id}/rotation`);
-    assert.match(visitor.page!.text, /works until the new one is first used/);
-    assert.match((await visitor.submit('/activate')).text, /The grace period of the previous secret has started/);
-    await visitor.open(`keys/${id}/rotation`);
-    assert.doesNotMatch(visitor.page!.text, /Begin the grace period/);
-    assert.match((await visitor.submit('/roll-back')).text, /Only the previous secret works/);
-  });
-
   it('disables the keys that it has created, after a leak', async () => {
     const team = await createPrincipal(test.keys, {
       name: 'Team',
