@@ -121,6 +121,9 @@ for (const [why, change, reason] of CASES) {
       );
     });
 
+    // Whatever is wrong with it, it is not loaded.
+    if (change === needsNewerGlibc) return;
+
     it('is not asked for where the keys are in PostgreSQL, by any command', async () => {
       const root = installed(change);
       const [database, folder] = [postgresStore(), tempFolder()];
