@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,21 +10,12 @@ import { testCli } from '../support/cli.ts';
 import { destinationOf, testCourier } from '../support/couriers.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
 import { blockWith } from '../support/pages.ts';
+import { freePort } from '../support/port.ts';
 import { cleanEnv, finished, ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 import { type Received, newNoticeSecret, Receiver, stopReceivers } from '../support/webhook.ts';
 
 const PAGE = 'docs/notices.md';
-
-/** A port on which nobody listens. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 describe('a receiver of docs/notices.md', () => {
   let test: TestKeys;
