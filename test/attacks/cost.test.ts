@@ -335,11 +335,13 @@ describe('a costly request', () => {
     const least = async (document: string, limit: number) => {
       let cpu = await cpuOf(document);
       // Other programs use the machine as well.
-      for (let again = 0; again < 5 && cpu > limit; again += 1) cpu = Math.min(cpu, await cpuOf(document));
+      for (let again = 0; again < 20 && cpu > limit; again += 1) cpu = Math.min(cpu, await cpuOf(document));
       return cpu;
     };
     const page = '{ apiKeys(first: 500) { edges { node { id name description status uses roles } } } }';
-    const limit = 10 * (await least(page, 0));
+    let cpuOfPage = Infinity;
+    for (let again = 0; again < 6; again += 1) cpuOfPage = Math.min(cpuOfPage, await cpuOf(page));
+    const limit = 10 * cpuOfPage;
     const schema = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 });
     const random = new Random(Number(process.env['SVC_API_TEST_SEEDS']?.split(',')[0] ?? 1));
     for (let count = 0; count < 200; count += 1) {

@@ -9,6 +9,7 @@ import { createRouter, type Route, type SentCredential, type Upstream } from '..
 import { requestLog } from '../../../src/telemetry/request-log.ts';
 import { connectRaw, type GuardedService, startGuarded } from '../../support/guard.ts';
 import { collectingLog } from '../../support/log.ts';
+import { freePort } from '../../support/port.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
@@ -323,11 +324,8 @@ describe('several upstreams', () => {
   });
 
   it('fail each by itself, and the log names it', async () => {
-    const closed = createServer();
-    await once(closed.listen(0, '127.0.0.1'), 'listening');
-    const { port } = closed.address() as AddressInfo;
-    closed.close();
-    const gone: Upstream = { ...upstreams[0]!, name: 'gone', address: { protocol: 'http:', host: '127.0.0.1', port } };
+    const address = { protocol: 'http:', host: '127.0.0.1', port: await freePort() } as const;
+    const gone: Upstream = { ...upstreams[0]!, name: 'gone', address };
     const routes = [route('/gone', { to: 'gone' }), route('/wiki', { to: 'wiki' })];
     lines.length = 0;
     const requirements = byRoutes(createRouter(routes));
