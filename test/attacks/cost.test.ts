@@ -528,7 +528,7 @@ describe('an apply of 1,000 keys over GraphQL', () => {
   });
   after(() => test.stop());
 
-  /** Applies 1,000 keys anew: first with the former fields, if there are any, and then, to be measured, with others. */
+  /** Applies 1,000 new keys with the first fields, if there are any. @returns the apply to measure, with the others */
   async function prepare(first: object | undefined, then: object): Promise<() => Promise<void>> {
     round += 1;
     const names = Array.from({ length: 1000 }, (_, index) => `Key ${round} ${index}`);

@@ -7,7 +7,7 @@ import { query } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const FAILED = 'The hook svc-api:schema of acme failed:';
-/** Hooks that fail, in ways of which oclif has its own, and what is said of them. */
+/** Hooks that fail, some by means of oclif, with the error that follows. */
 const FAILING_HOOKS: readonly (readonly [body: string, said: string])[] = [
   ['throw new Error("no backups today");', 'no backups today'],
   ['throw "no backups at all";', 'no backups at all'],
@@ -16,7 +16,7 @@ const FAILING_HOOKS: readonly (readonly [body: string, said: string])[] = [
   ['return "BACKUP";', 'It returned a string. It may return { resources, typeDefs, resolvers }, each of which'],
 ];
 
-/** Hooks that return what they may not. */
+/** Hooks with an invalid result, with the error that follows. */
 const BAD_HOOKS: readonly (readonly [body: string, said: string])[] = [
   ['return ["BACKUP"];', 'It returned a list. It may return { resources, typeDefs, resolvers }, each of'],
   [
@@ -222,7 +222,7 @@ for (const [core, packages] of [
       });
     });
 
-    // On each release, the same code of ours reads what a hook returns.
+    // Our own code reads the result of a hook, the same on each release.
     if (core === 4) return;
 
     it('is refused for what its hook may not return, with the field, and what is allowed', async () => {

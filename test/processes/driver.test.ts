@@ -121,7 +121,7 @@ for (const [why, change, reason] of CASES) {
       );
     });
 
-    // Whatever is wrong with it, it is not loaded.
+    // Both cases are the same there: the driver is not loaded.
     if (change === needsNewerGlibc) return;
 
     it('is not asked for where the keys are in PostgreSQL, by any command', async () => {

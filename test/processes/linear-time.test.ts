@@ -5,7 +5,7 @@ import { jsonLines, openTestKeys } from '../support/keys.ts';
 import { workOf } from '../support/work.ts';
 
 const FEWER = 500;
-/** So many times the keys and entries need so many times the work, and at most so many times that. */
+/** The larger store has FACTOR times the keys, and needs at most TOLERANCE times as much work for each. */
 const [FACTOR, TOLERANCE] = [4, 1.5];
 
 describeOnEach('verifying a log, and comparing keys with it,', () => {

@@ -4,7 +4,7 @@ import { ask, type Sent } from '../support/proxies/client.ts';
 import { describeEachProxy } from '../support/proxies/describe.ts';
 import { end } from '../support/proxies/guarded-site.ts';
 
-/** Ends a test whose proxy waits as long as it does by default, a minute or without end, in place of some seconds. */
+/** Longer than proxies wait with the time-outs of the examples, and shorter than they wait by default. */
 const PATIENCE_MS = 40_000;
 
 /** The page on which people sign in. */

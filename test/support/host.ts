@@ -88,7 +88,7 @@ export async function installHost(
   return hostAt(folder);
 }
 
-/** Packages beside svc-api that hosts on each release of oclif's core have in several tests: they are installed once. */
+/** Packages of hosts beside svc-api, by release of oclif's core. Several tests share them: they are installed once. */
 export const ON_CORE = {
   5: {
     '@oclif/core': '^5',

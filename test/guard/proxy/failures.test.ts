@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts';
 /** The first time-out that is tried, in milliseconds. */
 const SOON = 50;
 
-/** Tries ever longer time-outs until one is longer than this machine holds up a request. The test's own ends a wrong one. */
+/** Repeats an attempt with longer time-outs until the machine keeps up. Mocha's time-out ends one that never succeeds. */
 async function withTimeouts(attempt: (timeoutMs: number) => Promise<boolean>): Promise<void> {
   for (let timeoutMs = SOON; !(await attempt(timeoutMs)); timeoutMs *= 2);
 }
@@ -31,7 +31,7 @@ describe('a request that is passed on', () => {
     new Promise((resolve) => {
       stream.once('close', resolve);
     });
-  /** Whether the service did not get to answer in time. */
+  /** True if the service had no time to answer. */
   const isHeldUp = ({ received }: { received: string }) => received.startsWith('HTTP/1.1 504 ');
   const open = (first = 'GET / HTTP/1.1', headers: readonly string[] = [], url = service.url) => {
     const raw = connectRaw(url);
@@ -178,7 +178,7 @@ describe('a request that is passed on', () => {
       raw.send('0\r\n\r\n');
       await Promise.race([raw.receives('0\r\n\r\n'), raw.closed()]);
       raw.socket.destroy();
-      // A pause in this process as long as the time-out ends either half.
+      // A pause of this process ends either half if it is as long as the time-out.
       return /^HTTP\/1\.1 200 [^]*1\r\na\r\n[^]*1\r\nb\r\n0\r\n\r\n$/.test(raw.received);
     });
   });
