@@ -5,7 +5,11 @@ import { MAX_NAME_LENGTH } from '../src/keys/key/name.ts';
 import { MAX_DESCRIPTION_LENGTH, MAX_OWNER_LENGTH } from '../src/keys/key/labels.ts';
 import { LIMIT_UNITS } from '../src/keys/basics/limit.ts';
 import { DATE } from '../src/keys/basics/time.ts';
-import { DURATION, KEY_LIMIT, PERMISSION, SCHEMA_FIELD, inOrder } from './schema-parts.ts';
+import { DURATION, limitWith, PERMISSION } from '../src/config/patterns.ts';
+import { SCHEMA_FIELD, inOrder } from './schema-parts.ts';
+
+/** A limit of a key, which may be a budget. */
+const KEY_LIMIT = limitWith(LIMIT_UNITS, ['100/m', '10000/month', '1000/budget', '1/uses']);
 
 /** Texts of one line. */
 const LINE_PATTERN = '^[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$';

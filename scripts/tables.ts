@@ -2,6 +2,8 @@ import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ENVIRONMENT } from '../src/cli/help/environment.ts';
 import { REPLIES } from '../src/http/replies.ts';
+import type { About, Schema } from '../src/config/schema.ts';
+import { DESCRIBED } from './config-schema.ts';
 import { libraryNames } from './library-names.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -19,6 +21,12 @@ const PARTS: Readonly<Record<string, () => string>> = {
     tableOf([
       ['variable', 'meaning', 'default'],
       ...ENVIRONMENT.map(({ name, meaning, otherwise = '' }) => [`\`${name}\``, meaning, otherwise]),
+    ]),
+  'fields of the configuration': () =>
+    tableOf([
+      ['field', 'meaning', 'if omitted'],
+      ...DESCRIBED.flatMap(({ name, schema, ...about }) => [rowOf(name, about), ...rowsWithin(name, schema)]),
+      rowOf('$schema', { description: 'The location of the JSON Schema, for editors.' }),
     ]),
   'names of the library': libraryNames,
 };
@@ -49,6 +57,38 @@ export function pagesWithParts(): Record<string, string> {
       return [page];
     }),
   );
+}
+
+function rowOf(path: string, { description, otherwise = '', page }: About): Row {
+  const texts = [description, otherwise].map((text) => text.replaceAll(/[|*<]/g, '\\$&'));
+  return [`\`${path}\``, page === undefined ? texts[0]! : `${texts[0]} [More](${page}).`, texts[1]!];
+}
+
+/** The rows of the described fields within a part of the configuration. */
+function rowsWithin(path: string, schema: object): Row[] {
+  const { entries = {}, wrapped, item, value, options } = schema as Parts;
+  const ofFields = Object.entries(entries).flatMap(([field, part]) => {
+    const about = { ...part.about!, ...(part.type !== 'optional' && { otherwise: '(required)' }) };
+    const within = `${path}.${field}`;
+    return [...(about.description ? [rowOf(within, about)] : []), ...rowsWithin(within, part)];
+  });
+  const others = [
+    ...(wrapped ? rowsWithin(path, wrapped) : []),
+    ...(item ? rowsWithin(`${path}[]`, item) : []),
+    ...(value ? rowsWithin(`${path}.*`, value) : []),
+    ...(Array.isArray(options) ? options : []).flatMap((option) =>
+      typeof option === 'object' ? rowsWithin(path, option) : [],
+    ),
+  ];
+  return [...ofFields, ...others];
+}
+
+interface Parts {
+  entries?: Record<string, Schema & { about?: About }>;
+  wrapped?: Schema;
+  item?: Schema;
+  value?: Schema;
+  options?: readonly (Schema | string)[];
 }
 
 /** A table of Markdown. */

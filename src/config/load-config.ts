@@ -4,34 +4,13 @@ import {
   anything,
   checkOptions,
   type DocumentIssue,
-  isRecord,
   KeysError,
   printable,
 } from '../keys/basics/index.ts';
-import { createCatalog, HOST_RESOURCES, type HostResource } from '../keys/permissions/index.ts';
+import { HOST_RESOURCES, type HostResource } from '../keys/permissions/index.ts';
 import { describeIssues, locatedText, readYaml } from '../yaml/read-yaml.ts';
 import { type ConfigFile, configLocation, readConfigFile } from './config-file.ts';
 import { type Config, DEFAULT_CONFIG } from './config.ts';
-import { ConfigReader } from './config-reader.ts';
-import { readFederation } from './read-federation.ts';
-import { readPeople } from './read-people.ts';
-import { readLimits, readPolicySection, readResources, readRoles, readRoutes } from './read-access.ts';
-import { readUpstreams } from './read-upstreams.ts';
-import {
-  readAudit,
-  readClients,
-  readConsent,
-  readCors,
-  readCredentials,
-  readFeed,
-  readIntrospection,
-  readNotices,
-  readPublicUrl,
-  readServer,
-  readSignIn,
-  readTls,
-  readTrust,
-} from './read-server.ts';
 
 /** Which configuration to load. */
 export interface LoadConfigOptions {
@@ -80,96 +59,12 @@ export async function parseConfig(
   if ('issues' in document) throw new KeysError('CONFIG_INVALID', locatedText(name, document.issues));
   const noteUnmet =
     onUnmet && ((issues: readonly DocumentIssue[]) => onUnmet(describeIssues(name, issues, document.positionOf)));
+  // Loaded for a file alone, so that commands without one start sooner.
+  const { readConfig } = await import('./read-config.ts');
   const read = readConfig(document.value, { file: path, resources, onUnmet: noteUnmet });
   if ('config' in read) {
     const lineOf = (index: number) => document.positionOf({ path: ['routes', index] }).line;
     return { ...read.config, routes: read.config.routes.map((route, index) => ({ ...route, line: lineOf(index) })) };
   }
   throw new KeysError('CONFIG_INVALID', describeIssues(name, read.issues, document.positionOf));
-}
-
-/** The fields of the file; `$schema` names its JSON Schema for editors. */
-export const CONFIG_FIELDS = [
-  '$schema',
-  'resources',
-  'roles',
-  'credentials',
-  'trust',
-  'upstreams',
-  'routes',
-  'expect',
-  'cors',
-  'tls',
-  'server',
-  'limits',
-  'policy',
-  'people',
-  'federation',
-  'audit',
-  'notices',
-  'introspection',
-  'publicUrl',
-  'consent',
-  'clients',
-  'sign-in',
-  'feed',
-] as const;
-
-interface ConfigContext {
-  /** The absolute path of the file. */
-  file: string;
-  /** The host's own resources, which roles and routes may name, too. */
-  resources: readonly HostResource[];
-  /** Is told what is expected of the routes and is not so, which otherwise is wrong with the file. */
-  onUnmet?: ((issues: readonly DocumentIssue[]) => void) | undefined;
-}
-
-/** Reads a parsed file. An empty one says nothing. @returns the configuration, or all that is wrong with the file */
-export function readConfig(
-  value: unknown,
-  { file, resources: ofHost, onUnmet }: ConfigContext,
-): { config: Config } | { issues: readonly DocumentIssue[] } {
-  const reader = new ConfigReader(file);
-  const given = value ?? {};
-  if (!isRecord(given)) {
-    reader.report([], 'The configuration must be a map of fields, such as "resources: [WIKI]".');
-    return { issues: reader.issues };
-  }
-  const fields = reader.knownFields(given, [], CONFIG_FIELDS);
-  reader.optionalText(fields.$schema, ['$schema']);
-  const resources = readResources(reader, fields.resources);
-  const catalog = createCatalog({ resources: [...ofHost, ...resources], declaredIn: 'this file' });
-  const roles = readRoles(reader, fields.roles, catalog);
-  const upstreams = readUpstreams(reader, fields.upstreams);
-  const { unmet, ...declared } = readRoutes(reader, fields, catalog);
-  if (!onUnmet) reader.issues.push(...unmet);
-  else if (unmet.length > 0) onUnmet(unmet);
-  const withRoles = createCatalog({ resources: catalog.resources, roles, declaredIn: 'this file' });
-  const publicUrl = readPublicUrl(reader, fields.publicUrl);
-  const config: Config = {
-    file,
-    resources,
-    roles,
-    credentials: readCredentials(reader, fields.credentials),
-    trust: readTrust(reader, fields.trust),
-    upstreams,
-    routes: declared.routes,
-    expect: declared.expect,
-    cors: readCors(reader, fields.cors),
-    tls: readTls(reader, fields.tls),
-    server: readServer(reader, fields.server),
-    limits: readLimits(reader, fields.limits),
-    policy: readPolicySection(reader, fields.policy, withRoles),
-    people: readPeople(reader, fields, withRoles),
-    federation: readFederation(reader, fields.federation, { catalog: withRoles, publicUrl }),
-    audit: readAudit(reader, fields.audit),
-    notices: readNotices(reader, fields.notices),
-    introspection: readIntrospection(reader, fields.introspection),
-    publicUrl,
-    consent: readConsent(reader, fields.consent),
-    ...readClients(reader, fields.clients, fields.consent),
-    signIn: readSignIn(reader, fields['sign-in']),
-    feed: readFeed(reader, fields.feed),
-  };
-  return reader.issues.length > 0 ? { issues: reader.ownIssues } : { config };
 }

@@ -92,6 +92,7 @@ const PACKAGES: Record<string, string[]> = {
   jose: ['federation'],
   dataloader: ['graphql'],
   yaml: ['yaml'],
+  valibot: ['config'],
   // The check of Node's version, which must also run where nothing of ours can be loaded yet.
   'bin/node-version.js': ['store', 'cli'],
 };

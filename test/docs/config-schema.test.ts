@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
-import { loadConfig, readConfig } from '../../src/config/load-config.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { readConfig } from '../../src/config/read-config.ts';
 import { ROOT } from '../support/process.ts';
 
 const schema = JSON.parse(readFileSync(join(ROOT, 'schemas/config.schema.json'), 'utf8')) as object;

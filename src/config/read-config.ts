@@ -1,0 +1,56 @@
+import * as v from 'valibot';
+import { type DocumentIssue, isRecord } from '../keys/basics/index.ts';
+import { createCatalog, type HostResource } from '../keys/permissions/index.ts';
+import { type Config, DEFAULT_CONFIG } from './config.ts';
+import { located, readBy, unknownFields } from './schema.ts';
+import { section } from './section.ts';
+import { SECTIONS, validResources, validRoles } from './sections/index.ts';
+
+/** The location of the JSON Schema, for editors. */
+const SCHEMA = section({ name: '$schema', description: '', schema: () => v.string(), into: () => ({}) });
+
+/** The fields of the file; `$schema` names its JSON Schema for editors. */
+export const CONFIG_FIELDS: readonly string[] = [SCHEMA.name, ...SECTIONS.map(({ name }) => name)];
+
+interface ConfigContext {
+  /** The absolute path of the file. */
+  file: string;
+  /** Resources of the host, which roles and routes can name as well. */
+  resources: readonly HostResource[];
+  /** Called with failed route expectations. By default they are errors. */
+  onUnmet?: ((issues: readonly DocumentIssue[]) => void) | undefined;
+}
+
+/** Reads a parsed file. An empty one says nothing. @returns the configuration, or all that is wrong with the file */
+export function readConfig(
+  value: unknown,
+  { file, resources: ofHost, onUnmet }: ConfigContext,
+): { config: Config } | { issues: readonly DocumentIssue[] } {
+  const document = value ?? {};
+  if (!isRecord(document)) return { issues: [{ path: [], message: NO_MAP }] };
+  const { unknown, meant, issues: ofFields } = unknownFields(document, CONFIG_FIELDS);
+  const issues = ofFields.map((issue) => located(issue));
+  // A misspelt field is read as the one that was meant, so that nothing else is missing.
+  const misspelt = unknown.flatMap((field, index) => {
+    const name = meant[index];
+    return name === undefined || Object.hasOwn(document, name) ? [] : [[name, document[field]] as const];
+  });
+  const given: Record<string, unknown> = { ...document, ...Object.fromEntries(misspelt) };
+  const declaredIn = 'this file';
+  const known = createCatalog({ resources: [...ofHost, ...validResources(given['resources'])], declaredIn });
+  const roles = validRoles(given['roles'], known);
+  const catalog = createCatalog({ resources: known.resources, roles, declaredIn });
+  const [config, unmet]: [Partial<Config>, DocumentIssue[]] = [{}, []];
+  const context = { file, given, catalog, read: config, issues, unmet };
+  for (const { name, schema, into } of [SCHEMA, ...SECTIONS]) {
+    if (given[name] === undefined) continue;
+    const result = readBy(schema(context), given[name], [name]);
+    if ('output' in result) Object.assign(config, into(result.output as never));
+    else if (!misspelt.some(([field]) => field === name)) issues.push(...result.issues);
+  }
+  if (!onUnmet) issues.push(...unmet);
+  else if (unmet.length > 0) onUnmet(unmet);
+  return issues.length > 0 ? { issues } : { config: { ...DEFAULT_CONFIG, file, ...config } };
+}
+
+const NO_MAP = 'The configuration must be a map of fields, such as "resources: [WIKI]".';

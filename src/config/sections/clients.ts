@@ -1,0 +1,183 @@
+import * as v from 'valibot';
+import { formatDuration, printable, suggestion, UNIT_MS, withoutUndefined } from '../../keys/basics/index.ts';
+import {
+  type Client,
+  CLIENT_ID,
+  DEFAULT_REFRESH,
+  invalidClient,
+  MAX_CLIENT_NAME_LENGTH,
+  MAX_LEEWAY_MS,
+  OWN_CLIENT,
+  unusableClients,
+} from '../../keys/consent/index.ts';
+import { CONSENT_MODES, readPeriod } from '../../keys/permissions/index.ts';
+import {
+  atMost,
+  distinct,
+  either,
+  json,
+  list,
+  map,
+  oneOf,
+  optional,
+  required,
+  rule,
+  text,
+  textWith,
+} from '../schema.ts';
+import { section } from '../section.ts';
+import { period } from './server.ts';
+
+export const consent = section({
+  name: 'consent',
+  description:
+    'How applications can ask for keys: by codes that they show ("device"), by pages that they open ("code"), "both", ' +
+    'or not at all ("off").',
+  otherwise: '"svc-api login" alone can, by a code',
+  page: 'consent.md#who-may-ask',
+  schema: () =>
+    v.picklist(CONSENT_MODES, ({ input }) => {
+      const meant = typeof input === 'string' ? suggestion(input, CONSENT_MODES) : '';
+      return `${meant}The field "consent" must be off, device, code or both.`;
+    }),
+  into: (consent) => ({ consent }),
+});
+
+/** The most applications. */
+const MAX_CLIENTS = 1000;
+/** A shorter one would end while the application still has its first secret. */
+const MIN_LIFETIME_MS = UNIT_MS.h;
+const HOST = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/;
+const DOCUMENT_HOSTS = 'must be any, off, or a list of hosts, such as [claude.ai].';
+
+const LEEWAY = `A leeway is at most ${formatDuration(MAX_LEEWAY_MS)}: secrets last an hour.`;
+
+const client = v.pipe(
+  map(
+    {
+      id: required(
+        v.pipe(v.string(), json({ pattern: CLIENT_ID.source, not: { const: OWN_CLIENT.id } })),
+        'Its client_id.',
+      ),
+      name: required(
+        v.pipe(v.string(), json({ minLength: 1, maxLength: MAX_CLIENT_NAME_LENGTH })),
+        'Its name on pages and in the names of its keys.',
+      ),
+      redirects: optional(
+        v.array(
+          v.pipe(
+            v.string(),
+            json({
+              pattern: '^[a-z][a-z0-9.+-]*:/',
+              examples: ['https://app.example.org/done', 'http://127.0.0.1/done'],
+            }),
+          ),
+        ),
+        'Where people can be sent back to.',
+        { otherwise: 'nowhere, for a client that only shows a code' },
+      ),
+      refreshes: optional(v.boolean(), 'Its keys end after an hour, and it gets new secrets by a refresh token.', {
+        otherwise: 'false',
+        page: 'consent.md#refresh-tokens',
+      }),
+    },
+    'A client must be a map with the fields "id" and "name", and "redirects", a list.',
+  ),
+  v.transform(({ redirects = [], refreshes, ...named }): Client => ({
+    ...named,
+    redirects,
+    ...(refreshes && { refreshes }),
+  })),
+  rule(invalidClient),
+);
+
+const registered = v.pipe(
+  v.array(client),
+  atMost(MAX_CLIENTS, 'clients'),
+  distinct(
+    ({ id }) => id,
+    (id) => `"${printable(id)}" is declared more than once.`,
+  ),
+  v.transform((clients) => [...clients]),
+);
+
+const hosts = list(
+  textWith(
+    (host) =>
+      HOST.test(host) ? undefined : `"${printable(host)}" is not a host: write it in small letters, as claude.ai.`,
+    { pattern: '^[a-z0-9]' },
+  ),
+  DOCUMENT_HOSTS,
+);
+
+const others = map(
+  {
+    registered: optional(registered, 'Applications, as in the list.', { otherwise: 'none' }),
+    'metadata-documents': optional(
+      either([oneOf(['any', 'off']), hosts], DOCUMENT_HOSTS),
+      'Hosts whose applications are known by a document at the URL that is their id, "any" or "off".',
+      { otherwise: 'off', page: 'agents.md#logging-in' },
+    ),
+    'dynamic-registration': optional(v.boolean(), 'Any application can register itself.', {
+      otherwise: 'false',
+      page: 'agents.md#logging-in',
+    }),
+    refresh: optional(
+      map(
+        {
+          leeway: optional(
+            text<number>((given) => {
+              const leeway = given === '0s' ? 0 : readPeriod(given, 0);
+              if (typeof leeway === 'string') return { refusal: leeway };
+              return leeway <= MAX_LEEWAY_MS ? { value: leeway } : { refusal: LEEWAY };
+            }),
+            'How long a refresh token that was replaced still brings the newest secret, at most 30m; 0s for not at all.',
+            { otherwise: '30m' },
+          ),
+          lifetime: optional(period(MIN_LIFETIME_MS), 'How long after the consent a key can be refreshed.', {
+            otherwise: 'as long as was agreed to',
+          }),
+        },
+        'must be a map, such as { leeway: 30m, lifetime: 90d }.',
+      ),
+      'How the keys of applications are refreshed.',
+      { page: 'consent.md#refresh-tokens' },
+    ),
+  },
+  undefined,
+  (given) => Object.keys(given).length > 0,
+);
+
+const EMPTY = 'The map "clients" is empty. Leave it out, or write a list of clients.';
+
+export const clients = section({
+  name: 'clients',
+  description: 'Applications that can ask for keys, beside svc-api itself: a list, or a map. They need "consent".',
+  otherwise: 'svc-api itself',
+  page: 'consent.md#applications',
+  schema: ({ given: { consent } }) =>
+    v.pipe(
+      either(
+        [
+          v.pipe(
+            registered,
+            v.transform((registered) => ({ registered })),
+          ),
+          v.pipe(others, json({ minProperties: 1 })),
+        ],
+        (given) => (typeof given === 'object' && given !== null ? EMPTY : 'must be a list.'),
+      ),
+      v.transform((given: v.InferOutput<typeof others>) => ({
+        clients: given.registered ?? [],
+        clientDocuments: given['metadata-documents'] ?? ('off' as const),
+        dynamicRegistration: given['dynamic-registration'] ?? false,
+        refresh: { ...DEFAULT_REFRESH, ...withoutUndefined(given.refresh ?? {}) },
+      })),
+      rule(({ clients, clientDocuments, dynamicRegistration }) => {
+        if ((clientDocuments !== 'off' || dynamicRegistration) && consent !== 'code' && consent !== 'both')
+          return 'Clients that are not registered open pages: write "consent: code" or "consent: both".';
+        return consent === undefined ? unusableClients(clients, undefined) : undefined;
+      }),
+    ),
+  into: (clients) => clients,
+});

@@ -1,0 +1,273 @@
+import * as v from 'valibot';
+import { grantsOf, invalidProvider } from '../../keys/authentication/index.ts';
+import { formatList, isRecord, printable, readDuration, suggestion } from '../../keys/basics/index.ts';
+import { type ClaimCondition, MAX_EXCHANGED_SECONDS, readKeySet, type TokenIssuer } from '../../keys/consent/index.ts';
+import { normalizeName, validateName } from '../../keys/key/index.ts';
+import { DURATION, GRANT } from '../patterns.ts';
+import {
+  atMost,
+  distinct,
+  either,
+  json,
+  list,
+  map,
+  optional,
+  parsed,
+  type Problem,
+  reads,
+  required,
+  rule,
+  textWith,
+} from '../schema.ts';
+import { filePath, section, type SectionContext } from '../section.ts';
+import { parseGrants } from './people.ts';
+
+/** The most rules, and the most claims and values that one names. */
+const [MAX_RULES, MAX_VALUES] = [500, 100];
+/** The signatures of tokens: never by a secret that both sides have. */
+const ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA'.split(' ');
+const USUAL_ALGORITHMS = ['RS256', 'ES256'];
+const [USUAL_TTL_MS, SECOND] = [15 * 60_000, 1000];
+/** How soon and how late public keys that could not be read again can go out of use, in milliseconds. */
+const [MIN_KEYS_MS, MAX_KEYS_MS] = [60_000, 30 * 86_400_000];
+
+interface Preset {
+  /** Undefined for what everybody runs themselves. */
+  readonly url?: string;
+  /** The claims of which a rule names all of one list: what else a token says may come to be somebody else's. */
+  readonly demands: readonly (readonly string[])[];
+}
+
+/** The platforms whose tokens are known. */
+export const PRESETS: Readonly<Record<string, Preset>> = {
+  github: {
+    url: 'https://token.actions.githubusercontent.com',
+    demands: [['repository_id'], ['repository_owner_id']],
+  },
+  gitlab: { url: 'https://gitlab.com', demands: [['project_id']] },
+  buildkite: { url: 'https://agent.buildkite.com', demands: [['pipeline_id'], ['organization_id']] },
+  forgejo: { demands: [['repository_id'], ['repository_owner_id']] },
+  kubernetes: { demands: [['sub'], ['kubernetes.io.namespace', 'kubernetes.io.serviceaccount.name']] },
+  spiffe: { demands: [['sub']] },
+};
+const PRESET_NAMES = Object.keys(PRESETS);
+
+/** A duration between two bounds, in seconds. */
+function secondsWithin(least: number, most: number, message: string) {
+  const read = reads<string, number>((given) => {
+    const milliseconds = readDuration(given);
+    const isRight = milliseconds !== undefined && milliseconds >= least && milliseconds <= most;
+    return isRight ? { value: milliseconds / SECOND } : { refusal: message };
+  });
+  return v.pipe(v.string(message), json(DURATION), read);
+}
+
+const filled = (pattern: Record<string, unknown> = {}) =>
+  textWith((given) => (given.trim() === '' ? 'is empty.' : undefined), pattern);
+
+const preset = textWith((given) =>
+  Object.hasOwn(PRESETS, given)
+    ? undefined
+    : `"${printable(given)}" is not an issuer. ${suggestion(given, PRESET_NAMES)}Those that are known are ` +
+      `${formatList(PRESET_NAMES)}; of another one, write { url: https://… }.`,
+);
+
+/** The file with the public keys of an issuer, which is read at once. */
+function keyFile(context: SectionContext) {
+  return map({
+    file: required(
+      v.pipe(
+        filePath(context),
+        reads<string, string>((file) => {
+          try {
+            readKeySet(file);
+            return { value: file };
+          } catch (error) {
+            return { refusal: (error as Error).message };
+          }
+        }),
+      ),
+    ),
+  });
+}
+
+function issuerOf(context: SectionContext) {
+  const { publicUrl } = context.given;
+  const known = PRESET_NAMES.filter((name) => PRESETS[name]!.url !== undefined);
+  const jwks = textWith(
+    (given) =>
+      invalidProvider(given) === undefined
+        ? undefined
+        : `"${printable(given)}" is not an address of keys: it must begin with https://.`,
+    { pattern: '^https?://' },
+  );
+  const fields = map({
+    preset: optional(v.pipe(preset, json({ enum: PRESET_NAMES })), 'A platform that is known.'),
+    url: optional(textWith(invalidProvider, { pattern: '^https?://' }), 'The "iss" of its tokens.', {
+      otherwise: 'that of the preset',
+    }),
+    jwks: optional(
+      either([jwks, keyFile(context)], 'must be text, or a map with the field "file".'),
+      'Where its keys are, or { file: … } with them.',
+      { otherwise: 'as its metadata say' },
+    ),
+    audience: optional(filled(), 'The "aud" of its tokens.', { otherwise: 'publicUrl' }),
+    algorithms: optional(
+      list(
+        textWith(
+          (given) =>
+            ALGORITHMS.includes(given)
+              ? undefined
+              : `"${printable(given)}" is not a signing algorithm. Use one of ${formatList(ALGORITHMS)}.`,
+          { enum: ALGORITHMS },
+        ),
+        'The field "algorithms" is empty.',
+      ),
+      'The signatures of its tokens.',
+      { otherwise: 'RS256 and ES256' },
+    ),
+    keysMaxAge: optional(
+      secondsWithin(MIN_KEYS_MS, MAX_KEYS_MS, 'must be a time from 1m to 30d, such as 1d.'),
+      'How long its keys are used when they cannot be read again.',
+      { otherwise: '1d' },
+    ),
+  });
+  return v.pipe(
+    either(
+      [
+        v.pipe(
+          preset,
+          json({ enum: known }),
+          v.transform((preset): v.InferOutput<typeof fields> => ({ preset })),
+        ),
+        v.pipe(fields, json({ anyOf: [{ required: ['preset'] }, { required: ['url'] }] })),
+      ],
+      `The issuer is ${formatList(PRESET_NAMES, 'or')}, or a map with ${formatList(Object.keys(fields.entries))}.`,
+    ),
+    reads<v.InferOutput<typeof fields>, { issuer: TokenIssuer; preset: string | undefined }>((issuer) => {
+      const { preset, jwks, algorithms = USUAL_ALGORITHMS, keysMaxAge, ...given } = issuer;
+      const url = given.url ?? (preset === undefined ? undefined : PRESETS[preset]!.url);
+      const audience = given.audience ?? (typeof publicUrl === 'string' ? publicUrl : undefined);
+      const form = preset === undefined ? '{ url: https://… }' : `{ preset: ${preset}, url: https://… }`;
+      if (url === undefined)
+        return { refusal: `It is not said whose tokens are meant. Write ${form}, with the "iss" of the tokens.` };
+      if (audience === undefined)
+        return { refusal: 'It is not known what tokens must be for: give "publicUrl", the address of this service.' };
+      const read = { url, jwks, audience, algorithms, ...(keysMaxAge !== undefined && { keysMaxAge }) };
+      return { value: { issuer: read, preset } };
+    }),
+  );
+}
+
+const CLAIMS = `A rule names from 1 to ${MAX_VALUES} claims, as otherwise it is met by any token.`;
+
+/** The conditions in a map of claims; claims of claims stand in maps. */
+function conditionsIn(value: unknown, within: string[] = []): { conditions: ClaimCondition[]; problems: Problem[] } {
+  const problems: Problem[] = [];
+  const report = (path: readonly (string | number)[], message: string) =>
+    problems.push({ path: [...within, ...path], message });
+  if (!isRecord(value)) {
+    report([], 'The field "when" must be a map of claims to what they must be: a text, or a list of texts.');
+    return { conditions: [], problems };
+  }
+  const claims = Object.entries(value);
+  if (claims.length === 0 || claims.length > MAX_VALUES) report([], CLAIMS);
+  const conditions = claims.slice(0, MAX_VALUES).flatMap(([claim, given]) => {
+    const path = [...within, claim];
+    if (isRecord(given) && within.length < 4) {
+      const inner = conditionsIn(given, path);
+      problems.push(...inner.problems);
+      return inner.conditions;
+    }
+    const values: unknown[] = Array.isArray(given) ? given : [given];
+    if (values.length === 0 || values.length > MAX_VALUES)
+      report([claim], `A claim has from 1 to ${MAX_VALUES} values.`);
+    for (const [index, text] of values.entries()) {
+      const at = Array.isArray(given) ? [claim, index] : [claim];
+      if (typeof text !== 'string') report(at, 'must be text. Quote it if YAML reads it as another type.');
+      else if (text.trim() === '' || text.includes('*'))
+        report(at, `"${printable(text)}" is not a value of a claim: it is compared as it is, without patterns.`);
+    }
+    return [{ path, values: [...new Set(values as string[])] }];
+  });
+  return { conditions, problems };
+}
+
+const when = v.pipe(
+  v.unknown(),
+  json({ type: 'object', minProperties: 1, maxProperties: MAX_VALUES }),
+  reads<unknown, ClaimCondition[]>((value) => {
+    const { conditions, problems } = conditionsIn(value);
+    return problems.length > 0 ? { refusal: problems } : { value: conditions };
+  }),
+);
+
+/** The claims that a rule must name, since nobody else can come to have their values. */
+function lackOf(when: readonly ClaimCondition[], preset: string | undefined): Problem | undefined {
+  const { demands } = PRESETS[preset ?? ''] ?? {};
+  const named = new Set(when.map(({ path }) => path.join('.')));
+  if (!demands || demands.some((claims) => claims.every((claim) => named.has(claim)))) return undefined;
+  const text = formatList(
+    demands.map((claims) => formatList(claims)),
+    'or',
+  );
+  const message = `A rule for ${preset} must name ${text}: what else its tokens say can be registered by somebody else one day.`;
+  return { path: ['when'], message };
+}
+
+function ruleOf(context: SectionContext) {
+  const { catalog } = context;
+  const fields = map({
+    name: required(
+      textWith((name) => validateName(name)?.message),
+      'Its name, and that of the key that its keys descend from.',
+    ),
+    issuer: required(issuerOf(context), 'The issuer of the tokens.'),
+    when: required(when, 'The claims that a token must have: each is one text, or one of a list, exactly.'),
+    grant: required(
+      parsed(
+        (items) => parseGrants(items, catalog),
+        GRANT,
+        'The rule grants nothing. Name at least one grant, or leave the rule out.',
+      ),
+      'The grants of a key that it issues.',
+    ),
+    ttl: optional(
+      secondsWithin(0, MAX_EXCHANGED_SECONDS * SECOND, 'must be a time up to a day, such as 15m.'),
+      'How long a key is valid that it issues.',
+      { otherwise: '15m' },
+    ),
+    reuse: optional(v.boolean(), 'A token can be used more than once.', { otherwise: 'false' }),
+  });
+  return v.pipe(
+    map(fields.entries, `A rule must be a map with ${formatList(Object.keys(fields.entries))}.`),
+    rule(({ when, issuer: { preset } }) => lackOf(when, preset)),
+    v.transform(({ name, issuer: { issuer }, when, grant, ttl = USUAL_TTL_MS / SECOND, reuse = false }) => ({
+      name: normalizeName(name),
+      issuer,
+      when,
+      grants: grantsOf({ '*': grant }, []),
+      ttl,
+      reuse,
+    })),
+  );
+}
+
+export const federation = section({
+  name: 'federation',
+  description: 'Tokens of issuers, such as those of pipelines, and the keys that they are exchanged for.',
+  otherwise: 'none',
+  page: 'reference.md#a-pipeline-without-a-secret',
+  schema: (context) =>
+    v.pipe(
+      v.array(ruleOf(context)),
+      v.minLength(1, 'The list "federation" is empty. Leave it out.'),
+      atMost(MAX_RULES, 'rules'),
+      distinct(
+        ({ name }) => name,
+        (name) => `There are two rules called "${printable(name)}".`,
+        'name',
+      ),
+    ),
+  into: (federation) => ({ federation }),
+});

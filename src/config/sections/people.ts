@@ -1,0 +1,157 @@
+import * as v from 'valibot';
+import { invalidProvider, type PeopleSettings } from '../../keys/authentication/index.ts';
+import { type Issue, printable } from '../../keys/basics/index.ts';
+import { type Catalog, type Grant, parsePermissions, parseRoles } from '../../keys/permissions/index.ts';
+import { problemOfHeader } from '../../keys/secret/index.ts';
+import { GRANT, HEADER } from '../patterns.ts';
+import { json, map, named, namesAtMost, optional, parsed, required, rule, textWith } from '../schema.ts';
+import { fileIn, section, type SectionContext } from '../section.ts';
+
+/** The most groups that are granted something. */
+const MAX_GROUPS = 1000;
+/** Those of oauth2-proxy, in families that have other meanings. */
+const USUAL = /^x-(?:forwarded|auth-request)-(?:user|email|preferred-username|groups)$/i;
+
+const NEEDS_TRUST =
+  'The field "header" needs "trust", a list of the addresses of the proxy that signs people in, such as ' +
+  'trust: [127.0.0.1]. Everything that connects from there can be anybody.';
+
+/** A header of a proxy. @param problem one that it has anyway */
+function headerOf(problem?: string) {
+  const rule = textWith((name) => {
+    const wrong = USUAL.test(name) ? undefined : problemOfHeader(name);
+    const ofName = wrong && `The header "${printable(name)}" cannot say who somebody is: it ${wrong}.`;
+    return [problem ?? [], ofName ?? []].flat();
+  }, HEADER);
+  return v.pipe(rule, v.toLowerCase());
+}
+
+const NAMED = { pattern: '^\\S(?:.*\\S)?$' };
+const isNamed = (given: string) => given.trim() !== '' && given === given.trim();
+const name = v.pipe(v.string(), v.check(isNamed, 'must be text without blanks around it.'), json(NAMED));
+
+function oidcOf(context: SectionContext) {
+  return v.pipe(
+    map(
+      {
+        issuer: required(
+          v.pipe(
+            name,
+            rule((issuer) => (isNamed(issuer) ? invalidProvider(issuer) : undefined)),
+            json({ pattern: '^https?://' }),
+          ),
+          'Its URL, as it says it itself.',
+        ),
+        'client-id': required(name, 'The id of svc-api at the provider.'),
+        'client-secret': required(
+          fileIn(context, 'The secret does not belong in this file. Write { file: <path> } for the file that has it.'),
+          'The file with the secret.',
+        ),
+        groups: optional(name, 'The claim with their groups.', { otherwise: 'groups' }),
+      },
+      'must be a map with "issuer", "client-id" and "client-secret".',
+    ),
+    v.transform(({ issuer, 'client-id': clientId, 'client-secret': { file: secretFile }, groups = 'groups' }) => ({
+      issuer,
+      clientId,
+      secretFile,
+      groups,
+    })),
+  );
+}
+
+function grantOf(catalog: Catalog) {
+  const group = v.pipe(
+    v.string(),
+    v.check(
+      (group) => isNamed(group) && !group.includes(','),
+      ({ input }) => `"${printable(input)}" is not a group: its name must have no spaces around it and no comma in it.`,
+    ),
+    json({ pattern: '^[^\\s,](?:[^,]*[^\\s,])?$' }),
+  );
+  return v.pipe(
+    named(
+      group,
+      parsed(
+        (items) => parseGrants(items, catalog),
+        GRANT,
+        'The group "{field}" is granted nothing. Name at least one grant, or leave it out.',
+      ),
+      'must be a map of groups to lists of grants; "*" is everybody.',
+    ),
+    v.minEntries(1, 'is empty, so that nobody could sign in.'),
+    namesAtMost(MAX_GROUPS, 'groups'),
+  );
+}
+
+const REMEDY = 'Give "header" for people whom a proxy signs in, or "oidc" for a provider';
+
+export const people = section({
+  name: 'people',
+  description: 'People who sign in without a key, for the console and for consent, and their grants.',
+  otherwise: 'nobody',
+  page: 'console.md#people-without-a-key',
+  schema: (context) => {
+    const { trust } = context.given;
+    const isTrusting = trust !== undefined && !(Array.isArray(trust) && trust.length === 0);
+    return v.pipe(
+      map(
+        {
+          header: optional(
+            headerOf(isTrusting ? undefined : NEEDS_TRUST),
+            'The header in which a trusted proxy names the person.',
+          ),
+          groups: optional(headerOf(), 'The header with their groups, between commas.'),
+          oidc: optional(oidcOf(context), 'A provider of OpenID Connect.'),
+          grant: required(
+            grantOf(context.catalog),
+            'The grants of the people of each group; "*" is everybody who signs in.',
+          ),
+        },
+        'must be a map with "grant", and with "header" for who comes through a proxy, or "oidc" for who signs in at a ' +
+          'provider.',
+      ),
+      rule(({ header, groups, oidc }) => {
+        if ((header === undefined) === (oidc === undefined))
+          return header === undefined ? `${REMEDY}.` : `${REMEDY}, not both.`;
+        if (oidc !== undefined && groups !== undefined)
+          return {
+            path: ['groups'],
+            message: 'The header "groups" is that of a proxy. Of a provider, "oidc" names the claim.',
+          };
+        if (header !== undefined && header === groups)
+          return { path: ['groups'], message: 'The header "groups" must be another one than "header".' };
+        return undefined;
+      }),
+      json({
+        oneOf: [
+          { required: ['header'], not: { required: ['oidc'] } },
+          { required: ['oidc'], not: { anyOf: [{ required: ['header'] }, { required: ['groups'] }] } },
+        ],
+      }),
+      v.transform(({ header, groups, oidc, grant }): PeopleSettings => ({
+        by: oidc ?? { header: header!, groups },
+        grant,
+      })),
+    );
+  },
+  into: (people) => ({ people }),
+});
+
+const ROLE = /^role:\s*/i;
+
+/** Permissions as `RESOURCE:ACTION`, and roles as `role:VIEWER`, as scopes of OAuth have them. */
+export function parseGrants(items: readonly string[], catalog: Catalog): { values: Grant[]; issues: Issue[] } {
+  const parsed = items.map((item) => {
+    const text = item.trim();
+    if (ROLE.test(text)) return parseRoles([text.replace(ROLE, '')], catalog);
+    const [role] = text.includes(':') ? [] : parseRoles([text], catalog).values;
+    if (role === undefined) return parsePermissions([text], catalog);
+    const message = `"${printable(text)}" is not a permission. Of a role, write role:${role}.`;
+    return { values: [], issues: [{ code: 'PERMISSION_INVALID' as const, message }] };
+  });
+  return {
+    values: [...new Set(parsed.flatMap(({ values }): Grant[] => values))],
+    issues: parsed.flatMap(({ issues }) => issues),
+  };
+}
