@@ -13,17 +13,11 @@ export interface AllowedRequest {
     checkAgain(): Promise<CheckedRequest>;
 }
 
-export interface ApiKey {
+export interface ApiKey extends KeyValues {
     id: string;
     name: string;
-    description: string | null;
-    owner: string | null;
-    tags: readonly string[];
     roles: Role[];
     permissions: Permission[];
-    limits: readonly Limit[];
-    allowFrom: readonly string[] | null;
-    audience: string | null;
     publicId: string;
     createdAt: number;
     createdBy: string | null;
@@ -33,6 +27,7 @@ export interface ApiKey {
     person: Person | null;
     rotation: Rotation | null;
     damaged?: true;
+    unknownFields?: UnknownFields;
 }
 
 export declare function bearerAuth(options: HonoAuthOptions): MiddlewareHandler<BearerEnv>;
@@ -233,15 +228,10 @@ export interface Issued<Key extends ApiKey = ApiKey> {
     readonly at: number;
 }
 
-export interface KeyChange extends ExpiryRequest {
+export interface KeyChange extends ExpiryRequest, FieldInput {
     name?: string;
-    description?: string | null;
-    owner?: string | null;
-    tags?: readonly string[];
     roles?: readonly string[];
     permissions?: readonly string[];
-    limits?: readonly string[];
-    allowFrom?: readonly string[] | null;
 }
 
 export interface KeyRotation extends ChangedKey {
@@ -737,6 +727,12 @@ export declare const ERRORS: Readonly<Record<"BACKUP_EXISTS" | "BACKUP_INVALID" 
 
 export declare class FailureLog;
 
+export type FieldInput = {
+    -readonly [Name in keyof FieldValues]?: Written<FieldValues[Name]>;
+};
+
+export type FieldValues = Omit<KeyValues, keyof typeof fixedFields>;
+
 export interface GraphQLContext {
     readonly principal: Principal;
     readonly request: Request;
@@ -766,6 +762,8 @@ export interface KeyFilters {
     unusedSince?: string | null;
     neverUsed?: boolean | null;
 }
+
+export type KeyValues = typeof NO_VALUES;
 
 export declare const LIMIT_SECONDS: {
     readonly s: 1;
@@ -803,6 +801,15 @@ export interface NewSecret {
     key: string;
     apiKey: ApiKey;
 }
+
+export declare const NO_VALUES: {
+    description: string | null;
+    owner: string | null;
+    tags: readonly string[];
+    limits: readonly (`${number}/budget` | `${number}/d` | `${number}/h` | `${number}/m` | `${number}/month` | `${number}/s` | `${number}/uses`)[];
+    allowFrom: readonly string[] | null;
+    audience: string | null;
+};
 
 type NodeMiddleware = (incoming: IncomingMessage, outgoing: ServerResponse, next: () => void) => void;
 
@@ -953,9 +960,13 @@ export interface SvcApiHooks {
     };
 }
 
+export type UnknownFields = Readonly<Record<string, unknown>>;
+
 export interface UnreadLimits {
     unreadMs?: number;
     unreadBytes?: number;
 }
 
 export declare const VALUE_ERRORS: Readonly<Record<"DESCRIPTION_INVALID" | "EXPIRY_INVALID" | "INPUT_INVALID" | "LIMIT_INVALID" | "NAME_INVALID" | "NETWORK_INVALID" | "NO_GRANTS" | "OWNER_INVALID" | "PERMISSION_INVALID" | "ROLE_INVALID" | "SECRET_INVALID" | "TAG_INVALID" | "USAGE", import("./table.ts").ErrorEntry>>;
+
+type Written<Value> = Value extends readonly string[] ? readonly string[] : Value;

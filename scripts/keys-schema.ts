@@ -2,7 +2,7 @@ import { ROLES } from '../src/keys/permissions/catalog.ts';
 import { DECLARED_FIELDS, SCHEDULE_FIELDS, TOP_FIELDS } from '../src/keys/transfer/declaration.ts';
 import { MAX_NETWORKS } from '../src/keys/key/allow-from.ts';
 import { MAX_NAME_LENGTH } from '../src/keys/key/name.ts';
-import { MAX_DESCRIPTION_LENGTH, MAX_OWNER_LENGTH } from '../src/keys/key/labels.ts';
+import { type Field, type FieldName, labelFields, mapFields, restrictionFields } from '../src/keys/key/fields.ts';
 import { LIMIT_UNITS } from '../src/keys/basics/limit.ts';
 import { DATE } from '../src/keys/basics/time.ts';
 import { DURATION, limitWith, PERMISSION } from '../src/config/patterns.ts';
@@ -11,14 +11,31 @@ import { SCHEMA_FIELD, inOrder } from './schema-parts.ts';
 /** A limit of a key, which may be a budget. */
 const KEY_LIMIT = limitWith(LIMIT_UNITS, ['100/m', '10000/month', '1000/budget', '1/uses']);
 
-/** Texts of one line. */
-const LINE_PATTERN = '^[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$';
-
 const TAG_KEY_PATTERN = '^\\s*[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}._/-]*\\s*';
 /** At least one character that shows, and no comma. */
 const TAG_VALUE_PATTERN = '[^\\p{Cc}\\p{Cs}\\u2028\\u2029,]*[^\\p{Cc}\\p{Cs},\\s][^,]*';
 
 const NETWORK_PATTERN = '^\\s*[0-9A-Fa-f.:]+(?:/\\d{1,3})?\\s*$';
+
+/** The rules of some fields, as closely as a JSON Schema can have them. */
+const CLOSER: { [Name in FieldName]?: object } = {
+  tags: {
+    items: {
+      type: 'string',
+      pattern: `${TAG_KEY_PATTERN}=${TAG_VALUE_PATTERN}$`,
+      examples: ['env=prod', 'team=payments'],
+    },
+  },
+  limits: { maxItems: LIMIT_UNITS.length, items: KEY_LIMIT },
+  allowFrom: {
+    maxItems: MAX_NETWORKS,
+    items: { type: 'string', pattern: NETWORK_PATTERN, examples: ['10.0.0.0/8', '2001:db8::/32'] },
+  },
+};
+
+function schemaOf({ schema, help }: Field<unknown>, name: FieldName): object {
+  return { description: help, ...schema, ...CLOSER[name] };
+}
 
 /**
  * The JSON Schema (draft 2020-12) of the file that `apply` reads. It accepts a little more than the rules do: it knows
@@ -48,27 +65,7 @@ export function keysSchema(): string {
             pattern: '^ *(?:\\p{L}\\p{M}*|\\p{Nd})(?:\\p{L}\\p{M}*|\\p{Nd}| )*$',
             maxLength: MAX_NAME_LENGTH,
           },
-          description: {
-            type: ['string', 'null'],
-            description: `What the key is for, at most ${MAX_DESCRIPTION_LENGTH} characters on one line.`,
-            pattern: LINE_PATTERN,
-            maxLength: MAX_DESCRIPTION_LENGTH,
-          },
-          owner: {
-            type: ['string', 'null'],
-            description: `Who answers for the key, such as a person or a team, at most ${MAX_OWNER_LENGTH} characters.`,
-            pattern: LINE_PATTERN,
-            maxLength: MAX_OWNER_LENGTH,
-          },
-          tags: {
-            type: 'array',
-            description: 'Tags of the key, each as key=value, each key once.',
-            items: {
-              type: 'string',
-              pattern: `${TAG_KEY_PATTERN}=${TAG_VALUE_PATTERN}$`,
-              examples: ['env=prod', 'team=payments'],
-            },
-          },
+          ...mapFields(labelFields, schemaOf),
           roles: {
             type: 'array',
             description: 'Roles to grant, case-insensitive.',
@@ -83,20 +80,7 @@ export function keysSchema(): string {
               examples: ['DOCKER:READ_ANY', 'API_KEY:CREATE_OWN'],
             },
           },
-          limits: {
-            type: 'array',
-            description:
-              'How many requests the key may make, as 100/m: a number and s, m, h, d or month, budget or uses.',
-            maxItems: LIMIT_UNITS.length,
-            items: KEY_LIMIT,
-          },
-          allowFrom: {
-            type: ['array', 'null'],
-            description: 'The networks that the key may be used from. If left out, it may be used from anywhere.',
-            minItems: 1,
-            maxItems: MAX_NETWORKS,
-            items: { type: 'string', pattern: NETWORK_PATTERN, examples: ['10.0.0.0/8', '2001:db8::/32'] },
-          },
+          ...mapFields(restrictionFields, schemaOf),
           expiresAt: {
             type: ['string', 'null'],
             description:

@@ -17,14 +17,17 @@ import type { AuditEntry, AuditValues } from '../keys/audit/index.ts';
 import {
   type FieldChange,
   type FieldValue,
+  fixedFields,
   type KeyChange,
   type KeyFields,
   type KeyRestrictions,
   keyRestrictions,
+  labelFields,
   type NewKey,
   personIn,
   type PeriodUsage,
   type PlannedChange,
+  valuesOf,
 } from '../keys/key/index.ts';
 import {
   type Catalog,
@@ -85,14 +88,12 @@ export function readState(data: StateFragment): KeyState {
 }
 
 function readFields(data: StateFragment): KeyFields {
-  const { id, name, description, owner, tags, createdBy, managed } = data;
+  const { id, name, createdBy, managed } = data;
   if (typeof id !== 'string' || typeof name !== 'string') throw new TypeError('a key without an id and a name');
   return {
     id,
     name,
-    description,
-    owner,
-    tags,
+    ...valuesOf(labelFields, data),
     ...grantsIn(data.grants),
     ...restrictionsIn(data),
     publicId: publicIdIn(data.prefix),
@@ -101,7 +102,7 @@ function readFields(data: StateFragment): KeyFields {
     expiresAt: timeIn(data.expiresAt),
     disabledAt: timeIn(data.disabledAt),
     managed,
-    audience: data.audience,
+    ...valuesOf(fixedFields, data),
     person: personIn(data.person) ?? null,
   };
 }
@@ -121,12 +122,10 @@ export function readAccess(data: Answered<ShowQuery>): KeyWithAccess {
 }
 
 export function readPreview(data: Answered<PreviewQuery>): Preview {
-  const { name, description, owner, tags, grants, expiresAt, effectivePermissions } = data;
+  const { name, grants, expiresAt, effectivePermissions } = data;
   return {
     name,
-    description,
-    owner,
-    tags,
+    ...valuesOf(labelFields, data),
     ...grantsIn(grants),
     ...restrictionsIn(data),
     expiresAt: timeIn(expiresAt),

@@ -32,16 +32,11 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     previous_ends_at bigint,
     managed integer not null default 0,
     name ${text} not null unique,
-    description ${text},
-    owner ${text},
-    tags ${text},
+    fields ${text},
     roles ${text} not null,
     permissions ${text} not null,
     public_id ${text} not null ${sql.raw(isPostgres ? '' : 'unique')},
     digest ${text} not null ${sql.raw(isPostgres ? '' : 'unique')},
-    limits ${text},
-    allow_from ${text},
-    audience ${text},
     person ${text},
     previous_digest ${text},
     previous_public_id ${text},
@@ -489,7 +484,7 @@ export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<vo
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** The schemas of versions that were never released have the numbers up to this one: nothing migrates those. */
-const UNRELEASED = 32;
+const UNRELEASED = 33;
 
 /** The number of the newest schema. */
 export function newestSchema(): number {

@@ -1,12 +1,14 @@
 import { hash } from 'node:crypto';
 import { type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
 import type { AuditedChange, AuditEntry, AuditValues } from '../keys/audit/index.ts';
-import { isTime, NO_LIMITS, parseLimits, UUID } from '../keys/basics/index.ts';
+import { isTime, UUID } from '../keys/basics/index.ts';
 import {
   type ApiKey,
   computeSkeleton,
-  parseNetworks,
+  fieldsText,
+  NO_VALUES,
   personText,
+  readFieldsText,
   readPerson,
   type Rotation,
   type StoredKey,
@@ -22,34 +24,19 @@ export const TIME_COLUMNS = ['created_at', 'expires_at', 'disabled_at', 'rotated
 /** The key in a row. */
 export function apiKeyOf(row: KeyRow): ApiKey {
   const [roles, permissions] = [listIn(row.roles), listIn(row.permissions)];
-  const limits = row.limits === null ? NO_LIMITS : listIn(row.limits, parseLimits);
   const isIntact = row.checksum !== null && row.checksum === computeChecksum(row);
-  // What was checked before it was written, and is as it was written, need not be parsed once more.
-  const allowFrom = row.allow_from === null ? null : listIn(row.allow_from, isIntact ? undefined : parseNetworks);
-  const tags = row.tags === null ? [] : listIn(row.tags);
+  const fields = readFieldsText(row.fields, isIntact);
   const person = row.person ? readPerson(row.person) : null;
-  const isReadable =
-    roles &&
-    permissions &&
-    limits &&
-    tags &&
-    allowFrom !== undefined &&
-    allowFrom?.length !== 0 &&
-    person !== undefined;
+  const isReadable = roles && permissions && fields && person !== undefined;
   const hasTimes = TIME_COLUMNS.every((column) => row[column] === null || isTime(Number(row[column])));
   const isDamaged = !isReadable || !hasTimes || (row.checksum !== null && !isIntact);
   return {
     // Where a bit of a file is flipped, a text may be read as a number or as bytes.
     id: String(row.id),
     name: String(row.name),
-    description: row.description,
-    owner: row.owner,
-    tags: tags ?? [],
+    ...(fields ?? NO_VALUES),
     roles: roles ?? [],
     permissions: (permissions ?? []) as Permission[],
-    limits: limits ?? NO_LIMITS,
-    allowFrom: allowFrom ?? null,
-    audience: row.audience,
     publicId: String(row.public_id),
     createdAt: Number(row.created_at),
     createdBy: row.created_by,
@@ -89,14 +76,9 @@ function columnsOf(key: StoredKey) {
   return {
     id: key.id,
     name: key.name,
-    description: key.description,
-    owner: key.owner,
-    tags: key.tags.length > 0 ? JSON.stringify(key.tags) : null,
+    fields: fieldsText(key),
     roles: JSON.stringify(key.roles),
     permissions: JSON.stringify(key.permissions),
-    limits: key.limits.length > 0 ? JSON.stringify(key.limits) : null,
-    allow_from: key.allowFrom && JSON.stringify(key.allowFrom),
-    audience: key.audience,
     public_id: key.publicId,
     digest: key.digest,
     created_at: key.createdAt,
@@ -121,7 +103,7 @@ export function computeChecksum(row: Omit<KeyRow, 'checksum'>): string {
   const fields = [
     row.id,
     row.name,
-    row.description,
+    row.fields,
     row.roles,
     row.permissions,
     row.public_id,
@@ -136,26 +118,16 @@ export function computeChecksum(row: Omit<KeyRow, 'checksum'>): string {
     toNumber(row.rotated_at),
     toNumber(row.rotation_grace),
     toNumber(row.previous_ends_at),
-    // Keys without them keep the checksum that they had before there were any.
-    ...(row.limits || row.allow_from ? [row.limits, row.allow_from] : []),
-    ...(row.person ? [row.person] : []),
-    ...(row.audience ? ['audience', row.audience] : []),
-    ...(row.owner || row.tags ? ['labels', row.owner, row.tags] : []),
+    row.person,
   ];
   return hash('sha256', JSON.stringify(fields), 'base64url').slice(0, 11);
 }
 
-/** The texts in a JSON list; undefined for anything else, and for items that cannot be parsed. */
-function listIn<Item extends string = string>(
-  text: string,
-  parse?: (items: readonly string[]) => { values: Item[]; issues: readonly unknown[] },
-): Item[] | undefined {
+/** The texts in a JSON list; undefined for anything else. */
+function listIn(text: string): string[] | undefined {
   try {
     const list: unknown = JSON.parse(text);
-    if (!Array.isArray(list) || !list.every((item) => typeof item === 'string')) return undefined;
-    if (!parse) return list as Item[];
-    const { values, issues } = parse(list);
-    return issues.length === 0 ? values : undefined;
+    return Array.isArray(list) && list.every((item) => typeof item === 'string') ? list : undefined;
   } catch {
     return undefined;
   }
@@ -301,7 +273,7 @@ function rotationOf(row: KeyRow): Rotation | null {
   };
 }
 
-/** What the audit log records of a key, with what most new keys have. The store knows each by its place here. */
+/** The values of most new keys in the audit log. The store knows each of these fields by its place here. */
 const USUAL_VALUES: AuditValues = {
   name: undefined,
   description: null,
@@ -317,10 +289,9 @@ const USUAL_VALUES: AuditValues = {
   rotation: null,
 };
 
-/** Those that entries of a key may have, each by its place; few keys have the last ones. */
-const FIELDS = [...Object.keys(USUAL_VALUES), 'person', 'audience', 'owner', 'tags'];
+const PLACES = Object.keys(USUAL_VALUES);
 
-/** Values of an entry about a key, as JSON: of a whole key, a list of what is unusual, each behind its place. */
+/** Values of an entry about a key, as JSON: of a whole key, a list of what is unusual, each behind its place or name. */
 function valuesText(values: AuditValues, name: string | undefined): string {
   const text = JSON.stringify(values);
   const usual: AuditValues = { ...USUAL_VALUES, name };
@@ -328,7 +299,8 @@ function valuesText(values: AuditValues, name: string | undefined): string {
     ([field, value]) => JSON.stringify(value) !== JSON.stringify(usual[field]),
   );
   const isWhole = JSON.stringify({ ...usual, ...Object.fromEntries(unusual) }) === text;
-  return isWhole ? JSON.stringify(unusual.flatMap(([field, value]) => [FIELDS.indexOf(field), value])) : text;
+  const placeOf = (field: string) => (PLACES.includes(field) ? PLACES.indexOf(field) : field);
+  return isWhole ? JSON.stringify(unusual.flatMap(([field, value]) => [placeOf(field), value])) : text;
 }
 
 /** Text that is not JSON was tampered with: it must neither break reading the log nor pass verification. */
@@ -338,7 +310,10 @@ function valuesOf(text: string | null, name: string | null = null): AuditEntry['
     const stored = JSON.parse(text) as AuditValues | unknown[];
     if (!Array.isArray(stored)) return stored;
     const values: Record<string, unknown> = { ...USUAL_VALUES, name };
-    for (let at = 0; at < stored.length; at += 2) values[FIELDS[stored[at] as number]!] = stored[at + 1];
+    for (let at = 0; at < stored.length; at += 2) {
+      const place = stored[at];
+      values[typeof place === 'number' ? PLACES[place]! : String(place)] = stored[at + 1];
+    }
     return values;
   } catch {
     return { unreadable: text };

@@ -8,10 +8,8 @@ const [TEXT_OR_NULL, NUMBER_OR_NULL] = [null as string | null, null as number | 
 const KEY = {
   id: TEXT,
   name: TEXT,
-  description: TEXT_OR_NULL,
-  owner: TEXT_OR_NULL,
-  /** Null for none. */
-  tags: TEXT_OR_NULL,
+  /** See `fieldsText`. */
+  fields: TEXT_OR_NULL,
   roles: TEXT,
   permissions: TEXT,
   public_id: TEXT,
@@ -20,10 +18,6 @@ const KEY = {
   created_by: TEXT_OR_NULL,
   expires_at: NUMBER_OR_NULL,
   disabled_at: NUMBER_OR_NULL,
-  /** This and the next two are null for none. */
-  limits: TEXT_OR_NULL,
-  allow_from: TEXT_OR_NULL,
-  audience: TEXT_OR_NULL,
   /** 1 for a key that an apply created. */
   managed: NUMBER,
   /** See `personText`; null for a key with a secret. */

@@ -92,12 +92,10 @@ describeOnEach('whatever changes keys', (dialect) => {
     ...(dialect === 'sqlite' && {
       // No trigger of a deletion hears of the key that goes.
       replaceByHand: byHand(
-        (
-          id,
-        ) => `insert or replace into api_keys (id, name, description, roles, permissions, public_id, digest, created_at,
-          expires_at, disabled_at, limits, allow_from, managed, short_text, long_text, name_skeleton)
-          select 'new ' || id, name, description, roles, permissions, 'p' || public_id, 'd' || digest, created_at,
-          expires_at, disabled_at, limits, allow_from, managed, short_text, long_text, name_skeleton from api_keys where id = '${id}'`,
+        (id) => `insert or replace into api_keys (id, name, fields, roles, permissions, public_id, digest, created_at,
+          expires_at, disabled_at, managed, short_text, long_text, name_skeleton)
+          select 'new ' || id, name, fields, roles, permissions, 'p' || public_id, 'd' || digest, created_at,
+          expires_at, disabled_at, managed, short_text, long_text, name_skeleton from api_keys where id = '${id}'`,
       ),
     }),
   };

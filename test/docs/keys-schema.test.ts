@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { MAX_LINE_LENGTH } from '../../src/keys/key/fields.ts';
 import { MAX_NAME_LENGTH } from '../../src/keys/key/name.ts';
-import { MAX_DESCRIPTION_LENGTH, MAX_OWNER_LENGTH } from '../../src/keys/key/labels.ts';
 import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
 import { ROOT } from '../support/process.ts';
 
@@ -30,8 +30,8 @@ const TAKEN: unknown[] = [
   { $schema: 'keys.schema.json', keys: [] },
   key({}),
   ...['CI deploy', ' Ключ 1 ', 'e\u0301', '日本', 'हिन्दी', 'a'.repeat(MAX_NAME_LENGTH)].map((name) => key({ name })),
-  ...[null, '', 'What it is for', 'é'.repeat(MAX_DESCRIPTION_LENGTH)].map((description) => key({ description })),
-  ...[null, '', 'Ada Lovelace', 'é'.repeat(MAX_OWNER_LENGTH)].map((owner) => key({ owner })),
+  ...[null, '', 'What it is for', 'é'.repeat(MAX_LINE_LENGTH)].map((description) => key({ description })),
+  ...[null, '', 'Ada Lovelace', 'é'.repeat(200)].map((owner) => key({ owner })),
   ...[[], ['env=prod'], [' a.b/c-d_1 = Crème brûlée; x=1 ']].map((tags) => key({ tags })),
   ...[[], ['guest', ' Viewer ', 'CONNECT', 'admin']].map((roles) => key({ roles, permissions: ['DOCKER:READ_ANY'] })),
   ...[
@@ -66,7 +66,7 @@ const REFUSED: unknown[] = [
   ...['', ' ', 'a-b', 'a\nb', '\u0301a', '../a', 12, null, 'a'.repeat(MAX_NAME_LENGTH + 1)].map((name) =>
     key({ name }),
   ),
-  ...[12, ['a'], 'a\nb', 'a\u2028b', 'a'.repeat(MAX_DESCRIPTION_LENGTH + 1)].map((description) => key({ description })),
+  ...[12, ['a'], 'a\nb', 'a\u2028b', 'a'.repeat(MAX_LINE_LENGTH + 1)].map((description) => key({ description })),
   ...['GUEST', null, ['RÔLE'], [1], [null], ['GUEST,VIEWER'], ['']].map((roles) => key({ roles })),
   ...['DOCKER:READ_ANY', null, ['DOCKER'], ['DOCKER:FLY'], ['DOCKER:READ_ANY:x'], [':READ_ANY'], [1], ['']].map(
     (permissions) => key({ permissions }),

@@ -182,7 +182,7 @@ describeOnEach('copying a store', () => {
     const [from, to] = [tempStore(), tempStore()];
     await fullStore(from);
     await makeStore(to);
-    const odd = 'create index "of ""an operator""" on api_keys (description)';
+    const odd = 'create index "of ""an operator""" on api_keys (fields)';
     await changeDirectly(to, 'create table other (a integer unique)', 'create index other_by_a on other (a)', odd);
     const before = await indexesOf(to);
     const [source, target] = [await openConnection({ database: from }), await openConnection({ database: to })];
@@ -220,7 +220,7 @@ describeOnEach('copying a store', () => {
   });
 
   for (const [table, column] of [
-    ['api_keys', 'description'],
+    ['api_keys', 'fields'],
     ['key_usage', 'uses'],
     ['key_usage_hours', 'accepted'],
     ['key_usage_days', 'refused'],

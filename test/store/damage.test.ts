@@ -114,7 +114,7 @@ describeAlwaysOnEach('a key that a disk error has changed', () => {
   });
 
   it('is not one that another program has changed through the database, which removes the checksum', async () => {
-    await changeDirectly(test.database, "update api_keys set description = 'By hand' where name = 'Key'");
+    await changeDirectly(test.database, `update api_keys set fields = '{"1":"By hand"}' where name = 'Key'`);
     assert.equal(await reasonOf(secret), 'accepted');
     assert.deepEqual(await readDirectly(test.database, 'select checksum from api_keys'), [{ checksum: null }]);
     await test.keys.update(key.id, { description: 'By the rules' }, OPERATOR);

@@ -44,7 +44,7 @@ async function findingsOf(database: string, wanted: Check): Promise<[string, str
 }
 
 describeAlwaysOnEach('a store of a version that was never released', () => {
-  for (const version of [1, 27])
+  for (const version of [1, 27, 33])
     it(`is refused with what to do, and stays as it is, with schema ${version}`, async () => {
       const cli = testCli();
       await cli.given('A');

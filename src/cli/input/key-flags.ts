@@ -16,7 +16,7 @@ import {
   readDuration,
   splitLimit,
 } from '../../keys/basics/index.ts';
-import type { KeyChange } from '../../keys/key/index.ts';
+import { type Field, type FieldInput, fieldsOf, type KeyChange, labelFields } from '../../keys/key/index.ts';
 import type { KeyFilters } from '../../keys/lists/index.ts';
 import { isCursor } from '../../keys/service/index.ts';
 
@@ -96,25 +96,31 @@ export const restrictionFlags = {
   }),
 };
 
-/** How tags are typed. */
-const TAGS = '<key=value,…>';
+/** The flag of a field: a field `costCentre` has `--cost-centre`. */
+function flagOf(name: string, { flag = kebab(name) }: Field<unknown>): string {
+  return flag;
+}
+
+/** A name as flags and columns have it. */
+export function kebab(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+const LABELS = fieldsOf(labelFields).map(([name, field]) => ({ name, field, flag: flagOf(name, field) }));
+const LABEL_LISTS = LABELS.filter(({ field }) => field.form === 'list').map((label) => ({
+  ...label,
+  none: `no-${kebab(label.name)}`,
+}));
 
 /** The flags that say what a key is for. */
-export const labelFlags = {
-  description: Flags.string({
-    description: 'What the key is for, at most 1,000 characters; empty for nothing.',
-    helpValue: '<text>',
-  }),
-  owner: Flags.string({
-    description: 'Who answers for the key, such as a person or a team; empty for nobody.',
-    helpValue: '<text>',
-  }),
-  tag: Flags.string({
-    ...list,
-    description: 'Tags of the key, up to 16, such as env=prod. Can be repeated.',
-    helpValue: TAGS,
-  }),
-};
+export const labelFlags = Object.fromEntries(
+  LABELS.map(({ flag, field: { form, help, example = 'text' } }) => [
+    flag,
+    form === 'list'
+      ? Flags.string({ ...list, description: `${help} Can be repeated.`, helpValue: `<${example},…>` })
+      : Flags.string({ description: help, helpValue: `<${example}>` }),
+  ]),
+);
 
 /** The flags that describe a new key, besides its name. */
 export const newKeyFlags = {
@@ -136,7 +142,7 @@ const ownerFilter = Flags.string({
     'created, that created, and so on.',
   helpValue: '<name>',
 });
-const tagFilter = Flags.string({ ...list, description: 'Only keys with all these tags.', helpValue: TAGS });
+const tagFilter = Flags.string({ ...list, description: 'Only keys with all these tags.', helpValue: '<key=value,…>' });
 
 export const listFlags = {
   roles: rolesFlag('Only keys with one of these roles.'),
@@ -182,7 +188,12 @@ export const changeFlags = {
   ...restrictionFlags,
   'no-roles': Flags.boolean({ description: 'Remove all roles, but for those of --roles.' }),
   'no-permissions': Flags.boolean({ description: 'Remove all permissions, but for those of --permissions.' }),
-  'no-tags': Flags.boolean({ description: 'Remove all tags.' }),
+  ...Object.fromEntries(
+    LABEL_LISTS.map(({ none, field }) => [
+      none,
+      Flags.boolean({ description: `Remove all ${field.label.toLowerCase()}.` }),
+    ]),
+  ),
   'no-limits': Flags.boolean({ description: 'Remove all limits, also --budget and --uses.' }),
   'no-allow-from': Flags.boolean({ description: 'Let the key be used from anywhere.' }),
   'no-expiry': Flags.boolean({ description: 'Remove the expiry.' }),
@@ -191,7 +202,7 @@ export const changeFlags = {
 /** Which flags of a change say the same. */
 const EXCLUSIVE = [
   ['expires-in', 'expires-at', 'no-expiry'],
-  ['tag', 'no-tags'],
+  ...LABEL_LISTS.map(({ flag, none }) => [flag, none]),
   ['limit', 'no-limits'],
   ['budget', 'no-limits'],
   ['uses', 'no-limits'],
@@ -202,11 +213,18 @@ const EXCLUSIVE = [
 type FlagValues<Of extends Interfaces.FlagInput> = Partial<Interfaces.InferredFlags<Of>>;
 
 /** The fields that the flags of a new key and of a change have alike, under the names that the rules use. */
-function fieldsIn(flags: FlagValues<typeof labelFlags & typeof grantFlags & typeof restrictionFlags>) {
-  const { roles, permissions, description, owner, tag: tags } = flags;
+function fieldsIn(flags: FlagValues<typeof grantFlags & typeof restrictionFlags>) {
+  const { roles, permissions } = flags;
+  const given: Readonly<Record<string, unknown>> = flags;
+  const labels: FieldInput = Object.fromEntries(
+    LABELS.map(({ name, flag, field }) => {
+      const value = given[flag];
+      return [name, typeof value === 'string' ? (field.fromText ? field.fromText(value) : value) : value];
+    }),
+  );
   const limits = limitsIn(flags);
   const expiry = { expiresIn: flags['expires-in'], expiresAt: flags['expires-at'] };
-  return { description, owner, tags, roles, permissions, limits, allowFrom: flags['allow-from'], ...expiry };
+  return { ...labels, roles, permissions, limits, allowFrom: flags['allow-from'], ...expiry };
 }
 
 /** The limits that flags name; undefined for none. @throws KeysError INPUT_INVALID */
@@ -246,13 +264,14 @@ export function changeOf(flags: FlagValues<typeof changeFlags>): KeyChange {
     const given = exclusive.filter((flag) => flags[flag as keyof typeof flags] !== undefined);
     if (given.length > 1) throw exclusiveFlags(...given.map((flag) => `--${flag}`));
   }
-  const { tags, roles, permissions, limits, allowFrom, expiresAt, ...fields } = fieldsIn(flags);
+  const { roles, permissions, limits, allowFrom, expiresAt, ...fields } = fieldsIn(flags);
+  const given: Readonly<Record<string, unknown>> = flags;
   const change = {
     ...fields,
     name: flags.rename,
     roles: roles ?? (flags['no-roles'] ? [] : undefined),
     permissions: permissions ?? (flags['no-permissions'] ? [] : undefined),
-    tags: flags['no-tags'] ? [] : tags,
+    ...Object.fromEntries(LABEL_LISTS.flatMap(({ name, none }) => (given[none] ? [[name, []]] : []))),
     limits: flags['no-limits'] ? [] : limits,
     allowFrom: flags['no-allow-from'] ? null : allowFrom,
     expiresAt: flags['no-expiry'] ? null : expiresAt,

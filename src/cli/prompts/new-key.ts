@@ -7,9 +7,9 @@ import {
   expiryIn,
   expiryOf,
   type ExpiryRequest,
+  keyFields,
   type NewKey,
   normalizeName,
-  validateLine,
   validateExpiry,
   validateName,
 } from '../../keys/key/index.ts';
@@ -77,7 +77,7 @@ export function askForKey(request: KeyRequest, catalog: Catalog, names: TakenNam
       request.description ??
       (await prompts.input({
         message: 'Description (optional)',
-        validate: (text) => verdict(validateLine(text, 'description')),
+        validate: (text) => verdict(keyFields.description.validate(text)[0]),
       }));
     const grants = await askForGrants(prompts, request, catalog);
     const hasExpiry = (request.expiresIn ?? request.expiresAt) !== undefined;

@@ -1,4 +1,5 @@
 import { CliError } from '../errors.ts';
+import { kebab } from '../input/key-flags.ts';
 import type { Column } from '../output.ts';
 import type { KeyLimit, KeyState, NamedIssue, ReviewedKey } from '../../keys/service/index.ts';
 import type { Identification } from '../../keys/authentication/index.ts';
@@ -9,9 +10,14 @@ import {
   type FieldValue,
   type KeyRestrictions,
   type Person,
-  keyRestrictions,
+  fixedFields,
+  givenIn,
+  labelFields,
+  namesOf,
   previousUseSince,
+  restrictionFields,
   type UsageTotals,
+  valuesOf,
 } from '../../keys/key/index.ts';
 import { formatTime, formatList, nearest, printable, relativeTime } from '../../keys/basics/index.ts';
 import { type Catalog, type Permission, splitPermission, withoutIncluded } from '../../keys/permissions/index.ts';
@@ -26,17 +32,14 @@ export function keyJson(state: KeyState) {
   return {
     id: key.id,
     name: key.name,
-    description: key.description,
-    /** Who answers for it. */
-    owner: key.owner,
-    tags: key.tags,
+    ...valuesOf(labelFields, key),
     roles: key.roles,
     permissions: key.permissions,
     /** Those of its roles and permissions that are declared no longer, or only elsewhere: they allow nothing here. */
     unknownGrants,
-    ...keyRestrictions(key),
+    ...valuesOf(restrictionFields, key),
     /** The address that it is valid for alone; left out for wherever keys are. */
-    ...(key.audience !== null && { audience: key.audience }),
+    ...givenIn(fixedFields, key),
     prefix: prefixOf(key.publicId),
     status,
     createdAt: formatTime(key.createdAt),
@@ -245,9 +248,7 @@ const PICKABLE: readonly KeyColumn[] = [
   column('allow-from', ({ allowFrom }) => allowFrom, { least: TEXT }),
   column('person', ({ person }) => person, { least: TEXT }),
   column('id', ({ id }) => id, { least: TEXT }),
-  column('description', ({ description }) => description, { least: TEXT }),
-  column('owner', ({ owner }) => owner, { least: TEXT }),
-  column('tags', ({ tags }) => tags, { least: TEXT }),
+  ...namesOf(labelFields).map((name) => column(kebab(name), (key) => key[name], { least: TEXT })),
 ];
 /** What a terminal shows unless told otherwise. */
 export const DEFAULT_COLUMNS = ['name', 'grants', 'status', 'last-used', 'expires'].map(pick);

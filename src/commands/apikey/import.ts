@@ -6,6 +6,7 @@ import { countedBytes, type Input, openInput } from '../../cli/input/input.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { withProgress } from '../../cli/terminal.ts';
 import { formatCount, jsonTexts, piecesOf } from '../../cli/output.ts';
+import { fixedFields, keyFields, namesOf } from '../../keys/key/index.ts';
 import type { ImportOutcome, LineReport } from '../../keys/transfer/index.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 
@@ -52,12 +53,14 @@ function formatReportLines({ line, status, name, prefix, errors, warnings }: Lin
   return [...(all ? [shown] : []), ...warnings.map(({ code, message }) => `line ${line}: ${code} ${message}`)];
 }
 
+const FIELDS = namesOf({ ...keyFields, ...fixedFields }).map((name) => `"${name}"`);
+
 export default class Import extends StoreCommand {
   static override summary = 'Import API keys from elsewhere: they keep working unchanged.';
   static override description =
     'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
-    'base64url), and "roles", "permissions" or both. "description", "owner", "tags", "limits", "allowFrom", ' +
-    '"audience", "expiresAt", "disabled", "id", "createdAt", "createdBy" and "prefix" are optional. A person who signs ' +
+    `base64url), and "roles", "permissions" or both. ${FIELDS.join(', ')}, ` +
+    '"expiresAt", "disabled", "id", "createdAt", "createdBy" and "prefix" are optional. A person who signs ' +
     'in has a "person" in place of a secret. All lines are checked first: if one is invalid, nothing is imported. What ' +
     'is wrong with a line is reported with its number, without secrets. Keys are written some hundred at a time. If an ' +
     'import ends early, run it again: lines whose keys are in the store already are unchanged.';

@@ -4,23 +4,17 @@ import { CliError } from '../../cli/errors.ts';
 import type { Failed } from '../../cli/explain/present.ts';
 import { VERB_LINES } from '../../cli/help/verbs.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
-import { inGroup, nameFlag, newKeyFlags, noInputFlag, requestOf, yesFlag } from '../../cli/input/key-flags.ts';
+import {
+  inGroup,
+  labelFlags,
+  nameFlag,
+  newKeyFlags,
+  noInputFlag,
+  requestOf,
+  yesFlag,
+} from '../../cli/input/key-flags.ts';
 
-/** Flags that describe a new key, and mean nothing with --delete. */
-const CREATE_ONLY = [
-  'roles',
-  'permissions',
-  'limit',
-  'budget',
-  'uses',
-  'allow-from',
-  'description',
-  'owner',
-  'tag',
-  'expires-in',
-  'expires-at',
-  'overwrite',
-] as const;
+const LABELS = Object.entries(labelFlags).map(([flag, { helpValue }]) => `[--${flag} ${String(helpValue)}]`);
 
 export default class ApiKey extends KeyCommand {
   static override summary = 'Create or delete an API key.';
@@ -34,7 +28,7 @@ export default class ApiKey extends KeyCommand {
   static override usage = [
     '<%= command.id %> --create --name <name> [--roles <role,…>] [--permissions <resource:action,…>] ' +
       '[--limit 100/m] [--budget <number>] [--uses <number>] [--allow-from <network,…>] ' +
-      '[--description <text>] [--owner <text>] [--tag <key=value,…>] [--expires-in 90m|12h|30d] ' +
+      `${LABELS.join(' ')} [--expires-in 90m|12h|30d] ` +
       '[--expires-at <date>] [--overwrite] [--json]',
     '<%= command.id %> --delete [--name <name>] [--json]',
   ];
@@ -79,7 +73,8 @@ function checkMode(flags: FlagsOf<typeof ApiKey>): void {
     const given = flags.create ? 'Both --create and --delete are given' : 'Neither --create nor --delete is given';
     throw new CliError('USAGE', `${given}. Pass exactly one of them.`);
   }
-  const wrong = flags.delete ? CREATE_ONLY.filter((flag) => flags[flag] !== undefined) : [];
+  const given: Readonly<Record<string, unknown>> = flags;
+  const wrong = flags.delete ? Object.keys(newKeyFlags).filter((flag) => given[flag] !== undefined) : [];
   if (wrong.length > 0) {
     const flags = wrong.map((flag) => `--${flag}`).join(', ');
     const them = wrong.length === 1 ? 'it' : 'them';

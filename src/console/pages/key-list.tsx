@@ -4,7 +4,7 @@ import { ROLE_MEANINGS } from '../../keys/permissions/index.ts';
 import { OperationFailed } from '../operations.ts';
 import { AccessLine } from '../permission-words.tsx';
 import { permissionsOf } from '../parts/grants.ts';
-import { tagsIn } from '../parts/key-texts.tsx';
+import { itemsIn } from '../parts/key-texts.tsx';
 import {
   Done,
   Empty,
@@ -160,7 +160,7 @@ async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
     createdBy: isId ? by : undefined,
     createdByOperator: by === OPERATOR || undefined,
     expiresBefore: until && new Date(until).toISOString(),
-    tags: tag === '' ? undefined : tagsIn(tag),
+    tags: tag === '' ? undefined : itemsIn(tag),
     unusedSince: used === '90d' ? new Date(visit.now - 90 * DAY_MS).toISOString() : undefined,
     neverUsed: used === 'never' || undefined,
     sort: isNewestFirst ? undefined : SORTS[sort].by,

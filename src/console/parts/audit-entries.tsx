@@ -1,5 +1,5 @@
 import type { AuditAction } from '../../keys/audit/index.ts';
-import { MAX_DESCRIPTION_LENGTH } from '../../keys/key/index.ts';
+import { MAX_LINE_LENGTH } from '../../keys/key/index.ts';
 import { formatDuration, printable, readDate } from '../../keys/basics/index.ts';
 import { exactTime, formatCount, KeyLink, Time } from './notice.tsx';
 
@@ -210,7 +210,7 @@ function textOf(json: string | null): string {
 
 function valueText(value: unknown, field = ''): string {
   if (typeof value === 'string')
-    return readDate(value) === undefined ? printable(value, MAX_DESCRIPTION_LENGTH) : exactTime(value);
+    return readDate(value) === undefined ? printable(value, MAX_LINE_LENGTH) : exactTime(value);
   if (field === 'grace' && typeof value === 'number') return formatDuration(value);
   if (Array.isArray(value)) return value.map((each) => valueText(each)).join(', ');
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

@@ -1,73 +1,67 @@
-import { type ApiKey, type KeyRestrictions, NO_LABELS, UNRESTRICTED } from '../../keys/key/index.ts';
+import {
+  type Field,
+  type FieldInput,
+  type FieldName,
+  type FieldValues,
+  keyFields,
+  type KeyRestrictions,
+  labelFields,
+  mapFields,
+  namesOf,
+  restrictionFields,
+  type ValuesOf,
+} from '../../keys/key/index.ts';
 import { TextField } from './field.tsx';
 
-/** What says what a key is for, in the documents that ask for it. */
-export const LABELS = Object.keys(NO_LABELS).join(' ');
-/** What of a key restricts its requests, in the same. */
-export const RESTRICTIONS = Object.keys(UNRESTRICTED).join(' ');
+/** The fields that describe a key, in documents that ask for it. */
+export const LABELS = namesOf(labelFields).join(' ');
+/** The fields that restrict its requests, in the same. */
+export const RESTRICTIONS = namesOf(restrictionFields).join(' ');
 
-export type KeyLabels = Pick<ApiKey, keyof typeof NO_LABELS>;
+export type KeyLabels = ValuesOf<typeof labelFields>;
 
-type Written = KeyLabels & KeyRestrictions;
+/** The values of a key in fields of one line, beside its name. */
+export type KeyTexts = { readonly [Name in FieldName]: string };
 
-/** What is written of a key in fields of one line, beside its name. */
-export type KeyTexts = { readonly [Field in keyof Written]: string };
+export function keyTexts(values: FieldValues): KeyTexts {
+  return mapFields(keyFields, (_, name) => textOf(values[name]));
+}
 
-export function keyTexts({ description, owner, tags, limits, allowFrom }: Written): KeyTexts {
-  return {
-    description: description ?? '',
-    owner: owner ?? '',
-    tags: tags.join(', '),
-    limits: limits.join(', '),
-    allowFrom: allowFrom?.join(', ') ?? '',
-  };
+function textOf(value: FieldValues[FieldName]): string {
+  return [value ?? []].flat().join(', ');
 }
 
 /** The fields as they were filled in. */
 export function keyTextsIn(form: URLSearchParams): KeyTexts {
-  const text = (name: string) => form.get(name)?.trim() ?? '';
-  return {
-    description: text('description'),
-    owner: text('owner'),
-    tags: text('tags'),
-    limits: text('limits'),
-    allowFrom: text('allowFrom'),
-  };
+  return mapFields(keyFields, (_, name) => form.get(name)?.trim() ?? '');
 }
+
+/** The separator of items; some lists have their own. */
+const SEPARATOR = /[,;]/;
+const OWN_SEPARATORS: { readonly [Name in FieldName]?: RegExp } = {
+  limits: /[,;]|\s+(?=\d)/,
+  allowFrom: /[\s,;]+/,
+};
 
 /** The input of `createApiKey` and `updateApiKey` that they stand for. */
-export function inputOfTexts({ description, owner, tags, limits, allowFrom }: KeyTexts) {
-  const networks = allowFrom.split(/[\s,;]+/).filter(Boolean);
-  return {
-    description: description || null,
-    owner: owner || null,
-    tags: tagsIn(tags),
-    limits: limits.split(/[,;]|\s+(?=\d)/).flatMap((limit) => limit.trim() || []),
-    allowFrom: networks.length > 0 ? networks : null,
-  };
+export function inputOfTexts(texts: KeyTexts): FieldInput {
+  return mapFields(keyFields, (field, name) => inputOf(field, name, texts[name])) as FieldInput;
 }
 
-export function tagsIn(text: string): string[] {
-  return text.split(/[,;]/).flatMap((tag) => tag.trim() || []);
+function inputOf(field: Field<unknown>, name: FieldName, text: string): unknown {
+  if (field.fromText) return field.fromText(text);
+  if (field.form === 'text') return text || null;
+  const items = itemsIn(text, OWN_SEPARATORS[name]);
+  return items.length > 0 ? items : field.none;
+}
+
+/** The items of a list that is written in one line. */
+export function itemsIn(text: string, separator = SEPARATOR): string[] {
+  return text.split(separator).flatMap((item) => item.trim() || []);
 }
 
 /** Where each field of that input is in the form. */
-export const TEXT_PLACES = {
-  description: { id: 'description', label: 'Description' },
-  owner: { id: 'owner', label: 'Owner' },
-  tags: { id: 'tags', label: 'Tags' },
-  limits: { id: 'limits', label: 'Limits' },
-  allowFrom: { id: 'allowFrom', label: 'Used from' },
-} as const;
-
-/** What to write into each field. */
-const HELP: KeyTexts = {
-  description: 'What it is for.',
-  owner: 'Who answers for it: a person or a team.',
-  tags: 'Up to 16, such as env=prod, team=payments.',
-  limits: 'How many requests, such as 100/m, or for good, such as 1/uses. Leave empty for the limits of the service.',
-  allowFrom: 'Networks, such as 10.0.0.0/8, 2001:db8::/32. Leave empty for anywhere.',
-};
+export const TEXT_PLACES = mapFields(keyFields, ({ label }, id) => ({ id, label }));
 
 interface FieldParts {
   readonly texts: KeyTexts;
@@ -75,14 +69,14 @@ interface FieldParts {
   readonly problems: ReadonlyMap<string, string>;
 }
 
-function Fields({ names, texts, problems }: FieldParts & { names: readonly string[] }) {
+function Fields({ names, texts, problems }: FieldParts & { names: readonly FieldName[] }) {
   return (
     <>
-      {(names as (keyof KeyTexts)[]).map((name) => (
+      {names.map((name) => (
         <TextField
           name={name}
           label={TEXT_PLACES[name].label}
-          help={HELP[name]}
+          help={keyFields[name].help}
           value={texts[name]}
           problem={problems.get(name)}
         />
@@ -92,15 +86,28 @@ function Fields({ names, texts, problems }: FieldParts & { names: readonly strin
 }
 
 export function LabelFields(parts: FieldParts) {
-  return <Fields names={Object.keys(NO_LABELS)} {...parts} />;
+  return <Fields names={namesOf(labelFields)} {...parts} />;
 }
 
 export function RestrictionFields(parts: FieldParts) {
   return (
     <fieldset>
       <legend>Restrictions</legend>
-      <Fields names={Object.keys(UNRESTRICTED)} {...parts} />
+      <Fields names={namesOf(restrictionFields)} {...parts} />
     </fieldset>
+  );
+}
+
+export function LabelFacts({ of }: { of: KeyLabels }) {
+  return (
+    <>
+      {namesOf(labelFields).map((name) => (
+        <>
+          <dt>{TEXT_PLACES[name].label}</dt>
+          <dd>{textOf(of[name]) || <span class="faint">none</span>}</dd>
+        </>
+      ))}
+    </>
   );
 }
 

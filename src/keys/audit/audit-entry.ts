@@ -1,5 +1,5 @@
 import { formatTime } from '../basics/index.ts';
-import { type ApiKey, keyRestrictions } from '../key/index.ts';
+import { type ApiKey, givenIn, keyRestrictions, labelFields } from '../key/index.ts';
 import { prefixOf } from '../secret/index.ts';
 
 /** The actions that the audit log records. */
@@ -124,8 +124,8 @@ export function auditValuesOf(key: ApiKey): AuditValues {
     },
     ...(key.person && { person: key.person }),
     ...(key.audience !== null && { audience: key.audience }),
-    ...(key.owner !== null && { owner: key.owner }),
-    ...(key.tags.length > 0 && { tags: key.tags }),
+    // An entry about a key without a field keeps its hash when there is a new field.
+    ...givenIn(labelFields, key),
   };
 }
 

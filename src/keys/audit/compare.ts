@@ -1,5 +1,5 @@
 import { type ProgressReport, yieldToEventLoop } from '../basics/index.ts';
-import { type ApiKey, UNRESTRICTED } from '../key/index.ts';
+import { type ApiKey, NO_VALUES } from '../key/index.ts';
 import { type AuditedChange, type AuditEntry, type AuditValues, auditValuesOf } from './audit-entry.ts';
 import type { AuditReader } from './audit-reader.ts';
 import { type AuditVerification, verifyAuditLog, type VerifyOptions } from './verify.ts';
@@ -38,8 +38,8 @@ interface Recorded {
   isComplete: boolean;
 }
 
-/** What a key has in the fields that there were not yet when its entries were written, unless they say otherwise. */
-const EARLIER: AuditValues = { ...UNRESTRICTED };
+/** The values of fields that an entry leaves out. */
+const NONE: AuditValues = { ...NO_VALUES, audience: null, person: null };
 
 const PAGE_KEYS = 250;
 const BATCH_ENTRIES = 1000;
@@ -251,10 +251,10 @@ function reasonOf(key: ApiKey, recorded: Recorded | undefined, began: number): s
   if (recorded?.values === null) return 'is there, but was deleted';
   if (!recorded?.isComplete && key.createdAt >= began) return 'is there, but was not created';
   if (!recorded) return undefined;
-  const values = auditValuesOf(key);
-  const expected = recorded.isComplete ? { ...EARLIER, ...recorded.values } : recorded.values;
+  const values: AuditValues = { ...NONE, ...auditValuesOf(key) };
+  const expected = recorded.isComplete ? { ...NONE, ...recorded.values } : recorded.values;
   const differing = Object.keys(expected).filter(
-    (field) => field in values && !areEqual(values[field], expected[field]),
+    (field) => field in values && !areEqual(values[field], expected[field] ?? NONE[field] ?? null),
   );
   return differing.length > 0 ? `differs in ${differing.join(', ')}` : undefined;
 }

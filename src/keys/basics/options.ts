@@ -93,6 +93,7 @@ export const textOrDate: Rule<string | Date> = mustBe(
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export const uuid: Rule<string> = mustBe('a UUID', (value) => typeof value === 'string' && UUID.test(value));
 export const yesOrNo: Rule<boolean> = mustBe('true or false', (value) => typeof value === 'boolean');
+export const anyNumber: Rule<number> = mustBe('a number', (value) => typeof value === 'number');
 /** A number that is not negative; infinity is no bound. */
 export const amount: Rule<number> = mustBe('a number from 0 on', (value) => typeof value === 'number' && value >= 0);
 /** How many there may be; infinity is no bound. */

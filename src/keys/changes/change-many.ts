@@ -15,6 +15,7 @@ import {
   expiryOf,
   KEY_CHANGE_OPTIONS,
   type KeyChange,
+  MAX_LINE_LENGTH,
   normalizeLine,
   requireWhole,
   USAGE,
@@ -161,8 +162,7 @@ const ATTESTATION: Rules<Attestation> = {
 export function readAttestation(attestation: Attestation): Attestation {
   checkOptions('keys.attest', attestation, ATTESTATION);
   const { sha256, keys } = attestation;
-  const issue = validateLine(attestation.text, 'attestation');
-  assertValid(issue ? [issue] : []);
+  assertValid(validateLine(attestation.text, { name: 'attestation', max: MAX_LINE_LENGTH, code: 'INPUT_INVALID' }));
   const text = normalizeLine(attestation.text);
   if (text === null)
     throw new KeysError('INPUT_INVALID', 'The attestation is empty. Write who says what, in one line.');

@@ -31,11 +31,6 @@ export function validateNetworks(texts: readonly string[]): Issue[] {
   ];
 }
 
-/** The networks in a validated request; null for anywhere. */
-export function readAllowFrom(texts: readonly string[] | null | undefined): string[] | null {
-  return texts ? parseNetworks(texts).values : null;
-}
-
 export function areWithin(inner: readonly string[], outer: readonly string[]): boolean {
   const others = outer.map(splitNetwork);
   return inner.map(splitNetwork).every((network) => others.some((other) => isWithin(network, other)));

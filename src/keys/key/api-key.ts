@@ -1,30 +1,31 @@
-import { KeysError, type Limit, NO_LIMITS, printable } from '../basics/index.ts';
+import { KeysError, printable } from '../basics/index.ts';
 import type { Permission, Role } from '../permissions/index.ts';
+import {
+  type FieldInput,
+  type FieldName,
+  fieldsOf,
+  type KeyValues,
+  labelFields,
+  namesOf,
+  NO_VALUES,
+  restrictionFields,
+  type UnknownFields,
+  valuesOf,
+  type ValuesOf,
+} from './fields.ts';
 import type { Person } from './person.ts';
 import type { Rotation } from './rotation.ts';
 
 /** An API key. Its secret is not part of it. */
-export interface ApiKey {
+export interface ApiKey extends KeyValues {
   /** A UUID. */
   id: string;
   /** The name, in the form of `normalizeName`; no two keys have the same. */
   name: string;
-  /** Free text of at most 1,000 code points; null if there is none. */
-  description: string | null;
-  /** Who answers for it, such as a person or a team, as text of at most 200 code points; null if nobody is named. */
-  owner: string | null;
-  /** What it is sorted by, each as `key=value`, in the form of `parseTags`; at most 16. */
-  tags: readonly string[];
   /** The granted roles. */
   roles: Role[];
   /** The permissions that are granted besides the roles. */
   permissions: Permission[];
-  /** How many requests it may make, at most one limit for each unit; empty if it has no limits of its own. */
-  limits: readonly Limit[];
-  /** The networks that it may be used from, in the form of `parseNetworks`; null for anywhere. */
-  allowFrom: readonly string[] | null;
-  /** The address that it is valid for alone, with all paths under it: see `readAudience`; null for any. */
-  audience: string | null;
   /** The 12 public characters of the secret; for a secret in another format, see `createImportedId`. */
   publicId: string;
   /** When it was created, in milliseconds since 1970. */
@@ -46,34 +47,33 @@ export interface ApiKey {
    * Such a key is not accepted, and can only be deleted or replaced.
    */
   damaged?: true;
+  /** The values of fields that this version does not know, by id. They are kept as they are. */
+  unknownFields?: UnknownFields;
 }
 
-/** The fields that whoever creates a key gives it, in the order in which they are shown. */
+/** The fields that are given to a key, in the order in which they are shown. */
 export const GIVEN_FIELDS = [
   'name',
-  'description',
-  'owner',
-  'tags',
+  ...namesOf(labelFields),
   'roles',
   'permissions',
-  'limits',
-  'allowFrom',
+  ...namesOf(restrictionFields),
   'expiresAt',
 ] as const satisfies readonly (keyof ApiKey)[];
 /** Those of them that null removes. */
 export const REMOVABLE_FIELDS = [
-  'description',
-  'owner',
-  'allowFrom',
-  'expiresAt',
-] as const satisfies readonly (keyof ApiKey)[];
-/** Those that say what a key is for, and nothing of what it may do. */
-export const NO_LABELS: Pick<ApiKey, 'description' | 'owner' | 'tags'> = { description: null, owner: null, tags: [] };
+  ...fieldsOf().flatMap(([name, { none }]) => (none === null ? [name as RemovableField] : [])),
+  'expiresAt' as const,
+];
+type RemovableField = { [Name in FieldName]: null extends FieldInput[Name] ? Name : never }[FieldName];
+
+/** No description, owner and so on. */
+export const NO_LABELS: ValuesOf<typeof labelFields> = valuesOf(labelFields, {});
 
 /** What restricts its requests, and those of the keys that it creates. */
-export type KeyRestrictions = Pick<ApiKey, 'limits' | 'allowFrom'>;
-export const UNRESTRICTED: KeyRestrictions = { limits: NO_LIMITS, allowFrom: null };
-export const RESTRICTION_FIELDS = Object.keys(UNRESTRICTED) as (keyof KeyRestrictions)[];
+export type KeyRestrictions = ValuesOf<typeof restrictionFields>;
+export const UNRESTRICTED: KeyRestrictions = valuesOf(restrictionFields, {});
+export const RESTRICTION_FIELDS = namesOf(restrictionFields);
 
 /** The restrictions of a key, whatever stands for one. */
 export function keyRestrictions<Limits, Networks>(key: { limits: Limits; allowFrom: Networks }) {
@@ -93,7 +93,7 @@ export function givenFieldsOf(key: GivenFields): GivenFields {
 }
 
 /** What of a key is known outside its store as well. */
-export type KeyFields = Omit<ApiKey, 'rotation' | 'damaged'>;
+export type KeyFields = Omit<ApiKey, 'rotation' | 'damaged' | 'unknownFields'>;
 
 /** A key with the digests of its secrets, as the store keeps it. */
 export interface StoredKey extends ApiKey {
@@ -105,9 +105,7 @@ export interface StoredKey extends ApiKey {
 
 /** What a key that was just made has where nothing else is said. */
 export const BARE_KEY = {
-  ...NO_LABELS,
-  ...UNRESTRICTED,
-  audience: null,
+  ...NO_VALUES,
   createdBy: null,
   expiresAt: null,
   disabledAt: null,

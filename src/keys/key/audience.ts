@@ -1,6 +1,6 @@
 /**
- * An address that a key can be for (RFC 8707, section 2), without a slash at its end; undefined for what is none: it is
- * http or https, and has no query or fragment.
+ * Reads an address that a key can be for (RFC 8707, section 2), without a slash at its end: http or https, without a
+ * query or fragment. Undefined for any other text.
  */
 export function readAudience(text: string): string | undefined {
   const url = text.length <= MAX_AUDIENCE_LENGTH && /^https?:\/\/[!-~]+$/i.test(text) ? URL.parse(text) : null;

@@ -7,7 +7,7 @@ const FIELDS = [...KEY_FIELDS, 'createdBy'] as const;
 /** Those that no declaration has: the secrets of a key, by their public parts. */
 type SecretField = 'prefix' | 'previousPrefix';
 
-export type FieldValue = string | readonly string[] | boolean | null;
+export type FieldValue = string | number | readonly string[] | boolean | null;
 
 export interface FieldChange {
   field: (typeof FIELDS)[number] | SecretField | 'expiresIn';

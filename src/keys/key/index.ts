@@ -4,6 +4,7 @@ export * from './api-key.ts';
 export * from './audience.ts';
 export * from './expiry.ts';
 export * from './field-changes.ts';
+export * from './fields.ts';
 export * from './key-change.ts';
 export * from './name.ts';
 export * from './rotated-secret.ts';

@@ -4,40 +4,36 @@ import {
   type Issue,
   list,
   orNull,
-  parseLimits,
   required,
   type Rules,
   textOrDate,
   yesOrNo,
 } from '../basics/index.ts';
 import { type Catalog, parsePermissions, parseRoles, type Permission, type Role } from '../permissions/index.ts';
-import { readAllowFrom, validateNetworks } from './allow-from.ts';
 import { type GivenFields, NO_LABELS, UNRESTRICTED } from './api-key.ts';
 import { type ExpiryRequest, validateExpiry } from './expiry.ts';
-import { normalizeLine, parseTags, validateLine } from './labels.ts';
+import {
+  type FieldInput,
+  keyFields,
+  labelFields,
+  mapFields,
+  readFields,
+  restrictionFields,
+  validateFields,
+} from './fields.ts';
 import { normalizeName, validateName } from './name.ts';
 
 /**
  * Changes to a key; omitted fields stay as they are. Texts are as the user wrote them. An `expiresAt` of null removes
  * the expiry.
  */
-export interface KeyChange extends ExpiryRequest {
+export interface KeyChange extends ExpiryRequest, FieldInput {
   /** 1 to 100 letters, digits and spaces. */
   name?: string;
-  /** At most 1,000 code points, without control characters; null for none. */
-  description?: string | null;
-  /** The owner, who answers for it: at most 200 code points, without control characters; null for nobody. */
-  owner?: string | null;
-  /** All its tags, at most 16, each as `key=value`, each key once. */
-  tags?: readonly string[];
   /** Names of all roles that the key is to have, case-insensitive. */
   roles?: readonly string[];
   /** All permissions that the key is to have besides its roles, as `RESOURCE:ACTION`, case-insensitive. */
   permissions?: readonly string[];
-  /** How many requests it may make, such as `100/m`; each unit (s, m, h, d, month) once. An empty list is no limits. */
-  limits?: readonly string[];
-  /** All networks that it may be used from, such as `10.0.0.0/8`, at least one; null for anywhere. */
-  allowFrom?: readonly string[] | null;
 }
 
 /** A request to create a key, with at least one role or permission. Omitted fields are empty. */
@@ -50,13 +46,10 @@ export interface NewKey extends KeyChange {
 /** The fields of a change. What their values may be is said by `validateChange`. */
 export const KEY_CHANGE_OPTIONS: Rules<KeyChange> = {
   name: anyText,
-  description: orNull(anyText),
-  owner: orNull(anyText),
-  tags: list(anyText),
+  ...mapFields(labelFields, ({ rule }) => rule),
   roles: list(anyText),
   permissions: list(anyText),
-  limits: list(anyText),
-  allowFrom: orNull(list(anyText)),
+  ...mapFields(restrictionFields, ({ rule }) => rule),
   expiresIn: anyText,
   expiresAt: orNull(textOrDate),
 };
@@ -69,16 +62,13 @@ export function validateNewKey(input: Partial<NewKey>, catalog: Catalog, now: nu
 
 /** All issues with the given values. */
 export function validateChange(change: KeyChange, catalog: Catalog, now: number): Issue[] {
-  const { name, description, owner, tags = [], roles = [], permissions = [], limits = [], allowFrom = null } = change;
+  const { name, roles = [], permissions = [] } = change;
   const issues = [
     ...about('name', name === undefined ? [] : [validateName(name)]),
-    ...about('description', description == null ? [] : [validateLine(description, 'description')]),
-    ...about('owner', owner == null ? [] : [validateLine(owner, 'owner')]),
-    ...about('tags', parseTags(tags).issues),
+    ...validateFields(labelFields, change),
     ...about('roles', parseRoles(roles, catalog).issues),
     ...about('permissions', parsePermissions(permissions, catalog).issues),
-    ...about('limits', parseLimits(limits).issues),
-    ...about('allowFrom', allowFrom === null ? [] : validateNetworks(allowFrom)),
+    ...validateFields(restrictionFields, change),
     ...about(change.expiresIn === undefined ? 'expiresAt' : 'expiresIn', validateExpiry(change, now)),
   ];
   // No other field: an imported key has its secret beside them.
@@ -102,16 +92,12 @@ export function validateGrants(roles: readonly unknown[], permissions: readonly 
 
 /** Reads the fields that validated input gives a key, but for its expiry, as they are kept. */
 export function readGiven(given: KeyChange, catalog: Catalog): Partial<Omit<GivenFields, 'expiresAt'>> {
-  const { name, description, owner, tags, roles, permissions, limits, allowFrom } = given;
+  const { name, roles, permissions } = given;
   return {
     ...(name !== undefined && { name: normalizeName(name) }),
-    ...(description !== undefined && { description: normalizeLine(description) }),
-    ...(owner !== undefined && { owner: normalizeLine(owner) }),
-    ...(tags && { tags: parseTags(tags).values }),
+    ...readFields(keyFields, given),
     ...(roles && { roles: parseRoles(roles, catalog).values }),
     ...(permissions && { permissions: parsePermissions(permissions, catalog).values }),
-    ...(limits && { limits: parseLimits(limits).values }),
-    ...(allowFrom !== undefined && { allowFrom: readAllowFrom(allowFrom) }),
   };
 }
 

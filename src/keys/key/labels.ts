@@ -9,17 +9,6 @@ import {
 } from '../basics/index.ts';
 import { holdsSecret } from '../secret/index.ts';
 
-/** Which texts of one line there are, each with the most code points that it has. */
-const TEXTS = {
-  description: { code: 'DESCRIPTION_INVALID', most: 1000 },
-  owner: { code: 'OWNER_INVALID', most: 200 },
-  attestation: { code: 'INPUT_INVALID', most: 1000 },
-} as const;
-
-/** In code points. */
-export const MAX_DESCRIPTION_LENGTH = TEXTS.description.most;
-/** In code points. */
-export const MAX_OWNER_LENGTH = TEXTS.owner.most;
 /** The most tags that a key has. */
 const MAX_TAGS = 16;
 /** In code points. */
@@ -32,13 +21,19 @@ export function normalizeLine(text: string | null | undefined): string | null {
   return normalizeText(text ?? '').trim() || null;
 }
 
-/** Checks a text of one line: its length, no control characters, no secret. Returns the issue, if any. */
-export function validateLine(text: string, what: keyof typeof TEXTS): Issue | undefined {
-  const { code, most } = TEXTS[what];
+/** The rule of a text of one line: its most code points, and the code of an issue with it. */
+export interface LineRule {
+  name: string;
+  max: number;
+  code: Issue['code'];
+}
+
+/** The issue with a text of one line, if any: its length, control characters, a secret. */
+export function validateLine(text: string, { name, max, code }: LineRule): Issue[] {
   const length = codePoints(normalizeText(text).trim());
-  if (length > most) return { code, message: `The ${what} is ${length} characters long; at most ${most} are allowed.` };
+  if (length > max) return [{ code, message: `The ${name} is ${length} characters long; at most ${max} are allowed.` }];
   const problem = problemOf(text);
-  return problem === undefined ? undefined : { code, message: `The ${what} ${problem}` };
+  return problem === undefined ? [] : [{ code, message: `The ${name} ${problem}` }];
 }
 
 /** What a text that is shown in one line must not have. */

@@ -2,23 +2,27 @@ import {
   type ApiKey,
   type FieldChange,
   fieldChanges,
+  type FieldTable,
+  type FieldValues,
+  givenIn,
   KEY_FIELDS,
+  keyFields,
+  labelFields,
+  mapFields,
   NO_LABELS,
-  normalizeLine,
   normalizeName,
   notADate,
-  parseNetworks,
-  parseTags,
   type PlannedChange,
+  readFields,
   readGrants,
   readSchedule,
+  restrictionFields,
   secretSince,
   type RotationSchedule,
+  UNRESTRICTED,
   validateExpiry,
   validateGrants,
-  validateLine,
   validateName,
-  validateNetworks,
   validateNewKey,
 } from '../key/index.ts';
 import type { ConfusableName } from '../changes/index.ts';
@@ -41,7 +45,6 @@ import {
   formatList,
   mapYielding,
   orNull,
-  parseLimits,
   printable,
   readDate,
   required,
@@ -56,7 +59,7 @@ import {
 export interface DeclaredKey
   extends
     Pick<ApiKey, 'name' | 'description' | 'roles' | 'permissions' | 'expiresAt'>,
-    Partial<Pick<ApiKey, 'owner' | 'tags' | 'limits' | 'allowFrom'>> {
+    Partial<Omit<FieldValues, 'description'>> {
   /** Whether the key is accepted. A new key is, unless this is false. */
   enabled?: boolean;
   /** How long it lives from when it gets a secret, in place of `expiresAt`: a duration such as `30d`. */
@@ -89,14 +92,11 @@ const texts = <Texts>() => list(anyText) as Rule<unknown> as Rule<Texts>;
 
 const DECLARED_KEY: Rules<DeclaredKey> = {
   name: required(anyText),
+  ...mapFields(keyFields, ({ rule }) => rule),
   description: required(orNull(anyText)),
-  owner: orNull(anyText),
-  tags: texts(),
   roles: required(texts()),
   permissions: required(texts()),
   expiresAt: required(orNull(amount)),
-  limits: texts(),
-  allowFrom: orNull(texts()),
   enabled: yesOrNo,
   expiresIn: anyText,
   rotate: options<RotationSchedule>({ every: required(anyText), grace: anyText }),
@@ -127,12 +127,7 @@ export async function checkDeclared(
     const name = normalizeName(key.name);
     if (names.has(name)) throw invalidOption(caller, `"${printable(name)}" is declared more than once.`);
     names.add(name);
-    const limits = key.limits && { limits: parseLimits(key.limits).values };
-    const allowFrom = key.allowFrom && { allowFrom: parseNetworks(key.allowFrom).values };
-    const description = normalizeLine(key.description);
-    const owner = key.owner === undefined ? {} : { owner: normalizeLine(key.owner) };
-    const tags = key.tags && { tags: parseTags(key.tags).values };
-    return { ...key, name, description, ...owner, ...tags, ...readGrants(key, catalog), ...limits, ...allowFrom };
+    return { ...key, name, ...readFields(keyFields, key), ...readGrants(key, catalog) };
   });
 }
 
@@ -205,8 +200,7 @@ class DeclarationReader extends DocumentReader {
       ...NO_LABELS,
       roles: [],
       permissions: [],
-      limits: [],
-      allowFrom: null,
+      ...UNRESTRICTED,
       expiresAt: null,
     };
     if (!isRecord(value)) {
@@ -215,21 +209,15 @@ class DeclarationReader extends DocumentReader {
       return key;
     }
     const fields = this.knownFields(value, path, DECLARED_FIELDS);
-    const { name, description, owner, tags, roles, permissions, limits, allowFrom } = fields;
-    const { expiresAt, expiresIn, rotate, enabled } = fields;
+    const { name, roles, permissions, expiresAt, expiresIn, rotate, enabled } = fields;
     if (name === undefined) this.missing(path, 'name');
     else key.name = this.#name(name, [...path, 'name']);
-    if (description !== undefined && description !== null)
-      key.description = this.#line(description, 'description', path);
-    if (owner !== undefined && owner !== null) key.owner = this.#line(owner, 'owner', path);
-    key.tags = this.parsedList(tags, [...path, 'tags'], parseTags);
+    Object.assign(key, this.#fields(labelFields, fields, path));
     key.roles = this.parsedList(roles, [...path, 'roles'], (items) => parseRoles(items, this.#catalog));
     key.permissions = this.parsedList(permissions, [...path, 'permissions'], (items) =>
       parsePermissions(items, this.#catalog),
     );
-    key.limits = this.parsedList(limits, [...path, 'limits'], parseLimits);
-    if (allowFrom !== undefined && allowFrom !== null)
-      key.allowFrom = this.#networks(allowFrom, [...path, 'allowFrom']);
+    Object.assign(key, this.#fields(restrictionFields, fields, path));
     if (!this.mayHaveMeant(path))
       for (const { message } of validateGrants(itemsOf(roles), itemsOf(permissions))) this.report(path, message);
     if (expiresAt !== undefined && expiresAt !== null) key.expiresAt = this.#expiry(expiresAt, [...path, 'expiresAt']);
@@ -252,16 +240,10 @@ class DeclarationReader extends DocumentReader {
     return name;
   }
 
-  #line(value: unknown, field: 'description' | 'owner', path: DocumentPath): string | null {
-    const text = this.text(value, [...path, field]);
-    const issue = text === undefined ? undefined : validateLine(text, field);
-    if (issue) this.report([...path, field], issue.message);
-    return normalizeLine(text);
-  }
-
-  #networks(value: unknown, path: DocumentPath): string[] {
-    if (itemsOf(value).length === 0) for (const { message } of validateNetworks([])) this.report(path, message);
-    return this.parsedList(value, path, parseNetworks);
+  #fields(table: FieldTable, given: Readonly<Record<string, unknown>>, path: DocumentPath): Partial<FieldValues> {
+    return mapFields(table, (field, name) =>
+      given[name] === undefined ? field.none : field.readIn(this, given[name], [...path, name]),
+    );
   }
 
   #set<Field extends 'expiresIn' | 'rotate'>(key: DeclaredKey, field: Field, value: DeclaredKey[Field] | undefined) {
@@ -359,26 +341,12 @@ export function plannedCreation(key: DeclaredKey, id?: string): PlannedChange {
   return { action: 'CREATE', name: key.name, ...(id !== undefined && { id }), changes: fieldsOfNew(key) };
 }
 
-function fieldsOfNew({
-  description,
-  owner = null,
-  tags = [],
-  roles,
-  permissions,
-  limits = [],
-  allowFrom = null,
-  expiresAt,
-  expiresIn,
-  enabled,
-}: DeclaredKey): FieldChange[] {
+function fieldsOfNew({ roles, permissions, expiresAt, expiresIn, enabled, ...key }: DeclaredKey): FieldChange[] {
   const fields = {
-    description,
-    owner,
-    tags: tags.length > 0 ? tags : null,
+    ...givenIn(labelFields, key),
     roles: roles.length > 0 ? roles : null,
     permissions: permissions.length > 0 ? permissions : null,
-    limits: limits.length > 0 ? limits : null,
-    allowFrom,
+    ...givenIn(restrictionFields, key),
     expiresAt: expiresIn === undefined ? formatTime(expiresAt) : null,
     expiresIn: expiresIn ?? null,
     enabled: enabled ?? null,

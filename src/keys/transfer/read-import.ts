@@ -14,14 +14,22 @@ import {
 import {
   BARE_KEY,
   digestPerson,
+  type Field,
+  type FieldInput,
+  type FieldName,
+  fixedFields,
+  labelFields,
+  mapFields,
   normalizeName,
   type Person,
   personIn,
   readExpiry,
-  readAudience,
+  readFields,
   readNewFields,
+  restrictionFields,
   type StoredKey,
   validateChange,
+  validateFields,
   validateName,
   validateNewKey,
 } from '../key/index.ts';
@@ -144,7 +152,7 @@ function inOrder(randomId: () => string): () => string {
 function readLine(line: Line, context: ImportContext): ImportLine {
   const base = { line: line.number, name: null, warnings: [] };
   if ('unreadable' in line) return { ...base, errors: [invalid(UNREADABLE[line.unreadable])] };
-  const { fields, issues } = readFields(line.text);
+  const { fields, issues } = fieldsIn(line.text);
   return fields ? { ...base, ...readKey(fields, issues, context) } : { ...base, errors: issues };
 }
 
@@ -164,7 +172,7 @@ function readKey(
   const id = accept(readId(fields.id, 'id'));
   const createdAt = accept(readCreation(fields.createdAt, now));
   const createdBy = accept(readId(fields.createdBy, 'createdBy'));
-  const audience = accept(fields.audience === undefined ? null : readImportedAudience(fields.audience));
+  errors.push(...validateFields(fixedFields, fields).map(({ code, message }) => ({ code, message })));
   const name = validateName(fields.name) ? null : normalizeName(fields.name);
   if (!secret || name === null || errors.length > 0) return { name, id, errors, warnings: [] };
   const key = {
@@ -176,7 +184,7 @@ function readKey(
     createdBy: createdBy ?? null,
     expiresAt: expiry ?? null,
     disabledAt: fields.disabled ? now : null,
-    audience: audience ?? null,
+    ...readFields(fixedFields, fields),
     person,
     digest: secret.digest,
   };
@@ -210,10 +218,6 @@ function readCreation(text: string | undefined, now: number): number | Issue {
   return instant === undefined || instant < 0
     ? invalid('"createdAt" is not an RFC 3339 date and time from 1970 on, such as 2025-12-31T23:59:59Z.')
     : instant;
-}
-
-function readImportedAudience(text: string): string | Issue {
-  return readAudience(text) ?? invalid('"audience" is not an address, such as https://mcp.example.org/mcp.');
 }
 
 function readId(text: string | undefined, field: string): string | undefined | Issue {
@@ -293,6 +297,7 @@ export async function* linesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator
 /** What a field of a line can be. */
 interface KindValues {
   string: string;
+  number: number;
   list: string[];
   boolean: boolean;
   person: Person;
@@ -300,6 +305,7 @@ interface KindValues {
 
 const KINDS: Record<keyof KindValues, { words: string; fits: (value: unknown) => boolean }> = {
   string: { words: 'a string', fits: (value) => typeof value === 'string' },
+  number: { words: 'a number', fits: (value) => typeof value === 'number' },
   list: {
     words: 'a list of strings',
     fits: (value) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
@@ -315,14 +321,11 @@ const FIELDS = {
   name: 'string',
   secret: 'string',
   sha256: 'string',
-  description: 'string',
-  owner: 'string',
-  tags: 'list',
+  ...mapFields(labelFields, kindOf),
   roles: 'list',
   permissions: 'list',
-  limits: 'list',
-  allowFrom: 'list',
-  audience: 'string',
+  ...mapFields(restrictionFields, kindOf),
+  ...mapFields(fixedFields, kindOf),
   expiresAt: 'string',
   disabled: 'boolean',
   id: 'string',
@@ -332,8 +335,14 @@ const FIELDS = {
   person: 'person',
 } as const satisfies Record<string, keyof KindValues>;
 
+function kindOf({ form }: Field<unknown>): keyof KindValues {
+  return form === 'text' ? 'string' : form;
+}
+
 /** The fields of a line that describes a key, as they were written. */
-type ImportedFields = { name: string } & { [Field in keyof typeof FIELDS]?: KindValues[(typeof FIELDS)[Field]] };
+type ImportedFields = { name: string } & FieldInput & {
+    [Name in Exclude<keyof typeof FIELDS, FieldName>]?: KindValues[(typeof FIELDS)[Name]];
+  };
 
 const NAMES = Object.keys(FIELDS) as (keyof ImportedFields)[];
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['secret', 'sha256'] satisfies (keyof ImportedFields)[]);
@@ -346,7 +355,7 @@ const MIN_EXPOSED_LENGTH = 8;
  * Parses a line that describes a key. No issue repeats a value: any value may be a misplaced secret.
  * @returns the fields, if they can be validated further, and the issues
  */
-function readFields(text: string): { fields?: ImportedFields; issues: Issue[] } {
+function fieldsIn(text: string): { fields?: ImportedFields; issues: Issue[] } {
   const object = readObject(text);
   if (!object)
     return { issues: [invalid('The line is not a JSON object. Write each key as one object on a line of its own.')] };

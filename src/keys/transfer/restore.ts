@@ -12,18 +12,31 @@ import { EFFECTS, type NewEffect, type Place, type Transaction } from '../change
 import {
   type ApiKey,
   isInProgress,
+  labelFields,
+  mapFields,
+  namesOf,
   normalizeName,
+  restrictionFields,
   type Rotation,
   type Status,
   statusOf,
   type StoredKey,
+  valuesOf,
 } from '../key/index.ts';
 import { type Catalog, PermissionSet } from '../permissions/index.ts';
 import { CONSENTS, type KeyFinder, type KeyRepository, type Refresh, SESSIONS } from '../repository/index.ts';
 import { prefixOf } from '../secret/index.ts';
 
 /** What of a key can stay as it is now, where a backup would give the key more. */
-const KEPT = ['enabled', 'secret', 'grants', 'expiresAt', 'limits', 'allowFrom', 'audience', 'damaged'] as const;
+const KEPT = [
+  'enabled',
+  'secret',
+  'grants',
+  'expiresAt',
+  ...namesOf(restrictionFields),
+  'audience',
+  'damaged',
+] as const;
 /** `secret` is that of a key that was rotated since; `damaged` is a key whose row cannot be compared. */
 export type KeptAspect = (typeof KEPT)[number];
 
@@ -31,8 +44,7 @@ export type KeptAspect = (typeof KEPT)[number];
 const ASPECTS = {
   enabled: 'disabledAt',
   expiresAt: 'expiresAt',
-  limits: 'limits',
-  allowFrom: 'allowFrom',
+  ...mapFields(restrictionFields, (_, name) => name),
   audience: 'audience',
 } as const satisfies Partial<Record<KeptAspect, keyof ApiKey>>;
 
@@ -55,8 +67,8 @@ export function restoredKey<Key extends ApiKey>(
     const disabledAt = backup.disabledAt ?? now;
     return { key: { ...backup, createdBy: present.createdBy, disabledAt }, kept: ['damaged'] };
   }
-  const { name, description, owner, tags, managed } = backup;
-  let key: Key = { ...present, name, description, owner, tags, managed };
+  const { name, managed } = backup;
+  let key: Key = { ...present, name, ...valuesOf(labelFields, backup), managed };
   if (backup.publicId === present.publicId) key = withinGrace(key, backup, now);
   const kept: KeptAspect[] = hasOtherSecret(backup, present, now) ? ['secret'] : [];
   if (holdsGrants(present, backup, catalog)) key = { ...key, roles: backup.roles, permissions: backup.permissions };
@@ -330,8 +342,7 @@ const FIELDS: Readonly<Record<KeptAspect, readonly string[]>> = {
   secret: ['prefix', 'rotation'],
   grants: ['roles', 'permissions'],
   expiresAt: ['expiresAt'],
-  limits: ['limits'],
-  allowFrom: ['allowFrom'],
+  ...mapFields(restrictionFields, (_, name) => [name]),
   audience: ['audience'],
   damaged: [],
 };

@@ -15,7 +15,15 @@ import {
   yieldToEventLoop,
 } from '../basics/index.ts';
 import type { Parts } from '../changes/index.ts';
-import { isInProgress, type Person, requireWhole, type StoredKey } from '../key/index.ts';
+import {
+  type FieldValues,
+  givenIn,
+  isInProgress,
+  labelFields,
+  type Person,
+  requireWhole,
+  type StoredKey,
+} from '../key/index.ts';
 import type { KeyRepository, ListPosition } from '../repository/index.ts';
 import { toHex, prefixOf } from '../secret/index.ts';
 import { checkImport, importKeys, type ImportOutcome, type ImportReport, IMPORTS } from './import.ts';
@@ -88,18 +96,19 @@ export class Transfer {
   }
 }
 
+/** Labels of an exported key. Those that it does not have are left out. */
+type ExportedLabels = {
+  [Name in Exclude<keyof typeof labelFields, 'description'>]?: NonNullable<FieldValues[Name]>;
+};
+
 /** A key in the form in which it can be imported: a closed list of fields. Times are in RFC 3339, in UTC. */
-export interface ExportedKey {
+export interface ExportedKey extends ExportedLabels {
   /** A UUID. */
   id: string;
   /** The name. */
   name: string;
   /** The description; null if there is none. */
   description: string | null;
-  /** Who answers for it; left out if nobody is named. */
-  owner?: string;
-  /** Its tags, each as `key=value`; left out if it has none. */
-  tags?: string[];
   /** The granted roles. */
   roles: string[];
   /** The granted permissions, as `RESOURCE:ACTION`. */
@@ -176,8 +185,7 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean, spent: readonly Spe
     id: key.id,
     name: key.name,
     description: key.description,
-    ...(key.owner !== null && { owner: key.owner }),
-    ...(key.tags.length > 0 && { tags: [...key.tags] }),
+    ...givenIn(labelFields, key),
     roles: key.roles,
     permissions: key.permissions,
     limits: key.limits.map((limit) => (left.get(limit) ? `${left.get(limit)}/${splitLimit(limit).unit}` : limit)),

@@ -238,7 +238,7 @@ describeOnEach('backup', (dialect) => {
       const db = new Database(copy);
       db.pragma('journal_mode = wal');
       db.pragma('wal_autocheckpoint = 0');
-      db.exec("update api_keys set description = 'not so'");
+      db.exec(`update api_keys set fields = '{"1":"not so"}'`);
       copyFileSync(`${copy}-wal`, `${at}-wal`);
       chmodSync(`${at}-wal`, 0o600);
       db.close();

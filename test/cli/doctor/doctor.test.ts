@@ -529,7 +529,7 @@ describeOnEach('doctor', (dialect) => {
     const writer = new Database(cli.database);
     writer.pragma('journal_mode = delete');
     writer.pragma('cache_size = 1');
-    writer.exec('begin immediate; update api_keys set description = hex(randomblob(400))');
+    writer.exec('begin immediate; update api_keys set fields = hex(randomblob(400))');
     for (const suffix of ['', '-journal']) copyFileSync(cli.database + suffix, path + suffix);
     writer.exec('rollback');
     writer.close();

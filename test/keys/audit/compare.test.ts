@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { checkAuditLog } from '../../../src/keys/audit/index.ts';
 import { API_KEY_COLUMNS } from '../../../src/store/tables.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { fieldsText, NO_VALUES } from '../../../src/keys/key/fields.ts';
 import { UNIT_MS } from '../../../src/keys/basics/index.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
@@ -98,7 +99,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
       roles: ['GUEST'],
     }));
     await test.keys.transfer.import(jsonLines(...lines));
-    await changeDirectly(test.database, `update api_keys set description = 'x'`);
+    await changeDirectly(test.database, `update api_keys set fields = '{"1":"x"}'`);
     const { compared, differences } = (await test.keys.audit.check()).comparison!;
     assert.deepEqual([compared, differences.length], [102, 100]);
   });
@@ -107,6 +108,40 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
     await create('CI');
     await changeDirectly(test.database, `update api_keys set roles = '["ADMIN"]', expires_at = 1 where name = 'CI'`);
     assert.deepEqual(await found(), [1, 0, ['CI differs in roles, expiresAt']]);
+  });
+
+  it('are not, where a field that an entry leaves out was changed by hand, or one that it has was removed', async () => {
+    await create('CI');
+    const { apiKey: owned } = await test.keys.create(
+      { name: 'Owned', roles: ['GUEST'], owner: 'Ada', tags: ['env=prod'], limits: ['9/m'], allowFrom: ['::1'] },
+      OPERATOR,
+    );
+    await changeDirectly(
+      test.database,
+      `update api_keys set fields = '${fieldsText({
+        ...NO_VALUES,
+        owner: 'Eve',
+        tags: ['env=prod'],
+        limits: ['9/m'],
+        allowFrom: ['::1'],
+        audience: 'https://example.org',
+      })}' where name = 'CI'`,
+    );
+    await changeDirectly(test.database, `update api_keys set fields = null where id = '${owned.id}'`);
+    const { differences } = (await test.keys.audit.check()).comparison!;
+    const fieldsOf = (key: string) => {
+      const { reason } = differences.find(({ name }) => name === key)!;
+      return reason.replace('differs in ', '').split(', ').toSorted();
+    };
+    assert.deepEqual(fieldsOf('CI'), ['allowFrom', 'audience', 'limits', 'owner', 'tags']);
+    assert.deepEqual(fieldsOf('Owned'), ['allowFrom', 'limits', 'owner', 'tags']);
+  });
+
+  it('are as it says after a field was set and removed', async () => {
+    const { apiKey: key } = await create('CI');
+    await test.keys.update(key.id, { owner: 'Ada', tags: ['env=prod'] }, OPERATOR);
+    await test.keys.update(key.id, { owner: null, tags: [] }, OPERATOR);
+    assert.deepEqual(await found(), [1, 0, []]);
   });
 
   it('are not, where a change was undone by hand', async () => {
@@ -167,7 +202,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
     await test.keys.update(older.apiKey.id, { roles: ['VIEWER'] }, OPERATOR);
     await test.keys.audit.prune('1s');
     assert.deepEqual(await found(), [0, 2, []], 'their creation was pruned');
-    await changeDirectly(test.database, `update api_keys set description = 'x'`);
+    await changeDirectly(test.database, `update api_keys set fields = '{"1":"x"}'`);
     assert.deepEqual(await found(), [0, 2, []]);
     await changeDirectly(test.database, `update api_keys set roles = '["ADMIN"]'`);
     assert.deepEqual(await found(), [0, 2, ['Older differs in roles']]);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
-import { normalizeLine, validateLine } from '../../../src/keys/key/labels.ts';
+import { keyFields } from '../../../src/keys/key/fields.ts';
+import { normalizeLine } from '../../../src/keys/key/labels.ts';
 
-const validateDescription = (text: string) => validateLine(text, 'description');
+const validateDescription = (text: string) => keyFields.description.validate(text)[0];
 
 describe('a description', () => {
   it('is stored in NFC and trimmed', () => {

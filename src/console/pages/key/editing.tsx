@@ -193,7 +193,8 @@ function changesFrom(before: EditedKey, after: EditedKey): object {
     one.toSorted().join() === other.toSorted().join();
   const old = inputOfTexts(before);
   const fields = Object.entries(inputOfTexts(after)).filter(
-    ([field, value]) => !isSame([value ?? []].flat(), [old[field as keyof typeof old] ?? []].flat()),
+    ([field, value]) =>
+      !isSame([value ?? []].flat().map(String), [old[field as keyof typeof old] ?? []].flat().map(String)),
   );
   const { roles, permissions } = grantsInputOf(after.grants);
   return {

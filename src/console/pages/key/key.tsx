@@ -1,4 +1,4 @@
-import { MAX_DESCRIPTION_LENGTH } from '../../../keys/key/index.ts';
+import { MAX_LINE_LENGTH } from '../../../keys/key/index.ts';
 import { printable } from '../../../keys/basics/index.ts';
 import { AUDITED_FIELDS, type AuditedEntry, AuditEntries } from '../../parts/audit-entries.tsx';
 import { Done, Status, Warning, LinkButton } from '../../parts/notice.tsx';
@@ -139,7 +139,7 @@ function KeyHead({ here }: { here: KeyVisit }) {
       {shown.disabledAt !== null && rights.may('UPDATE') && !rights.may('ENABLE') && (
         <p class="help">You cannot enable it: {rights.whyNot('ENABLE')}</p>
       )}
-      {shown.description !== null && <p class="description">{printable(shown.description, MAX_DESCRIPTION_LENGTH)}</p>}
+      {shown.description !== null && <p class="description">{printable(shown.description, MAX_LINE_LENGTH)}</p>}
     </>
   );
 }

@@ -1,4 +1,4 @@
-import { NO_LABELS } from '../../../keys/key/index.ts';
+import { keyFields, namesOf } from '../../../keys/key/index.ts';
 import {
   expiresAtOf,
   type ExpiryBounds,
@@ -67,7 +67,7 @@ export function draftIn(form: URLSearchParams, bounds: ExpiryBounds): Draft {
 }
 
 /** The fields of a draft that are texts. */
-const TEXTS = ['name', ...Object.keys(NO_LABELS), 'limits', 'allowFrom', 'expiry', 'date'];
+const TEXTS = ['name', ...namesOf(keyFields), 'expiry', 'date'];
 /** In an address, says that a form was filled in before a session ended. */
 export const KEPT = 'kept';
 

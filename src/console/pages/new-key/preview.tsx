@@ -3,7 +3,14 @@ import { dangersOf } from '../../dangers.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { KeyField } from '../../parts/field.tsx';
 import { Fact, Time } from '../../parts/notice.tsx';
-import { type KeyTexts, LABELS, RESTRICTIONS, RestrictionFacts, restrictionWarnings } from '../../parts/key-texts.tsx';
+import {
+  type KeyTexts,
+  LabelFacts,
+  LABELS,
+  RESTRICTIONS,
+  RestrictionFacts,
+  restrictionWarnings,
+} from '../../parts/key-texts.tsx';
 import { PermissionWords } from '../../permission-words.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { ShownKey } from '../key/shown-key.ts';
@@ -67,7 +74,7 @@ export function PreviewPage({
   keyProblem?: string | undefined;
 }) {
   const { now } = visit;
-  const { name, description, owner, tags, grants, expiresAt, effectivePermissions } = preview;
+  const { name, grants, expiresAt, effectivePermissions } = preview;
   const permissions = permissionsOf(effectivePermissions);
   const warnings = warningsAbout(preview, permissions, now);
   return (
@@ -82,9 +89,7 @@ export function PreviewPage({
       )}
       <dl class="facts">
         <Fact name="Name">{name}</Fact>
-        <Fact name="Description">{description ?? <span class="faint">none</span>}</Fact>
-        <Fact name="Owner">{owner ?? <span class="faint">nobody</span>}</Fact>
-        <Fact name="Tags">{tags.join(', ') || <span class="faint">none</span>}</Fact>
+        <LabelFacts of={preview} />
         <Fact name="Expires">
           <Time at={expiresAt} now={now} />
         </Fact>

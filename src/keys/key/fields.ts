@@ -1,0 +1,399 @@
+import {
+  anyNumber,
+  anyText,
+  type DocumentPath,
+  type DocumentReader,
+  formatList,
+  isRecord,
+  type Issue,
+  type Limit,
+  list as listOf,
+  NO_LIMITS,
+  orNull,
+  parseLimits,
+  printable,
+  type Rule,
+  suggestion,
+} from '../basics/index.ts';
+import { readAudience } from './audience.ts';
+import { normalizeLine, parseTags, validateLine } from './labels.ts';
+import { parseNetworks, validateNetworks } from './allow-from.ts';
+
+/** A field of a key: its rule, its form in a store, and what people read about it. */
+export interface Field<Value, Given = Value> {
+  /** Identifies the field in checksums and in entries of the audit log. Never change or reuse it. */
+  readonly id: number;
+  /** The value of a key that has none. */
+  readonly none: Value;
+  /** The form in which it is written. */
+  readonly form: 'text' | 'list' | 'number';
+  /** The name that people see. */
+  readonly label: string;
+  /** A sentence for flags, forms and schemas. */
+  readonly help: string;
+  /** A value as flags show it. Default: text. */
+  readonly example?: string;
+  /** Its flag, if that is not called like the field. */
+  readonly flag?: string;
+  /** Its JSON Schema in a declaration, but for its description. */
+  readonly schema: object;
+  /** The rule for values that programs give. */
+  readonly rule: Rule<Given>;
+  /** The issues with what is given. */
+  validate(given: Given): Issue[];
+  /** Reads text, where the field is not written as text or a list. */
+  fromText?(text: string): Given;
+  /** Reads what was validated. */
+  read(given: Given): Value;
+  /** Reads it out of a document, which gets the issues with it. */
+  readIn(document: DocumentReader, value: unknown, path: DocumentPath): Value;
+  /** Reads what a store has; undefined for what cannot be read. @param isIntact whether it is as it was written */
+  readStored(value: unknown, isIntact: boolean): Value | undefined;
+}
+
+/** Properties of all kinds. */
+type Common = Pick<Field<unknown>, 'id' | 'label' | 'help' | 'example' | 'flag'>;
+
+/** The most code points of a text. */
+export const MAX_LINE_LENGTH = 1000;
+
+/** Text of one line. */
+function line({ max, code = 'INPUT_INVALID', ...common }: Common & { max: number; code?: Issue['code'] }) {
+  return (name: string): Field<string | null> => ({
+    ...common,
+    form: 'text',
+    none: null,
+    schema: { type: ['string', 'null'], pattern: '^[^\\p{Cc}\\p{Cs}\\u2028\\u2029]*$', maxLength: max },
+    rule: orNull(anyText),
+    validate: (given) => (given === null ? [] : validateLine(given, { name, max, code })),
+    read: normalizeLine,
+    readIn: (document, value, path) => {
+      const text = value === null ? undefined : document.text(value, path);
+      for (const { message } of validateLine(text ?? '', { name, max, code })) document.report(path, message);
+      return normalizeLine(text);
+    },
+    readStored: (value) => (typeof value === 'string' ? value : undefined),
+  });
+}
+
+/** Parses texts; the same text in another form gives the same value. */
+type Parse<Item extends string> = (texts: readonly string[]) => { values: Item[]; issues: Issue[] };
+
+/** A list of texts. */
+function list<Item extends string>({
+  parse,
+  none = [],
+  ...common
+}: Common & { parse: Parse<Item>; none?: readonly Item[] }) {
+  return (): Field<readonly Item[], readonly string[]> => ({
+    ...common,
+    form: 'list',
+    none,
+    schema: { type: 'array', items: { type: 'string' } },
+    rule: listOf(anyText),
+    validate: (given) => parse(given).issues,
+    read: (given) => parse(given).values,
+    readIn: (document, value, path) => document.parsedList(value, path, parse),
+    readStored: (value, isIntact) => readItems(value, isIntact ? undefined : parse),
+  });
+}
+
+/** A list of at least one text, or null for no list. */
+function listOrNull<Item extends string>({
+  parse,
+  validate,
+  ...common
+}: Common & { parse: Parse<Item>; validate: (texts: readonly string[]) => Issue[] }) {
+  return (): Field<readonly Item[] | null, readonly string[] | null> => ({
+    ...common,
+    form: 'list',
+    none: null,
+    schema: { type: ['array', 'null'], minItems: 1, items: { type: 'string' } },
+    rule: orNull(listOf(anyText)),
+    validate: (given) => (given === null ? [] : validate(given)),
+    read: (given) => given && parse(given).values,
+    readIn: (document, value, path) => {
+      if (value === null) return null;
+      if (Array.isArray(value) && value.length === 0)
+        for (const { message } of validate([])) document.report(path, message);
+      return document.parsedList(value, path, parse);
+    },
+    readStored: (value, isIntact) => {
+      const items = readItems(value, isIntact ? undefined : parse);
+      return items?.length === 0 ? undefined : items;
+    },
+  });
+}
+
+/** A whole number within a range. */
+export function number({
+  min,
+  max,
+  code = 'INPUT_INVALID',
+  ...common
+}: Common & { min: number; max: number; code?: Issue['code'] }) {
+  return (): Field<number | null> => {
+    const message = `The ${common.label.toLowerCase()} must be a whole number from ${min} to ${max}.`;
+    const fits = (value: unknown) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max;
+    return {
+      ...common,
+      form: 'number',
+      none: null,
+      schema: { type: ['integer', 'null'], minimum: min, maximum: max },
+      rule: orNull(anyNumber),
+      validate: (given) => (given === null || fits(given) ? [] : [{ code, message }]),
+      fromText: (text) => (text.trim() === '' ? null : Number(text)),
+      read: (given) => given,
+      readIn: (document, value, path) => {
+        if (value === null || fits(value)) return value as number | null;
+        return document.report(path, message) ?? null;
+      },
+      readStored: (value) => (typeof value === 'number' ? value : undefined),
+    };
+  };
+}
+
+/** One of some words. */
+export function word<const Word extends string>({
+  words,
+  code = 'INPUT_INVALID',
+  ...common
+}: Common & { words: readonly Word[]; code?: Issue['code'] }) {
+  return (): Field<Word | null> => {
+    const find = (text: string) => words.find((each) => each === text.trim());
+    const validate = (given: string | null): Issue[] => {
+      if (!given?.trim() || find(given) !== undefined) return [];
+      const remedy = `${suggestion(given, words)}Choose ${formatList(words, 'or')}.`;
+      return [{ code, message: `"${printable(given)}" is not a ${common.label.toLowerCase()}. ${remedy}` }];
+    };
+    return {
+      ...common,
+      form: 'text',
+      none: null,
+      schema: { enum: [...words, '', null] },
+      rule: orNull(anyText) as Rule<Word | null>,
+      validate,
+      read: (given) => find(given ?? '') ?? null,
+      readIn: (document, value, path) => {
+        const text = value === null ? '' : (document.text(value, path) ?? '');
+        for (const { message } of validate(text)) document.report(path, message);
+        return find(text) ?? null;
+      },
+      readStored: (value) => words.find((each) => each === value),
+    };
+  };
+}
+
+/** The texts of a list; undefined for anything else, and for items that cannot be parsed. */
+function readItems<Item extends string>(value: unknown, parse?: Parse<Item>): readonly Item[] | undefined {
+  if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) return undefined;
+  if (!parse) return value as Item[];
+  const { values, issues } = parse(value);
+  return issues.length === 0 ? values : undefined;
+}
+
+/** An address that is given to a key when it is made, and never changes. */
+function address(common: Common) {
+  return (name: string): Field<string | null> => ({
+    ...common,
+    form: 'text',
+    none: null,
+    schema: { type: ['string', 'null'] },
+    rule: orNull(anyText),
+    validate: (given) => {
+      if (given === null || readAudience(given) !== undefined) return [];
+      const message = `"${name}" is not an address, such as https://mcp.example.org/mcp.`;
+      return [{ code: 'INPUT_INVALID', message }];
+    },
+    read: (given) => (given === null ? null : readAudience(given)!),
+    readIn: (document, value, path) => (value === null ? null : (document.text(value, path) ?? null)),
+    readStored: (value) => (typeof value === 'string' ? value : undefined),
+  });
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- fields of any type
+type AnyField = Field<any, any>;
+
+function defineFields<Table extends Record<string, (name: string) => AnyField>>(table: Table) {
+  return Object.fromEntries(Object.entries(table).map(([name, make]) => [name, make(name)])) as {
+    readonly [Name in keyof Table]: ReturnType<Table[Name]>;
+  };
+}
+
+/** Fields that say what a key is for, in the order in which they are shown. */
+export const labelFields = defineFields({
+  /** Free text of at most 1,000 code points; null if there is none. */
+  description: line({
+    id: 1,
+    max: MAX_LINE_LENGTH,
+    code: 'DESCRIPTION_INVALID',
+    label: 'Description',
+    help: 'What the key is for, at most 1,000 characters; empty for nothing.',
+  }),
+  /** The person or team that answers for it, as text of at most 200 code points; null if nobody is named. */
+  owner: line({
+    id: 14,
+    max: 200,
+    code: 'OWNER_INVALID',
+    label: 'Owner',
+    help: 'Who answers for the key, such as a person or a team; empty for nobody.',
+  }),
+  /** Its tags, each as `key=value`, in the form of `parseTags`; at most 16. */
+  tags: list({
+    id: 15,
+    parse: parseTags,
+    label: 'Tags',
+    help: 'Tags of the key, up to 16, such as env=prod.',
+    example: 'key=value',
+    flag: 'tag',
+  }),
+});
+
+/** Fields that restrict the requests of a key, and of the keys that it creates. */
+export const restrictionFields = defineFields({
+  /** How many requests it may make, at most one limit for each unit; empty if it has no limits of its own. */
+  limits: list<Limit>({
+    id: 4,
+    parse: parseLimits,
+    none: NO_LIMITS,
+    label: 'Limits',
+    help: 'How many requests the key may make, such as 100/m, or in all, such as 1/uses; empty for those of the service.',
+  }),
+  /** The networks that it may be used from, in the form of `parseNetworks`; null for anywhere. */
+  allowFrom: listOrNull({
+    id: 5,
+    parse: parseNetworks,
+    validate: validateNetworks,
+    label: 'Used from',
+    help: 'Networks that the key may be used from alone, such as 10.0.0.0/8, 2001:db8::/32; empty for anywhere.',
+  }),
+});
+
+/** Fields that a key gets when it is made, and that nothing changes. */
+export const fixedFields = defineFields({
+  /** The address that it is valid for alone, with all paths under it: see `readAudience`; null for any. */
+  audience: address({
+    id: 13,
+    label: 'Valid for',
+    help: 'The address that the key is valid for alone, with all paths under it.',
+  }),
+});
+
+/** The fields of a key by which people describe and restrict it. */
+export const keyFields = { ...labelFields, ...restrictionFields };
+
+/** The names of these fields. */
+export type FieldName = keyof typeof keyFields;
+/** Some of these fields, by their names. */
+export type FieldTable = Readonly<Record<string, AnyField>>;
+/** The values of the fields of a table. */
+export type ValuesOf<Table> = {
+  -readonly [Name in keyof Table]: Table[Name] extends Field<infer Value, infer _Given> ? Value : never;
+};
+
+/** The values of a key that has none of these fields. */
+export const NO_VALUES = {
+  ...valuesOf(labelFields, {}),
+  ...valuesOf(restrictionFields, {}),
+  ...valuesOf(fixedFields, {}),
+};
+/** The values of all fields. */
+export type KeyValues = typeof NO_VALUES;
+/** The values of those by which people describe and restrict it. */
+export type FieldValues = Omit<KeyValues, keyof typeof fixedFields>;
+/** A value as people write it: the texts of a list can be in any form. */
+type Written<Value> = Value extends readonly string[] ? readonly string[] : Value;
+/** The same as they are written; omitted fields stay as they are, or are empty. */
+export type FieldInput = { -readonly [Name in keyof FieldValues]?: Written<FieldValues[Name]> };
+
+/** The fields of a table with their names. */
+export function fieldsOf(table: FieldTable = keyFields): [FieldName, AnyField][] {
+  return Object.entries(table) as [FieldName, AnyField][];
+}
+
+/** The names of the fields of a table. */
+export function namesOf<Table extends FieldTable>(table: Table): (keyof Table & string)[] {
+  return Object.keys(table);
+}
+
+/** The values of a key in the fields of a table. */
+export function valuesOf<Table extends FieldTable>(table: Table, key: Partial<ValuesOf<Table>>): ValuesOf<Table> {
+  return mapFields(table, ({ none }, name) => key[name] ?? none);
+}
+
+/** The same without those that are none. */
+export function givenIn<Table extends FieldTable>(
+  table: Table,
+  key: Partial<ValuesOf<Table>>,
+): { [Name in keyof Table]?: NonNullable<ValuesOf<Table>[Name]> } {
+  const values = namesOf(table).map((name): [string, unknown] => [name, key[name]]);
+  return Object.fromEntries(values.filter(([, value]) => !isNone(value))) as never;
+}
+
+function isNone(value: unknown): boolean {
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+}
+
+/** The issues with what is given for the fields of a table, each with the name of its field. */
+export function validateFields(table: FieldTable, given: Given): Issue[] {
+  return Object.entries(table).flatMap(([name, field]) =>
+    given[name] === undefined ? [] : field.validate(given[name]).map((issue) => ({ ...issue, field: name })),
+  );
+}
+
+/** The values of the fields of a table that validated input has. */
+export function readFields<Table extends FieldTable>(table: Table, given: Given): Partial<ValuesOf<Table>> {
+  const fields = Object.entries(table).filter(([name]) => given[name] !== undefined);
+  return Object.fromEntries(fields.map(([name, field]) => [name, field.read(given[name])])) as never;
+}
+
+/** Input with some of these fields, and others. */
+type Given = { readonly [Name in string]?: any };
+
+/** The values of fields that this version does not know, by id. */
+export type UnknownFields = Readonly<Record<string, unknown>>;
+
+const storedFields = fieldsOf({ ...keyFields, ...fixedFields });
+const fieldsById = new Map(storedFields.map(([name, field]) => [`${field.id}`, [name, field] as const]));
+
+/** The fields of a key as the text in a store: by their ids, without those that are none. Null if it has none. */
+export function fieldsText(key: KeyValues & { unknownFields?: UnknownFields }): string | null {
+  const values = storedFields.filter(([name]) => !isNone(key[name])).map(([name, { id }]) => [id, key[name]]);
+  if (values.length === 0 && !key.unknownFields) return null;
+  return JSON.stringify({ ...Object.fromEntries(values), ...key.unknownFields });
+}
+
+/** Reads such a text; undefined for what cannot be read. @param isIntact whether it is as it was written */
+export function readFieldsText(
+  text: string | null,
+  isIntact: boolean,
+): (KeyValues & { unknownFields?: UnknownFields }) | undefined {
+  if (text === null) return NO_VALUES;
+  const stored = parseRecord(text);
+  if (!stored) return undefined;
+  const known: Record<string, unknown> = {};
+  const unknown: Record<string, unknown> = {};
+  for (const [id, value] of Object.entries(stored)) {
+    const [name, field] = fieldsById.get(id) ?? [];
+    if (name === undefined) unknown[id] = value;
+    else if ((known[name] = field!.readStored(value, isIntact)) === undefined) return undefined;
+  }
+  return { ...NO_VALUES, ...known, ...(Object.keys(unknown).length > 0 && { unknownFields: unknown }) };
+}
+
+function parseRecord(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same of each field of a table, by its name. */
+export function mapFields<Table extends FieldTable, Result>(
+  table: Table,
+  map: (field: AnyField, name: FieldName) => Result,
+): { [Name in keyof Table]: Result } {
+  return Object.fromEntries(fieldsOf(table).map(([name, field]) => [name, map(field, name)])) as never;
+}
