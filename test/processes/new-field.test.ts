@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describeAlwaysOnEach } from '../support/dialects.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const COPIED = [
+  'bin',
+  'scripts',
+  'src',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'docs',
+  'schemas',
+];
+
+/** The only change: three more entries in the table of fields. */
+const NEW_FIELDS = `
+  team: line({ id: 101, max: 20, label: 'Team', help: 'Team of the key.' }),
+  costCentre: number({ id: 102, min: 1, max: 999, label: 'Cost centre', help: 'Cost centre, from 1 to 999.' }),
+  risk: word({ id: 103, words: ['LOW', 'MEDIUM', 'HIGH'], label: 'Risk', help: 'LOW, MEDIUM or HIGH.' }),
+});
+
+/** Fields that restrict`;
+
+type Json = Record<string, unknown>;
+
+const SET = { team: 'Payments', costCentre: 42, risk: 'HIGH' };
+const FLAGS = ['--team', 'Payments', '--cost-centre', '42', '--risk', 'HIGH'];
+const NONE = { team: null, costCentre: null, risk: null };
+
+/** The three fields of an object. */
+const fieldsOf = ({ team, costCentre, risk }: Json) => ({ team, costCentre, risk });
+
+describe('three fields that are added to the table', () => {
+  const copy = tempFolder();
+  const node = (...args: string[]) => execFileSync(process.execPath, args, { cwd: copy, encoding: 'utf8' });
+
+  before(() => {
+    for (const path of COPIED) cpSync(join(ROOT, path), join(copy, path), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+    const table = join(copy, 'src/keys/key/fields.ts');
+    const text = readFileSync(table, 'utf8');
+    const changed = text.replace('\n});\n\n/** Fields that restrict', NEW_FIELDS);
+    assert.notEqual(changed, text);
+    writeFileSync(table, changed);
+    node('node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json');
+    node('scripts/bundle.ts');
+    node('scripts/manifest.ts');
+  });
+
+  it('are flags of create and update in the manifest, each with its help', () => {
+    const manifest = JSON.parse(readFileSync(join(copy, 'oclif.manifest.json'), 'utf8')) as {
+      commands: Record<string, { flags: Record<string, { description: string }> }>;
+    };
+    for (const command of ['apikey', 'apikey:create', 'apikey:update']) {
+      const { flags } = manifest.commands[command]!;
+      assert.deepEqual(
+        ['team', 'cost-centre', 'risk'].map((flag) => flags[flag]?.description),
+        ['Team of the key.', 'Cost centre, from 1 to 999.', 'LOW, MEDIUM or HIGH.'],
+      );
+    }
+  });
+
+  it('are in the JSON Schema of declared keys', () => {
+    writeFileSync(
+      join(copy, 'schema.ts'),
+      "import { keysSchema } from './scripts/keys-schema.ts';\nprocess.stdout.write(keysSchema());\n",
+    );
+    const { $defs } = JSON.parse(node('schema.ts')) as { $defs: { key: { properties: Record<string, Json> } } };
+    const { team, costCentre, risk } = $defs.key.properties;
+    assert.deepEqual(
+      [team!['maxLength'], costCentre!['maximum'], risk!['enum']],
+      [20, 999, ['LOW', 'MEDIUM', 'HIGH', '', null]],
+    );
+  });
+
+  it('have types in the library: a right program compiles, and a wrong one does not', () => {
+    const program = (fields: string) => `
+      import { type ApiKey, openKeys } from './dist/index.js';
+      const keys = await openKeys({ database: 'x' });
+      const { apiKey } = await keys.create({ name: 'CI', roles: ['GUEST'], ${fields} }, { actor: 'operator' });
+      const risk: 'LOW' | 'MEDIUM' | 'HIGH' | null = (apiKey satisfies ApiKey).risk;
+      const centre: number | null = apiKey.costCentre;
+      export { risk, centre };
+    `;
+    writeFileSync(join(copy, 'right.ts'), program("team: 'Payments', costCentre: 42, risk: 'HIGH'"));
+    writeFileSync(join(copy, 'wrong.ts'), program("team: 3, costCentre: '42', risk: 'NONE'"));
+    const check = (file: string) => {
+      const options = [
+        '--ignoreConfig',
+        '--noEmit',
+        '--strict',
+        '--skipLibCheck',
+        '--module',
+        'nodenext',
+        '--target',
+        'es2023',
+      ];
+      const args = ['node_modules/typescript/bin/tsc', ...options, '--types', 'node', file];
+      const { stdout } = spawnSync(process.execPath, args, { cwd: copy, encoding: 'utf8' });
+      return Array.from(stdout.matchAll(/error TS\d+: (.*)/g), ([, message]) => message!);
+    };
+    assert.deepEqual(check('right.ts'), []);
+    const problems = check('wrong.ts').join('\n');
+    for (const type of ["'number'", `'"NONE"'`]) assert.ok(problems.includes(type), problems);
+  });
+
+  describeAlwaysOnEach('the doors of three new fields', () => {
+    let database: string;
+    const folder = tempFolder();
+    const run = (args: string[], { input = '', status = 0 } = {}): string => {
+      const env = { PATH: process.env['PATH'], HOME: folder, SVC_API_DATABASE: database, NO_COLOR: '1' };
+      const result = spawnSync(process.execPath, [join(copy, 'bin/run.js'), ...args], { input, env, encoding: 'utf8' });
+      assert.equal(result.status, status, `${args.join(' ')}: ${result.stdout}${result.stderr}`);
+      return result.stdout;
+    };
+    const json = (args: string[], options = {}) => JSON.parse(run([...args, '--json'], options)) as Json;
+    const shown = (name: string) => fieldsOf(json(['apikey', 'show', name]));
+    const create = (name: string, ...flags: string[]) =>
+      json(['apikey', 'create', '--name', name, '--roles', 'GUEST', ...flags]);
+    const update = (...flags: string[]) => json(['apikey', 'update', '--name', 'CI', ...flags]);
+    beforeEach(() => {
+      database = tempStore();
+      create('CI', ...FLAGS);
+    });
+
+    it('create, show, and a dry run have them', () => {
+      assert.deepEqual(shown('CI'), SET);
+      create('Bare');
+      assert.deepEqual(shown('Bare'), NONE);
+      assert.deepEqual(fieldsOf(create('Dry', '--dry-run', ...FLAGS)), SET);
+      assert.match(run(['apikey', 'show', 'CI']), /Payments/);
+    });
+
+    it('update sets and removes them, and says what changes', () => {
+      const { changes } = update('--team', 'Search', '--cost-centre', '7', '--risk', '');
+      assert.deepEqual(changes, [
+        { field: 'team', before: 'Payments', after: 'Search' },
+        { field: 'costCentre', before: 42, after: 7 },
+        { field: 'risk', before: 'HIGH', after: null },
+      ]);
+      update('--team', '', '--cost-centre', '');
+      assert.deepEqual(shown('CI'), NONE);
+    });
+
+    it('errors have a code, and name what is right', () => {
+      for (const [flag, value, message] of [
+        ['--team', 'x'.repeat(21), /21 characters long; at most 20/],
+        ['--cost-centre', '1000', /whole number from 1 to 999/],
+        ['--cost-centre', 'many', /whole number from 1 to 999/],
+        ['--risk', 'HIHG', /Did you mean HIGH/],
+      ] as const) {
+        const { code, error } = json(['apikey', 'update', '--name', 'CI', flag, value], { status: 2 });
+        assert.equal(code, 'INPUT_INVALID');
+        assert.match(String(error), message);
+      }
+      assert.deepEqual(shown('CI'), SET);
+    });
+
+    it('lists have them as columns', () => {
+      const table = run(['apikey', 'list', '--columns', 'name,team,cost-centre,risk']);
+      assert.match(table, /CI\s+Payments\s+42\s+HIGH/);
+    });
+
+    it('the audit log has them, and is verified with the keys', () => {
+      update('--team', 'Search');
+      const { entries } = json(['apikey', 'log']) as { entries: { action: string; after: Json }[] };
+      const teams = Object.fromEntries(entries.map(({ action, after }) => [action, after['team']]));
+      assert.deepEqual(teams, { CREATE: 'Payments', UPDATE: 'Search' });
+      run(['apikey', 'log', '--verify']);
+    });
+
+    it('rotation keeps them, and a key that replaces another has its own', () => {
+      run(['apikey', 'rotate', '--name', 'CI']);
+      assert.deepEqual(shown('CI'), SET);
+      create('CI', '--overwrite', '--team', 'Search');
+      assert.deepEqual(shown('CI'), { ...NONE, team: 'Search' });
+    });
+
+    it('export has them, and import takes them or says what is wrong', () => {
+      const line = run(['apikey', 'export', '--with-digests']);
+      assert.deepEqual(fieldsOf(JSON.parse(line) as Json), SET);
+      run(['apikey', 'delete', '--name', 'CI', '--yes']);
+      const wrong = line.replace('"costCentre":42', '"costCentre":"42"');
+      assert.match(
+        run(['apikey', 'import', '-', '--json'], { input: wrong, status: 2 }),
+        /costCentre.*must be a number/,
+      );
+      run(['apikey', 'import', '-'], { input: line });
+      assert.deepEqual(shown('CI'), SET);
+    });
+
+    it('apply creates and changes them, and shows where a file is wrong', () => {
+      const file = (fields: Json) => {
+        const path = join(folder, 'keys.yaml');
+        writeFileSync(path, JSON.stringify({ keys: [{ name: 'CI', roles: ['GUEST'], ...fields }] }));
+        return path;
+      };
+      const { changes } = json(['apikey', 'apply', file({ ...SET, team: 'Search', costCentre: null })]) as {
+        changes: { changes: Json[] }[];
+      };
+      assert.deepEqual(changes[0]!.changes, [
+        { field: 'team', before: 'Payments', after: 'Search' },
+        { field: 'costCentre', before: 42, after: null },
+      ]);
+      assert.deepEqual(shown('CI'), { team: 'Search', costCentre: null, risk: 'HIGH' });
+      const { error } = json(['apikey', 'apply', file({ costCentre: 1000, risk: 'NONE' })], { status: 2 });
+      assert.match(String(error), /from 1 to 999/);
+      assert.match(String(error), /"NONE" is not a risk/);
+    });
+
+    it('a backup has them, and restores the older values', () => {
+      const backup = join(tempFolder(), 'backup');
+      run(['backup', backup]);
+      update('--team', 'Search', '--cost-centre', '', '--risk', 'LOW');
+      run(['restore', backup, '--yes']);
+      assert.deepEqual(shown('CI'), SET);
+      run(['apikey', 'log', '--verify']);
+    });
+  });
+});
