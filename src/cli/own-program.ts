@@ -20,38 +20,28 @@ const HELP_FLAGS = new Set(['--help', '-h']);
 export async function runOwnProgram(typed: readonly string[]): Promise<void> {
   // oclif's `help` has no such flag; the colours of help follow it all the same.
   const args = typed[0] === 'help' ? typed.filter((arg) => arg !== '--no-color') : [...typed];
-  const [command = '', verb] = args;
-  const isServer = command === 'serve' || command === 'guard' || (command === 'apikey' && verb === 'guard');
-  // Scripts run `apikey` and servers, which start faster without completion; what completes them knows all commands.
-  const hasCompletion = (command !== 'apikey' || verb === 'complete') && !isServer;
-  const options = await ownOptions(hasCompletion ? ['@oclif/plugin-autocomplete'] : []);
+  const options = await ownOptions();
   try {
-    if (VERSION.has(command) && !args.some((arg) => HELP_FLAGS.has(arg)))
+    if (VERSION.has(args[0] ?? '') && !args.some((arg) => HELP_FLAGS.has(arg)))
       return await printVersion(options.pjson!.version, args);
-    const subject = command === 'help' ? verb : command;
-    if (!subject?.startsWith('autocomplete')) return void (await run([...args], options));
-    const { autocomplete } = await import('./completion/autocomplete.ts');
-    await autocomplete(args, options);
+    await run(args, options);
   } catch (error) {
     const { reportFailure } = await import('./explain/report.ts');
     await reportFailure(error, args, options);
   }
 }
 
-/**
- * Options of oclif for our own program. `help` and further plugins are added here, not in package.json, from which a
- * host would get them too.
- */
-export async function ownOptions(more: readonly string[] = []): Promise<OwnOptions> {
+/** Options of oclif for our own program. `help` is added here: from package.json, a host would get it too. */
+export async function ownOptions(): Promise<OwnOptions> {
   const root = packageFolder();
   const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Config['pjson'];
   const { topics } = pjson.oclif as { topics: Record<string, { subtopics?: object }> };
   Object.assign(pjson.oclif, { topics: { ...topics, ...topics['apikey']!.subtopics } });
   const own = new Plugin({ root, pjson, isRoot: true });
-  const others = ['@oclif/plugin-help', ...more].map((name) => new Plugin({ name, root, type: 'core' }));
-  await Promise.all([own, ...others].map((plugin) => plugin.load()));
+  const plugins = [own, new Plugin({ name: '@oclif/plugin-help', root, type: 'core' })];
+  await Promise.all(plugins.map((plugin) => plugin.load()));
   addShortNames(own);
-  return { root, pjson, plugins: new Map([own, ...others].map((plugin) => [plugin.name, plugin])) };
+  return { root, pjson, plugins: new Map(plugins.map((plugin) => [plugin.name, plugin])) };
 }
 
 /** Adds the short names of commands, and shows only these in help. */

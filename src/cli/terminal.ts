@@ -224,7 +224,7 @@ function writeAtOnce(stream: OutputStream, text: string): boolean {
   }
 }
 
-export function outputFailed(cause: { code?: string | undefined }): CliError {
+function outputFailed(cause: { code?: string | undefined }): CliError {
   if (cause.code === 'EPIPE') return new ReaderGoneError({ cause });
   const { code = 'unknown' } = cause;
   return new CliError('OUTPUT_FAILED', `The output could not be written to stdout (${code}).`, { cause });

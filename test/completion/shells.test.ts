@@ -13,7 +13,7 @@ const PAGE = readFileSync(join(ROOT, 'docs/installing.md'), 'utf8');
 const ROWS: readonly (readonly [string, string])[] = [
   ['svc-api api\tcr\t', '(apikey)(create)'],
   ['svc-api ser\t', '(serve)'],
-  ['svc-api auto\t', '(autocomplete)'],
+  ['svc-api fed\texp\t', '(federation)(explain)'],
   ['svc-api help apikey sug\t', '(help)(apikey)(suggest)'],
   ['svc-api apikey --ro\t', '(apikey)(--roles)'],
   ['svc-api apikey --create --name "A key" --ro\t', '(apikey)(--create)(--name)(A key)(--roles)'],

@@ -19,7 +19,6 @@ const OTHERS = [
   'svc-api serve',
   'svc-api serve --port 8080 --workers 4',
   'svc-api apikey log --follow',
-  'svc-api autocomplete',
   'svc-api apikey approve WDJB-MJHT',
   'svc-api login --server https://keys.example.org',
   'svc-api apikey list --server https://keys.example.org',

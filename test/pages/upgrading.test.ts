@@ -77,10 +77,10 @@ describe('docs/deploying.md, on removing', () => {
     writeFileSync(join(home, '.bashrc'), 'echo mine\n');
     const used = await runBlock(
       `svc-api apikey create --name A --roles GUEST
-      svc-api autocomplete bash --refresh-cache
-      for shell in bash zsh; do svc-api autocomplete script $shell >> ~/.\${shell}rc; done
+      for shell in bash zsh; do svc-api apikey completion $shell >> ~/.\${shell}rc; done
+      echo 'echo last' >> ~/.bashrc
       mkdir -p ~/.config/fish/completions
-      svc-api autocomplete fish > ~/.config/fish/completions/svc-api.fish`,
+      svc-api apikey completion fish > ~/.config/fish/completions/svc-api.fish`,
       folder,
       env,
     );
@@ -90,7 +90,7 @@ describe('docs/deploying.md, on removing', () => {
     assert.deepEqual(globSync('**/*svc-api*', { cwd: home }), []);
     assert.deepEqual(
       ['.bashrc', '.zshrc'].map((file) => readFileSync(join(home, file), 'utf8').trim()),
-      ['echo mine', ''],
+      ['echo mine\necho last', ''],
     );
   });
 

@@ -88,6 +88,7 @@ ${othersInZsh(completed)}  local -a reply texts shown suffix
 if [[ $funcstack[1] == _${bin} ]]; then
   ${prefix} "$@"
 else
+  (( $+functions[compdef] )) || { autoload -Uz compinit; compinit }
   compdef ${prefix} ${bin}
 fi
 `;

@@ -172,7 +172,7 @@ export const ENVIRONMENT: readonly Variable[] = [
   { name: 'XDG_DATA_HOME', meaning: "Folder of the user's data.", otherwise: '`~/.local/share`' },
   {
     name: 'XDG_CACHE_HOME',
-    meaning: 'Folder of what can be made again: compiled code, and scripts of completion.',
+    meaning: 'Folder of caches, such as compiled code.',
     otherwise: '`~/.cache`',
   },
   {
@@ -181,10 +181,9 @@ export const ENVIRONMENT: readonly Variable[] = [
     otherwise: '`svc-api/compile-cache` in the folder of `XDG_CACHE_HOME`',
   },
   { name: 'HOME', meaning: 'Home folder of the user, which is written as ~ here.' },
-  { name: 'SHELL', meaning: 'The shell that `autocomplete` is for if it names none.' },
   {
     name: 'COMP_…',
-    meaning: 'Set by the scripts of completion when they ask: COMP_LINE, COMP_WORDBREAKS and COMP_BUFFER.',
+    meaning: 'Set by completion scripts when they ask: COMP_LINE, COMP_WORDBREAKS and COMP_BUFFER.',
   },
   { name: 'NODE_DISABLE_COMPILE_CACHE', meaning: 'If it is not empty, no compiled code is kept.' },
 ];

@@ -11,7 +11,7 @@ export default class Completion extends BaseCommand {
     'and leaves the others to what completed them before.';
   static override examples = examplesOf([
     ['Install it in bash, for all shells to come', 'bash >> ~/.bashrc'],
-    ['Install it in zsh, after the compinit of ~/.zshrc', 'zsh >> ~/.zshrc'],
+    ['Install it in zsh, for all shells to come', 'zsh >> ~/.zshrc'],
     [
       'Install it in fish, for all shells to come',
       'mkdir -p ~/.config/fish/completions && ' +
