@@ -37,7 +37,7 @@ describe('a secret that is typed in the wrong place', () => {
     ['apikey', 'create', '--name', typed, '--roles', typed],
     ['apikey', 'create', '--name', 'New', '--roles', 'GUEST', '--description', typed],
     ['apikey', 'create', '--name', 'New', '--roles', 'GUEST', '--description', secret],
-    ['apikey', 'completion', typed],
+    ['autocomplete', typed],
     ['serve', typed],
     ['serve', '--port', typed],
     ['serve', '--host', typed],

@@ -75,7 +75,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:copy': ['--to <database>', ...ALWAYS, ...PLACE],
   'apikey:create': ['[name]', '--dry-run', ...NEW_KEY, ...ASKING],
   'apikey:complete': ['<shell>', '--config <path>', '--database <path>', '--no-color'],
-  'apikey:completion': ['<shell>', '--config <path>', '--database <path>', '--no-color'],
+  'apikey:autocomplete': ['[shell]', '--config <path>', '--database <path>', '--no-color'],
   'apikey:can': ['<name>', '<permission>', ...ALWAYS, ...PLACE],
   'apikey:contain': [...NAMED, ...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--since <date>|24h'],
   'apikey:delete': [...NAMED, '--dry-run', ...ALL_FILTERS, ...ALWAYS, ...PLACE, ...ASKING],
@@ -302,7 +302,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'backup compact doctor edge edges federation:explain guard login logout notices:test proxy restore routes:check routes:explain routes:observed routes:template'.split(
+      'autocomplete backup compact doctor edge edges federation:explain guard login logout notices:test proxy restore routes:check routes:explain routes:observed routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);
@@ -359,7 +359,7 @@ describe('the commands', () => {
   });
 
   it('offer no store where they open none', async () => {
-    for (const id of ['help', 'completion']) assert.doesNotMatch(await helpOf(['apikey', id]), /--database|--config/);
+    for (const id of ['help', 'autocomplete']) assert.doesNotMatch(await helpOf(['apikey', id]), /--database|--config/);
   });
 
   it('refuse a name that no command has', async () => {

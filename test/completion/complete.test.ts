@@ -198,7 +198,7 @@ describe('what is completed', () => {
     );
     assert.match(flags[1]!, /^--database\tPath or postgres:\/\/ URL of the key store\. /);
     const commands = await words('bash', 'svc-api apikey ');
-    assert.ok(commands.includes('completion') && !commands.includes('complete'));
+    assert.ok(commands.includes('list') && !commands.includes('complete'));
   });
 
   it('are methods, names and permissions where a request is explained', async () => {

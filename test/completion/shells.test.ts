@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { testCli } from '../support/cli.ts';
-import { cleanEnv, finished, ROOT } from '../support/process.ts';
+import { cleanEnv, finished, ROOT, runCli } from '../support/process.ts';
 import { newUser, typedIn, type User } from '../support/shell.ts';
 import { needsPrograms } from '../support/skip.ts';
 
@@ -13,7 +13,7 @@ const PAGE = readFileSync(join(ROOT, 'docs/installing.md'), 'utf8');
 const ROWS: readonly (readonly [string, string])[] = [
   ['svc-api api\tcr\t', '(apikey)(create)'],
   ['svc-api ser\t', '(serve)'],
-  ['svc-api fed\texp\t', '(federation)(explain)'],
+  ['svc-api auto\t', '(autocomplete)'],
   ['svc-api help apikey sug\t', '(help)(apikey)(suggest)'],
   ['svc-api apikey --ro\t', '(apikey)(--roles)'],
   ['svc-api apikey --create --name "A key" --ro\t', '(apikey)(--create)(--name)(A key)(--roles)'],
@@ -106,6 +106,20 @@ for (const shell of ['bash', 'zsh', 'fish']) {
     });
   });
 }
+
+describe('svc-api autocomplete without a shell', () => {
+  it('prints the script for the shell of the user, and asks for one that it knows', async () => {
+    const [named, unnamed, other] = await Promise.all([
+      runCli(['autocomplete', 'fish']),
+      runCli(['autocomplete'], { env: { SHELL: '/usr/bin/fish' } }),
+      runCli(['autocomplete'], { env: { SHELL: '/bin/tcsh' } }),
+    ]);
+    assert.match(named.stdout, /^# Completion of svc-api for fish\n/);
+    assert.deepEqual(unnamed, named);
+    assert.match(other.stderr, /bash, zsh, fish/);
+    assert.deepEqual([other.stdout, other.code], ['', 2]);
+  });
+});
 
 describe('completion in bash, where words do not end at a colon', () => {
   it('completes lists of permissions', async () => {

@@ -49,7 +49,7 @@ describe('completion in a host that has @oclif/plugin-autocomplete', () => {
       const parts = shell === 'fish' ? [] : [['autocomplete', 'script', shell]];
       const file = join(user.home, rc);
       mkdirSync(dirname(file), { recursive: true });
-      for (const args of [...parts, ['apikey', 'completion', shell]]) {
+      for (const args of [...parts, ['apikey', 'autocomplete', shell]]) {
         const { stdout, stderr, code } = await host.cli(args, user.env);
         assert.deepEqual([stderr, code], ['', 0]);
         appendFileSync(file, stdout);

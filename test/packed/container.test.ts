@@ -54,7 +54,7 @@ const COMMANDS: Record<string, number> = {
   'apikey contain Two --dry-run': 0,
   'apikey log --verify': 0,
   [`apikey copy --to ${VOLUME}/other.sqlite`]: 0,
-  'apikey completion bash': 0,
+  'autocomplete bash': 0,
   'apikey complete bash': 0,
   'apikey review --csv': 0,
   'apikey delete --name Two': 0,

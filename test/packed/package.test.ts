@@ -311,7 +311,7 @@ describe('the packed package', () => {
 
     it('completes in a shell', async () => {
       const bin = join(folder, 'node_modules/.bin/svc-api');
-      const script = await mustRun(bin, ['apikey', 'completion', 'bash'], { cwd: folder });
+      const script = await mustRun(bin, ['autocomplete', 'bash'], { cwd: folder });
       assert.match(script, /^# Completion of svc-api for bash\n[^]*\ncomplete -F \w+ svc-api\n$/);
     });
 

@@ -77,10 +77,10 @@ describe('docs/deploying.md, on removing', () => {
     writeFileSync(join(home, '.bashrc'), 'echo mine\n');
     const used = await runBlock(
       `svc-api apikey create --name A --roles GUEST
-      for shell in bash zsh; do svc-api apikey completion $shell >> ~/.\${shell}rc; done
+      for shell in bash zsh; do svc-api autocomplete $shell >> ~/.\${shell}rc; done
       echo 'echo last' >> ~/.bashrc
-      mkdir -p ~/.config/fish/completions
-      svc-api apikey completion fish > ~/.config/fish/completions/svc-api.fish`,
+      mkdir -p ~/.config/fish/conf.d
+      svc-api autocomplete fish > ~/.config/fish/conf.d/svc-api.fish`,
       folder,
       env,
     );

@@ -155,7 +155,7 @@ describe('the help', () => {
   it('of apikey has each verb in one group', () => {
     const verbs = globSync('src/commands/apikey/*', { cwd: ROOT }).map((path) => path.replace(/.*\/|\.ts$/g, ''));
     const grouped = Object.values(VERB_GROUPS).flat();
-    const others = ['index', 'complete', 'completion', 'help'];
+    const others = ['index', 'complete', 'autocomplete', 'help'];
     assert.deepEqual([...grouped, ...others].toSorted(), verbs.toSorted());
   });
 

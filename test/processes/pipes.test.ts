@@ -63,7 +63,7 @@ describe('the commands', () => {
       ...pages,
       ...programs,
       `routes explain GET http://a.example/ --config ${config}`,
-      ...[...commands, ...others, 'completion fish', 'export'].map((verb) => `apikey ${verb}`),
+      ...[...commands, ...others, 'autocomplete fish', 'export'].map((verb) => `apikey ${verb}`),
     ];
     for (const line of lines)
       for (const redirection of ['> /dev/full', '>&-']) {

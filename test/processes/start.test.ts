@@ -73,7 +73,7 @@ describe('a checkout that is not built', () => {
   it('says what to run', async () => {
     const root = tempFolder();
     for (const part of ['bin', 'package.json']) cpSync(join(ROOT, part), join(root, part), { recursive: true });
-    for (const args of [['--version'], ['serve'], ['apikey', 'completion', 'bash']]) {
+    for (const args of [['--version'], ['serve'], ['autocomplete', 'bash']]) {
       const { stderr, code } = await run(process.execPath, join(root, 'bin/run.js'), ...args);
       assert.deepEqual([stderr, code], ['Error: svc-api is not built yet. Run "npm run build" in its checkout.\n', 1]);
     }

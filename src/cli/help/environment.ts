@@ -181,6 +181,7 @@ export const ENVIRONMENT: readonly Variable[] = [
     otherwise: '`svc-api/compile-cache` in the folder of `XDG_CACHE_HOME`',
   },
   { name: 'HOME', meaning: 'Home folder of the user, which is written as ~ here.' },
+  { name: 'SHELL', meaning: "The user's shell, for `autocomplete` without one." },
   {
     name: 'COMP_…',
     meaning: 'Set by completion scripts when they ask: COMP_LINE, COMP_WORDBREAKS and COMP_BUFFER.',

@@ -25,7 +25,7 @@ interface Place {
   env: NodeJS.ProcessEnv;
 }
 
-/** What the scripts of `apikey completion` ask. Whatever is wrong, nothing is offered, and nothing is said. */
+/** Answers the scripts of `apikey autocomplete`. After a failure it offers nothing, and prints nothing. */
 export default class Complete extends BaseCommand {
   static override hidden = true;
   static override enableJsonFlag = false;

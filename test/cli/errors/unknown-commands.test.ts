@@ -9,10 +9,10 @@ const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
   .toReversed();
 const VERBS = `${OTHER_VERBS.toReversed().join(', ')} and ${LAST_VERB}`;
 const ROOT_COMMANDS =
-  'The commands of "svc-api" are apikey, backup, compact, doctor, edge, edges, federation, guard, help, ' +
+  'The commands of "svc-api" are apikey, autocomplete, backup, compact, doctor, edge, edges, federation, guard, help, ' +
   'login, logout, notices, proxy, restore, routes, serve and version.';
 const HELP_SUBJECTS =
-  'There is help on apikey, backup, compact, doctor, edge, edges, environment, exit-codes, ' +
+  'There is help on apikey, autocomplete, backup, compact, doctor, edge, edges, environment, exit-codes, ' +
   'federation, guard, help, login, logout, notices, proxy, restore, routes, serve and version.';
 const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
 const AT_ROOT = ['svc-api [COMMAND]', 'svc-api --help'] as const;

@@ -129,6 +129,6 @@ describe('whose keys a command works on', () => {
   it('may be the servers and the stores of other commands without a word', async () => {
     const env = { SVC_API_SERVER: server.url, SVC_API_KEY: server.key };
     assert.equal((await run(['apikey', 'help', 'exit-codes'], env)).code, 0);
-    assert.equal((await run(['apikey', 'completion', 'bash'], env)).code, 0);
+    assert.equal((await run(['autocomplete', 'bash'], env)).code, 0);
   });
 });

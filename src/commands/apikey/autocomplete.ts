@@ -1,8 +1,9 @@
 import * as Args from '@oclif/core/args';
 import { examplesOf, BaseCommand, FLAGS_WITHOUT_STORE } from '../../cli/base-command.ts';
 import { type Shell, SHELLS } from '../../cli/completion/index.ts';
+import { CliError } from '../../cli/errors.ts';
 
-export default class Completion extends BaseCommand {
+export default class Autocomplete extends BaseCommand {
   static override enableJsonFlag = false;
   static override baseFlags: (typeof BaseCommand)['baseFlags'] = FLAGS_WITHOUT_STORE;
   static override summary = 'Print a script with which a shell completes commands, flags, values, and names of keys.';
@@ -14,22 +15,27 @@ export default class Completion extends BaseCommand {
     ['Install it in zsh, for all shells to come', 'zsh >> ~/.zshrc'],
     [
       'Install it in fish, for all shells to come',
-      'mkdir -p ~/.config/fish/completions && ' +
-        '<%= config.bin %> <%= command.id %> fish >\n~/.config/fish/completions/<%= config.bin %>-apikey.fish',
+      'mkdir -p ~/.config/fish/conf.d && ' +
+        '<%= config.bin %> <%= command.id %> fish >\n~/.config/fish/conf.d/<%= config.bin %>.fish',
     ],
   ]);
   static override args = {
     shell: Args.string({
-      description: 'The shell.',
+      description: 'The shell. Default: that of the variable SHELL.',
       options: [...SHELLS],
-      required: true,
       ignoreStdin: true,
     }),
   };
 
   async run(): Promise<void> {
-    const { args } = await this.parse(Completion);
+    const { args } = await this.parse(Autocomplete);
+    const shell = args.shell ?? this.config.shell;
+    if (!isShell(shell)) throw new CliError('USAGE', `Name the shell: ${SHELLS.join(', ')}.`);
     const { scriptOf } = await import('../../cli/completion/script.ts');
-    await this.write(scriptOf(args.shell as Shell, this.config));
+    await this.write(scriptOf(shell, this.config));
   }
+}
+
+function isShell(name: string): name is Shell {
+  return SHELLS.some((shell) => shell === name);
 }
