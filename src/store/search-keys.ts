@@ -53,7 +53,7 @@ export async function* positionsOf(
   const owners = await ownersOf(connection, filter);
   if (owners?.isNobody || isOfNobody(connection, filter)) return;
   const reader = new KeyReader(connection, filter, owners);
-  const candidates = await findCandidates(connection, filter, owners);
+  const candidates = await findCandidates(connection, filter, { owners, reader });
   if (candidates) {
     const isCandidate = isAmongIds(connection.dialect, candidates);
     yield await reader.positions({ after, limit, descending }, (row) => row.and([isCandidate(row), isOne(row)]));
@@ -90,18 +90,20 @@ const MAX_CANDIDATES = 3000;
 async function findCandidates(
   connection: Connection,
   filter: KeyFilter,
-  owners: Owners | undefined,
+  { owners, reader }: { owners: Owners | undefined; reader: KeyReader },
 ): Promise<string[] | undefined> {
-  const { createdBy, ownedBy, expires, tags = [], search, unusedSince, neverUsed } = filter;
+  const { createdBy, ownedBy, expires, tags = [], search, unusedSince, neverUsed, status, roles } = filter;
   const limit = MAX_CANDIDATES + 1;
   const creator = createdBy ?? ownedBy;
   const lookups = [
     ...(creator === undefined ? [] : [() => findFamily(connection, new Set([creator]), { limit, generations: 1 })]),
     ...(expires ? [() => findExpiring(connection, expires, limit)] : []),
+    ...(status?.is === 'EXPIRED' ? [() => findExpired(connection, status.now, limit)] : []),
     ...tags.map((tag) => () => findLabelled(connection, labelOfTag(tag), limit)),
     ...(owners ? [() => findOwned(connection, owners, limit)] : []),
     ...(search === undefined ? [] : [() => findByText(connection, search, limit)]),
     ...(unusedSince === undefined && !neverUsed ? [] : [() => findUnused(connection, filter, limit)]),
+    ...(roles && !reader.knowsAll ? [() => reader.findFew()] : []),
   ];
   for (const lookUp of lookups) {
     const ids = await lookUp();
@@ -148,6 +150,12 @@ async function findExpiring(
       .execute(),
   );
   return idsOf(rows);
+}
+
+/** The ids of keys that have expired themselves, and of all that they created. */
+async function findExpired(connection: Connection, now: number, limit: number): Promise<string[]> {
+  const expired = await findExpiring(connection, { after: Number.MIN_SAFE_INTEGER, until: now }, limit);
+  return findFamily(connection, new Set(expired), { limit });
 }
 
 /** The ids of keys with a label. */
@@ -296,6 +304,22 @@ class KeyReader {
   /** Whether nothing of a slice has to be known before it is read. */
   get knowsAll(): boolean {
     return this.#creators === undefined;
+  }
+
+  /**
+   * The ids of the keys that match all conditions but those on their creators; undefined if there are many. It saves
+   * PostgreSQL from reading all keys twice. Undefined in SQLite, where one long statement would keep others waiting.
+   */
+  async findFew(): Promise<string[] | undefined> {
+    if (this.#connection.dialect === 'sqlite') return undefined;
+    const conditions = this.#conditions();
+    const rows = await this.#connection.run((db) =>
+      selectKeys(db, {}, (row) => row.and(conditions.map((condition) => condition(row))))
+        .select('id')
+        .limit(FIRST_KEYS)
+        .execute(),
+    );
+    return rows.length < FIRST_KEYS ? idsOf(rows) : undefined;
   }
 
   /** The positions of those of a slice that fulfil one more condition, in its order. */
@@ -457,12 +481,12 @@ class Creators {
     const rows = await this.#connection.run((db) =>
       db
         // In their order: where many keys have the same time, PostgreSQL would read all. In that of creators, SQLite.
-        .selectFrom(select(db).select('created_by').as('keys'))
-        .select(sql<string>`coalesce(cast(created_by as text), '')`.as('creator'))
+        .selectFrom(select(db).where('created_by', 'is not', null).select('created_by').as('keys'))
+        .select(sql<string>`cast(created_by as text)`.as('creator'))
         .distinct()
         .execute(),
     );
-    await this.#learn(rows.flatMap(({ creator }) => (creator === '' ? [] : creator)));
+    await this.#learn(rows.map(({ creator }) => creator));
   }
 
   async #learnOwning({ ids, label }: Owners): Promise<void> {

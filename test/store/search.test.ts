@@ -4,7 +4,7 @@ import { CompiledQuery, sql } from 'kysely';
 import { Pool } from 'pg';
 import type { StoredKey } from '../../src/keys/key/api-key.ts';
 import type { KeyFilter, KeyWriter } from '../../src/keys/repository/repository.ts';
-import { type Connection, connectionOver } from '../../src/store/connection.ts';
+import { type Connection, connectionOver, type DialectName } from '../../src/store/connection.ts';
 import { openConnection, openStore, type Store } from '../../src/store/open.ts';
 import { findKeys, selectByText, selectIndexed } from '../../src/store/search-keys.ts';
 import { describeOn, describeAlwaysOnEach } from '../support/dialects.ts';
@@ -71,7 +71,11 @@ async function analyzedStore(): Promise<Connection> {
   const database = tempStore();
   const store = await openStore({ database });
   const keys = Array.from({ length: 5000 }, (_, index) =>
-    storedKey(`${index}`, { name: `Service ${index} of a team`, createdAt: index }),
+    storedKey(`${index}`, {
+      name: `Service ${index} of a team`,
+      createdAt: index,
+      roles: [index === 4999 ? 'ADMIN' : 'GUEST'],
+    }),
   );
   await store.repository.write((writer) => writer.insert(keys));
   await store.close();
@@ -97,32 +101,39 @@ describeAlwaysOnEach('a filter by a text', (dialect) => {
   });
 });
 
+/** A connection that collects its statements, and the plans of these. */
+function explained(connection: Connection, dialect: DialectName) {
+  const statements: string[] = [];
+  const plans: string[] = [];
+  const explain = dialect === 'sqlite' ? 'explain query plan' : 'explain';
+  const collecting = connectionOver(connection, {
+    run: (work) =>
+      connection.run(async (db) => {
+        const queries: CompiledQuery[] = [];
+        const result = await work(
+          db.withPlugin({
+            transformQuery: ({ node, queryId }) => {
+              queries.push(db.getExecutor().compileQuery(node, queryId));
+              return node;
+            },
+            transformResult: async ({ result }) => result,
+          }),
+        );
+        for (const { sql: text, parameters } of queries) {
+          const { rows } = await db.executeQuery<object>(CompiledQuery.raw(`${explain} ${text}`, [...parameters]));
+          statements.push(text);
+          plans.push(...rows.map((row) => String(Object.values(row).at(-1))));
+        }
+        return result;
+      }),
+  });
+  return { collecting, statements, plans };
+}
+
 describeOn('sqlite', 'each filter of keys', () => {
   it('reads by indexes alone', async () => {
     const connection = await analyzedStore();
-    const plans: string[] = [];
-    const explained = connectionOver(connection, {
-      run: (work) =>
-        connection.run(async (db) => {
-          const queries: CompiledQuery[] = [];
-          const result = await work(
-            db.withPlugin({
-              transformQuery: ({ node, queryId }) => {
-                queries.push(db.getExecutor().compileQuery(node, queryId));
-                return node;
-              },
-              transformResult: async ({ result }) => result,
-            }),
-          );
-          for (const { sql: text, parameters } of queries) {
-            const { rows } = await db.executeQuery<{ detail: string }>(
-              CompiledQuery.raw(`explain query plan ${text}`, [...parameters]),
-            );
-            plans.push(...rows.map(({ detail }) => detail));
-          }
-          return result;
-        }),
-    });
+    const { collecting, plans } = explained(connection, 'sqlite');
     const now = 1;
     const filters: Record<string, KeyFilter> = {
       api_keys_search: { search: 'Service 1234' },
@@ -135,10 +146,62 @@ describeOn('sqlite', 'each filter of keys', () => {
     };
     for (const [index, filter] of Object.entries(filters)) {
       plans.length = 0;
-      await findKeys(explained, { ...filter, limit: 50 });
+      await findKeys(collecting, { ...filter, limit: 50 });
       assert.match(plans.join('\n'), new RegExp(index));
       for (const plan of plans) assert.doesNotMatch(plan, /^SCAN (api_keys|stored|key_labels)\b(?! USING)/);
     }
+    await connection.close();
+  });
+});
+
+describeAlwaysOnEach('a filter that few keys match', (dialect) => {
+  it('finds expired keys by the index of expiry, not in the order of all keys', async () => {
+    const connection = await analyzedStore();
+    const { collecting, plans, statements } = explained(connection, dialect);
+    assert.deepEqual(await findKeys(collecting, { status: { is: 'EXPIRED', now: 1 }, limit: 50 }), []);
+    assert.match(plans.join('\n'), /api_keys_by_expiry/);
+    assert.deepEqual(
+      statements.filter((statement) => / offset /.test(statement)),
+      [],
+    );
+    await connection.close();
+  });
+
+  it('finds expired keys with all that they created, and no others', async () => {
+    const store = await openStore({ database: tempStore() });
+    const key = (name: string, createdBy: string | null, expiresAt: number | null) =>
+      storedKey(name, { createdBy: createdBy && idOf(createdBy), expiresAt });
+    await store.repository.write((writer) =>
+      writer.insert([
+        key('expired', null, 5),
+        key('child', 'expired', null),
+        key('grandchild', 'child', 9),
+        key('later', null, 6),
+        key('never', null, null),
+        key('its child', 'never', 4),
+      ]),
+    );
+    const found = async (more: KeyFilter = {}) =>
+      (await store.repository.list({ status: { is: 'EXPIRED', now: 5 }, limit: 9, ...more })).map(({ name }) => name);
+    assert.deepEqual((await found()).toSorted(), ['child', 'expired', 'grandchild', 'its child']);
+    assert.deepEqual(await found({ createdBy: idOf('never') }), ['its child']);
+    assert.deepEqual(await found({ search: 'grand' }), ['grandchild']);
+    await store.close();
+  });
+});
+
+describeOn('postgres', 'a filter by a role and by what depends on creators', () => {
+  it('reads all keys once if few have the role, and stops early if many have it', async () => {
+    const connection = await analyzedStore();
+    const { collecting, statements } = explained(connection, 'postgres');
+    const found = async (role: string) => {
+      statements.length = 0;
+      const keys = await findKeys(collecting, { roles: [role], status: { is: 'ACTIVE', now: 1 }, limit: 2 });
+      return keys.map(({ name }) => name);
+    };
+    assert.deepEqual(await found('ADMIN'), ['Service 4999 of a team']);
+    assert.ok(!statements.some((statement) => / offset /.test(statement)));
+    assert.deepEqual(await found('GUEST'), ['Service 0 of a team', 'Service 1 of a team']);
     await connection.close();
   });
 });
