@@ -498,7 +498,7 @@ export interface ServerSettings {
 }
 
 export type ServiceApp = Hono<BearerEnv> & {
-    readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+    readonly shortcut: Shortcut;
     readonly refusals: RefusalLog;
     readonly failures: FailureLog;
     readonly failedCredentials: AttemptCounter | undefined;
@@ -941,6 +941,8 @@ export type ServerOptions = ListenAddress & {
     log?: Log;
     watchers?: readonly RequestWatcher[];
 };
+
+export type Shortcut = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
 
 export interface Span {
     readonly from: number;

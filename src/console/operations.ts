@@ -1,12 +1,5 @@
 import type { Context } from 'hono';
-import {
-  type Admitted,
-  type GraphQLPipeline,
-  type GraphQLRequest,
-  HonoHead,
-  type RequestHead,
-  statusOf,
-} from '../http/index.ts';
+import { type Admitted, type GraphQLPipeline, HonoRequest, statusOf } from '../http/index.ts';
 
 /** An error of a GraphQL answer. */
 export interface OperationError {
@@ -62,13 +55,11 @@ export class OperationFailed extends Error {
 export const MAKES_SECRET = /\b(createApiKey|rotateApiKey|applyApiKeys|approveConsentRequest)\(/;
 
 /** A GraphQL request of a page, made where it would otherwise arrive. */
-class PageRequest extends HonoHead implements GraphQLRequest {
+class PageRequest extends HonoRequest {
   override get method(): string {
     return 'POST';
   }
 
-  readonly search = '';
-  readonly head: RequestHead = { accept: 'application/graphql-response+json', contentType: 'application/json' };
   readonly #body: Uint8Array;
 
   constructor(c: Context, body: string) {
@@ -76,20 +67,21 @@ class PageRequest extends HonoHead implements GraphQLRequest {
     this.#body = Buffer.from(body);
   }
 
-  async body(): Promise<Uint8Array> {
+  /** The headers that describe the body are those of the form. */
+  override header(name: string): string | undefined {
+    if (name === 'accept') return 'application/graphql-response+json';
+    if (name === 'content-type') return 'application/json';
+    return name.startsWith('content-') ? undefined : super.header(name);
+  }
+
+  override async body(): Promise<Uint8Array> {
     return this.#body;
   }
 
-  get webRequest(): Request {
-    return this.c.req.raw;
-  }
-
-  onClientGone(listener: () => void): () => void {
+  override onClientGone(listener: () => void): () => void {
     // A browser that sends a form again gives up the first one, and gets what that led to.
     if (this.c.req.method === 'POST') return () => {};
-    const { signal } = this.c.req.raw;
-    signal.addEventListener('abort', listener, { once: true });
-    return () => signal.removeEventListener('abort', listener);
+    return super.onClientGone(listener);
   }
 }
 

@@ -156,14 +156,12 @@ export type Entry = OrRefusal<AllowedEntry, Reply>;
 export class GuardedRequest extends NodeHead implements JudgedRequest {
   readonly isEncrypted: boolean;
   readonly parts: RequestParts;
-  readonly rawHeaders: readonly string[];
   /** How much of its connection had arrived when that was asked last, in bytes. */
   #bytes: number | undefined;
 
   constructor(incoming: IncomingMessage, { host, path }: RequestTarget) {
     super(incoming);
     this.isEncrypted = (incoming.socket as Partial<TLSSocket>).encrypted === true;
-    this.rawHeaders = incoming.rawHeaders;
     this.parts = {
       method: incoming.method ?? '',
       host,

@@ -1,5 +1,4 @@
 import { type OrRefusal, printable } from '../keys/basics/index.ts';
-import type { IncomingMessage } from 'node:http';
 import { isAliasOfIdentity, rewritingHeader } from './identity-headers.ts';
 import { withoutOwnCookies } from './passed-headers.ts';
 import {
@@ -10,6 +9,7 @@ import {
   memoized,
   readScheme,
   type Scheme,
+  type ServedRequest,
 } from '../http/index.ts';
 import { type Catalog, parsePermissions, parseResource, type Permission } from '../keys/permissions/index.ts';
 import { type Allow, goesByMethod, preflightParts, type RequestParts } from '../routes/index.ts';
@@ -225,18 +225,15 @@ export interface ForwardAuthRequest {
   readonly cookies: string | undefined;
 }
 
-/**
- * Reads what a proxy asks, by the contract of the endpoint.
- * @param url that of the proxy's own request, without where the app is mounted
- */
-export function readAsked(incoming: IncomingMessage, url: string, requirements: Requirements): ForwardAuthRequest {
-  const endpoint = endpointAt(url);
+/** Reads what a proxy asks, by the contract of the endpoint. @param asking the proxy's own request */
+export function readAsked(asking: ServedRequest, requirements: Requirements): ForwardAuthRequest {
+  const endpoint = endpointAt(asking.target);
   const header = endpoint?.contract.address ?? FORWARDED_FOR;
-  const address = onlyValue(incoming.rawHeaders, header);
+  const address = onlyValue(asking.rawHeaders, header);
   return {
-    request: readRequest(incoming, url, endpoint, requirements),
+    request: readRequest(asking, endpoint, requirements),
     address: { header, said: typeof address === 'string' ? address : undefined },
-    cookies: othersOf(headerValues(incoming.rawHeaders, 'cookie')),
+    cookies: othersOf(headerValues(asking.rawHeaders, 'cookie')),
   };
 }
 
@@ -246,8 +243,7 @@ function othersOf(cookies: readonly string[]): string | undefined {
 }
 
 function readRequest(
-  { method = '', rawHeaders }: IncomingMessage,
-  url: string,
+  { method, rawHeaders, target: url }: ServedRequest,
   endpoint: Endpoint | undefined,
   requirements: Requirements,
 ): OrRefusal<AskedRequest, RequestIssue> {

@@ -1,23 +1,12 @@
 import type { Networks, OrRefusal } from '../keys/basics/index.ts';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { HttpBindings } from '@hono/node-server';
 import type { Hono } from 'hono';
-import { basePath } from 'hono/route';
 import { authorize } from './access.ts';
-import {
-  type ForwardAuthRequest,
-  type AskedRequest,
-  type RequestIssue,
-  readAsked,
-  refuse,
-  Requirements,
-} from './asked-request.ts';
+import { type AskedRequest, type RequestIssue, readAsked, refuse, Requirements } from './asked-request.ts';
 import { askingPage, BY_BROWSER, crossSiteRefused } from './cross-site.ts';
 import { identityHeaders, type IdentityHeaders, NOBODY, refusedRequest } from './identity-headers.ts';
 import type { HttpApp, ServiceApp } from '../http/app.ts';
 import {
   type Admission,
-  answersOfTurn,
   type BearerCheck,
   type BearerEnv,
   type CheckParts,
@@ -25,14 +14,12 @@ import {
   Door,
   DOOR_PATH,
   errorReply,
-  HonoHead,
+  honoHandler,
   isAtDoor,
-  NodeHead,
   type Received,
   type Reply,
-  REPLY_HEADERS,
-  respond,
-  send,
+  type ServedRequest,
+  shortcutOf,
   type SignIn,
   unavailable,
 } from '../http/index.ts';
@@ -63,14 +50,12 @@ interface ForwardAuthOptions {
   readonly observed: ObservedRoutes;
 }
 
-/** Whether a request may pass, and who makes it; or the reply to one that may not, of status 401, 403, 429 or 503. */
-type Verdict = OrRefusal<PassedOn, Reply>;
-
-/** What a proxy is told of a request that may pass. */
-interface PassedOn {
-  readonly identity: IdentityHeaders;
-  /** See `ForwardAuthRequest`. */
-  readonly cookies: string | undefined;
+/**
+ * The reply about a request that can pass, with who makes it.
+ * @param cookies see `ForwardAuthRequest`
+ */
+function passing(identity: IdentityHeaders, cookies: string | undefined): Reply {
+  return { status: 200, text: '', headers: { ...identity, ...(cookies !== undefined && { Cookie: cookies }) } };
 }
 
 const NOT_TRUSTED: RequestIssue = {
@@ -87,9 +72,6 @@ const NOT_PASSED_ON: RequestIssue = {
   detail: `the proxy asks about ${DOOR_PATH}, which it must pass on to svc-api: otherwise, nobody can sign in`,
 };
 
-/** The head of a proxy's own request: of the other one, it learns where that comes from. */
-type AskingHead = NodeHead | HonoHead;
-
 /** Decides for proxies whether requests may pass. */
 class ForwardAuth {
   readonly #options: ForwardAuthOptions;
@@ -105,24 +87,23 @@ class ForwardAuth {
   }
 
   /**
-   * Decides about a request for which a proxy asks.
+   * Decides about a request for which a proxy asks: status 200 lets it pass, and 401, 403, 429 and 503 do not.
    * @param asking the proxy's own request, with the client's credentials
-   * @param read reads from it which request it asks about
    */
-  decide(asking: AskingHead, read: (requirements: Requirements) => ForwardAuthRequest): Verdict | Promise<Verdict> {
+  decide(asking: ServedRequest): Reply | Promise<Reply> {
     try {
-      const verdict = this.#decide(asking, read);
-      return verdict instanceof Promise ? verdict.catch((error: unknown) => this.#failed(asking, error)) : verdict;
+      const reply = this.#decide(asking);
+      return reply instanceof Promise ? reply.catch((error: unknown) => this.#failed(asking, error)) : reply;
     } catch (error) {
       return this.#failed(asking, error);
     }
   }
 
-  #decide(asking: AskingHead, read: (requirements: Requirements) => ForwardAuthRequest): Verdict | Promise<Verdict> {
+  #decide(asking: ServedRequest): Reply | Promise<Reply> {
     const { router, trust } = this.#options;
     const peer = asking.peer();
     if (peer === undefined || !trust.includes(peer)) return this.#refuse(asking, NOT_TRUSTED);
-    const { request: asked, address, cookies } = read(this.#requirements);
+    const { request: asked, address, cookies } = readAsked(asking, this.#requirements);
     asking.client = this.#clients.saidAs(address.header, address.said);
     if (asking.notes) asking.notes.client = asking.client;
     if ('refusal' in asked) return this.#refuse(asking, asked.refusal);
@@ -132,56 +113,55 @@ class ForwardAuth {
     const { observed, catalog } = this.#options;
     const isObserved = observed.has(match);
     if ('refusal' in requirement) {
-      if (isObserved && observed.passes(match, { status: 403 })) return { identity: NOBODY, cookies };
+      if (isObserved && observed.passes(match, { status: 403 })) return passing(NOBODY, cookies);
       return this.#refuse(asking, requirement.refusal);
     }
     const { allow } = requirement;
-    if (allow.kind === 'open') return { identity: NOBODY, cookies };
+    if (allow.kind === 'open') return passing(NOBODY, cookies);
     const page = match?.route.crossSiteAllowed ? 'own' : askingPage(asking, asked.parts);
     if (page !== 'own' && this.#door.isByBrowser(asking, asked.parts, page)) {
-      if (isObserved && observed.passes(match, { status: 403 })) return { identity: NOBODY, cookies };
+      if (isObserved && observed.passes(match, { status: 403 })) return passing(NOBODY, cookies);
       const detail = refusedRequest(BY_BROWSER, asked.parts);
       this.#refuse(asking, { reason: 'cross-site', detail });
-      return { refusal: crossSiteRefused(page) };
+      return crossSiteRefused(page);
     }
     if (match) asking.charge = chargeOf(match.route);
     const admission = this.#door.enter(asking, asked.parts);
     const settle = (admission: Admission) => {
       const entry = authorize(asking, admission, { allow, match }, this.#options);
       if (!('refusal' in entry))
-        return { identity: identityHeaders(entry.admitted.principal, entry.permissions, catalog), cookies };
+        return passing(identityHeaders(entry.admitted.principal, entry.permissions, catalog), cookies);
       return isObserved && observed.passes(match, entry.refusal)
-        ? { identity: NOBODY, cookies }
+        ? passing(NOBODY, cookies)
         : this.#refusalOf(asking, asked, entry.refusal);
     };
     return admission instanceof Promise ? admission.then(settle) : settle(admission);
   }
 
   /** A refusal with a status that proxies take for one; to a person, as a page, or with its address. */
-  #refusalOf(asking: Received, { parts, passesAnswers }: AskedRequest, refusal: Reply): Verdict | Promise<Verdict> {
+  #refusalOf(asking: Received, { parts, passesAnswers }: AskedRequest, refusal: Reply): Reply | Promise<Reply> {
     if (refusal.status === 400) {
       const challenge = this.#options.check.challengeTo(asking);
-      return { refusal: { ...refusal, status: 401, headers: { ...challenge, ...refusal.headers } } };
+      return { ...refusal, status: 401, headers: { ...challenge, ...refusal.headers } };
     }
     if (!passesAnswers) {
       const page = this.#door.pageFor(asking, parts, refusal);
-      if (page) return { refusal: { ...refusal, headers: page } };
-      return { refusal: refusal.status === 429 ? { ...refusal, status: 403 } : refusal };
+      if (page) return { ...refusal, headers: page };
+      return refusal.status === 429 ? { ...refusal, status: 403 } : refusal;
     }
-    const shown = this.#door.show(asking, parts, refusal);
-    return shown instanceof Promise ? shown.then((page) => ({ refusal: page })) : { refusal: shown };
+    return this.#door.show(asking, parts, refusal);
   }
 
-  #refuse(asking: Received, { reason, detail }: RequestIssue): Verdict {
+  #refuse(asking: Received, { reason, detail }: RequestIssue): Reply {
     const { address } = this.#clients.of(asking);
     if (asking.notes?.details) asking.notes.details.code = 'FORBIDDEN';
     this.#options.logs.refusals.add('forward-auth refused', { reason, detail, address }, asking.notes);
-    return { refusal: errorReply('FORBIDDEN', 'This request may not pass.') };
+    return errorReply('FORBIDDEN', 'This request may not pass.');
   }
 
-  #failed(asking: Received, error: unknown): Verdict {
+  #failed(asking: Received, error: unknown): Reply {
     this.#options.logs.failures.add(error, asking.notes?.id);
-    return { refusal: unavailable() };
+    return unavailable();
   }
 }
 
@@ -208,47 +188,24 @@ function required(
   return required;
 }
 
-const PASSED = { ...REPLY_HEADERS, 'Content-Length': '0' };
-
-function headersTo({ identity, cookies }: PassedOn): Record<string, string> {
-  return { ...PASSED, ...identity, ...(cookies !== undefined && { Cookie: cookies }) };
-}
-
 /** An app that checks keys. */
-type CheckingApp = Hono<BearerEnv> & Pick<HttpApp, 'check' | 'refusals' | 'failures'>;
+type CheckingApp = Hono<BearerEnv> &
+  Pick<HttpApp, 'check' | 'refusals' | 'failures'> &
+  Partial<Pick<HttpApp, 'graphql'>>;
 
-/** Adds the endpoints of forward-auth to an app, at `/auth/…`. */
+/** Adds the endpoints of forward-auth to an app, at `/auth/…`, with the shortcut of the app. */
 export function serveForwardAuth<App extends CheckingApp>(
   app: App,
   {
     authenticator,
     ...options
   }: Omit<ForwardAuthOptions, 'check' | 'logs' | 'observed'> & Pick<KeysService, 'authenticator'>,
-): App & Pick<ServiceApp, 'answerProxy'> {
+): App & Pick<ServiceApp, 'shortcut'> {
   const observed = new ObservedRoutes(authenticator);
   const forwardAuth = new ForwardAuth({ check: app.check, logs: app, observed, ...options });
-  // For an app that is mounted in another one, whose middleware comes first.
-  app.all('/auth/*', async (c) => {
-    const verdict = await forwardAuth.decide(new HonoHead(c), (requirements) => {
-      // Who asks is known, so it came by Node.
-      const { incoming } = c.env as HttpBindings;
-      return readAsked(incoming, incoming.url!.slice(basePath(c).replace(/\/$/, '').length), requirements);
-    });
-    return 'refusal' in verdict ? respond(c, verdict.refusal) : c.body(null, 200, headersTo(verdict));
-  });
-  const answerProxy = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    const asking = new NodeHead(incoming);
-    const verdict = forwardAuth.decide(asking, (requirements) => readAsked(incoming, incoming.url!, requirements));
-    const settle = (verdict: Verdict) => answersOfTurn.add(outgoing, () => answer(outgoing, verdict));
-    if (verdict instanceof Promise) void verdict.then(settle);
-    else settle(verdict);
-  };
-  return Object.assign(app, { answerProxy });
-}
-
-function answer(outgoing: ServerResponse, verdict: Verdict): void {
-  if ('refusal' in verdict) return send(outgoing, verdict.refusal);
-  outgoing.writeHead(200, headersTo(verdict)).end();
+  const auth = (asking: ServedRequest) => forwardAuth.decide(asking);
+  app.all('/auth/*', honoHandler(auth));
+  return Object.assign(app, { shortcut: shortcutOf({ graphql: app.graphql, auth }) });
 }
 
 export { Discovery } from './discovery.ts';

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import { Hono } from 'hono';
 import { type BudgetLimits, Budgets, type CreateContext } from '../graphql/index.ts';
@@ -17,14 +16,15 @@ import { consentFlows } from '../keys/repository/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import type { AttemptCounter, Limited } from '../limits/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
-import { type BearerEnv, ownBearerAuth } from './bearer-auth.ts';
+import { admissionOf, type BearerEnv, ownBearerAuth } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
 import { type CheckParts, partsOf } from './bearer-options.ts';
-import { ClientAddresses, HonoHead, type NodeHead, type Received, type RequestTo } from './received.ts';
+import { ClientAddresses, HonoHead, type Received, type RequestTo, type ServedRequest } from './received.ts';
 import { Cors, corsBy, type CorsOptions, errorReply, respond } from './replies.ts';
 import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
-import { handlersOf } from './adapters.ts';
+import { honoHandler } from './hono-request.ts';
+import type { Shortcut, ShortcutParts } from './shortcut.ts';
 import { addHealthChecks, addHomePage, addIntrospection, type NamedCommands, OWN_COMMANDS } from './plain-endpoints.ts';
 import { addFeed } from './feed.ts';
 import { addLeaks } from './leaks.ts';
@@ -72,8 +72,8 @@ export interface AppOptions {
 
 /** The service as a Hono app, with what `listen` uses beside it. */
 export type ServiceApp = Hono<BearerEnv> & {
-  /** Answers what proxies ask at `/auth`, as Node has it: Hono takes too long for that. */
-  readonly answerProxy: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+  /** Answers requests for `/graphql` and `/auth` as Node has them: Hono takes too long for those. */
+  readonly shortcut: Shortcut;
   /** Logs what clients are refused, in sums. */
   readonly refusals: RefusalLog;
   /** Logs that the store did not answer, in sums. */
@@ -92,7 +92,7 @@ export type ServiceApp = Hono<BearerEnv> & {
 export type HttpApp = Hono<BearerEnv> &
   Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'tokens'> & {
     readonly check: BearerCheck;
-    readonly pipeline: GraphQLPipeline;
+    readonly graphql: NonNullable<ShortcutParts['graphql']>;
     /** What the pages on which people decide share with the endpoints for applications. */
     readonly consentParts: ConsentParts;
   };
@@ -129,12 +129,12 @@ export function createHttpApp({
   const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
   const isFound = consentFlows(keys.catalog).includes('CODE');
   const at = (endpoint: string) => ({
-    toOf: (request: Received) => issuer.ownOf(request as NodeHead | HonoHead, endpoint),
+    toOf: (request: Received) => issuer.ownOf(request as ServedRequest, endpoint),
     isOwn: (to: RequestTo) => guarded?.isOwn(to) === true,
     discover: (request: Received) => {
       if (!isFound) return undefined;
       if (request.to) return guarded?.find(request.to);
-      const { scheme, host, target } = issuer.to(request as NodeHead | HonoHead, endpoint);
+      const { scheme, host, target } = issuer.to(request as ServedRequest, endpoint);
       return { metadata: `${scheme}://${host}${PROTECTED_RESOURCE}${target}`, scope: [] };
     },
   });
@@ -146,17 +146,17 @@ export function createHttpApp({
     check,
     budgets: new Budgets(limits),
     introspection,
-    cors,
     log,
   });
   const allowOrigins = corsBy(cors);
-  app.all('/graphql', ...handlersOf(pipeline, allowOrigins, ownBearerAuth(check)));
+  const answer = honoHandler((request, c) => pipeline.answer(request, admissionOf(c)));
+  app.all('/graphql', allowOrigins, ownBearerAuth(check), answer);
   addIntrospection(app, { keys, ...from, toOf: at('/introspect').toOf }, { allowOrigins, parts });
   const following = new BearerCheck({ keys, permission: 'EDGE:READ_ANY', ...from, toOf: at('/feed').toOf }, parts);
   const feed = { keys, check: following, addresses, needsCertificate: edgeCertificates, ...parts };
   addFeed(app, ownBearerAuth(following), feed);
   addLeaks(app, allowOrigins, { keys, addresses, ...parts });
-  addHealthChecks(app, keys, { cors, allowOrigins, failures: parts.failures });
+  addHealthChecks(app, keys, { allowOrigins, failures: parts.failures });
   addHomePage(app, { hasConsole, commands });
   const { credentials: _, ...fromForms } = from;
   const consentParts = {
@@ -177,7 +177,14 @@ export function createHttpApp({
   const notFound = errorReply('NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
   app.onError((error, c) => respond(c, pipeline.failed(error, new HonoHead(c))));
-  return Object.assign(app, parts, { startedAt, check, pipeline, addresses, tokens, consentParts });
+  return Object.assign(app, parts, {
+    startedAt,
+    check,
+    graphql: { check, cors, pipeline },
+    addresses,
+    tokens,
+    consentParts,
+  });
 }
 
 export { ClientDocuments };

@@ -7,7 +7,7 @@ import { type CheckParts, partsOf } from './bearer-options.ts';
 import type { AppOptions, HttpApp } from './app.ts';
 import { Issuer } from './oauth/issuer.ts';
 import { addHealthChecks, addIntrospection } from './plain-endpoints.ts';
-import { ClientAddresses, type HonoHead, type NodeHead, type Received, requestIdIn } from './received.ts';
+import { ClientAddresses, type Received, requestIdIn, type ServedRequest } from './received.ts';
 import { Cors, corsBy, errorReply, internalError, respond } from './replies.ts';
 
 /** What an edge serves is made of. */
@@ -52,11 +52,10 @@ export function createEdgeApp({
     },
     parts,
   );
-  const cors = new Cors(corsOptions);
-  const allowOrigins = corsBy(cors);
-  const toOf = (request: Received) => issuer.ownOf(request as NodeHead | HonoHead, '/introspect');
+  const allowOrigins = corsBy(new Cors(corsOptions));
+  const toOf = (request: Received) => issuer.ownOf(request as ServedRequest, '/introspect');
   addIntrospection(app, { keys, ...from, toOf }, { allowOrigins, parts });
-  addHealthChecks(app, keys, { cors, allowOrigins, failures: parts.failures });
+  addHealthChecks(app, keys, { allowOrigins, failures: parts.failures });
   const notFound = errorReply('NOT_FOUND', 'An edge checks keys alone. Ask its origin for anything else.');
   app.notFound((c) => respond(c, notFound));
   app.onError((error, c) => {

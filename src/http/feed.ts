@@ -5,12 +5,12 @@ import { isKeysError } from '../keys/basics/index.ts';
 import { answerLines, EDGE_FORMS, type EdgePoll, MAX_FEED_LEASES, readEdgeReport } from '../keys/feed/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { type Limited, readLeaseRequests } from '../limits/index.ts';
-import { type DirectRequest, directHandler } from './adapters.ts';
 import type { BearerEnv } from './bearer-auth.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import type { CheckParts } from './bearer-options.ts';
 import { badRequest, readJson } from './request-body.ts';
-import { type ClientAddresses, HonoHead, requestIdIn } from './received.ts';
+import { honoHandler } from './hono-request.ts';
+import { type ClientAddresses, HonoHead, requestIdIn, type ServedRequest } from './received.ts';
 import {
   answering,
   errorReply,
@@ -63,7 +63,7 @@ export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>
   const { edges } = keys;
   app.all(
     '/feed',
-    directHandler((request) => poll(request, parts)),
+    honoHandler((request) => poll(request, parts)),
   );
   app.all(
     '/feed/snapshot',
@@ -108,7 +108,7 @@ export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>
 
 /** @throws RequestRefused */
 function checkRequest(
-  { method, hasCertificate }: Pick<DirectRequest, 'method' | 'hasCertificate'>,
+  { method, hasCertificate }: Pick<ServedRequest, 'method' | 'hasCertificate'>,
   allowed: readonly ('GET' | 'POST' | 'DELETE')[],
   { needsCertificate }: FeedParts,
 ): void {
@@ -127,7 +127,7 @@ function replyOf(error: unknown, requestId: string | undefined, { failures }: Fe
 }
 
 /** Edges ask all the time: what it takes to answer one is what it takes to have it. */
-async function poll(request: DirectRequest, parts: FeedParts): Promise<Reply> {
+async function poll(request: ServedRequest, parts: FeedParts): Promise<Reply> {
   const { check, keys, addresses } = parts;
   const admission = await check.enter(request);
   if ('refusal' in admission) return admission.refusal;
@@ -157,7 +157,7 @@ async function poll(request: DirectRequest, parts: FeedParts): Promise<Reply> {
 }
 
 /** Takes it that an edge lets no key pass any more. @throws RequestRefused */
-function leave(request: DirectRequest, admission: Admitted, { keys }: FeedParts): Reply {
+function leave(request: ServedRequest, admission: Admitted, { keys }: FeedParts): Reply {
   const id = textIn(new URLSearchParams(request.search), 'edge', EDGE_FORMS.id);
   keys.edges.leave({ id, key: keyOf(admission) });
   return jsonReply({});

@@ -33,7 +33,6 @@ import { Admission, LIGHT_COST } from './admission.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import {
   codeOf,
-  type Cors,
   errorReply,
   GRAPHQL_RESPONSE,
   graphqlReply,
@@ -44,7 +43,6 @@ import {
   type Reply,
   RequestRefused,
   type ResponseType,
-  withFields,
 } from './replies.ts';
 import {
   checkIntrospection,
@@ -55,7 +53,7 @@ import {
   mayKnowSchema,
   withoutSuggestion,
 } from './graphql-errors.ts';
-import type { Received, RequestHead, RequestNotes } from './received.ts';
+import type { RequestNotes, ServedRequest } from './received.ts';
 import type { Principal } from '../keys/authorization/index.ts';
 import type { Log } from '../log.ts';
 import { badRequest, bodyTooLarge, MAX_BODY_BYTES, parseJson } from './request-body.ts';
@@ -68,7 +66,6 @@ interface GraphQLPipelineOptions {
   check: BearerCheck;
   budgets: Budgets;
   introspection: IntrospectionMode;
-  cors: Cors;
   log: Log;
 }
 
@@ -90,8 +87,7 @@ interface ReplyContext {
 }
 
 /**
- * The way of every request to the GraphQL endpoint: authenticate, read, prepare, execute, send. What sends the reply,
- * and what a request is, are the servers' concern, which feed it.
+ * The handler of the GraphQL endpoint, for requests whose key was accepted: it reads, prepares and executes them.
  */
 export class GraphQLPipeline {
   readonly #options: GraphQLPipelineOptions;
@@ -106,24 +102,8 @@ export class GraphQLPipeline {
     this.#first = new FirstHandler(options.schema);
   }
 
-  /** Authenticates a request, and answers it, to pages of other origins as well. */
-  async handle(request: GraphQLRequest): Promise<Reply> {
-    let reply: Reply;
-    try {
-      const entered = this.#options.check.enter(request);
-      const admission = entered instanceof Promise ? await entered : entered;
-      reply =
-        'refusal' in admission
-          ? admission.refusal
-          : withFields(await this.answer(request, admission), admission.fields);
-    } catch (error) {
-      reply = this.failed(error, request);
-    }
-    return this.#options.cors.addTo(reply, request.head.origin);
-  }
-
   /** Answers a request that was accepted. */
-  async answer(request: GraphQLRequest, admitted: Admitted): Promise<Reply> {
+  async answer(request: ServedRequest, admitted: Admitted): Promise<Reply> {
     if (request.method !== 'POST' && !isByUrl(request)) return noted(methodNotAllowed(), request.notes);
     let type: ResponseType = JSON_RESPONSE;
     let done: (() => void) | undefined;
@@ -131,7 +111,7 @@ export class GraphQLPipeline {
     const budget = this.#options.budgets.start();
     const details = request.notes?.details;
     try {
-      type = negotiate(request.head.accept);
+      type = negotiate(request.header('accept'));
       const sent = isByUrl(request) ? request.search : await readBody(request);
       const bytes = sent.length;
       const parameters = typeof sent === 'string' ? readSearchParameters(sent) : readBodyParameters(sent);
@@ -174,7 +154,7 @@ export class GraphQLPipeline {
   }
 
   /** The reply to a request that failed unexpectedly, which is logged. */
-  failed(error: unknown, { notes }: Pick<GraphQLRequest, 'notes'>): Reply {
+  failed(error: unknown, { notes }: Pick<ServedRequest, 'notes'>): Reply {
     const requestId = notes?.id ?? randomUUID();
     this.#options.log.error({ err: error, requestId }, 'a request failed');
     return noted(internalError(requestId), notes);
@@ -204,7 +184,7 @@ export class GraphQLPipeline {
   #execute(
     operation: Operation,
     { variables }: GraphQLParameters,
-    { request, context }: { request: GraphQLRequest; context: BudgetedContext },
+    { request, context }: { request: ServedRequest; context: BudgetedContext },
   ): Eventual<ExecutionResult> {
     try {
       const result = operation.execute(context, variables);
@@ -265,7 +245,7 @@ function noted(reply: Reply, notes: RequestNotes | undefined): Reply {
 
 async function finish(
   result: Promise<ExecutionResult>,
-  request: GraphQLRequest,
+  request: ServedRequest,
   budget: RequestBudget,
 ): Promise<ExecutionResult> {
   const end = request.onClientGone(() => budget.abandon(clientGone()));
@@ -378,7 +358,7 @@ const SOURCE = Symbol('source');
 /** Created on first use. Own properties, so that copies of the context have them, too; one getter for all. */
 const REQUEST: PropertyDescriptor = {
   enumerable: true,
-  get(this: { [SOURCE]: GraphQLRequest }): Request {
+  get(this: { [SOURCE]: ServedRequest }): Request {
     return this[SOURCE].webRequest;
   },
 };
@@ -390,7 +370,7 @@ const SIGNAL: PropertyDescriptor = {
 };
 
 /** The context of a request for its resolvers. */
-function contextOf(request: GraphQLRequest, principal: Principal, budget: RequestBudget): BudgetedContext {
+function contextOf(request: ServedRequest, principal: Principal, budget: RequestBudget): BudgetedContext {
   const context = { principal, budget, [SOURCE]: request };
   // Getters in a literal, and `defineProperties`, take several times as long.
   Object.defineProperty(context, 'request', REQUEST);
@@ -423,37 +403,24 @@ function mutationByUrl(): RequestRefused {
   return new RequestRefused('METHOD_NOT_ALLOWED', 'Mutations are served by POST only.', { Allow: 'POST' });
 }
 
-/** A request to the GraphQL endpoint, whichever server it came by. */
-export interface GraphQLRequest extends Received {
-  readonly method: string;
-  /** The query of its URL with the question mark, percent-encoded as it came; empty if there is none. */
-  readonly search: string;
-  readonly head: RequestHead;
-  /** The whole body. Rejects with `bodyCutOff`, and may with `bodyTooLarge` before all of it has come. */
-  body(): Promise<Uint8Array>;
-  /** The request for resolvers, created when one asks for it. */
-  readonly webRequest: Request;
-  /** Calls `listener` when the client has gone; ended by the function that it returns. */
-  onClientGone(listener: () => void): () => void;
-}
-
 /** Whether the parameters of a request are in its URL, so that it can only read. */
-function isByUrl({ method }: GraphQLRequest): boolean {
+function isByUrl({ method }: ServedRequest): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
 /** The body of a request, if its head allows to read it. @throws RequestRefused, also as a rejection */
-function readBody(request: GraphQLRequest): Promise<Uint8Array> {
-  checkContentType(request.head);
-  if (Number(request.head.contentLength ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge();
+function readBody(request: ServedRequest): Promise<Uint8Array> {
+  checkContentType(request);
+  if (Number(request.header('content-length') ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge();
   return request.body();
 }
 
-function checkContentType({ contentType = '', contentEncoding = 'identity' }: GraphQLRequest['head']): void {
-  const media = readMediaType(contentType);
+function checkContentType(request: ServedRequest): void {
+  const media = readMediaType(request.header('content-type') ?? '');
   if (media.type !== 'application/json') throw unsupported('The Content-Type must be application/json.');
   if (!media.isUtf8) throw unsupported('The charset must be utf-8.');
-  if (contentEncoding.trim().toLowerCase() !== 'identity') throw unsupported('The body must not be compressed.');
+  const encoding = request.header('content-encoding') ?? 'identity';
+  if (encoding.trim().toLowerCase() !== 'identity') throw unsupported('The body must not be compressed.');
 }
 
 function unsupported(message: string): RequestRefused {

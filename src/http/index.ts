@@ -1,5 +1,4 @@
 /** Who may enter, what is answered, and the server. */
-export { answersOfTurn } from './adapters.ts';
 export { type Authenticated, bearerAuth, type BearerEnv } from './bearer-auth.ts';
 export { type Admission, type Admitted, BearerCheck, type CheckOptions, type Discovery } from './bearer-check.ts';
 export {
@@ -23,7 +22,8 @@ export {
   refusedPerson,
 } from './request-body.ts';
 export type { IntrospectionMode } from './graphql-errors.ts';
-export type { GraphQLPipeline, GraphQLRequest } from './graphql-pipeline.ts';
+export type { GraphQLPipeline } from './graphql-pipeline.ts';
+export { HonoRequest, honoHandler } from './hono-request.ts';
 export { oauthErrorFor } from './oauth/answers.ts';
 export { authorizationIn, type ReturnAddress, returnAddressIn } from './oauth/authorization-request.ts';
 export { type ConsentParts, originOf } from './oauth/endpoints.ts';
@@ -43,11 +43,11 @@ export {
   notesOf,
   type Received,
   RequestDetails,
-  type RequestHead,
   type RequestTo,
   requestIdIn,
   saidScheme,
   type Scheme,
+  type ServedRequest,
 } from './received.ts';
 export { atPeriodEnd, FailureLog, type RefusalLog } from './refusal-log.ts';
 export {
@@ -89,6 +89,7 @@ export {
   type StartedServer,
   type ServerLimits,
 } from './server.ts';
+export { shortcutOf, type Shortcut, type ShortcutParts } from './shortcut.ts';
 export { admitSession, cookieParts, DOOR_COOKIE, prefixFor, SeenOrigin, SESSION_COOKIE, tokenAt } from './sessions.ts';
 export {
   affordableConnections,

@@ -6,19 +6,10 @@ import { type BearerEnv, ownBearerAuth } from './bearer-auth.ts';
 import { BearerCheck, type CheckOptions } from './bearer-check.ts';
 import type { CheckParts } from './bearer-options.ts';
 import { readForm } from './request-body.ts';
-import { requestIdIn, type RequestNotes } from './received.ts';
+import { requestIdIn } from './received.ts';
 import type { FailureLog } from './refusal-log.ts';
-import { openHandler } from './adapters.ts';
-import {
-  answering,
-  type Cors,
-  errorBody,
-  jsonReply,
-  type Reply,
-  RequestRefused,
-  respond,
-  unavailable,
-} from './replies.ts';
+import { honoHandler } from './hono-request.ts';
+import { answering, errorBody, jsonReply, type Reply, RequestRefused, respond, unavailable } from './replies.ts';
 import type { VerifiedKey } from '../keys/authentication/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 
@@ -43,9 +34,9 @@ const OK = jsonReply({ status: 'ok' });
 export function addHealthChecks(
   app: Hono<BearerEnv>,
   keys: Pick<KeysService, 'store'>,
-  { cors, allowOrigins, failures }: { cors: Cors; allowOrigins: MiddlewareHandler; failures: FailureLog },
+  { allowOrigins, failures }: { allowOrigins: MiddlewareHandler; failures: FailureLog },
 ): void {
-  const isReady = async (notes: RequestNotes | undefined) => {
+  const isReady = honoHandler(async ({ notes }) => {
     try {
       await keys.store.check();
       return OK;
@@ -53,15 +44,11 @@ export function addHealthChecks(
       failures.add(error, notes?.id);
       return unavailable();
     }
-  };
+  });
   for (const path of HEALTH_PATHS) app.use(path, allowOrigins);
-  const ready = openHandler(isReady, cors, allowOrigins);
-  app.get(
-    ALIVE,
-    openHandler(async () => OK, cors, allowOrigins),
-  );
-  app.get(READY, ready);
-  app.options('/', ready);
+  app.get(ALIVE, (c) => respond(c, OK));
+  app.get(READY, isReady);
+  app.options('/', isReady);
 }
 
 const STYLE = `

@@ -368,75 +368,6 @@ export function isLoopbackHost(host: string): boolean {
   return hostname === 'localhost' || isLoopback(hostname.replace(/^\[|\]$/g, ''));
 }
 
-/** The headers of a request that decide how it is handled, with their values as they came. */
-export interface RequestHead {
-  host?: string | undefined;
-  origin?: string | undefined;
-  authorization?: string | undefined;
-  /** Several are joined with commas. */
-  accept?: string | undefined;
-  contentType?: string | undefined;
-  contentLength?: string | undefined;
-  contentEncoding?: string | undefined;
-  transferEncoding?: string | undefined;
-}
-
-const MEMBERS: Readonly<Record<string, keyof RequestHead>> = {
-  Host: 'host',
-  Origin: 'origin',
-  Authorization: 'authorization',
-  Accept: 'accept',
-  'Content-Type': 'contentType',
-  'Content-Length': 'contentLength',
-  'Content-Encoding': 'contentEncoding',
-  'Transfer-Encoding': 'transferEncoding',
-};
-
-/** A header that is looked for: its name as clients and proxies write it, and in lower case. */
-interface KnownHeader {
-  readonly usual: string;
-  readonly lower: string;
-  readonly member: keyof RequestHead;
-}
-
-/** By the length of the name: most headers have names of other lengths, and are not looked at. */
-const KNOWN_HEADERS: readonly (readonly KnownHeader[] | undefined)[] = soughtByLength();
-/** One shape for all heads: what reads them is faster. */
-const NOTHING = Object.fromEntries(Object.values(MEMBERS).map((member) => [member, undefined])) as RequestHead;
-
-function soughtByLength(): KnownHeader[][] {
-  const all: KnownHeader[][] = [];
-  for (const [usual, member] of Object.entries(MEMBERS))
-    (all[usual.length] ??= []).push({ usual, lower: usual.toLowerCase(), member });
-  return all;
-}
-
-/**
- * Reads the head of a request.
- * @param rawHeaders names and values in turn, as Node has them
- * @returns undefined if one of these headers is there twice, but for those that are lists
- */
-export function readHead(rawHeaders: readonly string[]): RequestHead | undefined {
-  const head: RequestHead = { ...NOTHING };
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!;
-    const member = memberOf(name);
-    if (member === undefined) continue;
-    const before = head[member];
-    if (before !== undefined && member !== 'accept') return undefined;
-    head[member] = before === undefined ? rawHeaders[index + 1]! : `${before}, ${rawHeaders[index + 1]!}`;
-  }
-  return head;
-}
-
-function memberOf(name: string): keyof RequestHead | undefined {
-  const sought = KNOWN_HEADERS[name.length];
-  if (sought === undefined) return undefined;
-  for (const { usual, lower, member } of sought)
-    if (name === usual || name === lower || name.toLowerCase() === lower) return member;
-  return undefined;
-}
-
 /**
  * The value of a header, several of them joined with commas as `Headers` does; undefined without one.
  * @param rawHeaders names and values in turn, as Node has them
@@ -480,6 +411,31 @@ export function isDecodable(text: string): boolean {
   }
 }
 
+/** A request to this server, by Hono or by Node: all that its endpoints read. */
+export interface ServedRequest extends Received {
+  readonly method: string;
+  /** The address that it was made to, as this server sees it. */
+  readonly url: string;
+  /** Its path and query as they came, without the path that the app is mounted at. */
+  readonly target: string;
+  /** The query of its URL with the question mark, percent-encoded as it came; empty if there is none. */
+  readonly search: string;
+  /** Names and values in turn, as Node has them; empty without Node. */
+  readonly rawHeaders: readonly string[];
+  client: ClientAddress | undefined;
+  charge: Charge | undefined;
+  /** True if the client has shown a trusted certificate, where one is asked for. */
+  readonly hasCertificate: boolean;
+  /** Aborted once the server stops, so that an answer can be held for long; undefined without our own server. */
+  readonly stopping: AbortSignal | undefined;
+  /** The whole body. Rejects with `bodyCutOff`, and can with `bodyTooLarge` before all of it has come. */
+  body(): Promise<Uint8Array>;
+  /** The request for resolvers, created when one asks for it. */
+  readonly webRequest: Request;
+  /** Calls `listener` when the client has gone; ended by the function that it returns. */
+  onClientGone(listener: () => void): () => void;
+}
+
 /** The head of a request, whichever way it came to this server. */
 abstract class ServedHead<Incoming extends IncomingMessage | undefined> implements Received {
   client: ClientAddress | undefined = undefined;
@@ -512,9 +468,13 @@ abstract class ServedHead<Incoming extends IncomingMessage | undefined> implemen
     return (this.incoming?.socket as { authorized?: boolean } | undefined)?.authorized === true;
   }
 
+  get rawHeaders(): readonly string[] {
+    return this.incoming?.rawHeaders ?? [];
+  }
+
   /** All values of a header, each as it came. @param name in lower case */
   all(name: string): readonly string[] {
-    return headerValues(this.incoming?.rawHeaders ?? [], name);
+    return headerValues(this.rawHeaders, name);
   }
 }
 

@@ -140,8 +140,8 @@ export const REPLY_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Opti
 /** What a request is answered, whichever server it came by. */
 export interface Reply {
   readonly status: number;
-  /** The media type of the text, with its charset if that is to be said. */
-  readonly type: string;
+  /** The media type of the text, with its charset if that is to be said; undefined for an empty text. */
+  readonly type?: string | undefined;
   readonly text: string;
   /** What is sent in place of the text. */
   readonly bytes?: Uint8Array<ArrayBuffer> | undefined;
@@ -202,6 +202,7 @@ export function graphqlReply(status: number, type: ResponseType, text: string, h
 
 /** A reply as Hono sends it. */
 export function respond(c: Context, { status, type, text, bytes, headers }: Reply): Response {
+  if (type === undefined) return c.body(null, status as 200, { ...REPLY_HEADERS, ...headers, 'Content-Length': '0' });
   return c.body(bytes ?? text, status as 200, { 'Content-Type': type, ...REPLY_HEADERS, ...headers });
 }
 
@@ -223,9 +224,9 @@ export function answering<E extends Env>(
 /** Sends a reply by Node, with the same headers in the same order. */
 export function send(outgoing: ServerResponse, reply: Reply): void {
   const { status, text, bytes, type } = reply;
-  const headers = reply.headers ? headersOf(reply).flat() : usualHeaders(type);
-  // Hono leaves the length out, too.
-  if (outgoing.req.method === 'HEAD') return void outgoing.writeHead(status, [...headers]).end();
+  const headers = reply.headers || type === undefined ? headersOf(reply).flat() : usualHeaders(type);
+  // Hono leaves the length out, too, but for an empty text.
+  if (outgoing.req.method === 'HEAD' && type !== undefined) return void outgoing.writeHead(status, [...headers]).end();
   const length = Buffer.byteLength(bytes ?? text);
   outgoing.writeHead(status, [...headers, 'content-length', `${length}`]);
   if (bytes) return void outgoing.end(bytes);
@@ -240,6 +241,7 @@ const LINGER_MS = 500;
 export function endUnread(incoming: IncomingMessage, outgoing: ServerResponse): void {
   if (incoming.complete) return;
   outgoing.once('finish', () => {
+    incoming.resume();
     const timer = setTimeout(() => incoming.destroy(), LINGER_MS).unref();
     incoming.once('close', () => clearTimeout(timer));
   });
@@ -250,7 +252,7 @@ const usualHeaders = memoized((type): readonly string[] => headersOf({ type }).f
 
 /** The headers of a reply without its length, as `Headers` has them: in lower case, by name. */
 export function headersOf({ type, headers = {} }: Pick<Reply, 'type' | 'headers'>): [name: string, value: string][] {
-  const all = Object.entries({ ...headers, ...REPLY_HEADERS, 'Content-Type': type });
+  const all = Object.entries({ ...headers, ...REPLY_HEADERS, ...(type !== undefined && { 'Content-Type': type }) });
   const entries = all.map(([name, value]): [string, string] => [name.toLowerCase(), value]);
   return entries.toSorted(([one], [other]) => (one < other ? -1 : 1));
 }

@@ -33,8 +33,8 @@ import { errorBody, REPLY_HEADERS, type ReplyCode, statusOf } from './replies.ts
 import { type Log, NO_LOG } from '../log.ts';
 import type { ServiceApp } from './app.ts';
 import { COMMON_OPTIONS } from './bearer-options.ts';
-import { answerByNode, answersOfTurn, DirectRoutes } from './adapters.ts';
 import { isOldHealthCheck } from './plain-endpoints.ts';
+import { isForProxies } from './shortcut.ts';
 import {
   amount,
   anything,
@@ -49,11 +49,6 @@ import {
   type Rules,
   text,
 } from '../keys/basics/index.ts';
-
-/** Whether proxies ask for decisions at a URL. All of `/auth` is for them, so that none is answered by other rules. */
-function isForProxies(url: string): boolean {
-  return url.startsWith('/auth') && (url.length === 5 || url[5] === '/' || url[5] === '?');
-}
 
 /** How long the client of a refused request gets to read the answer: closed at once, it might lose that. */
 const REFUSED_LINGER_MS = 200;
@@ -406,7 +401,6 @@ class ServedApp {
   readonly service: Partial<ServiceApp>;
   /** Finds out where requests come from. */
   readonly clients: ClientAddresses;
-  readonly #routes: DirectRoutes;
   readonly #fetch: FetchCallback;
   #answer: Answer | undefined;
 
@@ -414,33 +408,26 @@ class ServedApp {
   constructor(app: Hono<any>) {
     this.service = app as Partial<ServiceApp>;
     this.clients = this.service.addresses ?? new ClientAddresses();
-    this.#routes = new DirectRoutes(app);
-    const hold = (answer: Response) => answersOfTurn.hold(answer);
-    this.#fetch = (...asked) => {
-      const answer = app.fetch(...(asked as Parameters<typeof app.fetch>));
-      return answer instanceof Promise ? answer.then(hold) : hold(answer);
-    };
+    this.#fetch = app.fetch;
   }
 
   /** Answers a request of a proxy. Returns whether it is one. */
   answerProxy(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
-    const { answerProxy } = this.service;
-    if (!answerProxy || !isForProxies(incoming.url!)) return false;
-    answerProxy(incoming, outgoing);
-    return true;
+    return isForProxies(incoming.url!) && this.#answerDirectly(incoming, outgoing);
   }
 
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    if (this.answerProxy(incoming, outgoing)) return;
-    const answerer = this.#routes.find(incoming);
-    if (answerer && answerByNode(answerer, incoming, outgoing)) return;
-    if (refuseAmbiguous(incoming, outgoing)) return;
+    if (this.#answerDirectly(incoming, outgoing) || refuseAmbiguous(incoming, outgoing)) return;
     if (this.#answer) this.#answer(incoming, outgoing);
     else
       this.#load().then(
         (answer) => answer(incoming, outgoing),
         () => outgoing.destroy(),
       );
+  }
+
+  #answerDirectly(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
+    return this.service.shortcut?.(incoming, outgoing) ?? false;
   }
 
   /** Loads what answers by the app itself, with the first request that asks for it. */

@@ -242,7 +242,7 @@ export async function createAppOf(
     authenticator,
     people,
     failedCredentials: app.failedCredentials,
-    pipeline: app.pipeline,
+    pipeline: app.graphql.pipeline,
     forms: forms ?? new RecentForms(clock),
     clock,
   });

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
+import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { Hono } from 'hono';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
@@ -233,20 +232,13 @@ describe('a request, by Node or by Hono,', () => {
   }
 
   for (const [what, body, headers] of [
-    ['a charset', '{"query":"{ online }"}', { 'content-type': 'application/json; charset=utf-8' }],
-    ['another charset', '{"query":"{ online }"}', { 'content-type': 'application/json; charset=latin1' }],
-    ['another media type', '{"query":"{ online }"}', { 'content-type': 'text/plain' }],
     ['a media type that ends like JSON', '{"query":"{ online }"}', { 'content-type': 'x-application/json' }],
-    ['an encoding', '{"query":"{ online }"}', { 'content-encoding': 'gzip' }],
-    ['two credentials', '{"query":"{ online }"}', { authorization: ['Bearer a', 'Bearer b'] }],
     [
       'two Accept headers',
       '{"query":"{ asks }"}',
       { accept: ['application/graphql-response+json;q=0.1', 'application/json'] },
     ],
     ['two Accept headers that leave nothing', '{"query":"{ asks }"}', { accept: ['text/html', 'text/plain'] }],
-    ['a wrong key', '{"query":"{ online }"}', { authorization: 'Bearer nonsense' }],
-    ['no body', '', {}],
     ['a byte order mark', '\ufeff{"query":"{ online }"}', {}],
     [
       'broken UTF-8',
@@ -254,7 +246,6 @@ describe('a request, by Node or by Hono,', () => {
       {},
     ],
     ['a nested body', `{"query":"{ online }","variables":${'{"a":'.repeat(70)}1${'}'.repeat(70)}}`, {}],
-    ['a batch', '[{"query":"{ online }"}]', {}],
     ['letters beyond ASCII', '{"query":"{ echo(text: \\"käse 日本 😀\\") }"}', {}],
     ['a long body', JSON.stringify({ query: '{ online }', variables: { text: 'x'.repeat(100_000) } }), {}],
     ['a body that is too long', JSON.stringify({ query: '{ online }', text: 'x'.repeat(1 << 20) }), {}],
@@ -269,7 +260,6 @@ describe('a request, by Node or by Hono,', () => {
     ],
     ['the schema', '{"query":"{ __schema { queryType { name } } me { name } }"}', {}],
     ['a key that is a name of objects', '{"query":"{ me { __proto__: name id constructor: name } }"}', {}],
-    ['a bad host', '{"query":"{ online }"}', { host: 'a b' }],
     ['a port that is none', '{"query":"{ online }"}', { host: 'x:99999' }],
     ['a high port', '{"query":"{ online }"}', { host: 'x:65535' }],
     ['a host in capitals', '{"query":"{ asks }"}', { host: 'EXAMPLE.com' }],
@@ -277,52 +267,13 @@ describe('a request, by Node or by Hono,', () => {
     ['a long address as its host', '{"query":"{ asks }"}', { host: '[0:0:0:0:0:0:0:1]:4000' }],
     ['a number as its host', '{"query":"{ asks }"}', { host: '2130706433' }],
     ['an underscore in its host', '{"query":"{ asks }"}', { host: 'svc_api:4000' }],
-    ['a body in chunks', '{"query":"{ asks }"}', { 'transfer-encoding': 'chunked' }],
     ['a body in chunks, in capitals', '{"query":"{ online }"}', { 'transfer-encoding': 'Chunked' }],
     ['no body in chunks', '', { 'transfer-encoding': 'chunked' }],
-    [
-      'a body in chunks that is too long',
-      JSON.stringify({ query: '{ online }', text: 'x'.repeat(1 << 20) }),
-      { 'transfer-encoding': 'chunked' },
-    ],
-    ['a body in chunks that is compressed', '{"query":"{ online }"}', { 'transfer-encoding': 'gzip, chunked' }],
   ] as const) {
     it(`gets the same answer with ${what}`, async () => {
       await compare(body, headers as unknown as Record<string, string | string[]>);
     });
   }
-
-  it('is the same for another method or another address', async () => {
-    const ask = async (path: string, method: string, url: string) => {
-      const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
-      const reply = await fetch(url + path, { method, headers, body: '{"query":"{ online }"}' });
-      return [reply.status, await reply.text()];
-    };
-    for (let time = 0; time < 3; time += 1) assert.equal((await ask('/graphql', 'POST', byNode.url))[0], 200);
-    for (const [path, method, status] of [
-      ['/graphql', 'PUT', 405],
-      ['/healthz', 'POST', 404],
-      ['/graphql/', 'POST', 404],
-    ] as const) {
-      const answer = await ask(path, method, byNode.url);
-      assert.deepEqual([answer, answer[0]], [await ask(path, method, byHono.url), status]);
-    }
-  });
-
-  it('is the same for a health check, of whatever origin', async () => {
-    const ask = async (url: string, headers: OutgoingHttpHeaders = {}) => {
-      const sent = request(url, { agent: false, headers }).end();
-      const [reply] = (await once(sent, 'response')) as [IncomingMessage];
-      const isOwn = (_: string, index: number, all: string[]) => !OF_ONE_ANSWER.has(all[index - (index % 2)]!);
-      return [reply.statusCode, reply.rawHeaders.filter(isOwn), await text(reply)];
-    };
-    for (const path of ['/healthz', '/readyz', '/healthz?deep=1'])
-      for (const headers of [undefined, { origin: 'https://a.example' }, { accept: 'text/html', host: 'a.example' }]) {
-        const answer = await ask(byNode.url + path, headers);
-        assert.deepEqual(answer, await ask(byHono.url + path, headers));
-        assert.deepEqual([answer[0], answer[2]], [200, '{"status":"ok"}']);
-      }
-  });
 
   it('takes a body that comes in parts', async () => {
     const body = Buffer.from(JSON.stringify({ query: '{ online }', variables: { text: 'x'.repeat(10_000) } }));

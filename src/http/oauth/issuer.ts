@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import { basePath } from 'hono/route';
 import { invalidPublicUrl, Networks } from '../../keys/basics/index.ts';
-import { HonoHead, isLoopbackHost, type NodeHead, requestTo, type RequestTo, saidScheme } from '../received.ts';
+import { HonoHead, isLoopbackHost, requestTo, type RequestTo, saidScheme, type ServedRequest } from '../received.ts';
 
 /** Where applications and people find what. */
 export const OAUTH_PATHS = {
@@ -21,6 +21,9 @@ export const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource';
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 export const JWT_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 export const EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
+
+/** The parts of a request that say under which address it has come. */
+type Arrived = Pick<ServedRequest, 'url' | 'peer' | 'header'>;
 
 /** Finds out under which address clients know this service: its issuer (RFC 8414, section 2). */
 export class Issuer {
@@ -57,24 +60,24 @@ export class Issuer {
    * What a request for one of the service's own endpoints was made to, as its client knows that. Undefined where only
    * the client says it, and it is not this machine: it could say anything.
    */
-  ownOf(request: NodeHead | HonoHead, endpoint: string): RequestTo | undefined {
+  ownOf(request: Arrived, endpoint: string): RequestTo | undefined {
     const to = this.to(request, endpoint);
     return this.#configured !== undefined || isLoopbackHost(to.host) ? to : undefined;
   }
 
   /** What a request for one of the service's own endpoints was made to, as its client has written it. */
-  to(request: NodeHead | HonoHead, endpoint: string): RequestTo {
+  to(request: Arrived, endpoint: string): RequestTo {
     if (this.#configured !== undefined) return requestTo(this.#configured + endpoint);
     return requestTo(this.seenBy(request) + new URL(request.url).pathname);
   }
 
   /** Whether a request was made to the host of the service, and not to one that it guards. */
-  isOwn(request: NodeHead | HonoHead): boolean {
+  isOwn(request: Arrived): boolean {
     return this.#configured === undefined || new URL(this.#configured).origin === this.seenBy(request);
   }
 
   /** The origin that a request was made to, as its client has written it. */
-  seenBy(request: NodeHead | HonoHead): string {
+  seenBy(request: Arrived): string {
     const { protocol, host } = new URL(request.url);
     const peer = request.peer();
     if (peer === undefined || !this.#trust.includes(peer)) return `${protocol}//${host}`;
