@@ -76,8 +76,13 @@ function behindBearer({ check, cors, pipeline }: NonNullable<ShortcutParts['grap
   };
 }
 
+/** How long an answer waits at most while others are made, in milliseconds. */
+const MAX_WAIT_MS = 1;
+
 /** The answers of this turn of the event loop. */
 let waiting: (() => void)[] = [];
+/** When the first of them was made. */
+let since = 0;
 
 /**
  * Sends an answer at the end of the turn of the event loop in which it is made, with the others of the turn: the system
@@ -85,7 +90,11 @@ let waiting: (() => void)[] = [];
  * answers.
  */
 function sendInTurn(send: () => void): void {
-  if (waiting.push(send) === 1) setImmediate(sendWaiting);
+  const now = performance.now();
+  if (waiting.push(send) === 1) {
+    since = now;
+    setImmediate(sendWaiting);
+  } else if (now - since >= MAX_WAIT_MS) sendWaiting();
 }
 
 function sendWaiting(): void {
