@@ -89,7 +89,7 @@ export {
   type StartedServer,
   type ServerLimits,
 } from './server.ts';
-export { shortcutOf, type Shortcut, type ShortcutParts } from './shortcut.ts';
+export { shortcutOf } from './shortcut.ts';
 export { admitSession, cookieParts, DOOR_COOKIE, prefixFor, SeenOrigin, SESSION_COOKIE, tokenAt } from './sessions.ts';
 export {
   affordableConnections,

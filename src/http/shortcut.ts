@@ -7,7 +7,7 @@ import { bodyCutOff, readBody } from './request-body.ts';
 import { stoppingOf } from './watched-request.ts';
 
 /** Answers a request of one endpoint. */
-export type Answer = (request: ServedRequest) => Reply | Promise<Reply>;
+type Answer = (request: ServedRequest) => Reply | Promise<Reply>;
 
 /** The parts of an app that the shortcut answers by. */
 export interface ShortcutParts {

@@ -366,4 +366,13 @@ describe('a request, by the shortcut or by Hono,', () => {
       );
       assert.equal(answers[0], answers[1]);
     });
+
+  it('gets its own answer, however many are answered at a time', async () => {
+    const [{ server, secrets }] = servers as [(typeof servers)[0]];
+    const ask = async (number: number) => {
+      const sent = post([], asked({ query: `{ n${number}: online }` }));
+      assert.match(await send([sent], server, secrets, 1), new RegExp(`\\{"data":\\{"n${number}":true\\}\\}$`));
+    };
+    await Promise.all(Array.from({ length: 200 }, (_, number) => ask(number)));
+  });
 });
