@@ -1,4 +1,4 @@
-import { CLI_ERRORS, codesWith, EXIT_CODES } from '../src/cli/errors.ts';
+import { CLI_ERRORS, codesWith, EXIT_CODES } from '../src/cli/error-codes.ts';
 import {
   BACKUP_ERRORS,
   CONSENT_ERRORS,

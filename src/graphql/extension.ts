@@ -1,7 +1,7 @@
 import { type DefinitionNode, type DocumentNode, Kind, specifiedDirectives, specifiedScalarTypes } from 'graphql';
 import type { HostResource, Permission } from '../keys/permissions/index.ts';
 import { type OwnSchema, partsOfSchema, type RequiredByField, type Resolvers } from './own-schema.ts';
-import { documentsOf } from './resolve.ts';
+import { documentsOf } from './requirements.ts';
 
 /** A part of a schema that is parsed already, by any release of graphql. */
 export interface ParsedTypeDefs {

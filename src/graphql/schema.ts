@@ -15,17 +15,15 @@ import { changeResolversOf } from './changes.ts';
 import { auditResolversOf } from './audit.ts';
 import { keepToBudget } from './execution/index.ts';
 import { consentResolversOf } from './consent.ts';
+import { clampBuiltInDates, DateTime, mapAnswer } from './date-time.ts';
 import {
-  DateTime,
   documentsOf,
   enforceRequires,
-  mapAnswer,
   readRequirements,
   refuseRepeatedRootFields,
   type RootField,
   rootFieldsOf,
-  clampBuiltInDates,
-} from './resolve.ts';
+} from './requirements.ts';
 import { keyResolversOf } from './keys.ts';
 import { listResolversOf } from './lists.ts';
 import { routeResolversOf, serviceResolversOf } from './service.ts';

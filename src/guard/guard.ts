@@ -24,6 +24,7 @@ import {
 import type { PassedRequest } from './exchange.ts';
 import { identityHeaders, NOBODY } from './identity-headers.ts';
 import { withoutCompression } from './sent-credentials.ts';
+import { withoutForbidden } from './mcp-answers.ts';
 import {
   judgeMessages,
   type McpMessages,
@@ -33,7 +34,6 @@ import {
   sessionIn,
   sessionNotFound,
   tasksIn,
-  withoutForbidden,
 } from './mcp.ts';
 import { goesOn, heldAs, type Holder, type Holders, KnownHolders, type McpServer } from './mcp-holders.ts';
 import { McpRules } from './mcp-rules.ts';

@@ -1,15 +1,13 @@
-import type { KeyObject } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Dialect, Kysely, type KyselyPlugin } from 'kysely';
-import { debug, debugTimed, isTraced, KeysError, millisecondsSince, type Port, trace } from '../keys/basics/index.ts';
+import { debug, debugTimed, isTraced, millisecondsSince, trace } from '../keys/basics/index.ts';
 import {
   type Follower,
   type Following,
   type KnownEdge,
   LISTED_MS,
-  TELL_MS,
   type NotificationReport,
   type RepositoryWriteOptions,
+  TELL_MS,
 } from '../keys/repository/index.ts';
 import type { KeyRow, Tables } from './tables.ts';
 
@@ -98,44 +96,6 @@ export function edgesAfter(edges: readonly KnownEdge[], toldMs: number): KnownEd
       seenMs: seenMs + ageMs,
     }))
     .filter(({ seenMs }) => seenMs < LISTED_MS);
-}
-
-/** By what a feature's port reads. */
-export interface Reading {
-  readonly connection: Connection;
-  /** In a transaction, what it sees. */
-  readonly run: Connection['run'];
-  /** The key of the audit log, if it has one. */
-  readonly auditKey: KeyObject | undefined;
-}
-
-/** By what it changes something, in a transaction. */
-export interface Writing {
-  readonly db: Kysely<Tables>;
-  readonly dialect: DialectName;
-  readonly auditKey: KeyObject | undefined;
-  /** Is told which keys are changed or deleted. */
-  readonly keysChanged: (ids: readonly string[]) => void;
-}
-
-/** How the store does what a feature asks of it. */
-interface PortOfStore<Reader, Writer extends Reader> {
-  readonly port: Port<Reader, Writer>;
-  readonly read: (by: Reading) => Reader;
-  /** What a transaction does besides; undefined for what is never asked in one, or changes nothing. */
-  readonly write?: (by: Writing) => Omit<Writer, keyof Reader>;
-  /** Is told which keys were disabled. */
-  readonly disabled?: (by: Writing, ids: readonly string[]) => Promise<void>;
-  /** Is told which keys were deleted. */
-  readonly deleted?: (by: Writing, ids: readonly string[]) => Promise<void>;
-}
-
-/** Any port of the store. */
-export type AnyPortOfStore = PortOfStore<unknown, unknown>;
-
-/** A port of the store, of which only the feature knows more. */
-export function portOfStore<Reader, Writer extends Reader>(port: PortOfStore<Reader, Writer>): AnyPortOfStore {
-  return port;
 }
 
 /** What the store is asked: for the key of a secret, at once; to read; to write, with the wait for other writers. */
@@ -256,93 +216,4 @@ export function tracedKysely(dialect: Dialect): Kysely<Tables> {
         durationMs: Math.round(queryDurationMillis * 1000) / 1000,
       }),
   });
-}
-
-/** Runs one piece of work at a time, in the order in which they came. */
-export class Mutex {
-  #last: Promise<unknown> = Promise.resolve();
-
-  /**
-   * Runs the work when all earlier work has ended.
-   * @throws KeysError STORE_LOCKED as soon as it has waited for `waitMs` milliseconds; what `work` throws
-   */
-  run<Result>(waitMs: number, work: () => Promise<Result>): Promise<Result> {
-    let isExpired = false;
-    const turn = this.#last.then(() => !isExpired);
-    const result = new Promise<Result>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        isExpired = true;
-        reject(
-          new KeysError('STORE_LOCKED', 'The key store has too many changes to make at once. Try again in a moment.'),
-        );
-      }, waitMs);
-      this.#last = turn
-        .then((isDue) => {
-          clearTimeout(timer);
-          return isDue ? work().then(resolve, reject) : undefined;
-        })
-        .catch(reject);
-    });
-    return result;
-  }
-}
-
-interface RetryOptions {
-  /** Whether another attempt may succeed, after this many. */
-  isRetryable: (error: unknown, attempts: number) => boolean;
-  /** How long to wait before the next attempt, in milliseconds. Default: 5 to 15, at random. */
-  delayMs?: (attempts: number) => number;
-}
-
-/**
- * Repeats work until it succeeds or fails for good. Between the attempts the event loop is free.
- * @throws what `work` throws
- */
-export async function retry<Result>(
-  work: () => Promise<Result>,
-  { isRetryable, delayMs = () => 5 + Math.random() * 10 }: RetryOptions,
-): Promise<Result> {
-  for (let attempts = 1; ; attempts += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isRetryable(error, attempts)) throw error;
-      await delay(delayMs(attempts));
-    }
-  }
-}
-
-/** How many changes are kept. Whoever has not asked for longer has to forget all keys. */
-export const MAX_CHANGES = 4096;
-
-/** The latest changes of keys, as this process was notified of them, in memory. */
-export class KeyChanges {
-  #ids: string[] = [];
-  /** The revision before the first of them. */
-  #start = 0;
-
-  /** A number that grows with each change. */
-  get revision(): number {
-    return this.#start + this.#ids.length;
-  }
-
-  /** These keys were changed. */
-  add(ids: readonly string[]): void {
-    if (ids.length > MAX_CHANGES) return this.addUnknown();
-    this.#ids.push(...ids);
-    if (this.#ids.length <= 2 * MAX_CHANGES) return;
-    this.#start = this.revision - MAX_CHANGES;
-    this.#ids = this.#ids.slice(-MAX_CHANGES);
-  }
-
-  /** Any key may have been changed. */
-  addUnknown(): void {
-    this.#start = this.revision + 1;
-    this.#ids = [];
-  }
-
-  /** See `KeyRepository.keysChangedSince`. */
-  since(revision: number): readonly string[] | 'any' {
-    return revision < this.#start ? 'any' : this.#ids.slice(revision - this.#start);
-  }
 }

@@ -7,7 +7,8 @@ import {
   type ConsentWriter,
   type Refresh,
 } from '../keys/repository/index.ts';
-import { type Connection, type DialectName, portOfStore } from './connection.ts';
+import type { Connection, DialectName } from './connection.ts';
+import { portOfStore } from './port-of-store.ts';
 import { chunksOf, toNumber } from './rows.ts';
 import type { ApplicationKeyTable, ConsentRequestTable, Tables } from './tables.ts';
 

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { FEED, type FeedChanges, type KnownEdge } from '../keys/repository/index.ts';
-import { type DialectName, portOfStore } from './connection.ts';
+import type { DialectName } from './connection.ts';
+import { portOfStore } from './port-of-store.ts';
 import { chunksOf } from './rows.ts';
 import { pagesOfKeys } from './select-keys.ts';
 import { KEY_COLUMNS, type KeyRow, type Tables } from './tables.ts';

@@ -1,5 +1,5 @@
 import { IMPORTS, type ImportSpool } from '../keys/transfer/index.ts';
-import { portOfStore } from './connection.ts';
+import { portOfStore } from './port-of-store.ts';
 
 /** With fewer new keys, PostgreSQL finds them fast anyway. */
 const MANY_KEYS = 10_000;

@@ -1,5 +1,6 @@
 /** The tables, and the repository that the rules ask for, on SQLite and PostgreSQL. */
-export { KeyChanges, type StoreTimer } from './connection.ts';
+export type { StoreTimer } from './connection.ts';
+export { KeyChanges } from './key-changes.ts';
 export { FEED_COLUMNS } from './feed.ts';
 export { failureBy, type Finding, ok, warning } from './inspection/finding.ts';
 export { inspectStore } from './inspection/inspect-store.ts';

@@ -1,5 +1,6 @@
 import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
-import { type DialectName, MAX_CHANGES } from './connection.ts';
+import type { DialectName } from './connection.ts';
+import { MAX_CHANGES } from './key-changes.ts';
 import { INDEXED_COLUMNS, indexedValues } from './migrations.ts';
 import { type ApiKeyTable, type KeyLabelTable, TABLE_NAMES, type Tables } from './tables.ts';
 import type { ApiKey } from '../keys/key/index.ts';

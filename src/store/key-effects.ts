@@ -8,7 +8,8 @@ import {
   type NewEffect,
   type Widening,
 } from '../keys/changes/index.ts';
-import { type Connection, type DialectName, portOfStore } from './connection.ts';
+import type { Connection, DialectName } from './connection.ts';
+import { portOfStore } from './port-of-store.ts';
 import { chunksOf, isId } from './rows.ts';
 import type { KeyEffectTable, Tables } from './tables.ts';
 

@@ -13,7 +13,8 @@ import {
   startAuditLogAfter,
   searchEntries,
 } from './audit-log.ts';
-import type { Connection, DialectName, Reading, Writing } from './connection.ts';
+import type { Connection, DialectName } from './connection.ts';
+import type { Reading, Writing } from './port-of-store.ts';
 import { forgetEffects } from './key-effects.ts';
 import { insertLabelRows, labelRowsOf, replaceLabels, updateRows } from './insert-rows.ts';
 import { portIn, PORTS } from './ports.ts';

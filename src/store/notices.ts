@@ -15,7 +15,7 @@ import type {
 import { findAuditEntries, findNoticeState, findPosition } from './audit-log.ts';
 import { apiKeyOf, chunksOf, countRows, toNumber } from './rows.ts';
 import type { Connection, DialectName } from './connection.ts';
-import { clockOf, type StoreClock, transactionsApart } from './usage.ts';
+import { clockOf, type StoreClock, transactionsApart } from './limit-store.ts';
 import type { NoticeStateTable, Tables } from './tables.ts';
 
 /**

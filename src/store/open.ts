@@ -17,10 +17,11 @@ import {
 } from './connection.ts';
 import { missingStore } from './errors.ts';
 import { createKeyRepository } from './key-repository.ts';
-import { isPostgresUrl, MEMORY, readPostgresUrl, storeLocation } from './location.ts';
+import { MEMORY, storeLocation } from './location.ts';
+import { isPostgresUrl, readPostgresUrl } from './postgres-address.ts';
 import { createNoticeStore } from './notices.ts';
 import type { Tables } from './tables.ts';
-import { createLimitStore, type StoreClock } from './usage.ts';
+import { createLimitStore, type StoreClock } from './limit-store.ts';
 
 /** How long a command waits for its turn to write, in milliseconds: dozens may write at once. */
 const LOCK_WAIT_MS = 8000;

@@ -1,5 +1,5 @@
 import type { Port } from '../keys/basics/index.ts';
-import type { AnyPortOfStore } from './connection.ts';
+import type { AnyPortOfStore } from './port-of-store.ts';
 import { consents } from './consents.ts';
 import { feed } from './feed.ts';
 import { imports } from './imports.ts';
@@ -7,7 +7,8 @@ import { keyEffects } from './key-effects.ts';
 import { keyLists } from './key-lists.ts';
 import { keysInUse } from './keys-in-use.ts';
 import { sessions } from './sessions.ts';
-import { spentLimits, usage } from './usage.ts';
+import { spentLimits } from './spent-limits.ts';
+import { usage } from './usage.ts';
 import { usedTokens } from './used-tokens.ts';
 
 /** What the store keeps for features, each as the feature asks for it. */

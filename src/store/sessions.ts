@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { type Session, SESSIONS, type SessionWriter } from '../keys/repository/index.ts';
-import { portOfStore } from './connection.ts';
+import { portOfStore } from './port-of-store.ts';
 import { chunksOf } from './rows.ts';
 import type { SessionTable, Tables } from './tables.ts';
 

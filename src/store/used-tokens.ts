@@ -1,5 +1,5 @@
 import { USED_TOKENS } from '../keys/repository/index.ts';
-import { portOfStore } from './connection.ts';
+import { portOfStore } from './port-of-store.ts';
 
 /** The tokens that were exchanged for keys. */
 export const usedTokens = portOfStore({

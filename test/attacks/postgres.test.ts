@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { TABLE_NAMES } from '../../src/store/tables.ts';
 import { openStore } from '../../src/store/open.ts';
-import { readPostgresUrl } from '../../src/store/location.ts';
+import { readPostgresUrl } from '../../src/store/postgres-address.ts';
 import { openPool } from '../../src/store/postgres/postgres-pool.ts';
 import { describeOn } from '../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../support/direct.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { deliverSecrets, presentError } from '../../src/cli/errors.ts';
-import type { NewSecret } from '../../src/keys/changes/transaction.ts';
+import { deliverSecrets } from '../../src/cli/deliver-secrets.ts';
+import { presentError } from '../../src/cli/errors.ts';
+import type { NewSecret } from '../../src/keys/changes/delivery.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../support/keys.ts';

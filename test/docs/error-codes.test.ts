@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COMMAND_ERRORS } from '../../src/cli/errors.ts';
+import { COMMAND_ERRORS } from '../../src/cli/error-codes.ts';
 import { REPLIES } from '../../src/http/replies.ts';
 import { IMPORT_WARNINGS } from '../../src/keys/transfer/index.ts';
 import { ROOT } from '../support/process.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readPostgresUrl } from '../../src/store/location.ts';
+import { readPostgresUrl } from '../../src/store/postgres-address.ts';
 import { testCli } from '../support/cli.ts';
 import { askPostgres, migratedPostgresStore } from '../support/postgres.ts';
 import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts';

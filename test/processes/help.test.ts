@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { codesWith, EXIT_CODES, exitCodeFor } from '../../src/cli/errors.ts';
+import { codesWith, EXIT_CODES, exitCodeFor } from '../../src/cli/error-codes.ts';
 import { ENVIRONMENT } from '../../src/cli/help/environment.ts';
 import { VERB_GROUPS } from '../../src/cli/help/verbs.ts';
 import { shortId } from '../../src/cli/short-id.ts';

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, constants, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { constants as system } from 'node:os';
 import { join } from 'node:path';
-import { Progress, type Unit } from '../../src/cli/terminal.ts';
+import { Progress, type Unit } from '../../src/cli/progress.ts';
 import { openConnection } from '../../src/store/open.ts';
 import { copyStore } from '../../src/store/copy.ts';
 import { testCli } from '../support/cli.ts';

@@ -10,7 +10,7 @@ import { CONSENTS } from '../../src/keys/repository/consent-request.ts';
 import type { Connection } from '../../src/store/connection.ts';
 import { copyStore } from '../../src/store/copy.ts';
 import { openConnection } from '../../src/store/open.ts';
-import { isPostgresUrl } from '../../src/store/location.ts';
+import { isPostgresUrl } from '../../src/store/postgres-address.ts';
 import type { Tables } from '../../src/store/tables.ts';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';

@@ -10,7 +10,7 @@ import type { Check } from '../../src/store/inspection/finding.ts';
 import { inspectStore } from '../../src/store/inspection/inspect-store.ts';
 import { type Migration, newestSchema } from '../../src/store/migrations.ts';
 import { openConnection, openStore } from '../../src/store/open.ts';
-import { isPostgresUrl, readPostgresUrl } from '../../src/store/location.ts';
+import { isPostgresUrl, readPostgresUrl } from '../../src/store/postgres-address.ts';
 import { migrateSqlite } from '../../src/store/sqlite/sqlite-schema.ts';
 import type { Tables } from '../../src/store/tables.ts';
 import { testCli } from '../support/cli.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Mutex } from '../../src/store/connection.ts';
+import { Mutex } from '../../src/store/mutex.ts';
 
 describe('a mutex', () => {
   it('runs one piece of work at a time, in the order in which they came, also after one that failed', async () => {

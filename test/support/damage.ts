@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import { isPostgresUrl } from '../../src/store/location.ts';
+import { isPostgresUrl } from '../../src/store/postgres-address.ts';
 import { changeDirectly, readDirectly } from './direct.ts';
 
 /** Changes a key by SQL as a disk error would: its checksum stays as it was. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { SecretDelivery } from '../../src/keys/changes/transaction.ts';
+import type { SecretDelivery } from '../../src/keys/changes/delivery.ts';
 
 /**
  * Makes a change whose secrets cannot be delivered.

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { isPostgresUrl } from '../../src/store/location.ts';
+import { isPostgresUrl } from '../../src/store/postgres-address.ts';
 import { askPostgres } from './postgres.ts';
 
 /** Queries a store of any dialect by SQL, behind svc-api's back. */

@@ -13,7 +13,7 @@ import { UUID } from '../../src/keys/basics/options.ts';
 import type { KeyRepository } from '../../src/keys/repository/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service/service.ts';
 import { AttemptCounter, type Limited, Limiter } from '../../src/limits/limiter.ts';
-import { isPostgresUrl, readPostgresUrl } from '../../src/store/location.ts';
+import { isPostgresUrl, readPostgresUrl } from '../../src/store/postgres-address.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import type { StoreTimer } from '../../src/store/connection.ts';
 import { migratedStore } from './temp.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Kysely, PostgresDialect } from 'kysely';
 import { Client, escapeLiteral, Pool, type QueryResult } from 'pg';
-import { readPostgresUrl } from '../../src/store/location.ts';
+import { readPostgresUrl } from '../../src/store/postgres-address.ts';
 import { migratePostgres } from '../../src/store/postgres/postgres-schema.ts';
 import type { Tables } from '../../src/store/tables.ts';
 

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileS
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { openStore } from '../../src/store/open.ts';
-import { isPostgresUrl } from '../../src/store/location.ts';
+import { isPostgresUrl } from '../../src/store/postgres-address.ts';
 import { currentDialect } from './dialects.ts';
 import { migratedPostgresStore, migratePostgresStore, postgresStore } from './postgres.ts';
 

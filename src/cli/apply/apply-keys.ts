@@ -20,7 +20,9 @@ import {
 } from '../../keys/basics/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 import { describeIssues, locatedText, readYaml } from '../../yaml/read-yaml.ts';
-import { CHANGES_MADE, CliError, deliverSecrets, type HeldSignals, InterruptedError } from '../errors.ts';
+import { deliverSecrets } from '../deliver-secrets.ts';
+import { CHANGES_MADE, CliError, InterruptedError } from '../errors.ts';
+import type { HeldSignals } from '../signals.ts';
 import { readText } from '../input/input.ts';
 import { changeText, fieldText } from '../views/key-view.ts';
 import { type KeysPlace, withAdministration } from '../with-keys.ts';

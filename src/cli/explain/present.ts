@@ -3,14 +3,8 @@ import { pathToFileURL } from 'node:url';
 import type { Command } from '@oclif/core/command';
 import { CommandHelp } from '@oclif/core/help';
 import type { Config } from '@oclif/core/interfaces';
-import {
-  COMMAND_ERRORS,
-  isParserError,
-  type ParserError,
-  type PresentedError,
-  presentError,
-  shownText,
-} from '../errors.ts';
+import { isParserError, type ParserError, type PresentedError, presentError, shownText } from '../errors.ts';
+import { COMMAND_ERRORS } from '../error-codes.ts';
 import { closeTo, didYouMean, explainSpacedList } from './did-you-mean.ts';
 import { wordsBesideCommands } from '../help/topics.ts';
 import { commandText, withNamesOf } from '../output.ts';

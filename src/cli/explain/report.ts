@@ -3,15 +3,8 @@ import { handle } from '@oclif/core/handle';
 import { normalizeArgv } from '@oclif/core/help';
 import type { LoadOptions } from '@oclif/core/interfaces';
 import { isKeysError } from '../../keys/basics/index.ts';
-import {
-  CliError,
-  exitCodeFor,
-  isParserError,
-  presentError,
-  ReaderGoneError,
-  shownError,
-  shownText,
-} from '../errors.ts';
+import { CliError, isParserError, presentError, ReaderGoneError, shownError, shownText } from '../errors.ts';
+import { exitCodeFor } from '../error-codes.ts';
 import { hasFlag, jsonText } from '../output.ts';
 import { processTerminal } from '../terminal.ts';
 import { explainUnknownCommand, type Failed, failureText, presentFailure, type ShownFailure } from './present.ts';

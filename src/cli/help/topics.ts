@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { HelpFormatter } from '@oclif/core/help';
 import type { Config, HelpOptions } from '@oclif/core/interfaces';
-import { codesWith, EXIT_CODES } from '../errors.ts';
+import { codesWith, EXIT_CODES } from '../error-codes.ts';
 import { processTerminal } from '../terminal.ts';
 import { ENVIRONMENT } from './environment.ts';
 

@@ -33,7 +33,8 @@ import type {
 } from '../../keys/service/index.ts';
 import type { OpenKeys, OpenKeysOptions } from '../../service/open-keys.ts';
 import { BaseCommand } from '../base-command.ts';
-import { CHANGES_MADE, CliError, deliverSecrets, ReportedFailure, shownText } from '../errors.ts';
+import { deliverSecrets } from '../deliver-secrets.ts';
+import { CHANGES_MADE, CliError, ReportedFailure, shownText } from '../errors.ts';
 import { commandText, formatCount } from '../output.ts';
 import { filtersOf } from '../input/key-flags.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';

@@ -3,8 +3,10 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { contentsJson, contentsText, describeProblem } from '../../cli/views/backup-view.ts';
 import { examplesOf } from '../../cli/base-command.ts';
-import { CliError, interruptible, shownText } from '../../cli/errors.ts';
-import { warn, withProgress } from '../../cli/terminal.ts';
+import { CliError, shownText } from '../../cli/errors.ts';
+import { interruptible } from '../../cli/signals.ts';
+import { withProgress } from '../../cli/progress.ts';
+import { warn } from '../../cli/terminal.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
 

@@ -4,7 +4,8 @@ import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { formatCount } from '../../cli/output.ts';
 import { BUSY_TIMEOUT_MS } from '../../cli/with-keys.ts';
 import { CliError, shownText } from '../../cli/errors.ts';
-import { warn, withProgress } from '../../cli/terminal.ts';
+import { withProgress } from '../../cli/progress.ts';
+import { warn } from '../../cli/terminal.ts';
 
 /** How long PostgreSQL may take to make an index of all keys, in milliseconds. */
 const STATEMENT_MS = 600_000;

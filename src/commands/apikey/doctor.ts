@@ -2,7 +2,7 @@ import { examplesOf } from '../../cli/base-command.ts';
 import { withNamesOf } from '../../cli/output.ts';
 import { shownText } from '../../cli/errors.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
-import { withProgress } from '../../cli/terminal.ts';
+import { withProgress } from '../../cli/progress.ts';
 import type { Finding } from '../../store/index.ts';
 
 const FAILED = 1;

@@ -1,10 +1,11 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
-import { CliError, exitCodeFor, type PresentedError, ReportedFailure } from '../../cli/errors.ts';
+import { CliError, type PresentedError, ReportedFailure } from '../../cli/errors.ts';
+import { exitCodeFor } from '../../cli/error-codes.ts';
 import { countedBytes, type Input, openInput } from '../../cli/input/input.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
-import { withProgress } from '../../cli/terminal.ts';
+import { withProgress } from '../../cli/progress.ts';
 import { formatCount, jsonTexts, piecesOf } from '../../cli/output.ts';
 import { fixedFields, keyFields, namesOf } from '../../keys/key/index.ts';
 import type { ImportOutcome, LineReport } from '../../keys/transfer/index.ts';

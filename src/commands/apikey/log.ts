@@ -5,7 +5,7 @@ import { CliError } from '../../cli/errors.ts';
 import { exclusiveFlags, limitFlag, noInputFlag, readLimit, readNumber, yesFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { formatCount, openTable, withNamesOf } from '../../cli/output.ts';
-import { withProgress } from '../../cli/terminal.ts';
+import { withProgress } from '../../cli/progress.ts';
 import { AUDIT_COLUMNS, auditJson, auditRow, verificationView } from '../../cli/views/audit-view.ts';
 import type { KeyAdministration } from '../../keys/service/index.ts';
 import { AUDIT_ACTIONS, AUDIT_OUTCOMES, type AuditEntry, type AuditRequest } from '../../keys/audit/index.ts';

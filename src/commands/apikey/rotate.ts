@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { examplesOf } from '../../cli/base-command.ts';
-import { CHANGES_MADE, CliError, deliverSecrets } from '../../cli/errors.ts';
+import { deliverSecrets } from '../../cli/deliver-secrets.ts';
+import { CHANGES_MADE, CliError } from '../../cli/errors.ts';
 import { exclusiveFlags, nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { firstOf } from '../../cli/output.ts';

@@ -6,7 +6,7 @@ import { CliError } from '../../cli/errors.ts';
 import { exclusiveFlags } from '../../cli/input/key-flags.ts';
 import { formatCount } from '../../cli/output.ts';
 import { withKeys } from '../../cli/with-keys.ts';
-import { withProgress } from '../../cli/terminal.ts';
+import { withProgress } from '../../cli/progress.ts';
 import { type Finding, FoundKeys, scan, type ScanOptions } from '../../cli/scan.ts';
 import type { ApiKey } from '../../keys/key/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';

@@ -1,35 +1,21 @@
-import {
-  amount,
-  anyText,
-  assertValid,
-  checkOptions,
-  checkSearchText,
-  KeysError,
-  printable,
-  required,
-  type Rules,
-  yielding,
-} from '../basics/index.ts';
+import { requireFor } from '../authorization/index.ts';
+import { assertValid, checkOptions, checkSearchText, KeysError, printable, yielding } from '../basics/index.ts';
 import {
   type ApiKey,
   expiryOf,
   KEY_CHANGE_OPTIONS,
   type KeyChange,
-  MAX_LINE_LENGTH,
-  normalizeLine,
   requireWhole,
   USAGE,
   validateChange,
   validateExpiry,
-  validateLine,
   withoutDigests,
 } from '../key/index.ts';
 import { KEY_LISTS } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type { KeyRepository } from '../repository/index.ts';
-import { type ChangedKey, type Place, type Transaction } from './transaction.ts';
+import type { ChangedKey, Place, Transaction } from './transaction.ts';
 import { requireChange, updated } from './update.ts';
-import { OPERATOR, requireFor, requirePermission } from '../authorization/index.ts';
 
 /** A change of many keys, as it is asked for. */
 export interface ManyChangeRequest {
@@ -140,40 +126,4 @@ export async function reachOf(repository: KeyRepository, ids: readonly string[])
   const own = await repository.port(USAGE).totals(ids);
   const uses = [...own.values(), ...byKey.values()].flatMap(({ lastUsedAt }) => lastUsedAt ?? []);
   return { keys: total, lastUsedAt: uses.length > 0 ? uses.reduce((one, other) => Math.max(one, other)) : null };
-}
-
-/** What somebody says of the keys that there are. */
-export interface Attestation {
-  /** What they say: 1 to 1,000 code points, without control characters. */
-  readonly text: string;
-  /** The SHA-256 of what they have reviewed, in hex. */
-  readonly sha256: string;
-  /** How many keys that has. */
-  readonly keys: number;
-}
-
-const ATTESTATION: Rules<Attestation> = {
-  text: required(anyText),
-  sha256: required(anyText),
-  keys: required(amount),
-};
-
-/** Checks an attestation. @returns its text as it is recorded @throws ValidationError; KeysError INPUT_INVALID */
-export function readAttestation(attestation: Attestation): Attestation {
-  checkOptions('keys.attest', attestation, ATTESTATION);
-  const { sha256, keys } = attestation;
-  assertValid(validateLine(attestation.text, { name: 'attestation', max: MAX_LINE_LENGTH, code: 'INPUT_INVALID' }));
-  const text = normalizeLine(attestation.text);
-  if (text === null)
-    throw new KeysError('INPUT_INVALID', 'The attestation is empty. Write who says what, in one line.');
-  if (!/^[0-9a-f]{64}$/.test(sha256))
-    throw new KeysError('INPUT_INVALID', 'The digest of a review is not a SHA-256 in hex.');
-  return { text, sha256, keys };
-}
-
-/** Puts an attestation into the audit log. @throws ForbiddenError for a key that may not change all keys */
-export function attest(transaction: Transaction, attestation: Attestation): void {
-  const { caller } = transaction;
-  if (caller !== OPERATOR) requirePermission(caller, 'API_KEY', 'UPDATE_ANY');
-  transaction.note({ action: 'REVIEW', after: { ...attestation } });
 }

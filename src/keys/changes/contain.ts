@@ -12,24 +12,18 @@ import {
   uses,
 } from '../authorization/index.ts';
 import {
-  anyText,
-  checkOptions,
   checkSearchText,
   formatTime,
-  yielding,
   isKeysError,
   KeysError,
   printable,
-  required,
   requirePassedTime,
-  text,
-  UNIT_MS,
+  yielding,
 } from '../basics/index.ts';
 import {
   type ApiKey,
   type FieldChange,
   fieldChanges,
-  finishedKey,
   isInProgress,
   normalizeName,
   type PlannedChange,
@@ -40,7 +34,7 @@ import {
 import { type ConsentRequest, CONSENTS, MAX_REQUESTS, requestEntry } from '../repository/index.ts';
 import { createSecret, prefixOf, type Secret } from '../secret/index.ts';
 import { type Effect, type EffectFinder, type EffectKind, EFFECTS, mayBeInForce } from './effects.ts';
-import { type Parts, type Place, refreshed, type Transaction, type Transactions } from './transaction.ts';
+import { type Parts, type Place, refreshed, type Transaction } from './transaction.ts';
 import { withoutWidening } from './widening.ts';
 
 /** What a key did to others: as `EffectKind`, or agreed to a request whose application has no key yet. */
@@ -527,90 +521,4 @@ export function containedAs({ contained, exists, issued, changes, requests }: Co
     }),
     requests: requests.map(({ id, client, approval }) => ({ id, client: client.name, keyName: approval!.keyName })),
   };
-}
-
-/** A secret of a key that was found where it should not be. */
-export interface Leak {
-  /** The id of the key. */
-  id: string;
-  /** The public id of the secret. */
-  publicId: string;
-  /** Where it was found, in words for users. */
-  place: string;
-}
-
-const MAX_PLACE_LENGTH = 300;
-/** What is found again and again is noted once in this time. */
-const AGAIN_MS = UNIT_MS.d;
-const MAX_SECRETS = 100;
-
-/** Secrets that are found where they should not be. */
-export class Leaks {
-  readonly #transactions: Transactions;
-
-  constructor({ transactions }: Pick<Parts, 'transactions'>) {
-    this.#transactions = transactions;
-  }
-
-  /**
-   * Notes, for the operator, that a secret was found where it should not be: once a day.
-   * @returns whether it was noted
-   * @throws KeysError STORE_…
-   */
-  async note(leak: Leak): Promise<boolean> {
-    checkOptions<Leak>('keys.leaks.note', leak, {
-      id: required(text),
-      publicId: required(text),
-      place: required(anyText),
-    });
-    return this.#transactions.run(OPERATOR, (transaction) => noteLeak(transaction, leak));
-  }
-
-  /**
-   * Revokes a secret for whoever has it (RFC 7009): its key is disabled, with its child keys. Of two secrets, the
-   * previous one ends alone.
-   * @throws KeysError STORE_…
-   */
-  revoke(leak: RevokedSecret): Promise<void> {
-    const auditActor = { kind: 'REQUEST', id: null, name: null } as const;
-    return this.#transactions.run(OPERATOR, (transaction) => revokeSecret(transaction, leak), {
-      revokes: true,
-      auditActor,
-    });
-  }
-}
-
-/** A secret that whoever has it wants revoked: it is the proof that they may. */
-export interface RevokedSecret extends Leak {
-  /** Where that is asked from, for the audit log. */
-  address?: string | undefined;
-}
-
-/** Notes in the audit log that a secret was found. @returns whether it was not noted lately */
-async function noteLeak(
-  transaction: Transaction,
-  { id, publicId, place, address }: Leak & Pick<RevokedSecret, 'address'>,
-): Promise<boolean> {
-  const { find, auditLog, now } = transaction;
-  const key = await find.findById(id);
-  if (!key) return false;
-  const since = now - AGAIN_MS;
-  const noted = await auditLog.find({ apiKey: id, action: 'LEAK', since, order: 'newest', limit: MAX_SECRETS });
-  const secret = prefixOf(publicId);
-  if (noted.some(({ after }) => after?.['secret'] === secret)) return false;
-  const after = { secret, place: printable(place, MAX_PLACE_LENGTH) };
-  transaction.note({ action: 'LEAK', key, after, address });
-  return true;
-}
-
-/** Disables the key of a secret; a previous one, which only works during a grace, ends alone. */
-async function revokeSecret(transaction: Transaction, leak: RevokedSecret): Promise<void> {
-  await noteLeak(transaction, leak);
-  const { now, find } = transaction;
-  const key = await find.findById(leak.id);
-  if (!key || key.damaged) return;
-  const single = finishedKey(key, now);
-  if (key.publicId !== leak.publicId) {
-    if (key.rotation?.previousPublicId === leak.publicId) await transaction.change(key, single, 'ROTATE_FINISH');
-  } else if (key.disabledAt === null) await transaction.change(key, { ...key, disabledAt: now }, 'DISABLE');
 }

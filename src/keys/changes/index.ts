@@ -1,13 +1,6 @@
 /** Changes of keys, each in a transaction, what outlives the key that did it, and what can be foreseen. */
-export {
-  attest,
-  type Attestation,
-  changeKeys,
-  type ManyChangeRequest,
-  readAttestation,
-  readManyChange,
-  type UndeletingChange,
-} from './change-many.ts';
+export { attest, type Attestation, readAttestation } from './attestation.ts';
+export { changeKeys, type ManyChangeRequest, readManyChange, type UndeletingChange } from './change-many.ts';
 export {
   type Contained,
   containedAs,
@@ -17,12 +10,12 @@ export {
   type Issued,
   type IssuedKind,
   type KeyName,
-  type Leak,
-  Leaks,
   type NamedIssue,
   namedIssues,
   operatorContainments,
 } from './contain.ts';
+export { type Leak, Leaks } from './leaks.ts';
+export * from './confusable-names.ts';
 export * from './create.ts';
 export {
   type Effect,
@@ -44,7 +37,10 @@ export {
   rotateKey,
   startGrace,
 } from './rotate.ts';
+export * from './delivery.ts';
 export * from './transaction.ts';
 export { KEYS_IN_USE, UnusedKeys } from './unused-keys.ts';
-export { adoptKey, deleteKeys, setKeyEnabled, type UpdatedKey, updateKey } from './update.ts';
+export { adoptKey } from './adopt.ts';
+export { deleteKeys } from './delete.ts';
+export { setKeyEnabled, type UpdatedKey, updateKey } from './update.ts';
 export type { Widening } from './widening.ts';

@@ -17,7 +17,7 @@ import { formatTime, KeysError } from '../basics/index.ts';
 import type { KeyFinder } from '../repository/index.ts';
 import type { Secret } from '../secret/index.ts';
 import { findIssued, type Issued } from './contain.ts';
-import { type ChangedKey, type Place, type Transaction } from './transaction.ts';
+import type { ChangedKey, Place, Transaction } from './transaction.ts';
 
 /** A rotation, and what became of the keys that the key had created. */
 export interface KeyRotation extends ChangedKey {

@@ -17,21 +17,12 @@ import {
   principalOf,
   requireFor,
 } from '../authorization/index.ts';
-import {
-  aFunction,
-  checkSearchText,
-  yielding,
-  KeysError,
-  type Port,
-  printable,
-  required,
-  type Rules,
-  type WritePorts,
-} from '../basics/index.ts';
+import { checkSearchText, KeysError, type Port, printable, type WritePorts, yielding } from '../basics/index.ts';
 import { type ApiKey, requireWhole, rotatedSecrets, type StoredKey, withoutDigests } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type { KeyFinder, KeyRepository, KeyWriter, StoredKeyFinder } from '../repository/index.ts';
 import type { RandomBytes } from '../secret/index.ts';
+import type { SecretDelivery } from './delivery.ts';
 import { recordEffects, type WrittenKey } from './effects.ts';
 
 /** A key that was changed, as it was and as it is. */
@@ -197,55 +188,6 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   }
 }
 
-/** A key with a secret that was just made for it: the only time that secret is known. */
-export interface NewSecret {
-  /** The secret. */
-  key: string;
-  /** The key that it belongs to. */
-  apiKey: ApiKey;
-}
-
-/**
- * Where the secrets of a change go. A step that throws, which must be a `KeysError`, leaves the keys as they were
- * before the change.
- */
-export interface SecretDelivery<Change> {
-  /** Is told that a change is about to be asked for whose secrets come from elsewhere. */
-  begin?: () => void;
-  /**
-   * Saves the secrets before the change is committed. It holds the write lock, so it must not wait for anything; it is
-   * called again where the database asks for the transaction to be repeated.
-   */
-  prepare?: (change: Change) => void;
-  /** Hands the secrets over after the change was committed. */
-  deliver: (change: Change) => void | Promise<void>;
-}
-
-// oxlint-disable-next-line typescript/no-explicit-any -- of any change
-export const DELIVERY_OPTIONS: Rules<SecretDelivery<any>> = {
-  begin: aFunction(),
-  prepare: aFunction(),
-  deliver: required(aFunction()),
-};
-
-/** A change that makes secrets: `Done` is what the rules know of it, `Change` what their callers learn. */
-interface SecretChange<Done, Change> {
-  run: (transaction: Transaction) => Promise<Done>;
-  present: (done: Done) => Change;
-  /** Reverts the change, because its secrets could not be delivered. */
-  revert: (transaction: Transaction, done: Done) => Promise<void>;
-}
-
-export function presented<Change, Shown>(
-  { prepare, deliver }: SecretDelivery<Shown>,
-  present: (change: Change) => Shown,
-): SecretDelivery<Change> {
-  return {
-    prepare: (change) => prepare?.(present(change)),
-    deliver: (change) => deliver(present(change)),
-  };
-}
-
 export interface TransactionsOptions {
   repository: KeyRepository;
   catalog: Catalog;
@@ -356,4 +298,12 @@ export async function refreshed(
   if (secret === 'previous' || current.publicId !== apiKey.publicId)
     throw refused('A previous secret changes no keys. Use the newest secret of this key.');
   return principalOf(chain, catalog, { observer });
+}
+
+/** A change that makes secrets: `Done` is what the rules know of it, `Change` what their callers learn. */
+export interface SecretChange<Done, Change> {
+  run: (transaction: Transaction) => Promise<Done>;
+  present: (done: Done) => Change;
+  /** Reverts the change, because its secrets could not be delivered. */
+  revert: (transaction: Transaction, done: Done) => Promise<void>;
 }

@@ -1,24 +1,13 @@
 import {
-  type ApiKey,
-  expiryOf,
-  type KeyChange,
-  readGiven,
-  requireNoPerson,
-  validateGrants,
-  withoutDigests,
-} from '../key/index.ts';
-import { assertValid, checkSearchText, yielding, NameTakenError } from '../basics/index.ts';
-import {
-  denied,
   findChain,
-  OPERATOR,
-  requireFor,
   requirePolicy,
   requireToChange,
   violationsByCount,
   violationsOfChange,
 } from '../authorization/index.ts';
-import { type ConfusableName, findConfusableNames } from './create.ts';
+import { assertValid, NameTakenError } from '../basics/index.ts';
+import { type ApiKey, expiryOf, type KeyChange, readGiven, requireNoPerson, validateGrants } from '../key/index.ts';
+import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
 import type { ChangedKey, Place, Transaction } from './transaction.ts';
 
 /** A key that was updated. */
@@ -95,34 +84,4 @@ export async function requireChange(place: Place, before: ApiKey, after: ApiKey)
   requireToChange(caller, chain, after, catalog);
   const tooMany = await violationsByCount(find, { added: [after], removed: [before] }, place);
   requirePolicy([...violationsOfChange(chain, after, place), ...tooMany]);
-}
-
-/**
- * Makes a key one without a creator, so that no other key limits or deletes it. Its secret stays.
- * @throws KeysError NOT_FOUND, POLICY_VIOLATED; ForbiddenError for everybody but the operator
- */
-export async function adoptKey(transaction: Transaction, id: string): Promise<ChangedKey> {
-  if (transaction.caller !== OPERATOR) throw denied(transaction.caller, 'Only the operator adopts keys.');
-  const before = await transaction.findToChange(id);
-  const after = { ...before, createdBy: null };
-  requirePolicy(violationsOfChange(await transaction.findChain(before), after, transaction));
-  return transaction.change(before, after, 'ADOPT');
-}
-
-/**
- * Deletes keys, and all keys that they created. Ids that no key has are passed over.
- * @returns what was deleted, the named ones first
- * @throws ForbiddenError
- */
-export async function deleteKeys(transaction: Transaction, ids: readonly string[]): Promise<ApiKey[]> {
-  for (const id of ids) checkSearchText(id);
-  const named = new Set(ids);
-  const leaving = await transaction.find.findWithDescendants(ids);
-  const isNamed = ({ id }: ApiKey) => named.has(id);
-  requireFor(transaction.caller, 'DELETE', leaving.filter(isNamed));
-  await transaction.delete(leaving);
-  const deleted: ApiKey[] = [];
-  for await (const key of yielding([...leaving.filter(isNamed), ...leaving.filter((key) => !isNamed(key))]))
-    deleted.push(withoutDigests(key));
-  return deleted;
 }

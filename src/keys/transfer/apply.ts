@@ -59,16 +59,8 @@ import {
 } from '../key/index.ts';
 import type { KeyFinder } from '../repository/index.ts';
 import { createSecret, type Secret } from '../secret/index.ts';
-import {
-  type ApplyRules,
-  assertValidDeclaration,
-  checkDeclared,
-  type DeclaredKey,
-  type Plan,
-  plannedChanges,
-  type PlannedChanges,
-  type PlannedUpdate,
-} from './declaration.ts';
+import { assertValidDeclaration, checkDeclared, type DeclaredKey } from './declaration.ts';
+import { type ApplyRules, type Plan, type PlannedChanges, plannedChanges, type PlannedUpdate } from './plan.ts';
 
 /** In what keys differ from their declarations. */
 interface Differences<Key extends ApiKey = ApiKey> extends Pick<

@@ -1,33 +1,4 @@
 import {
-  type ApiKey,
-  type FieldChange,
-  fieldChanges,
-  type FieldTable,
-  type FieldValues,
-  givenIn,
-  KEY_FIELDS,
-  keyFields,
-  labelFields,
-  mapFields,
-  NO_LABELS,
-  normalizeName,
-  notADate,
-  type PlannedChange,
-  readFields,
-  readGrants,
-  readSchedule,
-  restrictionFields,
-  secretSince,
-  type RotationSchedule,
-  UNRESTRICTED,
-  validateExpiry,
-  validateGrants,
-  validateName,
-  validateNewKey,
-} from '../key/index.ts';
-import type { ConfusableName } from '../changes/index.ts';
-import { type Catalog, parsePermissions, parseRoles } from '../permissions/index.ts';
-import {
   amount,
   anyText,
   assertValid,
@@ -35,6 +6,7 @@ import {
   type DocumentIssue,
   type DocumentPath,
   DocumentReader,
+  formatList,
   formatPath,
   formatTime,
   invalidOption,
@@ -42,18 +14,40 @@ import {
   type Issue,
   KeysError,
   list,
-  formatList,
   mapYielding,
+  options,
   orNull,
   printable,
   readDate,
+  readDuration,
   required,
   type Rule,
   type Rules,
-  options,
-  readDuration,
   yesOrNo,
 } from '../basics/index.ts';
+import {
+  type ApiKey,
+  type FieldTable,
+  type FieldValues,
+  KEY_FIELDS,
+  keyFields,
+  labelFields,
+  mapFields,
+  NO_LABELS,
+  normalizeName,
+  notADate,
+  readFields,
+  readGrants,
+  readSchedule,
+  restrictionFields,
+  type RotationSchedule,
+  UNRESTRICTED,
+  validateExpiry,
+  validateGrants,
+  validateName,
+  validateNewKey,
+} from '../key/index.ts';
+import { type Catalog, parsePermissions, parseRoles } from '../permissions/index.ts';
 
 /** A key as it is declared. An omitted field means none, except that `enabled` then stays as it is. */
 export interface DeclaredKey
@@ -271,87 +265,4 @@ class DeclarationReader extends DocumentReader {
 function itemsOf(value: unknown): readonly unknown[] {
   if (value === undefined) return [];
   return Array.isArray(value) ? value : [value];
-}
-
-export interface ApplyRules {
-  /** Delete keys that an earlier apply created and that are no longer declared. */
-  prune: boolean;
-  /** Take over declared keys that another key created: they have no creator afterwards. Only the operator may. */
-  adopt: boolean;
-}
-
-/** The changes that bring the keys to their declared state. */
-export interface Plan<Key extends ApiKey = ApiKey> {
-  /** The keys to create, in the order of their declaration. */
-  creates: DeclaredKey[];
-  /** The keys to change. */
-  updates: PlannedUpdate<Key>[];
-  /** The keys to delete, each after the key that created it. */
-  deletes: Key[];
-  /** How many declared keys need no change. */
-  unchanged: number;
-  /** The names of keys to create that look like others. */
-  confusable: ConfusableName[];
-  /** Those whose secret is too old, and that still wait for the use of the last one. */
-  waiting: WaitingKey[];
-}
-
-/** A key to change. */
-export interface PlannedUpdate<Key extends ApiKey = ApiKey> {
-  /** Whether it gets another secret: beside the one that it has, or in place of one that has expired. */
-  action: 'UPDATE' | 'ROTATE' | 'RENEW';
-  /** How long the secret that it has works on once the new one is used, in milliseconds. */
-  grace: number;
-  before: Key;
-  /** With the secret that it has. */
-  after: Key;
-}
-
-/** A key that is not rotated yet, as its new secret is not in use. */
-export interface WaitingKey {
-  name: string;
-  /** When the previous secret ends, in milliseconds since 1970; null until the new one is first used. */
-  previousEndsAt: number | null;
-}
-
-/** A plan as it is shown. */
-export interface PlannedChanges extends Pick<Plan, 'waiting' | 'unchanged' | 'confusable'> {
-  changes: PlannedChange[];
-}
-
-/** A plan as it is shown. Once it is applied, `created` has the new keys in the order of `plan.creates`. */
-export function plannedChanges(plan: Plan, created: readonly Pick<ApiKey, 'id'>[] = []): PlannedChanges {
-  const { creates, updates, deletes, unchanged, confusable, waiting } = plan;
-  const changes = [
-    ...creates.map((key, index) => plannedCreation(key, created[index]?.id)),
-    ...updates.map(({ action, before, after }): PlannedChange => ({
-      action,
-      name: after.name,
-      id: after.id,
-      ...(action === 'ROTATE' && { secretSince: secretSince(before) }),
-      changes: fieldChanges(before, after),
-    })),
-    ...deletes.map(({ name, id }): PlannedChange => ({ action: 'DELETE', name, id })),
-  ];
-  return { changes, unchanged, confusable, waiting };
-}
-
-/** The creation of a declared key. @param id of the key, once there is one */
-export function plannedCreation(key: DeclaredKey, id?: string): PlannedChange {
-  return { action: 'CREATE', name: key.name, ...(id !== undefined && { id }), changes: fieldsOfNew(key) };
-}
-
-function fieldsOfNew({ roles, permissions, expiresAt, expiresIn, enabled, ...key }: DeclaredKey): FieldChange[] {
-  const fields = {
-    ...givenIn(labelFields, key),
-    roles: roles.length > 0 ? roles : null,
-    permissions: permissions.length > 0 ? permissions : null,
-    ...givenIn(restrictionFields, key),
-    expiresAt: expiresIn === undefined ? formatTime(expiresAt) : null,
-    expiresIn: expiresIn ?? null,
-    enabled: enabled ?? null,
-  };
-  return Object.entries(fields)
-    .filter(([, after]) => after !== null)
-    .map(([field, after]) => ({ field: field as FieldChange['field'], before: null, after }));
 }

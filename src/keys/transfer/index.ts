@@ -19,7 +19,6 @@ export {
 } from './read-import.ts';
 export {
   type BringBack,
-  type KeptAspect,
   type NamedKey,
   noteRestore,
   planRestore,
@@ -28,15 +27,8 @@ export {
   type Since,
   takenIds,
 } from './restore.ts';
+export type { KeptAspect } from './restored-key.ts';
 export { Transfer } from './transfer.ts';
 export { type Applied, type ApplyOperations, Declarations, ENDS_AT_ONCE, operatorDeclarations } from './apply.ts';
-export {
-  type ApplyRules,
-  assertValidDeclaration,
-  DeclarationError,
-  type DeclaredKey,
-  type Plan,
-  type PlannedChanges,
-  plannedCreation,
-  readDeclaration,
-} from './declaration.ts';
+export { assertValidDeclaration, DeclarationError, type DeclaredKey, readDeclaration } from './declaration.ts';
+export { type ApplyRules, type Plan, type PlannedChanges, plannedCreation } from './plan.ts';

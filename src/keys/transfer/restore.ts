@@ -6,136 +6,20 @@ import {
   type AuditReader,
   findDifferences,
 } from '../audit/index.ts';
-import { chainHolds, chainHoldsUnknown, isWidened } from '../authorization/index.ts';
 import { KeysError, MAX_PAGE_SIZE, printable, type ProgressReport } from '../basics/index.ts';
-import { EFFECTS, type NewEffect, type Place, type Transaction } from '../changes/index.ts';
+import { EFFECTS, type NewEffect, type Transaction } from '../changes/index.ts';
 import {
   type ApiKey,
-  isInProgress,
-  labelFields,
   mapFields,
-  namesOf,
   normalizeName,
   restrictionFields,
-  type Rotation,
   type Status,
   statusOf,
   type StoredKey,
-  valuesOf,
 } from '../key/index.ts';
-import { type Catalog, PermissionSet } from '../permissions/index.ts';
 import { CONSENTS, type KeyFinder, type KeyRepository, type Refresh, SESSIONS } from '../repository/index.ts';
 import { prefixOf } from '../secret/index.ts';
-
-/** What of a key can stay as it is now, where a backup would give the key more. */
-const KEPT = [
-  'enabled',
-  'secret',
-  'grants',
-  'expiresAt',
-  ...namesOf(restrictionFields),
-  'audience',
-  'damaged',
-] as const;
-/** `secret` is that of a key that was rotated since; `damaged` is a key whose row cannot be compared. */
-export type KeptAspect = (typeof KEPT)[number];
-
-/** The aspects, besides its grants, in which a key can have more in a backup than it has now, each with its field. */
-const ASPECTS = {
-  enabled: 'disabledAt',
-  expiresAt: 'expiresAt',
-  ...mapFields(restrictionFields, (_, name) => name),
-  audience: 'audience',
-} as const satisfies Partial<Record<KeptAspect, keyof ApiKey>>;
-
-/** What the rules of a restore need. */
-type RestoreContext = Pick<Place, 'catalog' | 'now'>;
-
-/**
- * A key that is in a backup and in the store, as a restore leaves it: as the backup has it, but nowhere with more
- * access than it has now. Its secret and its creator stay those that it has now, and so does its previous secret,
- * unless that had ended in the backup already.
- * @returns the key, and in what it stays as it is now
- */
-export function restoredKey<Key extends ApiKey>(
-  backup: Key,
-  present: Key,
-  { catalog, now }: RestoreContext,
-): { key: Key; kept: KeptAspect[] } {
-  // Of a damaged key nothing can be relied on, not even whether it was disabled.
-  if (present.damaged) {
-    const disabledAt = backup.disabledAt ?? now;
-    return { key: { ...backup, createdBy: present.createdBy, disabledAt }, kept: ['damaged'] };
-  }
-  const { name, managed } = backup;
-  let key: Key = { ...present, name, ...valuesOf(labelFields, backup), managed };
-  if (backup.publicId === present.publicId) key = withinGrace(key, backup, now);
-  const kept: KeptAspect[] = hasOtherSecret(backup, present, now) ? ['secret'] : [];
-  if (holdsGrants(present, backup, catalog)) key = { ...key, roles: backup.roles, permissions: backup.permissions };
-  else kept.push('grants');
-  for (const [aspect, field] of Object.entries(ASPECTS) as [KeptAspect, keyof ApiKey][]) {
-    const value = { [field]: backup[field] };
-    if (isWidened(present, { ...present, ...value }, catalog)) kept.push(aspect);
-    else key = { ...key, ...value };
-  }
-  return { key, kept: KEPT.filter((aspect) => kept.includes(aspect)) };
-}
-
-/**
- * A key that is brought back: as the backup has it, with the secret that it had then. Only a grace period that has
- * begun since does not get longer again, and a key that is there keeps its creator: it may have lost that since.
- */
-export function broughtBackKey<Key extends ApiKey>(backup: Key, present: Key | undefined): Key {
-  const rotation = shorterGrace(backup.rotation, present?.rotation ?? null);
-  return { ...backup, rotation, createdBy: present ? present.createdBy : backup.createdBy };
-}
-
-/** A key whose previous secret, if it has one that works, ends no later than in the backup of the same secret. */
-function withinGrace<Key extends ApiKey>(key: Key, backup: Key, now: number): Key {
-  const [previous] = previousOf(key.rotation, now);
-  if (previous === undefined) return key;
-  if (previousOf(backup.rotation, now).includes(previous))
-    return { ...key, rotation: shorterGrace(key.rotation, backup.rotation) };
-  return { ...key, rotation: null, ...('previousDigest' in key && { previousDigest: null }) };
-}
-
-/** Whether a key holds all that another one was granted, what is not declared now included. */
-function holdsGrants(holder: ApiKey, { roles, permissions }: ApiKey, catalog: Catalog): boolean {
-  const chain = { keys: [holder], isComplete: true } as const;
-  const unknown = permissions.filter((permission) => !catalog.knows(permission));
-  return (
-    roles.every((role) => chainHolds(chain, role, catalog)) &&
-    unknown.every((permission) => chainHoldsUnknown(chain, permission)) &&
-    new PermissionSet(permissions.filter((permission) => catalog.knows(permission))).missingFrom(
-      PermissionSet.of(catalog, holder),
-    ).length === 0
-  );
-}
-
-/** Whether a key was rotated since a backup, or has lost the previous secret that it had then. */
-function hasOtherSecret(backup: ApiKey, present: ApiKey, now: number): boolean {
-  if (backup.publicId !== present.publicId) return true;
-  return previousOf(backup.rotation, now).some((publicId) => !previousOf(present.rotation, now).includes(publicId));
-}
-
-function previousOf(rotation: Rotation | null, now: number): string[] {
-  return isInProgress(rotation, now) ? [rotation.previousPublicId] : [];
-}
-
-function shorterGrace(backup: Rotation | null, present: Rotation | null): Rotation | null {
-  // One that was finished has no grace any more: what is brought back has that of the backup.
-  if (!backup || present?.previousPublicId !== backup.previousPublicId || present.grace === 0) return backup;
-  const ends = [backup.previousEndsAt, present.previousEndsAt].filter((end) => end !== null);
-  return { ...backup, previousEndsAt: ends.length > 0 ? Math.min(...ends) : null };
-}
-
-/** Whether two states of a key differ. */
-function isChange(before: ApiKey, after: ApiKey): boolean {
-  const fields = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof ApiKey>;
-  return [...fields].some(
-    (field) => before[field] !== after[field] && JSON.stringify(before[field]) !== JSON.stringify(after[field]),
-  );
-}
+import { broughtBackKey, isChange, type KeptAspect, type RestoreContext, restoredKey } from './restored-key.ts';
 
 /** Which of the revoked keys a restore brings back: those of these names or ids in the backup, or all. */
 export type BringBack = readonly string[] | 'all';

@@ -20,7 +20,7 @@ import { createKeyRepository } from '../key-repository.ts';
 import { findNoticeStatus } from '../notices.ts';
 import { TIME_COLUMNS } from '../rows.ts';
 import type { Tables } from '../tables.ts';
-import { clockOf } from '../usage.ts';
+import { clockOf } from '../limit-store.ts';
 import { checked, failure, type Finding, type InspectOptions, ok, warning } from './finding.ts';
 
 /** How many of the newest entries are looked at for jumps of the clock. */

@@ -1,4 +1,5 @@
-import { isPostgresUrl, storeLocation } from '../location.ts';
+import { storeLocation } from '../location.ts';
+import { isPostgresUrl } from '../postgres-address.ts';
 import { failureBy, type Finding, type InspectOptions, skipped } from './finding.ts';
 
 /** Checks a store, in whatever state it is, and changes nothing. */

@@ -4,9 +4,11 @@ import { type Kysely, sql } from 'kysely';
 import type { PoolConfig } from 'pg';
 import { KeysError } from '../../keys/basics/index.ts';
 import type { ChangeSource, Follower, Following, KnownEdge, NotificationReport } from '../../keys/repository/index.ts';
-import { type Connection, type MustExist, Mutex, retry, type WriteOptions, type WriteWork } from '../connection.ts';
+import type { Connection, MustExist, WriteOptions, WriteWork } from '../connection.ts';
+import { Mutex } from '../mutex.ts';
+import { retry } from '../retry.ts';
 import { newestSchema, olderStore } from '../migrations.ts';
-import { type PostgresAddress, readPostgresUrl } from '../location.ts';
+import { type PostgresAddress, readPostgresUrl } from '../postgres-address.ts';
 import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
 import { ReceivedChanges, PostgresListener, TRUST_MS } from './postgres-listener.ts';
 import {

@@ -11,7 +11,7 @@ import {
   STORE_LEASE_MS,
 } from '../../keys/repository/index.ts';
 import { driverCodeOf } from '../errors.ts';
-import { KeyChanges, MAX_CHANGES } from '../connection.ts';
+import { KeyChanges, MAX_CHANGES } from '../key-changes.ts';
 import { isLost, isSilence, loadDriver, postgresError } from './postgres-pool.ts';
 
 /** How long after the last heartbeat that was answered the revision is trusted. */

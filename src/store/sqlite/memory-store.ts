@@ -1,5 +1,6 @@
 import type { Follower, KnownEdge } from '../../keys/repository/index.ts';
-import { type Connection, connectionOver, KeyChanges } from '../connection.ts';
+import { type Connection, connectionOver } from '../connection.ts';
+import { KeyChanges } from '../key-changes.ts';
 import { MEMORY } from '../location.ts';
 import { PrivateFile } from './private-file.ts';
 

@@ -2,16 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { isKeysError, KeysError } from '../../keys/basics/index.ts';
 import type { Follower, Following, KnownEdge } from '../../keys/repository/index.ts';
-import {
-  type Connection,
-  type FoundRow,
-  KeyChanges,
-  type MustExist,
-  Mutex,
-  retry,
-  type WriteOptions,
-  type WriteWork,
-} from '../connection.ts';
+import type { Connection, FoundRow, MustExist, WriteOptions, WriteWork } from '../connection.ts';
+import { KeyChanges } from '../key-changes.ts';
+import { Mutex } from '../mutex.ts';
+import { retry } from '../retry.ts';
 import type { Tables } from '../tables.ts';
 import { FileReplaced, OpenFile, type WaitTimes } from './open-file.ts';
 import { confirmedByFollowers, FileFollowing, leasesEnded, toldEdges } from './followers.ts';

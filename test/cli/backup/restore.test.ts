@@ -7,7 +7,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { OpenKeys } from '../../../src/service/open-keys.ts';
 import { readAuditEntry } from '../../../src/store/rows.ts';
 import type { AuditLogTable } from '../../../src/store/tables.ts';
-import { isPostgresUrl } from '../../../src/store/location.ts';
+import { isPostgresUrl } from '../../../src/store/postgres-address.ts';
 import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
 import { damageKey } from '../../support/damage.ts';
 import { describeOnEach } from '../../support/dialects.ts';

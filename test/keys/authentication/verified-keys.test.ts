@@ -6,7 +6,7 @@ import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import Database from 'better-sqlite3';
 import { OPERATOR, principalOf } from '../../../src/keys/authorization/principal.ts';
 import type { KeyRepository } from '../../../src/keys/repository/repository.ts';
-import { KeyChanges, MAX_CHANGES } from '../../../src/store/connection.ts';
+import { KeyChanges, MAX_CHANGES } from '../../../src/store/key-changes.ts';
 import type { Chain } from '../../../src/keys/authorization/chain.ts';
 import { VerifiedKeys } from '../../../src/keys/authentication/verified-keys.ts';
 import { KeysService } from '../../../src/keys/service/service.ts';

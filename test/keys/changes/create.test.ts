@@ -6,7 +6,7 @@ import { KeysError, ValidationError } from '../../../src/keys/basics/errors.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
-import type { NewSecret } from '../../../src/keys/changes/transaction.ts';
+import type { NewSecret } from '../../../src/keys/changes/delivery.ts';
 import type { CreatedKey } from '../../../src/keys/service/management.ts';
 import { failDelivery } from '../../support/delivery.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { SecretDelivery } from '../../../src/keys/changes/transaction.ts';
+import type { SecretDelivery } from '../../../src/keys/changes/delivery.ts';
 import type { AppliedKeys } from '../../../src/keys/transfer/apply.ts';
 import { applyDeclared } from '../../support/declared-keys.ts';
 import { failDelivery } from '../../support/delivery.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { ExportedKey } from '../../../src/keys/transfer/transfer.ts';
+import type { ExportedKey } from '../../../src/keys/transfer/export.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 

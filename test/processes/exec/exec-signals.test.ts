@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { exitCodeOf } from '../../../src/cli/errors.ts';
+import { exitCodeOf } from '../../../src/cli/error-codes.ts';
 import { runWithKey, type TemporaryKey } from '../../../src/cli/exec.ts';
 import { endExecs, execArgs, noKeysIn, SAY_WHO, startExec } from '../../support/exec.ts';
 import { authenticate, openTestKeys } from '../../support/keys.ts';

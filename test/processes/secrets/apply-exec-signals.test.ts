@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { exitCodeOf } from '../../../src/cli/errors.ts';
+import { exitCodeOf } from '../../../src/cli/error-codes.ts';
 import { type TestApply, testApply } from '../../support/apply.ts';
 import { changeDirectly } from '../../support/direct.ts';
 import { type Finished, finished, startCli } from '../../support/process.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { newestSchema } from '../../../src/store/migrations.ts';
 import { openStore } from '../../../src/store/open.ts';
-import { readPostgresUrl } from '../../../src/store/location.ts';
+import { readPostgresUrl } from '../../../src/store/postgres-address.ts';
 import { describeOn } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../../support/direct.ts';
 import { openTestKeys } from '../../support/keys.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
-import { readPostgresUrl } from '../../../src/store/location.ts';
+import { readPostgresUrl } from '../../../src/store/postgres-address.ts';
 import { CERTIFICATE } from '../../support/tls-proxy.ts';
 
 describe('the URL of a PostgreSQL store', () => {

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { KeysError } from '../../../src/keys/basics/errors.ts';
-import { readPostgresUrl } from '../../../src/store/location.ts';
+import { readPostgresUrl } from '../../../src/store/postgres-address.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { describeOn, describeAlwaysOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../../support/direct.ts';

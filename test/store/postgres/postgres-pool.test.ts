@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Kysely, sql } from 'kysely';
-import { readPostgresUrl } from '../../../src/store/location.ts';
+import { readPostgresUrl } from '../../../src/store/postgres-address.ts';
 import { openPool } from '../../../src/store/postgres/postgres-pool.ts';
 import type { Tables } from '../../../src/store/tables.ts';
 import { describeOn } from '../../support/dialects.ts';

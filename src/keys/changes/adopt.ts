@@ -1,0 +1,14 @@
+import { denied, OPERATOR, requirePolicy, violationsOfChange } from '../authorization/index.ts';
+import type { ChangedKey, Transaction } from './transaction.ts';
+
+/**
+ * Makes a key one without a creator, so that no other key limits or deletes it. Its secret stays.
+ * @throws KeysError NOT_FOUND, POLICY_VIOLATED; ForbiddenError for everybody but the operator
+ */
+export async function adoptKey(transaction: Transaction, id: string): Promise<ChangedKey> {
+  if (transaction.caller !== OPERATOR) throw denied(transaction.caller, 'Only the operator adopts keys.');
+  const before = await transaction.findToChange(id);
+  const after = { ...before, createdBy: null };
+  requirePolicy(violationsOfChange(await transaction.findChain(before), after, transaction));
+  return transaction.change(before, after, 'ADOPT');
+}

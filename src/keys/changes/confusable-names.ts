@@ -1,0 +1,83 @@
+import { type Actor, mayFor, OPERATOR } from '../authorization/index.ts';
+import { KeysError } from '../basics/index.ts';
+import { computeSkeleton, describeLikeness, MAX_NAME_LENGTH, normalizeName, validateName } from '../key/index.ts';
+import type { KeyFinder } from '../repository/index.ts';
+import { createPersonId, type RandomBytes } from '../secret/index.ts';
+
+/** A new name that looks like others, though it differs from them: see `skeletonOf`. */
+export interface ConfusableName {
+  name: string;
+  /** The names that it looks like, at least one. */
+  others: string[];
+}
+
+/** Warnings about confusable names, a sentence each. */
+export function warningsOf(confusable: readonly ConfusableName[]): string[] {
+  return confusable.flatMap(({ name, others }) => others.map((other) => describeLikeness(name, other)));
+}
+
+/**
+ * Compares new names with those of all keys, and with one another. The operator is warned; a key may create no name
+ * that looks like another.
+ * @param except the ids of keys whose names are given up
+ * @returns the new names that look like others
+ * @throws KeysError NAME_CONFUSABLE for a key
+ */
+export async function findConfusableNames(
+  caller: Actor,
+  find: Pick<KeyFinder, 'findConfusable'>,
+  names: readonly string[],
+  except: ReadonlySet<string> = new Set(),
+): Promise<ConfusableName[]> {
+  const keys = (await find.findConfusable(names)).filter(({ id }) => !except.has(id));
+  const seen = Map.groupBy(keys, ({ name }) => computeSkeleton(name));
+  const confusable: ConfusableName[] = [];
+  const earlier = new Map<string, string[]>();
+  for (const name of names) {
+    const skeleton = computeSkeleton(name);
+    const holders = (seen.get(skeleton) ?? []).filter((key) => key.name !== name);
+    const declared = earlier.get(skeleton) ?? [];
+    const others = [...holders.map((key) => key.name), ...declared];
+    if (others.length > 0) confusable.push({ name, others });
+    const hidden = holders.some((key) => !mayFor(caller, 'READ', key));
+    if (others.length > 0 && caller !== OPERATOR) throw confusableError(name, hidden ? undefined : others[0]);
+    earlier.set(skeleton, [...declared, name]);
+  }
+  return confusable;
+}
+
+/** How many random characters tell keys of one name apart. */
+const MARK_LENGTH = 8;
+
+/**
+ * A name that no key has, and that looks like none: what is given, as far as a key can be called so. Where another key
+ * is called so, or looks so, something random is behind it: nobody takes the name of another, or is kept out by one.
+ * @param otherwise what a key is called where nothing of that is left
+ * @param isMarked whether something random is behind it in any case
+ */
+export async function freeName(
+  find: Pick<KeyFinder, 'findByName' | 'findConfusable'>,
+  given: string,
+  { otherwise, isMarked = false, randomBytes }: { otherwise: string; isMarked?: boolean; randomBytes: RandomBytes },
+): Promise<string> {
+  const allowed = given
+    .normalize('NFC')
+    .replaceAll(/[^\p{L}\p{M}\p{Nd} ]+/gu, ' ')
+    .replaceAll(/ {2,}/g, ' ');
+  const short = normalizeName(
+    Array.from(allowed, (character) => character)
+      .slice(0, MAX_NAME_LENGTH / 2)
+      .join(''),
+  );
+  const called = validateName(short) ? otherwise : short;
+  const marked = () => `${called} ${createPersonId(randomBytes).slice(-MARK_LENGTH)}`;
+  for (let name = isMarked ? marked() : called; ; name = marked())
+    if (!(await find.findByName(name)) && (await findConfusableNames(OPERATOR, find, [name])).length === 0) return name;
+}
+
+/** @param other the name of the other key, if the caller may read it */
+function confusableError(name: string, other: string | undefined): KeysError {
+  const what =
+    other === undefined ? `The name "${name}" looks like that of another API key.` : describeLikeness(name, other);
+  return new KeysError('NAME_CONFUSABLE', `${what} Choose another name.`);
+}

@@ -1,0 +1,91 @@
+import { OPERATOR } from '../authorization/index.ts';
+import { anyText, checkOptions, printable, required, text, UNIT_MS } from '../basics/index.ts';
+import { finishedKey } from '../key/index.ts';
+import { prefixOf } from '../secret/index.ts';
+import type { Parts, Transaction, Transactions } from './transaction.ts';
+
+/** A secret of a key that was found where it should not be. */
+export interface Leak {
+  /** The id of the key. */
+  id: string;
+  /** The public id of the secret. */
+  publicId: string;
+  /** The place where it was found, in words for users. */
+  place: string;
+}
+
+const MAX_PLACE_LENGTH = 300;
+/** Repeated findings are noted once in this time. */
+const AGAIN_MS = UNIT_MS.d;
+const MAX_SECRETS = 100;
+
+/** Secrets that are found where they should not be. */
+export class Leaks {
+  readonly #transactions: Transactions;
+
+  constructor({ transactions }: Pick<Parts, 'transactions'>) {
+    this.#transactions = transactions;
+  }
+
+  /**
+   * Notes, for the operator, that a secret was found where it should not be: once a day.
+   * @returns whether it was noted
+   * @throws KeysError STORE_…
+   */
+  async note(leak: Leak): Promise<boolean> {
+    checkOptions<Leak>('keys.leaks.note', leak, {
+      id: required(text),
+      publicId: required(text),
+      place: required(anyText),
+    });
+    return this.#transactions.run(OPERATOR, (transaction) => noteLeak(transaction, leak));
+  }
+
+  /**
+   * Revokes a secret for any holder (RFC 7009): its key is disabled, with its child keys. Of two secrets, the
+   * previous one ends alone.
+   * @throws KeysError STORE_…
+   */
+  revoke(leak: RevokedSecret): Promise<void> {
+    const auditActor = { kind: 'REQUEST', id: null, name: null } as const;
+    return this.#transactions.run(OPERATOR, (transaction) => revokeSecret(transaction, leak), {
+      revokes: true,
+      auditActor,
+    });
+  }
+}
+
+/** A leaked secret; knowing it authorizes its revocation. */
+export interface RevokedSecret extends Leak {
+  /** The place from which this is asked, for the audit log. */
+  address?: string | undefined;
+}
+
+/** Notes in the audit log that a secret was found. @returns whether it was not noted lately */
+async function noteLeak(
+  transaction: Transaction,
+  { id, publicId, place, address }: Leak & Pick<RevokedSecret, 'address'>,
+): Promise<boolean> {
+  const { find, auditLog, now } = transaction;
+  const key = await find.findById(id);
+  if (!key) return false;
+  const since = now - AGAIN_MS;
+  const noted = await auditLog.find({ apiKey: id, action: 'LEAK', since, order: 'newest', limit: MAX_SECRETS });
+  const secret = prefixOf(publicId);
+  if (noted.some(({ after }) => after?.['secret'] === secret)) return false;
+  const after = { secret, place: printable(place, MAX_PLACE_LENGTH) };
+  transaction.note({ action: 'LEAK', key, after, address });
+  return true;
+}
+
+/** Disables the key of a secret; a previous one, which only works during a grace, ends alone. */
+async function revokeSecret(transaction: Transaction, leak: RevokedSecret): Promise<void> {
+  await noteLeak(transaction, leak);
+  const { now, find } = transaction;
+  const key = await find.findById(leak.id);
+  if (!key || key.damaged) return;
+  const single = finishedKey(key, now);
+  if (key.publicId !== leak.publicId) {
+    if (key.rotation?.previousPublicId === leak.publicId) await transaction.change(key, single, 'ROTATE_FINISH');
+  } else if (key.disabledAt === null) await transaction.change(key, { ...key, disabledAt: now }, 'DISABLE');
+}

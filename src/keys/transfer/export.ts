@@ -1,0 +1,125 @@
+import {
+  budgetsOf,
+  formatTime,
+  isBudget,
+  MAX_PAGE_SIZE,
+  SPENT_LIMITS,
+  type SpentLimit,
+  splitLimit,
+  yieldToEventLoop,
+} from '../basics/index.ts';
+import {
+  type FieldValues,
+  givenIn,
+  isInProgress,
+  labelFields,
+  type Person,
+  requireWhole,
+  type StoredKey,
+} from '../key/index.ts';
+import type { KeyRepository, ListPosition } from '../repository/index.ts';
+import { prefixOf, toHex } from '../secret/index.ts';
+
+/** A key in the form in which it can be imported: a closed list of fields. Times are in RFC 3339, in UTC. */
+export interface ExportedKey extends ExportedLabels {
+  /** A UUID. */
+  id: string;
+  /** The name. */
+  name: string;
+  /** The description; null if there is none. */
+  description: string | null;
+  /** The granted roles. */
+  roles: string[];
+  /** The granted permissions, as `RESOURCE:ACTION`. */
+  permissions: string[];
+  /** Its limits, such as `100/m`; with `withDigests`, what is left of those that never refill. */
+  limits: string[];
+  /** The networks that it may be used from; null for anywhere. */
+  allowFrom: string[] | null;
+  /** The address that it is valid for alone; left out for wherever keys are. */
+  audience?: string;
+  /** `svc_<id>_…`, or `imported-<id>` for a secret in another format. */
+  prefix: string;
+  /** When it was created. */
+  createdAt: string;
+  /** The id of the key that created it; null if the operator did. */
+  createdBy: string | null;
+  /** When it expires; null if it never does. */
+  expiresAt: string | null;
+  /** Whether it is disabled; with `withDigests`, also whether nothing is left of a budget. */
+  disabled: boolean;
+  /** The person for whom the key stands; such a key has no secret. */
+  person?: Person;
+  /** The SHA-256 of its secret in hex; only with `withDigests`. */
+  sha256?: string;
+}
+
+/** A page of exported keys. */
+export interface ExportedPage {
+  /** The keys. */
+  keys: ExportedKey[];
+  /** How many of them have a previous secret that still works, which is not exported. */
+  rotating: number;
+}
+
+/** Options of an export. */
+export interface ExportOptions {
+  /** Whether to include the digests of the secrets. */
+  withDigests: boolean;
+}
+
+/**
+ * All keys, page by page: each after the key that created it, otherwise oldest first. Keys that are created or deleted
+ * meanwhile may or may not be included.
+ */
+export async function* exportKeys(
+  repository: KeyRepository,
+  { withDigests }: ExportOptions,
+  now: number,
+): AsyncGenerator<ExportedPage> {
+  // Depth first: the keys that a page's keys created come before the next page of their siblings.
+  const pending: { creators: string[] | null; after?: ListPosition }[] = [{ creators: null }];
+  for (let next = pending.pop(); next; next = pending.pop()) {
+    const { creators, after } = next;
+    const keys = await repository.listCreatedBy(creators, { limit: MAX_PAGE_SIZE, after });
+    const last = keys.at(-1);
+    if (!last) continue;
+    const spenders = withDigests ? keys.filter(({ limits }) => limits.some(isBudget)).map(({ id }) => id) : [];
+    const spent = spenders.length > 0 ? await repository.port(SPENT_LIMITS).find(spenders) : [];
+    yield {
+      keys: keys.map((key) => exportedKeyOf(key, withDigests, spent)),
+      rotating: keys.filter(({ rotation }) => isInProgress(rotation, now)).length,
+    };
+    // A page stays in memory until others have had a turn.
+    await yieldToEventLoop();
+    if (keys.length === MAX_PAGE_SIZE) pending.push({ creators, after: { createdAt: last.createdAt, id: last.id } });
+    pending.push({ creators: keys.map(({ id }) => id) });
+  }
+}
+
+function exportedKeyOf(key: StoredKey, withDigests: boolean, spent: readonly SpentLimit[]): ExportedKey {
+  requireWhole(key);
+  const left = new Map(budgetsOf(key, spent).map((budget) => [budget.limit, budget.left]));
+  return {
+    id: key.id,
+    name: key.name,
+    description: key.description,
+    ...givenIn(labelFields, key),
+    roles: key.roles,
+    permissions: key.permissions,
+    limits: key.limits.map((limit) => (left.get(limit) ? `${left.get(limit)}/${splitLimit(limit).unit}` : limit)),
+    allowFrom: key.allowFrom && [...key.allowFrom],
+    ...(key.audience !== null && { audience: key.audience }),
+    prefix: prefixOf(key.publicId),
+    createdAt: formatTime(key.createdAt),
+    createdBy: key.createdBy,
+    expiresAt: formatTime(key.expiresAt),
+    disabled: key.disabledAt !== null || [...left.values()].includes(0),
+    ...(key.person ? { person: key.person } : withDigests && { sha256: toHex(key.digest) }),
+  };
+}
+
+/** Labels of an exported key. Those that it does not have are left out. */
+export type ExportedLabels = {
+  [Name in Exclude<keyof typeof labelFields, 'description'>]?: NonNullable<FieldValues[Name]>;
+};

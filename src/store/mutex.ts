@@ -1,0 +1,30 @@
+import { KeysError } from '../keys/basics/index.ts';
+
+/** Runs one piece of work at a time, in the order in which they came. */
+export class Mutex {
+  #last: Promise<unknown> = Promise.resolve();
+
+  /**
+   * Runs the work when all earlier work has ended.
+   * @throws KeysError STORE_LOCKED as soon as it has waited for `waitMs` milliseconds; what `work` throws
+   */
+  run<Result>(waitMs: number, work: () => Promise<Result>): Promise<Result> {
+    let isExpired = false;
+    const turn = this.#last.then(() => !isExpired);
+    const result = new Promise<Result>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        isExpired = true;
+        reject(
+          new KeysError('STORE_LOCKED', 'The key store has too many changes to make at once. Try again in a moment.'),
+        );
+      }, waitMs);
+      this.#last = turn
+        .then((isDue) => {
+          clearTimeout(timer);
+          return isDue ? work().then(resolve, reject) : undefined;
+        })
+        .catch(reject);
+    });
+    return result;
+  }
+}

@@ -1,0 +1,43 @@
+import { Kysely } from 'kysely';
+import type { KeyObject } from 'node:crypto';
+import type { Port } from '../keys/basics/index.ts';
+import type { Connection, DialectName } from './connection.ts';
+import type { Tables } from './tables.ts';
+
+/** Gives a feature's port read access. */
+export interface Reading {
+  readonly connection: Connection;
+  /** In a transaction, what it sees. */
+  readonly run: Connection['run'];
+  /** The key of the audit log, if it has one. */
+  readonly auditKey: KeyObject | undefined;
+}
+
+/** Gives a feature's port write access, in a transaction. */
+export interface Writing {
+  readonly db: Kysely<Tables>;
+  readonly dialect: DialectName;
+  readonly auditKey: KeyObject | undefined;
+  /** Is told which keys are changed or deleted. */
+  readonly keysChanged: (ids: readonly string[]) => void;
+}
+
+/** How the store does what a feature asks of it. */
+interface PortOfStore<Reader, Writer extends Reader> {
+  readonly port: Port<Reader, Writer>;
+  readonly read: (by: Reading) => Reader;
+  /** Gives write access in a transaction; undefined for ports that change nothing. */
+  readonly write?: (by: Writing) => Omit<Writer, keyof Reader>;
+  /** Is told which keys were disabled. */
+  readonly disabled?: (by: Writing, ids: readonly string[]) => Promise<void>;
+  /** Is told which keys were deleted. */
+  readonly deleted?: (by: Writing, ids: readonly string[]) => Promise<void>;
+}
+
+/** Any port of the store. */
+export type AnyPortOfStore = PortOfStore<unknown, unknown>;
+
+/** A port of the store, of which only the feature knows more. */
+export function portOfStore<Reader, Writer extends Reader>(port: PortOfStore<Reader, Writer>): AnyPortOfStore {
+  return port;
+}

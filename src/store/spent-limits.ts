@@ -1,0 +1,29 @@
+import type { Kysely } from 'kysely';
+import { SPENT_LIMITS, type SpentLimit } from '../keys/basics/index.ts';
+import { portOfStore } from './port-of-store.ts';
+import { chunksOf } from './rows.ts';
+import type { Tables } from './tables.ts';
+
+/** How far keys have used up their limits. */
+export const spentLimits = portOfStore({
+  port: SPENT_LIMITS,
+  read: ({ run }) => ({ find: (keyIds) => run((db) => findSpent(db, keyIds)) }),
+  write: ({ db }) => ({
+    async insert(spent) {
+      for (const chunk of chunksOf(spent)) {
+        const rows = chunk.map(({ keyId, unusedAt, ...limit }) => ({ key_id: keyId, unused_at: unusedAt, ...limit }));
+        await db.insertInto('limit_states').values(rows).execute();
+      }
+    },
+  }),
+});
+
+async function findSpent(db: Kysely<Tables>, keyIds: readonly string[]): Promise<SpentLimit[]> {
+  const found: SpentLimit[] = [];
+  for (const chunk of chunksOf(keyIds)) {
+    const rows = await db.selectFrom('limit_states').selectAll().where('key_id', 'in', chunk).execute();
+    for (const { key_id: keyId, unit, count, unused_at: unusedAt, leases } of rows)
+      found.push({ keyId, unit, count: Number(count), unusedAt: Number(unusedAt), leases });
+  }
+  return found;
+}
