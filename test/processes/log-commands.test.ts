@@ -184,7 +184,7 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
       says: reads,
       env: { COMP_LINE: 'svc-api apikey show A', COMP_POINT: '21' },
     },
-    'apikey:autocomplete': { args: ['bash'], says: [] },
+    autocomplete: { args: ['bash'], says: [] },
     'apikey:copy': { args: ['--to', join(folder, 'copy.sqlite')], says: changes },
     'apikey:delete': { args: ['Gone', '--yes'], says: changes },
     'apikey:disable': { args: ['Off'], says: changes },

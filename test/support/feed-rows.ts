@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
+import { FEED_COLUMNS } from '../../src/store/index.ts';
 
-/** By what a key is found, and its name. */
+/** The columns that find a key, and its name. */
 export interface FeedRow {
   id: string;
   digest: string;
@@ -11,19 +12,18 @@ export interface FeedRow {
 /** A text that is as long as a digest. */
 export const digestOf = (text: string) => hash('sha256', text, 'base64url');
 
-/** The row of a key as the feed has it. @param gap what stands behind each comma */
+/** The row of a key as the feed has it. @param gap follows each comma */
 export function lineOf({ id, digest, previous, name }: FeedRow, gap = ''): Buffer {
-  const others = [
+  const values: Readonly<Record<string, unknown>> = {
+    id,
+    digest,
+    previous_digest: previous,
     name,
-    null,
-    null,
-    null,
-    '["VIEWER"]',
-    '[]',
-    'abcdefghijkl',
-    1,
-    ...Array.from({ length: 12 }, () => null),
-    '',
-  ];
-  return Buffer.from(`[${[id, digest, previous, ...others].map((value) => JSON.stringify(value)).join(`,${gap}`)}]`);
+    roles: '["VIEWER"]',
+    permissions: '[]',
+    public_id: 'abcdefghijkl',
+    created_at: 1,
+    checksum: '',
+  };
+  return Buffer.from(`[${FEED_COLUMNS.map((column) => JSON.stringify(values[column] ?? null)).join(`,${gap}`)}]`);
 }

@@ -138,7 +138,7 @@ describeOnEach('the use of keys', () => {
     const { key: secret } = await test.keys.rotate(damaged.apiKey.id, { activate: 'on-first-use' }, OPERATOR);
     await enter(secret);
     await enter(kept.key);
-    await damageKey(test.database, 'Damaged', `description = 'x'`);
+    await damageKey(test.database, 'Damaged', `roles = '[]'`);
     await test.keys.finishActivity();
     assert.equal((await usageOf(kept.apiKey.id))?.uses, 1);
   });
