@@ -11,7 +11,7 @@ type Answer = (request: ServedRequest) => Reply | Promise<Reply>;
 
 /** The parts of an app that the shortcut answers by. */
 export interface ShortcutParts {
-  /** What GraphQL is answered by; undefined where the app has none. */
+  /** The handler of GraphQL; undefined where the app has none. */
   readonly graphql:
     | { readonly check: BearerCheck; readonly cors: Cors; readonly pipeline: GraphQLPipeline }
     | undefined;

@@ -14,7 +14,7 @@ import {
 } from '../key/index.ts';
 import { PIECE_KEYS } from './pieces.ts';
 
-/** How many hours of a key are told apart while they cannot be written: what comes then counts for the last of them. */
+/** Hours of a key kept apart while they cannot be written; later use counts for the last of them. */
 const MAX_HOURS = 24;
 /** How many grants of a key are collected before no more tools and routes are: names of tools are from its requests. */
 const MAX_GRANTS = 2 * MAX_TOOLS;

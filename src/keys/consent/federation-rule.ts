@@ -16,7 +16,7 @@ export interface FederationRule {
   /** Also the name of the key that what it issues descends from. */
   readonly name: string;
   readonly issuer: TokenIssuer;
-  /** What a token must say: all of it. */
+  /** Claims that a token must have, all of them. */
   readonly when: readonly ClaimCondition[];
   readonly grants: Grants;
   /** How long a key is valid that it issues, in seconds. */
@@ -25,7 +25,7 @@ export interface FederationRule {
   readonly reuse: boolean;
 }
 
-/** What a token says (RFC 7519, section 4). */
+/** The claims of a token (RFC 7519, section 4). */
 export type Claims = Readonly<Record<string, unknown>>;
 
 /** Whether a token says all that a rule demands. */
