@@ -2,13 +2,18 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { testCli } from '../support/cli.ts';
 import { type Fifo, openFifo } from '../support/fifo.ts';
 import { freePort } from '../support/port.ts';
-import { ROOT, startCli } from '../support/process.ts';
-import { cliOnTerminal, KEYS } from '../support/pty.ts';
+import { BIN, ROOT, startCli } from '../support/process.ts';
+import { cliOnTerminal, KEYS, TerminalSession } from '../support/pty.ts';
 import { query } from '../support/server.ts';
+import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
+
+/** Runs a command, and beside it makes the file `$0` when a line is typed. */
+const NOTING_INPUT = 'exec 3<&0; (read -r _ <&3; : > "$0") & exec "$@"';
 
 describe('a log that nobody reads', () => {
   const pipes: Fifo[] = [];
@@ -56,12 +61,16 @@ describe('a log that nobody reads', () => {
   for (const args of [[], ['--workers', '2']]) {
     it(`freezes neither of them on a terminal that is held by Ctrl-S: serve ${args.join(' ')}`, async () => {
       const url = `http://127.0.0.1:${await freePort()}`;
-      const serve = ['serve', '--port', new URL(url).port, ...args];
-      const terminal = cliOnTerminal(serve, { SVC_API_DATABASE: testCli().database, LOG_LEVEL: 'info' });
+      const read = join(tempFolder(), 'read');
+      const serve = [process.execPath, BIN, 'serve', '--port', new URL(url).port, ...args];
+      const env = { SVC_API_DATABASE: testCli().database, LOG_LEVEL: 'info' };
+      const terminal = new TerminalSession('/bin/sh', ['-c', NOTING_INPUT, read, ...serve], env);
       try {
         await terminal.see('"msg":"listening"');
         if (args.length > 0) await terminal.see('"msg":"listening"');
-        terminal.type(KEYS.ctrlS);
+        // The terminal takes both keys at once, so it is held when the line was read. A key after Ctrl-S would let it go.
+        terminal.type(`${KEYS.enter}${KEYS.ctrlS}`);
+        await until(() => existsSync(read));
         for (let number = 0; number < 50; number += 1)
           assert.ok([401, 429].includes((await query(url, `nonsense${number}`, '{ online }')).status));
         assert.ok(await isAlive(url));
