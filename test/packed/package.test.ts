@@ -225,8 +225,7 @@ describe('the packed package', () => {
       /^(oclif\.manifest\.json|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md|SECURITY\.md)$/,
     ];
     const isOfTests = (file: string) =>
-      /(?<!li|la)test|\.sqlite$/.test(file) &&
-      !/^(dist\/commands\/apikey\/notices\/test\.(js|d\.ts)|docs\/testing\.md)$/.test(file);
+      /\btests?\b|\.sqlite$/.test(file) && !/^dist\/commands\/apikey\/notices\/test\.(js|d\.ts)$/.test(file);
     assert.deepEqual(
       files.filter((file) => !allowed.some((pattern) => pattern.test(file)) || isOfTests(file)),
       [],
