@@ -96,8 +96,10 @@ describe('a signal to apply --exec', () => {
     terminal.type(KEYS.ctrlC);
     await terminal.see('SIGINT 1');
     process.kill(Number(apply), 'SIGTERM');
-    await terminal.see('Error: Ended by SIGINT. All changes were made.');
-    assert.equal(await terminal.end(), 130);
+    await terminal.see('All changes were made.');
+    // The system can deliver two signals of one moment in either order.
+    const [, first] = /Error: Ended by (SIGINT|SIGTERM)\./.exec(terminal.screen)!;
+    assert.equal(await terminal.end(), exitCodeOf(first as NodeJS.Signals));
     assert.deepEqual(await test.names(), ['One']);
   });
 });
