@@ -4,6 +4,7 @@ import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
+import { KEYS, TerminalSession } from '../support/pty.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -21,8 +22,10 @@ const COPIED = [
 
 /** The only change: three more entries in the table of fields. */
 const NEW_FIELDS = `
-  team: line({ id: 101, max: 20, label: 'Team', help: 'Team of the key.' }),
-  costCentre: number({ id: 102, min: 1, max: 999, label: 'Cost centre', help: 'Cost centre, from 1 to 999.' }),
+  team: line({ id: 101, max: 20, label: 'Team', help: 'Team of the key.', isAsked: true }),
+  costCentre: number({
+    id: 102, min: 1, max: 999, label: 'Cost centre', help: 'Cost centre, from 1 to 999.', isAsked: true,
+  }),
   risk: word({ id: 103, words: ['LOW', 'MEDIUM', 'HIGH'], label: 'Risk', help: 'LOW, MEDIUM or HIGH.' }),
 });
 
@@ -136,6 +139,32 @@ describe('three fields that are added to the table', () => {
       assert.deepEqual(shown('Bare'), NONE);
       assert.deepEqual(fieldsOf(create('Dry', '--dry-run', ...FLAGS)), SET);
       assert.match(run(['apikey', 'show', 'CI']), /Payments/);
+    });
+
+    it('prompts ask for those that say so, and for what is not given alone', async () => {
+      const args = [join(copy, 'bin/run.js'), 'apikey', 'create', '--roles', 'GUEST'];
+      const env = { HOME: folder, SVC_API_DATABASE: database };
+      const given = ['--description', '', '--expires-in', '1d', '--risk', 'LOW'];
+      const terminal = new TerminalSession(process.execPath, [...args, ...given], env);
+      try {
+        await terminal.answer('? Name', `Asked${KEYS.enter}`);
+        await terminal.answer('? Team (optional)', `Payments${KEYS.enter}`);
+        await terminal.answer('? Cost centre (optional)', `many${KEYS.enter}`);
+        await terminal.see('whole number from 1 to 999');
+        terminal.type(`${KEYS.ctrlU}42${KEYS.enter}`);
+        assert.equal(await terminal.end(), 0);
+      } finally {
+        terminal.close();
+      }
+      assert.deepEqual(shown('Asked'), { ...SET, risk: 'LOW' });
+    });
+
+    it('a review has them', () => {
+      const [head, key] = run(['apikey', 'review', '--csv']).split('\r\n');
+      assert.deepEqual(head!.split(',').slice(-4), ['"description"', '"team"', '"cost_centre"', '"risk"']);
+      assert.match(key!, /,"Payments","42","HIGH"$/);
+      const { keys } = json(['apikey', 'review']) as { keys: Json[] };
+      assert.deepEqual(fieldsOf(keys[0]!), SET);
     });
 
     it('update sets and removes them, and says what changes', () => {

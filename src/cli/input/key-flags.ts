@@ -3,6 +3,7 @@ import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
 import { CliError } from '../errors.ts';
 import {
+  assertValid,
   BUDGET_UNITS,
   clampTime,
   DEFAULT_PAGE_SIZE,
@@ -16,7 +17,16 @@ import {
   readDuration,
   splitLimit,
 } from '../../keys/basics/index.ts';
-import { type Field, type FieldInput, fieldsOf, type KeyChange, labelFields } from '../../keys/key/index.ts';
+import {
+  type Field,
+  type FieldInput,
+  fieldsOf,
+  type FieldTable,
+  type KeyChange,
+  keyFields,
+  labelFields,
+  restrictionFields,
+} from '../../keys/key/index.ts';
 import type { KeyFilters } from '../../keys/lists/index.ts';
 import { isCursor } from '../../keys/service/index.ts';
 
@@ -76,8 +86,41 @@ export const grantFlags = {
   }),
 };
 
+/** The flag of a field: a field `costCentre` has `--cost-centre`. */
+function flagOf(name: string, { flag = kebab(name) }: Field<unknown>): string {
+  return flag;
+}
+
+/** A name as flags and columns have it. */
+export function kebab(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** Limits have three flags of their own. */
+const { limits: _limits, ...otherRestrictions } = restrictionFields;
+const { limits: _ownFlags, ...otherFields } = keyFields;
+
+const FIELDS = fieldsOf(otherFields).map(([name, field]) => ({ name, field, flag: flagOf(name, field) }));
+const LISTS = FIELDS.filter(({ field }) => field.form === 'list').map((listed) => ({
+  ...listed,
+  none: `no-${kebab(listed.name)}`,
+}));
+
+function flagsOf(table: FieldTable) {
+  const flags = fieldsOf(table).map(([name, field]) => {
+    const { form, help, example = 'text' } = field;
+    const flag =
+      form === 'list'
+        ? Flags.string({ ...list, description: `${help} Can be repeated.`, helpValue: `<${example},…>` })
+        : Flags.string({ description: help, helpValue: `<${example}>` });
+    return [flagOf(name, field), flag] as const;
+  });
+  return Object.fromEntries(flags);
+}
+
 /** The flags that set how often a key may be used, and from where. */
 export const restrictionFlags = {
+  ...flagsOf(otherRestrictions),
   limit: Flags.string({
     ...list,
     description:
@@ -89,38 +132,10 @@ export const restrictionFlags = {
     helpValue: '<number>',
   }),
   uses: Flags.string({ description: 'How often the key works: 1 for once.', helpValue: '<number>' }),
-  'allow-from': Flags.string({
-    ...list,
-    description: 'Let the key be used from these networks alone, comma-separated: 10.0.0.0/8,2001:db8::/32.',
-    helpValue: '<network,…>',
-  }),
 };
 
-/** The flag of a field: a field `costCentre` has `--cost-centre`. */
-function flagOf(name: string, { flag = kebab(name) }: Field<unknown>): string {
-  return flag;
-}
-
-/** A name as flags and columns have it. */
-export function kebab(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-}
-
-const LABELS = fieldsOf(labelFields).map(([name, field]) => ({ name, field, flag: flagOf(name, field) }));
-const LABEL_LISTS = LABELS.filter(({ field }) => field.form === 'list').map((label) => ({
-  ...label,
-  none: `no-${kebab(label.name)}`,
-}));
-
 /** The flags that say what a key is for. */
-export const labelFlags = Object.fromEntries(
-  LABELS.map(({ flag, field: { form, help, example = 'text' } }) => [
-    flag,
-    form === 'list'
-      ? Flags.string({ ...list, description: `${help} Can be repeated.`, helpValue: `<${example},…>` })
-      : Flags.string({ description: help, helpValue: `<${example}>` }),
-  ]),
-);
+export const labelFlags = flagsOf(labelFields);
 
 /** The flags that describe a new key, besides its name. */
 export const newKeyFlags = {
@@ -189,24 +204,22 @@ export const changeFlags = {
   'no-roles': Flags.boolean({ description: 'Remove all roles, but for those of --roles.' }),
   'no-permissions': Flags.boolean({ description: 'Remove all permissions, but for those of --permissions.' }),
   ...Object.fromEntries(
-    LABEL_LISTS.map(({ none, field }) => [
+    LISTS.map(({ none, field: { label, noneText } }) => [
       none,
-      Flags.boolean({ description: `Remove all ${field.label.toLowerCase()}.` }),
+      Flags.boolean({ description: noneText ? `${label} ${noneText}.` : `Remove all ${label.toLowerCase()}.` }),
     ]),
   ),
   'no-limits': Flags.boolean({ description: 'Remove all limits, also --budget and --uses.' }),
-  'no-allow-from': Flags.boolean({ description: 'Let the key be used from anywhere.' }),
   'no-expiry': Flags.boolean({ description: 'Remove the expiry.' }),
 };
 
 /** Which flags of a change say the same. */
 const EXCLUSIVE = [
   ['expires-in', 'expires-at', 'no-expiry'],
-  ...LABEL_LISTS.map(({ flag, none }) => [flag, none]),
+  ...LISTS.map(({ flag, none }) => [flag, none]),
   ['limit', 'no-limits'],
   ['budget', 'no-limits'],
   ['uses', 'no-limits'],
-  ['allow-from', 'no-allow-from'],
 ];
 
 /** The values of those flags that were given. */
@@ -216,15 +229,22 @@ type FlagValues<Of extends Interfaces.FlagInput> = Partial<Interfaces.InferredFl
 function fieldsIn(flags: FlagValues<typeof grantFlags & typeof restrictionFlags>) {
   const { roles, permissions } = flags;
   const given: Readonly<Record<string, unknown>> = flags;
-  const labels: FieldInput = Object.fromEntries(
-    LABELS.map(({ name, flag, field }) => {
+  const fields: FieldInput = Object.fromEntries(
+    FIELDS.map(({ name, flag, field }) => {
       const value = given[flag];
-      return [name, typeof value === 'string' ? (field.fromText ? field.fromText(value) : value) : value];
+      return [name, typeof value === 'string' ? readText(field, value) : value];
     }),
   );
   const limits = limitsIn(flags);
   const expiry = { expiresIn: flags['expires-in'], expiresAt: flags['expires-at'] };
-  return { ...labels, roles, permissions, limits, allowFrom: flags['allow-from'], ...expiry };
+  return { ...fields, roles, permissions, limits, ...expiry };
+}
+
+/** @throws KeysError if a number is none: as JSON, NaN would be null, which removes the value */
+function readText(field: Field<unknown>, text: string): unknown {
+  const value = field.fromText ? field.fromText(text) : text;
+  if (Number.isNaN(value)) assertValid(field.validate(value));
+  return value;
 }
 
 /** The limits that flags name; undefined for none. @throws KeysError INPUT_INVALID */
@@ -264,16 +284,15 @@ export function changeOf(flags: FlagValues<typeof changeFlags>): KeyChange {
     const given = exclusive.filter((flag) => flags[flag as keyof typeof flags] !== undefined);
     if (given.length > 1) throw exclusiveFlags(...given.map((flag) => `--${flag}`));
   }
-  const { roles, permissions, limits, allowFrom, expiresAt, ...fields } = fieldsIn(flags);
+  const { roles, permissions, limits, expiresAt, ...fields } = fieldsIn(flags);
   const given: Readonly<Record<string, unknown>> = flags;
   const change = {
     ...fields,
     name: flags.rename,
     roles: roles ?? (flags['no-roles'] ? [] : undefined),
     permissions: permissions ?? (flags['no-permissions'] ? [] : undefined),
-    ...Object.fromEntries(LABEL_LISTS.flatMap(({ name, none }) => (given[none] ? [[name, []]] : []))),
+    ...Object.fromEntries(LISTS.flatMap(({ name, none, field }) => (given[none] ? [[name, field.none]] : []))),
     limits: flags['no-limits'] ? [] : limits,
-    allowFrom: flags['no-allow-from'] ? null : allowFrom,
     expiresAt: flags['no-expiry'] ? null : expiresAt,
   };
   if (Object.values(change).some((value) => value !== undefined)) return change;

@@ -16,6 +16,7 @@ import {
   givenFieldsOf,
   type NewKey,
   normalizeName,
+  restrictionTexts,
   validateChange,
   validateName,
   validateNewKey,
@@ -40,7 +41,7 @@ import { filtersOf } from '../input/key-flags.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import type { Page } from '../prompts/with-prompts.ts';
 import { warn } from '../terminal.ts';
-import { issuedJson, issuedLines, keyJson, restrictionText } from '../views/key-view.ts';
+import { issuedJson, issuedLines, keyJson } from '../views/key-view.ts';
 import {
   hiddenServerFlags,
   type KeysPlace,
@@ -93,8 +94,8 @@ function describe({ apiKey: key, replaced }: Created): string {
   const lost = children > 0 ? ` ${were} deleted.` : '';
   const what = `${verb} API key "${key.name}" (${prefixOf(key.publicId)})`;
   const end = key.expiresAt === null ? 'does not expire' : `expires ${timeAndDistance(key.expiresAt, key.createdAt)}`;
-  const may = `${grants.filter(Boolean).join(' and ')}${restrictionText(key)}`;
-  return `${what} with ${may}. It ${end}.${lost} Its secret is not shown again.`;
+  const held = formatList([end, ...restrictionTexts(key)]);
+  return `${what} with ${grants.filter(Boolean).join(' and ')}. It ${held}.${lost} Its secret is not shown again.`;
 }
 
 /** What was deleted, or why nothing was: no such key, nothing to choose from, or nothing chosen. */

@@ -7,11 +7,12 @@ import {
   expiryIn,
   expiryOf,
   type ExpiryRequest,
-  keyFields,
+  fieldsOf,
   type NewKey,
   normalizeName,
   validateExpiry,
   validateName,
+  valueOfText,
 } from '../../keys/key/index.ts';
 import { ALL_ACCESS, type Catalog } from '../../keys/permissions/index.ts';
 
@@ -73,22 +74,31 @@ interface TakenNames {
 export function askForKey(request: KeyRequest, catalog: Catalog, names: TakenNames): Promise<KeyRequest> {
   return withPrompts(async (prompts) => {
     const named = await askForName(prompts, request, names);
-    const description =
-      request.description ??
-      (await prompts.input({
-        message: 'Description (optional)',
-        validate: (text) => verdict(keyFields.description.validate(text)[0]),
-      }));
+    const described = await askForFields(prompts, request);
     const grants = await askForGrants(prompts, request, catalog);
     const hasExpiry = (request.expiresIn ?? request.expiresAt) !== undefined;
     return {
       ...request,
       ...named,
-      description,
+      ...described,
       ...grants,
       ...(!hasExpiry && (await askForExpiry(prompts, named.name ?? '', catalog))),
     };
   });
+}
+
+/** Asks for the fields that prompts ask for, and that are not given. */
+async function askForFields(prompts: Prompts, request: KeyRequest): Promise<KeyRequest> {
+  const answers: Record<string, unknown> = {};
+  for (const [name, field] of fieldsOf()) {
+    if (!field.isAsked || request[name] !== undefined) continue;
+    const text = await prompts.input({
+      message: `${field.label} (optional)`,
+      validate: (answer) => verdict(field.validate(valueOfText(field, answer))[0]),
+    });
+    answers[name] = valueOfText(field, text);
+  }
+  return answers;
 }
 
 async function askForGrants(

@@ -8,14 +8,16 @@ import type { IssuedKind } from '../../keys/changes/index.ts';
 import {
   type FieldChange,
   type FieldValue,
-  type KeyRestrictions,
   type Person,
+  fieldsOf,
+  type FieldTable,
   fixedFields,
   givenIn,
   labelFields,
   namesOf,
   previousUseSince,
   restrictionFields,
+  restrictionTexts,
   type UsageTotals,
   valuesOf,
 } from '../../keys/key/index.ts';
@@ -69,28 +71,14 @@ export function limitJson({ ancestor: { id, name }, expiresAt, ...limit }: KeyLi
 }
 
 /** The same as one line of text. */
-export function limitText({
-  name,
-  status,
-  expiresAt,
-  permissions,
-  limits,
-  allowFrom,
-}: ReturnType<typeof limitJson>): string {
+export function limitText({ name, status, expiresAt, permissions, ...limit }: ReturnType<typeof limitJson>): string {
   const parts = [
     ...(status === 'ACTIVE' ? [] : [`is ${status}`]),
     ...(expiresAt === null ? [] : [`expires ${expiresAt}`]),
     ...(permissions.length === 0 ? [] : [`lacks ${permissions.join(', ')}`]),
-    ...(limits.length === 0 ? [] : [`is limited to ${limits.join(', ')}`]),
-    ...(allowFrom === null ? [] : [`may be used from ${allowFrom.join(', ')}`]),
+    ...restrictionTexts(limit),
   ];
   return `${name === null ? 'a parent key' : `"${printable(name, 100)}"`} ${parts.join(', ')}`;
-}
-
-/** What restricts the requests of a key, after what it was granted. */
-export function restrictionText({ limits, allowFrom }: KeyRestrictions): string {
-  const limited = limits.length > 0 ? `, limited to ${formatList(limits)}` : '';
-  return allowFrom ? `${limited}, from ${formatList(allowFrom)} alone` : limited;
 }
 
 export function changeText({ field, before, after }: FieldChange): string {
@@ -243,12 +231,12 @@ const PICKABLE: readonly KeyColumn[] = [
   ...ALL_COLUMNS,
   grantColumn('grants', ({ roles, permissions }) => [...roles, ...permissions]),
   column('unknown-grants', ({ unknownGrants }) => unknownGrants, { least: TEXT }),
-  column('limits', ({ limits }) => limits, { least: TEXT }),
   column('budgets', ({ budgets }) => budgets, { least: TEXT }),
-  column('allow-from', ({ allowFrom }) => allowFrom, { least: TEXT }),
   column('person', ({ person }) => person, { least: TEXT }),
   column('id', ({ id }) => id, { least: TEXT }),
-  ...namesOf(labelFields).map((name) => column(kebab(name), (key) => key[name], { least: TEXT })),
+  ...namesOf({ ...restrictionFields, ...labelFields }).map((name) =>
+    column(kebab(name), (key) => key[name], { least: TEXT }),
+  ),
 ];
 /** What a terminal shows unless told otherwise. */
 export const DEFAULT_COLUMNS = ['name', 'grants', 'status', 'last-used', 'expires'].map(pick);
@@ -321,7 +309,10 @@ export const REVIEW_COLUMNS: readonly (Omit<KeyColumn, 'text'> & { text(key: Rev
   ...pickColumns(['last-used', 'expires']),
 ];
 
-const CSV = {
+/** The labels that the CSV has in their own places. */
+const { owner: _owner, tags: _tags, ...otherLabels } = labelFields;
+
+const CSV: Readonly<Record<string, (key: ReviewJson) => string | null>> = {
   name: ({ name }) => name,
   id: ({ id }) => id,
   status: ({ status }) => status,
@@ -330,16 +321,23 @@ const CSV = {
   roles: ({ roles }) => roles.join(' '),
   permissions: ({ permissions }) => permissions.join(' '),
   effective_permissions: ({ effectivePermissions }) => effectivePermissions.join(' '),
-  limits: ({ limits }) => limits.join(' '),
-  allow_from: ({ allowFrom }) => allowFrom?.join(' ') ?? null,
+  ...cellsOf(restrictionFields, ' '),
   created_at: ({ createdAt }) => createdAt,
   created_by: ({ creator, createdBy }) => creator ?? createdBy,
   last_used_at: ({ lastUsedAt }) => lastUsedAt,
   uses: ({ uses }) => String(uses),
   expires_at: ({ expiresAt }) => expiresAt,
   disabled_at: ({ disabledAt }) => disabledAt,
-  description: ({ description }) => description,
-} satisfies Record<string, (key: ReviewJson) => string | null>;
+  ...cellsOf(otherLabels, ', '),
+};
+
+function cellsOf(table: FieldTable, separator: string) {
+  const cells = fieldsOf(table).map(([name]) => {
+    const cell = (key: ReviewJson) => (key[name] === null ? null : [key[name]].flat().join(separator));
+    return [kebab(name).replaceAll('-', '_'), cell] as const;
+  });
+  return Object.fromEntries(cells);
+}
 
 /** The names of the columns of the CSV. */
 export const CSV_HEAD = Object.keys(CSV);

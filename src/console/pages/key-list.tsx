@@ -1,10 +1,10 @@
 import type { Child } from 'hono/jsx';
 import { UUID } from '../../keys/basics/index.ts';
+import { itemsIn } from '../../keys/key/index.ts';
 import { ROLE_MEANINGS } from '../../keys/permissions/index.ts';
 import { OperationFailed } from '../operations.ts';
 import { AccessLine } from '../permission-words.tsx';
 import { permissionsOf } from '../parts/grants.ts';
-import { itemsIn } from '../parts/key-texts.tsx';
 import {
   Done,
   Empty,

@@ -35,13 +35,19 @@ export interface Field<Value, Given = Value> {
   readonly example?: string;
   /** Its flag, if that is not called like the field. */
   readonly flag?: string;
+  /** True if prompts for a new key ask for it. */
+  readonly isAsked?: boolean;
+  /** The words before its value in a sentence about a restricted key. */
+  readonly verb?: string;
+  /** The words for a key that has none. Default: none. */
+  readonly noneText?: string;
   /** Its JSON Schema in a declaration, but for its description. */
   readonly schema: object;
   /** The rule for values that programs give. */
   readonly rule: Rule<Given>;
   /** The issues with what is given. */
   validate(given: Given): Issue[];
-  /** Reads text, where the field is not written as text or a list. */
+  /** Reads text, where the field is not written as text or a list; NaN for text that is no number. */
   fromText?(text: string): Given;
   /** Reads what was validated. */
   read(given: Given): Value;
@@ -52,7 +58,7 @@ export interface Field<Value, Given = Value> {
 }
 
 /** Properties of all kinds. */
-type Common = Pick<Field<unknown>, 'id' | 'label' | 'help' | 'example' | 'flag'>;
+type Common = Pick<Field<unknown>, 'id' | 'label' | 'help' | 'example' | 'flag' | 'isAsked' | 'verb' | 'noneText'>;
 
 /** The most code points of a text. */
 export const MAX_LINE_LENGTH = 1000;
@@ -229,6 +235,7 @@ export const labelFields = defineFields({
     code: 'DESCRIPTION_INVALID',
     label: 'Description',
     help: 'What the key is for, at most 1,000 characters; empty for nothing.',
+    isAsked: true,
   }),
   /** The person or team that answers for it, as text of at most 200 code points; null if nobody is named. */
   owner: line({
@@ -257,6 +264,8 @@ export const restrictionFields = defineFields({
     parse: parseLimits,
     none: NO_LIMITS,
     label: 'Limits',
+    verb: 'is limited to',
+    noneText: 'those of the service',
     help: 'How many requests the key may make, such as 100/m, or in all, such as 1/uses; empty for those of the service.',
   }),
   /** The networks that it may be used from, in the form of `parseNetworks`; null for anywhere. */
@@ -265,7 +274,10 @@ export const restrictionFields = defineFields({
     parse: parseNetworks,
     validate: validateNetworks,
     label: 'Used from',
-    help: 'Networks that the key may be used from alone, such as 10.0.0.0/8, 2001:db8::/32; empty for anywhere.',
+    help: 'Networks that the key can be used from, such as 10.0.0.0/8, 2001:db8::/32. Default: anywhere.',
+    example: 'network',
+    verb: 'may be used from',
+    noneText: 'anywhere',
   }),
 });
 
@@ -330,7 +342,8 @@ export function givenIn<Table extends FieldTable>(
   return Object.fromEntries(values.filter(([, value]) => !isNone(value))) as never;
 }
 
-function isNone(value: unknown): boolean {
+/** True for the value of a key that has none. */
+export function isNone(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }
 
@@ -349,6 +362,32 @@ export function readFields<Table extends FieldTable>(table: Table, given: Given)
 
 /** Input with some of these fields, and others. */
 type Given = { readonly [Name in string]?: any };
+
+/** Splits a list that is written in one line. */
+export function itemsIn(text: string, separator = /[,;]/): string[] {
+  return text.split(separator).flatMap((item) => item.trim() || []);
+}
+
+/** Reads a value that somebody typed in one line. */
+export function valueOfText(field: AnyField, text: string, separator?: RegExp): unknown {
+  if (field.fromText) return field.fromText(text);
+  if (field.form === 'text') return text || null;
+  const items = itemsIn(text, separator);
+  return items.length > 0 ? items : field.none;
+}
+
+/** A value in one line; empty if there is none. */
+export function textOf(value: unknown): string {
+  return Array.isArray(value) ? value.join(', ') : String((value as string | number | null | undefined) ?? '');
+}
+
+/** How these fields restrict a key, in the words "is limited to 100/m". */
+export function restrictionTexts(values: ValuesOf<typeof restrictionFields>): string[] {
+  return fieldsOf(restrictionFields).flatMap(([name, { verb }]) => {
+    const value = values[name as keyof typeof restrictionFields];
+    return isNone(value) ? [] : [`${verb} ${textOf(value)}`];
+  });
+}
 
 /** The values of fields that this version does not know, by id. */
 export type UnknownFields = Readonly<Record<string, unknown>>;

@@ -27,7 +27,7 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
     assert.equal(code, 0);
     assert.match(
       stderr,
-      / with roles GUEST, limited to 100\/m and 5\/month, from 10\.0\.0\.0\/8 and 2001:db8::\/32 alone\. /,
+      / with roles GUEST\. It [^.]+, is limited to 100\/m, 5\/month and may be used from 10\.0\.0\.0\/8, 2001:db8::\/32\. /,
     );
     const expected = { limits: ['100/m', '5/month'], allowFrom: ['10.0.0.0/8', '2001:db8::/32'] };
     assert.deepEqual(await held(), expected);
@@ -81,7 +81,7 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
 
   it('may be for good: a budget and a number of uses, of which what is left is shown', async () => {
     const { stderr } = await cli.run('apikey create CI --roles GUEST --limit 9/m --budget 1000 --uses 1'.split(' '));
-    assert.match(stderr, /limited to 9\/m, 1000\/budget and 1\/uses/);
+    assert.match(stderr, /limited to 9\/m, 1000\/budget, 1\/uses/);
     const budgets = [
       { limit: '1000/budget', left: 1000 },
       { limit: '1/uses', left: 1 },

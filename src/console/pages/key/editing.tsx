@@ -12,6 +12,7 @@ import {
   keyTexts,
   keyTextsIn,
   LabelFields,
+  numberProblems,
   RestrictionFields,
   TEXT_PLACES,
 } from '../../parts/key-texts.tsx';
@@ -39,7 +40,7 @@ async function edit(here: KeyVisit): Promise<Response> {
   const form = await visit.form();
   const edited = editedIn(form);
   if (form.get('version') !== versionOf(shown)) return showEditing(here, { edited, summary: CHANGED_MEANWHILE }, 409);
-  const problems = problemsIn(edited, visit.now);
+  const problems = new Map([...problemsIn(edited, visit.now), ...numberProblems(edited)]);
   if (problems.size > 0) return showEditing(here, { edited, problems }, 422);
   const changes = changesFrom(editedFrom(shown), edited);
   if (Object.keys(changes).length === 0) return visit.seeOther(`keys/${shown.id}`);

@@ -1,16 +1,16 @@
 import type { Budget } from '../../../keys/basics/index.ts';
 import type { IssuedKind, KeyChangeKind, PossibleChange } from '../../../keys/changes/index.ts';
-import type { KeyRestrictions } from '../../../keys/key/index.ts';
+import { fixedFields, type KeyRestrictions, type KeyValues, namesOf } from '../../../keys/key/index.ts';
 import { type Permission, PermissionSet, type ResourceActions } from '../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { inYourWords, type KeyStatus, type ShownPerson } from '../../parts/notice.tsx';
-import { type KeyLabels, LABELS, RESTRICTIONS } from '../../parts/key-texts.tsx';
+import { LABELS, RESTRICTIONS } from '../../parts/key-texts.tsx';
 import type { Visit } from '../../visit.tsx';
 
 const PERMISSIONS = '{ resource actions }';
 const FIELDS = `{
     id name prefix person { issuer name }
-    ${LABELS} answering roles permissions ${PERMISSIONS} unknownGrants grants audience ${RESTRICTIONS}
+    ${LABELS} answering roles permissions ${PERMISSIONS} unknownGrants grants ${namesOf(fixedFields).join(' ')} ${RESTRICTIONS}
     status expiresAt lastUsedAt uses budgets { limit left } createdAt createdBy disabledAt managed
     effectivePermissions ${PERMISSIONS}
     usedPermissions ${PERMISSIONS} unusedPermissions ${PERMISSIONS} suggestedPermissions ${PERMISSIONS}
@@ -21,7 +21,7 @@ const FIELDS = `{
     issued { name keyId what at disabled } }`;
 
 /** A key, as GraphQL tells of it: see `ApiKey` of the schema. Times are RFC 3339. */
-export interface ShownKey extends KeyRestrictions, KeyLabels {
+export interface ShownKey extends KeyValues {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;
@@ -41,8 +41,6 @@ export interface ShownKey extends KeyRestrictions, KeyLabels {
   readonly createdAt: string;
   readonly createdBy: string | null;
   readonly disabledAt: string | null;
-  /** The address that it is for alone; null for any. */
-  readonly audience: string | null;
   readonly managed: boolean;
   readonly effectivePermissions: readonly ResourceActions[];
   readonly usedPermissions: readonly ResourceActions[];

@@ -1,8 +1,8 @@
+import { restrictionTexts } from '../../../keys/key/index.ts';
 import { withoutIncluded } from '../../../keys/permissions/index.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { formatCount, KeyLink, Status, Time, LastUse } from '../../parts/notice.tsx';
 import { PermissionGroups } from '../../parts/grants-picker.tsx';
-import { restrictionReasons } from '../../parts/key-texts.tsx';
 import type { Visit } from '../../visit.tsx';
 import type { CountedKeys, ParentKey, ShownKey } from './shown-key.ts';
 import type { KeyVisit } from './with-key.tsx';
@@ -121,7 +121,7 @@ function Above({
 /** What a parent key denies the key that the page is about. */
 function Denials({ visit, parent }: { visit: Visit; parent: ParentKey }) {
   const denied = withoutIncluded(permissionsOf(parent.permissions)).length;
-  const reasons = restrictionReasons(parent);
+  const reasons = restrictionTexts(parent);
   if (denied === 0 && reasons.length === 0 && parent.expiresAt === null) return null;
   return (
     <>

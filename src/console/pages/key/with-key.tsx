@@ -1,9 +1,9 @@
 import type { KeyChangeKind } from '../../../keys/changes/index.ts';
-import type { ApiKey } from '../../../keys/key/index.ts';
+import { type ApiKey, fixedFields, labelFields, restrictionFields } from '../../../keys/key/index.ts';
 import type { Visit, VisitHandler } from '../../visit.tsx';
 import { Message } from '../../parts/layout.tsx';
 import { BackLink, Fact, formatCount, KeyLink, Time } from '../../parts/notice.tsx';
-import { RestrictionFacts } from '../../parts/key-texts.tsx';
+import { FieldFacts } from '../../parts/key-texts.tsx';
 import { findKey, Rights, type ShownKey } from './shown-key.ts';
 
 /** What a page about a key is made of. */
@@ -54,6 +54,9 @@ function NotAllowed({ here, reason }: { here: KeyVisit; reason: string }) {
   );
 }
 
+/** The fields that the page shows in its own way. */
+const { description: _description, owner: _owner, tags: _tags, ...otherLabels } = labelFields;
+
 /** What is known of a key. @param creatorName null if it may not be read */
 export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: string | null }) {
   const { shown, visit } = here;
@@ -84,6 +87,7 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
           ))}
         </Fact>
       )}
+      <FieldFacts table={otherLabels} of={shown} onlyGiven />
       <Fact name="Created">
         <Time at={shown.createdAt} now={now} />
         {shown.person ? ', at the first sign-in' : ' by '}
@@ -102,8 +106,8 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
         <Time at={shown.lastUsedAt} now={now} />
         {shown.uses > 0 && <span class="faint">{`, ${formatCount(shown.uses, 'use')} in all`}</span>}
       </Fact>
-      <RestrictionFacts of={shown} />
-      {shown.audience !== null && <Fact name="Valid for">{shown.audience} alone</Fact>}
+      <FieldFacts table={restrictionFields} of={shown} />
+      <FieldFacts table={fixedFields} of={shown} onlyGiven />
       {shown.budgets.length > 0 && (
         <Fact name="Left">{shown.budgets.map(({ limit, left }) => `${left} of ${limit}`).join(', ')}</Fact>
       )}

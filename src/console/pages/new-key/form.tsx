@@ -1,4 +1,4 @@
-import { keyFields, namesOf } from '../../../keys/key/index.ts';
+import { isNone, keyFields, namesOf } from '../../../keys/key/index.ts';
 import {
   expiresAtOf,
   type ExpiryBounds,
@@ -19,6 +19,7 @@ import {
   keyTexts,
   keyTextsIn,
   LabelFields,
+  numberProblems,
   RestrictionFields,
   TEXT_PLACES,
 } from '../../parts/key-texts.tsx';
@@ -115,16 +116,17 @@ export function fieldsOf({
   ];
 }
 
-/** The input of `createApiKey`, or what is wrong with the end. */
-export function inputOf(draft: Draft, bounds: ExpiryBounds): { input: object } | { problem: string } {
+/** The input of `createApiKey`, or the problems with expiry and numbers. */
+export function inputOf(draft: Draft, bounds: ExpiryBounds): { input: object } | { refused: Refused } {
   const expiry = expiresAtOf(draft, bounds);
-  if ('problem' in expiry) return expiry;
-  const { allowFrom, ...texts } = inputOfTexts(draft);
+  const problems = numberProblems(draft);
+  if ('problem' in expiry) problems.set('expiresAt', expiry.problem);
+  if (problems.size > 0) return { refused: { problems } };
+  const given = Object.entries(inputOfTexts(draft)).filter(([, value]) => !isNone(value));
   const input = {
     name: draft.name,
-    ...texts,
+    ...Object.fromEntries(given),
     ...grantsInputOf(draft),
-    ...(allowFrom && { allowFrom }),
     ...expiry,
     overwrite: draft.replaces !== '',
   };

@@ -140,7 +140,7 @@ async function preview(
 ): Promise<Response> {
   const { visit, bounds } = here;
   const made = inputOf(draft, bounds);
-  if ('problem' in made) return showForm(here, draft, { refused: noEnd(made.problem) });
+  if ('refused' in made) return showForm(here, draft, made);
   try {
     const previewed = await visit.ask<Preview>(PREVIEW, made);
     const replaced = await findReplaced(visit, previewed);
@@ -154,7 +154,7 @@ async function preview(
 async function create(here: Means, draft: Draft): Promise<Response> {
   const { visit, bounds } = here;
   const made = inputOf(draft, bounds);
-  if ('problem' in made) return showForm(here, draft, { refused: noEnd(made.problem) });
+  if ('refused' in made) return showForm(here, draft, made);
   try {
     if (draft.replaces !== '') {
       // What was shown is what is deleted: a page that is opened again must not replace what it has just created.
@@ -221,10 +221,6 @@ async function showRefused(
   const taken = code === 'NAME_TAKEN' ? await findTaken(here.visit, draft.name, isMaybeOwn) : undefined;
   const message = problems.size > 0 ? undefined : reason;
   return showForm(here, draft, { refused: { problems, message, taken }, status: pageStatus });
-}
-
-function noEnd(problem: string): Refused {
-  return { problems: new Map([['expiresAt', problem]]) };
 }
 
 async function findTaken(visit: Visit, name: string, isMaybeOwn: boolean): Promise<NameConflict> {

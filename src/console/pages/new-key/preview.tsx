@@ -1,16 +1,10 @@
 import { hash } from 'node:crypto';
+import { labelFields, restrictionFields } from '../../../keys/key/index.ts';
 import { dangersOf } from '../../dangers.ts';
 import { permissionsOf } from '../../parts/grants.ts';
 import { KeyField } from '../../parts/field.tsx';
 import { Fact, Time } from '../../parts/notice.tsx';
-import {
-  type KeyTexts,
-  LabelFacts,
-  LABELS,
-  RESTRICTIONS,
-  RestrictionFacts,
-  restrictionWarnings,
-} from '../../parts/key-texts.tsx';
+import { FieldFacts, type KeyTexts, LABELS, RESTRICTIONS } from '../../parts/key-texts.tsx';
 import { PermissionWords } from '../../permission-words.tsx';
 import { OnceOnly } from '../../sent-form.tsx';
 import type { ShownKey } from '../key/shown-key.ts';
@@ -20,7 +14,7 @@ import { type Draft, fieldsOf } from './form.tsx';
 const LONG_MS = 366 * 86_400_000;
 
 /** What to think about, the worst first. */
-function warningsAbout({ grants, expiresAt, ...preview }: Preview, permissions: string[], now: number): string[] {
+function warningsAbout({ grants, expiresAt, allowFrom }: Preview, permissions: string[], now: number): string[] {
   return [
     ...dangersOf(permissions, grants),
     ...(expiresAt === null
@@ -28,7 +22,9 @@ function warningsAbout({ grants, expiresAt, ...preview }: Preview, permissions: 
       : Date.parse(expiresAt) - now > LONG_MS
         ? ['It lasts for more than a year: if it leaks, it works until somebody notices.']
         : []),
-    ...restrictionWarnings(preview),
+    ...(allowFrom === null
+      ? ['It can be used from anywhere. Restrict it to networks if you know where it is used.']
+      : []),
   ];
 }
 
@@ -89,11 +85,11 @@ export function PreviewPage({
       )}
       <dl class="facts">
         <Fact name="Name">{name}</Fact>
-        <LabelFacts of={preview} />
+        <FieldFacts table={labelFields} of={preview} />
         <Fact name="Expires">
           <Time at={expiresAt} now={now} />
         </Fact>
-        <RestrictionFacts of={preview} />
+        <FieldFacts table={restrictionFields} of={preview} />
         <dt>Grants</dt>
         <dd class="grants">
           {grants.map((grant) => (
