@@ -727,11 +727,29 @@ export declare const ERRORS: Readonly<Record<"BACKUP_EXISTS" | "BACKUP_INVALID" 
 
 export declare class FailureLog;
 
+export type FieldFilters = {
+    -readonly [Name in FilterName]?: Written<FieldValues[Name]> | null;
+};
+
 export type FieldInput = {
     -readonly [Name in keyof FieldValues]?: Written<FieldValues[Name]>;
 };
 
+export type FieldName = keyof typeof keyFields;
+
 export type FieldValues = Omit<KeyValues, keyof typeof fixedFields>;
+
+export interface Filter {
+    readonly help?: string;
+    readonly example?: string;
+    readonly flagOfChange?: string;
+}
+
+export type FilterName = {
+    [Name in FieldName]: (typeof keyFields)[Name] extends {
+        readonly filter: Filter;
+    } ? Name : never;
+}[FieldName];
 
 export interface GraphQLContext {
     readonly principal: Principal;
@@ -751,12 +769,10 @@ export type IntrospectionMode = 'on' | 'off' | 'permitted';
 
 export type IssuedKind = EffectKind | 'APPROVAL';
 
-export interface KeyFilters {
+export interface KeyFilters extends FieldFilters {
     search?: string | null;
     roles?: readonly string[] | null;
     status?: string | null;
-    owner?: string | null;
-    tags?: readonly string[] | null;
     createdBy?: string | null;
     expiresBefore?: string | null;
     unusedSince?: string | null;

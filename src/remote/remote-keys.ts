@@ -36,7 +36,7 @@ import {
   validateExpiry,
   validateNewKey,
 } from '../keys/key/index.ts';
-import { type KeyFilters, readRoles, readStatus, readTags } from '../keys/lists/index.ts';
+import { type KeyFilters, readFieldFilters, readRoles, readStatus } from '../keys/lists/index.ts';
 import { type Catalog, createCatalog, type Permission } from '../keys/permissions/index.ts';
 import { ServerConnection, type ServerOptions } from './connection.ts';
 import {
@@ -78,13 +78,12 @@ export function remoteKeys(options: ServerOptions): KeyAdministration {
   let known: Promise<Catalog> | undefined;
   const catalog = () => (known ??= connection.ask('Catalog', {}, ({ permissions }) => readCatalog(permissions!)));
   const filtersIn = async (filters: KeyFilters) => {
-    const { search, roles, status, owner, tags, createdBy, expiresBefore, unusedSince } = filters;
+    const { search, roles, status, createdBy, expiresBefore, unusedSince } = filters;
     return {
       search: search ?? undefined,
       roles: roles ? readRoles(roles, await catalog()) : undefined,
       status: status == null ? undefined : readStatus(status),
-      owner: owner ?? undefined,
-      tags: tags ? readTags(tags) : undefined,
+      ...readFieldFilters(filters),
       createdBy: createdBy ?? undefined,
       expiresBefore: expiresBefore ?? undefined,
       unusedSince: unusedSince ?? undefined,

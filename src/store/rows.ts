@@ -5,7 +5,11 @@ import { isTime, UUID } from '../keys/basics/index.ts';
 import {
   type ApiKey,
   computeSkeleton,
+  fieldsOf,
   fieldsText,
+  filterFields,
+  type FilterName,
+  type FilterValues,
   NO_VALUES,
   personText,
   readFieldsText,
@@ -212,17 +216,13 @@ export function readChange(row: Pick<AuditLogTable, (typeof CHANGE_COLUMNS)[numb
   };
 }
 
-/** What a key is selected by: its owner in whatever case, and each tag as it is. */
-export function labelsOf({ owner, tags }: { owner?: string | null | undefined; tags?: readonly string[] }): string[] {
-  return [...(owner ? [labelOfOwner(owner)] : []), ...(tags ?? []).map(labelOfTag)];
-}
-
-export function labelOfOwner(owner: string): string {
-  return `owner:${foldedCase(owner)}`;
-}
-
-export function labelOfTag(tag: string): string {
-  return `tag:${tag}`;
+/** The labels by which keys with some values are found: a text in whatever case, and each item of a list as it is. */
+export function labelsOf(values: { readonly [Name in FilterName]?: FilterValues[Name] | null }): string[] {
+  return fieldsOf(filterFields).flatMap(([name, { flag = name, form }]) =>
+    [values[name as FilterName] ?? []]
+      .flat()
+      .map((value) => `${flag}:${form === 'list' ? value : foldedCase(String(value))}`),
+  );
 }
 
 type Searched = Pick<ApiKey, 'name'> & Partial<Pick<ApiKey, 'description' | 'person'>>;

@@ -5,7 +5,7 @@ import type { Status } from '../keys/key/index.ts';
 import type { KeyCounts, KeyFilter, ListPosition, ListQuery } from '../keys/repository/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { indexedSkeleton } from './migrations.ts';
-import { amongIds, chunksOf, idsOf, isId, labelOfOwner, labelOfTag, searchTextOf } from './rows.ts';
+import { amongIds, chunksOf, idsOf, isId, labelsOf, searchTextOf } from './rows.ts';
 import { addAncestors, type Condition, type KeyColumns, selectKeys } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 
@@ -26,9 +26,9 @@ export async function findKeys(connection: Connection, query: ListQuery): Promis
 
 /** Whether something narrows a filter. */
 export function isFiltered(filter: KeyFilter): boolean {
-  const { search, roles, status, ownedBy, owner, tags, createdBy, expires, unusedSince, neverUsed } = filter;
-  const given = [search, roles, status, ownedBy, owner, tags, createdBy, expires, unusedSince, neverUsed];
-  return given.some((value) => value !== undefined);
+  const { search, roles, status, ownedBy, createdBy, expires, unusedSince, neverUsed } = filter;
+  const given = [search, roles, status, ownedBy, createdBy, expires, unusedSince, neverUsed];
+  return given.some((value) => value !== undefined) || labelsOf(filter).length > 0;
 }
 
 /** A part of the keys, in their order, and how many of it are needed. */
@@ -83,6 +83,11 @@ function isOfNobody({ dialect }: Connection, { createdBy, ownedBy }: KeyFilter):
   return [createdBy, ownedBy].some((id) => id != null && !isId(dialect, id));
 }
 
+/** The labels that a key must have itself: an owner is inherited. */
+function ownLabelsOf(filter: KeyFilter): string[] {
+  return labelsOf({ ...filter, owner: undefined });
+}
+
 /** How many keys an index finds at most: more are read faster in their order. */
 const MAX_CANDIDATES = 3000;
 
@@ -92,14 +97,14 @@ async function findCandidates(
   filter: KeyFilter,
   { owners, reader }: { owners: Owners | undefined; reader: KeyReader },
 ): Promise<string[] | undefined> {
-  const { createdBy, ownedBy, expires, tags = [], search, unusedSince, neverUsed, status, roles } = filter;
+  const { createdBy, ownedBy, expires, search, unusedSince, neverUsed, status, roles } = filter;
   const limit = MAX_CANDIDATES + 1;
   const creator = createdBy ?? ownedBy;
   const lookups = [
     ...(creator === undefined ? [] : [() => findFamily(connection, new Set([creator]), { limit, generations: 1 })]),
     ...(expires ? [() => findExpiring(connection, expires, limit)] : []),
     ...(status?.is === 'EXPIRED' ? [() => findExpired(connection, status.now, limit)] : []),
-    ...tags.map((tag) => () => findLabelled(connection, labelOfTag(tag), limit)),
+    ...ownLabelsOf(filter).map((label) => () => findLabelled(connection, label, limit)),
     ...(owners ? [() => findOwned(connection, owners, limit)] : []),
     ...(search === undefined ? [] : [() => findByText(connection, search, limit)]),
     ...(unusedSince === undefined && !neverUsed ? [] : [() => findUnused(connection, filter, limit)]),
@@ -340,7 +345,7 @@ class KeyReader {
   /** In the order in which they are tested: those that take more time come later. */
   #conditions(): Condition[] {
     const { dialect } = this.#connection;
-    const { search, roles, ownedBy, createdBy, expires, unusedSince, neverUsed, tags = [] } = this.#filter;
+    const { search, roles, ownedBy, createdBy, expires, unusedSince, neverUsed } = this.#filter;
     return [
       // No index of ids or ends is in the order of the list: it would be read whole for each window.
       ...(ownedBy === undefined
@@ -359,7 +364,7 @@ class KeyReader {
           ]
         : []),
       ...(search === undefined ? [] : [() => has(dialect, SEARCH_TEXT, searchTextOf({ name: search }))]),
-      ...tags.map((tag) => () => hasLabel(labelOfTag(tag))),
+      ...ownLabelsOf(this.#filter).map((label) => () => hasLabel(label)),
       ...(neverUsed ? [() => wasNotUsed(sql`last_used_at is not null`)] : []),
       ...(unusedSince === undefined ? [] : [() => wasNotUsed(sql`last_used_at >= ${unusedSince}`)]),
     ];
@@ -611,7 +616,7 @@ async function ownersOf(connection: Connection, { owner }: KeyFilter): Promise<O
   if (owner === undefined) return undefined;
   const line = sql<string>`cast(${'\n'} as text)`;
   const text = searchTextOf({ name: owner });
-  const label = labelOfOwner(owner);
+  const label = labelsOf({ owner })[0]!;
   const isCalled = has(connection.dialect, sql`(${line} || ${SEARCH_TEXT} || ${line})`, `\n${text}\n`);
   return connection.run(async (db) => {
     const rows = [

@@ -19,9 +19,11 @@ import {
 } from '../../keys/basics/index.ts';
 import {
   type Field,
+  type FieldFilters,
   type FieldInput,
   fieldsOf,
   type FieldTable,
+  filterFields,
   type KeyChange,
   keyFields,
   labelFields,
@@ -151,13 +153,18 @@ export function inGroup<Of extends Interfaces.FlagInput>(helpGroup: string, flag
   return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, helpGroup }])) as Of;
 }
 
-const ownerFilter = Flags.string({
-  description:
-    'Only keys that answer to somebody: those with this owner, the key or person of this name, and what these ' +
-    'created, that created, and so on.',
-  helpValue: '<name>',
+const FILTERS = fieldsOf(filterFields).map(([name, field]) => {
+  const flag = flagOf(name, field);
+  return { name, field, flag, flagOfChange: field.filter?.flagOfChange ?? `with-${flag}` };
 });
-const tagFilter = Flags.string({ ...list, description: 'Only keys with all these tags.', helpValue: '<key=value,…>' });
+
+function filterFlagOf({ filter, form, label, example: own = 'text' }: Field<unknown>) {
+  const { help = `Only keys with ${form === 'list' ? 'all these' : 'this'} ${label.toLowerCase()}.`, example = own } =
+    filter!;
+  return form === 'list'
+    ? Flags.string({ ...list, description: help, helpValue: `<${example},…>` })
+    : Flags.string({ description: help, helpValue: `<${example}>` });
+}
 
 export const listFlags = {
   roles: rolesFlag('Only keys with one of these roles.'),
@@ -166,8 +173,7 @@ export const listFlags = {
     helpValue: '<status>',
   }),
   search: Flags.string({ description: 'Only keys whose name or description contains this text.', helpValue: '<text>' }),
-  owner: ownerFilter,
-  tag: tagFilter,
+  ...Object.fromEntries(FILTERS.map(({ flag, field }) => [flag, filterFlagOf(field)])),
   'created-by': Flags.string({
     description: 'Only keys that the key with this name or id created.',
     helpValue: '<name>',
@@ -182,9 +188,20 @@ export const listFlags = {
   }),
 };
 
-const { roles: _roles, owner: _owner, tag: _tag, ...otherFilters } = listFlags;
-/** The flags of `listFlags` for a change that has flags of these names itself. */
-export const filtersOfChange = { 'owned-by': ownerFilter, tagged: tagFilter, ...otherFilters };
+/** The flags of `listFlags` for a change, which sets fields by flags of the same names. */
+export const filtersOfChange = {
+  ...Object.fromEntries(FILTERS.map(({ flagOfChange, field }) => [flagOfChange, filterFlagOf(field)])),
+  ...Object.fromEntries(
+    Object.entries(listFlags).filter(([name]) => name !== 'roles' && !FILTERS.some(({ flag }) => flag === name)),
+  ),
+};
+
+/** The filters among the flags of a change, as the flags of a list. */
+export function filtersInChange(flags: FlagValues<typeof filtersOfChange>): FlagValues<typeof listFlags> {
+  const given: Readonly<Record<string, unknown>> = flags;
+  const renamed = FILTERS.map(({ flag, flagOfChange }) => [flag, given[flagOfChange]]);
+  return { ...flags, ...Object.fromEntries(renamed), roles: undefined };
+}
 
 /** The flags of a command that changes the keys which filters select, where no name is given. */
 export function selectFlags<Filters extends Interfaces.FlagInput>(filters: Filters) {
@@ -230,19 +247,20 @@ function fieldsIn(flags: FlagValues<typeof grantFlags & typeof restrictionFlags>
   const { roles, permissions } = flags;
   const given: Readonly<Record<string, unknown>> = flags;
   const fields: FieldInput = Object.fromEntries(
-    FIELDS.map(({ name, flag, field }) => {
-      const value = given[flag];
-      return [name, typeof value === 'string' ? readText(field, value) : value];
-    }),
+    FIELDS.map(({ name, flag, field }) => [name, valueOf(field, given[flag])]),
   );
   const limits = limitsIn(flags);
   const expiry = { expiresIn: flags['expires-in'], expiresAt: flags['expires-at'] };
   return { ...fields, roles, permissions, limits, ...expiry };
 }
 
-/** @throws KeysError if a number is none: as JSON, NaN would be null, which removes the value */
-function readText(field: Field<unknown>, text: string): unknown {
-  const value = field.fromText ? field.fromText(text) : text;
+/**
+ * The value of a field that its flag has.
+ * @throws ValidationError if a number is none: as JSON, NaN would be null, which removes the value
+ */
+function valueOf(field: Field<unknown>, given: unknown): unknown {
+  if (typeof given !== 'string' || !field.fromText) return given;
+  const value = field.fromText(given);
   if (Number.isNaN(value)) assertValid(field.validate(value));
   return value;
 }
@@ -316,19 +334,23 @@ export function selects(
 
 /** The filters in flags, but for who created the keys. @throws CliError USAGE if one is empty; INPUT_INVALID */
 export function filtersOf(flags: FlagValues<typeof listFlags>, now = Date.now()): KeyFilters {
-  const { roles, status, search, owner, tag: tags } = flags;
+  const { roles, status, search } = flags;
+  const given: Readonly<Record<string, unknown>> = flags;
   // An empty one would select all keys: a variable of a script that is not set.
   for (const [what, text] of [
-    ['--search', search],
-    ['The owner of a filter', owner],
+    ['--search', search] as const,
+    ...FILTERS.map(({ flag, field }) => [`The ${field.label.toLowerCase()} of a filter`, given[flag]] as const),
   ])
-    if (text?.trim() === '') throw new CliError('USAGE', `${what} is empty. Give a text, or leave it out.`);
+    if (typeof text === 'string' && text.trim() === '')
+      throw new CliError('USAGE', `${what} is empty. Give a text, or leave it out.`);
+  const fields: FieldFilters = Object.fromEntries(
+    FILTERS.map(({ name, flag, field }) => [name, valueOf(field, given[flag])]),
+  );
   return {
     roles,
     status,
     search,
-    owner,
-    tags,
+    ...fields,
     unusedSince: timeAway(flags['unused-for'], '--unused-for', (span) => now - span),
     expiresBefore: timeAway(flags['expires-within'], '--expires-within', (span) => now + span),
   };

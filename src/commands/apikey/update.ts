@@ -3,6 +3,7 @@ import { CHANGES_MADE, CliError } from '../../cli/errors.ts';
 import {
   changeFlags,
   changeOf,
+  filtersInChange,
   filtersOfChange,
   nameArgs,
   nameFlag,
@@ -37,11 +38,11 @@ export default class Update extends KeyCommand {
     const input = await this.parse(Update);
     const change = changeOf(input.flags);
     if (selects(input, filtersOfChange)) {
-      const { 'owned-by': owner, tagged: tag, ...flags } = input.flags;
+      const { flags } = input;
       // What they do not name stays, and is another thing for each key.
       if (change.limits && !flags['no-limits'])
         throw new CliError('USAGE', '--limit, --budget and --uses change one key at a time. Pass its name.');
-      return this.changeSelected({ ...flags, owner, tag, roles: undefined }, { what: 'UPDATE', change }, 'update');
+      return this.changeSelected({ ...flags, ...filtersInChange(flags) }, { what: 'UPDATE', change }, 'update');
     }
     return this.withKeys(input.flags, async (keys) => {
       const { apiKey: key } = await this.findKey(keys, nameOf(input));

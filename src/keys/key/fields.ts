@@ -33,7 +33,7 @@ export interface Field<Value, Given = Value> {
   readonly help: string;
   /** A value as flags show it. Default: text. */
   readonly example?: string;
-  /** Its flag, if that is not called like the field. */
+  /** Its flag, if that is not called like the field. A field with a filter has it in stores as well: never change it. */
   readonly flag?: string;
   /** True if prompts for a new key ask for it. */
   readonly isAsked?: boolean;
@@ -41,6 +41,8 @@ export interface Field<Value, Given = Value> {
   readonly verb?: string;
   /** The words for a key that has none. Default: none. */
   readonly noneText?: string;
+  /** How keys are selected by it. Default: not at all. */
+  readonly filter?: Filter;
   /** Its JSON Schema in a declaration, but for its description. */
   readonly schema: object;
   /** The rule for values that programs give. */
@@ -55,6 +57,16 @@ export interface Field<Value, Given = Value> {
   readIn(document: DocumentReader, value: unknown, path: DocumentPath): Value;
   /** Reads what a store has; undefined for what cannot be read. @param isIntact whether it is as it was written */
   readStored(value: unknown, isIntact: boolean): Value | undefined;
+}
+
+/** How keys are selected by a field: by equal text in whatever case, or by all items of a list. */
+export interface Filter {
+  /** A sentence for its flag and forms. Default: that keys have the value. */
+  readonly help?: string;
+  /** A value as its flag shows it. Default: that of the field. */
+  readonly example?: string;
+  /** Its flag in commands that also set the field. Default: the flag of the field after `with-`. */
+  readonly flagOfChange?: string;
 }
 
 /** Properties of all kinds. */
@@ -220,6 +232,11 @@ function address(common: Common) {
 // oxlint-disable-next-line typescript/no-explicit-any -- fields of any type
 type AnyField = Field<any, any>;
 
+/** A field that keys are selected by. Keys of a store that had it before need a migration: see `labelsOf`. */
+function filtered<Of extends AnyField>(make: (name: string) => Of, filter: Filter = {}) {
+  return (name: string) => ({ ...make(name), filter });
+}
+
 function defineFields<Table extends Record<string, (name: string) => AnyField>>(table: Table) {
   return Object.fromEntries(Object.entries(table).map(([name, make]) => [name, make(name)])) as {
     readonly [Name in keyof Table]: ReturnType<Table[Name]>;
@@ -238,22 +255,34 @@ export const labelFields = defineFields({
     isAsked: true,
   }),
   /** The person or team that answers for it, as text of at most 200 code points; null if nobody is named. */
-  owner: line({
-    id: 14,
-    max: 200,
-    code: 'OWNER_INVALID',
-    label: 'Owner',
-    help: 'Who answers for the key, such as a person or a team; empty for nobody.',
-  }),
+  owner: filtered(
+    line({
+      id: 14,
+      max: 200,
+      code: 'OWNER_INVALID',
+      label: 'Owner',
+      help: 'Who answers for the key, such as a person or a team; empty for nobody.',
+    }),
+    {
+      help:
+        'Only keys that answer to somebody: those with this owner, the key or person of this name, and what these ' +
+        'created, that created, and so on.',
+      example: 'name',
+      flagOfChange: 'owned-by',
+    },
+  ),
   /** Its tags, each as `key=value`, in the form of `parseTags`; at most 16. */
-  tags: list({
-    id: 15,
-    parse: parseTags,
-    label: 'Tags',
-    help: 'Tags of the key, up to 16, such as env=prod.',
-    example: 'key=value',
-    flag: 'tag',
-  }),
+  tags: filtered(
+    list({
+      id: 15,
+      parse: parseTags,
+      label: 'Tags',
+      help: 'Tags of the key, up to 16, such as env=prod.',
+      example: 'key=value',
+      flag: 'tag',
+    }),
+    { flagOfChange: 'tagged' },
+  ),
 });
 
 /** Fields that restrict the requests of a key, and of the keys that it creates. */
@@ -302,6 +331,20 @@ export type FieldTable = Readonly<Record<string, AnyField>>;
 export type ValuesOf<Table> = {
   -readonly [Name in keyof Table]: Table[Name] extends Field<infer Value, infer _Given> ? Value : never;
 };
+
+/** The names of those that keys are selected by. */
+export type FilterName = {
+  [Name in FieldName]: (typeof keyFields)[Name] extends { readonly filter: Filter } ? Name : never;
+}[FieldName];
+/** The fields that keys are selected by. */
+export const filterFields = Object.fromEntries(fieldsOf().filter(([, { filter }]) => filter)) as Pick<
+  typeof keyFields,
+  FilterName
+>;
+/** The values that keys are selected by: those that have all of them. */
+export type FilterValues = { readonly [Name in FilterName]?: NonNullable<FieldValues[Name]> | undefined };
+/** The same as they are written. */
+export type FieldFilters = { -readonly [Name in FilterName]?: Written<FieldValues[Name]> | null };
 
 /** The values of a key that has none of these fields. */
 export const NO_VALUES = {

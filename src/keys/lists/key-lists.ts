@@ -15,7 +15,17 @@ import {
   suggestion,
   yesOrNo,
 } from '../basics/index.ts';
-import { type ApiKey, normalizeName, parseTags, type Status, STATUSES } from '../key/index.ts';
+import {
+  type ApiKey,
+  type FieldFilters,
+  filterFields,
+  type FilterName,
+  type FilterValues,
+  mapFields,
+  normalizeName,
+  type Status,
+  STATUSES,
+} from '../key/index.ts';
 import { type Catalog, parseRoles, type Role } from '../permissions/index.ts';
 import type { KeyFilter, KeyRepository } from '../repository/index.ts';
 
@@ -136,20 +146,13 @@ function requireNumber(name: string, value: number, most: number): void {
 }
 
 /** By what keys are selected: those that fulfil all that is given. */
-export interface KeyFilters {
+export interface KeyFilters extends FieldFilters {
   /** A part of the name or description, case-insensitive. */
   search?: string | null;
   /** Only keys with one of these roles, case-insensitive. */
   roles?: readonly string[] | null;
   /** Only keys of this status, case-insensitive. */
   status?: string | null;
-  /**
-   * Only keys that answer to somebody, case-insensitive: those with this owner, the key or person of this name, and the
-   * keys that these created, that those created, and so on. For a person, also what they are called where they sign in.
-   */
-  owner?: string | null;
-  /** Only keys with all these tags, each as `key=value`. */
-  tags?: readonly string[] | null;
   /** The id of the key that created them; empty for those that the operator created. */
   createdBy?: string | null;
   /** Only keys that are to expire until this time, an RFC 3339 date and time, and have not yet. */
@@ -164,8 +167,7 @@ export const KEY_FILTERS: Rules<KeyFilters> = {
   search: orNull(anyText),
   roles: orNull(list(anyText)),
   status: orNull(anyText),
-  owner: orNull(anyText),
-  tags: orNull(list(anyText)),
+  ...mapFields(filterFields, ({ rule }) => orNull(rule)),
   createdBy: orNull(anyText),
   expiresBefore: orNull(anyText),
   unusedSince: orNull(anyText),
@@ -182,15 +184,14 @@ export function readFilters(
   actor: Actor,
   { catalog, now }: { catalog: Catalog; now: number },
 ): KeyFilter {
-  const { search, roles, status, owner, tags, createdBy, expiresBefore, unusedSince, neverUsed } = filters;
-  for (const text of [search, owner, createdBy]) checkSearchText(text ?? '');
+  const { search, roles, status, createdBy, expiresBefore, unusedSince, neverUsed } = filters;
+  for (const text of [search, createdBy]) checkSearchText(text ?? '');
   return {
     search: search || undefined,
     roles: roles && roles.length > 0 ? readRoles(roles, catalog) : undefined,
     status: status == null ? undefined : { is: readStatus(status), now },
     ownedBy: actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY') ? undefined : actor.apiKey.id,
-    owner: owner == null ? undefined : normalizeName(owner),
-    tags: tags && tags.length > 0 ? readTags(tags) : undefined,
+    ...readFieldFilters(filters),
     createdBy: createdBy === '' ? null : (createdBy ?? undefined),
     expires: expiresBefore == null ? undefined : { after: now, until: readTime(expiresBefore) },
     unusedSince: unusedSince == null ? undefined : readTime(unusedSince),
@@ -205,11 +206,22 @@ export function readRoles(items: readonly string[], catalog: Catalog): Role[] {
   return values;
 }
 
-/** Parses the tags of a filter. @throws ValidationError */
-export function readTags(items: readonly string[]): string[] {
-  const { values, issues } = parseTags(items);
-  assertValid(issues);
-  return values;
+/** Parses the filters of fields. A blank text is kept: it selects no key. @throws ValidationError; KeysError INPUT_INVALID */
+export function readFieldFilters(filters: FieldFilters): FilterValues {
+  return mapFields(filterFields, (field, name) => {
+    const given = filters[name as FilterName];
+    if (given == null || (Array.isArray(given) && given.length === 0)) return undefined;
+    // Names of keys and people select as well: see `KeyFilter`.
+    if (name === 'owner') return readOwner(filters.owner!);
+    assertValid(field.validate(given));
+    return field.read(given) ?? '';
+  }) as FilterValues;
+}
+
+/** @throws KeysError INPUT_INVALID */
+function readOwner(text: string): string {
+  checkSearchText(text);
+  return normalizeName(text);
 }
 
 /** @throws KeysError INPUT_INVALID */

@@ -1,6 +1,6 @@
 import type { AuditReader, AuditWriter } from '../audit/index.ts';
 import type { ErrorCode, ReadPorts, WritePorts } from '../basics/index.ts';
-import type { ApiKey, RotatedSecret, Status, StoredKey } from '../key/index.ts';
+import type { ApiKey, FilterValues, RotatedSecret, Status, StoredKey } from '../key/index.ts';
 import type { Role } from '../permissions/index.ts';
 import type { Follower, Following } from './feed.ts';
 
@@ -12,19 +12,15 @@ export interface ListPosition {
   id: string;
 }
 
-/** Selects keys. */
-export interface KeyFilter {
+/**
+ * Selects keys. `owner` finds those that answer to somebody: the keys with this owner, the key of this name, and the
+ * person who is called so where they sign in, in whatever case; and those that these created, and so on.
+ */
+export interface KeyFilter extends FilterValues {
   /** A part of the name or description, case-insensitive. */
   search?: string | undefined;
   /** Only the key with this id, and the keys that it created. */
   ownedBy?: string | undefined;
-  /**
-   * Only keys that answer to somebody: those with this owner, in whatever case, the key of this name, and the person
-   * who is called so where they sign in, in whatever case; and those that these created, and so on.
-   */
-  owner?: string | undefined;
-  /** Only keys with all these tags. */
-  tags?: readonly string[] | undefined;
   /** Only those that the key with this id created; null for those that the operator did. */
   createdBy?: string | null | undefined;
   /** Only those that expire after the first time and, at the latest, at the second one. */
