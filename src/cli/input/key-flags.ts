@@ -197,9 +197,8 @@ export const filtersOfChange = {
 };
 
 /** The filters among the flags of a change, as the flags of a list. */
-export function filtersInChange(flags: FlagValues<typeof filtersOfChange>): FlagValues<typeof listFlags> {
-  const given: Readonly<Record<string, unknown>> = flags;
-  const renamed = FILTERS.map(({ flag, flagOfChange }) => [flag, given[flagOfChange]]);
+export function filtersInChange(flags: Readonly<Record<string, unknown>>): FlagValues<typeof listFlags> {
+  const renamed = FILTERS.map(({ flag, flagOfChange }) => [flag, flags[flagOfChange]]);
   return { ...flags, ...Object.fromEntries(renamed), roles: undefined };
 }
 

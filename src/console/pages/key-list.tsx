@@ -1,6 +1,6 @@
 import type { Child } from 'hono/jsx';
 import { UUID } from '../../keys/basics/index.ts';
-import { itemsIn } from '../../keys/key/index.ts';
+import { fieldsOf, filterFields, mapFields, valueOfText } from '../../keys/key/index.ts';
 import { ROLE_MEANINGS } from '../../keys/permissions/index.ts';
 import { OperationFailed } from '../operations.ts';
 import { AccessLine } from '../permission-words.tsx';
@@ -19,13 +19,19 @@ import {
 import type { Pages, Visit } from '../visit.tsx';
 import type { CountedKeys, ShownKey } from './key/shown-key.ts';
 
-/** What a list can be asked for, and the types that the schema has for it. */
+/** The filters of fields in the form, by their names in an address; that of owners also finds creators. */
+const FIELD_FILTERS = fieldsOf(filterFields)
+  .filter(([name]) => name !== 'owner')
+  .map(([name, field]) => ({ name, field, parameter: field.flag ?? name }));
+
+const TYPES = { text: 'String', list: '[String!]', number: 'Int' } as const;
+
+/** The arguments of a list, with their types in the schema. */
 const ARGUMENTS = {
   search: 'String',
   roles: '[Role!]',
   status: 'ApiKeyStatus',
-  owner: 'String',
-  tags: '[String!]',
+  ...mapFields(filterFields, ({ form }) => TYPES[form]),
   createdBy: 'ID',
   createdByOperator: 'Boolean',
   expiresBefore: 'DateTime',
@@ -93,14 +99,14 @@ interface ListRequest {
   readonly role: string;
   /** Who answers for them, the name of a key or person, or the id of the key that created them. */
   readonly by: string;
-  /** Tags, which they all have. */
-  readonly tag: string;
   readonly ends: string;
   readonly used: string;
   readonly sort: string;
   readonly order: string;
   /** The number of the first key of the page, counted from 1. */
   readonly from: string;
+  /** The filters of fields. */
+  readonly [parameter: string]: string;
 }
 
 /** What the page says after keys were changed, by the field `done` of its address. */
@@ -132,11 +138,11 @@ function askedIn(visit: Visit): ListRequest {
     role: given('role'),
     by: given('by'),
     ends: known('ends', Object.keys(ENDS)),
-    tag: given('tag'),
     used: known('used', Object.keys(USES)),
     sort: known('sort', Object.keys(SORTS)),
     order: known('order', ['up', 'down']),
     from: /^[1-9]\d{0,8}$/.exec(given('from'))?.[0] ?? '',
+    ...Object.fromEntries(FIELD_FILTERS.map(({ parameter }) => [parameter, given(parameter)])),
   };
 }
 
@@ -147,12 +153,12 @@ function sortOf({ sort, order }: ListRequest): { sort: Sort; isDescending: boole
 
 /** @throws OperationFailed */
 async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
-  const { search, status, role, by, tag, ends, used, from } = asked;
+  const { search, status, role, by, ends, used, from } = asked;
   const { sort, isDescending } = sortOf(asked);
   const isNewestFirst = sort === 'created' && isDescending;
   const isId = UUID.test(by);
   const until = ends === '' ? undefined : visit.now + Number.parseInt(ends, 10) * DAY_MS;
-  const all: Readonly<Record<keyof typeof ARGUMENTS, unknown>> = {
+  const all: { readonly [Name in keyof typeof ARGUMENTS]?: unknown } = {
     search: search || undefined,
     roles: role === '' ? undefined : [role],
     status: status || undefined,
@@ -160,7 +166,12 @@ async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
     createdBy: isId ? by : undefined,
     createdByOperator: by === OPERATOR || undefined,
     expiresBefore: until && new Date(until).toISOString(),
-    tags: tag === '' ? undefined : itemsIn(tag),
+    ...Object.fromEntries(
+      FIELD_FILTERS.map(({ name, field, parameter }) => [
+        name,
+        asked[parameter] ? valueOfText(field, asked[parameter]) : undefined,
+      ]),
+    ),
     unusedSince: used === '90d' ? new Date(visit.now - 90 * DAY_MS).toISOString() : undefined,
     neverUsed: used === 'never' || undefined,
     sort: isNewestFirst ? undefined : SORTS[sort].by,
@@ -251,10 +262,12 @@ function FilterForm({ root, asked, roles }: { root: string; asked: ListRequest; 
         <span>Owner</span>
         <input name="by" value={asked.by} placeholder={`Team, person, key, ${OPERATOR}`} />
       </label>
-      <label>
-        <span>Tags</span>
-        <input name="tag" value={asked.tag} placeholder="env=prod" />
-      </label>
+      {FIELD_FILTERS.map(({ field: { label, example }, parameter }) => (
+        <label>
+          <span>{label}</span>
+          <input name={parameter} value={asked[parameter]} placeholder={example} />
+        </label>
+      ))}
       {asked.sort !== '' && <input type="hidden" name="sort" value={asked.sort} />}
       {asked.order !== '' && <input type="hidden" name="order" value={asked.order} />}
       <button>Search</button>
@@ -480,7 +493,7 @@ function isNarrowed({ sort: _sort, order: _order, from: _from, ...filters }: Lis
   return Object.values(filters).some((value) => value !== '');
 }
 
-function addressOf(root: string, asked: Partial<ListRequest>): string {
+function addressOf(root: string, asked: Readonly<Record<string, string>>): string {
   const given = Object.entries(asked).filter(([, value]) => value !== '');
   return `${root}keys${given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''}`;
 }

@@ -215,7 +215,7 @@ export function readFieldFilters(filters: FieldFilters): FilterValues {
     if (name === 'owner') return readOwner(filters.owner!);
     assertValid(field.validate(given));
     return field.read(given) ?? '';
-  }) as FilterValues;
+  });
 }
 
 /** @throws KeysError INPUT_INVALID */
