@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { mock } from 'node:test';
 import { Hono } from 'hono';
 import { DEFAULT_CONFIG } from '../../src/config/config.ts';
+import type { Reply } from '../../src/http/replies.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
+import { shortcutOf } from '../../src/http/shortcut.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createApp } from '../../src/service/create-app.ts';
 import { connectTo, readToEnd } from '../support/client.ts';
 import { ALL_PROXIES, type Asked, ASKING, routeTo } from '../support/forward-auth.ts';
 import { openTestKeys, type TestKeys } from '../support/keys.ts';
+import { until } from '../support/until.ts';
 
 /** The keys that requests are made with. */
 const KEYS = {
@@ -374,5 +381,79 @@ describe('a request, by the shortcut or by Hono,', () => {
       assert.match(await send([sent], server, secrets, 1), new RegExp(`\\{"data":\\{"n${number}":true\\}\\}$`));
     };
     await Promise.all(Array.from({ length: 200 }, (_, number) => ask(number)));
+  });
+});
+
+describe('the answers of one turn of the event loop', () => {
+  let server: Server;
+  let now = 0;
+  /** The requests in the order in which they came, each with what makes its answer. */
+  const received: { outgoing: ServerResponse; answer: (reply: Reply) => void }[] = [];
+  before(async () => {
+    mock.method(performance, 'now', () => now);
+    let answer: (reply: Reply) => void;
+    const auth = () => new Promise<Reply>((resolve) => (answer = resolve));
+    const shortcut = shortcutOf({ auth, graphql: undefined });
+    server = createServer((incoming, outgoing) => {
+      shortcut(incoming, outgoing);
+      received.push({ outgoing, answer });
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+  });
+  after(() => {
+    mock.restoreAll();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  /** Sends requests, each on a connection of its own, and waits until they have come. */
+  async function ask(count: number): Promise<typeof received> {
+    received.length = 0;
+    const { port } = server.address() as AddressInfo;
+    for (let number = 1; number <= count; number += 1) {
+      const socket = await connectTo(`http://127.0.0.1:${port}`);
+      socket.write('GET /auth HTTP/1.1\r\nHost: localhost\r\n\r\n');
+      await until(() => received.length === number);
+    }
+    return [...received];
+  }
+  /** Answers requests, without an end of the turn. */
+  async function answer(requests: typeof received): Promise<void> {
+    for (const request of requests) request.answer({ status: 200, text: 'ready' });
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+  }
+  const written = (requests: typeof received) => requests.map(({ outgoing }) => outgoing.headersSent);
+
+  it('are written together at its end', async () => {
+    const requests = await ask(3);
+    const [first, ...others] = requests;
+    await answer([first!]);
+    const end = setImmediate();
+    await answer(others);
+    assert.deepEqual(written(requests), [false, false, false]);
+    await end;
+    assert.deepEqual(written(requests), [true, true, true]);
+  });
+
+  it('are written before its end once the first has waited for a millisecond', async () => {
+    const requests = await ask(3);
+    const [first, second, third] = requests;
+    await answer([first!]);
+    now += 0.5;
+    await answer([second!]);
+    assert.deepEqual(written(requests), [false, false, false]);
+    now += 0.5;
+    await answer([third!]);
+    assert.deepEqual(written(requests), [true, true, true]);
+  });
+
+  it('are not written to clients that have gone, before or after they were made', async () => {
+    const requests = await ask(3);
+    const [first, second] = requests;
+    first!.outgoing.destroy();
+    await answer(requests);
+    second!.outgoing.destroy();
+    await setImmediate();
+    assert.deepEqual(written(requests), [false, false, true]);
   });
 });
