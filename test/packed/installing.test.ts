@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { mustRun, packedFile, run } from '../support/host.ts';
+import { bareMachine, installPrograms, runOn } from '../support/bare-machine.ts';
+import { packedFile, run } from '../support/host.ts';
 import { blockWith, blocksOf } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -9,19 +10,20 @@ import { tempFolder } from '../support/temp.ts';
 const PAGE = 'docs/installing.md';
 const NPM = { npm_config_audit: 'false', npm_config_fund: 'false', npm_config_prefer_offline: 'true' };
 
-describe('docs/installing.md, in a fresh home', () => {
+describe('docs/installing.md, in a fresh home without Python, make or a compiler', () => {
   let tarball: string;
   let folder: string;
   let env: NodeJS.ProcessEnv;
   /** Runs a script where the packed file is. */
-  const sh = (script: string) => run('sh', ['-ec', script], { cwd: folder, env });
+  const sh = (script: string) => runOn(env, `set -e; ${script}`, folder);
   before(async () => {
     tarball = packedFile();
     folder = dirname(tarball);
-    const home = tempFolder();
-    mkdirSync(join(home, '.local'));
+    const machine = bareMachine(await installPrograms({ npm: '12.2.0' }), dirname(process.execPath));
+    const prefix = join(machine['HOME']!, '.local');
+    mkdirSync(prefix);
     // Where npm may write: as `npm config set prefix ~/.local`.
-    env = { ...NPM, HOME: home, XDG_DATA_HOME: undefined, npm_config_prefix: join(home, '.local') };
+    env = { ...machine, ...NPM, npm_config_prefix: prefix };
   });
 
   it('installs a program for all of one’s commands, once its folder is in the PATH', async () => {
@@ -47,7 +49,7 @@ describe('docs/installing.md, in a fresh home', () => {
   });
 
   it('finds pg where both are global', async () => {
-    await mustRun('npm', ['install', '--global', 'pg@8'], { cwd: folder, env });
+    assert.equal((await sh('npm install --global pg@8')).code, 0);
     const url = 'postgres://nobody@127.0.0.1:1/keys';
     const { stdout } = await sh(
       `${blockWith('npm prefix --global', PAGE)}svc-api apikey list --json --database ${url} || true`,
@@ -73,7 +75,7 @@ describe('docs/installing.md, in a fresh home', () => {
     const script = blocksOf('docs/library.md')
       .join('')
       .replace(/\.\/svc-api-[\d.]+\.tgz/, `'${tarball}'`);
-    const path = [env['PATH'] ?? process.env['PATH'], join(ROOT, 'test/support/bin')].join(':');
+    const path = [process.env['PATH'], join(ROOT, 'test/support/bin')].join(':');
     const { code, stdout, stderr } = await run('sh', ['-ec', script], { cwd: project, env: { ...env, PATH: path } });
     assert.equal(code, 0, stderr);
     const replies = stdout

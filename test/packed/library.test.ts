@@ -45,6 +45,37 @@ const SERVERS: Readonly<Record<string, string>> = {
   nest: '/backups/latest',
 };
 
+/** Programs that use Express and Fastify, and one that uses neither. */
+const MIDDLEWARE = `
+  import { createServer } from 'node:http';
+  import express from 'express';
+  import fastify from 'fastify';
+  import { openKeys } from 'svc-api';
+  import { type AuthenticatedRequest, bearerAuth } from 'svc-api/express';
+  import { bearerAuth as hook } from 'svc-api/fastify';
+  const keys = await openKeys({ database: './middleware.sqlite' });
+  const { key: secret } = await keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, { actor: 'operator' });
+  const auth = bearerAuth({ keys, permission: 'DOCKER:READ_ANY' });
+  const app = express();
+  app.use(auth);
+  app.get('/', async (req, res) => { if (await req.checkAgain!()) res.end(req.principal?.apiKey.name); });
+  // @ts-expect-error -- it may not stand behind bearerAuth
+  app.get('/wrong', (req, res) => res.end(req.principal.apiKey.name));
+  const other = fastify();
+  other.addHook('onRequest', hook({ keys }));
+  other.get('/', { onRequest: hook({ keys, trust: [] }) }, async (request) => request.principal?.apiKey.name);
+  const bare = createServer((req, res) => auth(req, res, () => res.end((req as AuthenticatedRequest).principal.apiKey.name)));
+  const servers = [app.listen(0), bare.listen(0)];
+  await other.listen({ port: 0 });
+  const names = [];
+  for (const server of [...servers, other.server]) {
+    const { port } = server.address() as { port: number };
+    names.push(await (await fetch('http://127.0.0.1:' + port, { headers: { authorization: 'Bearer ' + secret } })).text());
+  }
+  console.log(names.join());
+  process.exit();
+`;
+
 describe('the examples of the library, with the packed package', function () {
   this.timeout(600_000);
   let folder: string;
@@ -84,6 +115,12 @@ describe('the examples of the library, with the packed package', function () {
       const out = ['--noEmit', 'false', '--outDir', 'out'];
       await mustRun(process.execPath, [...TSC, ...options, ...out, ...files], { cwd: folder });
     });
+
+  it('have middleware of Express, Fastify and Node alone with types that no example uses', async () => {
+    writeFileSync(join(folder, 'middleware.mts'), MIDDLEWARE);
+    await mustRun(process.execPath, [...TSC, 'middleware.mts'], { cwd: folder });
+    assert.equal(await mustRun(process.execPath, ['middleware.mts'], { cwd: folder, env }), 'Reader,Reader,Reader\n');
+  });
 
   /** Runs an example, and asks it something once it answers. */
   async function withServer(name: string, ask: (url: string) => Promise<void>): Promise<void> {

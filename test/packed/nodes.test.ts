@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { installPrograms } from '../support/bare-machine.ts';
+import { installPrograms, NODE_20 } from '../support/bare-machine.ts';
 import { type Host, hostAt, installHost, mustRun, ON_CORE, packedFile, serveHost } from '../support/host.ts';
 import { ROOT } from '../support/process.ts';
 import { query } from '../support/server.ts';
@@ -13,7 +13,7 @@ const OLDEST = engines.node.split(' || ').map((range) => {
   const [major, minor = 0, patch = 0] = range.replace(/^\D+/, '').split('.');
   return `${major}.${minor}.${patch}`;
 });
-const UNSUPPORTED = '20.20.2';
+const UNSUPPORTED = NODE_20.node;
 
 describe('the packed package', () => {
   let acme: string;
@@ -24,9 +24,10 @@ describe('the packed package', () => {
 
   before(async () => {
     ({ folder: acme } = await installHost({ 'svc-api': `file:${packedFile()}`, ...ON_CORE[5] }));
-    const installed = [UNSUPPORTED, ...OLDEST].map(
-      async (version) => [version, join(await installPrograms({ node: version }), 'node')] as const,
-    );
+    const installed = [UNSUPPORTED, ...OLDEST].map(async (version) => {
+      const programs = version === UNSUPPORTED ? NODE_20 : { node: version };
+      return [version, join(await installPrograms(programs), 'node')] as const;
+    });
     nodes = Object.fromEntries(await Promise.all(installed));
   });
 

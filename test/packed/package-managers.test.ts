@@ -3,14 +3,12 @@ import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { bareMachine, installPrograms, runOn } from '../support/bare-machine.ts';
 import { packedFile, printable } from '../support/host.ts';
-import { blocksOf } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const DOCUMENT = readFileSync(join(ROOT, 'docs/installing.md'), 'utf8');
 /** Its package managers, each with the commands of the first install, of the second, and to run the program. */
 const MANAGERS = Array.from(DOCUMENT.matchAll(/^\| (.+) \| `(.+)` \| `(.+)` \| `(.+)` \|$/gm), ([, ...row]) => row);
-const COMMANDS = blocksOf('docs/installing.md').filter((block) => block.includes('svc-api --version'));
 
 const PACKAGES: Record<string, Record<string, string>> = {
   'npm 10 to 12': { npm: '10.9.9' },
@@ -55,14 +53,4 @@ describe('the packed package, without Python, make or a compiler', () => {
       }
     });
   }
-
-  it('is a program for all projects, or for one run', async () => {
-    const prefix = tempFolder();
-    const machine = bareMachine(join(prefix, 'bin'), await installPrograms({ npm: '12.2.0' }), NODE);
-    machine['npm_config_prefix'] = prefix;
-    assert.equal(COMMANDS.length, 2);
-    for (const commands of COMMANDS) {
-      assert.match(await mustRunOn(machine, `set -e; ${commands}`, dirname(tarball)), /^svc-api\/\d+\.\d+\.\d+ /m);
-    }
-  });
 });

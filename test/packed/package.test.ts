@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { mustRun, packedFile, TSC } from '../support/host.ts';
+import { installHost, mustRun, ON_CORE, packedFile, TSC } from '../support/host.ts';
 import { cleanEnv, finished, ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 
@@ -42,37 +42,6 @@ const HOOKS = `
   export const wrong: SchemaHook = async () => ({ typedefs: '' });
   // @ts-expect-error -- no list
   export const alsoWrong: SchemaHook = async () => ({ resources: 7 });
-`;
-
-/** Programs that use Express and Fastify, and one that uses neither. */
-const MIDDLEWARE = `
-  import { createServer } from 'node:http';
-  import express from 'express';
-  import fastify from 'fastify';
-  import { openKeys } from 'svc-api';
-  import { type AuthenticatedRequest, bearerAuth } from 'svc-api/express';
-  import { bearerAuth as hook } from 'svc-api/fastify';
-  const keys = await openKeys({ database: './keys.sqlite' });
-  const { key: secret } = await keys.create({ name: 'Reader', permissions: ['DOCKER:READ_ANY'] }, { actor: 'operator' });
-  const auth = bearerAuth({ keys, permission: 'DOCKER:READ_ANY' });
-  const app = express();
-  app.use(auth);
-  app.get('/', async (req, res) => { if (await req.checkAgain!()) res.end(req.principal?.apiKey.name); });
-  // @ts-expect-error -- it may not stand behind bearerAuth
-  app.get('/wrong', (req, res) => res.end(req.principal.apiKey.name));
-  const other = fastify();
-  other.addHook('onRequest', hook({ keys }));
-  other.get('/', { onRequest: hook({ keys, trust: [] }) }, async (request) => request.principal?.apiKey.name);
-  const bare = createServer((req, res) => auth(req, res, () => res.end((req as AuthenticatedRequest).principal.apiKey.name)));
-  const servers = [app.listen(0), bare.listen(0)];
-  await other.listen({ port: 0 });
-  const names = [];
-  for (const server of [...servers, other.server]) {
-    const { port } = server.address() as { port: number };
-    names.push(await (await fetch('http://127.0.0.1:' + port, { headers: { authorization: 'Bearer ' + secret } })).text());
-  }
-  console.log(names.join());
-  process.exit();
 `;
 
 /** A library of its own whose exported values have the types that svc-api gives them. */
@@ -329,28 +298,13 @@ describe('the packed package', () => {
       await mustRun(process.execPath, [...tsc, '--outDir', 'types', 'library.mts'], { cwd: folder });
     });
 
-    for (const core of ['^5', '^4']) {
+    for (const core of [5, 4] as const) {
       it(`has types for hooks of hosts on oclif core ${core}`, async () => {
-        const own = join(folder, `core${core}`);
-        mkdirSync(own);
-        const dependencies = { 'svc-api': `file:${tarball}`, '@oclif/core': core };
-        writeFileSync(join(own, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
-        writeFileSync(join(own, 'hook.mts'), HOOKS);
-        await mustRun('npm', [...INSTALL], { cwd: own });
-        await mustRun(process.execPath, [...TSC, 'hook.mts'], { cwd: own });
+        const host = await installHost({ 'svc-api': `file:${tarball}`, ...ON_CORE[core] });
+        writeFileSync(join(host.folder, 'hook.mts'), HOOKS);
+        await mustRun(process.execPath, [...TSC, 'hook.mts'], { cwd: host.folder });
       });
     }
-
-    it('guards apps of Express, Fastify and Node alone, with types', async () => {
-      const own = join(folder, 'middleware');
-      mkdirSync(own);
-      const dependencies = { 'svc-api': `file:${tarball}`, express: '^5', '@types/express': '^5', fastify: '^5' };
-      writeFileSync(join(own, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
-      writeFileSync(join(own, 'program.mts'), MIDDLEWARE);
-      await mustRun('npm', [...INSTALL], { cwd: own });
-      await mustRun(process.execPath, [...TSC, 'program.mts'], { cwd: own });
-      assert.equal(await mustRun(process.execPath, ['program.mts'], { cwd: own }), 'Reader,Reader,Reader\n');
-    });
 
     it('says in a few lines what was wrong, where nobody catches it: Node shows the line of code above it', async () => {
       const program = "import { openKeys } from 'svc-api'; await openKeys({ databse: 'x' });";

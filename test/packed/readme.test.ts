@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { dirname, delimiter, join } from 'node:path';
-import { bareMachine, installPrograms, runOn } from '../support/bare-machine.ts';
-import { installHost, mustRun, printable, run, withPluginsCommand } from '../support/host.ts';
+import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, delimiter, join } from 'node:path';
+import { bareMachine, installPrograms, NODE_20, runOn } from '../support/bare-machine.ts';
+import { mustRun, packedFile, printable } from '../support/host.ts';
 import { freePort } from '../support/port.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -27,12 +27,11 @@ async function freshClone(): Promise<string> {
 }
 
 describe('the README, in a fresh clone', () => {
-  it('starts by one command with npm 10, without Python or a compiler, and prints a request that works as pasted', async () => {
+  it('starts by one command with npm 10, without Python or a compiler, prints a request that works as pasted, and is packed', async () => {
     const clone = await freshClone();
     const port = await freePort();
     const command = blockWith('npm start');
-    // What Node 20 comes with.
-    const machine = bareMachine(await installPrograms({ node: '20.20.2', npm: '10.8.2' }));
+    const machine = bareMachine(await installPrograms(NODE_20));
     const server = spawn('sh', ['-c', command], {
       cwd: clone,
       env: { ...machine, SVC_API_PORT: String(port) },
@@ -60,27 +59,12 @@ describe('the README, in a fresh clone', () => {
       const quiet = { ...machine, npm_config_loglevel: 'error' };
       const { stdout, stderr } = await runOn(quiet, 'npx svc-api --version', clone);
       assert.deepEqual([stdout.slice(0, 8), stderr], ['svc-api/', '']);
+      // Its packages are there already.
+      const packed = await runOn(quiet, blockWith('npm pack', INSTALLING).replace('npm ci && ', ''), clone);
+      assert.equal(packed.code, 0, printable(packed.stderr));
+      assert.ok(existsSync(join(clone, basename(packedFile()))));
     } finally {
       process.kill(-server.pid!, 'SIGTERM');
     }
-  });
-
-  it('installs into a CLI as docs/installing.md has it', async () => {
-    const clone = await freshClone();
-    symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
-    const host = await installHost({ '@oclif/plugin-plugins': '^7' }, withPluginsCommand);
-    const bin = tempFolder();
-    symlinkSync(join(host.folder, 'bin/run.js'), join(bin, 'acme'));
-    // Its packages are there already.
-    const pack = blockWith('npm pack', INSTALLING).replace('npm ci && ', '');
-    const { code, stdout, stderr } = await run('sh', ['-ec', pack + blockWith('acme plugins install', INSTALLING)], {
-      cwd: clone,
-      env: {
-        PATH: [bin, join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter),
-        XDG_DATA_HOME: join(host.folder, 'home'),
-      },
-    });
-    assert.equal(code, 0, stderr);
-    assert.match(stdout, /^svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/m);
   });
 });

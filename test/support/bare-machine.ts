@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { mustRun } from './host.ts';
+import { installedOnce } from './host.ts';
 import { type Finished, finished } from './process.ts';
 import { tempFolder } from './temp.ts';
 
@@ -30,10 +30,10 @@ export function runOn(machine: NodeJS.ProcessEnv, commandLine: string, cwd: stri
   return finished(spawn('sh', ['-c', commandLine], { cwd, env: machine, stdio: ['ignore', 'pipe', 'pipe'] }));
 }
 
-/** Installs packages from the registry into a folder of their own, and returns the folder of their programs. */
+/** Installs packages from the registry once for all tests of the suite, and returns the folder of their programs. */
 export async function installPrograms(dependencies: Record<string, string>): Promise<string> {
-  const folder = tempFolder();
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ dependencies, allowScripts: { node: true } }));
-  await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder });
-  return join(folder, 'node_modules/.bin');
+  return join(await installedOnce({ dependencies, allowScripts: { node: true } }), 'node_modules/.bin');
 }
+
+/** The programs that Node 20 comes with. */
+export const NODE_20 = { node: '20.20.2', npm: '10.8.2' };

@@ -101,15 +101,24 @@ export const ON_CORE = {
 
 /** Installs the packages of a host, by copying those of another one that has the same. */
 async function install(folder: string, { dependencies, overrides }: HostManifest): Promise<void> {
-  const same = join(process.env['INSTALLED_HOSTS']!, hash('sha256', JSON.stringify([dependencies, overrides])));
-  const isDone = join(same, 'done');
-  if (mkdirSync(same, { recursive: true }) !== undefined) {
-    cpSync(join(folder, 'package.json'), join(same, 'package.json'));
-    await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: same });
-    writeFileSync(isDone, '');
-  } else await until(() => existsSync(isDone));
+  const same = await installedOnce({ dependencies, overrides });
   for (const name of ['node_modules', 'package-lock.json'])
     cpSync(join(same, name), join(folder, name), { recursive: true, verbatimSymlinks: true });
+}
+
+/** Installs packages once for all tests of the suite. @returns the folder, in which nothing may be changed */
+export async function installedOnce(manifest: object): Promise<string> {
+  const text = JSON.stringify({ private: true, ...manifest });
+  const folder = join(process.env['INSTALLED_HOSTS']!, hash('sha256', text));
+  const isDone = join(folder, 'done');
+  if (mkdirSync(folder, { recursive: true }) !== undefined) {
+    writeFileSync(join(folder, 'package.json'), text);
+    await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], {
+      cwd: folder,
+    });
+    writeFileSync(isDone, '');
+  } else await until(() => existsSync(isDone));
+  return folder;
 }
 
 /** The CLI of an installed package, run by this or another Node. */
