@@ -117,9 +117,10 @@ describe('three fields that are added to the table', () => {
   describeAlwaysOnEach('the doors of three new fields', () => {
     let database: string;
     const folder = tempFolder();
-    const run = (args: string[], { input = '', status = 0 } = {}): string => {
+    const run = (args: string[], { input = '', status = 0, program = copy } = {}): string => {
       const env = { PATH: process.env['PATH'], HOME: folder, SVC_API_DATABASE: database, NO_COLOR: '1' };
-      const result = spawnSync(process.execPath, [join(copy, 'bin/run.js'), ...args], { input, env, encoding: 'utf8' });
+      const bin = join(program, 'bin/run.js');
+      const result = spawnSync(process.execPath, [bin, ...args], { input, env, encoding: 'utf8' });
       assert.equal(result.status, status, `${args.join(' ')}: ${result.stdout}${result.stderr}`);
       return result.stdout;
     };
@@ -242,6 +243,42 @@ describe('three fields that are added to the table', () => {
       const { error } = json(['apikey', 'apply', file({ costCentre: 1000, risk: 'NONE' })], { status: 2 });
       assert.match(String(error), /from 1 to 999/);
       assert.match(String(error), /"NONE" is not a risk/);
+    });
+
+    it('the version without them keeps their values, and each version finds store and log whole', () => {
+      const older = (args: string[], options = {}) => run(args, { ...options, program: ROOT });
+      const assertWhole = () => {
+        for (const program of [copy, ROOT]) {
+          run(['apikey', 'log', '--verify'], { program });
+          const { checks } = json(['apikey', 'doctor'], { program }) as { checks: { status: string }[] };
+          assert.deepEqual(
+            checks.filter(({ status }) => status === 'failure'),
+            [],
+          );
+        }
+      };
+      older(['apikey', 'create', '--name', 'Old', '--roles', 'GUEST', '--owner', 'Ada']);
+      assertWhole();
+      run(['apikey', 'update', '--name', 'Old', '--team', 'Search', '--risk', 'LOW']);
+      const known = JSON.parse(older(['apikey', 'show', 'CI', '--json'])) as Json;
+      assert.ok(!('team' in known));
+      older(['apikey', 'update', '--name', 'CI', '--description', 'Changed', '--tag', 'env=prod']);
+      older(['apikey', 'rotate', '--name', 'CI']);
+      older(['apikey', 'disable', '--name', 'Old', '--yes']);
+      assertWhole();
+      assert.deepEqual(shown('CI'), SET);
+      assert.deepEqual(shown('Old'), { team: 'Search', costCentre: null, risk: 'LOW' });
+      const lines = older(['apikey', 'export', '--with-digests']);
+      assert.doesNotMatch(lines, /Payments|Search/);
+      older(['apikey', 'import', '-'], { input: lines });
+      assert.deepEqual(shown('CI'), SET);
+      run(['apikey', 'update', '--name', 'CI', '--team', '', '--cost-centre', '7']);
+      older(['apikey', 'create', '--name', 'Old', '--roles', 'GUEST', '--overwrite']);
+      older(['apikey', 'delete', '--name', 'CI', '--yes']);
+      assert.deepEqual(shown('Old'), NONE);
+      assertWhole();
+      const entries = (json(['apikey', 'log']) as { entries: { after: Json | null }[] }).entries;
+      assert.ok(entries.some(({ after }) => after?.['team'] === 'Search'));
     });
 
     it('a backup has them, and restores the older values', () => {
