@@ -25,6 +25,7 @@ import {
   rootFieldsOf,
 } from './requirements.ts';
 import { keyResolversOf } from './keys.ts';
+import { withFilters } from './filters.ts';
 import { listResolversOf } from './lists.ts';
 import { routeResolversOf, serviceResolversOf } from './service.ts';
 import type { ServiceInfo, ServiceParts } from './context.ts';
@@ -37,7 +38,7 @@ const PARTS: readonly string[] = [
   readFileSync(new URL('./audit.graphql', import.meta.url), 'utf8'),
   readFileSync(new URL('./consent.graphql', import.meta.url), 'utf8'),
   readFileSync(new URL('./service.graphql', import.meta.url), 'utf8'),
-];
+].map(withFilters);
 
 /** The built-in schema, in SDL, in parts. What can be granted comes from the catalog, with all additions. */
 export function typeDefsOf(catalog: Catalog): string[] {

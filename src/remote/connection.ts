@@ -9,6 +9,7 @@ import {
   NameTakenError,
   proxyNote,
 } from '../keys/basics/index.ts';
+import { fieldsOf, filterFields, GRAPHQL_TYPES } from '../keys/key/index.ts';
 import { readSecret } from '../keys/secret/index.ts';
 import type { Operations } from './operations.ts';
 
@@ -24,10 +25,18 @@ export interface ServerOptions {
 
 /** The operations, with the fragments that they share: the bundler puts the text in the place of reading it. */
 const DEFINITIONS: ReadonlyMap<string, string> = new Map(
-  readFileSync(new URL('./operations.graphql', import.meta.url), 'utf8')
+  withFilters(readFileSync(new URL('./operations.graphql', import.meta.url), 'utf8'))
     .split(/\n(?=query|mutation|fragment)/)
     .map((text) => [/^\w+ (\w+)/.exec(text)![1]!, text.trim()]),
 );
+
+/** Writes the filters of fields into operations, where these have `filters`. */
+export function withFilters(operations: string): string {
+  const filters = fieldsOf(filterFields);
+  return operations
+    .replaceAll('$filters: Filters', filters.map(([name, { form }]) => `$${name}: ${GRAPHQL_TYPES[form]}`).join(', '))
+    .replaceAll('filters: $filters', filters.map(([name]) => `${name}: $${name}`).join(', '));
+}
 
 /** An operation with its fragments. What is left out costs nothing: also the variables of which there are none. */
 export function buildDocument(name: string, variables: Readonly<Record<string, unknown>>): string {

@@ -24,6 +24,7 @@ import {
   fieldsOf,
   type FieldTable,
   filterFields,
+  filterHelp,
   type KeyChange,
   keyFields,
   labelFields,
@@ -158,12 +159,12 @@ const FILTERS = fieldsOf(filterFields).map(([name, field]) => {
   return { name, field, flag, flagOfChange: field.filter?.flagOfChange ?? `with-${flag}` };
 });
 
-function filterFlagOf({ filter, form, label, example: own = 'text' }: Field<unknown>) {
-  const { help = `Only keys with ${form === 'list' ? 'all these' : 'this'} ${label.toLowerCase()}.`, example = own } =
-    filter!;
-  return form === 'list'
-    ? Flags.string({ ...list, description: help, helpValue: `<${example},…>` })
-    : Flags.string({ description: help, helpValue: `<${example}>` });
+function filterFlagOf(field: Field<unknown>) {
+  const description = filterHelp(field);
+  const example = field.filter?.example ?? field.example ?? 'text';
+  return field.form === 'list'
+    ? Flags.string({ ...list, description, helpValue: `<${example},…>` })
+    : Flags.string({ description, helpValue: `<${example}>` });
 }
 
 export const listFlags = {

@@ -1,6 +1,6 @@
 import type { Child } from 'hono/jsx';
 import { UUID } from '../../keys/basics/index.ts';
-import { fieldsOf, filterFields, mapFields, valueOfText } from '../../keys/key/index.ts';
+import { fieldsOf, filterFields, GRAPHQL_TYPES, mapFields, valueOfText } from '../../keys/key/index.ts';
 import { ROLE_MEANINGS } from '../../keys/permissions/index.ts';
 import { OperationFailed } from '../operations.ts';
 import { AccessLine } from '../permission-words.tsx';
@@ -24,14 +24,12 @@ const FIELD_FILTERS = fieldsOf(filterFields)
   .filter(([name]) => name !== 'owner')
   .map(([name, field]) => ({ name, field, parameter: field.flag ?? name }));
 
-const TYPES = { text: 'String', list: '[String!]', number: 'Int' } as const;
-
 /** The arguments of a list, with their types in the schema. */
 const ARGUMENTS = {
   search: 'String',
   roles: '[Role!]',
   status: 'ApiKeyStatus',
-  ...mapFields(filterFields, ({ form }) => TYPES[form]),
+  ...mapFields(filterFields, ({ form }) => GRAPHQL_TYPES[form]),
   createdBy: 'ID',
   createdByOperator: 'Boolean',
   expiresBefore: 'DateTime',

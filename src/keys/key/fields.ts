@@ -341,6 +341,14 @@ export const filterFields = Object.fromEntries(fieldsOf().filter(([, { filter }]
   typeof keyFields,
   FilterName
 >;
+/** The types of fields in GraphQL, by their form. */
+export const GRAPHQL_TYPES = { text: 'String', list: '[String!]', number: 'Int' } as const;
+
+/** A sentence about a filter. */
+export function filterHelp({ filter, form, label }: AnyField): string {
+  return filter?.help ?? `Only keys with ${form === 'list' ? 'all these' : 'this'} ${label.toLowerCase()}.`;
+}
+
 /** The values that keys are selected by: those that have all of them. */
 export type FilterValues = { readonly [Name in FilterName]?: NonNullable<FieldValues[Name]> | undefined };
 /** The same as they are written. */

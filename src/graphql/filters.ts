@@ -1,0 +1,17 @@
+import { fieldsOf, filterFields, filterHelp, GRAPHQL_TYPES } from '../keys/key/index.ts';
+
+/** Writes the arguments for filters of fields into a part of the schema, but for those that stand there themselves. */
+export function withFilters(sdl: string): string {
+  return sdl.replaceAll(/^ *# filters besides (.*)$/gm, (_, besides: string) =>
+    fieldsOf(filterFields)
+      .filter(([name]) => !besides.split(' ').includes(name))
+      .map(([name, field]) => {
+        const { form, example } = field;
+        const each = form === 'list' && example !== undefined ? `, each as ${example}` : '';
+        // A list is priced by its items.
+        const weight = form === 'list' ? 4000 : 16_000;
+        return `    "${filterHelp(field).replace(/\.$/, '')}${each}."\n    ${name}: ${GRAPHQL_TYPES[form]} @cost(weight: ${weight})`;
+      })
+      .join('\n'),
+  );
+}
