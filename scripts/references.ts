@@ -1,6 +1,7 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Config } from '@oclif/core/config';
+import { print } from 'graphql';
 import { typeDefsOf } from '../src/graphql/schema.ts';
 import { HELP_TOPICS } from '../src/cli/help/topics.ts';
 import { ownOptions } from '../src/cli/own-program.ts';
@@ -34,7 +35,8 @@ export async function references(): Promise<Record<string, string>> {
 }
 
 function schemaReference(): string {
-  return typeDefsOf(createCatalog()).join('\n');
+  const input = typeDefsOf(createCatalog()).map(print).join('\n\n');
+  return execFileSync('npx', ['oxfmt', '--stdin-filepath=schema.graphql'], { input, encoding: 'utf8' });
 }
 
 /** The help of every command and topic, as it is printed. */

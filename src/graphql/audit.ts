@@ -1,9 +1,11 @@
 import { DEFAULT_PAGE_SIZE } from '../keys/basics/index.ts';
+import { operationsOn } from '../keys/operations/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { auditChanges, badInput, connectionOf, cursorOf, readCursor } from './resolve.ts';
 import type { QueryResolvers, Resolvers } from './schema-types.ts';
 
 export function auditResolversOf(keys: KeysService): Resolvers {
+  const does = operationsOn(keys);
   const auditLog: QueryResolvers['auditLog'] = async (
     _,
     { after, beforeNumber, afterNumber, ...request },
@@ -15,7 +17,9 @@ export function auditResolversOf(keys: KeysService): Resolvers {
       if (number != null && number < 0) throw badInput(`The number of an entry is ${number}. It is 0 at least.`);
     const before = after ? readCursor('log', after) : beforeNumber;
     const place = afterNumber != null ? { after: afterNumber } : before == null ? {} : { before };
-    const entries = await keys.audit.read(request, principal, place);
+    const entries = await does.auditLog({ request, place }, principal);
+    const hasMore = async (beyond: typeof place) =>
+      (await does.auditLog({ request: { ...request, first: 1 }, place: beyond }, principal)).length > 0;
     const last = entries.at(-1);
     const first = request.first ?? DEFAULT_PAGE_SIZE;
     const isNewestFirst = afterNumber == null;
@@ -23,22 +27,19 @@ export function auditResolversOf(keys: KeysService): Resolvers {
       entries.length === first &&
       last !== undefined &&
       (last.number > 1 || !isNewestFirst) &&
-      (await hasMore(request, principal, isNewestFirst ? { before: last.number } : { after: last.number }));
+      (await hasMore(isNewestFirst ? { before: last.number } : { after: last.number }));
     return connectionOf(entries, (entry) => cursorOf('log', entry), hasNextPage);
   };
-
-  const hasMore: (...asked: Parameters<KeysService['audit']['read']>) => Promise<boolean> = async (request, ...rest) =>
-    (await keys.audit.read({ ...request, first: 1 }, ...rest)).length > 0;
 
   return {
     Query: {
       auditLog,
       auditCounts: async (_, { by, ...request }, { principal }) => {
-        const { counts, isComplete } = await keys.audit.count({ ...request, by: by ?? 'HOUR' }, principal);
+        const { counts, isComplete } = await does.auditCounts({ request: { ...request, by: by ?? 'HOUR' } }, principal);
         return { counts, complete: isComplete };
       },
       auditChain: async (_, _args, { principal }) => {
-        const { verified, newest, failure } = await keys.audit.chain(principal);
+        const { verified, newest, failure } = await does.auditChain({}, principal);
         const broken = failure && 'broken' in failure ? failure.broken : null;
         return { ...verified, newest, broken, reason: failure?.reason };
       },
@@ -46,7 +47,7 @@ export function auditResolversOf(keys: KeysService): Resolvers {
     Mutation: {
       attestReview: async (_, { input }, { principal }) => {
         if (input.keys < 0) throw badInput(`The number of keys is ${input.keys}. It is 0 at least.`);
-        await keys.attest(input, principal);
+        await does.attestReview({ input }, principal);
         return true;
       },
     },

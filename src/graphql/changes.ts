@@ -5,6 +5,7 @@ import { type ApiKey, type NewKey, REMOVABLE_FIELDS, secretSince } from '../keys
 import { containedAs } from '../keys/changes/index.ts';
 import { formatTime, MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
 import { groupPermissions } from '../keys/permissions/index.ts';
+import { operationsOn } from '../keys/operations/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { auditChanges, badInput, grantsIn, issuedAs, readKeyChange, refuseNulls } from './resolve.ts';
 import type {
@@ -21,9 +22,10 @@ export const MAX_DECLARED_KEYS = 1000;
 
 /** The resolvers for changes of keys: they shape the answers of the service, which decides what is allowed. */
 export function changeResolversOf(keys: KeysService): Resolvers {
+  const does = operationsOn(keys);
   const Query: QueryResolvers = {
     previewApiKey: async (_, { input }, { principal }) => {
-      const preview = await keys.preview(readNewKey(input), principal);
+      const preview = await does.previewApiKey({ input: readNewKey(input) }, principal);
       const { roles, permissions, effectivePermissions } = preview;
       return {
         ...preview,
@@ -35,35 +37,35 @@ export function changeResolversOf(keys: KeysService): Resolvers {
 
   const Mutation: MutationResolvers = {
     createApiKey: async (_, { input }, { principal }) => {
-      const { key, apiKey, replaced } = await keys.create(readNewKey(input), principal);
+      const { key, apiKey, replaced } = await does.createApiKey({ input: readNewKey(input) }, principal);
       return { key, apiKey, replaced };
     },
     updateApiKey: async (_, { input: { id, ...input } }, { principal }) => {
-      return (await keys.update(id, readKeyChange(input), principal)).after;
+      return (await does.updateApiKey({ id, change: readKeyChange(input) }, principal)).after;
     },
-    setApiKeyEnabled: async (_, { id, enabled }, { principal }) =>
-      (await keys.setEnabled(id, enabled, principal)).after,
+    setApiKeyEnabled: async (_, input, { principal }) => (await does.setApiKeyEnabled(input, principal)).after,
     rotateApiKey: async (_, { input: { id, ...request } }, { principal }) => {
-      const { key, after, created, disabled, issued } = await keys.rotate(id, request, principal);
+      const { key, after, created, disabled, issued } = await does.rotateApiKey({ id, request }, principal);
       const readable = (page: readonly ApiKey[]) => page.filter((each) => mayFor(principal, 'READ', each));
       const others = { created: readable(created), disabled: readable(disabled), issued: issued.map(issuedAs) };
       return { key, apiKey: after, ...others };
     },
-    activateApiKeyRotation: async (_, { id }, { principal }) => (await keys.startGrace(id, principal)).after,
-    finishApiKeyRotation: async (_, { id }, { principal }) => (await keys.finishRotation(id, principal)).after,
-    rollBackApiKeyRotation: async (_, { id }, { principal }) => (await keys.rollBackRotation(id, principal)).after,
+    activateApiKeyRotation: async (_, which, { principal }) =>
+      (await does.activateApiKeyRotation(which, principal)).after,
+    finishApiKeyRotation: async (_, which, { principal }) => (await does.finishApiKeyRotation(which, principal)).after,
+    rollBackApiKeyRotation: async (_, which, { principal }) =>
+      (await does.rollBackApiKeyRotation(which, principal)).after,
     deleteApiKeys: async (_, { ids }, { principal }) => {
       if (ids.length > MAX_PAGE_SIZE)
         throw badInput(`There are ${ids.length} ids; at most ${MAX_PAGE_SIZE} are allowed.`);
-      const deleted = await keys.delete(ids, principal);
+      const deleted = await does.deleteApiKeys({ ids }, principal);
       const issued = async () => (await keys.containments.issuedBy(ids, principal)).map(issuedAs);
       return { deleted: deleted.length, keys: deleted, issued };
     },
     containKey: async (_, { input: { id, name, since, dryRun } }, { principal }) => {
       if ((id == null) === (name == null)) throw badInput('Pass either the id or the name of the key.');
-      const contained = await keys.containments[dryRun ? 'plan' : 'contain'](
-        id ?? name!,
-        since ?? undefined,
+      const contained = await does.containKey(
+        { key: id ?? name!, since: since ?? undefined, dryRun: dryRun ?? false },
         principal,
       );
       const { changes, requests, apiKey: key, exists } = containedAs(contained);
@@ -93,12 +95,10 @@ export function changeResolversOf(keys: KeysService): Resolvers {
       if (input.keys.length > MAX_DECLARED_KEYS)
         throw badInput(`There are ${input.keys.length} keys; at most ${MAX_DECLARED_KEYS} are allowed.`);
       const declared = await readDeclaration({ keys: input.keys.map(declarationOf) }, keys.catalog);
-      const options = { prune: input.prune ?? false };
-      if (input.dryRun) {
-        const plan = await keys.declarations.plan(declared, options, principal);
-        return { ...appliedIn(plan), created: [], rotated: [] };
-      }
-      const { plan, created, rotated } = await keys.declarations.apply(declared, options, principal);
+      const { plan, created, rotated } = await does.applyApiKeys(
+        { declared, rules: { prune: input.prune ?? false, adopt: false }, dryRun: input.dryRun ?? false },
+        principal,
+      );
       return { ...appliedIn(plan), created: created.map((each) => ({ ...each, replaced: [] })), rotated };
     },
   };

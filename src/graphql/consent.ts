@@ -1,16 +1,17 @@
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
+import type { ConsentPlace } from '../keys/consent/index.ts';
+import { operationsOn } from '../keys/operations/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
-import type { GraphQLContext } from './context.ts';
 import { badInput, grantsIn, knownTo, refuseNulls } from './resolve.ts';
 import type { QueryConsentRequestArgs, Resolvers } from './schema-types.ts';
 
 /** The resolvers for what applications ask for. */
 export function consentResolversOf(keys: KeysService): Resolvers {
-  const { consent, catalog } = keys;
-  const find = ({ userCode, requestId }: QueryConsentRequestArgs, { principal }: GraphQLContext) => {
+  const { catalog } = keys;
+  const does = operationsOn(keys);
+  const placeIn = ({ userCode, requestId }: QueryConsentRequestArgs): ConsentPlace => {
     if ((userCode == null) === (requestId == null)) throw badInput('Pass either userCode or requestId.');
-    if (requestId != null) return consent.findListed(requestId, principal);
-    return consent.find({ userCode: userCode!, by: { source: principal.apiKey.id } });
+    return requestId == null ? { userCode: userCode! } : { requestId };
   };
 
   return {
@@ -19,20 +20,19 @@ export function consentResolversOf(keys: KeysService): Resolvers {
         const limit = first ?? DEFAULT_PAGE_SIZE;
         if (limit < 0 || limit > MAX_PAGE_SIZE)
           throw badInput(`"first" is ${limit}; a page has 0 to ${MAX_PAGE_SIZE} requests.`);
-        return consent.list(limit, principal);
+        return does.consentRequests({ first: limit }, principal);
       },
-      consentRequest: (_, which, context) => find(which, context),
+      consentRequest: (_, which, { principal }) => does.consentRequest({ place: placeIn(which) }, principal),
     },
     Mutation: {
-      approveConsentRequest: async (_, { input }, context) => {
+      approveConsentRequest: async (_, { input }, { principal }) => {
         refuseNulls(input);
         const { userCode, roles, permissions, expiresIn, expiresAt } = input;
         const granted = permissions && grantsIn({ permissions }).permissions;
         const choice = withoutUndefined({ roles, permissions: granted, expiresIn, expiresAt });
-        const { request } = await consent.approve(await find({ userCode }, context), choice, context.principal);
-        return request;
+        return does.approveConsentRequest({ userCode, choice }, principal);
       },
-      denyConsentRequest: async (_, which, context) => consent.deny(await find(which, context), context.principal),
+      denyConsentRequest: (_, which, { principal }) => does.denyConsentRequest({ place: placeIn(which) }, principal),
     },
     ConsentRequest: {
       requestId: ({ id }) => id,

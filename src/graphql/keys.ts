@@ -11,6 +11,7 @@ import {
 import { type Budget, isBudget } from '../keys/basics/index.ts';
 import { type ApiKey, NO_USAGE, previousUseSince, type UsageTotals, type UsedGrant } from '../keys/key/index.ts';
 import type { Branch } from '../keys/lists/index.ts';
+import { operationsOn } from '../keys/operations/index.ts';
 import { formatCursor, type KeysService } from '../keys/service/index.ts';
 import { groupPermissions, PermissionSet, splitPermission, unknownGrantsOf } from '../keys/permissions/index.ts';
 import { prefixOf } from '../keys/secret/index.ts';
@@ -20,17 +21,18 @@ import type { ApiKeyLimit, ApiKeyResolvers, QueryResolvers, Resolvers } from './
 
 /** The resolvers for keys: they shape the answers of the service, which decides what may be read. */
 export function keyResolversOf(keys: KeysService): Resolvers {
+  const does = operationsOn(keys);
   const Query: QueryResolvers = {
     me: (_, __, { principal }) => principal.apiKey,
     apiKeys: async (_, args, { principal }) => {
-      const page = await keys.list(args, principal);
+      const page = await does.apiKeys({ query: args }, principal);
       return connectionOf(page.keys, formatCursor, page.hasNextPage);
     },
     apiKey: async (_, { id, name }, { principal }) => {
       if ((id == null) === (name == null)) throw badInput('Pass either the id or the name of the key.');
-      return id == null ? keys.findByName(name!, principal) : keys.findById(id, principal);
+      return does.apiKey(id == null ? { name: name! } : { id }, principal);
     },
-    node: (_, { id }, { principal }) => keys.findById(id, principal),
+    node: (_, which, { principal }) => does.node(which, principal),
   };
   return {
     // A host's own types say which they are.

@@ -1,32 +1,36 @@
 import { MAX_PAGE_SIZE } from '../keys/basics/index.ts';
+import { operationsOn } from '../keys/operations/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { badInput, readKeyChange } from './resolve.ts';
 import type { MutationResolvers, QueryResolvers, Resolvers } from './schema-types.ts';
 
 /** The resolvers for keys as people look through them, and for changes of many. */
 export function listResolversOf(keys: KeysService): Resolvers {
+  const does = operationsOn(keys);
   const Query: QueryResolvers = {
     apiKeyList: async (_, args, { principal }) => {
       const { first, offset, sort, descending, createdByOperator, createdBy, ...filter } = args;
       if (createdByOperator && createdBy != null)
         throw badInput('Pass either "createdBy" or "createdByOperator": no key is the operator.');
-      const { isSorted, ...page } = await keys.lists.select(
+      const { isSorted, ...page } = await does.apiKeyList(
         {
-          ...filter,
-          first: first ?? 50,
-          offset: offset ?? 0,
-          sort: sort ?? 'CREATED',
-          descending: descending ?? true,
-          createdBy: createdByOperator ? '' : createdBy,
+          query: {
+            ...filter,
+            first: first ?? 50,
+            offset: offset ?? 0,
+            sort: sort ?? 'CREATED',
+            descending: descending ?? true,
+            createdBy: createdByOperator ? '' : createdBy,
+          },
         },
         principal,
       );
       return { ...page, sorted: isSorted };
     },
-    serviceUsage: async (_, request) => (await keys.usage.ofAll(request)).periods,
+    serviceUsage: async (_, request, { principal }) => (await does.serviceUsage({ request }, principal)).periods,
     apiKeyChangePlan: async (_, { ids, change: what, expiresAt, update }, { principal }) => {
       const request = { what, expiresAt, change: update == null ? undefined : readKeyChange(update) };
-      const { keys: total, ...plan } = await keys.permittedChanges.planOf(atMost(ids), request, principal);
+      const { keys: total, ...plan } = await does.apiKeyChangePlan({ ids: atMost(ids), request }, principal);
       return {
         ...plan,
         total,
@@ -36,13 +40,13 @@ export function listResolversOf(keys: KeysService): Resolvers {
   };
   const Mutation: MutationResolvers = {
     narrowApiKeys: async (_, { input: { ids, expiresAt } }, { principal }) => {
-      const what = expiresAt == null ? 'DISABLE' : 'EXPIRE';
-      const changed = await keys.changeAll(atMost(ids), { what, expiresAt }, principal);
+      const request = { what: expiresAt == null ? 'DISABLE' : 'EXPIRE', expiresAt } as const;
+      const changed = await does.narrowApiKeys({ ids: atMost(ids), request }, principal);
       return { keys: changed.map(({ after }) => after) };
     },
     updateApiKeys: async (_, { ids, update }, { principal }) => {
       const request = { what: 'UPDATE', change: readKeyChange(update) } as const;
-      const changed = await keys.changeAll(atMost(ids), request, principal);
+      const changed = await does.updateApiKeys({ ids: atMost(ids), request }, principal);
       return { keys: changed.map(({ after }) => after) };
     },
   };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { makeExecutableSchema } from '@graphql-tools/schema';
-import { assertValidSchema, type GraphQLSchema, isNonNullType } from 'graphql';
+import { assertValidSchema, type DocumentNode, type GraphQLSchema, isNonNullType } from 'graphql';
 import { KeysError } from '../keys/basics/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
@@ -26,6 +26,7 @@ import {
 } from './requirements.ts';
 import { keyResolversOf } from './keys.ts';
 import { withFilters } from './filters.ts';
+import { withOperations } from './operations.ts';
 import { listResolversOf } from './lists.ts';
 import { routeResolversOf, serviceResolversOf } from './service.ts';
 import type { ServiceInfo, ServiceParts } from './context.ts';
@@ -40,8 +41,8 @@ const PARTS: readonly string[] = [
   readFileSync(new URL('./service.graphql', import.meta.url), 'utf8'),
 ].map(withFilters);
 
-/** The built-in schema, in SDL, in parts. What can be granted comes from the catalog, with all additions. */
-export function typeDefsOf(catalog: Catalog): string[] {
+/** The built-in schema, in parts. What can be granted comes from the catalog, with all additions. */
+export function typeDefsOf(catalog: Catalog): DocumentNode[] {
   const resources = catalog.resources.map((name) => `  "${describeResource(name)}"\n  ${name}`);
   const roles = catalog.roles.map((name) => `  "${catalog.meaningOf(name)}"\n  ${name}`);
   const granted = `"What a permission applies to."
@@ -54,7 +55,7 @@ enum Role {
 ${roles.join('\n')}
 }
 `;
-  return [...PARTS, granted];
+  return documentsOf([...PARTS, granted], { noLocation: true }).map(withOperations);
 }
 
 function describeResource(name: string): string {
@@ -81,7 +82,7 @@ export async function createSchema(
   try {
     const parts = await Promise.all(extensions.map(readHostPart));
     if (ownSchema) parts.push(readOwnSchema(ownSchema));
-    const own = documentsOf(typeDefsOf(keys.catalog), { noLocation: true });
+    const own = typeDefsOf(keys.catalog);
     const documents = [...own, ...parts.flatMap((part) => part.documents)];
     const requirements = readRequirements(documents);
     refuseReplacements(own, parts);

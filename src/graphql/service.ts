@@ -9,7 +9,8 @@ import {
   yieldToEventLoop,
 } from '../keys/basics/index.ts';
 import type { ApiKey } from '../keys/key/index.ts';
-import { groupPermissions, PermissionSet } from '../keys/permissions/index.ts';
+import { groupPermissions, type PermissionSet } from '../keys/permissions/index.ts';
+import { operationsOn } from '../keys/operations/index.ts';
 import { formatCursor, type KeysService } from '../keys/service/index.ts';
 import type { RouteCaller, ServiceInfo, ServiceParts } from './context.ts';
 import {
@@ -33,7 +34,7 @@ const MAX_LOOKED_AT = 1000;
 
 /** The resolvers for the running program, what can be granted, what the service allows, and how it is. */
 export function serviceResolversOf(keys: KeysService, info: ServiceInfo, service: ServiceParts): Resolvers {
-  const { catalog } = keys;
+  const does = operationsOn(keys);
   const Query: QueryResolvers = {
     online: () => true,
     info: () => ({
@@ -42,32 +43,35 @@ export function serviceResolversOf(keys: KeysService, info: ServiceInfo, service
       runtime: `Node.js ${process.version}`,
       platform: `${platform} ${arch}`,
     }),
-    permissions: () => ({
-      roles: catalog.roles.map((role) => ({
-        role,
-        description: catalog.meaningOf(role),
-        permissions: groupPermissions(catalog.permissionsOf(role)),
-      })),
-      resources: catalog.resources,
-      actions: catalog.actions,
-    }),
-    previewPermissions: (_, args) => PermissionSet.of(catalog, grantsIn(args)).byResource(),
-    policy: () => {
-      const { maxLifetime, disableUnused, ...others } = catalog.policy;
+    permissions: (_, _args, { principal }) => {
+      const catalog = does.permissions({}, principal);
+      return {
+        roles: catalog.roles.map((role) => ({
+          role,
+          description: catalog.meaningOf(role),
+          permissions: groupPermissions(catalog.permissionsOf(role)),
+        })),
+        resources: catalog.resources,
+        actions: catalog.actions,
+      };
+    },
+    previewPermissions: (_, args, { principal }) => does.previewPermissions(grantsIn(args), principal).byResource(),
+    policy: (_, _args, { principal }) => {
+      const { maxLifetime, disableUnused, ...others } = does.policy({}, principal);
       return { ...others, maxLifetime: durationOf(maxLifetime), disableUnused: durationOf(disableUnused) };
     },
     limits: () =>
       service.limits && {
-        defaultKeyLimits: catalog.defaultLimits,
+        defaultKeyLimits: keys.catalog.defaultLimits,
         failedCredentials: service.limits.failedCredentials,
         request: requestLimitsOf(service.limits.request),
       },
-    edges: async () => {
-      const edges = await keys.edges.all();
+    edges: async (_, _args, { principal }) => {
+      const edges = await does.edges({}, principal);
       return edges.map(({ id: edgeId, key, ...edge }) => ({ ...edge, edgeId, keyId: key.id, keyName: key.name }));
     },
-    health: async () => {
-      const { store, answeredInMs, hasSearchIndex, clockBehindMs, hearsChanges } = await keys.store.health();
+    health: async (_, _args, { principal }) => {
+      const { store, answeredInMs, hasSearchIndex, clockBehindMs, hearsChanges } = await does.health({}, principal);
       return {
         storeKind: ({ sqlite: 'SQLITE', postgres: 'POSTGRESQL' } as const)[store],
         storeAnswers: answeredInMs !== undefined,

@@ -58,6 +58,7 @@ const ROOMS_OF_KEYS = [
   'consent',
   'transfer',
   'service',
+  'operations',
 ];
 
 /** What browsers load as well, alone: what is behind the door beside it needs Node. */

@@ -1,0 +1,3 @@
+/** Everything that can be done with keys, once: the doors are views of it. */
+export { type KeysOperation, type Operation, perform, type Performed } from './operation.ts';
+export { OPERATIONS, operationsOn } from './operations.ts';

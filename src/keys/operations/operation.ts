@@ -1,0 +1,62 @@
+import { type Actor, OPERATOR, requirePermission } from '../authorization/index.ts';
+import type { Rule } from '../basics/index.ts';
+import { type Permission, splitPermission } from '../permissions/index.ts';
+import type { KeysService } from '../service/index.ts';
+
+/** Something that a caller can do, at whichever door. */
+export interface Operation {
+  readonly root: 'Query' | 'Mutation';
+  /** A description for the published schema. */
+  readonly does: string;
+  /** The permission without which nothing is done; the rules of `run` can require more. */
+  readonly needs: Permission;
+}
+
+type NameIn<Input> = Input extends unknown ? keyof Input : never;
+
+/** An operation on keys. */
+export interface KeysOperation<Input extends object, Answer> extends Operation {
+  /** The rule of each argument; `anything` where `run` checks it. */
+  readonly input: Readonly<Record<NameIn<Input>, Rule<unknown>>>;
+  run(keys: KeysService, input: Input, actor: Actor): Answer;
+}
+
+type Defined<Made extends Operation> = Omit<Made, 'root'>;
+
+/** An operation that changes nothing. */
+export function reading<Input extends object, Answer>(
+  operation: Defined<KeysOperation<Input, Answer>>,
+): KeysOperation<Input, Answer> {
+  return { ...operation, root: 'Query' };
+}
+
+/** An operation that changes something. */
+export function changing<Input extends object, Answer>(
+  operation: Defined<KeysOperation<Input, Answer>>,
+): KeysOperation<Input, Answer> {
+  return { ...operation, root: 'Mutation' };
+}
+
+/** Something about the server or the request, which the server answers by itself. */
+export function ofServer(operation: Defined<Operation>): Operation {
+  return { ...operation, root: 'Query' };
+}
+
+/** Operations by their names, each for an input and an actor. */
+export type Performed<Table> = {
+  readonly [
+    Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never
+  ]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input, actor: Actor) => Answer : never;
+};
+
+/** Does an operation, if the actor has the permission that it needs. @throws ForbiddenError; what its `run` throws */
+export function perform<Input extends object, Answer>(
+  operation: KeysOperation<Input, Answer>,
+  keys: KeysService,
+  input: Input,
+  actor: Actor,
+): Answer {
+  const { needs } = operation;
+  if (actor !== OPERATOR) requirePermission(actor, ...splitPermission(needs), needs);
+  return operation.run(keys, input, actor);
+}
