@@ -243,14 +243,17 @@ async function measureProgram(
   const report = join(folder, `report-${operation.replaceAll(/\W/g, '-')}`);
   await beside?.longest();
   const [began, before] = [performance.now(), databaseCpu()];
+  const output = join(folder, 'output');
   const child = spawn(process.execPath, ['--import', REPORTER, ...args], {
     // Commands tell a device that keeps nothing from a file.
-    stdio: ['ignore', openSync(join(folder, 'output'), 'w'), 'pipe'],
+    stdio: ['ignore', openSync(output, 'w'), 'pipe'],
     env: { ...process.env, SCALE_REPORT: report },
   });
   const { code, stderr } = await finished(child);
-  // The doctor and the log have something to say of what the benchmark does.
-  if (code !== 0) process.stderr.write(`${operation} ended with ${code}: ${stderr}\n`);
+  if (code !== 0) {
+    const printed = readFileSync(output, 'utf8').slice(-2000);
+    throw new Error(`${operation} ended with ${code}: ${printed}${stderr}`);
+  }
   const wall = performance.now() - began;
   const used = (existsSync(report) ? readFileSync(report, 'utf8').trim().split('\n') : []).map((line) =>
     line.split(' ').map(Number),

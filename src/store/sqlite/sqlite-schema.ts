@@ -227,40 +227,35 @@ export async function indexesIn(db: Kysely<Tables>): Promise<Index[]> {
  */
 export async function findIndexDamage(db: Kysely<Tables>, indexes: readonly Index[]): Promise<string | undefined> {
   for (const [table, all] of Map.groupBy(indexes, (index) => index.table)) {
-    const rows = await countRows(db, table, all);
-    for (const [place, index] of all.entries())
-      if (await isDamaged(db, index, rows[place]!)) return `the index ${index.name} does not have the rows of ${table}`;
+    // One statement: others write between two, after which an index has more entries than rows were counted.
+    const counts = all.map((index, place) => sql.raw(`count(*) filter (where ${conditionOf(index)}) as rows_${place}`));
+    const { rows } = await sql<{ damaged: string }>`
+      with counted as materialized (select ${sql.join(counts)} from ${sql.id('main', table)} not indexed)
+      select json_array(${sql.join(all.map(isDamaged))}) as damaged from counted`.execute(db);
+    const place = (JSON.parse(rows[0]!.damaged) as number[]).indexOf(1);
+    if (place >= 0) return `the index ${all[place]!.name} does not have the rows of ${table}`;
   }
   return undefined;
 }
 
-/** How many rows belong into each of the indexes of a table, all read at once. */
-async function countRows(db: Kysely<Tables>, table: string, indexes: readonly Index[]): Promise<number[]> {
-  const counts = indexes.map((index) => sql`count(*) filter (where ${conditionOf(index)})`);
-  const { rows } = await sql<{ counts: string }>`select json_array(${sql.join(counts)}) as counts
-    from ${sql.id('main', table)} not indexed`.execute(db);
-  return JSON.parse(rows[0]!.counts) as number[];
-}
-
-async function isDamaged(db: Kysely<Tables>, index: Index, expected: number): Promise<boolean> {
+/** Whether an index is damaged, as SQL: `rows_…` is how many rows belong into it. */
+function isDamaged(index: Index, place: number): RawBuilder<number> {
   const { name, table, columns } = index;
-  const isIn = conditionOf(index);
+  const isIn = sql.raw(conditionOf(index));
   const entries = sql`${sql.id('main', table)} indexed by ${sql.id(name)}`;
+  const expected = sql.ref(`counted.rows_${place}`);
   // Other columns than those of the line have no such names here.
-  const same = columns.map((column, place) =>
-    sql.raw(`entry.has_${place} is ${column.includes('(') ? column : `line.${column}`}`),
+  const same = columns.map((column, at) =>
+    sql.raw(`entry.has_${at} is ${column.includes('(') ? column : `line.${column}`}`),
   );
-  const lost = sql`exists (select 1 from ${sql.id('main', table)} as line not indexed where ${isIn} and not exists (
-    select 1 from (select ${listOf(columns)} from ${entries} where ${isIn}) as entry
-    where ${sql.join(same, sql` and `)}))`;
-  const { rows } = await sql<{ entries: number; lost: number }>`select
-    (select count(*) from ${entries} where ${isIn}) as entries,
-    ${expected === 0 ? sql.lit(0) : lost} as lost`.execute(db);
-  return rows[0]!.lost === 1 || rows[0]!.entries !== expected;
+  return sql`(select count(*) from ${entries} where ${isIn}) <> ${expected} or (${expected} > 0 and exists (
+    select 1 from ${sql.id('main', table)} as line not indexed where ${isIn} and not exists (
+      select 1 from (select ${listOf(columns)} from ${entries} where ${isIn}) as entry
+      where ${sql.join(same, sql` and `)})))`;
 }
 
-function conditionOf({ condition }: Index): RawBuilder<unknown> {
-  return condition === undefined ? sql`true` : sql.raw(`(${condition})`);
+function conditionOf({ condition }: Index): string {
+  return condition === undefined ? 'true' : `(${condition})`;
 }
 
 function listOf(columns: readonly string[]): RawBuilder<unknown> {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
+import { Kysely } from 'kysely';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { PrivateFile } from '../../../src/store/sqlite/private-file.ts';
+import { dialectOf } from '../../../src/store/sqlite/sqlite-driver.ts';
 import { findDamage } from '../../../src/store/sqlite/sqlite-schema.ts';
+import type { Tables } from '../../../src/store/tables.ts';
 import { describeOn } from '../../support/dialects.ts';
 import { openTestKeys } from '../../support/keys.ts';
 
@@ -27,6 +30,23 @@ describeOn('sqlite', 'the indexes of a file', () => {
 
   it('are found to be whole', async () => {
     assert.equal(await damageOf(database), undefined);
+  });
+
+  it('are found to be whole where another program writes between any two statements', async () => {
+    const writer = new Database(database);
+    const driver = new Database(database, { readonly: true });
+    let written = 0;
+    const log = () => {
+      written += 1;
+      writer.prepare("insert into used_tokens (digest, ends_at) values ('token ' || ?, 1)").run(written);
+    };
+    const db = new Kysely<Tables>({ dialect: dialectOf(driver), log });
+    try {
+      assert.equal(await findDamage({ run: (work) => work(db) }), undefined);
+      assert.ok(written > 0);
+    } finally {
+      for (const each of [driver, writer]) each.close();
+    }
   });
 
   for (const [table, name, column, indexed] of [
