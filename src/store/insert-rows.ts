@@ -4,7 +4,7 @@ import { MAX_CHANGES } from './key-changes.ts';
 import { INDEXED_COLUMNS, indexedValues } from './migrations.ts';
 import { type ApiKeyTable, type KeyLabelTable, TABLE_NAMES, type Tables } from './tables.ts';
 import type { ApiKey } from '../keys/key/index.ts';
-import { chunksOf, labelsOf } from './rows.ts';
+import { chunksOf, LABEL_STARTS, labelsOf } from './rows.ts';
 
 /** A row of any table. */
 export type Row = Record<string, string | number | null>;
@@ -186,9 +186,13 @@ export async function insertLabelRows(
   for (const rows of chunksOf(all)) await insertLists(db, dialect, 'key_labels', COLUMNS, rows);
 }
 
-/** The same of keys that there were. */
+/** Replaces the labels of keys. Those of fields that this version does not know stay, as the values of these do. */
 export async function replaceLabels(db: Kysely<Tables>, dialect: DialectName, keys: readonly ApiKey[]): Promise<void> {
   for (const chunk of chunksOf(keys.map(({ id }) => id)))
-    await db.deleteFrom('key_labels').where('key_id', 'in', chunk).execute();
+    await db
+      .deleteFrom('key_labels')
+      .where('key_id', 'in', chunk)
+      .where((row) => row.or(LABEL_STARTS.map((start) => row('label', 'like', `${start}%`))))
+      .execute();
   await insertLabelRows(db, dialect, keys.flatMap(labelRowsOf));
 }

@@ -218,11 +218,18 @@ export function readChange(row: Pick<AuditLogTable, (typeof CHANGE_COLUMNS)[numb
 
 /** The labels by which keys with some values are found: a text in whatever case, and each item of a list as it is. */
 export function labelsOf(values: { readonly [Name in FilterName]?: FilterValues[Name] | null }): string[] {
-  return fieldsOf(filterFields).flatMap(([name, { flag = name, form }]) =>
+  return fieldsOf(filterFields).flatMap(([name, field]) =>
     [values[name as FilterName] ?? []]
       .flat()
-      .map((value) => `${flag}:${form === 'list' ? value : foldedCase(String(value))}`),
+      .map((value) => labelStart([name, field]) + (field.form === 'list' ? value : foldedCase(String(value)))),
   );
+}
+
+/** The starts of all labels that this version knows. */
+export const LABEL_STARTS = fieldsOf(filterFields).map(labelStart);
+
+function labelStart([name, { flag = name }]: ReturnType<typeof fieldsOf>[number]): string {
+  return `${flag}:`;
 }
 
 type Searched = Pick<ApiKey, 'name'> & Partial<Pick<ApiKey, 'description' | 'person'>>;

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Visitor } from '../support/console.ts';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { KEYS, TerminalSession } from '../support/pty.ts';
+import { query } from '../support/server.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -22,7 +25,7 @@ const COPIED = [
 
 /** The only change: three more entries in the table of fields. */
 const NEW_FIELDS = `
-  team: line({ id: 101, max: 20, label: 'Team', help: 'Team of the key.', isAsked: true }),
+  team: filtered(line({ id: 101, max: 20, label: 'Team', help: 'Team of the key.', isAsked: true })),
   costCentre: number({
     id: 102, min: 1, max: 999, label: 'Cost centre', help: 'Cost centre, from 1 to 999.', isAsked: true,
   }),
@@ -66,6 +69,20 @@ describe('three fields that are added to the table', () => {
       assert.deepEqual(
         ['team', 'cost-centre', 'risk'].map((flag) => flags[flag]?.description),
         ['Team of the key.', 'Cost centre, from 1 to 999.', 'LOW, MEDIUM or HIGH.'],
+      );
+    }
+  });
+
+  it('are filters of each command that selects keys if they say so', () => {
+    const manifest = JSON.parse(readFileSync(join(copy, 'oclif.manifest.json'), 'utf8')) as {
+      commands: Record<string, { flags: Record<string, { description: string }> }>;
+    };
+    for (const command of ['list', 'delete', 'disable', 'update']) {
+      const { flags } = manifest.commands[`apikey:${command}`]!;
+      const [flag, other] = command === 'update' ? ['with-team', 'with-risk'] : ['team', 'risk'];
+      assert.deepEqual(
+        [flags[flag]?.description, command === 'update' ? undefined : flags[other]],
+        ['Only keys with this team.', undefined],
       );
     }
   });
@@ -117,8 +134,8 @@ describe('three fields that are added to the table', () => {
   describeAlwaysOnEach('the doors of three new fields', () => {
     let database: string;
     const folder = tempFolder();
-    const run = (args: string[], { input = '', status = 0, program = copy } = {}): string => {
-      const env = { PATH: process.env['PATH'], HOME: folder, SVC_API_DATABASE: database, NO_COLOR: '1' };
+    const run = (args: string[], { input = '', status = 0, program = copy, env: more = {} } = {}): string => {
+      const env = { PATH: process.env['PATH'], HOME: folder, SVC_API_DATABASE: database, NO_COLOR: '1', ...more };
       const bin = join(program, 'bin/run.js');
       const result = spawnSync(process.execPath, [bin, ...args], { input, env, encoding: 'utf8' });
       assert.equal(result.status, status, `${args.join(' ')}: ${result.stdout}${result.stderr}`);
@@ -198,6 +215,77 @@ describe('three fields that are added to the table', () => {
       assert.match(table, /CI\s+Payments\s+42\s+HIGH/);
     });
 
+    const namesIn = (answer: Json) => (answer['keys'] as { name: string }[]).map(({ name }) => name);
+
+    it('lists and changes of many keys select by the one that is a filter', () => {
+      create('Other', '--team', 'Search');
+      const listed = (...flags: string[]) => namesIn(json(['apikey', 'list', ...flags]));
+      assert.deepEqual([listed('--team', 'PAYMENTS'), listed('--team', 'search')], [['CI'], ['Other']]);
+      assert.deepEqual([listed('--team', 'Pay'), listed('--team', 'Search', '--owner', 'Ada')], [[], []]);
+      run(['apikey', 'list', '--team', ' '], { status: 2 });
+      run(['apikey', 'list', '--team', 'x'.repeat(21)], { status: 2 });
+      run(['apikey', 'update', '--with-team', 'Search', '--team', 'Payments', '--yes']);
+      assert.deepEqual([listed('--team', 'Payments'), listed('--team', 'Search')], [['CI', 'Other'], []]);
+      assert.deepEqual(namesIn(json(['apikey', 'disable', '--team', 'Payments', '--dry-run'])), ['CI', 'Other']);
+      run(['apikey', 'delete', '--team', 'payments', '--yes']);
+      assert.deepEqual(listed(), []);
+    });
+
+    it('the library selects by it, and refuses the others', () => {
+      const program = `
+        import { openKeys, OPERATOR } from './dist/index.js';
+        const keys = await openKeys({ database: process.argv[2] });
+        const { keys: found } = await keys.list({ team: 'payments' }, { actor: OPERATOR });
+        const refused = await keys.list({ risk: 'HIGH' }, { actor: OPERATOR }).catch(({ code }) => code);
+        process.stdout.write(JSON.stringify([found.map(({ name }) => name), refused]));
+        await keys.close();
+      `;
+      writeFileSync(join(copy, 'listing.mjs'), program);
+      assert.deepEqual(JSON.parse(node('listing.mjs', database)), [['CI'], 'OPTION_INVALID']);
+    });
+
+    it('a server selects by it: by GraphQL, for commands, and in the console', async () => {
+      create('Other', '--team', 'Search');
+      const { key } = json(['apikey', 'create', '--name', 'Admin', '--roles', 'ADMIN']) as { key: string };
+      const args = [join(copy, 'bin/run.js'), 'serve', '--port', '0'];
+      const env = { PATH: process.env['PATH'], HOME: folder, SVC_API_DATABASE: database, LOG_LEVEL: 'error' };
+      const server = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+      const ended = once(server, 'exit');
+      try {
+        const [line] = (await Promise.race([once(server.stdout, 'data'), ended])) as [Buffer];
+        const url = /^Listening on (\S+)/.exec(String(line))![1]!;
+        const introspection = '{ __type(name: "Query") { fields { name args { name description type { name } } } } }';
+        const { body } = await query(url, key, introspection);
+        const { fields } = (body.data as { __type: { fields: { name: string; args: Json[] }[] } }).__type;
+        for (const list of ['apiKeys', 'apiKeyList']) {
+          const { args: all } = fields.find(({ name }) => name === list)!;
+          assert.deepEqual(
+            all.find(({ name }) => name === 'team'),
+            { name: 'team', description: 'Only keys with this team.', type: { name: 'String' } },
+          );
+        }
+        const found = await query(url, key, '{ apiKeyList(team: "SEARCH") { keys { name } } }');
+        assert.deepEqual(found.body.data, { apiKeyList: { keys: [{ name: 'Other' }] } });
+
+        const onServer = { env: { SVC_API_KEY: key } };
+        const listed = (...flags: string[]) => namesIn(json(['apikey', 'list', '--server', url, ...flags], onServer));
+        assert.deepEqual(listed('--team', 'search'), ['Other']);
+        assert.deepEqual(listed('--team', 'search', '--sort', 'name'), ['Other']);
+        const many = ['apikey', 'disable', '--server', url, '--team', 'payments', '--dry-run'];
+        assert.deepEqual(namesIn(json(many, onServer)), ['CI']);
+
+        const visitor = new Visitor(url);
+        await visitor.signIn(key);
+        const { html, text } = await visitor.open('keys?team=search');
+        assert.match(html, /<span>Team<\/span><input name="team" value="search"/);
+        assert.match(text, / Other /);
+        assert.doesNotMatch(text, / CI /);
+      } finally {
+        server.kill();
+        await ended;
+      }
+    });
+
     it('the audit log has them, and is verified with the keys', () => {
       update('--team', 'Search');
       const { entries } = json(['apikey', 'log']) as { entries: { action: string; after: Json }[] };
@@ -268,6 +356,9 @@ describe('three fields that are added to the table', () => {
       assertWhole();
       assert.deepEqual(shown('CI'), SET);
       assert.deepEqual(shown('Old'), { team: 'Search', costCentre: null, risk: 'LOW' });
+      const found = (...flags: string[]) => namesIn(json(['apikey', 'list', ...flags]));
+      assert.deepEqual([found('--team', 'payments'), found('--team', 'search')], [['CI'], ['Old']]);
+      assert.deepEqual(found('--tag', 'env=prod'), ['CI']);
       const lines = older(['apikey', 'export', '--with-digests']);
       assert.doesNotMatch(lines, /Payments|Search/);
       older(['apikey', 'import', '-'], { input: lines });
