@@ -5,7 +5,6 @@ import { COMMON_OPTIONS } from '../http/index.ts';
 import type { RequestCheck } from '../http/request-check.ts';
 import { type Actor as KnownActor, type Caller, OPERATOR } from '../keys/authorization/index.ts';
 import {
-  anyText,
   checkOptions,
   count,
   having,
@@ -22,6 +21,7 @@ import {
   text,
   yesOrNo,
 } from '../keys/basics/index.ts';
+import { type KeysOperation, OPERATIONS, perform } from '../keys/operations/index.ts';
 import type { ChangedKey, UpdatedKey } from '../keys/changes/index.ts';
 import type { ApiKey, KeyChange, NewKey, RotationRequest } from '../keys/key/index.ts';
 import type { CatalogAdditions } from '../keys/permissions/index.ts';
@@ -95,7 +95,7 @@ export interface OpenKeys {
  * @throws KeysError OPTION_INVALID, STORE_…
  */
 export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys> {
-  return new LibraryKeys(await openService(options));
+  return libraryKeys(await openService(options));
 }
 
 /** Where NATS has the keys of a server, whose svc-api.yaml says the same. */
@@ -204,7 +204,7 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
     source = new HttpFeed({ origin: addressOf(caller, origin!, insecure), ca, clientCert, clientKey, ...shown });
   }
   const store = await openEdgeStore(source, { log });
-  return new LibraryKeys(openKeysOver(store, catalog, maxVerifiedKeys));
+  return libraryKeys(openKeysOver(store, catalog, maxVerifiedKeys));
 }
 
 /** The address of a server, without a slash at its end. @throws KeysError OPTION_INVALID */
@@ -221,96 +221,54 @@ function addressOf(caller: string, origin: string, insecure = false): string {
   );
 }
 
-class LibraryKeys implements OpenKeys {
-  readonly location: string;
-  readonly created: boolean;
-  readonly check: RequestCheck;
-  readonly #service: OpenService;
-  /** Of all that are over the same store. */
-  readonly #state: { isClosed: boolean };
+/** The methods of an open key store: the operation of each, and the names of its arguments. */
+const METHODS = {
+  create: ['createApiKey', 'input'],
+  findById: ['apiKey', 'id'],
+  findByName: ['apiKey', 'name'],
+  list: ['apiKeys', 'query'],
+  update: ['updateApiKey', 'id', 'change'],
+  setEnabled: ['setApiKeyEnabled', 'id', 'enabled'],
+  rotate: ['rotateApiKey', 'id', 'request'],
+  finishRotation: ['finishApiKeyRotation', 'id'],
+  rollBackRotation: ['rollBackApiKeyRotation', 'id'],
+  delete: ['deleteApiKeys', 'ids'],
+} as const;
 
-  constructor(service: OpenService, state = { isClosed: false }) {
-    this.#state = state;
-    this.location = service.location;
-    this.created = service.created;
-    this.check = service.check;
-    this.#service = service;
-  }
-
-  get [SERVICE](): OpenService {
-    return this.#service;
-  }
-
-  async create(input: NewKey, by: Asking): Promise<CreatedKey> {
-    return this.#service.create(input, this.#actor('create', by));
-  }
-
-  async findById(id: string, by: Asking): Promise<ApiKey | undefined> {
-    return this.#service.findById(idOf('findById', id), this.#actor('findById', by));
-  }
-
-  async findByName(name: string, by: Asking): Promise<ApiKey | undefined> {
-    return this.#service.findByName(argument('findByName', 'name', name, anyText), this.#actor('findByName', by));
-  }
-
-  async list(query: PageQuery, by: Asking): Promise<Page> {
-    return this.#service.list(query, this.#actor('list', by));
-  }
-
-  async update(id: string, change: KeyChange, by: Asking): Promise<UpdatedKey> {
-    return this.#service.update(idOf('update', id), change, this.#actor('update', by));
-  }
-
-  async setEnabled(id: string, enabled: boolean, by: Asking): Promise<ChangedKey> {
-    return this.#service.setEnabled(
-      idOf('setEnabled', id),
-      argument('setEnabled', 'enabled', enabled, yesOrNo),
-      this.#actor('setEnabled', by),
-    );
-  }
-
-  async rotate(id: string, request: RotationRequest, by: Asking): Promise<RotatedKey> {
-    return this.#service.rotate(idOf('rotate', id), request, this.#actor('rotate', by));
-  }
-
-  async finishRotation(id: string, by: Asking): Promise<ChangedKey> {
-    return this.#service.finishRotation(idOf('finishRotation', id), this.#actor('finishRotation', by));
-  }
-
-  async rollBackRotation(id: string, by: Asking): Promise<ChangedKey> {
-    return this.#service.rollBackRotation(idOf('rollBackRotation', id), this.#actor('rollBackRotation', by));
-  }
-
-  async delete(ids: readonly string[], by: Asking): Promise<ApiKey[]> {
-    return this.#service.delete(argument('delete', 'ids', ids, list(anyText)), this.#actor('delete', by));
-  }
-
-  withAdditions(additions: CatalogAdditions): OpenKeys {
-    return new LibraryKeys(this.#service.withAdditions(additions), this.#state);
-  }
-
-  close(): Promise<void> {
-    this.#state.isClosed = true;
-    return this.#service.close();
-  }
-
-  /** @throws KeysError OPTION_INVALID where nobody asks; STORE_UNAVAILABLE where the store is closed */
-  #actor(method: string, by: Asking | undefined): KnownActor {
-    const actor = actorOf(`keys.${method}`, by);
-    if (!this.#state.isClosed) return actor;
-    const message = `The key store ${this.location} is closed. Open it again, or close it once nothing uses it.`;
-    throw new KeysError('STORE_UNAVAILABLE', message);
-  }
+/** @param state shared by all that are over the same store */
+function libraryKeys(service: OpenService, state = { isClosed: false }): OpenKeys {
+  const { location, created, check } = service;
+  const methods = Object.entries(METHODS).map(([method, [name, ...names]]) => {
+    const operation: KeysOperation<object, unknown> = OPERATIONS[name];
+    const rules: Readonly<Record<string, Rule<unknown>>> = operation.input;
+    const called = async (...values: unknown[]) => {
+      const input = names.map((argument, index) => {
+        const problem = rules[argument]!(values[index], argument);
+        if (problem !== undefined) throw invalidOption(`keys.${method}`, `The argument "${argument}" ${problem}`);
+        return [argument, values[index]];
+      });
+      const actor = actorOf(`keys.${method}`, values[names.length] as Asking | undefined);
+      if (!state.isClosed) return perform(operation, service, Object.fromEntries(input), actor);
+      const message = `The key store ${location} is closed. Open it again, or close it once nothing uses it.`;
+      throw new KeysError('STORE_UNAVAILABLE', message);
+    };
+    return [method, called];
+  });
+  return {
+    ...(Object.fromEntries(methods) as Pick<OpenKeys, keyof typeof METHODS>),
+    location,
+    created,
+    check,
+    get [SERVICE]() {
+      return service;
+    },
+    withAdditions: (additions) => libraryKeys(service.withAdditions(additions), state),
+    close: () => {
+      state.isClosed = true;
+      return service.close();
+    },
+  };
 }
-
-/** @throws KeysError OPTION_INVALID where an argument breaks its rule */
-function argument<Value>(method: string, name: string, value: Value, rule: Rule<Value>): Value {
-  const problem = rule(value, name);
-  if (problem !== undefined) throw invalidOption(`keys.${method}`, `The argument "${name}" ${problem}`);
-  return value;
-}
-
-const idOf = (method: string, id: string): string => argument(method, 'id', id, anyText);
 
 const WHO =
   'Say who asks: { actor: OPERATOR } for this program itself, or { actor: principal } for the key of a request.';
