@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -6,7 +7,7 @@ import { codesWith, EXIT_CODES, exitCodeFor } from '../../src/cli/error-codes.ts
 import { ENVIRONMENT } from '../../src/cli/help/environment.ts';
 import { VERB_GROUPS } from '../../src/cli/help/verbs.ts';
 import { shortId } from '../../src/cli/short-id.ts';
-import { ROOT, runCli } from '../support/process.ts';
+import { cleanEnv, finished, ROOT, runCli } from '../support/process.ts';
 import { runProgramHere } from '../support/program-here.ts';
 import { cliOnTerminal } from '../support/pty.ts';
 
@@ -20,7 +21,22 @@ async function outputOf(args: readonly string[], env?: NodeJS.ProcessEnv): Promi
   return stdout;
 }
 
-const atWidth = (width: number, args: readonly string[]) => outputOf(args, { OCLIF_COLUMNS: String(width) });
+const PROGRAM = new URL('../../dist/cli/own-program.js', import.meta.url).href;
+
+/** Pages of help at a width, which is read from the environment once: one program prints them all. */
+async function atWidth(width: number, pages: readonly (readonly string[])[]): Promise<string[]> {
+  const program = `
+    const { runOwnProgram } = await import('${PROGRAM}');
+    for (const args of ${JSON.stringify(pages)}) {
+      process.stdout.write('\\f');
+      await runOwnProgram(args);
+    }`;
+  const env = cleanEnv({ OCLIF_COLUMNS: String(width) });
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { env });
+  const { stdout, stderr, code } = await finished(child);
+  assert.deepEqual([stderr, code], ['', 0]);
+  return stdout.split('\f').slice(1);
+}
 
 /** The sections of a page, by their headers. */
 function sectionsOf(page: string): Record<string, string> {
@@ -128,8 +144,11 @@ describe('the help', () => {
 
   it('cuts no word at 60 columns, and shows no line that is wider', async () => {
     const ids = Object.keys(manifest.commands).map((id) => [...id.split(':'), '--help']);
-    for (const args of [[], ['help', 'exit-codes'], ['help', 'environment'], ...ids]) {
-      const [wide, narrow] = await Promise.all([atWidth(1000, args), atWidth(60, args)]);
+    const all = [[], ['help', 'exit-codes'], ['help', 'environment'], ...ids];
+    const [widePages, narrowPages] = await Promise.all([1000, 60].map((width) => atWidth(width, all)));
+    for (const [index, args] of all.entries()) {
+      const [wide, narrow] = [widePages![index]!, narrowPages![index]!];
+      assert.match(narrow, /\S/, args.join(' '));
       const words = new Set(['\\', ...wide.split(/\s+/)]);
       const cut = narrow.split(/\s+/).filter((word) => !words.has(word));
       const long = narrow.split('\n').filter((line) => line.length > 60 && !line.startsWith('Documentation: '));
@@ -140,11 +159,11 @@ describe('the help', () => {
   it('is as wide as COLUMNS says, unless OCLIF_COLUMNS does', async () => {
     const args = ['apikey', '--help'];
     const asked = await outputOf(args, { COLUMNS: '60' });
-    assert.equal(asked, await atWidth(60, args));
-    assert.equal(await outputOf(args, { COLUMNS: '60', OCLIF_COLUMNS: '100' }), await atWidth(100, args));
+    assert.equal(asked, (await atWidth(60, [args]))[0]);
+    assert.equal(await outputOf(args, { COLUMNS: '60', OCLIF_COLUMNS: '100' }), (await atWidth(100, [args]))[0]);
     assert.equal(
       await outputOf(['help', 'environment'], { COLUMNS: '60' }),
-      await atWidth(60, ['help', 'environment']),
+      (await atWidth(60, [['help', 'environment']]))[0],
     );
   });
 

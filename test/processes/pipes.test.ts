@@ -65,8 +65,17 @@ describe('the commands', () => {
       `routes explain GET http://a.example/ --config ${config}`,
       ...[...commands, ...others, 'autocomplete fish', 'export'].map((verb) => `apikey ${verb}`),
     ];
+    // Those that are written in different ways: a process for each costs more than it shows.
+    const closed = new Set([
+      '--help',
+      'help exit-codes',
+      'version',
+      'apikey help rotate',
+      'apikey list',
+      'apikey list --json',
+    ]);
     for (const line of lines)
-      for (const redirection of ['> /dev/full', '>&-']) {
+      for (const redirection of closed.has(line) ? ['> /dev/full', '>&-'] : ['> /dev/full']) {
         const args = ['bash', process.execPath, BIN, ...line.split(' ').filter(Boolean)];
         const child = spawn('bash', ['-c', `"$@" ${redirection}`, ...args], { env });
         const { stderr, code } = await finished(child);

@@ -174,7 +174,12 @@ describe('what operators see of serve', () => {
       }).listen(0, '127.0.0.1');
       await once(receiver, 'listening');
       const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
-      const env = { OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_EXPORTER_OTLP_TIMEOUT: '60000' };
+      const env = {
+        OTEL_EXPORTER_OTLP_ENDPOINT: url,
+        OTEL_EXPORTER_OTLP_TIMEOUT: '60000',
+        // Nothing is sent before it stops, however long that takes.
+        OTEL_BSP_SCHEDULE_DELAY: '600000',
+      };
       const server = await start(['--workers', `${processes}`], { env, processes });
       for (let count = 0; count < 8; count += 1) assert.equal(await server.ask(), 200);
       assert.equal(await server.stop(), 0);
