@@ -92,7 +92,7 @@ function jsonOf(value: unknown): string | null {
  * removes a value, and would not see that nothing happened.
  * @throws ValidationError INPUT_INVALID
  */
-export function refuseNulls<Input extends object, Meaningful extends keyof Input & string = never>(
+export function refuseNulls<Input extends object, Meaningful extends string = never>(
   input: Input,
   meaningful: readonly Meaningful[] = [],
 ): asserts input is Input & { [Field in Exclude<keyof Input, Meaningful>]: Exclude<Input[Field], null> } {

@@ -60,21 +60,19 @@ export type QueryResolvers = { me?: Resolver<Maybe<ApiKey>, object>; online?: Re
 export type ApiKeyAccessArgs = { permission: string; };
 export type ApiKeyDescendantsArgs = { first: number; };
 export type ApiKeyUsageArgs = { from?: Maybe<string>; to?: Maybe<string>; by: Maybe<UsagePeriod>; };
-export type ApiKeyResolvers = { id?: Resolver<string, ApiKey>; name?: Resolver<string, ApiKey>; description?:
-  Resolver<Maybe<string>, ApiKey>; owner?: Resolver<Maybe<string>, ApiKey>; answering?: Resolver<Maybe<string>,
-  ApiKey>; tags?: Resolver<ReadonlyArray<string>, ApiKey>; roles?: Resolver<ReadonlyArray<string>, ApiKey>;
-  permissions?: Resolver<ReadonlyArray<Permission>, ApiKey>; unknownGrants?: Resolver<ReadonlyArray<string>, ApiKey>;
-  grants?: Resolver<ReadonlyArray<string>, ApiKey>; limits?: Resolver<ReadonlyArray<string>, ApiKey>; budgets?:
-  Resolver<ReadonlyArray<ApiKeyBudget>, ApiKey>; allowFrom?: Resolver<Maybe<ReadonlyArray<string>>, ApiKey>; audience?:
-  Resolver<Maybe<string>, ApiKey>; access?: Resolver<ApiKeyAccess, ApiKey, ApiKeyAccessArgs>; effectivePermissions?:
-  Resolver<ReadonlyArray<Permission>, ApiKey>; limitedBy?: Resolver<ReadonlyArray<ApiKeyLimit>, ApiKey>; ancestors?:
-  Resolver<ReadonlyArray<ApiKeyLimit>, ApiKey>; descendants?: Resolver<Maybe<ApiKeyDescendants>, ApiKey,
-  ApiKeyDescendantsArgs>; branch?: Resolver<ApiKeyBranch, ApiKey>; issued?: Resolver<ReadonlyArray<IssuedChange>,
-  ApiKey>; prefix?: Resolver<string, ApiKey>; createdAt?: Resolver<number, ApiKey>; createdBy?: Resolver<Maybe<string>,
-  ApiKey>; status?: Resolver<ApiKeyStatus, ApiKey>; expiresAt?: Resolver<Maybe<number>, ApiKey>; disabledAt?:
-  Resolver<Maybe<number>, ApiKey>; disabledByPolicy?: Resolver<boolean, ApiKey>; managed?: Resolver<boolean, ApiKey>;
-  person?: Resolver<Maybe<ApiKeyPerson>, ApiKey>; uses?: Resolver<number, ApiKey>; lastUsedAt?: Resolver<Maybe<number>,
-  ApiKey>; usage?: Resolver<Maybe<ReadonlyArray<ApiKeyUsage>>, ApiKey, ApiKeyUsageArgs>; usedPermissions?:
+export type ApiKeyResolvers = { id?: Resolver<string, ApiKey>; name?: Resolver<string, ApiKey>; answering?:
+  Resolver<Maybe<string>, ApiKey>; roles?: Resolver<ReadonlyArray<string>, ApiKey>; permissions?:
+  Resolver<ReadonlyArray<Permission>, ApiKey>; unknownGrants?: Resolver<ReadonlyArray<string>, ApiKey>; grants?:
+  Resolver<ReadonlyArray<string>, ApiKey>; budgets?: Resolver<ReadonlyArray<ApiKeyBudget>, ApiKey>; access?:
+  Resolver<ApiKeyAccess, ApiKey, ApiKeyAccessArgs>; effectivePermissions?: Resolver<ReadonlyArray<Permission>, ApiKey>;
+  limitedBy?: Resolver<ReadonlyArray<ApiKeyLimit>, ApiKey>; ancestors?: Resolver<ReadonlyArray<ApiKeyLimit>, ApiKey>;
+  descendants?: Resolver<Maybe<ApiKeyDescendants>, ApiKey, ApiKeyDescendantsArgs>; branch?: Resolver<ApiKeyBranch,
+  ApiKey>; issued?: Resolver<ReadonlyArray<IssuedChange>, ApiKey>; prefix?: Resolver<string, ApiKey>; createdAt?:
+  Resolver<number, ApiKey>; createdBy?: Resolver<Maybe<string>, ApiKey>; status?: Resolver<ApiKeyStatus, ApiKey>;
+  expiresAt?: Resolver<Maybe<number>, ApiKey>; disabledAt?: Resolver<Maybe<number>, ApiKey>; disabledByPolicy?:
+  Resolver<boolean, ApiKey>; managed?: Resolver<boolean, ApiKey>; person?: Resolver<Maybe<ApiKeyPerson>, ApiKey>;
+  uses?: Resolver<number, ApiKey>; lastUsedAt?: Resolver<Maybe<number>, ApiKey>; usage?:
+  Resolver<Maybe<ReadonlyArray<ApiKeyUsage>>, ApiKey, ApiKeyUsageArgs>; usedPermissions?:
   Resolver<ReadonlyArray<Permission>, ApiKey>; usedTools?: Resolver<ReadonlyArray<ApiKeyTool>, ApiKey>; usedRoutes?:
   Resolver<ReadonlyArray<string>, ApiKey>; suggestedRoles?: Resolver<ReadonlyArray<string>, ApiKey>;
   suggestedPermissions?: Resolver<ReadonlyArray<Permission>, ApiKey>; unusedPermissions?:
@@ -107,8 +105,7 @@ export type ApiKeyPerson = { issuer: Lazy<string>; subject: Lazy<string>; name: 
 export type ApiKeyTool = { name: Lazy<string>; lastUsedAt: Lazy<number>; };
 export type ApiKeyBudget = { limit: Lazy<string>; left: Lazy<number>; };
 export type ApiKeyLimit = { keyId: Lazy<string>; name?: Lazy<Maybe<string>>; status: Lazy<ApiKeyStatus>; expiresAt?:
-  Lazy<Maybe<number>>; permissions: Lazy<ReadonlyArray<Permission>>; limits: Lazy<ReadonlyArray<string>>; allowFrom?:
-  Lazy<Maybe<ReadonlyArray<string>>>; };
+  Lazy<Maybe<number>>; permissions: Lazy<ReadonlyArray<Permission>>; };
 export type MutationCreateApiKeyArgs = { input: CreateApiKeyInput; };
 export type MutationUpdateApiKeyArgs = { input: UpdateApiKeyInput; };
 export type MutationSetApiKeyEnabledArgs = { id: string; enabled: boolean; };
@@ -137,24 +134,20 @@ export type MutationResolvers = { createApiKey?: Resolver<Maybe<CreatedApiKey>, 
   object, MutationUpdateApiKeysArgs>; attestReview?: Resolver<Maybe<boolean>, object, MutationAttestReviewArgs>;
   approveConsentRequest?: Resolver<Maybe<ConsentRequest>, object, MutationApproveConsentRequestArgs>;
   denyConsentRequest?: Resolver<Maybe<ConsentRequest>, object, MutationDenyConsentRequestArgs>; };
-export type CreateApiKeyInput = { name: string; description?: Maybe<string>; owner?: Maybe<string>; tags?:
-  Maybe<ReadonlyArray<string>>; roles?: Maybe<ReadonlyArray<string>>; permissions?:
-  Maybe<ReadonlyArray<PermissionInput>>; limits?: Maybe<ReadonlyArray<string>>; allowFrom?:
-  Maybe<ReadonlyArray<string>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; overwrite?: Maybe<boolean>; };
-export type UpdateApiKeyInput = { id: string; name?: Maybe<string>; description?: Maybe<string>; owner?:
-  Maybe<string>; tags?: Maybe<ReadonlyArray<string>>; roles?: Maybe<ReadonlyArray<string>>; permissions?:
-  Maybe<ReadonlyArray<PermissionInput>>; limits?: Maybe<ReadonlyArray<string>>; allowFrom?:
-  Maybe<ReadonlyArray<string>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; };
+export type CreateApiKeyInput = { name: string; roles?: Maybe<ReadonlyArray<string>>; permissions?:
+  Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; overwrite?:
+  Maybe<boolean>; };
+export type UpdateApiKeyInput = { id: string; name?: Maybe<string>; roles?: Maybe<ReadonlyArray<string>>;
+  permissions?: Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; };
 export type RotateApiKeyInput = { id: string; grace?: Maybe<string>; activate?: Maybe<RotationActivation>;
   disableCreated?: Maybe<boolean>; createdSince?: Maybe<string>; };
 export type RotatedApiKey = { key: Lazy<string>; apiKey: Lazy<ApiKey>; created: Lazy<ReadonlyArray<ApiKey>>;
   disabled: Lazy<ReadonlyArray<ApiKey>>; issued: Lazy<ReadonlyArray<IssuedChange>>; };
 export type CreatedApiKey = { key: Lazy<string>; apiKey: Lazy<ApiKey>; replaced: Lazy<ReadonlyArray<DeletedApiKey>>;
   };
-export type ApiKeyPreview = { name: Lazy<string>; description?: Lazy<Maybe<string>>; owner?: Lazy<Maybe<string>>;
-  tags: Lazy<ReadonlyArray<string>>; grants: Lazy<ReadonlyArray<string>>; limits: Lazy<ReadonlyArray<string>>;
-  allowFrom?: Lazy<Maybe<ReadonlyArray<string>>>; expiresAt?: Lazy<Maybe<number>>; effectivePermissions:
-  Lazy<ReadonlyArray<Permission>>; replaced: Lazy<ReadonlyArray<DeletedApiKey>>; };
+export type ApiKeyPreview = { name: Lazy<string>; grants: Lazy<ReadonlyArray<string>>; expiresAt?:
+  Lazy<Maybe<number>>; effectivePermissions: Lazy<ReadonlyArray<Permission>>; replaced:
+  Lazy<ReadonlyArray<DeletedApiKey>>; };
 export type DeletedApiKeys = { deleted: Lazy<number>; keys: Lazy<ReadonlyArray<DeletedApiKey>>; issued:
   Lazy<ReadonlyArray<IssuedChange>>; };
 export type IssuedKind = 'SECRET' | 'WIDENING' | 'ENABLING' | 'APPROVAL' | 'ADOPTION' | 'CREATION';
@@ -169,10 +162,8 @@ export type CancelledRequest = { requestId: Lazy<string>; clientName: Lazy<strin
 export type DeletedApiKey = { id: Lazy<string>; name: Lazy<string>; };
 export type ApplyApiKeysInput = { keys: ReadonlyArray<DeclaredApiKeyInput>; prune?: Maybe<boolean>; dryRun?:
   Maybe<boolean>; };
-export type DeclaredApiKeyInput = { name: string; description?: Maybe<string>; owner?: Maybe<string>; tags?:
-  Maybe<ReadonlyArray<string>>; roles?: Maybe<ReadonlyArray<string>>; permissions?:
-  Maybe<ReadonlyArray<PermissionInput>>; limits?: Maybe<ReadonlyArray<string>>; allowFrom?:
-  Maybe<ReadonlyArray<string>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; rotate?:
+export type DeclaredApiKeyInput = { name: string; roles?: Maybe<ReadonlyArray<string>>; permissions?:
+  Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; rotate?:
   Maybe<RotationScheduleInput>; enabled?: Maybe<boolean>; };
 export type RotationScheduleInput = { every: string; grace?: Maybe<string>; };
 export type AppliedApiKeys = { changes: Lazy<ReadonlyArray<AppliedChange>>; created:
@@ -188,10 +179,8 @@ export type ApiKeyList = { keys: Lazy<ReadonlyArray<ApiKey>>; total: Lazy<number
   Lazy<boolean>; };
 export type ApiKeyBranch = { count: Lazy<number>; lastUsedAt?: Lazy<Maybe<number>>; };
 export type ManyKeysChange = 'DISABLE' | 'EXPIRE' | 'DELETE' | 'UPDATE';
-export type ManyKeysUpdate = { description?: Maybe<string>; owner?: Maybe<string>; tags?:
-  Maybe<ReadonlyArray<string>>; roles?: Maybe<ReadonlyArray<string>>; permissions?:
-  Maybe<ReadonlyArray<PermissionInput>>; limits?: Maybe<ReadonlyArray<string>>; allowFrom?:
-  Maybe<ReadonlyArray<string>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; };
+export type ManyKeysUpdate = { roles?: Maybe<ReadonlyArray<string>>; permissions?:
+  Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; };
 export type NarrowApiKeysInput = { ids: ReadonlyArray<string>; expiresAt?: Maybe<string>; };
 export type ChangedApiKeys = { keys: Lazy<ReadonlyArray<ApiKey>>; };
 export type ApiKeyChangePlan = { changing: Lazy<ReadonlyArray<ApiKey>>; unchanged: Lazy<ReadonlyArray<ApiKey>>;

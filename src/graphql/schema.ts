@@ -24,8 +24,9 @@ import {
   type RootField,
   rootFieldsOf,
 } from './requirements.ts';
-import { keyResolversOf } from './keys.ts';
 import { withFilters } from './filters.ts';
+import { withKeyFields } from './key-fields.ts';
+import { keyResolversOf } from './keys.ts';
 import { withOperations } from './operations.ts';
 import { listResolversOf } from './lists.ts';
 import { routeResolversOf, serviceResolversOf } from './service.ts';
@@ -39,7 +40,7 @@ const PARTS: readonly string[] = [
   readFileSync(new URL('./audit.graphql', import.meta.url), 'utf8'),
   readFileSync(new URL('./consent.graphql', import.meta.url), 'utf8'),
   readFileSync(new URL('./service.graphql', import.meta.url), 'utf8'),
-].map(withFilters);
+].map((part) => withKeyFields(withFilters(part)));
 
 /** The built-in schema, in parts. What can be granted comes from the catalog, with all additions. */
 export function typeDefsOf(catalog: Catalog): DocumentNode[] {

@@ -9,7 +9,7 @@ import {
   NameTakenError,
   proxyNote,
 } from '../keys/basics/index.ts';
-import { fieldsOf, filterFields, GRAPHQL_TYPES } from '../keys/key/index.ts';
+import { type FieldTable, fieldTables, fieldsOf, filterFields, GRAPHQL_TYPES, namesOf } from '../keys/key/index.ts';
 import { readSecret } from '../keys/secret/index.ts';
 import type { Operations } from './operations.ts';
 
@@ -23,9 +23,12 @@ export interface ServerOptions {
   timeoutMs?: number;
 }
 
-/** The operations, with the fragments that they share: the bundler puts the text in the place of reading it. */
+/** The operations, with the fragments that they share and all fields of a key: the bundler puts the text in the place of reading it. */
 const DEFINITIONS: ReadonlyMap<string, string> = new Map(
   withFilters(readFileSync(new URL('./operations.graphql', import.meta.url), 'utf8'))
+    .replaceAll(/# (labels|restrictions|fixed)$/gm, (_, table: keyof typeof fieldTables) =>
+      namesOf<FieldTable>(fieldTables[table]).join(' '),
+    )
     .split(/\n(?=query|mutation|fragment)/)
     .map((text) => [/^\w+ (\w+)/.exec(text)![1]!, text.trim()]),
 );

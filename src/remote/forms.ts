@@ -16,18 +16,19 @@ import type { ListedEdge } from '../keys/feed/index.ts';
 import type { AuditEntry, AuditValues } from '../keys/audit/index.ts';
 import {
   type FieldChange,
+  type FieldTable,
   type FieldValue,
   fixedFields,
   type KeyChange,
   type KeyFields,
-  type KeyRestrictions,
-  keyRestrictions,
   labelFields,
   type NewKey,
   personIn,
   type PeriodUsage,
   type PlannedChange,
+  restrictionFields,
   valuesOf,
+  type ValuesOf,
 } from '../keys/key/index.ts';
 import {
   type Catalog,
@@ -93,30 +94,28 @@ function readFields(data: StateFragment): KeyFields {
   return {
     id,
     name,
-    ...valuesOf(labelFields, data),
+    ...keyValuesIn(labelFields, data),
     ...grantsIn(data.grants),
-    ...restrictionsIn(data),
+    ...keyValuesIn(restrictionFields, data),
     publicId: publicIdIn(data.prefix),
     createdAt: timeIn(data.createdAt)!,
     createdBy,
     expiresAt: timeIn(data.expiresAt),
     disabledAt: timeIn(data.disabledAt),
     managed,
-    ...valuesOf(fixedFields, data),
+    ...keyValuesIn(fixedFields, data),
     person: personIn(data.person) ?? null,
   };
 }
 
 export function readAccess(data: Answered<ShowQuery>): KeyWithAccess {
-  const limitedBy = data.limitedBy.map(
-    ({ keyId, name, expiresAt, permissions, status, ...restrictions }): KeyLimit => ({
-      ancestor: { id: keyId, name },
-      status,
-      expiresAt: timeIn(expiresAt),
-      permissions: permissionsIn(permissions),
-      ...restrictionsIn(restrictions),
-    }),
-  );
+  const limitedBy = data.limitedBy.map((limit): KeyLimit => ({
+    ancestor: { id: limit.keyId, name: limit.name },
+    status: limit.status,
+    expiresAt: timeIn(limit.expiresAt),
+    permissions: permissionsIn(limit.permissions),
+    ...keyValuesIn(restrictionFields, limit),
+  }));
   const effectivePermissions = permissionsIn(data.effectivePermissions);
   return { ...readState(data), effectivePermissions, limitedBy, issued: data.issued.map(readIssue) };
 }
@@ -125,9 +124,9 @@ export function readPreview(data: Answered<PreviewQuery>): Preview {
   const { name, grants, expiresAt, effectivePermissions } = data;
   return {
     name,
-    ...valuesOf(labelFields, data),
+    ...keyValuesIn(labelFields, data),
     ...grantsIn(grants),
-    ...restrictionsIn(data),
+    ...keyValuesIn(restrictionFields, data),
     expiresAt: timeIn(expiresAt),
     effectivePermissions: permissionsIn(effectivePermissions),
     confusable: [],
@@ -204,9 +203,9 @@ function grantsIn(grants: string[]): Pick<KeyFields, 'roles' | 'permissions'> {
   return { roles: grants.filter((grant) => !isPermission(grant)), permissions: grants.filter(isPermission) };
 }
 
-/** The server has checked them. */
-function restrictionsIn(data: Parameters<typeof keyRestrictions<string[], string[] | null>>[0]): KeyRestrictions {
-  return keyRestrictions(data) as KeyRestrictions;
+/** Reads the fields of a table, which the generated types leave out. The server has checked them. */
+function keyValuesIn<Table extends FieldTable>(table: Table, data: object): ValuesOf<Table> {
+  return valuesOf(table, data as ValuesOf<Table>);
 }
 
 function publicIdIn(prefix: unknown): string {

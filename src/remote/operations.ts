@@ -7,16 +7,12 @@ export type ApiKeyStatus = | 'ACTIVE' | 'DISABLED' | 'EXPIRED';
 export type UsagePeriod = | 'HOUR' | 'DAY';
 export type RotationActivation = | 'NOW' | 'ON_FIRST_USE';
 export type PermissionInput = { resource: string; actions: ReadonlyArray<AuthAction>; };
-export type CreateApiKeyInput = { name: string; description?: string | null | undefined; owner?: string | null |
-  undefined; tags?: ReadonlyArray<string> | null | undefined; roles?: ReadonlyArray<string> | null | undefined;
-  permissions?: ReadonlyArray<PermissionInput> | null | undefined; limits?: ReadonlyArray<string> | null | undefined;
-  allowFrom?: ReadonlyArray<string> | null | undefined; expiresAt?: string | null | undefined; expiresIn?: string |
-  null | undefined; overwrite?: boolean | null | undefined; };
-export type UpdateApiKeyInput = { id: string; name?: string | null | undefined; description?: string | null |
-  undefined; owner?: string | null | undefined; tags?: ReadonlyArray<string> | null | undefined; roles?:
-  ReadonlyArray<string> | null | undefined; permissions?: ReadonlyArray<PermissionInput> | null | undefined; limits?:
-  ReadonlyArray<string> | null | undefined; allowFrom?: ReadonlyArray<string> | null | undefined; expiresAt?: string |
-  null | undefined; expiresIn?: string | null | undefined; };
+export type CreateApiKeyInput = { name: string; roles?: ReadonlyArray<string> | null | undefined; permissions?:
+  ReadonlyArray<PermissionInput> | null | undefined; expiresAt?: string | null | undefined; expiresIn?: string | null |
+  undefined; overwrite?: boolean | null | undefined; };
+export type UpdateApiKeyInput = { id: string; name?: string | null | undefined; roles?: ReadonlyArray<string> | null
+  | undefined; permissions?: ReadonlyArray<PermissionInput> | null | undefined; expiresAt?: string | null | undefined;
+  expiresIn?: string | null | undefined; };
 export type RotateApiKeyInput = { id: string; grace?: string | null | undefined; activate?: RotationActivation | null
   | undefined; disableCreated?: boolean | null | undefined; createdSince?: string | null | undefined; };
 export type IssuedKind = | 'SECRET' | 'WIDENING' | 'ENABLING' | 'APPROVAL' | 'ADOPTION' | 'CREATION';
@@ -24,19 +20,15 @@ export type ContainKeyInput = { id?: string | null | undefined; name?: string | 
   null | undefined; dryRun?: boolean | null | undefined; };
 export type ApplyApiKeysInput = { keys: ReadonlyArray<DeclaredApiKeyInput>; prune?: boolean | null | undefined;
   dryRun?: boolean | null | undefined; };
-export type DeclaredApiKeyInput = { name: string; description?: string | null | undefined; owner?: string | null |
-  undefined; tags?: ReadonlyArray<string> | null | undefined; roles?: ReadonlyArray<string> | null | undefined;
-  permissions?: ReadonlyArray<PermissionInput> | null | undefined; limits?: ReadonlyArray<string> | null | undefined;
-  allowFrom?: ReadonlyArray<string> | null | undefined; expiresAt?: string | null | undefined; expiresIn?: string |
-  null | undefined; rotate?: RotationScheduleInput | null | undefined; enabled?: boolean | null | undefined; };
+export type DeclaredApiKeyInput = { name: string; roles?: ReadonlyArray<string> | null | undefined; permissions?:
+  ReadonlyArray<PermissionInput> | null | undefined; expiresAt?: string | null | undefined; expiresIn?: string | null |
+  undefined; rotate?: RotationScheduleInput | null | undefined; enabled?: boolean | null | undefined; };
 export type RotationScheduleInput = { every: string; grace?: string | null | undefined; };
 export type AppliedAction = | 'CREATE' | 'UPDATE' | 'ROTATE' | 'RENEW' | 'DELETE';
 export type ApiKeySort = | 'CREATED' | 'NAME' | 'EXPIRES' | 'LAST_USED';
 export type ManyKeysChange = | 'DISABLE' | 'EXPIRE' | 'DELETE' | 'UPDATE';
-export type ManyKeysUpdate = { description?: string | null | undefined; owner?: string | null | undefined; tags?:
-  ReadonlyArray<string> | null | undefined; roles?: ReadonlyArray<string> | null | undefined; permissions?:
-  ReadonlyArray<PermissionInput> | null | undefined; limits?: ReadonlyArray<string> | null | undefined; allowFrom?:
-  ReadonlyArray<string> | null | undefined; expiresAt?: string | null | undefined; expiresIn?: string | null |
+export type ManyKeysUpdate = { roles?: ReadonlyArray<string> | null | undefined; permissions?:
+  ReadonlyArray<PermissionInput> | null | undefined; expiresAt?: string | null | undefined; expiresIn?: string | null |
   undefined; };
 export type NarrowApiKeysInput = { ids: ReadonlyArray<string>; expiresAt?: string | null | undefined; };
 export type AttestReviewInput = { text: string; sha256: string; keys: number; };
@@ -51,13 +43,12 @@ export type ConsentStatus = | 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
 export type ApproveConsentRequestInput = { userCode: string; roles?: ReadonlyArray<string> | null | undefined;
   permissions?: ReadonlyArray<PermissionInput> | null | undefined; expiresAt?: string | null | undefined; expiresIn?:
   string | null | undefined; };
-export type StateFragment = { id: string, name: string, description: string | null, owner: string | null, tags:
-  Array<string>, grants: Array<string>, limits: Array<string>, allowFrom: Array<string> | null, audience: string |
-  null, prefix: string, createdAt: string, createdBy: string | null, expiresAt: string | null, disabledAt: string |
-  null, managed: boolean, status: ApiKeyStatus, disabledByPolicy: boolean, unknownGrants: Array<string>, uses: number,
-  lastUsedAt: string | null, budgets: Array<{ limit: string, left: number }>, rotation: { startedAt: string,
-  previousPrefix: string, previousEndsAt: string | null, previousLastUsedAt: string | null } | null, person: { issuer:
-  string, subject: string, name: string } | null };
+export type StateFragment = { id: string, name: string, grants: Array<string>, prefix: string, createdAt: string,
+  createdBy: string | null, expiresAt: string | null, disabledAt: string | null, managed: boolean, status:
+  ApiKeyStatus, disabledByPolicy: boolean, unknownGrants: Array<string>, uses: number, lastUsedAt: string | null,
+  budgets: Array<{ limit: string, left: number }>, rotation: { startedAt: string, previousPrefix: string,
+  previousEndsAt: string | null, previousLastUsedAt: string | null } | null, person: { issuer: string, subject: string,
+  name: string } | null };
 export type IssueFragment = { name: string, what: IssuedKind, at: string, disabled: boolean };
 export type CatalogQueryVariables = Exact<{ [key: string]: never; }>;
 export type CatalogQuery = { permissions: { resources: Array<string>, actions: Array<AuthAction>, roles: Array<{
@@ -66,9 +57,8 @@ export type FindQueryVariables = Exact<{ name: string; }>;
 export type FindQuery = { apiKey: StateFragment | null };
 export type ShowQueryVariables = Exact<{ name: string; }>;
 export type ShowQuery = { apiKey: ( { effectivePermissions: Array<{ resource: string, actions: Array<AuthAction> }>,
-  limitedBy: Array<{ keyId: string, name: string | null, status: ApiKeyStatus, expiresAt: string | null, limits:
-  Array<string>, allowFrom: Array<string> | null, permissions: Array<{ resource: string, actions: Array<AuthAction> }>
-  }>, issued: Array<IssueFragment> } & StateFragment ) | null };
+  limitedBy: Array<{ keyId: string, name: string | null, status: ApiKeyStatus, expiresAt: string | null, permissions:
+  Array<{ resource: string, actions: Array<AuthAction> }> }>, issued: Array<IssueFragment> } & StateFragment ) | null };
 export type ListQueryVariables = Exact<{ first: number; after?: string | null | undefined; search?: string | null |
   undefined; roles?: ReadonlyArray<string> | null | undefined; status?: ApiKeyStatus | null | undefined; owner?: string
   | null | undefined; tags?: ReadonlyArray<string> | null | undefined; createdBy?: string | null | undefined;
@@ -98,9 +88,8 @@ export type ReviewQuery = { apiKeys: { edges: Array<{ node: ( { answering: strin
 export type AttestMutationVariables = Exact<{ input: AttestReviewInput; }>;
 export type AttestMutation = { attestReview: boolean | null };
 export type PreviewQueryVariables = Exact<{ input: CreateApiKeyInput; }>;
-export type PreviewQuery = { previewApiKey: { name: string, description: string | null, owner: string | null, tags:
-  Array<string>, grants: Array<string>, limits: Array<string>, allowFrom: Array<string> | null, expiresAt: string |
-  null, effectivePermissions: Array<{ resource: string, actions: Array<AuthAction> }> } | null };
+export type PreviewQuery = { previewApiKey: { name: string, grants: Array<string>, expiresAt: string | null,
+  effectivePermissions: Array<{ resource: string, actions: Array<AuthAction> }> } | null };
 export type CreateMutationVariables = Exact<{ input: CreateApiKeyInput; }>;
 export type CreateMutation = { createApiKey: { key: string, apiKey: StateFragment, replaced: Array<{ id: string,
   name: string }> } | null };

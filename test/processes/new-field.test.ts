@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Visitor } from '../support/console.ts';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { KEYS, TerminalSession } from '../support/pty.ts';
+import { type ServeProcess, startServe } from '../support/serve.ts';
 import { query } from '../support/server.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
@@ -134,8 +134,16 @@ describe('three fields that are added to the table', () => {
   describeAlwaysOnEach('the doors of three new fields', () => {
     let database: string;
     const folder = tempFolder();
+    /** How commands reach a server, while one runs. */
+    let onServer: NodeJS.ProcessEnv | undefined;
     const run = (args: string[], { input = '', status = 0, program = copy, env: more = {} } = {}): string => {
-      const env = { PATH: process.env['PATH'], HOME: folder, SVC_API_DATABASE: database, NO_COLOR: '1', ...more };
+      const env = {
+        PATH: process.env['PATH'],
+        HOME: folder,
+        NO_COLOR: '1',
+        ...(onServer ?? { SVC_API_DATABASE: database }),
+        ...more,
+      };
       const bin = join(program, 'bin/run.js');
       const result = spawnSync(process.execPath, [bin, ...args], { input, env, encoding: 'utf8' });
       assert.equal(result.status, status, `${args.join(' ')}: ${result.stdout}${result.stderr}`);
@@ -244,48 +252,6 @@ describe('three fields that are added to the table', () => {
       assert.deepEqual(JSON.parse(node('listing.mjs', database)), [['CI'], 'OPTION_INVALID']);
     });
 
-    it('a server selects by it: by GraphQL, for commands, and in the console', async () => {
-      create('Other', '--team', 'Search');
-      const { key } = json(['apikey', 'create', '--name', 'Admin', '--roles', 'ADMIN']) as { key: string };
-      const args = [join(copy, 'bin/run.js'), 'serve', '--port', '0'];
-      const env = { PATH: process.env['PATH'], HOME: folder, SVC_API_DATABASE: database, LOG_LEVEL: 'error' };
-      const server = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
-      const ended = once(server, 'exit');
-      try {
-        const [line] = (await Promise.race([once(server.stdout, 'data'), ended])) as [Buffer];
-        const url = /^Listening on (\S+)/.exec(String(line))![1]!;
-        const introspection = '{ __type(name: "Query") { fields { name args { name description type { name } } } } }';
-        const { body } = await query(url, key, introspection);
-        const { fields } = (body.data as { __type: { fields: { name: string; args: Json[] }[] } }).__type;
-        for (const list of ['apiKeys', 'apiKeyList']) {
-          const { args: all } = fields.find(({ name }) => name === list)!;
-          assert.deepEqual(
-            all.find(({ name }) => name === 'team'),
-            { name: 'team', description: 'Only keys with this team.', type: { name: 'String' } },
-          );
-        }
-        const found = await query(url, key, '{ apiKeyList(team: "SEARCH") { keys { name } } }');
-        assert.deepEqual(found.body.data, { apiKeyList: { keys: [{ name: 'Other' }] } });
-
-        const onServer = { env: { SVC_API_KEY: key } };
-        const listed = (...flags: string[]) => namesIn(json(['apikey', 'list', '--server', url, ...flags], onServer));
-        assert.deepEqual(listed('--team', 'search'), ['Other']);
-        assert.deepEqual(listed('--team', 'search', '--sort', 'name'), ['Other']);
-        const many = ['apikey', 'disable', '--server', url, '--team', 'payments', '--dry-run'];
-        assert.deepEqual(namesIn(json(many, onServer)), ['CI']);
-
-        const visitor = new Visitor(url);
-        await visitor.signIn(key);
-        const { html, text } = await visitor.open('keys?team=search');
-        assert.match(html, /<span>Team<\/span><input name="team" value="search"/);
-        assert.match(text, / Other /);
-        assert.doesNotMatch(text, / CI /);
-      } finally {
-        server.kill();
-        await ended;
-      }
-    });
-
     it('the audit log has them, and is verified with the keys', () => {
       update('--team', 'Search');
       const { entries } = json(['apikey', 'log']) as { entries: { action: string; after: Json }[] };
@@ -370,6 +336,146 @@ describe('three fields that are added to the table', () => {
       assertWhole();
       const entries = (json(['apikey', 'log']) as { entries: { after: Json | null }[] }).entries;
       assert.ok(entries.some(({ after }) => after?.['team'] === 'Search'));
+    });
+
+    describe('by a server', () => {
+      let serve: ServeProcess;
+      let ask: (document: string, variables?: object) => Promise<Json>;
+      beforeEach(async () => {
+        const { key } = create('Caller', '--roles', 'ADMIN') as { key: string };
+        serve = await startServe(database, ['--port', '0'], { HOME: folder }, join(copy, 'bin/run.js'));
+        onServer = { SVC_API_SERVER: serve.url, SVC_API_KEY: key };
+        ask = async (document, variables = {}) => {
+          const { body } = await query(serve.url, key, document, { ...variables });
+          return { ...body.data, codes: body.errors?.map(({ extensions }) => extensions?.['code']) };
+        };
+      });
+      afterEach(async () => {
+        onServer = undefined;
+        await serve.stop();
+      });
+
+      it('types and inputs have them, each with its help', async () => {
+        const types = 'ApiKey ApiKeyPreview CreateApiKeyInput UpdateApiKeyInput DeclaredApiKeyInput ManyKeysUpdate';
+        for (const name of types.split(' ')) {
+          const { __type } = await ask(
+            `query ($name: String!) { __type(name: $name) {
+              fields { name description type { name } } inputFields { name description type { name } }
+            } }`,
+            { name },
+          );
+          const { fields, inputFields } = __type as { fields: Json[] | null; inputFields: Json[] | null };
+          assert.deepEqual(
+            (fields ?? inputFields)!.filter((field) => Object.hasOwn(SET, field['name'] as string)),
+            [
+              { name: 'team', description: 'Team of the key.', type: { name: 'String' } },
+              { name: 'costCentre', description: 'Cost centre, from 1 to 999.', type: { name: 'Int' } },
+              { name: 'risk', description: 'LOW, MEDIUM or HIGH.', type: { name: 'String' } },
+            ],
+            name,
+          );
+        }
+      });
+
+      it('requests read and write them, and answers say what is wrong', async () => {
+        const own = 'team costCentre risk';
+        const input = { name: 'New', roles: ['GUEST'], ...SET };
+        const { previewApiKey } = await ask(
+          `query ($input: CreateApiKeyInput!) { previewApiKey(input: $input) { ${own} } }`,
+          { input },
+        );
+        assert.deepEqual(previewApiKey, SET);
+        const { createApiKey } = await ask(
+          `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { id ${own} } } }`,
+          { input },
+        );
+        const { apiKey } = createApiKey as { apiKey: Json };
+        assert.deepEqual(fieldsOf(apiKey), SET);
+        const update = (change: Json) =>
+          ask(`mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { ${own} } }`, {
+            input: { id: apiKey['id'], ...change },
+          });
+        const changed = { team: null, costCentre: 7, risk: 'LOW' };
+        assert.deepEqual((await update(changed))['updateApiKey'], changed);
+        assert.deepEqual((await update({ costCentre: 1000 }))['codes'], ['INPUT_INVALID']);
+        await ask(
+          'mutation ($ids: [ID!]!, $update: ManyKeysUpdate!) { updateApiKeys(ids: $ids, update: $update) { keys { id } } }',
+          { ids: [apiKey['id']], update: { team: 'Search', risk: null } },
+        );
+        const { apiKeys } = await ask(`{ apiKeys { edges { node { name ${own} } } } }`);
+        const { edges } = apiKeys as { edges: { node: Json }[] };
+        assert.deepEqual(fieldsOf(edges.find(({ node: { name } }) => name === 'New')!.node), {
+          team: 'Search',
+          costCentre: 7,
+          risk: null,
+        });
+      });
+
+      it('commands create, show, list, update and remove them', () => {
+        assert.deepEqual(fieldsOf(create('Dry', '--dry-run', ...FLAGS)), SET);
+        create('New', ...FLAGS);
+        assert.deepEqual(shown('New'), SET);
+        assert.match(run(['apikey', 'list', '--columns', 'name,team,cost-centre,risk']), /New\s+Payments\s+42\s+HIGH/);
+        const { changes } = update('--team', 'Search', '--cost-centre', '7', '--risk', '');
+        assert.deepEqual(changes, [
+          { field: 'team', before: 'Payments', after: 'Search' },
+          { field: 'costCentre', before: 42, after: 7 },
+          { field: 'risk', before: 'HIGH', after: null },
+        ]);
+        update('--team', '', '--cost-centre', '');
+        assert.deepEqual(shown('CI'), NONE);
+        const { code } = json(['apikey', 'update', '--name', 'CI', '--risk', 'HIHG'], { status: 2 });
+        assert.equal(code, 'INPUT_INVALID');
+      });
+
+      it('the one that is a filter selects keys: by GraphQL, for commands, and in the console', async () => {
+        create('Other', '--team', 'Search');
+        const { __type } = await ask(
+          '{ __type(name: "Query") { fields { name args { name description type { name } } } } }',
+        );
+        const { fields } = __type as { fields: { name: string; args: Json[] }[] };
+        for (const list of ['apiKeys', 'apiKeyList']) {
+          const { args } = fields.find(({ name }) => name === list)!;
+          assert.deepEqual(
+            args.find(({ name }) => name === 'team'),
+            { name: 'team', description: 'Only keys with this team.', type: { name: 'String' } },
+          );
+        }
+        const { apiKeyList } = await ask('{ apiKeyList(team: "SEARCH") { keys { name } } }');
+        assert.deepEqual(apiKeyList, { keys: [{ name: 'Other' }] });
+
+        const listed = (...flags: string[]) => namesIn(json(['apikey', 'list', ...flags]));
+        assert.deepEqual(listed('--team', 'search'), ['Other']);
+        assert.deepEqual(listed('--team', 'search', '--sort', 'name'), ['Other']);
+        assert.deepEqual(namesIn(json(['apikey', 'disable', '--team', 'payments', '--dry-run'])), ['CI']);
+
+        const visitor = new Visitor(serve.url);
+        await visitor.signIn(onServer!['SVC_API_KEY']!);
+        const { html, text } = await visitor.open('keys?team=search');
+        assert.match(html, /<span>Team<\/span><input name="team" value="search"/);
+        assert.match(text, / Other /);
+        assert.doesNotMatch(text, / CI /);
+      });
+
+      it('apply plans and changes them', () => {
+        const declared = { name: 'New', roles: ['GUEST'], ...SET };
+        const apply = (key: Json, flags: string[] = [], status = 0) => {
+          const input = JSON.stringify({ keys: [key] });
+          const { changes } = json(['apikey', 'apply', '-', ...flags], { input, status });
+          return (changes as { changes: Json[] }[])[0]!.changes;
+        };
+        apply(declared);
+        assert.deepEqual(shown('New'), SET);
+        const other = { ...declared, team: 'Search', costCentre: null };
+        const expected = [
+          { field: 'team', before: 'Payments', after: 'Search' },
+          { field: 'costCentre', before: 42, after: null },
+        ];
+        assert.deepEqual(apply(other, ['--dry-run'], 2), expected);
+        assert.deepEqual(shown('New'), SET);
+        assert.deepEqual(apply(other), expected);
+        assert.deepEqual(shown('New'), { team: 'Search', costCentre: null, risk: 'HIGH' });
+      });
     });
 
     it('a backup has them, and restores the older values', () => {

@@ -66,9 +66,9 @@ export function finished(child: ChildProcess): Promise<Finished> {
   });
 }
 
-/** Starts the built CLI as a process of its own, with the Node that runs the tests. */
-export function startCli(args: readonly string[], { env, ...options }: SpawnOptions = {}): ChildProcess {
-  return spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], ...options, env: cleanEnv(env) });
+/** Starts the built CLI as a process of its own, with the Node that runs the tests. @param bin another build of it */
+export function startCli(args: readonly string[], { env, ...options }: SpawnOptions = {}, bin = BIN): ChildProcess {
+  return spawn(process.execPath, [bin, ...args], { stdio: ['ignore', 'pipe', 'pipe'], ...options, env: cleanEnv(env) });
 }
 
 /** Runs the built CLI, without a terminal. */

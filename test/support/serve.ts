@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { cleanEnv, startCli } from './process.ts';
+import { BIN, cleanEnv, startCli } from './process.ts';
 
 export interface ServeProcess {
   url: string;
@@ -10,13 +10,14 @@ export interface ServeProcess {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts the built `serve` on a store, by default on a free port, as a process of its own. */
+/** Starts the built `serve` on a store, by default on a free port, as a process of its own. @param bin another build */
 export function startServe(
   database: string,
   args: readonly string[] = ['--port', '0'],
   env: NodeJS.ProcessEnv = {},
+  bin = BIN,
 ): Promise<ServeProcess> {
-  return startListening(['serve', '--database', database, ...args], env);
+  return startListening(['serve', '--database', database, ...args], env, bin);
 }
 
 /** Starts the built `edge` of an origin on a free port, as a process of its own. */
@@ -25,8 +26,12 @@ export function startEdge(origin: string, tokenFile: string, ...args: readonly s
 }
 
 /** Starts a built command that serves. */
-export async function startListening(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ServeProcess> {
-  const child = startCli(args, { env: cleanEnv({ LOG_LEVEL: 'error', ...env }) });
+export async function startListening(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  bin = BIN,
+): Promise<ServeProcess> {
+  const child = startCli(args, { env: cleanEnv({ LOG_LEVEL: 'error', ...env }) }, bin);
   const ended = once(child, 'exit');
   const line = String((await Promise.race([once(child.stdout!, 'data'), ended]))[0]);
   const [, url] = /^Listening on (\S+)\n$/.exec(line) ?? [];

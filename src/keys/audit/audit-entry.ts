@@ -1,5 +1,5 @@
 import { formatTime } from '../basics/index.ts';
-import { type ApiKey, givenIn, keyRestrictions, labelFields } from '../key/index.ts';
+import { type ApiKey, givenIn, keyFields } from '../key/index.ts';
 import { prefixOf } from '../secret/index.ts';
 
 /** The actions that the audit log records. */
@@ -111,7 +111,8 @@ export function auditValuesOf(key: ApiKey): AuditValues {
     description: key.description,
     roles: key.roles,
     permissions: key.permissions,
-    ...keyRestrictions(key),
+    limits: key.limits,
+    allowFrom: key.allowFrom,
     prefix: prefixOf(key.publicId),
     createdBy: key.createdBy,
     expiresAt: formatTime(key.expiresAt),
@@ -125,7 +126,7 @@ export function auditValuesOf(key: ApiKey): AuditValues {
     ...(key.person && { person: key.person }),
     ...(key.audience !== null && { audience: key.audience }),
     // An entry about a key without a field keeps its hash when there is a new field.
-    ...givenIn(labelFields, key),
+    ...givenIn(keyFields, key),
   };
 }
 

@@ -3,9 +3,10 @@ import {
   type ApiKey,
   isUnrestricted,
   type KeyRestrictions,
-  keyRestrictions,
+  restrictionFields,
   type Status,
   statusOf,
+  valuesOf,
   withoutDigests,
 } from '../key/index.ts';
 import {
@@ -132,7 +133,7 @@ export function ancestorsOf({ keys }: Chain, catalog: Catalog, now: number): Anc
       status: statusOf(ancestor, now),
       expiresAt: isEarlier ? ancestor.expiresAt : null,
       permissions: access.missingFrom(next),
-      ...keyRestrictions(ancestor),
+      ...valuesOf(restrictionFields, ancestor),
     });
     if (isEarlier) expiresAt = ancestor.expiresAt;
     access = next;

@@ -4,6 +4,7 @@ import {
   type FieldInput,
   type FieldName,
   fieldsOf,
+  isNone,
   type KeyValues,
   labelFields,
   namesOf,
@@ -75,13 +76,8 @@ export type KeyRestrictions = ValuesOf<typeof restrictionFields>;
 export const UNRESTRICTED: KeyRestrictions = valuesOf(restrictionFields, {});
 export const RESTRICTION_FIELDS = namesOf(restrictionFields);
 
-/** The restrictions of a key, whatever stands for one. */
-export function keyRestrictions<Limits, Networks>(key: { limits: Limits; allowFrom: Networks }) {
-  return { limits: key.limits, allowFrom: key.allowFrom };
-}
-
-export function isUnrestricted({ limits, allowFrom }: KeyRestrictions): boolean {
-  return limits.length === 0 && allowFrom === null;
+export function isUnrestricted(key: KeyRestrictions): boolean {
+  return RESTRICTION_FIELDS.every((name) => isNone(key[name]));
 }
 
 /** What whoever creates a key gives it. */

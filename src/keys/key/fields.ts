@@ -31,6 +31,8 @@ export interface Field<Value, Given = Value> {
   readonly label: string;
   /** A sentence for flags, forms and schemas. */
   readonly help: string;
+  /** Its descriptions in GraphQL. Default: `help`. */
+  readonly graphql?: { readonly output?: string; readonly input?: string };
   /** A value as flags show it. Default: text. */
   readonly example?: string;
   /** Its flag, if that is not called like the field. A field with a filter has it in stores as well: never change it. */
@@ -70,7 +72,10 @@ export interface Filter {
 }
 
 /** Properties of all kinds. */
-type Common = Pick<Field<unknown>, 'id' | 'label' | 'help' | 'example' | 'flag' | 'isAsked' | 'verb' | 'noneText'>;
+type Common = Pick<
+  Field<unknown>,
+  'id' | 'label' | 'help' | 'graphql' | 'example' | 'flag' | 'isAsked' | 'verb' | 'noneText'
+>;
 
 /** The most code points of a text. */
 export const MAX_LINE_LENGTH = 1000;
@@ -143,7 +148,7 @@ function listOrNull<Item extends string>({
   });
 }
 
-/** A whole number within a range. */
+/** A whole number within a range, of at most 32 bits as in GraphQL. */
 export function number({
   min,
   max,
@@ -252,6 +257,7 @@ export const labelFields = defineFields({
     code: 'DESCRIPTION_INVALID',
     label: 'Description',
     help: 'What the key is for, at most 1,000 characters; empty for nothing.',
+    graphql: { output: 'What it is for.' },
     isAsked: true,
   }),
   /** The person or team that answers for it, as text of at most 200 code points; null if nobody is named. */
@@ -262,6 +268,9 @@ export const labelFields = defineFields({
       code: 'OWNER_INVALID',
       label: 'Owner',
       help: 'Who answers for the key, such as a person or a team; empty for nobody.',
+      graphql: {
+        output: 'Who answers for it; null if nobody is named. The keys that it created answer to them as well.',
+      },
     }),
     {
       help:
@@ -278,6 +287,10 @@ export const labelFields = defineFields({
       parse: parseTags,
       label: 'Tags',
       help: 'Tags of the key, up to 16, such as env=prod.',
+      graphql: {
+        output: 'Its tags, each as key=value.',
+        input: 'All its tags, at most 16, each as key=value, each key once; an empty list for none.',
+      },
       example: 'key=value',
       flag: 'tag',
     }),
@@ -296,6 +309,10 @@ export const restrictionFields = defineFields({
     verb: 'is limited to',
     noneText: 'those of the service',
     help: 'How many requests the key may make, such as 100/m, or in all, such as 1/uses; empty for those of the service.',
+    graphql: {
+      output:
+        'How many requests it may make: a number and s, m, h, d or month, such as 100/m, or budget or uses, such as 1/uses.',
+    },
   }),
   /** The networks that it may be used from, in the form of `parseNetworks`; null for anywhere. */
   allowFrom: listOrNull({
@@ -304,6 +321,10 @@ export const restrictionFields = defineFields({
     validate: validateNetworks,
     label: 'Used from',
     help: 'Networks that the key can be used from, such as 10.0.0.0/8, 2001:db8::/32. Default: anywhere.',
+    graphql: {
+      output: 'The networks that it may be used from, such as 10.0.0.0/8; null for anywhere.',
+      input: 'The networks that it may be used from, such as 10.0.0.0/8, at least one; null for anywhere.',
+    },
     example: 'network',
     verb: 'may be used from',
     noneText: 'anywhere',
@@ -317,11 +338,19 @@ export const fixedFields = defineFields({
     id: 13,
     label: 'Valid for',
     help: 'The address that the key is valid for alone, with all paths under it.',
+    graphql: {
+      output:
+        'The address that it is valid for alone, with all paths under it, as an application asked; null for wherever ' +
+        'keys are.',
+    },
   }),
 });
 
 /** The fields of a key by which people describe and restrict it. */
 export const keyFields = { ...labelFields, ...restrictionFields };
+
+/** All tables, by the names that GraphQL documents have for them. */
+export const fieldTables = { labels: labelFields, restrictions: restrictionFields, fixed: fixedFields };
 
 /** The names of these fields. */
 export type FieldName = keyof typeof keyFields;

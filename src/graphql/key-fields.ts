@@ -1,0 +1,24 @@
+import { type FieldTable, fieldTables, fieldsOf, GRAPHQL_TYPES } from '../keys/key/index.ts';
+
+/** A line such as `# input labels`, or of some of them, such as `# output labels through owner`. */
+const MARKER = /^ *# (input|output) (labels|restrictions|fixed)(?: (through|after) (\w+))?$/gm;
+
+/** Puts the fields of a key in the place of the lines that stand for them. */
+export function withKeyFields(part: string): string {
+  return part.replaceAll(
+    MARKER,
+    (_, way: 'input' | 'output', table: keyof typeof fieldTables, side?: 'through' | 'after', name?: string) => {
+      const fields = fieldsOf(fieldTables[table]);
+      const place = fields.findIndex(([each]) => each === name) + 1;
+      const some = side === undefined ? fields : side === 'through' ? fields.slice(0, place) : fields.slice(place);
+      return some.map(([each, field]) => definitionOf(each, field, way)).join('\n');
+    },
+  );
+}
+
+function definitionOf(name: string, field: FieldTable[string], way: 'input' | 'output'): string {
+  const { form, none, help, graphql } = field;
+  const isOutput = way === 'output';
+  const size = isOutput && form === 'list' ? ' @listSize(assumedSize: 2)' : '';
+  return `  ${JSON.stringify(graphql?.[way] ?? help)}\n  ${name}: ${GRAPHQL_TYPES[form]}${isOutput && none !== null ? '!' : ''}${size}`;
+}
