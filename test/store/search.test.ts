@@ -5,6 +5,7 @@ import { Pool } from 'pg';
 import type { StoredKey } from '../../src/keys/key/api-key.ts';
 import type { KeyFilter, KeyWriter } from '../../src/keys/repository/repository.ts';
 import { type Connection, connectionOver, type DialectName } from '../../src/store/connection.ts';
+import { createKeyRepository } from '../../src/store/key-repository.ts';
 import { openConnection, openStore, type Store } from '../../src/store/open.ts';
 import { findKeys, selectByText, selectIndexed } from '../../src/store/search-keys.ts';
 import { describeOn, describeAlwaysOnEach } from '../support/dialects.ts';
@@ -68,6 +69,13 @@ describeAlwaysOnEach('a search of keys', (dialect) => {
 
 /** A store with some thousands of keys, whose database knows how they are spread. */
 async function analyzedStore(): Promise<Connection> {
+  const database = await filledStore();
+  await changeDirectly(database, 'analyze');
+  return openConnection({ database });
+}
+
+/** The same without statistics, as it is while keys are imported. */
+async function filledStore(): Promise<string> {
   const database = tempStore();
   const store = await openStore({ database });
   const keys = Array.from({ length: 5000 }, (_, index) =>
@@ -79,8 +87,7 @@ async function analyzedStore(): Promise<Connection> {
   );
   await store.repository.write((writer) => writer.insert(keys));
   await store.close();
-  await changeDirectly(database, 'analyze');
-  return openConnection({ database });
+  return database;
 }
 
 describeAlwaysOnEach('a filter by a text', (dialect) => {
@@ -202,6 +209,18 @@ describeOn('postgres', 'a filter by a role and by what depends on creators', () 
     assert.deepEqual(await found('ADMIN'), ['Service 4999 of a team']);
     assert.ok(!statements.some((statement) => / offset /.test(statement)));
     assert.deepEqual(await found('GUEST'), ['Service 0 of a team', 'Service 1 of a team']);
+    await connection.close();
+  });
+});
+
+describeAlwaysOnEach('the digests of many secrets', (dialect) => {
+  it('are looked up by indexes before the database has statistics', async () => {
+    const connection = await openConnection({ database: await filledStore() });
+    const { collecting, plans } = explained(connection, dialect);
+    const digests = Array.from({ length: 200 }, (_, index) => storedKey(`${index}`).digest);
+    assert.equal((await createKeyRepository(collecting).findByDigests(digests)).length, 200);
+    assert.match(plans.join('\n'), /api_keys_by_previous_digest/);
+    assert.doesNotMatch(plans.join('\n'), /Seq Scan|SCAN api_keys\b/);
     await connection.close();
   });
 });
