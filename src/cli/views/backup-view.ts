@@ -1,5 +1,6 @@
 import { formatCount } from '../output.ts';
 import type { AuditVerification } from '../../keys/audit/index.ts';
+import { mapFields, wideningFields } from '../../keys/key/index.ts';
 import type { KeptAspect, NamedKey, RestorePlan, Since } from '../../keys/transfer/index.ts';
 import { formatTime, printable } from '../../keys/basics/index.ts';
 import type { BackupContents } from '../../store/backup/back-up-store.ts';
@@ -36,9 +37,7 @@ const KEPT_TEXTS: Readonly<Record<KeptAspect, string>> = {
   secret: 'keeps its newer secret',
   grants: 'keeps its present grants',
   expiresAt: 'keeps its earlier expiry',
-  limits: 'keeps its stricter limits',
-  allowFrom: 'keeps its narrower networks',
-  audience: 'stays valid for its present address alone',
+  ...mapFields(wideningFields, ({ widens }) => widens!.kept),
   damaged: 'is damaged in the store, and comes back disabled',
 };
 

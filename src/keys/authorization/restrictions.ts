@@ -1,5 +1,5 @@
-import { formatList, isBudget, type Limit, type LimitUnit, Networks, splitLimit } from '../basics/index.ts';
-import { type ApiKey, areWithin, isFor, isUnrestricted } from '../key/index.ts';
+import { type Limit, Networks } from '../basics/index.ts';
+import { type ApiKey, appliedLimits, isUnrestricted, RESTRICTIONS } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type { Chain } from './chain.ts';
 
@@ -61,39 +61,19 @@ export function restrictionsOf({ keys }: Chain, { defaultLimits }: Catalog): Res
 
 export const CHARGED = new WeakMap<Charge, WeakMap<Restrictions | Chain, Restrictions>>();
 
-/** The limits of a key: its own rates, or those of keys that have none, and its budgets. */
-export function appliedLimits(limits: readonly Limit[], defaultLimits: readonly Limit[]): readonly Limit[] {
-  return limits.every(isBudget) ? [...defaultLimits, ...limits] : limits;
-}
-
 /**
- * How one chain of keys is held closer than another, in the words "… is limited to 100/m"; undefined if it is not. A
- * limit holds as close as another of the same unit that allows as much, and networks as close as those they lie in.
+ * Words such as "is limited to 100/m" if the keys of one chain are restricted more than those of another; undefined if
+ * they are not.
  */
 export function closerRestriction(
   closer: readonly ApiKey[],
   than: readonly ApiKey[],
-  { defaultLimits }: Pick<Catalog, 'defaultLimits'>,
+  catalog: Pick<Catalog, 'defaultLimits'>,
 ): string | undefined {
-  const counts = countsOf(than, defaultLimits);
-  for (const [unit, count] of countsOf(closer, defaultLimits))
-    if (count < (counts.get(unit) ?? Infinity)) return `is limited to ${count}/${unit}`;
-  const allowed = than.flatMap(({ allowFrom }) => (allowFrom ? [allowFrom] : []));
-  for (const { allowFrom } of closer)
-    if (allowFrom && !allowed.some((networks) => areWithin(networks, allowFrom)))
-      return `may be used from ${formatList(allowFrom, 'or')} alone`;
-  const audiences = than.flatMap(({ audience }) => audience ?? []);
-  for (const { audience } of closer)
-    if (audience !== null && !audiences.some((one) => isFor(audience, one))) return `is for ${audience} alone`;
+  for (const [name, restriction] of RESTRICTIONS) {
+    const valuesOf = (keys: readonly ApiKey[]) => keys.map((key) => key[name]);
+    const words = restriction.closer(valuesOf(closer), valuesOf(than), catalog);
+    if (words !== undefined) return words;
+  }
   return undefined;
-}
-
-function countsOf(keys: readonly ApiKey[], defaultLimits: readonly Limit[]): Map<LimitUnit, number> {
-  const counts = new Map<LimitUnit, number>();
-  for (const key of keys)
-    for (const limit of appliedLimits(key.limits, defaultLimits)) {
-      const { count, unit } = splitLimit(limit);
-      counts.set(unit, Math.min(count, counts.get(unit) ?? Infinity));
-    }
-  return counts;
 }

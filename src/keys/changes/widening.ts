@@ -1,20 +1,12 @@
-import {
-  addedGrants,
-  appliedLimits,
-  type Chain,
-  chainHolds,
-  chainHoldsUnknown,
-  endsLater,
-  isLoosened,
-} from '../authorization/index.ts';
-import { isBudget, type Limit, parseLimits, splitLimit } from '../basics/index.ts';
-import { type ApiKey, areWithin, type GivenFields } from '../key/index.ts';
+import { addedGrants, type Chain, chainHolds, chainHoldsUnknown, endsLater } from '../authorization/index.ts';
+import { type ApiKey, RESTRICTIONS, type ValuesOf, type wideningFields } from '../key/index.ts';
 import { type Catalog, type Permission, PermissionSet, type Role, splitPermission } from '../permissions/index.ts';
 
 type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
 
 /** The fields of a key before it was widened, as far as they were widened. */
-type NarrowerFields = Partial<Omit<GivenFields, 'name' | 'description'>>;
+type NarrowerFields = Partial<Grants & Pick<ApiKey, 'expiresAt'> & Restricted>;
+type Restricted = ValuesOf<typeof wideningFields>;
 
 export interface Widening {
   readonly before: NarrowerFields;
@@ -29,8 +21,7 @@ export function findWidening(before: ApiKey, after: ApiKey, catalog: Catalog): W
   const fields: NarrowerFields = {
     ...(isGranted && { roles: before.roles, permissions: before.permissions }),
     ...(endsLater(before, after) && { expiresAt: before.expiresAt }),
-    ...(isLoosened(before, { ...before, limits: after.limits }, catalog) && { limits: before.limits }),
-    ...(isLoosened(before, { ...before, allowFrom: after.allowFrom }, catalog) && { allowFrom: before.allowFrom }),
+    ...loosenedFields(before, after, catalog),
   };
   if (Object.keys(fields).length === 0) return undefined;
   const unknown = after.permissions.filter((grant) => !catalog.knows(grant) && !before.permissions.includes(grant));
@@ -47,13 +38,20 @@ export function isStillWidened({ before, added }: Widening, key: ApiKey, catalog
     return PermissionSet.of(catalog, key).has(...splitPermission(permission));
   };
   const hasGrants = added.roles.some((role) => key.roles.includes(role)) || added.permissions.some(has);
-  const { expiresAt, limits, allowFrom } = before;
+  const { expiresAt } = before;
   return (
     (before.roles !== undefined && hasGrants) ||
     (expiresAt !== undefined && endsLater({ ...key, expiresAt }, key)) ||
-    (limits !== undefined && isLoosened({ ...key, limits }, key, catalog)) ||
-    (allowFrom !== undefined && isLoosened({ ...key, allowFrom }, key, catalog))
+    Object.keys(loosenedFields(before, key, catalog)).length > 0
   );
+}
+
+/** The values of restrictions that a key had before and that allow more now. */
+function loosenedFields(before: Partial<Restricted>, after: Restricted, catalog: Catalog): Partial<Restricted> {
+  const loosened = RESTRICTIONS.filter(
+    ([name, { closer }]) => before[name] !== undefined && closer([before[name]], [after[name]], catalog) !== undefined,
+  );
+  return Object.fromEntries(loosened.map(([name]) => [name, before[name]]));
 }
 
 /**
@@ -67,7 +65,7 @@ export function withoutWidening<Key extends ApiKey>(
   catalog: Catalog,
 ): { key: Key; leavesNothing: boolean } {
   if (!isStillWidened(widening, key, catalog)) return { key, leavesNothing: false };
-  const { roles, permissions, expiresAt, limits, allowFrom } = widening.before;
+  const { roles, permissions, expiresAt, ...restricted } = widening.before;
   let narrowed = key;
   let leavesNothing = false;
   if (roles && permissions) {
@@ -76,11 +74,11 @@ export function withoutWidening<Key extends ApiKey>(
     else leavesNothing = true;
   }
   if (expiresAt !== undefined && endsLater({ ...key, expiresAt }, key)) narrowed = { ...narrowed, expiresAt };
-  if (limits) narrowed = { ...narrowed, limits: closestLimits(key.limits, limits, catalog) };
-  if (allowFrom) {
-    const networks = key.allowFrom ? commonNetworks(key.allowFrom, allowFrom) : allowFrom;
-    if (networks.length > 0) narrowed = { ...narrowed, allowFrom: networks };
-    else leavesNothing = true;
+  for (const [name, restriction] of RESTRICTIONS) {
+    if (restricted[name] === undefined) continue;
+    const common = restriction.common(key[name], restricted[name], catalog);
+    if (common === undefined) leavesNothing = true;
+    else narrowed = { ...narrowed, [name]: common };
   }
   return { key: narrowed, leavesNothing };
 }
@@ -113,30 +111,4 @@ function shortest(permissions: readonly Permission[]): Permission[] {
 
 function asChain(grants: Grants): Chain {
   return { keys: [grants as ApiKey], isComplete: true };
-}
-
-/** Lower limit of each unit. The default limits apply to a key without its own. */
-function closestLimits(
-  now: readonly Limit[],
-  before: readonly Limit[],
-  { defaultLimits }: Pick<Catalog, 'defaultLimits'>,
-): readonly Limit[] {
-  const lowest = new Map<string, Limit>();
-  for (const limits of [now, before])
-    for (const limit of appliedLimits(limits, defaultLimits)) {
-      const { unit, count } = splitLimit(limit);
-      const known = lowest.get(unit);
-      if (!known || count < splitLimit(known).count) lowest.set(unit, limit);
-    }
-  const closest = parseLimits([...lowest.values()]).values;
-  const budgets = closest.filter(isBudget);
-  const isDefault =
-    before.every(isBudget) && closest.join() === [...parseLimits(defaultLimits).values, ...budgets].join();
-  return isDefault ? budgets : closest;
-}
-
-/** Intersection of two lists of networks: of two networks that overlap, one contains the other. */
-function commonNetworks(some: readonly string[], others: readonly string[]): string[] {
-  const within = (inner: readonly string[], outer: readonly string[]) => inner.filter((one) => areWithin([one], outer));
-  return [...new Set([...within(some, others), ...within(others, some)])];
 }

@@ -18,6 +18,7 @@ import {
 import { readAudience } from './audience.ts';
 import { normalizeLine, parseTags, validateLine } from './labels.ts';
 import { parseNetworks, validateNetworks } from './allow-from.ts';
+import { audienceRestriction, limitRestriction, networkRestriction, type Restriction } from './restriction.ts';
 
 /** A field of a key: its rule, its form in a store, and what people read about it. */
 export interface Field<Value, Given = Value> {
@@ -45,6 +46,8 @@ export interface Field<Value, Given = Value> {
   readonly noneText?: string;
   /** How keys are selected by it. Default: not at all. */
   readonly filter?: Filter;
+  /** Which change of it lets a key do more. Default: none. */
+  readonly widens?: Restriction<Value>;
   /** Its JSON Schema in a declaration, but for its description. */
   readonly schema: object;
   /** The rule for values that programs give. */
@@ -242,6 +245,11 @@ function filtered<Of extends AnyField>(make: (name: string) => Of, filter: Filte
   return (name: string) => ({ ...make(name), filter });
 }
 
+/** A field that restricts keys. */
+function restricting<Value, Given>(make: (name: string) => Field<Value, Given>, widens: Restriction<Value>) {
+  return (name: string) => ({ ...make(name), widens });
+}
+
 function defineFields<Table extends Record<string, (name: string) => AnyField>>(table: Table) {
   return Object.fromEntries(Object.entries(table).map(([name, make]) => [name, make(name)])) as {
     readonly [Name in keyof Table]: ReturnType<Table[Name]>;
@@ -301,50 +309,67 @@ export const labelFields = defineFields({
 /** Fields that restrict the requests of a key, and of the keys that it creates. */
 export const restrictionFields = defineFields({
   /** How many requests it may make, at most one limit for each unit; empty if it has no limits of its own. */
-  limits: list<Limit>({
-    id: 4,
-    parse: parseLimits,
-    none: NO_LIMITS,
-    label: 'Limits',
-    verb: 'is limited to',
-    noneText: 'those of the service',
-    help: 'How many requests the key may make, such as 100/m, or in all, such as 1/uses; empty for those of the service.',
-    graphql: {
-      output:
-        'How many requests it may make: a number and s, m, h, d or month, such as 100/m, or budget or uses, such as 1/uses.',
-    },
-  }),
+  limits: restricting(
+    list<Limit>({
+      id: 4,
+      parse: parseLimits,
+      none: NO_LIMITS,
+      label: 'Limits',
+      verb: 'is limited to',
+      noneText: 'those of the service',
+      help: 'How many requests the key may make, such as 100/m, or in all, such as 1/uses; empty for those of the service.',
+      graphql: {
+        output:
+          'How many requests it may make: a number and s, m, h, d or month, such as 100/m, or budget or uses, such as 1/uses.',
+      },
+    }),
+    limitRestriction,
+  ),
   /** The networks that it may be used from, in the form of `parseNetworks`; null for anywhere. */
-  allowFrom: listOrNull({
-    id: 5,
-    parse: parseNetworks,
-    validate: validateNetworks,
-    label: 'Used from',
-    help: 'Networks that the key can be used from, such as 10.0.0.0/8, 2001:db8::/32. Default: anywhere.',
-    graphql: {
-      output: 'The networks that it may be used from, such as 10.0.0.0/8; null for anywhere.',
-      input: 'The networks that it may be used from, such as 10.0.0.0/8, at least one; null for anywhere.',
-    },
-    example: 'network',
-    verb: 'may be used from',
-    noneText: 'anywhere',
-  }),
+  allowFrom: restricting(
+    listOrNull({
+      id: 5,
+      parse: parseNetworks,
+      validate: validateNetworks,
+      label: 'Used from',
+      help: 'Networks that the key can be used from, such as 10.0.0.0/8, 2001:db8::/32. Default: anywhere.',
+      graphql: {
+        output: 'The networks that it may be used from, such as 10.0.0.0/8; null for anywhere.',
+        input: 'The networks that it may be used from, such as 10.0.0.0/8, at least one; null for anywhere.',
+      },
+      example: 'network',
+      verb: 'may be used from',
+      noneText: 'anywhere',
+    }),
+    networkRestriction,
+  ),
 });
 
 /** Fields that a key gets when it is made, and that nothing changes. */
 export const fixedFields = defineFields({
   /** The address that it is valid for alone, with all paths under it: see `readAudience`; null for any. */
-  audience: address({
-    id: 13,
-    label: 'Valid for',
-    help: 'The address that the key is valid for alone, with all paths under it.',
-    graphql: {
-      output:
-        'The address that it is valid for alone, with all paths under it, as an application asked; null for wherever ' +
-        'keys are.',
-    },
-  }),
+  audience: restricting(
+    address({
+      id: 13,
+      label: 'Valid for',
+      help: 'The address that the key is valid for alone, with all paths under it.',
+      graphql: {
+        output:
+          'The address that it is valid for alone, with all paths under it, as an application asked; null for wherever ' +
+          'keys are.',
+      },
+    }),
+    audienceRestriction,
+  ),
 });
+
+/** The fields in which a change can let a key do more. */
+export const wideningFields = { ...restrictionFields, ...fixedFields };
+/** Their rules, each with the name of its field. */
+export const RESTRICTIONS = namesOf(wideningFields).map((name): readonly [typeof name, Restriction<any>] => [
+  name,
+  wideningFields[name].widens,
+]);
 
 /** The fields of a key by which people describe and restrict it. */
 export const keyFields = { ...labelFields, ...restrictionFields };
@@ -512,7 +537,7 @@ function parseRecord(text: string): object | undefined {
 /** The same of each field of a table, by its name. */
 export function mapFields<Table extends FieldTable, Result>(
   table: Table,
-  map: (field: AnyField, name: FieldName) => Result,
+  map: (field: AnyField, name: keyof Table & string) => Result,
 ): { [Name in keyof Table]: Result } {
-  return Object.fromEntries(fieldsOf(table).map(([name, field]) => [name, map(field, name)])) as never;
+  return Object.fromEntries(namesOf(table).map((name) => [name, map(table[name]!, name)])) as never;
 }

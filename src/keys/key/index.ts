@@ -7,6 +7,7 @@ export * from './field-changes.ts';
 export * from './fields.ts';
 export * from './key-change.ts';
 export * from './name.ts';
+export { appliedLimits } from './restriction.ts';
 export * from './rotated-secret.ts';
 export * from './status.ts';
 export * from './labels.ts';

@@ -10,12 +10,12 @@ import {
   UsageRetention,
   writeEvents,
 } from '../authentication/index.ts';
-import { appliedLimits, AuditAccess } from '../authorization/index.ts';
+import { AuditAccess } from '../authorization/index.ts';
 import { type Limit, UNIT_MS } from '../basics/index.ts';
 import { Containments, Leaks, PermittedChanges, Transactions, UnusedKeys } from '../changes/index.ts';
 import { Consent, type ConsentOptions, Exchange } from '../consent/index.ts';
 import { type EdgeReport, EdgeReports, Edges } from '../feed/index.ts';
-import { type ApiKey, USAGE, Usage } from '../key/index.ts';
+import { type ApiKey, appliedLimits, USAGE, Usage } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import { type KeyWriter, USED_TOKENS } from '../repository/index.ts';

@@ -12,10 +12,10 @@ import {
   type ApiKey,
   mapFields,
   normalizeName,
-  restrictionFields,
   type Status,
   statusOf,
   type StoredKey,
+  wideningFields,
 } from '../key/index.ts';
 import { CONSENTS, type KeyFinder, type KeyRepository, type Refresh, SESSIONS } from '../repository/index.ts';
 import { prefixOf } from '../secret/index.ts';
@@ -226,8 +226,7 @@ const FIELDS: Readonly<Record<KeptAspect, readonly string[]>> = {
   secret: ['prefix', 'rotation'],
   grants: ['roles', 'permissions'],
   expiresAt: ['expiresAt'],
-  ...mapFields(restrictionFields, (_, name) => [name]),
-  audience: ['audience'],
+  ...mapFields(wideningFields, (_, name) => [name]),
   damaged: [],
 };
 

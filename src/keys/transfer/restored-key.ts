@@ -6,22 +6,14 @@ import {
   labelFields,
   mapFields,
   namesOf,
-  restrictionFields,
   type Rotation,
   valuesOf,
+  wideningFields,
 } from '../key/index.ts';
 import { type Catalog, PermissionSet } from '../permissions/index.ts';
 
 /** Aspects of a key that can stay as they are, where a backup would give the key more. */
-const KEPT = [
-  'enabled',
-  'secret',
-  'grants',
-  'expiresAt',
-  ...namesOf(restrictionFields),
-  'audience',
-  'damaged',
-] as const;
+const KEPT = ['enabled', 'secret', 'grants', 'expiresAt', ...namesOf(wideningFields), 'damaged'] as const;
 /** `secret` is that of a key that was rotated since; `damaged` is a key whose row cannot be compared. */
 export type KeptAspect = (typeof KEPT)[number];
 
@@ -29,8 +21,7 @@ export type KeptAspect = (typeof KEPT)[number];
 const ASPECTS = {
   enabled: 'disabledAt',
   expiresAt: 'expiresAt',
-  ...mapFields(restrictionFields, (_, name) => name),
-  audience: 'audience',
+  ...mapFields(wideningFields, (_, name) => name),
 } as const satisfies Partial<Record<KeptAspect, keyof ApiKey>>;
 
 /** Context of the rules of a restore. */
