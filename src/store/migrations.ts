@@ -63,7 +63,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   await sql`create index api_keys_of_people on api_keys (id) where person is not null`.execute(db);
   await sql`create index api_keys_by_expiry on api_keys (expires_at, id) where expires_at is not null`.execute(db);
 
-  // What keys are selected by, an owner or a tag: those of each stand in the order of the list.
+  // Labels of keys, by which filters find them: the keys with a label stand in the order of the list.
   await sql`create table key_labels (
     label ${text} not null,
     created_at bigint not null,

@@ -44,6 +44,11 @@ describeOnEach('completion of names', (dialect) => {
     assert.deepEqual(await words('bash', 'svc-api apikey show Zoe\u0308', env), ['Zoë\\ 2']);
   });
 
+  it('finds keys that others answer to, by both flags', async () => {
+    assert.deepEqual(await words('fish', 'svc-api apikey list --owner CI\\ d', env), ['CI deploy']);
+    assert.deepEqual(await words('fish', 'svc-api apikey update --owned-by CI\\ d', env), ['CI deploy']);
+  });
+
   it('finds the first of many and the last, which have in common what all have', async () => {
     const many = testCli();
     const lines = Array.from({ length: 150 }, (_, index) => {

@@ -69,6 +69,7 @@ const KINDS_OF_FLAGS: Readonly<Record<string, ValueKind>> = {
   key: 'names',
   actor: 'names',
   owner: 'names',
+  'owned-by': 'names',
   'created-by': 'names',
   'bring-back': 'names',
   roles: 'roles',

@@ -68,7 +68,7 @@ export const REMOVABLE_FIELDS = [
 ];
 type RemovableField = { [Name in FieldName]: null extends FieldInput[Name] ? Name : never }[FieldName];
 
-/** No description, owner and so on. */
+/** The labels of a key that has none. */
 export const NO_LABELS: ValuesOf<typeof labelFields> = valuesOf(labelFields, {});
 
 /** What restricts its requests, and those of the keys that it creates. */

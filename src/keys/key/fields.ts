@@ -268,7 +268,11 @@ export const labelFields = defineFields({
     graphql: { output: 'What it is for.' },
     isAsked: true,
   }),
-  /** The person or team that answers for it, as text of at most 200 code points; null if nobody is named. */
+  /**
+   * The person or team that answers for it, as text of at most 200 code points; null if nobody is named. As a filter, it
+   * finds the keys with this owner, the key of this name, and the person who is called so where they sign in, in whatever
+   * case; and those that these created, and so on.
+   */
   owner: filtered(
     line({
       id: 14,

@@ -211,7 +211,7 @@ export function readFieldFilters(filters: FieldFilters): FilterValues {
   return mapFields(filterFields, (field, name) => {
     const given = filters[name as FilterName];
     if (given == null || (Array.isArray(given) && given.length === 0)) return undefined;
-    // Names of keys and people select as well: see `KeyFilter`.
+    // Names of keys and people select as well: see `labelFields`.
     if (name === 'owner') return readOwner(filters.owner!);
     assertValid(field.validate(given));
     return field.read(given) ?? '';

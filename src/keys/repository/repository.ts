@@ -12,10 +12,7 @@ export interface ListPosition {
   id: string;
 }
 
-/**
- * Selects keys. `owner` finds those that answer to somebody: the keys with this owner, the key of this name, and the
- * person who is called so where they sign in, in whatever case; and those that these created, and so on.
- */
+/** Selects keys. The fields that are filters: see `filterFields`. */
 export interface KeyFilter extends FilterValues {
   /** A part of the name or description, case-insensitive. */
   search?: string | undefined;
