@@ -3,8 +3,9 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Visitor } from '../support/console.ts';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
+import { Visitor } from '../support/console.ts';
+import { type Descriptions, DOCUMENT_DOORS, doorsOf, FIELD_DOORS, FILTER_DOORS } from '../support/field-doors.ts';
 import { KEYS, TerminalSession } from '../support/pty.ts';
 import { type ServeProcess, startServe } from '../support/serve.ts';
 import { query } from '../support/server.ts';
@@ -60,6 +61,15 @@ describe('three fields that are added to the table', () => {
     node('scripts/manifest.ts');
   });
 
+  const read = (path: string) => JSON.parse(readFileSync(join(copy, path), 'utf8')) as Json;
+  const keysSchema = () => {
+    writeFileSync(
+      join(copy, 'schema.ts'),
+      "import { keysSchema } from './scripts/keys-schema.ts';\nprocess.stdout.write(keysSchema());\n",
+    );
+    return JSON.parse(node('schema.ts')) as Json;
+  };
+
   it('are flags of create and update in the manifest, each with its help', () => {
     const manifest = JSON.parse(readFileSync(join(copy, 'oclif.manifest.json'), 'utf8')) as {
       commands: Record<string, { flags: Record<string, { description: string }> }>;
@@ -87,12 +97,27 @@ describe('three fields that are added to the table', () => {
     }
   });
 
-  it('are in the JSON Schema of declared keys', () => {
+  it('are at every door of the list that the other fields of their kind are at', () => {
     writeFileSync(
-      join(copy, 'schema.ts'),
-      "import { keysSchema } from './scripts/keys-schema.ts';\nprocess.stdout.write(keysSchema());\n",
+      join(copy, 'graphql.ts'),
+      `import { print } from 'graphql';
+      import { typeDefsOf } from './src/graphql/schema.ts';
+      import { createCatalog } from './src/keys/permissions/index.ts';
+      process.stdout.write(typeDefsOf(createCatalog()).map(print).join('\\n'));`,
     );
-    const { $defs } = JSON.parse(node('schema.ts')) as { $defs: { key: { properties: Record<string, Json> } } };
+    const program = {
+      manifest: read('oclif.manifest.json'),
+      graphql: node('graphql.ts'),
+      schemas: { keys: keysSchema() },
+    };
+    const described = program as unknown as Descriptions;
+    assert.deepEqual(doorsOf('team', 'team', described), [...FIELD_DOORS, ...FILTER_DOORS].toSorted());
+    assert.deepEqual(doorsOf('costCentre', 'cost-centre', described), FIELD_DOORS.toSorted());
+    assert.deepEqual(doorsOf('risk', 'risk', described), FIELD_DOORS.toSorted());
+  });
+
+  it('are in the JSON Schema of declared keys', () => {
+    const { $defs } = keysSchema() as { $defs: { key: { properties: Record<string, Json> } } };
     const { team, costCentre, risk } = $defs.key.properties;
     assert.deepEqual(
       [team!['maxLength'], costCentre!['maximum'], risk!['enum']],
@@ -157,6 +182,15 @@ describe('three fields that are added to the table', () => {
     beforeEach(() => {
       database = tempStore();
       create('CI', ...FLAGS);
+    });
+
+    it('each JSON document of the list has them', () => {
+      const printed: Record<(typeof DOCUMENT_DOORS)[number], () => Json> = {
+        KEY: () => json(['apikey', 'show', 'CI']),
+        'create --dry-run': () => create('Dry', '--dry-run', ...FLAGS),
+        export: () => JSON.parse(run(['apikey', 'export'])) as Json,
+      };
+      for (const door of DOCUMENT_DOORS) assert.deepEqual(fieldsOf(printed[door]()), SET, door);
     });
 
     it('create, show, and a dry run have them', () => {
@@ -455,6 +489,33 @@ describe('three fields that are added to the table', () => {
         assert.match(html, /<span>Team<\/span><input name="team" value="search"/);
         assert.match(text, / Other /);
         assert.doesNotMatch(text, / CI /);
+      });
+
+      it('the console creates keys with them, shows and edits them', async () => {
+        const visitor = new Visitor(serve.url);
+        await visitor.signIn(onServer!['SVC_API_KEY']!);
+        const { html } = await visitor.open('keys/new');
+        for (const help of ['Team of the key.', 'Cost centre, from 1 to 999.', 'LOW, MEDIUM or HIGH.'])
+          assert.ok(html.includes(help), help);
+        const wrong = { team: 'x'.repeat(21), costCentre: 'many', risk: 'HIHG' };
+        const draft = { name: 'Web', role: 'GUEST', expiry: 'latest', step: 'preview' };
+        assert.match((await visitor.submit('keys/new', { ...draft, ...wrong })).text, /whole number from 1 to 999/);
+        const { text } = await visitor.submit('keys/new', { ...draft, ...wrong, costCentre: '42' });
+        assert.match(text, /21 characters long; at most 20.*Did you mean HIGH/);
+        const texts = { team: 'Payments', costCentre: '42', risk: 'HIGH' };
+        const facts = /Team Payments .*Cost centre 42 .*Risk HIGH/;
+        assert.match((await visitor.submit('keys/new', { ...draft, ...texts })).text, facts);
+        await visitor.submit('keys/new', { step: 'create' });
+        assert.deepEqual(shown('Web'), SET);
+        assert.match((await visitor.follow(/keys\/[0-9a-f-]{36}$/)).text, facts);
+        await visitor.follow(/\/edit$/);
+        assert.match((await visitor.submit('/edit', { costCentre: 'many' })).text, /whole number from 1 to 999/);
+        assert.deepEqual(shown('Web'), SET);
+        const saved = await visitor.submit('/edit', { team: 'Search', costCentre: '', risk: 'LOW' });
+        assert.match(saved.text, /Saved.*Team Search .*Risk LOW/);
+        assert.doesNotMatch(saved.text, /Cost centre/);
+        assert.deepEqual(shown('Web'), { team: 'Search', costCentre: null, risk: 'LOW' });
+        assert.match((await visitor.follow(/keys\/new\?from=/)).html, /value="Search"/);
       });
 
       it('apply plans and changes them', () => {
