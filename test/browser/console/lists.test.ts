@@ -121,7 +121,7 @@ describe('the lists of the console, in a browser', () => {
     inBrowser(async (visit) => {
       const { page, context, open } = await visitTeam(visit, 'keys');
       const network = await context.newCDPSession(page);
-      const slow = { offline: false, latency: 1500, downloadThroughput: -1, uploadThroughput: -1 };
+      const slow = { offline: false, latency: 500, downloadThroughput: -1, uploadThroughput: -1 };
       await network.send('Network.emulateNetworkConditions', slow);
       const names = page.getByRole('rowheader').getByRole('link');
       await page.getByRole('searchbox').fill('deploy');

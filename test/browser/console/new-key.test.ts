@@ -155,7 +155,7 @@ describe('creating a key in the console, in a browser,', () => {
       inBrowser(async (visit) => {
         const { page, key, time, context } = await signedIn(visit, 'keys/new', { look });
         const network = await context.newCDPSession(page);
-        const slow = { offline: false, latency: 1500, downloadThroughput: -1, uploadThroughput: -1 };
+        const slow = { offline: false, latency: 500, downloadThroughput: -1, uploadThroughput: -1 };
         await network.send('Network.emulateNetworkConditions', slow);
         await page.getByLabel('Name', { exact: true }).fill('CI deploy');
         await accessLevel(page, 'DOCKER', 'Write').check();

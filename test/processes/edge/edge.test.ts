@@ -12,7 +12,8 @@ import { startEdge, startServe, type ServeProcess } from '../../support/serve.ts
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 
-const LEASE = '1s';
+/** A lease that a test waits for the end of, and one that outlasts a pause of the machine. */
+const [LEASE, LONG_LEASE] = ['1s', '1m'];
 
 describe('svc-api edge', () => {
   let test: TestKeys;
@@ -60,7 +61,7 @@ describe('svc-api edge', () => {
     const { secret } = await create('Edge', { roles: [], permissions: ['EDGE:READ_ANY'] });
     writeFileSync(tokenFile, `${secret}\n`, { mode: 0o600 });
     origin = await start(startServe(test.database));
-    edge = await start(startEdge(origin.url, tokenFile, '--max-stale', LEASE));
+    edge = await start(startEdge(origin.url, tokenFile, '--max-stale', LONG_LEASE));
   });
 
   afterEach(async () => {
@@ -135,34 +136,37 @@ describe('svc-api edge', () => {
 
   it('that was stopped lets a change return, and does not accept the key when it goes on', async () => {
     const { secret } = await create('Key');
-    await until(async () => (await statusOf(edge.url, secret)) === 200);
-    edge.kill('SIGSTOP');
+    await edge.stop();
+    const stopped = await start(startEdge(origin.url, tokenFile, '--max-stale', LEASE));
+    await until(async () => (await statusOf(stopped.url, secret)) === 200);
+    stopped.kill('SIGSTOP');
     await svcApi('delete', 'Key', '--yes');
     // Sent before it goes on, so that it is answered first of all.
-    const answer = statusOf(edge.url, secret);
-    edge.kill('SIGCONT');
+    const answer = statusOf(stopped.url, secret);
+    stopped.kill('SIGCONT');
     assert.ok([401, 503].includes(await answer));
-    await until(async () => (await statusOf(edge.url, secret)) === 401);
+    await until(async () => (await statusOf(stopped.url, secret)) === 401);
   });
 
   it('answers nothing once its origin is gone for longer than its lease, and goes on once that is back', async () => {
     const { secret } = await create('Key');
-    await until(async () => (await statusOf(edge.url, secret)) === 200);
+    const short = await start(startEdge(origin.url, tokenFile, '--max-stale', LEASE));
+    for (const { url } of [edge, short]) await until(async () => (await statusOf(url, secret)) === 200);
     await origin.stop('SIGKILL');
-    assert.equal(await statusOf(edge.url, secret), 200);
-    await until(async () => (await statusOf(edge.url, secret)) === 503);
-    assert.equal((await fetch(`${edge.url}/readyz`)).status, 503);
-    assert.equal((await fetch(`${edge.url}/healthz`)).status, 200);
+    await until(async () => (await statusOf(short.url, secret)) === 503);
+    assert.equal(await statusOf(edge.url, secret), 200, 'its lease is longer');
+    assert.equal((await fetch(`${short.url}/readyz`)).status, 503);
+    assert.equal((await fetch(`${short.url}/healthz`)).status, 200);
     await start(startServe(test.database, ['--port', new URL(origin.url).port]));
-    await until(async () => (await statusOf(edge.url, secret)) === 200);
-    assert.equal((await fetch(`${edge.url}/readyz`)).status, 200);
+    await until(async () => (await statusOf(short.url, secret)) === 200);
+    await until(async () => (await fetch(`${short.url}/readyz`)).status === 200);
   });
 
   it('that starts while its origin is away is not ready, refuses, and answers once it has loaded all keys', async () => {
     const { secret } = await create('Key');
     await edge.stop('SIGKILL');
     await origin.stop('SIGKILL');
-    const again = await start(startEdge(origin.url, tokenFile, '--max-stale', LEASE));
+    const again = await start(startEdge(origin.url, tokenFile, '--max-stale', LONG_LEASE));
     for (const held of [secret, 'svc_nothing']) assert.equal(await statusOf(again.url, held), 503);
     assert.equal((await fetch(`${again.url}/readyz`)).status, 503);
     assert.equal((await fetch(`${again.url}/healthz`)).status, 200);
@@ -182,7 +186,8 @@ describe('svc-api edge', () => {
     await once(upstream.listen(0, '127.0.0.1'), 'listening');
     await origin.stop('SIGKILL');
     const address = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
-    const guard = await start(startEdge(origin.url, tokenFile, address, '--permission', 'INFO:READ_ANY'));
+    const asGuard = [address, '--permission', 'INFO:READ_ANY', '--max-stale', LONG_LEASE];
+    const guard = await start(startEdge(origin.url, tokenFile, ...asGuard));
     const get = (held: string) => fetch(guard.url, { headers: { Authorization: `Bearer ${held}` } });
     assert.equal((await get(secret)).status, 503);
     assert.equal(passed, 0);
@@ -203,7 +208,7 @@ describe('svc-api edge', () => {
 
   it('holds requests to limits with other edges and the origin', async () => {
     const { secret } = await create('Limited', { limits: ['60/month'] });
-    const other = await start(startEdge(origin.url, tokenFile));
+    const other = await start(startEdge(origin.url, tokenFile, '--max-stale', LONG_LEASE));
     await until(async () => (await statusOf(edge.url, secret)) !== 401);
     await until(async () => (await statusOf(other.url, secret)) !== 401);
     const before = 2;
