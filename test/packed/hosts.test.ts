@@ -14,6 +14,7 @@ import {
   withFile,
 } from '../support/host.ts';
 import { type Finished, ROOT, runCli } from '../support/process.ts';
+import { runProgramHere } from '../support/program-here.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const folder = tempFolder();
@@ -127,8 +128,10 @@ let alone: Promise<object[]> | undefined;
 
 /** The results of svc-api itself, which are the same for every host. */
 function resultsAlone(): Promise<object[]> {
-  const home = tempFolder();
-  alone ??= resultsOf((args) => runCli(args, { env: { XDG_DATA_HOME: home } }));
+  const env = { XDG_DATA_HOME: tempFolder() };
+  // What has streams or a server of its own needs a process.
+  const needsProcess = ([topic, verb]: readonly string[]) => topic === 'serve' || verb === 'exec';
+  alone ??= resultsOf((args) => (needsProcess(args) ? runCli(args, { env }) : runProgramHere(args, { env })));
   return alone;
 }
 
