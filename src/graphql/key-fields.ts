@@ -1,6 +1,6 @@
 import { type FieldTable, fieldTables, fieldsOf, GRAPHQL_TYPES } from '../keys/key/index.ts';
 
-/** A line such as `# input labels`, or of some of them, such as `# output labels through owner`. */
+/** A line such as `# input labels`, or of the first or last of them: `# output labels through …`, `after …`. */
 const MARKER = /^ *# (input|output) (labels|restrictions|fixed)(?: (through|after) (\w+))?$/gm;
 
 /** Puts the fields of a key in the place of the lines that stand for them. */
