@@ -473,7 +473,7 @@ export function readFields<Table extends FieldTable>(table: Table, given: Given)
 type Given = { readonly [Name in string]?: any };
 
 /** Splits a list that is written in one line. */
-export function itemsIn(text: string, separator = /[,;]/): string[] {
+function itemsIn(text: string, separator = /[,;]/): string[] {
   return text.split(separator).flatMap((item) => item.trim() || []);
 }
 
