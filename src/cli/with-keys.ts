@@ -212,8 +212,8 @@ export function storePlace(database: string | undefined, find: FindAdditions): K
     open: async ({ ifMissing, grants }) => {
       const added = grants === 'none' ? {} : await additions(grants);
       const keys = await openForCommand({ database, ...added, ifMissing });
-      const { OperatorKeys } = await import('../keys/service/index.ts');
-      return new OperatorKeys(keys);
+      const { storeKeys } = await import('../keys/operations/index.ts');
+      return storeKeys(keys);
     },
   };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { type KeyAdministration, OperatorKeys } from '../../src/keys/service/administration.ts';
+import { storeKeys } from '../../src/keys/operations/store-keys.ts';
+import type { KeyAdministration } from '../../src/keys/service/administration.ts';
 import type { DeclaredKey } from '../../src/keys/transfer/declaration.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
 import { formatTime } from '../../src/keys/basics/time.ts';
@@ -120,7 +121,7 @@ class World {
     const { random, here, server } = this;
     if (this.secrets.size === 0 || random.chance(0.35)) {
       const open = Object.assign(here.keys, { location: '', exists: true, close: async () => {} });
-      return { by: undefined, door: new OperatorKeys(open) };
+      return { by: undefined, door: storeKeys(open) };
     }
     const live = [...this.secrets].filter((secret) => this.model.allows(secret)?.has('API_KEY:CREATE_OWN'));
     const able = live.filter((secret) => this.model.allows(secret)!.size > 8);

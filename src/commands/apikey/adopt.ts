@@ -4,7 +4,7 @@ import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { nameOf, StoreCommand } from '../../cli/manage/key-command.ts';
 import { keyJson } from '../../cli/views/key-view.ts';
 import { fieldChanges } from '../../keys/key/index.ts';
-import { stateOf } from '../../keys/service/index.ts';
+import { stateOf } from '../../keys/operations/index.ts';
 import { OPERATOR } from '../../keys/authorization/index.ts';
 
 export default class Adopt extends StoreCommand {

@@ -8,7 +8,7 @@ import { noInputFlag } from '../../cli/input/key-flags.ts';
 import { readSecretInput } from '../../cli/input/input.ts';
 import { keyJson, verdictOn } from '../../cli/views/key-view.ts';
 import { OPERATOR, readPermission } from '../../keys/authorization/index.ts';
-import { stateOf } from '../../keys/service/index.ts';
+import { stateOf } from '../../keys/operations/index.ts';
 
 const STDIN = '-';
 const NOT_VALID = 3;

@@ -497,14 +497,6 @@ export interface ContainmentOperations {
   contain(request: ContainRequest): Promise<Contained>;
 }
 
-/** What the operator of a store does about that. */
-export function operatorContainments(containments: Containments): ContainmentOperations {
-  return {
-    plan: async ({ key, since }) => containedAs(await containments.plan(key, since, OPERATOR)),
-    contain: async ({ key, since }) => containedAs(await containments.contain(key, since, OPERATOR)),
-  };
-}
-
 /** What a key did to others, by the names of these. */
 export function namedIssues(issued: readonly Issued[]): NamedIssue[] {
   return issued.map(({ name, apiKey, what, at }) => ({ name, what, at, isDisabled: apiKey?.disabledAt != null }));

@@ -12,7 +12,6 @@ export {
   type KeyName,
   type NamedIssue,
   namedIssues,
-  operatorContainments,
 } from './contain.ts';
 export { type Leak, Leaks } from './leaks.ts';
 export * from './confusable-names.ts';

@@ -1,5 +1,5 @@
 import { type Actor, OPERATOR, requirePermission } from '../authorization/index.ts';
-import { checkOptions, checkSearchText, KeysError, printable, type Source, withoutUndefined } from '../basics/index.ts';
+import { checkOptions, checkSearchText, KeysError, printable, type Source } from '../basics/index.ts';
 import type { Parts, Transaction } from '../changes/index.ts';
 import type { ApiKey } from '../key/index.ts';
 import { type ConsentApproval, type ConsentRequest, CONSENTS, KEPT_MS, requireFlow } from '../repository/index.ts';
@@ -274,22 +274,4 @@ export interface ConsentOperations {
   find(place: ConsentPlace): Promise<ConsentState>;
   approve(userCode: string, choice: ConsentChoice): Promise<ConsentState>;
   deny(place: ConsentPlace): Promise<ConsentState>;
-}
-
-/** Where the operator tries codes. */
-const TERMINAL = 'terminal';
-
-/** What the operator of a store does about them. */
-export function operatorConsents(consent: Consent): ConsentOperations {
-  const find = (place: ConsentPlace) =>
-    'requestId' in place
-      ? consent.findListed(place.requestId, OPERATOR)
-      : consent.find({ ...place, by: { source: TERMINAL } });
-  return {
-    list: (limit) => consent.list(limit, OPERATOR),
-    find,
-    approve: async (userCode, choice) =>
-      (await consent.approve(await find({ userCode }), withoutUndefined(choice), OPERATOR)).request,
-    deny: async (place) => consent.deny(await find(place), OPERATOR),
-  };
 }

@@ -1,3 +1,4 @@
 /** Everything that can be done with keys, once: the doors are views of it. */
-export { type KeysOperation, type Operation, perform, type Performed } from './operation.ts';
+export { type KeysOperation, type Operation, perform } from './operation.ts';
 export { OPERATIONS, operationsOn } from './operations.ts';
+export { stateOf, storeKeys } from './store-keys.ts';

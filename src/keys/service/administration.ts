@@ -1,48 +1,35 @@
-import { type ApplyOperations, operatorDeclarations } from '../transfer/index.ts';
+import type { ApplyOperations } from '../transfer/index.ts';
 import type { AuditEntry, AuditRequest } from '../audit/index.ts';
-import {
-  type AccessDecision,
-  type AncestorLimit,
-  findAnswering,
-  OPERATOR,
-  readPermission,
-  suggestGrants,
-  type Suggestion,
-} from '../authorization/index.ts';
-import { type Budget, KeysError, mapYielding, MAX_PAGE_SIZE, withoutUndefined } from '../basics/index.ts';
-import {
-  type Attestation,
-  type ConfusableName,
-  type ContainmentOperations,
-  type KeyName,
-  type KeyPreview,
-  type ManyChangePlan,
-  type ManyChangeRequest,
-  type UndeletingChange,
-  type NamedIssue,
-  namedIssues,
-  operatorContainments,
-  presented,
-  type SecretDelivery,
+import type { AccessDecision, AncestorLimit, Suggestion } from '../authorization/index.ts';
+import type { Budget } from '../basics/index.ts';
+import type {
+  Attestation,
+  ConfusableName,
+  ContainmentOperations,
+  KeyName,
+  KeyPreview,
+  ManyChangePlan,
+  ManyChangeRequest,
+  UndeletingChange,
+  NamedIssue,
+  SecretDelivery,
 } from '../changes/index.ts';
-import { type ConsentOperations, operatorConsents } from '../consent/index.ts';
-import {
-  type ApiKey,
-  type KeyChange,
-  type KeyFields,
-  type NewKey,
-  NO_USAGE,
-  type Rotation,
-  type RotationRequest,
-  type Status,
-  type UsageByPeriod,
-  type UsageRequest,
-  type UsageTotals,
+import type { ConsentOperations } from '../consent/index.ts';
+import type {
+  KeyChange,
+  KeyFields,
+  NewKey,
+  Rotation,
+  RotationRequest,
+  Status,
+  UsageByPeriod,
+  UsageRequest,
+  UsageTotals,
 } from '../key/index.ts';
 import type { ListedEdge } from '../feed/index.ts';
-import { MAX_SELECTED, type SelectedKeys, type SelectionQuery } from '../lists/index.ts';
-import { type CreatedKey, formatCursor, type PageQuery, type RotatedKey } from './management.ts';
-import { type Catalog, type Grant, type Permission, unknownGrantsOf } from '../permissions/index.ts';
+import type { SelectedKeys, SelectionQuery } from '../lists/index.ts';
+import type { PageQuery } from './management.ts';
+import type { Catalog, Grant, Permission } from '../permissions/index.ts';
 import type { KeysService } from './service.ts';
 
 export type { Applied } from '../transfer/index.ts';
@@ -209,209 +196,4 @@ export interface OpenService extends KeysService {
   readonly location: string;
   readonly exists: boolean;
   close(): Promise<void>;
-}
-
-export class OperatorKeys implements KeyAdministration {
-  readonly location: string;
-  readonly exists: boolean;
-  readonly revertsAll = true;
-  readonly mostAtOnce = MAX_SELECTED;
-  readonly pollMs = 250;
-  readonly #keys: OpenService;
-
-  constructor(keys: OpenService) {
-    this.location = keys.location;
-    this.exists = keys.exists;
-    this.#keys = keys;
-  }
-
-  get consents(): ConsentOperations {
-    return operatorConsents(this.#keys.consent);
-  }
-
-  get containments(): ContainmentOperations {
-    return operatorContainments(this.#keys.containments);
-  }
-
-  get declarations(): ApplyOperations {
-    return operatorDeclarations(this.#keys);
-  }
-
-  async catalog(): Promise<Catalog> {
-    return this.#keys.catalog;
-  }
-
-  async find(name: string): Promise<KeyState | undefined> {
-    const key = await this.#keys.findByName(name, OPERATOR);
-    return key && stateOf(this.#keys, key);
-  }
-
-  async show(name: string): Promise<KeyWithAccess | undefined> {
-    const key = await this.#keys.findByName(name, OPERATOR);
-    if (!key) return undefined;
-    const [chain] = await this.#keys.chainsOf([key]);
-    const effectivePermissions = this.#keys.accessOf(chain!).permissions();
-    const [state, issued] = [await stateOf(this.#keys, key), await this.#issuedBy([key.id])];
-    return { ...state, effectivePermissions, limitedBy: this.#keys.limitsOf(chain!), issued };
-  }
-
-  async list(query: PageQuery): Promise<KeyPage> {
-    const { keys, hasNextPage } = await this.#keys.list(withoutUndefined(query), OPERATOR);
-    return { keys: await statesOf(this.#keys, keys), hasNextPage };
-  }
-
-  async *review(): AsyncGenerator<readonly ReviewedKey[]> {
-    for (let after: string | undefined; ;) {
-      const { keys, hasNextPage } = await this.#keys.list(
-        { first: MAX_PAGE_SIZE, ...(after !== undefined && { after }) },
-        OPERATOR,
-      );
-      const chains = await this.#keys.chainsOf(keys);
-      const states = await statesOf(this.#keys, keys);
-      yield mapYielding(states.entries(), ([index, state]) => {
-        const chain = chains[index]!;
-        return {
-          ...state,
-          effectivePermissions: this.#keys.accessOf(chain).permissions(),
-          answering: findAnswering(chain)?.answering ?? null,
-          creator: chain.keys[1]?.name ?? null,
-        };
-      });
-      if (!hasNextPage) return;
-      after = formatCursor(keys.at(-1)!);
-    }
-  }
-
-  attest(attestation: Attestation): Promise<void> {
-    return this.#keys.attest(attestation, OPERATOR);
-  }
-
-  async select(query: SelectionQuery): Promise<SortedKeys> {
-    const { keys, ...page } = await this.#keys.lists.select(query, OPERATOR);
-    return { keys: await statesOf(this.#keys, keys), ...page };
-  }
-
-  findConfusableNames(name: string): Promise<ConfusableName[]> {
-    return this.#keys.findConfusableNames(name);
-  }
-
-  preview(input: NewKey): Promise<Preview> {
-    return this.#keys.preview(withoutUndefined(input), OPERATOR);
-  }
-
-  create(input: NewKey, delivery?: SecretDelivery<Created>): Promise<Created> {
-    const given: SecretDelivery<CreatedKey> | undefined = delivery;
-    return this.#keys.create(withoutUndefined(input), OPERATOR, given);
-  }
-
-  async update({ id }: KeyFields, change: KeyChange): Promise<Changed & { confusable: ConfusableName[] }> {
-    const { before, after, confusable } = await this.#keys.update(id, withoutUndefined(change), OPERATOR);
-    return { before, after: await stateOf(this.#keys, after), confusable };
-  }
-
-  async setEnabled({ id }: KeyFields, enabled: boolean): Promise<Changed & Pick<Deleted, 'issued'>> {
-    const { before, after } = await this.#keys.setEnabled(id, enabled, OPERATOR);
-    const issued = enabled ? [] : await this.#issuedBy([id]);
-    return { before, after: await stateOf(this.#keys, after), issued };
-  }
-
-  async rotate({ id }: KeyFields, request: RotationRequest, delivery: SecretDelivery<Rotated>): Promise<Rotated> {
-    const present = ({ key, after, created, disabled, issued }: RotatedKey): Rotated => {
-      return { key, apiKey: after, rotation: after.rotation, created, disabled, issued: namedIssues(issued) };
-    };
-    return present(await this.#keys.rotate(id, withoutUndefined(request), OPERATOR, presented(delivery, present)));
-  }
-
-  planMany(ids: readonly string[], request: ManyChangeRequest): Promise<ManyPlan> {
-    return this.#keys.permittedChanges.planOf(ids, givenIn(request), OPERATOR);
-  }
-
-  async changeMany(ids: readonly string[], request: UndeletingChange): Promise<readonly KeyName[]> {
-    return (await this.#keys.changeAll(ids, givenIn(request), OPERATOR)).map(({ after }) => after);
-  }
-
-  async finishRotation(id: string): Promise<KeyState> {
-    return stateOf(this.#keys, (await this.#keys.finishRotation(id, OPERATOR)).after);
-  }
-
-  async rollBackRotation(id: string): Promise<KeyState> {
-    return stateOf(this.#keys, (await this.#keys.rollBackRotation(id, OPERATOR)).after);
-  }
-
-  async delete(ids: readonly string[]): Promise<Deleted> {
-    return { keys: await this.#keys.delete(ids, OPERATOR), issued: await this.#issuedBy(ids) };
-  }
-
-  async decide({ id }: KeyFields, text: string): Promise<KeyDecision> {
-    const permission = readPermission(text, this.#keys.catalog);
-    return { ...this.#keys.decide(await this.#chainOf(id), permission), permission };
-  }
-
-  async suggest({ id }: KeyFields): Promise<Suggestion> {
-    const used = await this.#keys.usage.usedPermissionsOf(id);
-    return suggestGrants(await this.#chainOf(id), used, this.#keys.catalog);
-  }
-
-  usageOf({ id }: KeyFields, request: UsageRequest): Promise<UsageByPeriod> {
-    return this.#keys.usage.byPeriod(id, withoutUndefined(request));
-  }
-
-  /** One that is expired or disabled may come back; one that a newer secret replaced may not. */
-  async findNameOfWorking(secret: string): Promise<string | undefined> {
-    const found = await this.#keys.identify(secret, OPERATOR);
-    return 'unknown' in found || found.status === 'ROTATED' ? undefined : found.apiKey.name;
-  }
-
-  edges(): Promise<ListedEdge[]> {
-    return this.#keys.edges.all();
-  }
-
-  auditLog(request: AuditRequest, place: { before?: number; after?: number } = {}): Promise<AuditEntry[]> {
-    return this.#keys.audit.read(withoutUndefined(request), OPERATOR, withoutUndefined(place));
-  }
-
-  close(): Promise<void> {
-    return this.#keys.close();
-  }
-
-  async #issuedBy(ids: readonly string[]): Promise<NamedIssue[]> {
-    return namedIssues(await this.#keys.containments.issuedBy(ids, OPERATOR));
-  }
-
-  async #chainOf(id: string) {
-    const key = await this.#keys.findById(id, OPERATOR);
-    if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
-    return (await this.#keys.chainsOf([key]))[0]!;
-  }
-}
-
-/** A change of many keys with what is given alone. */
-function givenIn<Request extends ManyChangeRequest>(request: Request): Request {
-  return { ...request, change: request.change && withoutUndefined(request.change) };
-}
-
-/** What the rules say of a key now. @throws KeysError STORE_… */
-export async function stateOf(keys: KeysService, key: ApiKey): Promise<KeyState> {
-  return (await statesOf(keys, [key]))[0]!;
-}
-
-async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<KeyState[]> {
-  const [chains, usage, byPolicy, budgets] = await Promise.all([
-    keys.chainsOf(page),
-    keys.usage.usageOf(page.map(({ id }) => id)),
-    keys.unusedKeys.disabledByPolicy(page),
-    keys.budgetsOf(page),
-  ]);
-  return chains.map((chain) => {
-    const [key] = chain.keys;
-    return {
-      apiKey: key,
-      status: keys.statusOf(chain),
-      disabledByPolicy: byPolicy.has(key.id),
-      unknownGrants: unknownGrantsOf(key, keys.catalog),
-      rotation: keys.rotationOf(key),
-      usage: usage.get(key.id) ?? NO_USAGE,
-      budgets: budgets.get(key.id)!,
-    };
-  });
 }

@@ -36,7 +36,6 @@ import {
   type NewSecret,
   type Parts,
   type Place,
-  presented,
   rotatedKey,
   type SecretDelivery,
   type Transaction,
@@ -46,7 +45,6 @@ import {
   BARE_KEY,
   finishedKey,
   GIVEN_FIELDS,
-  type KeyChange,
   NO_LABELS,
   type PlannedChange,
   readSchedule,
@@ -60,7 +58,7 @@ import {
 import type { KeyFinder } from '../repository/index.ts';
 import { createSecret, type Secret } from '../secret/index.ts';
 import { assertValidDeclaration, checkDeclared, type DeclaredKey } from './declaration.ts';
-import { type ApplyRules, type Plan, type PlannedChanges, plannedChanges, type PlannedUpdate } from './plan.ts';
+import { type ApplyRules, type Plan, type PlannedChanges, type PlannedUpdate } from './plan.ts';
 
 /** In what keys differ from their declarations. */
 interface Differences<Key extends ApiKey = ApiKey> extends Pick<
@@ -539,30 +537,3 @@ export interface ApplyOperations {
 
 /** The shortest life: nobody has the secret. */
 export const ENDS_AT_ONCE = { expiresIn: '1s' } as const;
-
-interface KeyReverts {
-  delete(ids: readonly string[], actor: Actor): Promise<unknown>;
-  rollBackRotation(id: string, actor: Actor): Promise<unknown>;
-  update(id: string, change: KeyChange, actor: Actor): Promise<unknown>;
-}
-
-export function operatorDeclarations(keys: KeyReverts & { readonly declarations: Declarations }): ApplyOperations {
-  const { declarations } = keys;
-  const present = ({ plan, created, rotated }: AppliedKeys): Applied => {
-    const added = created.map(({ apiKey }) => apiKey);
-    return { ...plannedChanges(plan, added), created, rotated };
-  };
-  return {
-    plan: async (declared, rules) =>
-      plannedChanges(await declarations.plan(declared, withoutUndefined(rules), OPERATOR)),
-    async apply(declared, rules, delivery) {
-      const options = { ...withoutUndefined(rules), delivery: presented(delivery, present) };
-      return present(await declarations.apply(declared, options, OPERATOR));
-    },
-    async revert(id, action) {
-      if (action === 'CREATE') await keys.delete([id], OPERATOR);
-      else if (action === 'ROTATE') await keys.rollBackRotation(id, OPERATOR);
-      else if (action === 'RENEW') await keys.update(id, ENDS_AT_ONCE, OPERATOR);
-    },
-  };
-}
