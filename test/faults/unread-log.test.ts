@@ -7,7 +7,7 @@ import { testCli } from '../support/cli.ts';
 import { type Fifo, openFifo } from '../support/fifo.ts';
 import { freePort } from '../support/port.ts';
 import { BIN, ROOT, startCli } from '../support/process.ts';
-import { cliOnTerminal, KEYS, TerminalSession } from '../support/pty.ts';
+import { KEYS, TerminalSession } from '../support/pty.ts';
 import { query } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
@@ -58,19 +58,28 @@ describe('a log that nobody reads', () => {
     });
   }
 
+  /** Starts `serve` on a terminal, with what holds that terminal. */
+  async function serveOnTerminal(...args: string[]) {
+    const port = await freePort();
+    const read = join(tempFolder(), 'read');
+    const serve = [process.execPath, BIN, 'serve', '--port', String(port), ...args];
+    const env = { SVC_API_DATABASE: testCli().database, LOG_LEVEL: 'info' };
+    const terminal = new TerminalSession('/bin/sh', ['-c', NOTING_INPUT, read, ...serve], env);
+    const hold = async () => {
+      // The terminal takes both keys at once, so it is held when the line was read. A key after Ctrl-S would let it go.
+      terminal.type(`${KEYS.enter}${KEYS.ctrlS}`);
+      await until(() => existsSync(read));
+    };
+    return { terminal, url: `http://127.0.0.1:${port}`, hold };
+  }
+
   for (const args of [[], ['--workers', '2']]) {
     it(`freezes neither of them on a terminal that is held by Ctrl-S: serve ${args.join(' ')}`, async () => {
-      const url = `http://127.0.0.1:${await freePort()}`;
-      const read = join(tempFolder(), 'read');
-      const serve = [process.execPath, BIN, 'serve', '--port', new URL(url).port, ...args];
-      const env = { SVC_API_DATABASE: testCli().database, LOG_LEVEL: 'info' };
-      const terminal = new TerminalSession('/bin/sh', ['-c', NOTING_INPUT, read, ...serve], env);
+      const { terminal, url, hold } = await serveOnTerminal(...args);
       try {
         await terminal.see('"msg":"listening"');
         if (args.length > 0) await terminal.see('"msg":"listening"');
-        // The terminal takes both keys at once, so it is held when the line was read. A key after Ctrl-S would let it go.
-        terminal.type(`${KEYS.enter}${KEYS.ctrlS}`);
-        await until(() => existsSync(read));
+        await hold();
         for (let number = 0; number < 50; number += 1)
           assert.ok([401, 429].includes((await query(url, `nonsense${number}`, '{ online }')).status));
         assert.ok(await isAlive(url));
@@ -84,12 +93,10 @@ describe('a log that nobody reads', () => {
   }
 
   it('loses nothing on a terminal that is let go on by Ctrl-Q', async () => {
-    const url = `http://127.0.0.1:${await freePort()}`;
-    const serve = ['serve', '--port', new URL(url).port];
-    const terminal = cliOnTerminal(serve, { SVC_API_DATABASE: testCli().database, LOG_LEVEL: 'info' });
+    const { terminal, url, hold } = await serveOnTerminal();
     try {
       await terminal.see('"msg":"listening"');
-      terminal.type(KEYS.ctrlS);
+      await hold();
       assert.equal((await query(url, 'nonsense', '{ online }')).status, 401);
       terminal.type(KEYS.ctrlQ);
       await terminal.see('key refused');
