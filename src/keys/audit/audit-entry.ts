@@ -1,5 +1,5 @@
 import { formatTime } from '../basics/index.ts';
-import { type ApiKey, givenIn, keyFields } from '../key/index.ts';
+import { type ApiKey, givenIn, storedFields } from '../key/index.ts';
 import { prefixOf } from '../secret/index.ts';
 
 /** The actions that the audit log records. */
@@ -124,9 +124,8 @@ export function auditValuesOf(key: ApiKey): AuditValues {
       previousEndsAt: formatTime(rotation.previousEndsAt),
     },
     ...(key.person && { person: key.person }),
-    ...(key.audience !== null && { audience: key.audience }),
     // An entry about a key without a field keeps its hash when there is a new field.
-    ...givenIn(keyFields, key),
+    ...givenIn(storedFields, key),
   };
 }
 

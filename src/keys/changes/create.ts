@@ -15,12 +15,14 @@ import {
   type ApiKey,
   BARE_KEY,
   expiryOf,
+  fixedFields,
   type GivenFields,
   type NewKey,
   readNewFields,
   requireNoPerson,
   RESTRICTION_FIELDS,
   type StoredKey,
+  valuesOf,
 } from '../key/index.ts';
 import type { Catalog, Permission } from '../permissions/index.ts';
 import { CONSENTS } from '../repository/index.ts';
@@ -129,7 +131,7 @@ function takeOwnPlace(caller: Principal, input: NewKey, key: StoredKey, catalog:
   const { chain } = caller;
   const [own] = chain.keys;
   key.createdBy = own.createdBy;
-  key.audience = own.audience;
+  Object.assign(key, valuesOf(fixedFields, own));
   for (const field of RESTRICTION_FIELDS) if (input[field] === undefined) Object.assign(key, { [field]: own[field] });
   requireToLoosen(caller, chain, key, catalog);
 }

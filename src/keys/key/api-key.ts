@@ -5,6 +5,7 @@ import {
   type FieldName,
   fieldsOf,
   isNone,
+  keyFields,
   type KeyValues,
   labelFields,
   namesOf,
@@ -68,20 +69,22 @@ export const REMOVABLE_FIELDS = [
 ];
 type RemovableField = { [Name in FieldName]: null extends FieldInput[Name] ? Name : never }[FieldName];
 
-/** The labels of a key that has none. */
-export const NO_LABELS: ValuesOf<typeof labelFields> = valuesOf(labelFields, {});
-
 /** What restricts its requests, and those of the keys that it creates. */
 export type KeyRestrictions = ValuesOf<typeof restrictionFields>;
-export const UNRESTRICTED: KeyRestrictions = valuesOf(restrictionFields, {});
 export const RESTRICTION_FIELDS = namesOf(restrictionFields);
 
 export function isUnrestricted(key: KeyRestrictions): boolean {
   return RESTRICTION_FIELDS.every((name) => isNone(key[name]));
 }
 
-/** What whoever creates a key gives it. */
+/** The fields that a new key is given. */
 export type GivenFields = Pick<ApiKey, (typeof GIVEN_FIELDS)[number]>;
+/** The values of a key that is given a name alone, and does not expire. */
+export const NOTHING_GIVEN: Omit<GivenFields, 'name' | 'expiresAt'> = {
+  ...valuesOf(keyFields, {}),
+  roles: [],
+  permissions: [],
+};
 
 /** The same of a key that there is. */
 export function givenFieldsOf(key: GivenFields): GivenFields {

@@ -377,6 +377,8 @@ export const RESTRICTIONS = namesOf(wideningFields).map((name): readonly [typeof
 
 /** The fields of a key by which people describe and restrict it. */
 export const keyFields = { ...labelFields, ...restrictionFields };
+/** The same with those that nothing changes. */
+export const storedFields = { ...keyFields, ...fixedFields };
 
 /** All tables, by the names that GraphQL documents have for them. */
 export const fieldTables = { labels: labelFields, restrictions: restrictionFields, fixed: fixedFields };
@@ -413,11 +415,7 @@ export type FilterValues = { readonly [Name in FilterName]?: NonNullable<FieldVa
 export type FieldFilters = { -readonly [Name in FilterName]?: Written<FieldValues[Name]> | null };
 
 /** The values of a key that has none of these fields. */
-export const NO_VALUES = {
-  ...valuesOf(labelFields, {}),
-  ...valuesOf(restrictionFields, {}),
-  ...valuesOf(fixedFields, {}),
-};
+export const NO_VALUES = valuesOf(storedFields, {});
 /** The values of all fields. */
 export type KeyValues = typeof NO_VALUES;
 /** The values of those by which people describe and restrict it. */
@@ -501,12 +499,13 @@ export function restrictionTexts(values: ValuesOf<typeof restrictionFields>): st
 /** The values of fields that this version does not know, by id. */
 export type UnknownFields = Readonly<Record<string, unknown>>;
 
-const storedFields = fieldsOf({ ...keyFields, ...fixedFields });
-const fieldsById = new Map(storedFields.map(([name, field]) => [`${field.id}`, [name, field] as const]));
+const fieldsById = new Map(fieldsOf(storedFields).map(([name, field]) => [`${field.id}`, [name, field] as const]));
 
 /** The fields of a key as the text in a store: by their ids, without those that are none. Null if it has none. */
 export function fieldsText(key: KeyValues & { unknownFields?: UnknownFields }): string | null {
-  const values = storedFields.filter(([name]) => !isNone(key[name])).map(([name, { id }]) => [id, key[name]]);
+  const values = fieldsOf(storedFields)
+    .filter(([name]) => !isNone(key[name]))
+    .map(([name, { id }]) => [id, key[name]]);
   if (values.length === 0 && !key.unknownFields) return null;
   return JSON.stringify({ ...Object.fromEntries(values), ...key.unknownFields });
 }

@@ -10,7 +10,7 @@ import {
   yesOrNo,
 } from '../basics/index.ts';
 import { type Catalog, parsePermissions, parseRoles, type Permission, type Role } from '../permissions/index.ts';
-import { type GivenFields, NO_LABELS, UNRESTRICTED } from './api-key.ts';
+import { type GivenFields, NOTHING_GIVEN, RESTRICTION_FIELDS } from './api-key.ts';
 import { type ExpiryRequest, validateExpiry } from './expiry.ts';
 import {
   type FieldInput,
@@ -73,8 +73,9 @@ export function validateChange(change: KeyChange, catalog: Catalog, now: number)
   ];
   // No other field: an imported key has its secret beside them.
   debug('the fields of a key were validated', () => {
-    const { name: keyName, roles, permissions, limits, allowFrom, expiresIn, expiresAt } = change;
-    const given = { keyName, roles, permissions, limits, allowFrom, expiresIn, expiresAt };
+    const { name: keyName, roles, permissions, expiresIn, expiresAt } = change;
+    const restrictions = Object.fromEntries(RESTRICTION_FIELDS.map((field) => [field, change[field]]));
+    const given = { keyName, roles, permissions, ...restrictions, expiresIn, expiresAt };
     return { ...given, issues: issues.map(({ code, field }) => ({ code, field })) };
   });
   return issues;
@@ -102,8 +103,7 @@ export function readGiven(given: KeyChange, catalog: Catalog): Partial<Omit<Give
 }
 
 export function readNewFields(given: NewKey, catalog: Catalog): Omit<GivenFields, 'expiresAt'> {
-  const none = { ...NO_LABELS, roles: [], permissions: [], ...UNRESTRICTED };
-  return { ...none, ...readGiven(given, catalog), name: normalizeName(given.name) };
+  return { ...NOTHING_GIVEN, ...readGiven(given, catalog), name: normalizeName(given.name) };
 }
 
 export function readGrants(

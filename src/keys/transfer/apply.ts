@@ -45,13 +45,12 @@ import {
   BARE_KEY,
   finishedKey,
   GIVEN_FIELDS,
-  NO_LABELS,
+  NOTHING_GIVEN,
   type PlannedChange,
   readSchedule,
   requireNoPerson,
   secretSince,
   type StoredKey,
-  UNRESTRICTED,
   validateExpiry,
   withoutDigests,
 } from '../key/index.ts';
@@ -398,7 +397,7 @@ function asDeclared<Key extends ApiKey>(
   const disabledAt = toggled ? (enabled ? null : now) : before.disabledAt;
   const createdBy = adopt ? null : before.createdBy;
   const expiresAt = renews ? endOf(declared, now) : endOfPresent(before, declared, now);
-  const wanted = { ...NO_LABELS, ...UNRESTRICTED, ...withoutUndefined(declared), expiresAt };
+  const wanted = { ...NOTHING_GIVEN, ...withoutUndefined(declared), expiresAt };
   const changed = GIVEN_FIELDS.filter((field) => !isSame(before[field], wanted[field]));
   const after = {
     ...before,

@@ -33,7 +33,7 @@ import {
   keyFields,
   labelFields,
   mapFields,
-  NO_LABELS,
+  NOTHING_GIVEN,
   normalizeName,
   notADate,
   readFields,
@@ -41,7 +41,6 @@ import {
   readSchedule,
   restrictionFields,
   type RotationSchedule,
-  UNRESTRICTED,
   validateExpiry,
   validateGrants,
   validateName,
@@ -191,10 +190,7 @@ class DeclarationReader extends DocumentReader {
   #key(value: unknown, path: DocumentPath): DeclaredKey {
     const key: DeclaredKey = {
       name: '',
-      ...NO_LABELS,
-      roles: [],
-      permissions: [],
-      ...UNRESTRICTED,
+      ...NOTHING_GIVEN,
       expiresAt: null,
     };
     if (!isRecord(value)) {

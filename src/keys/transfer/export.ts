@@ -10,6 +10,7 @@ import {
 } from '../basics/index.ts';
 import {
   type FieldValues,
+  fixedFields,
   givenIn,
   isInProgress,
   labelFields,
@@ -109,7 +110,7 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean, spent: readonly Spe
     permissions: key.permissions,
     limits: key.limits.map((limit) => (left.get(limit) ? `${left.get(limit)}/${splitLimit(limit).unit}` : limit)),
     allowFrom: key.allowFrom && [...key.allowFrom],
-    ...(key.audience !== null && { audience: key.audience }),
+    ...givenIn(fixedFields, key),
     prefix: prefixOf(key.publicId),
     createdAt: formatTime(key.createdAt),
     createdBy: key.createdBy,

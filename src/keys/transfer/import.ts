@@ -10,7 +10,7 @@ import {
   NameTakenError,
   type ProgressReport,
 } from '../basics/index.ts';
-import { type ApiKey, fieldChanges, statusOf, type StoredKey } from '../key/index.ts';
+import { type ApiKey, fieldChanges, fixedFields, namesOf, statusOf, type StoredKey } from '../key/index.ts';
 import type { KeyFinder } from '../repository/index.ts';
 import { prefixOf } from '../secret/index.ts';
 import type { GeneratedField, ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
@@ -247,7 +247,7 @@ async function findUnchanged(find: KeyFinder, lines: ComparedLines): Promise<voi
 /** Whether a key is as a line says. */
 function isAsIn({ key, generated }: KeyLine, held: StoredKey): boolean {
   const given = (['id', 'publicId', 'createdAt'] as const).filter((field) => !generated.includes(field));
-  const compared = ['digest', 'audience', 'person', ...given] as const;
+  const compared = ['digest', 'person', ...namesOf(fixedFields), ...given] as const;
   return (
     !held.damaged &&
     fieldChanges(held, key).length === 0 &&
