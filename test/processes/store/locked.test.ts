@@ -42,7 +42,7 @@ describe('a store that another process writes', () => {
   });
 
   it('leaves those who read their turn while 100 writers wait for it', async () => {
-    const { keys, store } = await openTestKeys({ asServer: true });
+    const { keys, store } = await openTestKeys({ asServer: true, lockWaitMs: 3_600_000 });
     const { apiKey: key, key: secret } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const read = async () => {
       const started = performance.now();
