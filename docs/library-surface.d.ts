@@ -705,12 +705,6 @@ export type CreateContext = (context: Omit<GraphQLContext, 'principal'> & {
     readonly principal: Caller;
 }) => object | Promise<object>;
 
-type Defaults = Pick<Catalog, 'defaultLimits'>;
-
-export type DocumentPath = readonly (string | number)[];
-
-export declare class DocumentReader;
-
 export type Endpoint = (typeof ENDPOINTS)[number];
 
 export declare const ENDPOINTS: readonly ['graphql', 'introspect', 'consent', 'console', 'sign-in', 'health', 'home', 'forward-auth', 'guard', 'other'];
@@ -732,32 +726,6 @@ export interface ErrorEntry {
 export declare const ERRORS: Readonly<Record<"BACKUP_EXISTS" | "BACKUP_INVALID" | "BACKUP_UNAVAILABLE" | "BUDGET_SPENT" | "CHAIN_TOO_LONG" | "CONFIG_INSECURE" | "CONFIG_INVALID" | "CONFIG_UNAVAILABLE" | "CONSENT_OFF" | "CREDENTIALS_INVALID" | "DECLARATION_INVALID" | "DESCRIPTION_INVALID" | "DRIVER_UNSUPPORTED" | "EDGE_STALE" | "EXPIRY_INVALID" | "FORBIDDEN" | "GRAPHQL_UNSUPPORTED" | "HOST_INVALID" | "ID_TAKEN" | "INPUT_INVALID" | "LIMIT_EXCEEDED" | "LIMIT_INVALID" | "LISTEN_FAILED" | "NAME_CONFUSABLE" | "NAME_INVALID" | "NAME_TAKEN" | "NETWORK_INVALID" | "NODE_UNSUPPORTED" | "NOT_FOR_PEOPLE" | "NOT_FOUND" | "NO_GRANTS" | "OPTION_INVALID" | "OUTPUT_FAILED" | "OWNER_INVALID" | "PERMISSION_INVALID" | "POLICY_VIOLATED" | "PREFIX_TAKEN" | "PRUNE_REFUSED" | "RATE_LIMITED" | "REQUEST_DECIDED" | "RESTORE_BLIND" | "RESTORE_OUTDATED" | "ROLE_INVALID" | "ROTATION_IN_PROGRESS" | "ROTATION_NONE" | "SCHEMA_INVALID" | "SECRET_INVALID" | "SECRET_TAKEN" | "SERVER_FAILED" | "SERVER_INCOMPATIBLE" | "SERVER_INSECURE" | "SERVER_UNREACHABLE" | "STORE_AUDIT_KEY" | "STORE_CORRUPT" | "STORE_FAILED" | "STORE_FOREIGN" | "STORE_FULL" | "STORE_INSECURE" | "STORE_LOCKED" | "STORE_NEWER" | "STORE_NOT_EMPTY" | "STORE_OLDER" | "STORE_READONLY" | "STORE_REPLACED" | "STORE_REQUIRED" | "STORE_UNAVAILABLE" | "TAG_INVALID" | "TAKEOVER_REFUSED" | "TLS_INVALID" | "TOO_MANY_REQUESTS" | "UNAUTHENTICATED" | "USAGE", import("./table.ts").ErrorEntry>>;
 
 export declare class FailureLog;
-
-export interface Field<Value, Given = Value> {
-    readonly id: number;
-    readonly none: Value;
-    readonly form: 'text' | 'list' | 'number';
-    readonly label: string;
-    readonly help: string;
-    readonly graphql?: {
-        readonly output?: string;
-        readonly input?: string;
-    };
-    readonly example?: string;
-    readonly flag?: string;
-    readonly isAsked?: boolean;
-    readonly verb?: string;
-    readonly noneText?: string;
-    readonly filter?: Filter;
-    readonly widens?: Restriction<Value>;
-    readonly schema: object;
-    readonly rule: Rule<Given>;
-    validate(given: Given): Issue[];
-    fromText?(text: string): Given;
-    read(given: Given): Value;
-    readIn(document: DocumentReader, value: unknown, path: DocumentPath): Value;
-    readStored(value: unknown, isIntact: boolean): Value | undefined;
-}
 
 export type FieldFilters = {
     -readonly [Name in FilterName]?: Written<FieldValues[Name]> | null;
@@ -782,10 +750,6 @@ export type FilterName = {
         readonly filter: Filter;
     } ? Name : never;
 }[FieldName];
-
-type Given = {
-    readonly [Name in string]?: any;
-};
 
 export interface GraphQLContext {
     readonly principal: Principal;
@@ -854,90 +818,14 @@ export interface NewSecret {
     apiKey: ApiKey;
 }
 
-export declare const NO_VALUES: ValuesOf<{
-    description: Field<string | null, string | null>;
-    owner: Field<string | null, string | null> & {
-        filter: Filter;
-    };
-    tags: Field<readonly string[], readonly string[]> & {
-        filter: Filter;
-    };
-    limits: {
-        id: number;
-        none: readonly (`${number}/budget` | `${number}/d` | `${number}/h` | `${number}/m` | `${number}/month` | `${number}/s` | `${number}/uses`)[];
-        form: 'text' | 'list' | 'number';
-        label: string;
-        help: string;
-        graphql?: {
-            readonly output?: string;
-            readonly input?: string;
-        };
-        example?: string;
-        flag?: string;
-        isAsked?: boolean;
-        verb?: string;
-        noneText?: string;
-        filter?: Filter;
-        schema: object;
-        rule: Rule<readonly string[]>;
-        validate(given: readonly string[]): Issue[];
-        fromText?(text: string): readonly string[];
-        read(given: readonly string[]): readonly (`${number}/budget` | `${number}/d` | `${number}/h` | `${number}/m` | `${number}/month` | `${number}/s` | `${number}/uses`)[];
-        readIn(document: DocumentReader, value: unknown, path: DocumentPath): readonly (`${number}/budget` | `${number}/d` | `${number}/h` | `${number}/m` | `${number}/month` | `${number}/s` | `${number}/uses`)[];
-        readStored(value: unknown, isIntact: boolean): readonly (`${number}/budget` | `${number}/d` | `${number}/h` | `${number}/m` | `${number}/month` | `${number}/s` | `${number}/uses`)[] | undefined;
-        widens: Restriction<readonly (`${number}/budget` | `${number}/d` | `${number}/h` | `${number}/m` | `${number}/month` | `${number}/s` | `${number}/uses`)[]>;
-    };
-    allowFrom: {
-        id: number;
-        none: readonly string[] | null;
-        form: 'text' | 'list' | 'number';
-        label: string;
-        help: string;
-        graphql?: {
-            readonly output?: string;
-            readonly input?: string;
-        };
-        example?: string;
-        flag?: string;
-        isAsked?: boolean;
-        verb?: string;
-        noneText?: string;
-        filter?: Filter;
-        schema: object;
-        rule: Rule<readonly string[] | null>;
-        validate(given: readonly string[] | null): Issue[];
-        fromText?(text: string): readonly string[] | null;
-        read(given: readonly string[] | null): readonly string[] | null;
-        readIn(document: DocumentReader, value: unknown, path: DocumentPath): readonly string[] | null;
-        readStored(value: unknown, isIntact: boolean): readonly string[] | null | undefined;
-        widens: Restriction<readonly string[] | null>;
-    };
-    audience: {
-        id: number;
-        none: string | null;
-        form: 'text' | 'list' | 'number';
-        label: string;
-        help: string;
-        graphql?: {
-            readonly output?: string;
-            readonly input?: string;
-        };
-        example?: string;
-        flag?: string;
-        isAsked?: boolean;
-        verb?: string;
-        noneText?: string;
-        filter?: Filter;
-        schema: object;
-        rule: Rule<string | null>;
-        validate(given: string | null): Issue[];
-        fromText?(text: string): string | null;
-        read(given: string | null): string | null;
-        readIn(document: DocumentReader, value: unknown, path: DocumentPath): string | null;
-        readStored(value: unknown, isIntact: boolean): string | null | undefined;
-        widens: Restriction<string | null>;
-    };
-}>;
+export declare const NO_VALUES: {
+    description: string | null;
+    owner: string | null;
+    tags: readonly string[];
+    limits: readonly (`${number}/budget` | `${number}/d` | `${number}/h` | `${number}/m` | `${number}/month` | `${number}/s` | `${number}/uses`)[];
+    allowFrom: readonly string[] | null;
+    audience: string | null;
+};
 
 type NodeMiddleware = (incoming: IncomingMessage, outgoing: ServerResponse, next: () => void) => void;
 
@@ -1047,12 +935,6 @@ export interface RequiredPermissions {
     resource?: string;
 }
 
-export interface Restriction<Value> {
-    readonly closer: (values: readonly Value[], than: readonly Value[], defaults: Defaults) => string | undefined;
-    readonly common: (now: Value, before: Value, defaults: Defaults) => Value | undefined;
-    readonly kept: string;
-}
-
 export interface Restrictions {
     readonly limitsId: string;
     readonly limits: readonly AppliedLimit[];
@@ -1064,13 +946,6 @@ export interface RouteCharge {
     readonly route: string;
     readonly limit: Limit;
     readonly cost: number;
-}
-
-export interface Rule<Value> {
-    (value: unknown, name: string): string | undefined;
-    readonly accepts?: Value;
-    readonly isRequired?: boolean;
-    readonly takesUndefined?: boolean;
 }
 
 export type Scheme = 'http' | 'https';
@@ -1111,9 +986,5 @@ export interface UnreadLimits {
 }
 
 export declare const VALUE_ERRORS: Readonly<Record<"DESCRIPTION_INVALID" | "EXPIRY_INVALID" | "INPUT_INVALID" | "LIMIT_INVALID" | "NAME_INVALID" | "NETWORK_INVALID" | "NO_GRANTS" | "OWNER_INVALID" | "PERMISSION_INVALID" | "ROLE_INVALID" | "SECRET_INVALID" | "TAG_INVALID" | "USAGE", import("./table.ts").ErrorEntry>>;
-
-export type ValuesOf<Table> = {
-    -readonly [Name in keyof Table]: Table[Name] extends Field<infer Value, infer _Given> ? Value : never;
-};
 
 type Written<Value> = Value extends readonly string[] ? readonly string[] : Value;

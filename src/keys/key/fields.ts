@@ -415,7 +415,11 @@ export type FilterValues = { readonly [Name in FilterName]?: NonNullable<FieldVa
 export type FieldFilters = { -readonly [Name in FilterName]?: Written<FieldValues[Name]> | null };
 
 /** The values of a key that has none of these fields. */
-export const NO_VALUES = valuesOf(storedFields, {});
+export const NO_VALUES = {
+  ...valuesOf(labelFields, {}),
+  ...valuesOf(restrictionFields, {}),
+  ...valuesOf(fixedFields, {}),
+};
 /** The values of all fields. */
 export type KeyValues = typeof NO_VALUES;
 /** The values of those by which people describe and restrict it. */
