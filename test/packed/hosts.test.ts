@@ -129,7 +129,7 @@ let alone: Promise<object[]> | undefined;
 /** The results of svc-api itself, which are the same for every host. */
 function resultsAlone(): Promise<object[]> {
   const env = { XDG_DATA_HOME: tempFolder() };
-  // What has streams or a server of its own needs a process.
+  // A command with streams or a server of its own needs a process.
   const needsProcess = ([topic, verb]: readonly string[]) => topic === 'serve' || verb === 'exec';
   alone ??= resultsOf((args) => (needsProcess(args) ? runCli(args, { env }) : runProgramHere(args, { env })));
   return alone;
