@@ -62,14 +62,17 @@ export async function startTestService({
 /** Sends a GraphQL request by fetch. */
 export async function query(
   url: string,
-  secret: string,
+  secret: string | undefined,
   document: string,
   variables?: Record<string, unknown>,
   operationName?: string,
 ): Promise<GraphQLReply> {
   const response = await fetch(`${url}/graphql`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    headers: {
+      ...(secret !== undefined && { authorization: `Bearer ${secret}` }),
+      'content-type': 'application/json',
+    },
     body: JSON.stringify({ query: document, variables, operationName }),
   });
   return { status: response.status, headers: response.headers, body: (await response.json()) as GraphQLReply['body'] };

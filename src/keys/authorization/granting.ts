@@ -76,7 +76,7 @@ export function endsLater(before: Pick<ApiKey, 'expiresAt'>, after: Pick<ApiKey,
 }
 
 /** Whether a key that was changed may make more requests, or may make them from elsewhere. */
-export function isLoosened(before: ApiKey, after: ApiKey, catalog: Catalog): boolean {
+function isLoosened(before: ApiKey, after: ApiKey, catalog: Catalog): boolean {
   return closerRestriction([before], [after], catalog) !== undefined;
 }
 
