@@ -24,7 +24,7 @@ const COPIED = [
   'schemas',
 ];
 
-/** The only change: three more entries in the table of fields. */
+/** The only change: more entries in the tables of fields, three labels here. */
 const NEW_FIELDS = `
   team: filtered(line({ id: 101, max: 20, label: 'Team', help: 'Team of the key.', isAsked: true })),
   costCentre: number({
@@ -35,6 +35,23 @@ const NEW_FIELDS = `
 
 /** Fields that restrict`;
 
+/** And one restriction. */
+const NEW_RESTRICTION = `
+  maxBody: restricting(
+    number({ id: 104, min: 1, max: 1000, label: 'Largest body', help: 'Bytes of a body, at most.', verb: 'sends at most' }),
+    {
+      kept: 'keeps its smaller body',
+      closer: (values, than) => {
+        const least = Math.min(...values.map((value) => value ?? Infinity));
+        return least < Math.min(...than.map((value) => value ?? Infinity)) ? 'sends at most ' + least : undefined;
+      },
+      common: (now, before) => (now === null || before === null ? (now ?? before) : Math.min(now, before)),
+    },
+  ),
+});
+
+/** Fields that a key gets`;
+
 type Json = Record<string, unknown>;
 
 const SET = { team: 'Payments', costCentre: 42, risk: 'HIGH' };
@@ -44,7 +61,7 @@ const NONE = { team: null, costCentre: null, risk: null };
 /** The three fields of an object. */
 const fieldsOf = ({ team, costCentre, risk }: Json) => ({ team, costCentre, risk });
 
-describe('three fields that are added to the table', () => {
+describe('fields that are added to the tables', () => {
   const copy = tempFolder();
   const node = (...args: string[]) => execFileSync(process.execPath, args, { cwd: copy, encoding: 'utf8' });
 
@@ -53,8 +70,9 @@ describe('three fields that are added to the table', () => {
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
     const table = join(copy, 'src/keys/key/fields.ts');
     const text = readFileSync(table, 'utf8');
-    const changed = text.replace('\n});\n\n/** Fields that restrict', NEW_FIELDS);
-    assert.notEqual(changed, text);
+    const labelled = text.replace('\n});\n\n/** Fields that restrict', NEW_FIELDS);
+    const changed = labelled.replace('\n});\n\n/** Fields that a key gets', NEW_RESTRICTION);
+    assert.ok(labelled !== text && changed !== labelled);
     writeFileSync(table, changed);
     node('node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json');
     node('scripts/bundle.ts');
@@ -114,6 +132,7 @@ describe('three fields that are added to the table', () => {
     assert.deepEqual(doorsOf('team', 'team', described), [...FIELD_DOORS, ...FILTER_DOORS].toSorted());
     assert.deepEqual(doorsOf('costCentre', 'cost-centre', described), FIELD_DOORS.toSorted());
     assert.deepEqual(doorsOf('risk', 'risk', described), FIELD_DOORS.toSorted());
+    assert.deepEqual(doorsOf('maxBody', 'max-body', described), doorsOf('allowFrom', 'allow-from', described));
   });
 
   it('are in the JSON Schema of declared keys', () => {
@@ -156,7 +175,7 @@ describe('three fields that are added to the table', () => {
     for (const type of ["'number'", `'"NONE"'`]) assert.ok(problems.includes(type), problems);
   });
 
-  describeAlwaysOnEach('the doors of three new fields', () => {
+  describeAlwaysOnEach('the doors of new fields', () => {
     let database: string;
     const folder = tempFolder();
     /** How commands reach a server, while one runs. */
@@ -370,6 +389,77 @@ describe('three fields that are added to the table', () => {
       assertWhole();
       const entries = (json(['apikey', 'log']) as { entries: { after: Json | null }[] }).entries;
       assert.ok(entries.some(({ after }) => after?.['team'] === 'Search'));
+    });
+
+    describe('of one that restricts keys', () => {
+      const bodyOf = (name: string) => json(['apikey', 'show', name])['maxBody'];
+      beforeEach(() => update('--max-body', '50'));
+
+      it('create, update, rotation, apply, and the log have it', () => {
+        assert.equal(create('Dry', '--dry-run', '--max-body', '7')['maxBody'], 7);
+        assert.match(run(['apikey', 'list', '--columns', 'name,max-body']), /CI\s+50/);
+        json(['apikey', 'update', '--name', 'CI', '--max-body', '1001'], { status: 2 });
+        run(['apikey', 'rotate', '--name', 'CI']);
+        assert.equal(bodyOf('CI'), 50);
+        const input = JSON.stringify({ keys: [{ name: 'CI', roles: ['GUEST'], ...SET, maxBody: 40 }] });
+        const { changes } = json(['apikey', 'apply', '-'], { input }) as { changes: { changes: Json[] }[] };
+        assert.deepEqual(changes[0]!.changes, [{ field: 'maxBody', before: 50, after: 40 }]);
+        const { entries } = json(['apikey', 'log']) as { entries: { after: Json }[] };
+        assert.deepEqual(
+          entries.flatMap(({ after }) => after['maxBody'] ?? []),
+          [50, 40],
+        );
+        run(['apikey', 'log', '--verify']);
+      });
+
+      it('an exported key is restricted as much when it is imported', () => {
+        const line = run(['apikey', 'export', '--with-digests']);
+        assert.equal((JSON.parse(line) as Json)['maxBody'], 50);
+        run(['apikey', 'delete', '--name', 'CI', '--yes']);
+        run(['apikey', 'import', '-'], { input: line });
+        assert.equal(bodyOf('CI'), 50);
+      });
+
+      it('a restore lets no key do more than it can now, unless it is brought back', () => {
+        const backup = join(tempFolder(), 'backup');
+        run(['backup', backup]);
+        const restore = (...flags: string[]) => {
+          const { kept } = json(['restore', backup, '--yes', ...flags]) as { kept: { fields: string[] }[] };
+          return [kept.flatMap(({ fields }) => fields), bodyOf('CI')];
+        };
+        update('--max-body', '40');
+        assert.deepEqual(restore(), [['maxBody'], 40]);
+        update('--max-body', '');
+        assert.deepEqual(restore(), [[], 50]);
+        update('--max-body', '40');
+        assert.deepEqual(restore('--bring-back', 'CI'), [[], 50]);
+        run(['apikey', 'log', '--verify']);
+      });
+
+      it('a key widens none beyond itself, restricts those that it creates, and is contained', async () => {
+        const { key } = create('Caller', '--roles', 'ADMIN', '--max-body', '100') as { key: string };
+        const serve = await startServe(database, ['--port', '0'], { HOME: folder }, join(copy, 'bin/run.js'));
+        onServer = { SVC_API_SERVER: serve.url, SVC_API_KEY: key };
+        try {
+          for (const name of ['CI', 'Caller']) {
+            const wider = json(['apikey', 'update', '--name', name, '--max-body', '101'], { status: 1 });
+            assert.deepEqual([wider['code'], bodyOf(name)], ['FORBIDDEN', name === 'CI' ? 50 : 100]);
+          }
+          update('--max-body', '100');
+          create('Child', '--max-body', '500');
+          const { limitedBy } = json(['apikey', 'show', 'Child']) as { limitedBy: Json[] };
+          assert.deepEqual(
+            limitedBy.map(({ name, maxBody }) => [name, maxBody]),
+            [['Caller', 100]],
+          );
+        } finally {
+          onServer = undefined;
+          await serve.stop();
+        }
+        assert.equal(bodyOf('CI'), 100);
+        run(['apikey', 'contain', 'Caller', '--yes']);
+        assert.equal(bodyOf('CI'), 50);
+      });
     });
 
     describe('by a server', () => {

@@ -16,13 +16,14 @@ import {
   labelFields,
   type Person,
   requireWhole,
+  restrictionFields,
   type StoredKey,
 } from '../key/index.ts';
 import type { KeyRepository, ListPosition } from '../repository/index.ts';
 import { prefixOf, toHex } from '../secret/index.ts';
 
 /** A key in the form in which it can be imported: a closed list of fields. Times are in RFC 3339, in UTC. */
-export interface ExportedKey extends ExportedLabels {
+export interface ExportedKey extends ExportedFields {
   /** A UUID. */
   id: string;
   /** The name. */
@@ -98,6 +99,9 @@ export async function* exportKeys(
   }
 }
 
+/** Limits show what is left of budgets, and networks are null for anywhere. */
+const { limits: _limits, allowFrom: _allowFrom, ...otherRestrictions } = restrictionFields;
+
 function exportedKeyOf(key: StoredKey, withDigests: boolean, spent: readonly SpentLimit[]): ExportedKey {
   requireWhole(key);
   const left = new Map(budgetsOf(key, spent).map((budget) => [budget.limit, budget.left]));
@@ -110,6 +114,7 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean, spent: readonly Spe
     permissions: key.permissions,
     limits: key.limits.map((limit) => (left.get(limit) ? `${left.get(limit)}/${splitLimit(limit).unit}` : limit)),
     allowFrom: key.allowFrom && [...key.allowFrom],
+    ...givenIn(otherRestrictions, key),
     ...givenIn(fixedFields, key),
     prefix: prefixOf(key.publicId),
     createdAt: formatTime(key.createdAt),
@@ -120,7 +125,7 @@ function exportedKeyOf(key: StoredKey, withDigests: boolean, spent: readonly Spe
   };
 }
 
-/** Labels of an exported key. Those that it does not have are left out. */
-export type ExportedLabels = {
-  [Name in Exclude<keyof typeof labelFields, 'description'>]?: NonNullable<FieldValues[Name]>;
+/** The other fields of an exported key. Those that it does not have are left out. */
+export type ExportedFields = {
+  [Name in Exclude<keyof FieldValues, 'description' | 'limits' | 'allowFrom'>]?: NonNullable<FieldValues[Name]>;
 };
