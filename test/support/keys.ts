@@ -4,7 +4,7 @@ import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
 import type { AuditReader } from '../../src/keys/audit/audit-reader.ts';
 import type { Authentication } from '../../src/keys/authentication/look-up.ts';
 import { Pace } from '../../src/keys/consent/pace.ts';
-import type { StoredKey } from '../../src/keys/key/api-key.ts';
+import { BARE_KEY, type StoredKey } from '../../src/keys/key/api-key.ts';
 import type { NewKey } from '../../src/keys/key/key-change.ts';
 import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
@@ -126,26 +126,14 @@ export function idOf(text: string): string {
 /** A key as the store keeps it, made without the rules, with the id of a text that also stands for its secret. */
 export function storedKey(text: string, fields: Partial<StoredKey> = {}): StoredKey {
   return {
+    ...BARE_KEY,
     id: idOf(text),
     name: text,
-    description: null,
-    owner: null,
-    tags: [],
     roles: [],
     permissions: ['ME:READ_OWN'],
-    limits: [],
-    allowFrom: null,
     publicId: text,
     digest: text,
-    previousDigest: null,
     createdAt: 0,
-    createdBy: null,
-    expiresAt: null,
-    disabledAt: null,
-    managed: false,
-    audience: null,
-    person: null,
-    rotation: null,
     ...fields,
   };
 }
