@@ -10,7 +10,8 @@ export function withFilters(sdl: string): string {
         const each = form === 'list' && example !== undefined ? `, each as ${example}` : '';
         // A list is priced by its items.
         const weight = form === 'list' ? 4000 : 16_000;
-        return `    "${filterHelp(field).replace(/\.$/, '')}${each}."\n    ${name}: ${GRAPHQL_TYPES[form]} @cost(weight: ${weight})`;
+        const description = JSON.stringify(`${filterHelp(field).replace(/\.$/, '')}${each}.`);
+        return `    ${description}\n    ${name}: ${GRAPHQL_TYPES[form]} @cost(weight: ${weight})`;
       })
       .join('\n'),
   );

@@ -10,6 +10,7 @@ export function withKeyFields(part: string): string {
     (_, way: 'input' | 'output', table: keyof typeof fieldTables, side?: 'through' | 'after', name?: string) => {
       const fields = fieldsOf(fieldTables[table]);
       const place = fields.findIndex(([each]) => each === name) + 1;
+      if (name !== undefined && place === 0) throw new Error(`No field is called "${name}".`);
       const some = side === undefined ? fields : side === 'through' ? fields.slice(0, place) : fields.slice(place);
       return some.map(([each, field]) => definitionOf(each, field, way)).join('\n');
     },

@@ -38,8 +38,9 @@ const NEW_FIELDS = `
 /** And one restriction. */
 const NEW_RESTRICTION = `
   maxBody: restricting(
-    number({ id: 104, min: 1, max: 1000, label: 'Largest body', help: 'Bytes of a body, at most.', verb: 'sends at most' }),
+    number({ id: 104, min: 1, max: 1000, label: 'Largest body', help: 'Bytes of a body, at most.' }),
     {
+      verb: 'sends at most',
       kept: 'keeps its smaller body',
       closer: (values, than) => {
         const least = Math.min(...values.map((value) => value ?? Infinity));

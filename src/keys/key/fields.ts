@@ -40,13 +40,11 @@ export interface Field<Value, Given = Value> {
   readonly flag?: string;
   /** True if prompts for a new key ask for it. */
   readonly isAsked?: boolean;
-  /** The words before its value in a sentence about a restricted key. */
-  readonly verb?: string;
   /** The words for a key that has none. Default: none. */
   readonly noneText?: string;
-  /** How keys are selected by it. Default: not at all. */
+  /** The filter that selects keys by it. Default: none. */
   readonly filter?: Filter;
-  /** Which change of it lets a key do more. Default: none. */
+  /** The rule for changes that let a key do more. Default: none. */
   readonly widens?: Restriction<Value>;
   /** Its JSON Schema in a declaration, but for its description. */
   readonly schema: object;
@@ -64,7 +62,7 @@ export interface Field<Value, Given = Value> {
   readStored(value: unknown, isIntact: boolean): Value | undefined;
 }
 
-/** How keys are selected by a field: by equal text in whatever case, or by all items of a list. */
+/** A filter selects keys by a field: by equal text in whatever case, or by all items of a list. */
 export interface Filter {
   /** A sentence for its flag and forms. Default: that keys have the value. */
   readonly help?: string;
@@ -75,10 +73,7 @@ export interface Filter {
 }
 
 /** Properties of all kinds. */
-type Common = Pick<
-  Field<unknown>,
-  'id' | 'label' | 'help' | 'graphql' | 'example' | 'flag' | 'isAsked' | 'verb' | 'noneText'
->;
+type Common = Pick<Field<unknown>, 'id' | 'label' | 'help' | 'graphql' | 'example' | 'flag' | 'isAsked' | 'noneText'>;
 
 /** The most code points of a text. */
 export const MAX_LINE_LENGTH = 1000;
@@ -174,7 +169,7 @@ export function number({
         if (value === null || fits(value)) return value as number | null;
         return document.report(path, message) ?? null;
       },
-      readStored: (value) => (typeof value === 'number' ? value : undefined),
+      readStored: (value) => (Number.isFinite(value) ? (value as number) : undefined),
     };
   };
 }
@@ -319,7 +314,6 @@ export const restrictionFields = defineFields({
       parse: parseLimits,
       none: NO_LIMITS,
       label: 'Limits',
-      verb: 'is limited to',
       noneText: 'those of the service',
       help: 'How many requests the key may make, such as 100/m, or in all, such as 1/uses; empty for those of the service.',
       graphql: {
@@ -342,7 +336,6 @@ export const restrictionFields = defineFields({
         input: 'The networks that it may be used from, such as 10.0.0.0/8, at least one; null for anywhere.',
       },
       example: 'network',
-      verb: 'may be used from',
       noneText: 'anywhere',
     }),
     networkRestriction,
@@ -492,12 +485,11 @@ export function textOf(value: unknown): string {
   return Array.isArray(value) ? value.join(', ') : String((value as string | number | null | undefined) ?? '');
 }
 
-/** How these fields restrict a key, in the words "is limited to 100/m". */
+/** Words about each restriction of a key, such as "is limited to 100/m". */
 export function restrictionTexts(values: ValuesOf<typeof restrictionFields>): string[] {
-  return fieldsOf(restrictionFields).flatMap(([name, { verb }]) => {
-    const value = values[name as keyof typeof restrictionFields];
-    return isNone(value) ? [] : [`${verb} ${textOf(value)}`];
-  });
+  return namesOf(restrictionFields).flatMap((name) =>
+    isNone(values[name]) ? [] : [`${restrictionFields[name].widens.verb} ${textOf(values[name])}`],
+  );
 }
 
 /** The values of fields that this version does not know, by id. */
@@ -523,13 +515,13 @@ export function readFieldsText(
   const stored = parseRecord(text);
   if (!stored) return undefined;
   const known: Record<string, unknown> = {};
-  const unknown: Record<string, unknown> = {};
+  const unknown: [string, unknown][] = [];
   for (const [id, value] of Object.entries(stored)) {
     const [name, field] = fieldsById.get(id) ?? [];
-    if (name === undefined) unknown[id] = value;
+    if (name === undefined) unknown.push([id, value]);
     else if ((known[name] = field!.readStored(value, isIntact)) === undefined) return undefined;
   }
-  return { ...NO_VALUES, ...known, ...(Object.keys(unknown).length > 0 && { unknownFields: unknown }) };
+  return { ...NO_VALUES, ...known, ...(unknown.length > 0 && { unknownFields: Object.fromEntries(unknown) }) };
 }
 
 function parseRecord(text: string): object | undefined {

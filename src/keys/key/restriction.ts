@@ -7,6 +7,8 @@ type Defaults = Pick<Catalog, 'defaultLimits'>;
 
 /** The rule of a field that restricts keys: which value allows more than another. */
 export interface Restriction<Value> {
+  /** The words before its value in a sentence about a restricted key. */
+  readonly verb: string;
   /** Words such as "is limited to 100/m" if keys with some values are restricted more than keys with others. */
   readonly closer: (values: readonly Value[], than: readonly Value[], defaults: Defaults) => string | undefined;
   /** The value that allows as much as both do; undefined if they have nothing in common. */
@@ -17,6 +19,7 @@ export interface Restriction<Value> {
 
 /** A limit holds as close as another of the same unit that allows as much. */
 export const limitRestriction: Restriction<readonly Limit[]> = {
+  verb: 'is limited to',
   kept: 'keeps its stricter limits',
   closer: (values, than, { defaultLimits }) => {
     const counts = countsOf(than, defaultLimits);
@@ -36,6 +39,7 @@ export const limitRestriction: Restriction<readonly Limit[]> = {
 
 /** Networks hold as close as those that they lie in. */
 export const networkRestriction: Restriction<readonly string[] | null> = {
+  verb: 'may be used from',
   kept: 'keeps its narrower networks',
   closer: (values, than) => {
     const allowed = given(than);
@@ -44,7 +48,7 @@ export const networkRestriction: Restriction<readonly string[] | null> = {
   },
   common: (now, before) => {
     if (!now || !before) return now ?? before;
-    // Of two networks that overlap, one contains the other.
+    // Networks that overlap contain one another.
     const within = (some: readonly string[], others: readonly string[]) =>
       some.filter((network) => areWithin([network], others));
     const networks = [...new Set([...within(now, before), ...within(before, now)])];
@@ -54,6 +58,7 @@ export const networkRestriction: Restriction<readonly string[] | null> = {
 
 /** An address holds as close as those under it. */
 export const audienceRestriction: Restriction<string | null> = {
+  verb: 'is for',
   kept: 'stays valid for its present address alone',
   closer: (values, than) => {
     const others = given(than);

@@ -238,7 +238,7 @@ export async function findIndexDamage(db: Kysely<Tables>, indexes: readonly Inde
   return undefined;
 }
 
-/** Whether an index is damaged, as SQL: `rows_…` is how many rows belong into it. */
+/** SQL that is true for a damaged index. `rows_…` is the number of rows that belong into it. */
 function isDamaged(index: Index, place: number): RawBuilder<number> {
   const { name, table, columns } = index;
   const isIn = sql.raw(conditionOf(index));

@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { fieldsText, NO_VALUES, number, readFieldsText, word } from '../../../src/keys/key/fields.ts';
+import {
+  fieldsOf,
+  fieldsText,
+  fixedFields,
+  keyFields,
+  NO_VALUES,
+  number,
+  readFieldsText,
+  word,
+} from '../../../src/keys/key/fields.ts';
 
 const common = { id: 999, help: 'For tests.' };
 const centre = number({ ...common, label: 'Cost centre', min: 1, max: 999 })();
@@ -33,11 +42,16 @@ describe('a field that is one of some words', () => {
 });
 
 describe('the fields of a key in a store', () => {
+  it('have an id each', () => {
+    const ids = fieldsOf({ ...keyFields, ...fixedFields }).map(([, { id }]) => id);
+    assert.deepEqual(ids, [...new Set(ids)]);
+  });
+
   it('are read as they were written, and nothing is written of a key that has none', () => {
     assert.equal(fieldsText(NO_VALUES), null);
     const values = { ...NO_VALUES, owner: 'Ada', tags: ['env=prod'], allowFrom: ['10.0.0.0/8'] };
     assert.deepEqual(readFieldsText(fieldsText(values), true), values);
-    const later = { ...values, unknownFields: { 999: { any: 'value' } } };
+    const later = { ...values, unknownFields: { 999: { any: 'value' }, ['__proto__']: 1 } };
     assert.deepEqual(readFieldsText(fieldsText(later), true), later);
   });
 

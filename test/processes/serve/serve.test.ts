@@ -201,7 +201,7 @@ describe('serve', () => {
     const answers = await Promise.all(Array.from({ length: 8 }, create));
     for (let times = 0; times < 8; times += 1) answers.push(await create());
     const [secret, ...secrets] = answers.map(({ html }) => /value="(svc_\w+)"/.exec(html)?.[1]);
-    assert.equal((await query(url, secret!, '{ me { name } }')).status, 200);
+    assert.equal((await query(url, secret, '{ me { name } }')).status, 200);
     assert.deepEqual(new Set(secrets), new Set([secret]));
     child.kill('SIGTERM');
     assert.ok(!(await end).stderr.includes(secret!));
