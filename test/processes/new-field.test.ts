@@ -35,7 +35,7 @@ const NEW_FIELDS = `
 
 /** Fields that restrict`;
 
-/** And one restriction. */
+/** One more restriction. */
 const NEW_RESTRICTION = `
   maxBody: restricting(
     number({ id: 104, min: 1, max: 1000, label: 'Largest body', help: 'Bytes of a body, at most.' }),

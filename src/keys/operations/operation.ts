@@ -3,7 +3,7 @@ import type { Rule } from '../basics/index.ts';
 import { type Permission, splitPermission } from '../permissions/index.ts';
 import type { KeysService } from '../service/index.ts';
 
-/** Something that a caller can do, at whichever door. */
+/** An operation that callers do at any door. */
 export interface Operation {
   readonly root: 'Query' | 'Mutation';
   /** A description for the published schema. */
@@ -16,7 +16,7 @@ type NameIn<Input> = Input extends unknown ? keyof Input : never;
 
 /** An operation on keys. */
 export interface KeysOperation<Input extends object, Answer> extends Operation {
-  /** The rule of each argument; `anything` where `run` checks it. */
+  /** The rules of its arguments at a door without types, the library; `anything` where `run` checks the value. */
   readonly input: Readonly<Record<NameIn<Input>, Rule<unknown>>>;
   run(keys: KeysService, input: Input, actor: Actor): Answer;
 }
@@ -37,7 +37,7 @@ export function changing<Input extends object, Answer>(
   return { ...operation, root: 'Mutation' };
 }
 
-/** Something about the server or the request, which the server answers by itself. */
+/** An operation about the server or the request, which the server answers by itself. */
 export function ofServer(operation: Defined<Operation>): Operation {
   return { ...operation, root: 'Query' };
 }

@@ -19,7 +19,7 @@ interface ById {
   readonly id: string;
 }
 
-/** Which key: by its id, or by its name. */
+/** A key by its id or by its name. */
 type WhichKey = ById | { readonly name: string };
 
 /** All that can be done, by the names of the root fields of the schema. */
