@@ -224,24 +224,23 @@ function outcomeOf(spool: ImportSpool): ImportOutcome {
 
 /** Finds the lines whose keys are in the store already, and what is wrong with others. */
 async function compareLines(find: KeyFinder, lines: ComparedLines, rules: ImportRules): Promise<void> {
-  await findUnchanged(find, lines);
   await noteConflicts(find, lines);
   await noteCreators(find, lines);
   await noteCounts(find, lines, rules);
 }
 
-/** Finds the lines whose keys are in the store as they say: of those that are alike, the first one. */
-async function findUnchanged(find: KeyFinder, lines: ComparedLines): Promise<void> {
-  let last: string | undefined;
-  for (const page of lines.values('digest')) {
-    const digests = page.map(({ value }) => value);
-    const holders = await findByDigests(find, digests);
-    for (const { line, value } of page) {
-      const holder = holders.get(value);
-      if (holder && value !== last && isAsIn(lines.keyOn(line), holder)) lines.setUnchanged(line, holder);
-      last = value;
-    }
-  }
+/** The keys in the store that are as lines say, by these. */
+async function findUnchanged(find: KeyFinder, lines: readonly KeyLine[]): Promise<Map<number, StoredKey>> {
+  const holders = await findByDigests(
+    find,
+    lines.map(({ key }) => key.digest),
+  );
+  return new Map(
+    lines.flatMap((line) => {
+      const holder = holders.get(line.key.digest);
+      return holder && isAsIn(line, holder) ? [[line.line, holder] as const] : [];
+    }),
+  );
 }
 
 /** Whether a key is as a line says. */
@@ -255,15 +254,31 @@ function isAsIn({ key, generated }: KeyLine, held: StoredKey): boolean {
   );
 }
 
-/** Notes conflicts with existing keys and with earlier lines. */
+/**
+ * Finds the lines whose keys are in the store as they say, the first one of those that are alike, and notes conflicts
+ * of others with existing keys and with earlier lines. Another import can bring a key between two values.
+ */
 async function noteConflicts(find: KeyFinder, lines: ComparedLines): Promise<void> {
+  const repeated = new Set<number>();
   for (const { code, field, word, inStore } of UNIQUE) {
     let first: LineValue | undefined;
+    let held: string | undefined;
     for (const page of lines.values(field)) {
       const values = page.map(({ value }) => value);
       const holders = await findHolders(find, field, values);
+      const unchanged = await findUnchanged(
+        find,
+        page.filter(({ value }) => holders.has(value)).map(({ line }) => lines.keyOn(line)),
+      );
       for (const { line, value } of page) {
         const holder = holders.get(value);
+        const same = repeated.has(line) ? undefined : unchanged.get(line);
+        if (same && held !== value) {
+          held = value;
+          lines.setUnchanged(line, same);
+          continue;
+        }
+        if (same) repeated.add(line);
         if (holder) lines.note('error', line, { code, message: inStore(value, holder) });
         else if (first?.value !== value) first = { line, value };
         else lines.note('error', line, { code, message: `Line ${first.line} has the same ${word}.` });

@@ -240,6 +240,29 @@ describeOnEach('an import that others write beside', () => {
     await assertWhole(KEYS);
   });
 
+  for (const passed of [1, 2, 3, 4, 5, 6, 7, 8])
+    it(`takes keys for unchanged that another import brings before question ${passed} of its comparison`, async () => {
+      const lines = linesOf('Imported', 10);
+      const { repository } = other.store;
+      let asked = 0;
+      const among =
+        <Args extends unknown[], Found>(find: (...args: Args) => Promise<Found>) =>
+        async (...args: Args): Promise<Found> => {
+          asked += 1;
+          if (asked === passed) assert.equal((await other.keys.transfer.import(jsonLines(...lines))).imported, 10);
+          return find(...args);
+        };
+      const asking = {
+        ...repository,
+        findBy: among(repository.findBy.bind(repository)),
+        findByDigests: among(repository.findByDigests.bind(repository)),
+      };
+      importer = new KeysService({ ...other.options, repository: asking });
+      assert.deepEqual(outcome(await load(...lines)), [0, 10, 0]);
+      assert.ok(asked >= passed, `${asked} questions`);
+      await assertWhole(10);
+    });
+
   it('says how far it came when it fails half-way, and goes on from there', async () => {
     beforePiece(3, () => Promise.reject(new KeysError('STORE_FULL', 'The disk is full.')));
     await assert.rejects(load(...linesOf('Imported')), {
