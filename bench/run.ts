@@ -25,12 +25,11 @@ const { values, positionals } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '1' },
-    'warm-up': { type: 'string', default: '2' },
     /** The size of the store with many live keys, and of the table of an edge. */
     keys: { type: 'string', default: '1000000' },
   },
 });
-const rounds = { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUp: Number(values['warm-up']) };
+const rounds = { rounds: Number(values.rounds), seconds: Number(values.seconds), warmUp: 2 };
 const SIZES = { size: 100_000, live: 1000 };
 
 const PARTS: Readonly<Record<string, () => Promise<string>>> = {
