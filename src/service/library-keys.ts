@@ -5,6 +5,8 @@ import { COMMON_OPTIONS } from '../http/index.ts';
 import type { RequestCheck } from '../http/request-check.ts';
 import { type Actor as KnownActor, type Caller, OPERATOR } from '../keys/authorization/index.ts';
 import {
+  anyText,
+  anything,
   checkOptions,
   count,
   having,
@@ -221,33 +223,33 @@ function addressOf(caller: string, origin: string, insecure = false): string {
   );
 }
 
-/** The methods of an open key store: the operation of each, and the names of its arguments. */
+/** The methods of an open key store: the operation of each, and the rules of its arguments in their order. */
 const METHODS = {
-  create: ['createApiKey', 'input'],
-  findById: ['apiKey', 'id'],
-  findByName: ['apiKey', 'name'],
-  list: ['apiKeys', 'query'],
-  update: ['updateApiKey', 'id', 'change'],
-  setEnabled: ['setApiKeyEnabled', 'id', 'enabled'],
-  rotate: ['rotateApiKey', 'id', 'request'],
-  finishRotation: ['finishApiKeyRotation', 'id'],
-  rollBackRotation: ['rollBackApiKeyRotation', 'id'],
-  delete: ['deleteApiKeys', 'ids'],
-} as const;
+  create: { operation: 'createApiKey', takes: { input: anything } },
+  findById: { operation: 'apiKey', takes: { id: anyText } },
+  findByName: { operation: 'apiKey', takes: { name: anyText } },
+  list: { operation: 'apiKeys', takes: { query: anything } },
+  update: { operation: 'updateApiKey', takes: { id: anyText, change: anything } },
+  setEnabled: { operation: 'setApiKeyEnabled', takes: { id: anyText, enabled: yesOrNo } },
+  rotate: { operation: 'rotateApiKey', takes: { id: anyText, request: anything } },
+  finishRotation: { operation: 'finishApiKeyRotation', takes: { id: anyText } },
+  rollBackRotation: { operation: 'rollBackApiKeyRotation', takes: { id: anyText } },
+  delete: { operation: 'deleteApiKeys', takes: { ids: list(anyText) } },
+} as const satisfies Record<string, { operation: keyof typeof OPERATIONS; takes: Record<string, Rule<unknown>> }>;
 
 /** @param state shared by all that are over the same store */
 function libraryKeys(service: OpenService, state = { isClosed: false }): OpenKeys {
   const { location, created, check } = service;
-  const methods = Object.entries(METHODS).map(([method, [name, ...names]]) => {
+  const methods = Object.entries(METHODS).map(([method, { operation: name, takes }]) => {
     const operation: KeysOperation<object, unknown> = OPERATIONS[name];
-    const rules: Readonly<Record<string, Rule<unknown>>> = operation.input;
+    const rules = Object.entries<Rule<unknown>>(takes);
     const called = async (...values: unknown[]) => {
-      const input = names.map((argument, index) => {
-        const problem = rules[argument]!(values[index], argument);
+      const input = rules.map(([argument, rule], index) => {
+        const problem = rule(values[index], argument);
         if (problem !== undefined) throw invalidOption(`keys.${method}`, `The argument "${argument}" ${problem}`);
         return [argument, values[index]];
       });
-      const actor = actorOf(`keys.${method}`, values[names.length] as Asking | undefined);
+      const actor = actorOf(`keys.${method}`, values[rules.length] as Asking | undefined);
       if (!state.isClosed) return perform(operation, service, Object.fromEntries(input), actor);
       const message = `The key store ${location} is closed. Open it again, or close it once nothing uses it.`;
       throw new KeysError('STORE_UNAVAILABLE', message);

@@ -1,5 +1,4 @@
 import { type Actor, OPERATOR, requirePermission } from '../authorization/index.ts';
-import type { Rule } from '../basics/index.ts';
 import { type Permission, splitPermission } from '../permissions/index.ts';
 import type { KeysService } from '../service/index.ts';
 
@@ -12,12 +11,8 @@ export interface Operation {
   readonly needs: Permission;
 }
 
-type NameIn<Input> = Input extends unknown ? keyof Input : never;
-
 /** An operation on keys. */
 export interface KeysOperation<Input extends object, Answer> extends Operation {
-  /** The rules of its arguments at a door without types, the library; `anything` where `run` checks the value. */
-  readonly input: Readonly<Record<NameIn<Input>, Rule<unknown>>>;
   run(keys: KeysService, input: Input, actor: Actor): Answer;
 }
 

@@ -1,6 +1,6 @@
 import { type Actor, OPERATOR } from '../authorization/index.ts';
 import type { AuditRequest } from '../audit/index.ts';
-import { anyText, anything, list, withoutUndefined, yesOrNo } from '../basics/index.ts';
+import { withoutUndefined } from '../basics/index.ts';
 import type { Attestation, ManyChangeRequest, SecretDelivery, UndeletingChange } from '../changes/index.ts';
 import type { ConsentChoice, ConsentPlace } from '../consent/index.ts';
 import type { ApiKey, KeyChange, NewKey, RotationRequest, UsageRequest } from '../key/index.ts';
@@ -11,8 +11,6 @@ import type { CreatedKey, KeysService, PageQuery, RotatedKey } from '../service/
 import type { AppliedKeys, ApplyRules, DeclaredKey, Plan } from '../transfer/index.ts';
 import { changing, ofServer, type Performed, perform, reading } from './operation.ts';
 
-const id = anyText;
-const ids = list(anyText);
 const AS_UPDATE = 'With only UPDATE_OWN: as for updateApiKey.';
 
 interface ById {
@@ -30,27 +28,23 @@ export const OPERATIONS = {
   health: reading({
     needs: 'INFO:READ_ANY',
     does: 'The health of the service and its key store. If the store does not answer, that is an answer, too.',
-    input: {},
     run: (keys) => keys.store.health(),
   }),
 
   apiKeys: reading({
     needs: 'API_KEY:READ_OWN',
     does: 'Keys, oldest first. With only READ_OWN: the key itself and those that it created.',
-    input: { query: anything },
     run: (keys, { query }: { query: PageQuery }, actor) => keys.list(query, actor),
   }),
   apiKey: reading({
     needs: 'API_KEY:READ_OWN',
     does: 'A key by its id or name; null if there is none that the caller may read.',
-    input: { id: anyText, name: anyText },
     run: (keys, which: WhichKey, actor): Promise<ApiKey | undefined> =>
       'id' in which ? keys.findById(which.id, actor) : keys.findByName(which.name, actor),
   }),
   node: reading({
     needs: 'API_KEY:READ_OWN',
     does: 'An object by its global id, for clients that fetch it again; null if there is none that the caller may read.',
-    input: { id },
     run: (keys, which: ById, actor) => keys.findById(which.id, actor),
   }),
   apiKeyList: reading({
@@ -58,59 +52,50 @@ export const OPERATIONS = {
     does:
       'A page of keys in any order, with how many there are: what a table of keys shows. With only READ_OWN: the key ' +
       'itself and those that it created.',
-    input: { query: anything },
     run: (keys, { query }: { query: SelectionQuery }, actor) => keys.lists.select(query, actor),
   }),
   serviceUsage: reading({
     needs: 'API_KEY:READ_ANY',
     does: 'How the requests of all keys ended, by hours or days in UTC, the oldest first.',
-    input: { request: anything },
     run: (keys, { request }: { request: UsageRequest }) => keys.usage.ofAll(request),
   }),
 
   permissions: reading({
     needs: 'PERMISSION:READ_ANY',
     does: 'Everything that can be granted.',
-    input: {},
     run: ({ catalog }) => catalog,
   }),
   previewPermissions: reading({
     needs: 'PERMISSION:READ_ANY',
     does: 'What roles and permissions allow together.',
-    input: { roles: anything, permissions: anything },
     run: ({ catalog }, granted: { roles: readonly Role[]; permissions: readonly Permission[] }) =>
       PermissionSet.of(catalog, granted),
   }),
   policy: reading({
     needs: 'CONFIG:READ_ANY',
     does: 'What the service demands of all keys.',
-    input: {},
     run: ({ catalog }) => catalog.policy,
   }),
 
   previewApiKey: reading({
     needs: 'API_KEY:CREATE_OWN',
     does: 'What createApiKey would make of this; nothing is written.',
-    input: { input: anything },
     run: (keys, { input }: { input: NewKey }, actor) => keys.preview(input, actor),
   }),
   createApiKey: changing({
     needs: 'API_KEY:CREATE_OWN',
     does: 'Creates a key. The caller must hold every permission that it grants.',
-    input: { input: anything, delivery: anything },
     run: (keys, { input, delivery }: { input: NewKey; delivery?: SecretDelivery<CreatedKey> }, actor) =>
       keys.create(input, actor, delivery),
   }),
   updateApiKey: changing({
     needs: 'API_KEY:UPDATE_OWN',
     does: 'Changes a key; omitted fields stay as they are. With only UPDATE_OWN: the key itself and those that it created.',
-    input: { id, change: anything },
     run: (keys, input: ById & { change: KeyChange }, actor) => keys.update(input.id, input.change, actor),
   }),
   setApiKeyEnabled: changing({
     needs: 'API_KEY:UPDATE_OWN',
     does: `Disables a key, so that it is refused, or enables it again. ${AS_UPDATE}`,
-    input: { id, enabled: yesOrNo },
     run: (keys, input: ById & { enabled: boolean }, actor) => keys.setEnabled(input.id, input.enabled, actor),
   }),
   rotateApiKey: changing({
@@ -118,7 +103,6 @@ export const OPERATIONS = {
     does:
       'Gives a key a new secret; the previous one works until the grace period ends. The caller must hold every ' +
       `permission of the key. ${AS_UPDATE}`,
-    input: { id, request: anything, delivery: anything },
     run: (
       keys,
       { id: which, request, delivery }: ById & { request: RotationRequest; delivery?: SecretDelivery<RotatedKey> },
@@ -130,19 +114,16 @@ export const OPERATIONS = {
     does:
       'Begins the grace period of a rotation that waits for the first use of the new secret, as that has arrived. ' +
       AS_UPDATE,
-    input: { id },
     run: (keys, which: ById, actor) => keys.startGrace(which.id, actor),
   }),
   finishApiKeyRotation: changing({
     needs: 'API_KEY:UPDATE_OWN',
     does: `Invalidates the previous secret at once. ${AS_UPDATE}`,
-    input: { id },
     run: (keys, which: ById, actor) => keys.finishRotation(which.id, actor),
   }),
   rollBackApiKeyRotation: changing({
     needs: 'API_KEY:UPDATE_OWN',
     does: `Invalidates the new secret at once; the previous one stays valid. ${AS_UPDATE}`,
-    input: { id },
     run: (keys, which: ById, actor) => keys.rollBackRotation(which.id, actor),
   }),
   deleteApiKeys: changing({
@@ -150,14 +131,12 @@ export const OPERATIONS = {
     does:
       'Deletes keys and all keys that they created. Unknown ids are ignored. With only DELETE_OWN: as for ' +
       'updateApiKey.',
-    input: { ids },
     run: (keys, input: { ids: readonly string[] }, actor) => keys.delete(input.ids, actor),
   }),
 
   apiKeyChangePlan: reading({
     needs: 'API_KEY:READ_OWN',
     does: 'What a change of several keys would do. Nothing is written.',
-    input: { ids, request: anything },
     run: (keys, input: { ids: readonly string[]; request: ManyChangeRequest }, actor) =>
       keys.permittedChanges.planOf(input.ids, input.request, actor),
   }),
@@ -166,7 +145,6 @@ export const OPERATIONS = {
     does:
       'Disables keys, or lets them expire earlier, in one transaction: all of them, or none. Those that are that way ' +
       `already stay as they are. ${AS_UPDATE}`,
-    input: { ids, request: anything },
     run: changeMany,
   }),
   updateApiKeys: changing({
@@ -174,7 +152,6 @@ export const OPERATIONS = {
     does:
       'Changes the same fields of several keys, in one transaction: of all of them, or of none. Omitted fields stay ' +
       `as they are. ${AS_UPDATE}`,
-    input: { ids, request: anything },
     run: changeMany,
   }),
   containKey: changing({
@@ -183,7 +160,6 @@ export const OPERATIONS = {
       'Undoes what a key did, in one transaction: it and all its child keys are disabled, secrets end that it issued ' +
       'to others, and what it widened or enabled is taken back. Who may update and delete the key, and the others, ' +
       'may do so; of a key that is gone, who may update and delete any. No key gets more by it than it has.',
-    input: { key: id, since: anyText, dryRun: yesOrNo },
     run: (keys, { key, since, dryRun }: { key: string; since?: string; dryRun?: boolean }, actor) =>
       keys.containments[dryRun ? 'plan' : 'contain'](key, since, actor),
   }),
@@ -192,7 +168,6 @@ export const OPERATIONS = {
     does:
       'Brings keys to their declared state, in one transaction; writes nothing if they are in it already. Keys that ' +
       "are not declared stay; with 'prune', those that an apply created are deleted.",
-    input: { declared: anything, rules: anything, dryRun: yesOrNo, delivery: anything },
     run: applyDeclared,
   }),
 
@@ -201,7 +176,6 @@ export const OPERATIONS = {
     does:
       'Who did what, newest first. Keys that may not read all keys get what is about or by keys that they may read, ' +
       'and what concerns no key; names of others are null.',
-    input: { request: anything, place: anything },
     run: (keys, { request, place }: { request: AuditRequest; place?: { before?: number; after?: number } }, actor) =>
       keys.audit.read(request, actor, place),
   }),
@@ -210,7 +184,6 @@ export const OPERATIONS = {
     does:
       'How many entries there are in each hour or day, as far as they may be read. Where there are more than 50000 in ' +
       'that time, the newest of them are counted.',
-    input: { request: anything },
     run: (keys, { request }: { request: Parameters<KeysService['audit']['count']>[0] }, actor) =>
       keys.audit.count(request, actor),
   }),
@@ -220,26 +193,22 @@ export const OPERATIONS = {
       'How far this server has verified the chain of the log since it started. It begins when this is asked for the ' +
       'first time, and goes on by itself. An entry that it has passed is not read again: "apikey log --verify" reads ' +
       'all of them.',
-    input: {},
     run: (keys, _input, actor) => keys.audit.chain(actor),
   }),
   attestReview: changing({
     needs: 'API_KEY:UPDATE_ANY',
     does: 'Records in the audit log that the caller attests a review of the keys. True once that is done.',
-    input: { input: anything },
     run: (keys, { input }: { input: Attestation }, actor) => keys.attest(input, actor),
   }),
 
   consentRequests: reading({
     needs: 'API_KEY:CREATE_ANY',
     does: 'What applications ask for, and have not got yet, oldest first.',
-    input: { first: anything },
     run: (keys, { first }: { first: number }, actor) => keys.consent.list(first, actor),
   }),
   consentRequest: reading({
     needs: 'API_KEY:CREATE_OWN',
     does: 'What one application asks for. A key has only so many tries of codes. By requestId, with CREATE_ANY alone.',
-    input: { place: anything },
     run: (keys, { place }: { place: ConsentPlace }, actor) => findConsent(keys, place, actor),
   }),
   approveConsentRequest: changing({
@@ -248,7 +217,6 @@ export const OPERATIONS = {
       'Agrees to what an application asks for, or to a part of it. The application gets a key that the caller has ' +
       'created, by the rules of createApiKey, which count again when it fetches that key. To agree to the same again ' +
       'changes nothing.',
-    input: { userCode: anyText, choice: anything },
     run: async (keys, { userCode, choice }: { userCode: string; choice: ConsentChoice }, actor) =>
       (await keys.consent.approve(await findConsent(keys, { userCode }, actor), withoutUndefined(choice), actor))
         .request,
@@ -256,7 +224,6 @@ export const OPERATIONS = {
   denyConsentRequest: changing({
     needs: 'API_KEY:CREATE_OWN',
     does: 'Refuses what an application asks for, also again. By requestId, with CREATE_ANY alone.',
-    input: { place: anything },
     run: async (keys, { place }: { place: ConsentPlace }, actor) =>
       keys.consent.deny(await findConsent(keys, place, actor), actor),
   }),
@@ -279,7 +246,6 @@ export const OPERATIONS = {
   edges: reading({
     needs: 'EDGE:READ_ANY',
     does: 'The servers without a store that follow this one and have asked within 10 minutes, by their names.',
-    input: {},
     run: (keys) => keys.edges.all(),
   }),
 } as const;
