@@ -98,6 +98,22 @@ const PACKAGES: Record<string, string[]> = {
   'bin/node-version.js': ['store', 'cli'],
 };
 
+/** Packages of one feature, or of prompts. A program loads them when it uses that feature, or asks. */
+const LOADED_WHEN_USED = [
+  '@inquirer/core',
+  '@inquirer/figures',
+  '@inquirer/prompts',
+  '@nats-io/jetstream',
+  '@nats-io/transport-node',
+  '@opentelemetry/api',
+  '@opentelemetry/exporter-trace-otlp-proto',
+  '@opentelemetry/resources',
+  '@opentelemetry/sdk-trace',
+  'jose',
+  'openid-client',
+  'prom-client',
+];
+
 const SOURCES = globSync('src/**/*.{ts,tsx}', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'));
 const IMPORTS = SOURCES.flatMap((path) => importsOf(path, readFileSync(join(ROOT, path), 'utf8')));
 
@@ -202,6 +218,19 @@ describe('imports', () => {
     const imported = new Set(IMPORTS.map(({ to }) => to));
     const unused = Object.keys(PACKAGES).filter((name) => !imported.has(name));
     assert.deepEqual(unused, []);
+  });
+
+  it('of packages of one feature come with its use, not with its folder', () => {
+    const loaded = IMPORTS.filter(({ kind }) => kind === 'import');
+    for (const name of LOADED_WHEN_USED) {
+      const loading = new Set([name]);
+      for (const target of loading) for (const { from, to } of loaded) if (to === target) loading.add(from);
+      loading.delete(name);
+      const outside = [...loading].filter(
+        (path) => path.endsWith('/index.ts') || !PACKAGES[name]!.some((place) => isIn(place, path)),
+      );
+      assert.deepEqual([name, outside], [name, []]);
+    }
   });
 
   it('of whatever kind form no cycle', () => {
