@@ -332,16 +332,17 @@ export interface OpenKeys {
     readonly location: string;
     readonly created: boolean;
     readonly check: RequestCheck;
+    verify(secret: string | null | undefined, options?: CheckRequestOptions): Promise<CheckedRequest>;
     create(input: NewKey, by: Asking): Promise<CreatedKey>;
-    findById(id: string, by: Asking): Promise<ApiKey | undefined>;
-    findByName(name: string, by: Asking): Promise<ApiKey | undefined>;
+    get(idOrName: string, by: Asking): Promise<ApiKey | undefined>;
     list(query: PageQuery, by: Asking): Promise<Page>;
     update(id: string, change: KeyChange, by: Asking): Promise<UpdatedKey>;
-    setEnabled(id: string, enabled: boolean, by: Asking): Promise<ChangedKey>;
+    disable(id: string, by: Asking): Promise<ChangedKey>;
+    enable(id: string, by: Asking): Promise<ChangedKey>;
     rotate(id: string, request: RotationRequest, by: Asking): Promise<RotatedKey>;
     finishRotation(id: string, by: Asking): Promise<ChangedKey>;
     rollBackRotation(id: string, by: Asking): Promise<ChangedKey>;
-    delete(ids: readonly string[], by: Asking): Promise<ApiKey[]>;
+    delete(ids: string | readonly string[], by: Asking): Promise<ApiKey[]>;
     withAdditions(additions: CatalogAdditions): OpenKeys;
     close(): Promise<void>;
 }

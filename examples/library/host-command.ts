@@ -6,8 +6,8 @@ export default class Disable extends Command {
   async run(): Promise<void> {
     await this.parse(Disable);
     const keys = await keysOf(this.config);
-    const found = await keys.findByName('CI deploy', { actor: OPERATOR });
-    if (found) await keys.setEnabled(found.id, false, { actor: OPERATOR });
+    const found = await keys.get('CI deploy', { actor: OPERATOR });
+    if (found) await keys.disable(found.id, { actor: OPERATOR });
     await keys.close();
   }
 }

@@ -1,5 +1,5 @@
 import { isKeysError, type KeysError, OPERATOR, openKeys } from 'svc-api';
-import type { Actor, ApiKey, CreatedKey, KeyChange, NewKey, OpenKeys, OpenKeysOptions } from 'svc-api';
+import type { Actor, ApiKey, CheckedRequest, CreatedKey, KeyChange, NewKey, OpenKeys, OpenKeysOptions } from 'svc-api';
 import type { Page, PageQuery, RotatedKey, RotationRequest } from 'svc-api';
 
 // Keys may be granted what the program itself has to protect.
@@ -36,6 +36,11 @@ try {
   console.log(describe(error));
 }
 
-await keys.setEnabled(apiKey.id, false, { actor });
-await keys.delete([apiKey.id], { actor });
+// By its id or its name; undefined if there is none that the actor may read.
+const found: ApiKey | undefined = await keys.get('Invoices', { actor });
+if (found) await keys.disable(found.id, { actor });
+
+const checked: CheckedRequest = await keys.verify(rotated.key, { permission: 'INVOICE:READ_ANY' });
+console.log(checked.ok ? 'Accepted' : checked.message);
+await keys.delete(apiKey.id, { actor });
 await keys.close();

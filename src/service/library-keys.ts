@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { isNatsAddress, NATS_NAME, NATS_NAME_FORM } from '../config/config.ts';
 import type { FeedSource } from '../edge/index.ts';
 import { COMMON_OPTIONS } from '../http/index.ts';
-import type { RequestCheck } from '../http/request-check.ts';
+import type { CheckedRequest, CheckRequestOptions, RequestCheck } from '../http/request-check.ts';
 import { type Actor as KnownActor, type Caller, OPERATOR } from '../keys/authorization/index.ts';
 import {
   anyText,
@@ -21,6 +21,8 @@ import {
   type Rule,
   type Rules,
   text,
+  textOr,
+  UUID,
   yesOrNo,
 } from '../keys/basics/index.ts';
 import { type KeysOperation, OPERATIONS, perform } from '../keys/operations/index.ts';
@@ -61,26 +63,28 @@ export interface OpenKeys {
    * key. It never rejects for what a client sends, nor where the store does not answer.
    */
   readonly check: RequestCheck;
+  /** Checks a secret as `check` does that of a request. One that is missing is refused as well. */
+  verify(secret: string | null | undefined, options?: CheckRequestOptions): Promise<CheckedRequest>;
   /** Creates a key. Its secret is told once. */
   create(input: NewKey, by: Asking): Promise<CreatedKey>;
-  /** A key by its id, if there is one that the actor may read. */
-  findById(id: string, by: Asking): Promise<ApiKey | undefined>;
-  /** A key by its name, if there is one that the actor may read. */
-  findByName(name: string, by: Asking): Promise<ApiKey | undefined>;
+  /** A key by its id or its name; undefined if there is none that the actor may read. */
+  get(idOrName: string, by: Asking): Promise<ApiKey | undefined>;
   /** Lists the keys that the actor may read: all of them, or its own. */
   list(query: PageQuery, by: Asking): Promise<Page>;
   /** Changes a key. */
   update(id: string, change: KeyChange, by: Asking): Promise<UpdatedKey>;
-  /** Enables or disables a key. */
-  setEnabled(id: string, enabled: boolean, by: Asking): Promise<ChangedKey>;
+  /** Disables a key: it is refused until it is enabled. */
+  disable(id: string, by: Asking): Promise<ChangedKey>;
+  /** Enables a key that was disabled. */
+  enable(id: string, by: Asking): Promise<ChangedKey>;
   /** Gives a key a new secret; the previous one works until the grace ends. */
   rotate(id: string, request: RotationRequest, by: Asking): Promise<RotatedKey>;
   /** Revokes the previous secret at once. */
   finishRotation(id: string, by: Asking): Promise<ChangedKey>;
   /** Revokes the new secret at once. */
   rollBackRotation(id: string, by: Asking): Promise<ChangedKey>;
-  /** Deletes keys, and all keys that they created. Unknown ids are ignored. Returns what was deleted. */
-  delete(ids: readonly string[], by: Asking): Promise<ApiKey[]>;
+  /** Deletes a key or several, and all keys that they created. Unknown ids are ignored. Returns what was deleted. */
+  delete(ids: string | readonly string[], by: Asking): Promise<ApiKey[]>;
   /**
    * The same open store with other resources, roles, limits and policy, such as those of a changed configuration.
    * Closing either of them closes the store.
@@ -223,34 +227,60 @@ function addressOf(caller: string, origin: string, insecure = false): string {
   );
 }
 
-/** The methods of an open key store: the operation of each, and the rules of its arguments in their order. */
+/** A method of an open key store: its operation, the rules of its arguments in their order, and the input they make. */
+interface Method {
+  readonly operation: keyof typeof OPERATIONS;
+  readonly takes: Readonly<Record<string, Rule<unknown>>>;
+  /** Default: the arguments by their names. */
+  readonly input?: (given: never) => object;
+}
+
+/** The methods of an open key store. */
 const METHODS = {
   create: { operation: 'createApiKey', takes: { input: anything } },
-  findById: { operation: 'apiKey', takes: { id: anyText } },
-  findByName: { operation: 'apiKey', takes: { name: anyText } },
+  get: {
+    operation: 'apiKey',
+    takes: { idOrName: anyText },
+    // No name has the hyphens of an id.
+    input: ({ idOrName }: { idOrName: string }) => (UUID.test(idOrName) ? { id: idOrName } : { name: idOrName }),
+  },
   list: { operation: 'apiKeys', takes: { query: anything } },
   update: { operation: 'updateApiKey', takes: { id: anyText, change: anything } },
-  setEnabled: { operation: 'setApiKeyEnabled', takes: { id: anyText, enabled: yesOrNo } },
+  disable: {
+    operation: 'setApiKeyEnabled',
+    takes: { id: anyText },
+    input: ({ id }: { id: string }) => ({ id, enabled: false }),
+  },
+  enable: {
+    operation: 'setApiKeyEnabled',
+    takes: { id: anyText },
+    input: ({ id }: { id: string }) => ({ id, enabled: true }),
+  },
   rotate: { operation: 'rotateApiKey', takes: { id: anyText, request: anything } },
   finishRotation: { operation: 'finishApiKeyRotation', takes: { id: anyText } },
   rollBackRotation: { operation: 'rollBackApiKeyRotation', takes: { id: anyText } },
-  delete: { operation: 'deleteApiKeys', takes: { ids: list(anyText) } },
-} as const satisfies Record<string, { operation: keyof typeof OPERATIONS; takes: Record<string, Rule<unknown>> }>;
+  delete: {
+    operation: 'deleteApiKeys',
+    takes: { ids: textOr(list(anyText)) },
+    input: ({ ids }: { ids: string | readonly string[] }) => ({ ids: [ids].flat() }),
+  },
+} as const satisfies Record<string, Method>;
 
 /** @param state shared by all that are over the same store */
 function libraryKeys(service: OpenService, state = { isClosed: false }): OpenKeys {
   const { location, created, check } = service;
-  const methods = Object.entries(METHODS).map(([method, { operation: name, takes }]) => {
-    const operation: KeysOperation<object, unknown> = OPERATIONS[name];
+  const methods = Object.entries<Method>(METHODS).map(([method, { operation: name, takes, input }]) => {
+    const operation = OPERATIONS[name] as KeysOperation<object, unknown>;
     const rules = Object.entries<Rule<unknown>>(takes);
     const called = async (...values: unknown[]) => {
-      const input = rules.map(([argument, rule], index) => {
+      const given = rules.map(([argument, rule], index) => {
         const problem = rule(values[index], argument);
         if (problem !== undefined) throw invalidOption(`keys.${method}`, `The argument "${argument}" ${problem}`);
         return [argument, values[index]];
       });
       const actor = actorOf(`keys.${method}`, values[rules.length] as Asking | undefined);
-      if (!state.isClosed) return perform(operation, service, Object.fromEntries(input), actor);
+      const named = Object.fromEntries(given) as never;
+      if (!state.isClosed) return perform(operation, service, input?.(named) ?? named, actor);
       const message = `The key store ${location} is closed. Open it again, or close it once nothing uses it.`;
       throw new KeysError('STORE_UNAVAILABLE', message);
     };
@@ -261,6 +291,7 @@ function libraryKeys(service: OpenService, state = { isClosed: false }): OpenKey
     location,
     created,
     check,
+    verify: (secret, ...more) => check({ secret: secret ?? undefined }, ...more),
     get [SERVICE]() {
       return service;
     },

@@ -76,7 +76,7 @@ const triesOn = (key: ApiKey): Readonly<Record<keyof typeof OPERATIONS, Doors>> 
       graphql: 'apiKey(name: "Gone") { id }',
       input: { name: 'Gone' },
       server: (keys) => keys.find('Gone'),
-      library: async (keys, by) => [await keys.findById(id, by), await keys.findByName('Gone', by)],
+      library: async (keys, by) => [await keys.get(id, by), await keys.get('Gone', by)],
     },
     node: { graphql: `node(id: "${id}") { id }`, input: { id } },
     apiKeyList: {
@@ -117,7 +117,7 @@ const triesOn = (key: ApiKey): Readonly<Record<keyof typeof OPERATIONS, Doors>> 
       graphql: `setApiKeyEnabled(id: "${id}", enabled: false) { id }`,
       input: { id, enabled: false },
       server: (keys) => keys.setEnabled(key, false),
-      library: (keys, by) => keys.setEnabled(id, false, by),
+      library: (keys, by) => keys.disable(id, by),
       console: { page: `keys/${id}/disable`, form: `keys/${id}/disable` },
     },
     rotateApiKey: {

@@ -303,18 +303,21 @@ describe('options of the library', () => {
     const open = await openLibrary({ database });
     const calls: Readonly<Record<string, (...by: [never]) => Promise<unknown>>> = {
       create: (...by) => open.create({ name: 'A', roles: ['GUEST'] }, ...by),
-      findById: (...by) => open.findById('id', ...by),
-      findByName: (...by) => open.findByName('A', ...by),
+      get: (...by) => open.get('A', ...by),
       list: (...by) => open.list({}, ...by),
       update: (...by) => open.update('id', {}, ...by),
-      setEnabled: (...by) => open.setEnabled('id', false, ...by),
+      disable: (...by) => open.disable('id', ...by),
+      enable: (...by) => open.enable('id', ...by),
       rotate: (...by) => open.rotate('id', {}, ...by),
       finishRotation: (...by) => open.finishRotation('id', ...by),
       rollBackRotation: (...by) => open.rollBackRotation('id', ...by),
       delete: (...by) => open.delete(['id'], ...by),
     };
     const methods = Object.entries(open).flatMap(([name, member]) => (typeof member === 'function' ? name : []));
-    assert.deepEqual([...Object.keys(calls), 'check', 'withAdditions', 'close'].toSorted(), methods.toSorted());
+    assert.deepEqual(
+      [...Object.keys(calls), 'check', 'verify', 'withAdditions', 'close'].toSorted(),
+      methods.toSorted(),
+    );
     const { key: secret } = await open.create({ name: 'Asker', roles: ['GUEST'] }, { actor: OPERATOR });
     const checked = await open.check({ secret });
     assert.ok(checked.ok);
@@ -339,15 +342,15 @@ describe('options of the library', () => {
     await open.close();
   });
 
-  it('are refused where an id is none, or a key would be enabled by a text that says no', async () => {
+  it('are refused where an id is none', async () => {
     const open = await openLibrary({ database });
     const by = { actor: OPERATOR } as const;
     const { apiKey } = await open.create({ name: 'Stays', roles: ['GUEST'] }, by);
     const { id } = apiKey;
     const calls: Readonly<Record<string, (given: never) => Promise<unknown>>> = {
-      findById: (given) => open.findById(given, by),
       update: (given) => open.update(given, {}, by),
-      setEnabled: (given) => open.setEnabled(given, false, by),
+      disable: (given) => open.disable(given, by),
+      enable: (given) => open.enable(given, by),
       rotate: (given) => open.rotate(given, {}, by),
       finishRotation: (given) => open.finishRotation(given, by),
       rollBackRotation: (given) => open.rollBackRotation(given, by),
@@ -363,20 +366,15 @@ describe('options of the library', () => {
       );
     }
     for (const [call, problem] of [
-      [() => open.findByName(7 as never, by), 'findByName: The argument "name" is 7. It must be text.'],
-      [
-        () => open.setEnabled(id, 'no' as never, by),
-        'setEnabled: The argument "enabled" is a string. It must be true or false.',
-      ],
-      // The letters of an id are ids of no keys, and nothing would be deleted.
-      [() => open.delete(id as never, by), 'delete: The argument "ids" is a string. It must be a list.'],
+      [() => open.get(7 as never, by), 'get: The argument "idOrName" is 7. It must be text.'],
+      [() => open.delete(apiKey as never, by), 'delete: The argument "ids" is an object. It must be a list.'],
       [
         () => open.delete([id, undefined] as never, by),
         'delete: The argument "ids" has an item that is undefined. It must be text.',
       ],
     ] as const)
       assert.equal(await messageOf(call), `keys.${problem}`);
-    assert.equal((await open.findByName('Stays', by))?.disabledAt, null);
+    assert.equal((await open.get('Stays', by))?.disabledAt, null);
     await open.close();
   });
 

@@ -266,7 +266,7 @@ describe('the examples of the library, with the packed package', function () {
     assert.equal(
       said,
       'The key of Invoices has 66 characters, and is told once.\nLimits:  -> 100/m\nA new secret: true\n' +
-        'Found: Invoices\nNO_GRANTS: An API key needs at least one role or permission.\n',
+        'Found: Invoices\nNO_GRANTS: An API key needs at least one role or permission.\nThe API key is not valid.\n',
     );
   });
 
