@@ -63,7 +63,7 @@ export async function openEdge(
   const { log } = feed;
   const { createEdgeApp } = await import('../http/edge-app.ts');
   return {
-    keys: openKeysOver(store, catalog, maxVerifiedKeys),
+    keys: openKeysOver(store, catalog, { maxVerifiedKeys }),
     start: async (opened, server) => {
       const start = isGuard(guard, opened.config)
         ? guardService({ ...guard, hasNoDoor: true }, log)

@@ -210,7 +210,7 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
     source = new HttpFeed({ origin: addressOf(caller, origin!, insecure), ca, clientCert, clientKey, ...shown });
   }
   const store = await openEdgeStore(source, { log });
-  return libraryKeys(openKeysOver(store, catalog, maxVerifiedKeys));
+  return libraryKeys(openKeysOver(store, catalog, { maxVerifiedKeys }));
 }
 
 /** The address of a server, without a slash at its end. @throws KeysError OPTION_INVALID */

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { type Feature, listenersOf } from '../feature.ts';
 import type { RequestCheck } from '../http/request-check.ts';
 import { operatorName } from '../keys/authorization/index.ts';
 import { Pace } from '../keys/consent/index.ts';
@@ -89,23 +90,28 @@ export async function openKeysWithNotices(
 ): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
   const { resources, roles, defaultLimits, policy, consent, declaredIn, ...options } = others;
   const catalog = catalogOf('openKeys', { resources, roles, defaultLimits, policy, consent, declaredIn });
-  const { openStore } = await import('../store/open.ts');
+  const [{ openStore }, { FEATURES }] = await Promise.all([import('../store/open.ts'), import('../features/index.ts')]);
   const store = await openStore(options, undefined, changes);
-  return { keys: openKeysOver(store, catalog, maxVerifiedKeys), notices: store.notices };
+  return { keys: openKeysOver(store, catalog, { maxVerifiedKeys, features: FEATURES }), notices: store.notices };
 }
 
 /** A store, or what checks keys as one does. */
 type OpenedStore = Omit<Store, 'notices'> & Partial<Pick<KeysOptions, 'activityWriters'>>;
 
-/**
- * The service of a store that is open already. Closing the keys closes it.
- * @param clock milliseconds since 1970. Default: the clock of the machine
- */
+/** Options of the service of a store that is open already. */
+interface OverOptions {
+  readonly maxVerifiedKeys?: number | undefined;
+  /** Milliseconds since 1970. Default: the clock of the machine. */
+  readonly clock?: () => number;
+  /** Default: none, for a store that takes no changes. */
+  readonly features?: readonly Feature[];
+}
+
+/** The service of a store that is open already. Closing the keys closes it. */
 export function openKeysOver(
   store: OpenedStore,
   catalog: Catalog,
-  maxVerifiedKeys?: number,
-  clock: () => number = Date.now,
+  { maxVerifiedKeys, clock = Date.now, features = [] }: OverOptions = {},
 ): OpenKeys {
   const limiter = new Limiter({
     store: store.limits,
@@ -124,6 +130,7 @@ export function openKeysOver(
       randomId: randomUUID,
       schedule,
       operator: operatorName(),
+      listeners: listenersOf(features),
       maxVerifiedKeys,
       pace: new Pace((limit) => new AttemptCounter(limit)),
     },

@@ -17,7 +17,7 @@ import type { Connection, DialectName } from './connection.ts';
 import type { Reading, Writing } from './port-of-store.ts';
 import { forgetEffects } from './key-effects.ts';
 import { insertLabelRows, labelRowsOf, replaceLabels, updateRows } from './insert-rows.ts';
-import { portIn, PORTS } from './ports.ts';
+import { portIn } from './ports.ts';
 import {
   apiKeyOf,
   changedColumns,
@@ -209,9 +209,6 @@ function createFinder<Key extends ApiKey>(
 function createWriter(connection: Connection, writing: Writing): KeyWriter {
   const { db, dialect, auditKey, keysChanged } = writing;
   const reading: Reading = { connection, run: (work) => work(db), auditKey };
-  const tell = async (what: 'disabled' | 'deleted', ids: readonly string[]) => {
-    if (ids.length > 0) for (const port of PORTS) await port[what]?.(writing, ids);
-  };
   return {
     ...createFinder(db, dialect, readStoredKey),
     port: <Writer>(wanted: Port<unknown, Writer>) => {
@@ -241,12 +238,6 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
         dialect,
         changes.filter(isLabelled).map(({ after }) => after),
       );
-      const isDisabled = ({ before, after }: (typeof changes)[number]) =>
-        before.disabledAt === null && after.disabledAt !== null;
-      await tell(
-        'disabled',
-        changes.filter(isDisabled).map(({ before }) => before.id),
-      );
     },
 
     async replace(keys) {
@@ -261,16 +252,11 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
           .execute();
       for (const key of keys) await db.updateTable('api_keys').set(rowOf(key)).where('id', '=', key.id).execute();
       await replaceLabels(db, dialect, keys);
-      await tell(
-        'disabled',
-        keys.filter(({ disabledAt }) => disabledAt !== null).map(({ id }) => id),
-      );
     },
 
     async delete(ids) {
       keysChanged(ids);
       for (const chunk of chunksOf(ids)) await db.deleteFrom('api_keys').where('id', 'in', chunk).execute();
-      await tell('deleted', ids);
     },
 
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),

@@ -28,10 +28,6 @@ interface PortOfStore<Reader, Writer extends Reader> {
   readonly read: (by: Reading) => Reader;
   /** Gives write access in a transaction; undefined for ports that change nothing. */
   readonly write?: (by: Writing) => Omit<Writer, keyof Reader>;
-  /** Is told which keys were disabled. */
-  readonly disabled?: (by: Writing, ids: readonly string[]) => Promise<void>;
-  /** Is told which keys were deleted. */
-  readonly deleted?: (by: Writing, ids: readonly string[]) => Promise<void>;
 }
 
 /** Any port of the store. */

@@ -9,8 +9,6 @@ export const sessions = portOfStore({
   port: SESSIONS,
   read: ({ run }) => ({ find: (tokenDigest) => run((db) => findSession(db, tokenDigest)) }),
   write: ({ db }) => sessionWriterOf(db),
-  disabled: ({ db }, ids) => endSessionsOf(db, ids),
-  deleted: ({ db }, ids) => endSessionsOf(db, ids),
 });
 
 async function endSessionsOf(db: Kysely<Tables>, ids: readonly string[]): Promise<void> {
@@ -56,6 +54,7 @@ function sessionWriterOf(db: Kysely<Tables>): Omit<SessionWriter, 'find'> {
     async delete(tokenDigest) {
       await db.deleteFrom('sessions').where('token_digest', '=', tokenDigest).execute();
     },
+    end: (keyIds) => endSessionsOf(db, keyIds),
     async leaveNewest(keyId, count) {
       const newest = db
         .selectFrom('sessions')

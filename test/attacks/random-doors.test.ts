@@ -459,6 +459,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
       database: world.here.database,
       env: process.env,
       busyTimeoutMs: 5000,
+      listeners: world.here.options.listeners,
       bringBack,
       isBlind: false,
       agree: async () => true,
@@ -494,7 +495,7 @@ describeOn('sqlite', 'whatever is done by whichever door', () => {
       });
       const { secret: token } = await createPrincipal(here.keys, { name: 'Edge', permissions: ['EDGE:READ_ANY'] });
       const store = await openEdgeStore(new HttpFeed({ origin: server.url, token, leaseMs: 2000, log: NO_LOG }));
-      const edge = { store, keys: openKeysOver(store, createCatalog({}), undefined, () => here.time.now) };
+      const edge = { store, keys: openKeysOver(store, createCatalog({}), { clock: () => here.time.now }) };
       const world = new World({ random: new Random(seed), server, here, inspector, edge });
       const history: string[] = [];
       try {

@@ -166,6 +166,7 @@ describeAlwaysOnEach('a store of the version before', () => {
         database: to,
         env: process.env,
         busyTimeoutMs: 0,
+        listeners: [],
         bringBack: [],
         isBlind: true,
         agree: async () => true,

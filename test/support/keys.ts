@@ -1,6 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
+import { FEATURES } from '../../src/features/index.ts';
+import { type Feature, listenersOf } from '../../src/feature.ts';
 import type { AuditReader } from '../../src/keys/audit/audit-reader.ts';
 import type { Authentication } from '../../src/keys/authentication/look-up.ts';
 import { Pace } from '../../src/keys/consent/pace.ts';
@@ -45,6 +47,8 @@ export async function openTestKeys(
     env?: NodeJS.ProcessEnv;
     /** Is told how long the store takes. */
     timer?: StoreTimer;
+    /** Default: all of svc-api. */
+    features?: readonly Feature[];
     /** Wraps the store, to observe the calls to it. */
     repository?: (repository: KeyRepository) => KeyRepository;
     /** Where secrets, codes and ids come from. Default: the system. */
@@ -68,6 +72,7 @@ export async function openTestKeys(
     ...(options.randomness ?? { randomBytes, randomId: randomUUID }),
     schedule: options.schedule ?? (() => {}),
     operator: 'tester',
+    listeners: listenersOf(options.features ?? FEATURES),
     pace: new Pace((limit) => new AttemptCounter(limit, () => time.now)),
   };
   const { schedule } = service;

@@ -62,7 +62,11 @@ export default class Restore extends StoreCommand {
     if (names && flags['bring-back-all']) throw exclusiveFlags('--bring-back', '--bring-back-all');
     this.requireStore(flags);
     const additions = await this.additions();
-    const { restoreStore } = await import('../../store/backup/restore-store.ts');
+    const [{ restoreStore }, { FEATURES }, { listenersOf }] = await Promise.all([
+      import('../../store/backup/restore-store.ts'),
+      import('../../features/index.ts'),
+      import('../../feature.ts'),
+    ]);
     const agree = (progress: Progress, stoppable: Stoppable) => async (proposed: ProposedRestore) => {
       progress.end();
       if (flags['dry-run']) return false;
@@ -79,6 +83,7 @@ export default class Restore extends StoreCommand {
           database: flags.database,
           env: this.environment,
           busyTimeoutMs: BUSY_TIMEOUT_MS,
+          listeners: listenersOf(FEATURES),
           bringBack: flags['bring-back-all'] ? 'all' : (names ?? []),
           isBlind,
           agree: agree(progress, stoppable),

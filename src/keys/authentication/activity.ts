@@ -1,8 +1,8 @@
 import { type AuditDraft, type Refusal, RefusalSampler } from '../audit/index.ts';
 import { type AccessObserver, findChain, principalOf } from '../authorization/index.ts';
-import { activateRotation, Transaction } from '../changes/index.ts';
+import { activateRotation, Transaction, type TransactionOptions } from '../changes/index.ts';
 import { type ApiKey, type KeyUsage, type Outcome, ROUTE, TOOL, type UsedGrant } from '../key/index.ts';
-import type { Catalog, Permission, Role } from '../permissions/index.ts';
+import type { Permission, Role } from '../permissions/index.ts';
 import type { KeyWriter } from '../repository/index.ts';
 import { CollectedUsage } from './collected-usage.ts';
 import { pauseAfter, PIECE_KEYS } from './pieces.ts';
@@ -211,13 +211,13 @@ export class Activity {
 export async function writeEvents(
   writer: KeyWriter,
   { activated, refusals }: ActivityEvents,
-  { catalog, now, operator }: { catalog: Catalog; now: number; operator: string },
+  options: Pick<TransactionOptions, 'catalog' | 'now' | 'operator' | 'listeners'>,
 ): Promise<void> {
   for (const { id, publicId } of activated) {
     const key = await writer.findById(id);
     if (!key || key.damaged) continue;
-    const caller = principalOf(await findChain(writer, key), catalog);
-    const transaction = new Transaction(writer, { caller, catalog, now, operator });
+    const caller = principalOf(await findChain(writer, key), options.catalog);
+    const transaction = new Transaction(writer, { caller, ...options });
     await activateRotation(transaction, id, publicId);
     await transaction.finish();
   }

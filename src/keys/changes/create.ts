@@ -10,7 +10,7 @@ import {
   violationsByCount,
   violationsOfNew,
 } from '../authorization/index.ts';
-import { isBudgetUnit, NameTakenError, SPENT_LIMITS, type SpentLimit } from '../basics/index.ts';
+import { NameTakenError } from '../basics/index.ts';
 import {
   type ApiKey,
   BARE_KEY,
@@ -25,16 +25,15 @@ import {
   valuesOf,
 } from '../key/index.ts';
 import type { Catalog, Permission } from '../permissions/index.ts';
-import { CONSENTS } from '../repository/index.ts';
 import type { Secret } from '../secret/index.ts';
 import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
-import type { Place, Transaction } from './transaction.ts';
+import type { Place, ReplacementSteps, Transaction } from './transaction.ts';
 
 interface Creation<Replaced extends ApiKey = StoredKey> {
   key: StoredKey;
   /** What is deleted for it: the key of the same name first, then the keys that this one had created. */
   replaced: Replaced[];
-  /** Whether the key replaces itself: it then has its own creator, its application, and the request that gave it. */
+  /** True if the key replaces itself, and so has its own creator. */
   takesOwnPlace: boolean;
   /** The name, if it is new and looks like others. */
   confusable: ConfusableName[];
@@ -42,10 +41,8 @@ interface Creation<Replaced extends ApiKey = StoredKey> {
 
 /** A creation that was made. */
 interface Created extends Creation {
-  /** What had been used up of the limits of what was deleted. */
-  spent: readonly SpentLimit[];
-  /** The applications that had been given what was deleted, by the ids of the keys. */
-  clients: ReadonlyMap<string, string>;
+  /** Steps of listeners, to revert it. */
+  steps: readonly ReplacementSteps[];
 }
 
 /** What a creation would make, without an id and a secret. */
@@ -136,34 +133,21 @@ function takeOwnPlace(caller: Principal, input: NewKey, key: StoredKey, catalog:
   requireToLoosen(caller, chain, key, catalog);
 }
 
-/**
- * Creates a key, and deletes what it replaces. What that has used up of its limits, the new key has used up, too; a
- * budget begins anew, unless a key gives it to itself.
- * @throws what `planCreation` throws
- */
+/** Creates a key, and deletes what it replaces. @throws what `planCreation` throws */
 export async function createKey(transaction: Transaction, input: NewKey, built: StoredKey): Promise<Created> {
   const creation = await planCreation(transaction, input, built);
-  const { key, takesOwnPlace } = creation;
-  const [replaced] = creation.replaced;
-  const spent = await transaction.port(SPENT_LIMITS).find(creation.replaced.map(({ id }) => id));
-  const consents = transaction.port(CONSENTS);
-  const clients = await consents.clientsOf(creation.replaced.map(({ id }) => id));
-  await transaction.delete(creation.replaced);
-  await transaction.insert([key], 'CREATE', takesOwnPlace ? replaced : undefined);
-  const kept = spent.filter(({ keyId, unit }) => keyId === replaced!.id && (takesOwnPlace || !isBudgetUnit(unit)));
-  await transaction.port(SPENT_LIMITS).insert(kept.map((each) => ({ ...each, keyId: key.id })));
-  if (takesOwnPlace) {
-    const client = clients.get(replaced!.id);
-    if (client !== undefined) await consents.rememberClient(key.id, client);
-    await consents.replaceGivenKey(replaced!.id, key.id);
-  }
-  return { ...creation, clients, spent };
+  const { key, replaced, takesOwnPlace } = creation;
+  const steps = await transaction.replacing(creation);
+  await transaction.delete(replaced);
+  await transaction.insert([key], 'CREATE', takesOwnPlace ? replaced[0] : undefined);
+  for (const step of steps) await step.replaced(transaction);
+  return { ...creation, steps };
 }
 
-/** Reverts a creation: the key is deleted, and what it replaced works again, also for the applications that had it. */
+/** Reverts a creation: the key is deleted, and what it replaced works again. */
 export async function revertCreation(
   transaction: Transaction,
-  { key, replaced, takesOwnPlace, clients, spent }: Created,
+  { key, replaced, takesOwnPlace, steps }: Created,
 ): Promise<void> {
   const created = await transaction.find.findById(key.id);
   // Deleted or replaced meanwhile: somebody else has decided already.
@@ -172,8 +156,5 @@ export async function revertCreation(
   const creator = replaced[0]?.createdBy;
   if (creator && !(await transaction.find.findById(creator))) return;
   await transaction.insert(replaced, 'CREATE', takesOwnPlace ? key : undefined);
-  await transaction.port(SPENT_LIMITS).insert(spent);
-  const consents = transaction.port(CONSENTS);
-  for (const [id, client] of clients) await consents.rememberClient(id, client);
-  if (takesOwnPlace) await consents.replaceGivenKey(key.id, replaced[0]!.id);
+  for (const step of steps) await step.reverted(transaction);
 }

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { type Actor, type Chain, findChain, OPERATOR } from '../authorization/index.ts';
-import { declarePort, type WritePorts, yielding } from '../basics/index.ts';
+import { type Chain, findChain, OPERATOR } from '../authorization/index.ts';
+import { declarePort, yielding } from '../basics/index.ts';
 import type { ApiKey } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
-import type { KeyFinder } from '../repository/index.ts';
+import type { Transaction, WrittenKey } from './transaction.ts';
 import { findWidening, isStillWidened, type Widening } from './widening.ts';
 
 /**
@@ -61,29 +61,13 @@ export interface EffectWriter extends EffectFinder {
 }
 export const EFFECTS = declarePort<EffectFinder, EffectWriter>('effects');
 
-/** A key before and after a change. Before it is created, there is none, or the key whose place it takes. */
-export interface WrittenKey<Key extends ApiKey = ApiKey> {
-  readonly before: Key | undefined;
-  readonly after: Key;
-}
-
-interface RecordingPlace extends WritePorts {
-  readonly caller: Actor;
-  /** True if the changes undo those of other keys: they are then no effects of the caller. */
-  readonly isUndoing: boolean;
-  readonly catalog: Catalog;
-  readonly now: number;
-  readonly find: KeyFinder;
-}
-
 /**
  * Records the effects of changes that outlive the key that makes them, and forgets those that the changes end. The
  * audit log has them, too, but only until it is pruned. A key's effects on its own child keys are left out, as these are
  * deleted with it, unless another key has issued the secret that it uses: that key has brought them about. Call it
  * before the changes are written: of a parent and its child that are adopted together, each is found where it stood.
  */
-export async function recordEffects(place: RecordingPlace, changes: readonly WrittenKey[]): Promise<void> {
-  if (changes.length === 0) return;
+export async function recordEffects(place: Transaction, changes: readonly WrittenKey[]): Promise<void> {
   const { caller, catalog } = place;
   const effects = place.port(EFFECTS);
   const actor = caller === OPERATOR || place.isUndoing ? undefined : caller;
@@ -114,13 +98,13 @@ export async function recordEffects(place: RecordingPlace, changes: readonly Wri
     if (before && before.id !== after.id) await effects.replaceKey(before.id, after);
 }
 
-async function isDescendant({ find }: RecordingPlace, key: ApiKey, { id: above }: ApiKey): Promise<boolean> {
+async function isDescendant({ find }: Transaction, key: ApiKey, { id: above }: ApiKey): Promise<boolean> {
   return key.createdBy === above || (await findChain(find, key)).keys.some(({ id }) => id === above);
 }
 
 /** The effects of a change of a key that an actor makes. */
 function effectsOf(
-  place: RecordingPlace,
+  place: Transaction,
   chain: Chain,
   { before, after }: { before: ApiKey; after: ApiKey },
   known: readonly Effect[],
@@ -143,7 +127,7 @@ function effectsOf(
  * An adopted key and its child keys lose the parent key that can know their secrets. That key counts as the issuer of
  * these secrets.
  */
-async function adoptionsOf(place: RecordingPlace, adopted: ApiKey, known: readonly Effect[]): Promise<NewEffect[]> {
+async function adoptionsOf(place: Transaction, adopted: ApiKey, known: readonly Effect[]): Promise<NewEffect[]> {
   const { keys } = await findChain(place.find, adopted);
   const [creator, ...above] = keys.slice(1);
   if (!creator) return [];
@@ -162,7 +146,7 @@ async function adoptionsOf(place: RecordingPlace, adopted: ApiKey, known: readon
 }
 
 function newEffect(
-  { now }: Pick<RecordingPlace, 'now'>,
+  { now }: Pick<Transaction, 'now'>,
   { keys }: Chain,
   keyId: string,
   kind: EffectKind,

@@ -23,6 +23,7 @@ export {
   EFFECTS,
   type EffectWriter,
   type NewEffect,
+  recordEffects,
 } from './effects.ts';
 export * from './permitted-changes.ts';
 export {

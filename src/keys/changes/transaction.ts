@@ -23,12 +23,49 @@ import type { Catalog } from '../permissions/index.ts';
 import type { KeyFinder, KeyRepository, KeyWriter, StoredKeyFinder } from '../repository/index.ts';
 import type { RandomBytes } from '../secret/index.ts';
 import type { SecretDelivery } from './delivery.ts';
-import { recordEffects, type WrittenKey } from './effects.ts';
 
 /** A key that was changed, as it was and as it is. */
 export interface ChangedKey {
   before: ApiKey;
   after: ApiKey;
+}
+
+/** A key before and after it is written. Before it is created, there is none, or the key whose place it takes. */
+export interface WrittenKey<Key extends ApiKey = ApiKey> {
+  readonly before: Key | undefined;
+  readonly after: Key;
+}
+
+/** A new key that takes the place of others. */
+export interface Replacement {
+  readonly key: ApiKey;
+  /** The keys that are deleted for it: the one of the same name first, then those that this one had created. */
+  readonly replaced: readonly [ApiKey, ...ApiKey[]];
+  /** True if the key replaces itself. */
+  readonly takesOwnPlace: boolean;
+}
+
+/** Steps of a listener that belong to a replacement. */
+export interface ReplacementSteps {
+  /** Runs once the new key is there. */
+  replaced(transaction: Transaction): Promise<void>;
+  /** Runs in a later transaction that reverts the replacement, once the replaced keys are back. */
+  reverted(transaction: Transaction): Promise<void>;
+}
+
+/**
+ * Follows changes of keys, in the transactions that make them. An import tells some hundred keys at once. If a listener
+ * throws, nothing is changed.
+ */
+export interface KeyListener {
+  /** Keys are about to be created or changed. All rows are still as they were. */
+  readonly changing?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
+  /** Keys were created or changed. */
+  readonly changed?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
+  /** Keys were deleted, each after those that it had created. */
+  readonly deleted?: (transaction: Transaction, keys: readonly ApiKey[]) => Promise<void>;
+  /** A key is about to take the place of others, which are still there. */
+  readonly replacing?: (transaction: Transaction, replacement: Replacement) => Promise<ReplacementSteps>;
 }
 
 export interface KeyStep {
@@ -56,8 +93,10 @@ export interface TransactionOptions {
   operator: string;
   /** Who does it, for the audit log. Default: the caller. */
   auditActor?: AuditActor | undefined;
-  /** True if the changes undo those of other keys: they are then not recorded as effects of the caller. */
+  /** True if the changes undo those of other keys, so that the caller does not answer for them. */
   isUndoing?: boolean;
+  /** The listeners of changes. */
+  listeners: readonly KeyListener[];
 }
 
 /** Changes of keys that are made together or not at all. None can be made without its entry in the audit log. */
@@ -70,11 +109,12 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   readonly isUndoing: boolean;
   readonly #writer: KeyWriter;
   readonly #actor: AuditActor;
+  readonly #listeners: readonly KeyListener[];
   readonly #entries: AuditDraft[] = [];
 
   constructor(
     writer: KeyWriter,
-    { caller, catalog, now, operator, auditActor, isUndoing = false }: TransactionOptions,
+    { caller, catalog, now, operator, auditActor, isUndoing = false, listeners }: TransactionOptions,
   ) {
     this.caller = caller;
     this.catalog = catalog;
@@ -82,6 +122,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     this.find = writer;
     this.auditLog = writer.auditLog;
     this.isUndoing = isUndoing;
+    this.#listeners = listeners;
     this.#writer = writer;
     this.#actor =
       auditActor ??
@@ -117,7 +158,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
 
   /**
    * Inserts keys, each after the key that created it.
-   * @param replaced the key whose place the first one takes: the effects of that one, and on it, are its own then
+   * @param replaced the key whose place the first one takes
    */
   async insert(keys: readonly StoredKey[], action: AuditAction = 'CREATE', replaced?: StoredKey): Promise<void> {
     const changes = keys.map((after, at) => ({ before: at === 0 ? replaced : undefined, after }));
@@ -154,8 +195,24 @@ export class Transaction implements Place<StoredKey>, WritePorts {
 
   /** Deletes keys, which stand in an order in which none comes before its creator. */
   async delete(keys: readonly StoredKey[]): Promise<void> {
+    if (keys.length === 0) return;
     await this.#writer.delete(keys.map(({ id }) => id).toReversed());
+    for (const { deleted } of this.#listeners) await deleted?.(this, keys.toReversed());
     for await (const key of yielding(keys)) this.note({ action: 'DELETE', key, before: auditValuesOf(key) });
+  }
+
+  /** Tells listeners that a key is about to take the place of others, if there are any. */
+  async replacing({
+    key,
+    replaced,
+    takesOwnPlace,
+  }: Omit<Replacement, 'replaced'> & { replaced: readonly ApiKey[] }): Promise<ReplacementSteps[]> {
+    const [named, ...created] = replaced;
+    if (!named) return [];
+    const steps: ReplacementSteps[] = [];
+    for (const { replacing } of this.#listeners)
+      if (replacing) steps.push(await replacing(this, { key, replaced: [named, ...created], takesOwnPlace }));
+    return steps;
   }
 
   /**
@@ -175,11 +232,13 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   }
 
   async #write(changes: readonly WrittenKey<StoredKey>[], write: () => Promise<void>): Promise<void> {
-    await recordEffects(this, changes);
+    if (changes.length === 0) return;
+    for (const { changing } of this.#listeners) await changing?.(this, changes);
     await write();
     await this.#writer.addRotatedSecrets(
       changes.flatMap(({ before, after }) => (before?.id === after.id ? rotatedSecrets(before, after, this.now) : [])),
     );
+    for (const { changed } of this.#listeners) await changed?.(this, changes);
   }
 
   /** Writes down what was done: the last step. */
@@ -195,6 +254,8 @@ export interface TransactionsOptions {
   clock: () => number;
   /** The user of the command line, for the audit log. */
   operator: string;
+  /** The listeners of changes. */
+  listeners: readonly KeyListener[];
 }
 
 /** What features are built from. */
@@ -232,11 +293,19 @@ export class Transactions {
     work: (transaction: Transaction) => Promise<Result>,
     { now = this.#options.clock(), revokes = false, auditActor, isUndoing }: RunOptions = {},
   ): Promise<Result> {
-    const { repository, catalog, operator } = this.#options;
+    const { repository, catalog, operator, listeners } = this.#options;
     return repository.write(
       async (writer) => {
         const caller = actor === OPERATOR ? OPERATOR : await refreshed(actor, writer, { catalog, now });
-        const transaction = new Transaction(writer, { caller, catalog, now, operator, auditActor, isUndoing });
+        const transaction = new Transaction(writer, {
+          caller,
+          catalog,
+          now,
+          operator,
+          auditActor,
+          isUndoing,
+          listeners,
+        });
         const result = await work(transaction);
         await transaction.finish();
         return result;

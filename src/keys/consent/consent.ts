@@ -169,7 +169,7 @@ export class Consent {
    * @throws KeysError STORE_…
    */
   async redeem(redemption: Redemption, address?: string, lifetime = DEFAULT_REFRESH.lifetime): Promise<Polled> {
-    const { repository, catalog, clock, randomBytes, randomId, pace } = this.#options;
+    const { repository, catalog, clock, randomBytes, randomId, listeners, pace } = this.#options;
     const { polls } = pace;
     const now = clock();
     const digest = digestRedemption(redemption);
@@ -181,7 +181,7 @@ export class Consent {
     if (isDevice && !isRemembered && polls.isTooEarly(digest, now)) return TOO_EARLY;
     if ('refused' in standing) return standing;
     if ('repeat' in standing) return repeatKey(repository, standing, redemption, now);
-    const options = { catalog, now, id: randomId(), randomBytes, lifetime, address };
+    const options = { catalog, now, listeners, id: randomId(), randomBytes, lifetime, address };
     try {
       const revokes = 'revoke' in standing;
       const redeemed = await repository.write((writer) => redeem(writer, redemption, options), { revokes });
@@ -199,16 +199,16 @@ export class Consent {
    * @throws KeysError STORE_…
    */
   async refresh(request: RefreshRequest, address?: string, leeway = DEFAULT_REFRESH.leeway): Promise<Refreshed> {
-    const { repository, catalog, clock, operator, randomBytes } = this.#options;
+    const { repository, catalog, clock, operator, listeners, randomBytes } = this.#options;
     const now = clock();
     const found = await findRefreshing(repository, repository.port(CONSENTS), request, { now, leeway });
     if (!('refused' in found)) {
-      const options = { catalog, now, operator, randomBytes, leeway };
+      const options = { catalog, now, operator, listeners, randomBytes, leeway };
       return repository.write((writer) => refreshKey(writer, request, options), { revokes: true });
     }
     const { reused, ...refused } = found;
     if (reused && !(await isReuseNoted(repository, reused, now))) {
-      const options = { catalog, now, operator, clientId: request.clientId, address };
+      const options = { catalog, now, operator, listeners, clientId: request.clientId, address };
       await repository.write((writer) => noteReuse(writer, reused, options));
     }
     return refused;
@@ -226,10 +226,10 @@ export class Consent {
    * @throws KeysError STORE_…
    */
   async end(key: KeyToEnd, address: string | undefined): Promise<Ended> {
-    const { repository, catalog, clock, operator } = this.#options;
+    const { repository, catalog, clock, operator, listeners } = this.#options;
     const now = clock();
     const refused = await refusalToEnd(repository, key, now);
-    const options = { catalog, now, operator, address };
+    const options = { catalog, now, operator, listeners, address };
     return refused ?? repository.write((writer) => endKey(writer, key, options), { revokes: true });
   }
 

@@ -1,6 +1,6 @@
 import { chainExpiry, mayFor, OPERATOR } from '../authorization/index.ts';
 import { isKeysError } from '../basics/index.ts';
-import { buildKey, createKey, refreshed, Transaction } from '../changes/index.ts';
+import { buildKey, createKey, refreshed, Transaction, type TransactionOptions } from '../changes/index.ts';
 import { type ApiKey, withoutDigests } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import {
@@ -50,6 +50,7 @@ interface RedeemOptions {
   catalog: Catalog;
   /** Milliseconds since 1970. */
   now: number;
+  listeners: TransactionOptions['listeners'];
   /** For the key. */
   id: string;
   randomBytes: RandomBytes;
@@ -129,7 +130,7 @@ async function issue(
   writer: KeyWriter,
   { issue: request, approval }: { issue: ConsentRequest; approval: ConsentApproval },
   redemption: Redemption,
-  { catalog, now, id, randomBytes, lifetime, address }: RedeemOptions,
+  { catalog, now, listeners, id, randomBytes, lifetime, address }: RedeemOptions,
 ): Promise<Redeemed> {
   const { by, keyExpiresAt } = approval;
   if (keyExpiresAt !== null && keyExpiresAt <= now)
@@ -138,7 +139,7 @@ async function issue(
     by.id === null
       ? OPERATOR
       : await refreshed({ apiKey: { id: by.id, publicId: by.publicId! }, secret: 'current' }, writer, { catalog, now });
-  const transaction = new Transaction(writer, { caller, catalog, now, operator: by.name });
+  const transaction = new Transaction(writer, { caller, catalog, now, operator: by.name, listeners });
   const consents = writer.port(CONSENTS);
   const audience = request.audience ?? redemption.audience ?? null;
   const replaced = await findReplaced(writer, consents, { ...request, audience });
@@ -196,7 +197,7 @@ export async function findReplaced<Key extends ApiKey>(
 async function revoke(
   writer: KeyWriter,
   request: ConsentRequest,
-  { catalog, now, address }: RedeemOptions,
+  { catalog, now, listeners, address }: RedeemOptions,
 ): Promise<Redeemed> {
   const options = {
     caller: OPERATOR,
@@ -204,6 +205,7 @@ async function revoke(
     now,
     operator: request.client.id,
     auditActor: actorOf(request),
+    listeners,
   } as const;
   const transaction = new Transaction(writer, options);
   const given = await writer.findWithDescendants([request.keyId!]);

@@ -139,7 +139,7 @@ export async function findRefreshing<Key extends ApiKey>(
 }
 
 /** The parts that a refresh needs. */
-type RefreshOptions = Pick<TransactionOptions, 'catalog' | 'now' | 'operator'> & {
+type RefreshOptions = Pick<TransactionOptions, 'catalog' | 'now' | 'operator' | 'listeners'> & {
   readonly leeway: number;
   readonly randomBytes: RandomBytes;
 };
@@ -200,7 +200,10 @@ export async function noteReuse(
     clientId,
     address,
     ...options
-  }: Pick<TransactionOptions, 'catalog' | 'now' | 'operator'> & { clientId: string; address: string | undefined },
+  }: Pick<TransactionOptions, 'catalog' | 'now' | 'operator' | 'listeners'> & {
+    clientId: string;
+    address: string | undefined;
+  },
 ): Promise<void> {
   const auditActor = { kind: 'REQUEST', id: null, name: clientId } as const;
   const transaction = new Transaction(writer, { ...options, caller: OPERATOR, auditActor });

@@ -50,6 +50,8 @@ export interface SessionWriter extends SessionFinder {
   /** Notes that its key was entered again, in place of the time before. */
   noteEntry(tokenDigest: string, entry: SessionEntry): Promise<void>;
   delete(tokenDigest: string): Promise<void>;
+  /** Deletes the sessions of these keys. */
+  end(keyIds: readonly string[]): Promise<void>;
   /** Deletes the sessions of a key, except so many that were used last. */
   leaveNewest(keyId: string, count: number): Promise<void>;
   /** Deletes those that have ended. */

@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { OPERATOR, operatorName } from '../../keys/authorization/index.ts';
 import { type ErrorCode, isKeysError, KeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
-import { EFFECTS, Transactions } from '../../keys/changes/index.ts';
+import { EFFECTS, type KeyListener, Transactions } from '../../keys/changes/index.ts';
 import { type CatalogAdditions, createCatalog } from '../../keys/permissions/index.ts';
 import { CONSENTS, type KeyRepository, type Refresh, type SchemaDifference } from '../../keys/repository/index.ts';
 import {
@@ -188,6 +188,8 @@ interface RestoreOptions extends CatalogAdditions {
   database: string | undefined;
   env: NodeJS.ProcessEnv;
   busyTimeoutMs: number;
+  /** The listeners of changes. */
+  listeners: readonly KeyListener[];
   /** Which of the revoked keys come back. */
   bringBack: BringBack;
   /** Put the backup in the place of a store that cannot be read, or is not to be. */
@@ -364,10 +366,13 @@ async function requireEmptyDatabase(target: Target): Promise<void> {
 }
 
 /** Changes of the operator. */
-function transactionsOn(repository: KeyRepository, options: CatalogAdditions & Pick<RestoreOptions, 'clock'>) {
-  const catalog = createCatalog(options);
-  const clock = options.clock ?? Date.now;
-  return { catalog, clock, transactions: new Transactions({ repository, catalog, clock, operator: operatorName() }) };
+function transactionsOn(
+  repository: KeyRepository,
+  { clock = Date.now, listeners, ...additions }: CatalogAdditions & Pick<RestoreOptions, 'clock' | 'listeners'>,
+) {
+  const catalog = createCatalog(additions);
+  const operator = operatorName();
+  return { catalog, clock, transactions: new Transactions({ repository, catalog, clock, operator, listeners }) };
 }
 
 /** Where a store is kept that a backup replaces. */

@@ -1,0 +1,19 @@
+import type { KeyListener } from './keys/changes/index.ts';
+
+/**
+ * A part of svc-api that the core does not know. It names all that it brings: the core goes through the list of features
+ * (`src/features/index.ts`) and calls none by name.
+ */
+export interface Feature {
+  /** Its name, in lower case with hyphens. No other feature has it. */
+  readonly name: string;
+  /** The names of the features that it uses, which stand before it in the list. */
+  readonly needs?: readonly string[];
+  /** Its steps when keys change, in the transaction of the change. */
+  readonly onKeys?: KeyListener;
+}
+
+/** The listeners of features, in their order. A feature that does not listen costs nothing. */
+export function listenersOf(features: readonly Feature[]): KeyListener[] {
+  return features.flatMap(({ onKeys }) => onKeys ?? []);
+}

@@ -1,0 +1,27 @@
+import type { Feature } from '../../feature.ts';
+import { CONSENTS } from '../../keys/repository/index.ts';
+
+/** How applications get keys that people agree to. A key that replaces itself still belongs to its application. */
+export const consent: Feature = {
+  name: 'consent',
+  onKeys: {
+    async replacing(transaction, { key, replaced, takesOwnPlace }) {
+      const clients = await transaction.port(CONSENTS).clientsOf(replaced.map(({ id }) => id));
+      const own = replaced[0].id;
+      return {
+        async replaced(here) {
+          if (!takesOwnPlace) return;
+          const consents = here.port(CONSENTS);
+          const client = clients.get(own);
+          if (client !== undefined) await consents.rememberClient(key.id, client);
+          await consents.replaceGivenKey(own, key.id);
+        },
+        async reverted(here) {
+          const consents = here.port(CONSENTS);
+          for (const [id, client] of clients) await consents.rememberClient(id, client);
+          if (takesOwnPlace) await consents.replaceGivenKey(key.id, own);
+        },
+      };
+    },
+  },
+};

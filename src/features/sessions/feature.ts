@@ -1,0 +1,16 @@
+import type { Feature } from '../../feature.ts';
+import { SESSIONS } from '../../keys/repository/index.ts';
+
+/** Sessions of people who have signed in. They end with their key, and when it is disabled. */
+export const sessions: Feature = {
+  name: 'sessions',
+  onKeys: {
+    async changed(transaction, changes) {
+      const disabled = changes.filter(
+        ({ before, after }) => after.disabledAt !== null && before && (before.disabledAt === null || before.damaged),
+      );
+      await transaction.port(SESSIONS).end(disabled.map(({ after }) => after.id));
+    },
+    deleted: (transaction, keys) => transaction.port(SESSIONS).end(keys.map(({ id }) => id)),
+  },
+};

@@ -1,0 +1,20 @@
+import type { Feature } from '../../feature.ts';
+import { isBudgetUnit, SPENT_LIMITS } from '../../keys/basics/index.ts';
+
+/**
+ * How far keys have used up their limits. A key that takes the place of another one has used up as much. Budgets begin
+ * anew, unless a key replaces itself.
+ */
+export const spentLimits: Feature = {
+  name: 'spent-limits',
+  onKeys: {
+    async replacing(transaction, { key, replaced: [named, ...others], takesOwnPlace }) {
+      const spent = await transaction.port(SPENT_LIMITS).find([named, ...others].map(({ id }) => id));
+      const kept = spent.filter(({ keyId, unit }) => keyId === named.id && (takesOwnPlace || !isBudgetUnit(unit)));
+      return {
+        replaced: (here) => here.port(SPENT_LIMITS).insert(kept.map((each) => ({ ...each, keyId: key.id }))),
+        reverted: (here) => here.port(SPENT_LIMITS).insert(spent),
+      };
+    },
+  },
+};

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import type { KeyListener } from '../../../src/keys/changes/transaction.ts';
+import { KeysError } from '../../../src/keys/basics/errors.ts';
+import { createSecret } from '../../../src/keys/secret/secret.ts';
+import { describeAlwaysOnEach } from '../../support/dialects.ts';
+import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
+
+describeAlwaysOnEach('a feature that follows changes of keys', () => {
+  let heard: string[] = [];
+  let refuses: string | undefined;
+  let test: TestKeys;
+
+  const names = (keys: readonly { name: string }[]) =>
+    keys
+      .map(({ name }) => name)
+      .toSorted()
+      .join('+');
+  const hear = (event: string) => {
+    heard.push(event);
+    if (event === refuses) throw new KeysError('FORBIDDEN', 'not this one');
+  };
+  const onKeys: KeyListener = {
+    async changing({ find }, changes) {
+      const there = await find.findBy(
+        'id',
+        changes.map(({ after }) => after.id),
+      );
+      hear(`changing ${names(there) || 'none'} to ${names(changes.map(({ after }) => after))}`);
+    },
+    async changed(_, changes) {
+      const before = changes.flatMap((change) => change.before ?? []);
+      hear(`changed ${names(before) || 'none'} to ${names(changes.map(({ after }) => after))}`);
+    },
+    async deleted({ find }, keys) {
+      assert.equal(await find.findById(keys[0]!.id), undefined);
+      hear(`deleted ${names(keys)}`);
+    },
+    async replacing({ find }, { replaced, key }) {
+      assert.ok(await find.findById(replaced[0].id));
+      hear(`replacing ${names(replaced)}`);
+      return {
+        replaced: async (here) => hear(`replaced ${(await here.find.findById(key.id))?.name}`),
+        reverted: async (here) => hear(`reverted ${(await here.find.findById(replaced[0].id))?.name}`),
+      };
+    },
+  };
+
+  beforeEach(async () => {
+    test = await openTestKeys({ features: [{ name: 'quiet' }, { name: 'follower', onKeys }] });
+    [heard, refuses] = [[], undefined];
+  });
+  afterEach(() => test.store.close());
+
+  const create = (name: string, overwrite = false) =>
+    test.keys.create({ name, permissions: ['ME:READ_OWN'], overwrite }, OPERATOR);
+
+  it('hears of each, in its transaction', async () => {
+    const { apiKey } = await create('a');
+    await test.keys.update(apiKey.id, { name: 'b' }, OPERATOR);
+    await test.keys.delete([apiKey.id], OPERATOR);
+    assert.deepEqual(heard, [
+      'changing none to a',
+      'changed none to a',
+      'changing a to b',
+      'changed a to b',
+      'deleted b',
+    ]);
+  });
+
+  it('hears of several at once', async () => {
+    const ids = [(await create('a')).apiKey.id, (await create('b')).apiKey.id];
+    heard = [];
+    await test.keys.changeAll(ids, { what: 'DISABLE' }, OPERATOR);
+    const lines = ['c', 'd'].map((name) => ({
+      name,
+      permissions: ['ME:READ_OWN'],
+      secret: createSecret(randomBytes).text,
+    }));
+    await test.keys.transfer.import(jsonLines(...lines));
+    await test.keys.delete(ids, OPERATOR);
+    assert.deepEqual(heard, [
+      'changing a+b to a+b',
+      'changed a+b to a+b',
+      'changing none to c+d',
+      'changed none to c+d',
+      'deleted a+b',
+    ]);
+  });
+
+  it('hears of keys that end with their creator', async () => {
+    const { principal } = await createPrincipal(test.keys, { name: 'creator', roles: ['ADMIN'] });
+    await test.keys.create({ name: 'child', permissions: ['ME:READ_OWN'] }, principal);
+    heard = [];
+    await test.keys.delete([principal.apiKey.id], OPERATOR);
+    assert.deepEqual(heard, ['deleted child+creator']);
+  });
+
+  it('hears of a key that takes the place of others, and of that being reverted', async () => {
+    await create('a');
+    heard = [];
+    await create('a', true);
+    const taken = ['replacing a', 'deleted a', 'changing none to a', 'changed none to a', 'replaced a'];
+    assert.deepEqual(heard, taken);
+    heard = [];
+    const deliver = () => {
+      throw new KeysError('FORBIDDEN', 'not delivered');
+    };
+    const input = { name: 'a', permissions: ['ME:READ_OWN'], overwrite: true } as const;
+    await assert.rejects(test.keys.create(input, OPERATOR, { deliver }), { message: 'not delivered' });
+    assert.deepEqual(heard, [...taken, 'deleted a', 'changing none to a', 'changed none to a', 'reverted a']);
+  });
+
+  it('can refuse a change, which then is not made', async () => {
+    const { apiKey } = await create('a');
+    for (const event of ['changing a to b', 'changed a to b']) {
+      refuses = event;
+      await assert.rejects(test.keys.update(apiKey.id, { name: 'b' }, OPERATOR), { message: 'not this one' });
+      assert.equal((await test.keys.findById(apiKey.id, OPERATOR))?.name, 'a');
+    }
+    refuses = 'replaced a';
+    await assert.rejects(create('a', true), { message: 'not this one' });
+    assert.equal((await test.keys.findByName('a', OPERATOR))?.id, apiKey.id);
+    refuses = 'deleted a';
+    await assert.rejects(test.keys.delete([apiKey.id], OPERATOR), { message: 'not this one' });
+    assert.ok(await test.keys.findById(apiKey.id, OPERATOR));
+  });
+});
