@@ -8,7 +8,7 @@ import { ownOptions } from '../src/cli/own-program.ts';
 import { createCatalog } from '../src/keys/permissions/catalog.ts';
 import { configSchema } from './config-schema.ts';
 import { errorReference } from './error-reference.ts';
-import { operationTypes, resolverTypes } from './graphql-types.ts';
+import { resolverTypes } from './graphql-types.ts';
 import { SCANNER_RULES } from '../src/cli/scanner-rules.ts';
 import { keysSchema } from './keys-schema.ts';
 import { surfaceReport } from './library-surface.ts';
@@ -25,7 +25,6 @@ export async function references(): Promise<Record<string, string>> {
     'docs/library-surface.d.ts': surfaceReport(),
     'docs/schema.graphql': schemaReference(),
     'src/graphql/schema-types.ts': resolverTypes(),
-    'src/remote/operations.ts': await operationTypes(),
     'schemas/config.schema.json': configSchema(),
     'schemas/keys.schema.json': keysSchema(),
     'examples/scanners/gitleaks.toml': SCANNER_RULES.gitleaks,

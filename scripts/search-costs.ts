@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { createSchema } from '../src/graphql/schema.ts';
 import { createApp } from '../src/index.ts';
-import { buildDocument } from '../src/remote/connection.ts';
+import { REQUESTS } from '../src/remote/requests.ts';
 import { openKeys } from '../src/service/open-keys.ts';
 import { costlyDocument, operationNameIn } from '../test/support/costly-document.ts';
 import { costlyQuery } from '../test/support/costly-query.ts';
@@ -82,7 +82,7 @@ report(measured, 'wait of others', 'ms', MAX_WAIT_MS, ({ waitMs }) => waitMs);
 report(measured, 'memory', 'bytes', MAX_MEMORY, ({ memory }) => memory);
 process.stdout.write(`${measured.filter(({ refused }) => refused).length} of ${count} requests were refused\n`);
 const applied: Measured[] = [];
-const APPLY = buildDocument('Apply', { input: {} });
+const APPLY = REQUESTS.apply.documentFor({ input: {} });
 for (const [what, change] of Object.entries({ created, widened, createdWide, widenedWide })) {
   let best = await measure('ADMIN', APPLY, change(0));
   for (let round = 1; round < APPLIES; round += 1) best = least(best, await measure('ADMIN', APPLY, change(round)));

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { DeclarationError } from '../keys/transfer/index.ts';
 import {
   debugTimed,
@@ -9,9 +8,8 @@ import {
   NameTakenError,
   proxyNote,
 } from '../keys/basics/index.ts';
-import { type FieldTable, fieldTables, fieldsOf, filterFields, GRAPHQL_TYPES, namesOf } from '../keys/key/index.ts';
 import { readSecret } from '../keys/secret/index.ts';
-import type { Operations } from './operations.ts';
+import type { Request } from './shape.ts';
 
 /** The server that requests go to. */
 export interface ServerOptions {
@@ -21,38 +19,6 @@ export interface ServerOptions {
   key: string;
   /** How long an answer may take, in milliseconds. Default: a minute. */
   timeoutMs?: number;
-}
-
-/** The operations, with the fragments that they share and all fields of a key: the bundler puts the text in the place of reading it. */
-const DEFINITIONS: ReadonlyMap<string, string> = new Map(
-  withFilters(readFileSync(new URL('./operations.graphql', import.meta.url), 'utf8'))
-    .replaceAll(/# (labels|restrictions|fixed)$/gm, (_, table: keyof typeof fieldTables) =>
-      namesOf<FieldTable>(fieldTables[table]).join(' '),
-    )
-    .split(/\n(?=query|mutation|fragment)/)
-    .map((text) => [/^\w+ (\w+)/.exec(text)![1]!, text.trim()]),
-);
-
-/** Writes the filters of fields into operations, where these have `filters`. */
-export function withFilters(operations: string): string {
-  const filters = fieldsOf(filterFields);
-  return operations
-    .replaceAll('$filters: Filters', filters.map(([name, { form }]) => `$${name}: ${GRAPHQL_TYPES[form]}`).join(', '))
-    .replaceAll('filters: $filters', filters.map(([name]) => `${name}: $${name}`).join(', '));
-}
-
-/** An operation with its fragments. What is left out costs nothing: also the variables of which there are none. */
-export function buildDocument(name: string, variables: Readonly<Record<string, unknown>>): string {
-  let text = DEFINITIONS.get(name)!;
-  for (const [, variable] of text.matchAll(/\$(\w+): /g))
-    if (variables[variable!] === undefined)
-      text = text
-        .replace(new RegExp(`\\$${variable}: [\\w[\\]!]+,?`), '')
-        .replace(new RegExp(`\\w+: \\$${variable}\\b,?`), '');
-  const definitions = new Set([text]);
-  for (const definition of definitions)
-    for (const [, fragment] of definition.matchAll(/\.\.\.(\w+)/g)) definitions.add(DEFINITIONS.get(fragment!)!);
-  return [...definitions].join(' ');
 }
 
 const MAX_CHARACTERS = 64 * 1024 * 1024;
@@ -81,15 +47,10 @@ export class ServerConnection {
 
   /**
    * Asks, and reads the answer, which may be anything.
-   * @param read reads the data; what it throws means that the answer is not that of a server of ours
    * @throws KeysError as the rules do on the server; UNAUTHENTICATED, RATE_LIMITED, SERVER_…
    */
-  async ask<Name extends keyof Operations, Result>(
-    name: Name,
-    variables: Operations[Name]['variables'],
-    read: (data: Operations[Name]['data']) => Result,
-  ): Promise<Result> {
-    const document = buildDocument(name, variables);
+  async ask<Answer>(request: Request<Answer>, variables: Readonly<Record<string, unknown>>): Promise<Answer> {
+    const document = request.documentFor(variables);
     const { status, text, headers } = await debugTimed(
       'a server was asked',
       () => this.#send(document, variables),
@@ -106,9 +67,8 @@ export class ServerConnection {
     if (error) throw readError(code === undefined && status >= 500 ? asFailure(error) : error, this.server);
     try {
       if (status !== 200 || hasControls(data)) throw new TypeError(`status ${status}`);
-      return read(data as Operations[Name]['data']);
+      return request.read(data);
     } catch (cause) {
-      if (cause instanceof KeysError) throw cause;
       throw incompatible(this.server, 'answered, but not as a server of svc-api does.', cause);
     }
   }

@@ -1,13 +1,11 @@
+import { type Applied, formatCursor, type KeyAdministration, type KeyState } from '../keys/service/index.ts';
 import {
-  type Applied,
-  formatCursor,
-  type KeyAdministration,
-  type KeyPage,
-  type KeyState,
-  type ReviewedKey,
-  type SortedKeys,
-} from '../keys/service/index.ts';
-import { type ApplyOperations, type ApplyRules, type DeclaredKey, ENDS_AT_ONCE } from '../keys/transfer/index.ts';
+  type ApplyOperations,
+  type ApplyRules,
+  type DeclaredKey,
+  ENDS_AT_ONCE,
+  plannedCreation,
+} from '../keys/transfer/index.ts';
 import { readAuditRequest } from '../keys/audit/index.ts';
 import {
   type ContainmentOperations,
@@ -23,6 +21,7 @@ import {
   isKeysError,
   KeysError,
   MAX_PAGE_SIZE,
+  readDate,
   requirePastTime,
 } from '../keys/basics/index.ts';
 import {
@@ -37,32 +36,17 @@ import {
   validateNewKey,
 } from '../keys/key/index.ts';
 import { type KeyFilters, readFieldFilters, readRoles, readStatus } from '../keys/lists/index.ts';
-import { type Catalog, createCatalog, type Permission } from '../keys/permissions/index.ts';
-import { ServerConnection, type ServerOptions } from './connection.ts';
 import {
-  changeInput,
-  declaredInput,
-  newKeyInput,
-  permissionsIn,
-  readAccess,
-  readCatalog,
-  readConsent,
-  readContained,
-  readCreated,
-  readEdge,
-  readEntry,
-  readIssue,
-  readManyPlan,
-  readName,
-  readPeriod,
-  readPlanned,
-  readPreview,
-  readRotated,
-  readState,
-  secretIn,
-  timeIn,
-} from './forms.ts';
-import type { Operations } from './operations.ts';
+  type Catalog,
+  createCatalog,
+  parsePermissions,
+  parseRoles,
+  type Permission,
+  splitPermission,
+} from '../keys/permissions/index.ts';
+import { ServerConnection, type ServerOptions } from './connection.ts';
+import { plannedIn, REQUESTS } from './requests.ts';
+import { mapRequest } from './shape.ts';
 
 /** More keys at a time would cost more than a request may. */
 const PAGE_KEYS = 200;
@@ -76,7 +60,7 @@ const REVIEWED_KEYS = 100;
 export function remoteKeys(options: ServerOptions): KeyAdministration {
   const connection = new ServerConnection(options);
   let known: Promise<Catalog> | undefined;
-  const catalog = () => (known ??= connection.ask('Catalog', {}, ({ permissions }) => readCatalog(permissions!)));
+  const catalog = () => (known ??= connection.ask(REQUESTS.catalog, {}));
   const filtersIn = async (filters: KeyFilters) => {
     const { search, roles, status, createdBy, expiresBefore, unusedSince } = filters;
     return {
@@ -101,10 +85,7 @@ export function remoteKeys(options: ServerOptions): KeyAdministration {
     assertValid(validateNewKey(input, grantable, Date.now()));
     return newKeyInput(input, grantable);
   };
-  const deleteKeys = (ids: readonly string[]) =>
-    connection.ask('Delete', { ids }, ({ deleteApiKeys: deleted }) => {
-      return { keys: deleted!.keys.map(readName), issued: deleted!.issued.map(readIssue) };
-    });
+  const deleteKeys = (ids: readonly string[]) => connection.ask(REQUESTS.delete, { ids });
   return {
     location: options.server,
     exists: true,
@@ -116,10 +97,9 @@ export function remoteKeys(options: ServerOptions): KeyAdministration {
     declarations: declarationsOf(connection),
     catalog,
 
-    find: (name) => connection.ask('Find', { name }, ({ apiKey }) => (apiKey === null ? undefined : readState(apiKey))),
+    find: async (name) => (await connection.ask(REQUESTS.find, { name })) ?? undefined,
 
-    show: (name) =>
-      connection.ask('Show', { name }, ({ apiKey }) => (apiKey === null ? undefined : readAccess(apiKey))),
+    show: async (name) => (await connection.ask(REQUESTS.show, { name })) ?? undefined,
 
     async list({ first, after, ...query }) {
       const filters = await filtersIn(query);
@@ -127,7 +107,7 @@ export function remoteKeys(options: ServerOptions): KeyAdministration {
       const wanted = first ?? DEFAULT_PAGE_SIZE;
       for (let cursor = after ?? undefined; ;) {
         const variables = { ...filters, first: Math.min(wanted - keys.length, PAGE_KEYS), after: cursor };
-        const page = await connection.ask('List', variables, readPage);
+        const page = await connection.ask(REQUESTS.list, variables);
         keys.push(...page.keys);
         const last = page.keys.at(-1);
         if (!page.hasNextPage || !last || keys.length >= wanted) return { keys, hasNextPage: page.hasNextPage };
@@ -137,7 +117,7 @@ export function remoteKeys(options: ServerOptions): KeyAdministration {
 
     async *review() {
       for (let after: string | undefined; ;) {
-        const { keys, hasNextPage } = await connection.ask('Review', { first: REVIEWED_KEYS, after }, readReviewed);
+        const { keys, hasNextPage } = await connection.ask(REQUESTS.review, { first: REVIEWED_KEYS, after });
         yield keys;
         const last = keys.at(-1);
         if (!hasNextPage || !last) return;
@@ -145,14 +125,14 @@ export function remoteKeys(options: ServerOptions): KeyAdministration {
       }
     },
 
-    attest: (input) => connection.ask('Attest', { input: readAttestation(input) }, () => undefined),
+    attest: async (input) => void (await connection.ask(REQUESTS.attest, { input: readAttestation(input) })),
 
     async select({ first, offset, sort, descending, ...query }) {
       const filters = await filtersIn(query);
       const found: KeyState[] = [];
       for (;;) {
         const place = { first: Math.min(first - found.length, PAGE_KEYS), offset: offset + found.length };
-        const page = await connection.ask('Select', { ...filters, ...place, sort, descending }, readSorted);
+        const page = await connection.ask(REQUESTS.select, { ...filters, ...place, sort, descending });
         found.push(...page.keys);
         if (page.keys.length < place.first || found.length >= first) return { ...page, keys: found };
       }
@@ -162,39 +142,21 @@ export function remoteKeys(options: ServerOptions): KeyAdministration {
     findConfusableNames: async () => [],
 
     async preview(input) {
-      const variables = { input: await newKeyIn(input) };
-      return connection.ask('Preview', variables, ({ previewApiKey }) => readPreview(previewApiKey!));
+      const planned = await connection.ask(REQUESTS.preview, { input: await newKeyIn(input) });
+      return { ...planned, confusable: [] };
     },
 
-    decide: ({ id }, permission) =>
-      connection.ask('Access', { id, permission }, ({ apiKey }) => {
-        const { deniedById, deniedByName, permission: asked, ...access } = found(apiKey, id).access;
-        const deniedBy = deniedById === null ? null : { id: deniedById, name: deniedByName };
-        return { ...access, permission: asked as Permission, deniedBy };
-      }),
+    decide: async ({ id }, permission) => found(await connection.ask(REQUESTS.decide, { id, permission }), id),
 
-    suggest: ({ id }) =>
-      connection.ask('Suggest', { id }, ({ apiKey }) => {
-        const { suggestedRoles, suggestedPermissions, unusedPermissions, usedTools, usedRoutes } = found(apiKey, id);
-        return {
-          roles: suggestedRoles,
-          permissions: permissionsIn(suggestedPermissions),
-          unused: permissionsIn(unusedPermissions),
-          tools: usedTools.map(({ name, lastUsedAt }) => ({ name, lastUsedAt: timeIn(lastUsedAt)! })),
-          routes: [...usedRoutes],
-        };
-      }),
+    suggest: async ({ id }) => found(await connection.ask(REQUESTS.suggest, { id }), id),
 
     async usageOf({ id }, request) {
       const range = readUsageRequest(request, Date.now());
       const variables = { id, by: range.by, from: formatTime(range.from), to: formatTime(range.to) };
-      return connection.ask('Usage', variables, ({ apiKey }) => ({
-        ...range,
-        periods: found(apiKey, id).usage!.map(readPeriod),
-      }));
+      return { ...range, periods: found(await connection.ask(REQUESTS.usageOf, variables), id) };
     },
 
-    edges: () => connection.ask('Edges', {}, ({ edges }) => edges!.map(readEdge)),
+    edges: () => connection.ask(REQUESTS.edges, {}),
 
     async auditLog(request, { before, after } = {}) {
       const { limit, since, until, ...filter } = readAuditRequest(request, Date.now());
@@ -206,15 +168,13 @@ export function remoteKeys(options: ServerOptions): KeyAdministration {
         beforeNumber: before,
         afterNumber: after,
       };
-      return connection.ask('AuditLog', variables, ({ auditLog }) =>
-        auditLog!.edges.map(({ node }) => readEntry(node)),
-      );
+      return connection.ask(REQUESTS.auditLog, variables);
     },
 
     async create(input, delivery) {
       const variables = { input: await newKeyIn(input) };
       delivery?.begin?.();
-      const created = await connection.ask('Create', variables, ({ createApiKey }) => readCreated(createApiKey!));
+      const created = { ...(await connection.ask(REQUESTS.create, variables)), confusable: [] };
       const what = `The secret of the new API key "${created.apiKey.name}"`;
       await deliver(created, delivery, what, async () => void (await deleteKeys([created.apiKey.id])));
       return created;
@@ -222,7 +182,7 @@ export function remoteKeys(options: ServerOptions): KeyAdministration {
 
     async update(before, change) {
       const variables = { input: { id: before.id, ...(await changeIn(change)) } };
-      const after = await connection.ask('Update', variables, ({ updateApiKey }) => readState(updateApiKey!));
+      const after = await connection.ask(REQUESTS.update, variables);
       return { before, after, confusable: [] };
     },
 
@@ -237,38 +197,33 @@ export function remoteKeys(options: ServerOptions): KeyAdministration {
       const since = createdSince == null || disableSince === null ? undefined : formatTime(disableSince);
       const input = { id, grace, activate: 'ON_FIRST_USE', disableCreated, createdSince: since } as const;
       delivery.begin?.();
-      const rotated = await connection.ask('Rotate', { input }, ({ rotateApiKey }) => readRotated(rotateApiKey!));
+      const { apiKey: state, ...secrets } = await connection.ask(REQUESTS.rotate, { input });
+      const rotated = { ...secrets, apiKey: state.apiKey, rotation: state.rotation };
       // A previous secret changes no keys: where the key has rotated itself, it goes on with the new one.
       const next = connection.isSent(publicId) ? connection.withKey(rotated.key) : connection;
       await deliver(rotated, delivery, `The new secret of the API key "${before.name}"`, async () => {
-        await changeRotation(next, 'RollBackRotation', id);
+        await next.ask(REQUESTS.rollBackRotation, { id });
         for (const key of rotated.disabled) await setEnabled(connection, key, true);
       });
       if (activate !== 'NOW') return rotated;
-      const { apiKey, rotation } = await changeRotation(next, 'ActivateRotation', id);
+      const { apiKey, rotation } = await next.ask(REQUESTS.activateRotation, { id });
       // One without a grace is over, and is not told any more.
       const { startedAt } = rotated.rotation!;
       return { ...rotated, apiKey, rotation: rotation ?? { ...rotated.rotation!, previousEndsAt: startedAt } };
     },
 
-    finishRotation: (id) => changeRotation(connection, 'FinishRotation', id),
+    finishRotation: (id) => connection.ask(REQUESTS.finishRotation, { id }),
 
-    rollBackRotation: (id) => changeRotation(connection, 'RollBackRotation', id),
+    rollBackRotation: (id) => connection.ask(REQUESTS.rollBackRotation, { id }),
 
     async planMany(ids, { what, expiresAt, change }) {
       const update = change && (await changeIn(change));
-      const variables = { ids, change: what, expiresAt, update };
-      return connection.ask('PlanMany', variables, ({ apiKeyChangePlan: plan }) => readManyPlan(plan!));
+      return connection.ask(REQUESTS.planMany, { ids, change: what, expiresAt, update });
     },
 
     async changeMany(ids, { what, expiresAt, change }) {
-      if (what === 'UPDATE')
-        return connection.ask('UpdateMany', { ids, update: await changeIn(change!) }, ({ updateApiKeys }) =>
-          updateApiKeys!.keys.map(readName),
-        );
-      return connection.ask('NarrowMany', { input: { ids, expiresAt } }, ({ narrowApiKeys }) =>
-        narrowApiKeys!.keys.map(readName),
-      );
+      if (what === 'UPDATE') return connection.ask(REQUESTS.updateMany, { ids, update: await changeIn(change!) });
+      return connection.ask(REQUESTS.narrowMany, { input: { ids, expiresAt } });
     },
 
     delete: deleteKeys,
@@ -280,30 +235,24 @@ export function remoteKeys(options: ServerOptions): KeyAdministration {
 
 async function setEnabled(connection: ServerConnection, before: KeyFields, enabled: boolean) {
   const { id } = before;
-  if (enabled)
-    return connection.ask('Enable', { id }, ({ setApiKeyEnabled: changed }) => {
-      return { before, after: readState(changed!), issued: [] };
-    });
-  return connection.ask('Disable', { id }, ({ setApiKeyEnabled: changed }) => {
-    return { before, after: readState(changed!), issued: changed!.issued.map(readIssue) };
-  });
+  if (enabled) return { before, after: await connection.ask(REQUESTS.enable, { id, enabled }), issued: [] };
+  const { issued, ...after } = await connection.ask(REQUESTS.disable, { id, enabled });
+  return { before, after, issued };
 }
 
 /** What commands do about applications that ask a server for keys. */
 function consentsOf(connection: ServerConnection, findCatalog: () => Promise<Catalog>): ConsentOperations {
   return {
-    list: (limit) =>
-      connection.ask('ConsentRequests', { first: limit }, ({ consentRequests }) => consentRequests!.map(readConsent)),
-    find: (place) => connection.ask('Request', { ...place }, ({ consentRequest }) => readConsent(consentRequest!)),
+    list: (first) => connection.ask(REQUESTS.consents, { first }),
+    find: (place) => connection.ask(REQUESTS.consent, place),
     async approve(userCode, choice) {
       const isNarrowed = (choice.roles ?? choice.permissions) !== undefined;
       const catalog = isNarrowed ? await findCatalog() : createCatalog();
       if (isNarrowed) assertValid(validateChosen(choice, catalog));
       assertValid(validateExpiry(choice, Date.now()));
-      const variables = { input: { userCode, ...changeInput(choice, catalog) } };
-      return connection.ask('Approve', variables, ({ approveConsentRequest: approved }) => readConsent(approved!));
+      return connection.ask(REQUESTS.approve, { input: { userCode, ...changeInput(choice, catalog) } });
     },
-    deny: (place) => connection.ask('Deny', { ...place }, ({ denyConsentRequest: denied }) => readConsent(denied!)),
+    deny: (place) => connection.ask(REQUESTS.deny, place),
   };
 }
 
@@ -311,8 +260,7 @@ function consentsOf(connection: ServerConnection, findCatalog: () => Promise<Cat
 function containmentsOf(connection: ServerConnection): ContainmentOperations {
   const contain = async ({ key, since }: ContainRequest, dryRun: boolean) => {
     const from = since === undefined ? undefined : formatTime(requirePastTime(since, Date.now()));
-    const variables = { input: { name: key, since: from, dryRun } };
-    return connection.ask('Contain', variables, ({ containKey }) => readContained(containKey!));
+    return connection.ask(REQUESTS.contain, { input: { name: key, since: from, dryRun } });
   };
   return { plan: (request) => contain(request, true), contain: (request) => contain(request, false) };
 }
@@ -326,22 +274,15 @@ function declarationsOf(connection: ServerConnection): ApplyOperations {
         'Only the operator adopts keys. Run it where the store is, or leave it out.',
       );
     const variables = { input: { keys: declared.map(declaredInput), prune, dryRun } };
-    return connection.ask('Apply', variables, ({ applyApiKeys }): Applied => {
-      const applied = applyApiKeys!;
-      const read = (secrets: (typeof applied)['rotated']) =>
-        secrets.map(({ key, apiKey }) => ({ key: secretIn(key), apiKey: readName(apiKey) }));
-      const [created, rotated] = [read(applied.created), read(applied.rotated)];
-      // A file gets the name of its key: no other than one of those declared here.
-      if (![...created, ...rotated].every(({ apiKey }) => declared.some(({ name }) => name === apiKey.name)))
-        throw new TypeError('a key that is not declared');
-      const ids = created.map(({ apiKey }) => apiKey.id);
-      return { ...readPlanned(applied, declared, ids), created, rotated };
-    });
+    return connection.ask(
+      mapRequest(REQUESTS.apply, (applied) => appliedIn(applied, declared)),
+      variables,
+    );
   };
   const revert: ApplyOperations['revert'] = async (id, action) => {
-    if (action === 'CREATE') await connection.ask('Delete', { ids: [id] }, () => undefined);
-    else if (action === 'ROTATE') await changeRotation(connection, 'RollBackRotation', id);
-    else if (action === 'RENEW') await connection.ask('Update', { input: { id, ...ENDS_AT_ONCE } }, () => undefined);
+    if (action === 'CREATE') await connection.ask(REQUESTS.delete, { ids: [id] });
+    else if (action === 'ROTATE') await connection.ask(REQUESTS.rollBackRotation, { id });
+    else if (action === 'RENEW') await connection.ask(REQUESTS.update, { input: { id, ...ENDS_AT_ONCE } });
   };
   return {
     revert,
@@ -359,7 +300,7 @@ function declarationsOf(connection: ServerConnection): ApplyOperations {
       const applied = await run(declared, rules, false);
       const ids = applied.created.map(({ apiKey }) => apiKey.id);
       await deliver(applied, delivery, 'The secrets of the new API keys', async () => {
-        if (ids.length > 0) await connection.ask('Delete', { ids }, () => undefined);
+        if (ids.length > 0) await connection.ask(REQUESTS.delete, { ids });
         for (const { id, action } of applied.changes) if (action !== 'CREATE') await revert(id!, action);
       });
       return applied;
@@ -367,39 +308,29 @@ function declarationsOf(connection: ServerConnection): ApplyOperations {
   };
 }
 
-function readPage({ apiKeys }: Operations['List']['data']): KeyPage {
-  const { edges, pageInfo } = apiKeys!;
-  return { keys: edges.map(({ node }) => readState(node)), hasNextPage: pageInfo.hasNextPage === true };
-}
-
-function readReviewed({ apiKeys }: Operations['Review']['data']) {
-  const { edges, pageInfo } = apiKeys!;
-  const keys = edges.map(({ node }): ReviewedKey => ({
-    ...readState(node),
-    effectivePermissions: permissionsIn(node.effectivePermissions),
-    answering: node.answering,
-    creator: node.ancestors[0]?.name ?? null,
-  }));
-  return { keys, hasNextPage: pageInfo.hasNextPage === true };
-}
-
-function readSorted({ apiKeyList }: Operations['Select']['data']): SortedKeys {
-  const { keys, total, hasMore, sorted } = apiKeyList!;
-  return { keys: keys.map(readState), total, hasMore, isSorted: sorted === true };
+/** What an apply changes. @throws TypeError for a key that is not declared */
+function appliedIn(
+  { changes, ...applied }: ReturnType<typeof REQUESTS.apply.read>,
+  declared: readonly DeclaredKey[],
+): Applied {
+  const declaredAs = (name: string) => {
+    const key = declared.find((each) => each.name === name);
+    if (!key) throw new TypeError('a key that is not declared');
+    return key;
+  };
+  // A file gets the name of its key: no other than one of those declared here.
+  for (const { apiKey } of [...applied.created, ...applied.rotated]) declaredAs(apiKey.name);
+  const ids = applied.created.map(({ apiKey }) => apiKey.id);
+  const planned = changes.map((change) =>
+    change.action === 'CREATE' ? plannedCreation(declaredAs(change.name), ids.shift()) : plannedIn(change),
+  );
+  return { ...applied, changes: planned, confusable: [] };
 }
 
 /** A key that was there a moment ago. @throws KeysError NOT_FOUND */
 function found<Key>(data: Key | null, id: string): Key {
   if (data !== null) return data;
   throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
-}
-
-function changeRotation(
-  connection: ServerConnection,
-  operation: 'ActivateRotation' | 'FinishRotation' | 'RollBackRotation',
-  id: string,
-): Promise<KeyState> {
-  return connection.ask(operation, { id }, ({ apiKey }) => readState(apiKey!));
 }
 
 /**
@@ -423,4 +354,34 @@ async function deliver<Change>(
     });
     throw error;
   }
+}
+
+/** A new key as the schema takes it. Its values are valid. */
+function newKeyInput({ name, overwrite, ...input }: NewKey, catalog: Catalog) {
+  return { name, ...changeInput(input, catalog), overwrite };
+}
+
+/** Changes of a key as the schema takes them. Their values are valid. */
+function changeInput({ roles, permissions, expiresAt, ...change }: KeyChange, catalog: Catalog) {
+  return {
+    ...change,
+    roles: roles && parseRoles(roles, catalog).values,
+    permissions: permissions && permissionsInput(parsePermissions(permissions, catalog).values),
+    // The command line takes forms that the schema does not.
+    expiresAt: expiresAt
+      ? formatTime(expiresAt instanceof Date ? expiresAt.getTime() : (readDate(expiresAt) ?? null))
+      : expiresAt,
+  };
+}
+
+function declaredInput({ permissions, expiresAt, ...key }: DeclaredKey) {
+  return { ...key, permissions: permissionsInput(permissions), expiresAt: formatTime(expiresAt) };
+}
+
+/** One by one: grouped by their resources, they would lose their order. */
+function permissionsInput(permissions: readonly Permission[]) {
+  return permissions.map((permission) => {
+    const [resource, action] = splitPermission(permission);
+    return { resource, actions: [action] };
+  });
 }

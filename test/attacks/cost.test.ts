@@ -5,7 +5,7 @@ import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import type { BudgetLimits } from '../../src/graphql/index.ts';
 import { USAGE } from '../../src/keys/key/usage.ts';
 import type { KeyRepository } from '../../src/keys/repository/repository.ts';
-import { buildDocument } from '../../src/remote/connection.ts';
+import { REQUESTS } from '../../src/remote/requests.ts';
 import { createPrincipal, openTestKeys, type TestKeys, withPort } from '../support/keys.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { costlyDocument, operationNameIn } from '../support/costly-document.ts';
@@ -535,7 +535,7 @@ describe('an apply of 1,000 keys over GraphQL', () => {
     const apply = async (fields: object) => {
       const keys = names.map((name) => ({ name, ...fields }));
       const variables = { input: { keys } };
-      const { body } = await query(test.url, secret, buildDocument('Apply', variables), variables);
+      const { body } = await query(test.url, secret, REQUESTS.apply.documentFor(variables), variables);
       assert.equal(body.errors, undefined);
     };
     if (first) await apply(first);

@@ -212,7 +212,7 @@ describe('a server elsewhere', () => {
 
   it('gets no file written but those of declared keys', async () => {
     const folder = join(tempFolder(), 'secrets');
-    const change = { action: 'CREATE', name: 'A', keyId: null, changes: [] };
+    const change = { action: 'CREATE', name: 'A', keyId: null, secretSince: null, changes: [] };
     const created = [{ key: createSecret(randomBytes).text, apiKey: { id: 'x', name: '../stolen' } }];
     const asked: string[] = [];
     const server = await serve((request, response) => {

@@ -1,0 +1,457 @@
+import type { AuditAction, AuditActor, AuditEntry, AuditValues } from '../keys/audit/index.ts';
+import type { ErrorCode, Limit } from '../keys/basics/index.ts';
+import type { ListedEdge } from '../keys/feed/index.ts';
+import {
+  type FieldChange,
+  type FieldTable,
+  fieldsOf,
+  type FieldValue,
+  filterFields,
+  fixedFields,
+  GRAPHQL_TYPES,
+  type KeyFields,
+  labelFields,
+  type PlannedChange,
+  restrictionFields,
+  type Status,
+  type ValuesOf,
+} from '../keys/key/index.ts';
+import {
+  type Action,
+  type Catalog,
+  createCatalog,
+  NO_POLICY,
+  type Permission,
+  type ResourceActions,
+  type Role,
+} from '../keys/permissions/index.ts';
+import { publicIdOfPrefix, readSecret } from '../keys/secret/index.ts';
+import type {
+  ConsentState,
+  KeyState,
+  KeyWithAccess,
+  ManyPlan,
+  NamedIssue,
+  ReviewedKey,
+} from '../keys/service/index.ts';
+import {
+  around,
+  list,
+  mapped,
+  nullable,
+  number,
+  object,
+  of,
+  only,
+  request,
+  type Shape,
+  text,
+  time,
+  whole,
+  word,
+  yesOrNo,
+} from './shape.ts';
+
+const texts = list(text);
+const name = object({ id: text, name: text });
+const permissions = mapped(list(object({ resource: text, actions: list(word<Action>()) })), permissionsIn);
+const isPermission = (grant: string): grant is Permission => grant.includes(':');
+const rolesOf = mapped(texts, (grants): Role[] => grants.filter((grant) => !isPermission(grant)));
+const permissionsOf = mapped(texts, (grants) => grants.filter(isPermission));
+/** Text of a secret, which goes to stdout as it is. */
+const secret = mapped(text, (value) => {
+  if (!readSecret(value)) throw new TypeError('not a secret');
+  return value;
+});
+const publicId = mapped(text, (prefix) => text.read(publicIdOfPrefix(prefix)));
+
+const FORMS = { text, list: texts, number };
+
+/** The fields of a table. The server has checked their values. */
+function fieldsIn<Table extends FieldTable>(table: Table) {
+  const shapes = fieldsOf(table).map(([field, { form, none }]): [string, Shape<unknown>] => [
+    field,
+    none === null ? nullable<unknown>(FORMS[form]) : FORMS[form],
+  ]);
+  return Object.fromEntries(shapes) as { [Name in keyof Table]: Shape<ValuesOf<Table>[Name]> };
+}
+
+const granted = { roles: of('grants', rolesOf), permissions: of('grants', permissionsOf) };
+const given = {
+  name: text,
+  ...fieldsIn(labelFields),
+  ...granted,
+  ...fieldsIn(restrictionFields),
+  expiresAt: nullable(time),
+};
+
+const keyFields: Shape<KeyFields> = object({
+  id: text,
+  ...given,
+  publicId: of('prefix', publicId),
+  createdAt: time,
+  createdBy: nullable(text),
+  disabledAt: nullable(time),
+  managed: yesOrNo,
+  ...fieldsIn(fixedFields),
+  person: nullable(object({ issuer: text, subject: text, name: text })),
+});
+
+const rotation = nullable(
+  object({
+    startedAt: time,
+    previousPublicId: of('previousPrefix', publicId),
+    previousEndsAt: nullable(time),
+    previousLastUsedAt: nullable(time),
+  }),
+);
+
+const stateFields = {
+  apiKey: of('', keyFields),
+  status: word<Status>(),
+  disabledByPolicy: yesOrNo,
+  unknownGrants: texts,
+  rotation: mapped(rotation, (running) => {
+    if (running === null) return null;
+    const { previousLastUsedAt: _, ...shown } = running;
+    return shown;
+  }),
+  usage: around({
+    uses: number,
+    lastUsedAt: nullable(time),
+    previousLastUsedAt: of(
+      'rotation',
+      mapped(rotation, (running) => running?.previousLastUsedAt ?? null),
+    ),
+  }),
+  budgets: list(object({ limit: word<Limit>(), left: number })),
+};
+const state: Shape<KeyState> = object(stateFields);
+
+const issued: Shape<NamedIssue[]> = list(
+  object({ name: text, what: word<NamedIssue['what']>(), at: time, isDisabled: of('disabled', yesOrNo) }),
+);
+
+const access: Shape<KeyWithAccess> = object({
+  ...stateFields,
+  effectivePermissions: permissions,
+  limitedBy: list(
+    object({
+      ancestor: around({ id: of('keyId', text), name: nullable(text) }),
+      status: word<Status>(),
+      expiresAt: nullable(time),
+      permissions,
+      ...fieldsIn(restrictionFields),
+    }),
+  ),
+  issued,
+});
+
+const reviewed: Shape<ReviewedKey> = object({
+  ...stateFields,
+  effectivePermissions: permissions,
+  answering: nullable(text),
+  creator: of(
+    'ancestors',
+    mapped(list(only('name', nullable(text))), ([nearest]) => nearest ?? null),
+  ),
+});
+
+/** The nodes of a page. */
+const nodes = <Node>(node: Shape<Node>) => of('edges', list(only('node', node)));
+const pageOf = <Key>(key: Shape<Key>) =>
+  object({ keys: nodes(key), hasNextPage: of('pageInfo', only('hasNextPage', yesOrNo)) });
+
+const fieldChanges = list(object({ field: text, before: nullable(text), after: nullable(text) }));
+type FieldChanges = ReturnType<typeof fieldChanges.read>;
+
+const change = object({
+  action: word<PlannedChange['action']>(),
+  name: text,
+  keyId: nullable(text),
+  secretSince: nullable(time),
+  changes: fieldChanges,
+});
+
+/** A change as it is shown. */
+export function plannedIn({ action, name: changed, ...rest }: ReturnType<typeof change.read>): PlannedChange {
+  const { keyId, secretSince, changes } = rest;
+  return {
+    action,
+    name: changed,
+    ...(keyId !== null && { id: keyId }),
+    ...(secretSince !== null && { secretSince }),
+    ...(action !== 'DELETE' && { changes: shownIn(changes) }),
+  };
+}
+
+/** The log has when a key was disabled; commands show whether it is enabled, before who created it. */
+function shownIn(changes: FieldChanges): FieldChange[] {
+  const read = changes.map(({ field, before, after }): FieldChange => {
+    const [old, fresh] = [JSON.parse(before!), JSON.parse(after!)] as [FieldValue, FieldValue];
+    if (field !== 'disabledAt') return { field: field as FieldChange['field'], before: old, after: fresh };
+    return { field: 'enabled', before: old === null, after: fresh === null };
+  });
+  const isLast = ({ field }: FieldChange) => Number(field === 'createdBy');
+  return read.toSorted((one, other) => isLast(one) - isLast(other));
+}
+
+const contained = object({
+  apiKey: around({ id: of('keyId', text), name: text }),
+  exists: yesOrNo,
+  issued,
+  changes: mapped(list(change), (changes) => changes.map(plannedIn)),
+  requests: list(object({ id: of('requestId', text), client: of('clientName', text), keyName: text })),
+});
+
+const secrets = list(object({ key: secret, apiKey: name }));
+const applied = object({
+  changes: list(change),
+  created: secrets,
+  rotated: secrets,
+  waiting: list(object({ name: text, previousEndsAt: nullable(time) })),
+  unchanged: whole,
+});
+
+const edge: Shape<ListedEdge> = object({
+  id: of('edgeId', text),
+  name: text,
+  key: around({ id: of('keyId', text), name: of('keyName', text) }),
+  address: mapped(nullable(text), (address) => address ?? undefined),
+  leaseMs: number,
+  isResting: yesOrNo,
+  lagMs: number,
+  lastAskedAt: time,
+});
+
+const entry: Shape<AuditEntry> = mapped(
+  object({
+    number: whole,
+    at: time,
+    actor: object({ kind: word<AuditActor['kind']>(), id: of('keyId', nullable(text)), name: nullable(text) }),
+    action: word<AuditAction>(),
+    keyId: nullable(text),
+    keyName: nullable(text),
+    changes: fieldChanges,
+    address: nullable(text),
+    hash: text,
+  }),
+  ({ keyId, keyName, changes, address, ...shown }) => ({
+    ...shown,
+    apiKey: keyId === null ? null : { id: keyId, name: keyName! },
+    before: valuesIn(changes, 'before'),
+    after: valuesIn(changes, 'after'),
+    ...(address !== null && { address }),
+  }),
+);
+
+/** One side of all changed fields; null if there was no key then. */
+function valuesIn(changes: FieldChanges, side: 'before' | 'after'): AuditValues | null {
+  if (changes.every((each) => each[side] === null)) return null;
+  return Object.fromEntries(changes.map((each) => [each.field, JSON.parse(each[side]!) as unknown]));
+}
+
+const approval = mapped(
+  object({
+    keyName: nullable(text),
+    roles: of('keyGrants', nullable(rolesOf)),
+    permissions: of('keyGrants', nullable(permissionsOf)),
+    keyExpiresAt: nullable(time),
+  }),
+  ({ keyName, roles, permissions: allowed, keyExpiresAt }) =>
+    keyName === null ? null : { keyName, roles: roles ?? [], permissions: allowed ?? [], keyExpiresAt },
+);
+
+const consent: Shape<ConsentState> = object({
+  id: of('requestId', text),
+  flow: word<ConsentState['flow']>(),
+  client: around({ id: of('clientId', text), name: of('clientName', text) }),
+  audience: nullable(text),
+  ...granted,
+  keyExpiresIn: nullable(text),
+  address: nullable(text),
+  createdAt: time,
+  expiresAt: time,
+  status: word<ConsentState['status']>(),
+  approval: of('', approval),
+});
+
+const denying = mapped(object({ deniedById: nullable(text), deniedByName: nullable(text) }), (by) =>
+  by.deniedById === null ? null : { id: by.deniedById, name: by.deniedByName },
+);
+
+const manyPlan: Shape<ManyPlan> = object({
+  changing: list(name),
+  unchanged: list(name),
+  refused: list(object({ key: of('apiKey', name), refusal: around({ reason: text, code: word<ErrorCode>() }) })),
+  keys: of('total', number),
+  lastUsedAt: nullable(time),
+});
+
+const catalog = mapped(
+  object({
+    resources: texts,
+    actions: list(word<Action>()),
+    roles: list(object({ role: text, description: text, permissions })),
+  }),
+  readCatalog,
+);
+
+function permissionsIn(groups: readonly ResourceActions[]): Permission[] {
+  return groups.flatMap(({ resource, actions }) => actions.map((action): Permission => `${resource}:${action}`));
+}
+
+/** What can be granted at a server. */
+function readCatalog({
+  resources,
+  actions,
+  roles,
+}: {
+  resources: string[];
+  actions: Action[];
+  roles: { role: Role; description: string; permissions: Permission[] }[];
+}): Catalog {
+  const builtIn = createCatalog();
+  const byName = new Map(roles.map((each) => [each.role, each]));
+  const known = new Set<string>(resources.flatMap((each) => actions.map((action) => `${each}:${action}`)));
+  return {
+    resources,
+    actions,
+    roles: [...byName.keys()],
+    // The server decides on limits and on its policy.
+    defaultLimits: [],
+    policy: NO_POLICY,
+    declaredIn: 'the svc-api.yaml of the server',
+    meaningOf: (role) => byName.get(role)?.description ?? '',
+    permissionsOf: (role) => byName.get(role)?.permissions ?? [],
+    includes: (role, other) => builtIn.includes(role, other),
+    knows: (grant) => byName.has(grant) || known.has(grant),
+  };
+}
+
+const ID = { id: 'ID!' };
+const IDS = { ids: '[ID!]!' };
+const PLACE = { userCode: 'String', requestId: 'ID' };
+const FILTERS = {
+  search: 'String',
+  roles: '[Role!]',
+  status: 'ApiKeyStatus',
+  ...Object.fromEntries(fieldsOf(filterFields).map(([field, { form }]) => [field, GRAPHQL_TYPES[form]])),
+  createdBy: 'ID',
+  expiresBefore: 'DateTime',
+  unusedSince: 'DateTime',
+};
+
+/** The requests to servers, each with the types of its arguments in the schema and its answer. */
+export const REQUESTS = {
+  catalog: request('permissions', {}, catalog),
+  find: request('apiKey', { name: 'String!' }, nullable(state)),
+  show: request('apiKey', { name: 'String!' }, nullable(access)),
+  decide: request(
+    'apiKey',
+    { ...ID, permission: 'String!' },
+    nullable(
+      only(
+        'access(permission: $permission)',
+        object({
+          allowed: yesOrNo,
+          permission: word<Permission>(),
+          grantedBy: texts,
+          status: word<Status>(),
+          deniedBy: of('', denying),
+        }),
+      ),
+    ),
+  ),
+  suggest: request(
+    'apiKey',
+    ID,
+    nullable(
+      object({
+        roles: of('suggestedRoles', texts),
+        permissions: of('suggestedPermissions', permissions),
+        unused: of('unusedPermissions', permissions),
+        tools: of('usedTools', list(object({ name: text, lastUsedAt: time }))),
+        routes: of('usedRoutes', texts),
+      }),
+    ),
+  ),
+  usageOf: request(
+    'apiKey',
+    { ...ID, from: 'DateTime!', to: 'DateTime!', by: 'UsagePeriod!' },
+    nullable(
+      only(
+        'usage(from: $from, to: $to, by: $by)',
+        nullable(list(object({ start: time, accepted: number, forbidden: number, limited: number, refused: number }))),
+      ),
+    ),
+  ),
+  list: request('apiKeys', { first: 'Int!', after: 'String', ...FILTERS }, pageOf(state)),
+  review: request('apiKeys', { first: 'Int!', after: 'String' }, pageOf(reviewed)),
+  select: request(
+    'apiKeyList',
+    { first: 'Int!', offset: 'Int!', sort: 'ApiKeySort!', descending: 'Boolean!', ...FILTERS },
+    object({ keys: list(state), total: number, hasMore: yesOrNo, isSorted: of('sorted', yesOrNo) }),
+  ),
+  attest: request('attestReview', { input: 'AttestReviewInput!' }, yesOrNo),
+
+  preview: request(
+    'previewApiKey',
+    { input: 'CreateApiKeyInput!' },
+    object({ ...given, effectivePermissions: permissions }),
+  ),
+  create: request(
+    'createApiKey',
+    { input: 'CreateApiKeyInput!' },
+    object({ key: secret, apiKey: keyFields, replaced: list(name) }),
+  ),
+  update: request('updateApiKey', { input: 'UpdateApiKeyInput!' }, state),
+  enable: request('setApiKeyEnabled', { ...ID, enabled: 'Boolean!' }, state),
+  disable: request('setApiKeyEnabled', { ...ID, enabled: 'Boolean!' }, object({ ...stateFields, issued })),
+  rotate: request(
+    'rotateApiKey',
+    { input: 'RotateApiKeyInput!' },
+    object({
+      key: secret,
+      apiKey: state,
+      created: list(keyFields),
+      disabled: list(keyFields),
+      issued,
+    }),
+  ),
+  activateRotation: request('activateApiKeyRotation', ID, state),
+  finishRotation: request('finishApiKeyRotation', ID, state),
+  rollBackRotation: request('rollBackApiKeyRotation', ID, state),
+  planMany: request(
+    'apiKeyChangePlan',
+    { ...IDS, change: 'ManyKeysChange!', expiresAt: 'DateTime', update: 'ManyKeysUpdate' },
+    manyPlan,
+  ),
+  narrowMany: request('narrowApiKeys', { input: 'NarrowApiKeysInput!' }, only('keys', list(name))),
+  updateMany: request('updateApiKeys', { ...IDS, update: 'ManyKeysUpdate!' }, only('keys', list(name))),
+  delete: request('deleteApiKeys', IDS, object({ keys: list(name), issued })),
+  contain: request('containKey', { input: 'ContainKeyInput!' }, contained),
+  apply: request('applyApiKeys', { input: 'ApplyApiKeysInput!' }, applied),
+
+  consents: request('consentRequests', { first: 'Int!' }, list(consent)),
+  consent: request('consentRequest', PLACE, consent),
+  approve: request('approveConsentRequest', { input: 'ApproveConsentRequestInput!' }, consent),
+  deny: request('denyConsentRequest', PLACE, consent),
+
+  edges: request('edges', {}, list(edge)),
+  auditLog: request(
+    'auditLog',
+    {
+      first: 'Int',
+      beforeNumber: 'Int',
+      afterNumber: 'Int',
+      apiKey: 'String',
+      actor: 'String',
+      action: 'AuditAction',
+      outcome: 'AuditOutcome',
+      since: 'DateTime',
+      until: 'DateTime',
+    },
+    only('edges', list(only('node', entry))),
+  ),
+};

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import {
+  buildASTSchema,
+  concatAST,
+  getNamedType,
+  getNullableType,
+  type GraphQLOutputType,
+  isEnumType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+  type SelectionSetNode,
+  validate,
+} from 'graphql';
+import { typeDefsOf } from '../../src/graphql/schema.ts';
+import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { createSecret } from '../../src/keys/secret/secret.ts';
+import { prefixOf, readSecret } from '../../src/keys/secret/index.ts';
+import { REQUESTS } from '../../src/remote/requests.ts';
+
+const schema = buildASTSchema(concatAST([...typeDefsOf(createCatalog())]));
+const secret = createSecret(randomBytes).text;
+const prefix = prefixOf(readSecret(secret)!.publicId);
+/** Texts in a form of their own. */
+const FORMS: Readonly<Record<string, string>> = {
+  key: secret,
+  prefix,
+  previousPrefix: prefix,
+  before: '1',
+  after: '2',
+};
+const SCALARS: Readonly<Record<string, unknown>> = {
+  Boolean: true,
+  Int: 1,
+  Float: 1.5,
+  DateTime: '2030-01-01T00:00:00Z',
+};
+
+/** A value that the schema allows. @param hasAll whether nothing is null that can be */
+function valueOf(
+  type: GraphQLOutputType,
+  name: string,
+  selected: SelectionSetNode | undefined,
+  hasAll: boolean,
+): unknown {
+  return isNonNullType(type) || hasAll ? presentOf(getNullableType(type), name, selected, hasAll) : null;
+}
+
+function presentOf(
+  type: ReturnType<typeof getNullableType<GraphQLOutputType>>,
+  name: string,
+  selected: SelectionSetNode | undefined,
+  hasAll: boolean,
+): unknown {
+  if (isListType(type)) return [valueOf(type.ofType, name, selected, hasAll)];
+  if (isEnumType(type)) return type.getValues()[0]!.name;
+  if (!isObjectType(type)) return SCALARS[getNamedType(type).name] ?? FORMS[name] ?? 'x';
+  const fields = selected!.selections.map((selection) => {
+    assert.ok(selection.kind === Kind.FIELD);
+    const { name: field, selectionSet } = selection;
+    return [field.value, valueOf(type.getFields()[field.value]!.type, field.value, selectionSet, hasAll)];
+  });
+  return Object.fromEntries(fields) as object;
+}
+
+describe('a request to a server', () => {
+  for (const [name, request] of Object.entries(REQUESTS))
+    it(`of ${name} fits the published schema, with any of its arguments, and takes each answer that this allows`, () => {
+      const anything = new Proxy<Record<string, unknown>>({}, { get: () => 'given' });
+      const document = parse(request.documentFor(anything));
+      assert.deepEqual(validate(schema, document), []);
+      const { operation, selectionSet } = document.definitions[0] as OperationDefinitionNode;
+      const [root] = selectionSet.selections;
+      assert.ok(root?.kind === Kind.FIELD);
+      const { type } = schema.getRootType(operation)!.getFields()[root.name.value]!;
+      for (const hasAll of [true, false]) {
+        const answer = presentOf(getNullableType(type), root.name.value, root.selectionSet, hasAll);
+        assert.doesNotThrow(() => request.read({ [root.name.value]: answer }));
+      }
+      for (const data of [null, {}, { [root.name.value]: 7 }]) assert.throws(() => request.read(data));
+    });
+});
