@@ -1,4 +1,5 @@
 import type { KeyListener } from './keys/changes/index.ts';
+import type { AnyPortOfStore } from './store/index.ts';
 
 /**
  * A part of svc-api that the core does not know. It names all that it brings: the core goes through the list of features
@@ -9,6 +10,8 @@ export interface Feature {
   readonly name: string;
   /** The names of the features that it uses, which stand before it in the list. */
   readonly needs?: readonly string[];
+  /** The ports that its rules ask for, as the store implements them. */
+  readonly ports?: readonly AnyPortOfStore[];
   /** Its steps when keys change, in the transaction of the change. */
   readonly onKeys?: KeyListener;
 }
@@ -16,4 +19,9 @@ export interface Feature {
 /** The listeners of features, in their order. A feature that does not listen costs nothing. */
 export function listenersOf(features: readonly Feature[]): KeyListener[] {
   return features.flatMap(({ onKeys }) => onKeys ?? []);
+}
+
+/** The ports of features. */
+export function portsOf(features: readonly Feature[]): AnyPortOfStore[] {
+  return features.flatMap(({ ports }) => ports ?? []);
 }

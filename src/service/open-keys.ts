@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { type Feature, listenersOf } from '../feature.ts';
+import { type Feature, listenersOf, portsOf } from '../feature.ts';
 import type { RequestCheck } from '../http/request-check.ts';
 import { operatorName } from '../keys/authorization/index.ts';
 import { Pace } from '../keys/consent/index.ts';
@@ -91,7 +91,7 @@ export async function openKeysWithNotices(
   const { resources, roles, defaultLimits, policy, consent, declaredIn, ...options } = others;
   const catalog = catalogOf('openKeys', { resources, roles, defaultLimits, policy, consent, declaredIn });
   const [{ openStore }, { FEATURES }] = await Promise.all([import('../store/open.ts'), import('../features/index.ts')]);
-  const store = await openStore(options, undefined, changes);
+  const store = await openStore(options, { ports: portsOf(FEATURES), changes });
   return { keys: openKeysOver(store, catalog, { maxVerifiedKeys, features: FEATURES }), notices: store.notices };
 }
 

@@ -14,10 +14,9 @@ import {
   searchEntries,
 } from './audit-log.ts';
 import type { Connection, DialectName } from './connection.ts';
-import type { Reading, Writing } from './port-of-store.ts';
-import { forgetEffects } from './key-effects.ts';
+import type { AnyPortOfStore, Reading, Writing } from './port-of-store.ts';
 import { insertLabelRows, labelRowsOf, replaceLabels, updateRows } from './insert-rows.ts';
-import { portIn } from './ports.ts';
+import { portIn, PORTS } from './ports.ts';
 import {
   apiKeyOf,
   changedColumns,
@@ -65,18 +64,27 @@ export async function keyNamesFrom(connection: Connection, start: string, limit:
   });
 }
 
-/** The repository over an open database, with the key of its audit log, if it has one. */
-export function createKeyRepository(connection: Connection, auditKey?: KeyObject): KeyRepository {
+/**
+ * The repository over an open database.
+ * @param auditKey the key of its audit log, if it has one
+ * @param ofFeatures the ports of features
+ */
+export function createKeyRepository(
+  connection: Connection,
+  auditKey?: KeyObject,
+  ofFeatures: readonly AnyPortOfStore[] = [],
+): KeyRepository {
+  const ports = [...PORTS, ...ofFeatures];
   const { dialect } = connection;
   const run: Connection['run'] = (work) => connection.run(work);
   const reader = auditReaderOf(run, dialect, auditKey);
   const readers = new Map<Port<unknown>, unknown>();
   const writerIn = (db: Kysely<Tables>, keysChanged: Writing['keysChanged']) =>
-    createWriter(connection, { db, dialect, auditKey, keysChanged });
+    createWriter(connection, { db, dialect, auditKey, keysChanged }, ports);
   return {
     kind: dialect,
     port: <Reader>(wanted: Port<Reader, Reader>) => {
-      if (!readers.has(wanted)) readers.set(wanted, portIn(wanted).read({ connection, run, auditKey }));
+      if (!readers.has(wanted)) readers.set(wanted, portIn(ports, wanted).read({ connection, run, auditKey }));
       return readers.get(wanted) as Reader;
     },
     findById: (id) => run((db) => createFinder(db, dialect, apiKeyOf).findById(id)),
@@ -206,13 +214,13 @@ function createFinder<Key extends ApiKey>(
   };
 }
 
-function createWriter(connection: Connection, writing: Writing): KeyWriter {
+function createWriter(connection: Connection, writing: Writing, ports: readonly AnyPortOfStore[]): KeyWriter {
   const { db, dialect, auditKey, keysChanged } = writing;
   const reading: Reading = { connection, run: (work) => work(db), auditKey };
   return {
     ...createFinder(db, dialect, readStoredKey),
     port: <Writer>(wanted: Port<unknown, Writer>) => {
-      const { read, write } = portIn(wanted);
+      const { read, write } = portIn(ports, wanted);
       return { ...(read(reading) as object), ...write?.(writing) } as Writer;
     },
 
@@ -260,8 +268,11 @@ function createWriter(connection: Connection, writing: Writing): KeyWriter {
     },
 
     addRotatedSecrets: (secrets) => addRotatedSecrets(db, secrets),
-    forgetBefore: async (before, limit) =>
-      (await forgetRotatedSecrets(db, before, limit)) + (await forgetEffects(db, before, limit)),
+    async forgetBefore(before, limit) {
+      let forgotten = await forgetRotatedSecrets(db, before, limit);
+      for (const { forgetBefore } of ports) forgotten += (await forgetBefore?.(writing, before, limit)) ?? 0;
+      return forgotten;
+    },
     auditLog: auditReaderOf((work) => work(db), dialect, auditKey),
     appendToAuditLog: (entries) => appendToAuditLog(db, dialect, entries, auditKey),
     startAuditLogAfter: (last) => startAuditLogAfter(db, last),

@@ -17,6 +17,7 @@ import {
 } from './connection.ts';
 import { missingStore } from './errors.ts';
 import { createKeyRepository } from './key-repository.ts';
+import type { AnyPortOfStore } from './port-of-store.ts';
 import { MEMORY, storeLocation } from './location.ts';
 import { isPostgresUrl, readPostgresUrl } from './postgres-address.ts';
 import { createNoticeStore } from './notices.ts';
@@ -74,27 +75,35 @@ export interface OpenStoreOptions {
   timer?: StoreTimer | undefined;
 }
 
-/**
- * Opens the key store.
- * @param leaseClock the clock by which limits are counted and leases end: see `createLimitStore`
- * @param changes where a PostgreSQL store hears of changes. Default: it listens itself
- * @throws KeysError STORE_…
- */
-export async function openStore(
-  { ifMissing = 'create', timer, ...options }: OpenStoreOptions = {},
-  leaseClock?: StoreClock,
-  changes?: ChangeSource,
-): Promise<Store> {
-  if (ifMissing === 'empty' && !(await storeExists(options))) return emptyStore(options);
-  const auditKey = readAuditKey(options.env ?? process.env);
-  const opened = await openConnection({ ...options, mustExist: ifMissing !== 'create', changes });
-  const connection = timer ? timedConnection(opened, timer) : opened;
-  return { ...storeOver(connection, auditKey, leaseClock), compact: (leastShare) => compact(opened, leastShare) };
+/** Parts of a store that its opener brings. */
+export interface StoreParts {
+  /** The ports of features. Default: none, for the core alone. */
+  readonly ports?: readonly AnyPortOfStore[];
+  /** The clock by which limits are counted and leases end: see `createLimitStore`. */
+  readonly leaseClock?: StoreClock;
+  /** Tells a PostgreSQL store of changes. Default: it listens itself. */
+  readonly changes?: ChangeSource | undefined;
 }
 
-function storeOver(connection: Connection, auditKey?: KeyObject, leaseClock?: StoreClock): Omit<Store, 'compact'> {
+/** Opens the key store. @throws KeysError STORE_… */
+export async function openStore(
+  { ifMissing = 'create', timer, ...options }: OpenStoreOptions = {},
+  parts: StoreParts = {},
+): Promise<Store> {
+  if (ifMissing === 'empty' && !(await storeExists(options))) return emptyStore(options, parts);
+  const auditKey = readAuditKey(options.env ?? process.env);
+  const opened = await openConnection({ ...options, mustExist: ifMissing !== 'create', changes: parts.changes });
+  const connection = timer ? timedConnection(opened, timer) : opened;
+  return { ...storeOver(connection, parts, auditKey), compact: (leastShare) => compact(opened, leastShare) };
+}
+
+function storeOver(
+  connection: Connection,
+  { ports, leaseClock }: StoreParts,
+  auditKey?: KeyObject,
+): Omit<Store, 'compact'> {
   return {
-    repository: createKeyRepository(connection, auditKey),
+    repository: createKeyRepository(connection, auditKey, ports),
     limits: createLimitStore(connection, leaseClock),
     notices: createNoticeStore(connection, leaseClock),
     location: connection.location,
@@ -107,7 +116,7 @@ function storeOver(connection: Connection, auditKey?: KeyObject, leaseClock?: St
 }
 
 /** A store that does not exist, for a dry run: an empty one in memory that takes no changes. */
-async function emptyStore({ database, env = process.env }: OpenStoreOptions): Promise<Store> {
+async function emptyStore({ database, env = process.env }: OpenStoreOptions, { ports }: StoreParts): Promise<Store> {
   const place = storeLocation(database, env);
   const isPostgres = isPostgresUrl(place);
   const location = isPostgres ? readPostgresUrl(place).location : place;
@@ -116,7 +125,7 @@ async function emptyStore({ database, env = process.env }: OpenStoreOptions): Pr
   const { PrivateFile } = await import('./sqlite/private-file.ts');
   const missing = () => Promise.reject(missingStore(location));
   const connection = connectionOver(await PrivateFile.empty(location), { write: missing, follow: missing });
-  const store = storeOver(connection);
+  const store = storeOver(connection, ports ? { ports } : {});
   return {
     ...store,
     repository: { ...store.repository, kind: isPostgres ? 'postgres' : 'sqlite', check: missing },

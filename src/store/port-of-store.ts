@@ -28,6 +28,8 @@ interface PortOfStore<Reader, Writer extends Reader> {
   readonly read: (by: Reading) => Reader;
   /** Gives write access in a transaction; undefined for ports that change nothing. */
   readonly write?: (by: Writing) => Omit<Writer, keyof Reader>;
+  /** Forgets rows that the audit log led to, once it is pruned: so many of before a time. @returns how many */
+  readonly forgetBefore?: (by: Writing, before: number, limit: number) => Promise<number>;
 }
 
 /** Any port of the store. */

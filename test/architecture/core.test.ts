@@ -11,6 +11,7 @@ const CORE = [
   'src/keys/changes/delivery.ts',
   'src/keys/changes/transaction.ts',
   'src/keys/repository/repository.ts',
+  'src/store/key-repository.ts',
 ];
 
 /** Words of features, as they stand in names of code. */

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { portsOf } from '../../src/feature.ts';
+import { FEATURES } from '../../src/features/index.ts';
 import { join } from 'node:path';
 import { storeKeys } from '../../src/keys/operations/store-keys.ts';
 import type { KeyAdministration } from '../../src/keys/service/administration.ts';
@@ -460,6 +462,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
       env: process.env,
       busyTimeoutMs: 5000,
       listeners: world.here.options.listeners,
+      ports: portsOf(FEATURES),
       bringBack,
       isBlind: false,
       agree: async () => true,

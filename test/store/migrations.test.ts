@@ -167,6 +167,7 @@ describeAlwaysOnEach('a store of the version before', () => {
         env: process.env,
         busyTimeoutMs: 0,
         listeners: [],
+        ports: [],
         bringBack: [],
         isBlind: true,
         agree: async () => true,

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { declarePort } from '../../src/keys/basics/port.ts';
+import { portsOf } from '../../src/feature.ts';
+import { FEATURES } from '../../src/features/index.ts';
 import { PORTS } from '../../src/store/ports.ts';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { openTestKeys } from '../support/keys.ts';
@@ -16,7 +18,7 @@ describeAlwaysOnEach('what a store keeps for features', () => {
       ),
     );
     assert.ok(declared.length > 5);
-    assert.deepEqual(declared.toSorted(), PORTS.map(({ port }) => port.name).toSorted());
+    assert.deepEqual(declared.toSorted(), [...PORTS, ...portsOf(FEATURES)].map(({ port }) => port.name).toSorted());
   });
 
   it('is nothing else', async () => {

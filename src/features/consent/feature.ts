@@ -1,9 +1,11 @@
 import type { Feature } from '../../feature.ts';
 import { CONSENTS } from '../../keys/repository/index.ts';
+import { consentStore } from './store.ts';
 
 /** How applications get keys that people agree to. A key that replaces itself still belongs to its application. */
 export const consent: Feature = {
   name: 'consent',
+  ports: [consentStore],
   onKeys: {
     async replacing(transaction, { key, replaced, takesOwnPlace }) {
       const clients = await transaction.port(CONSENTS).clientsOf(replaced.map(({ id }) => id));

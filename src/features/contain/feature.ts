@@ -1,9 +1,11 @@
 import type { Feature } from '../../feature.ts';
 import { recordEffects } from '../../keys/changes/index.ts';
+import { effectStore } from './store.ts';
 
 /** Effects of keys on other keys, and how they are undone. Requests of applications that a key agreed to are among them. */
 export const contain: Feature = {
   name: 'contain',
   needs: ['consent'],
+  ports: [effectStore],
   onKeys: { changing: recordEffects },
 };

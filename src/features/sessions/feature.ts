@@ -1,9 +1,11 @@
 import type { Feature } from '../../feature.ts';
 import { SESSIONS } from '../../keys/repository/index.ts';
+import { sessionStore } from './store.ts';
 
 /** Sessions of people who have signed in. They end with their key, and when it is disabled. */
 export const sessions: Feature = {
   name: 'sessions',
+  ports: [sessionStore],
   onKeys: {
     async changed(transaction, changes) {
       const disabled = changes.filter(

@@ -1,5 +1,6 @@
 import type { Feature } from '../../feature.ts';
 import { isBudgetUnit, SPENT_LIMITS } from '../../keys/basics/index.ts';
+import { spentLimitStore } from './store.ts';
 
 /**
  * How far keys have used up their limits. A key that takes the place of another one has used up as much. Budgets begin
@@ -7,6 +8,7 @@ import { isBudgetUnit, SPENT_LIMITS } from '../../keys/basics/index.ts';
  */
 export const spentLimits: Feature = {
   name: 'spent-limits',
+  ports: [spentLimitStore],
   onKeys: {
     async replacing(transaction, { key, replaced: [named, ...others], takesOwnPlace }) {
       const spent = await transaction.port(SPENT_LIMITS).find([named, ...others].map(({ id }) => id));

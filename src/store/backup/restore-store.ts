@@ -22,6 +22,7 @@ import { type Connection, tracedKysely } from '../connection.ts';
 import { copyStore, notEmpty } from '../copy.ts';
 import { createKeyRepository } from '../key-repository.ts';
 import { storeLocation } from '../location.ts';
+import type { AnyPortOfStore } from '../port-of-store.ts';
 import { isPostgresUrl, readPostgresUrl } from '../postgres-address.ts';
 import { INDEXED_COLUMNS, indexedValues } from '../migrations.ts';
 import { openConnection, storeExists } from '../open.ts';
@@ -190,6 +191,8 @@ interface RestoreOptions extends CatalogAdditions {
   busyTimeoutMs: number;
   /** The listeners of changes. */
   listeners: readonly KeyListener[];
+  /** The ports of features. */
+  ports: readonly AnyPortOfStore[];
   /** Which of the revoked keys come back. */
   bringBack: BringBack;
   /** Put the backup in the place of a store that cannot be read, or is not to be. */
@@ -286,10 +289,10 @@ function notComparable(reason: string, cause?: unknown): KeysError {
 async function changeKeys(
   store: Connection,
   { file, contents, differences }: OpenBackup,
-  { backup: path, auditKey, bringBack, agree, onCompared: onProgress, onCopied, ...options }: Target,
+  { backup: path, auditKey, bringBack, agree, onCompared: onProgress, onCopied, ports, ...options }: Target,
 ): Promise<Restored> {
-  const present = createKeyRepository(store, auditKey);
-  const backup = createKeyRepository(file);
+  const present = createKeyRepository(store, auditKey, ports);
+  const backup = createKeyRepository(file, undefined, ports);
   const { transactions, catalog, clock } = transactionsOn(present, options);
   const plan = await planRestore(bringBack, { backup, present, catalog, now: clock(), onProgress });
   if (!plan) throw notComparable(`The backup ${printable(path, 200)} is not one of the key store ${store.location}.`);

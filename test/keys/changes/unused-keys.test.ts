@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { portsOf } from '../../../src/feature.ts';
+import { FEATURES } from '../../../src/features/index.ts';
 import { OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import { KeysService } from '../../../src/keys/service/service.ts';
@@ -169,7 +171,10 @@ describeOnEach('keys that are not used', () => {
       storedKey(`00000000-0000-4000-8000-${String(index).padStart(12, '0')}`, { name: `Key ${index}` }),
     );
     await test.store.repository.write((writer) => writer.insert(old));
-    const store = await openStore({ database: test.database }, async () => test.time.now);
+    const store = await openStore(
+      { database: test.database },
+      { ports: portsOf(FEATURES), leaseClock: async () => test.time.now },
+    );
     try {
       const other = new KeysService({ ...test.options, repository: store.repository });
       const counts = await Promise.all([pass(), pass(other)]);

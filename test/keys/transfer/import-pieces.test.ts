@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
+import { portsOf } from '../../../src/feature.ts';
+import { FEATURES } from '../../../src/features/index.ts';
 import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { readDigest } from '../../../src/keys/secret/secret.ts';
 import type { ImportReport } from '../../../src/keys/transfer/import.ts';
@@ -70,7 +72,11 @@ describeOnEach('an import that others write beside', () => {
       },
     });
     importerWith = (catalog) =>
-      new KeysService({ ...other.options, catalog, repository: createKeyRepository(watched) });
+      new KeysService({
+        ...other.options,
+        catalog,
+        repository: createKeyRepository(watched, undefined, portsOf(FEATURES)),
+      });
     importer = importerWith(other.options.catalog);
   });
   afterEach(async () => {

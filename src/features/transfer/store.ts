@@ -1,16 +1,16 @@
-import { IMPORTS, type ImportSpool } from '../keys/transfer/index.ts';
-import { portOfStore } from './port-of-store.ts';
+import { IMPORTS, type ImportSpool } from '../../keys/transfer/index.ts';
+import { portOfStore } from '../../store/index.ts';
 
 /** With fewer new keys, PostgreSQL finds them fast anyway. */
 const MANY_KEYS = 10_000;
 
 async function openSpool(): Promise<ImportSpool> {
-  const { ImportSpoolFile } = await import('./sqlite/import-spool.ts');
+  const { ImportSpoolFile } = await import('../../store/sqlite/import-spool.ts');
   return new ImportSpoolFile();
 }
 
 /** Keeps the lines of imports while they are checked. */
-export const imports = portOfStore({
+export const spools = portOfStore({
   port: IMPORTS,
   read: ({ connection }) => ({
     open: openSpool,

@@ -1,21 +1,27 @@
 import { type Kysely, sql } from 'kysely';
-import { NETWORK_DIGITS } from '../keys/basics/index.ts';
+import { NETWORK_DIGITS } from '../../keys/basics/index.ts';
 import {
   type ConsentFinder,
   type ConsentRequest,
   CONSENTS,
   type ConsentWriter,
   type Refresh,
-} from '../keys/repository/index.ts';
-import type { Connection, DialectName } from './connection.ts';
-import { portOfStore } from './port-of-store.ts';
-import { chunksOf, toNumber } from './rows.ts';
-import type { ApplicationKeyTable, ConsentRequestTable, Tables } from './tables.ts';
+} from '../../keys/repository/index.ts';
+import {
+  chunksOf,
+  type ApplicationKeyTable,
+  type Connection,
+  type ConsentRequestTable,
+  type DialectName,
+  portOfStore,
+  type Tables,
+  toNumber,
+} from '../../store/index.ts';
 
 const COLUMNS = { id: 'id', handleDigest: 'handle_digest', codeDigest: 'code_digest' } as const;
 
 /** The requests of applications for keys, and the applications that got some. */
-export const consents = portOfStore({
+export const consentStore = portOfStore({
   port: CONSENTS,
   read: ({ run }) => consentFinderOf(run),
   write: ({ db, dialect }) => consentWriterOf(db, dialect),

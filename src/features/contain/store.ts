@@ -7,17 +7,23 @@ import {
   type EffectWriter,
   type NewEffect,
   type Widening,
-} from '../keys/changes/index.ts';
-import type { Connection, DialectName } from './connection.ts';
-import { portOfStore } from './port-of-store.ts';
-import { chunksOf, isId } from './rows.ts';
-import type { KeyEffectTable, Tables } from './tables.ts';
+} from '../../keys/changes/index.ts';
+import {
+  chunksOf,
+  type Connection,
+  isId,
+  type DialectName,
+  type KeyEffectTable,
+  portOfStore,
+  type Tables,
+} from '../../store/index.ts';
 
 /** Port of the effects of keys on others. */
-export const keyEffects = portOfStore({
+export const effectStore = portOfStore({
   port: EFFECTS,
   read: ({ run, connection: { dialect } }) => effectFinderOf(run, dialect),
   write: ({ db }) => effectWriterOf(db),
+  forgetBefore: ({ db }, before, limit) => forgetEffects(db, before, limit),
 });
 
 function effectFinderOf(run: Connection['run'], dialect: DialectName): EffectFinder {
@@ -98,7 +104,7 @@ function effectWriterOf(db: Kysely<Tables>): Omit<EffectWriter, keyof EffectFind
 }
 
 /** Forgets so many effects from before a time on keys that are gone, which led to no others. @returns how many */
-export async function forgetEffects(db: Kysely<Tables>, before: number, limit: number): Promise<number> {
+async function forgetEffects(db: Kysely<Tables>, before: number, limit: number): Promise<number> {
   const forgotten = db
     .selectFrom('key_effects')
     .select('id')

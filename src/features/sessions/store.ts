@@ -1,11 +1,9 @@
 import type { Kysely } from 'kysely';
-import { type Session, SESSIONS, type SessionWriter } from '../keys/repository/index.ts';
-import { portOfStore } from './port-of-store.ts';
-import { chunksOf } from './rows.ts';
-import type { SessionTable, Tables } from './tables.ts';
+import { type Session, SESSIONS, type SessionWriter } from '../../keys/repository/index.ts';
+import { chunksOf, portOfStore, type SessionTable, type Tables } from '../../store/index.ts';
 
 /** The sessions of people who have signed in. */
-export const sessions = portOfStore({
+export const sessionStore = portOfStore({
   port: SESSIONS,
   read: ({ run }) => ({ find: (tokenDigest) => run((db) => findSession(db, tokenDigest)) }),
   write: ({ db }) => sessionWriterOf(db),

@@ -1,11 +1,9 @@
 import type { Kysely } from 'kysely';
-import { SPENT_LIMITS, type SpentLimit } from '../keys/basics/index.ts';
-import { portOfStore } from './port-of-store.ts';
-import { chunksOf } from './rows.ts';
-import type { Tables } from './tables.ts';
+import { SPENT_LIMITS, type SpentLimit } from '../../keys/basics/index.ts';
+import { chunksOf, portOfStore, type Tables } from '../../store/index.ts';
 
 /** How far keys have used up their limits. */
-export const spentLimits = portOfStore({
+export const spentLimitStore = portOfStore({
   port: SPENT_LIMITS,
   read: ({ run }) => ({ find: (keyIds) => run((db) => findSpent(db, keyIds)) }),
   write: ({ db }) => ({

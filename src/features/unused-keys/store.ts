@@ -1,12 +1,16 @@
 import { type Kysely, sql, type SqlBool } from 'kysely';
-import type { AuditAction, AuditActor } from '../keys/audit/index.ts';
-import { KEYS_IN_USE } from '../keys/changes/index.ts';
-import type { ApiKey } from '../keys/key/index.ts';
-import type { DialectName } from './connection.ts';
-import { portOfStore } from './port-of-store.ts';
-import { chunksOf, idStart, isAbout } from './rows.ts';
-import { findFamily } from './select-keys.ts';
-import type { Tables } from './tables.ts';
+import type { AuditAction, AuditActor } from '../../keys/audit/index.ts';
+import { KEYS_IN_USE } from '../../keys/changes/index.ts';
+import type { ApiKey } from '../../keys/key/index.ts';
+import {
+  chunksOf,
+  type DialectName,
+  findFamily,
+  idStart,
+  isAbout,
+  portOfStore,
+  type Tables,
+} from '../../store/index.ts';
 
 /** The actions that begin anew the time for which a key may go unused. */
 const BEGINNINGS: readonly AuditAction[] = [
