@@ -2,9 +2,12 @@ import { fieldsOf, filterFields, filterHelp, GRAPHQL_TYPES } from '../keys/key/i
 
 /** Writes the arguments for filters of fields into a part of the schema, but for those that stand there themselves. */
 export function withFilters(sdl: string): string {
-  return sdl.replaceAll(/^ *# filters besides (.*)$/gm, (_, besides: string) =>
-    fieldsOf(filterFields)
-      .filter(([name]) => !besides.split(' ').includes(name))
+  return sdl.replaceAll(/^ *# filters besides (.*)$/gm, (_, besides: string) => {
+    const others = besides.split(' ');
+    const unknown = others.find((name) => !Object.hasOwn(filterFields, name));
+    if (unknown !== undefined) throw new Error(`No filter is called "${unknown}".`);
+    return fieldsOf(filterFields)
+      .filter(([name]) => !others.includes(name))
       .map(([name, field]) => {
         const { form, example } = field;
         const each = form === 'list' && example !== undefined ? `, each as ${example}` : '';
@@ -13,6 +16,6 @@ export function withFilters(sdl: string): string {
         const description = JSON.stringify(`${filterHelp(field).replace(/\.$/, '')}${each}.`);
         return `    ${description}\n    ${name}: ${GRAPHQL_TYPES[form]} @cost(weight: ${weight})`;
       })
-      .join('\n'),
-  );
+      .join('\n');
+  });
 }

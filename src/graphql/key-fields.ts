@@ -3,9 +3,9 @@ import { type FieldTable, fieldTables, fieldsOf, GRAPHQL_TYPES } from '../keys/k
 /** A line such as `# input labels`, or of the first or last of them: `# output labels through …`, `after …`. */
 const MARKER = /^ *# (input|output) (labels|restrictions|fixed)(?: (through|after) (\w+))?$/gm;
 
-/** Puts the fields of a key in the place of the lines that stand for them. */
+/** Puts the fields of a key in the place of the lines that stand for them. @throws Error for any other comment */
 export function withKeyFields(part: string): string {
-  return part.replaceAll(
+  const replaced = part.replaceAll(
     MARKER,
     (_, way: 'input' | 'output', table: keyof typeof fieldTables, side?: 'through' | 'after', name?: string) => {
       const fields = fieldsOf(fieldTables[table]);
@@ -15,6 +15,9 @@ export function withKeyFields(part: string): string {
       return some.map(([each, field]) => definitionOf(each, field, way)).join('\n');
     },
   );
+  const misspelt = /^ *(#.*)$/m.exec(replaced)?.[1];
+  if (misspelt !== undefined) throw new Error(`"${misspelt}" stands for no fields of a key.`);
+  return replaced;
 }
 
 function definitionOf(name: string, field: FieldTable[string], way: 'input' | 'output'): string {
