@@ -1,19 +1,23 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { serverTarget } from '../../src/cli/with-keys.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
 import { type KeysOperation, OPERATIONS, operationsOn, perform } from '../../src/keys/operations/index.ts';
 import { createCatalog, type Permission } from '../../src/keys/permissions/catalog.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
+import type { ConsentRequest } from '../../src/keys/repository/consent-request.ts';
 import type { KeyAdministration } from '../../src/keys/service/administration.ts';
 import { remoteKeys } from '../../src/remote/remote-keys.ts';
 import { type OpenKeys, openKeys } from '../../src/service/library-keys.ts';
+import { configFile } from '../support/config-file.ts';
+import { APP } from '../support/consent.ts';
 import { startConsoleService, Visitor } from '../support/console.ts';
 import { describeOn } from '../support/dialects.ts';
 import { createPrincipal, principalOf } from '../support/keys.ts';
 import { query, type TestService } from '../support/server.ts';
 
-/** The outcome of a try: `done` also where there was nothing to do it to. */
+/** The outcome of a try: a change that writes nothing is not `done`. */
 type Outcome = 'done' | 'no key' | 'refused' | `other: ${string}`;
 
 type Fields = Record<string, string>;
@@ -26,46 +30,59 @@ interface ConsoleForm {
   readonly fields?: Fields;
   /** Fields that the page would have filled in, had it shown the form. */
   readonly unseen?: Fields;
+  /** The status for visitors who have not signed in, where they are not sent to sign in. */
+  readonly withoutKey?: number;
+}
+
+/** A key, and what an application asks for: each try has its own. */
+interface Target {
+  readonly key: ApiKey;
+  readonly request: ConsentRequest;
+  readonly userCode: string;
 }
 
 /** Each door by which an operation can be reached, with how it is tried there. */
 interface Doors {
   /** The root field, as it is written in a document. */
   readonly graphql: string;
-  /** The code where there is nothing to do it to. Default: NOT_FOUND. */
-  readonly missing?: string;
   /** Its input in the table, where it is one on keys. */
   readonly input?: object;
   /** The same by the client of `--server`. */
   readonly server?: (keys: KeyAdministration) => unknown;
   /** The same by a method of the library. */
   readonly library?: (keys: OpenKeys, by: By) => Promise<unknown>;
-  /** The page of the console that needs it, or the form that it is sent by, with the page that has it. */
-  readonly console?: string | ConsoleForm;
+  /** Each page of the console that needs it, and each form that it is sent by, with the page that has it. */
+  readonly console?: readonly (string | ConsoleForm)[];
 }
 
-const requestId = randomUUID();
 const sha256 = 'a'.repeat(64);
-const place = { requestId };
-const userCode = 'WDJB-MJHT';
 const delivery = { deliver: () => {} };
 let made = 0;
 /** A key that each caller may create that may create any. */
-const newKey = () => ({ name: `Made ${(made += 1)}`, permissions: ['ONLINE:READ_ANY'] as const });
+const newKey = () => ({ name: `Made ${(made += 1)}`, permissions: ['ONLINE:READ_ANY' as Permission] });
+const declaredKey = () => ({ ...newKey(), description: null, roles: [], expiresAt: null });
 const newKeyForm = () => ({ name: newKey().name, permission: 'ONLINE:READ_ANY' });
 const GRANTED = 'permissions: [{ resource: ONLINE, actions: [READ_ANY] }]';
 
 const selection = { first: 1, offset: 0, sort: 'CREATED', descending: true } as const;
 
-/** Every operation, at each of its doors; those on one key, on a given one. */
-const triesOn = (key: ApiKey): Readonly<Record<keyof typeof OPERATIONS, Doors>> => {
-  const { id } = key;
+/** Every operation, at each of its doors, on a key and a request of an application. */
+const triesOn = ({ key, request, userCode }: Target): Readonly<Record<keyof typeof OPERATIONS, Doors>> => {
+  const { id, name } = key;
   const ids = [id];
+  const { id: requestId } = request;
+  const selectedForm = (change: string): ConsoleForm => ({
+    page: `keys/selected?change=${change}&expiry=30d&id=${id}`,
+    form: 'keys/selected#confirm',
+    fields: { id, change, expiry: '30d' },
+    unseen: { planned: '0 of 0' },
+  });
   return {
+    // The page of one's own key is also one of the operation apiKey.
     me: { graphql: 'me { id }' },
     online: { graphql: 'online' },
     info: { graphql: 'info { name }' },
-    health: { graphql: 'health { storeAnswers }', input: {}, console: 'health' },
+    health: { graphql: 'health { storeAnswers }', input: {}, console: ['health'] },
     apiKeys: {
       graphql: 'apiKeys(first: 1) { edges { node { id } } }',
       input: { query: { first: 1 } },
@@ -73,17 +90,18 @@ const triesOn = (key: ApiKey): Readonly<Record<keyof typeof OPERATIONS, Doors>> 
       library: (keys, by) => keys.list({ first: 1 }, by),
     },
     apiKey: {
-      graphql: 'apiKey(name: "Gone") { id }',
-      input: { name: 'Gone' },
-      server: (keys) => keys.find('Gone'),
-      library: async (keys, by) => [await keys.get(id, by), await keys.get('Gone', by)],
+      graphql: `apiKey(name: "${name}") { id }`,
+      input: { name },
+      server: (keys) => keys.find(name),
+      library: async (keys, by) => [await keys.get(id, by), await keys.get(name, by)],
+      console: [`keys/${id}`],
     },
     node: { graphql: `node(id: "${id}") { id }`, input: { id } },
     apiKeyList: {
       graphql: 'apiKeyList(first: 1) { total }',
       input: { query: selection },
       server: (keys) => keys.select(selection),
-      console: 'keys',
+      console: ['keys'],
     },
     serviceUsage: { graphql: 'serviceUsage { start }', input: { request: {} } },
     permissions: { graphql: 'permissions { resources }', input: {}, server: (keys) => keys.catalog() },
@@ -104,71 +122,66 @@ const triesOn = (key: ApiKey): Readonly<Record<keyof typeof OPERATIONS, Doors>> 
       },
       server: (keys) => keys.create(newKey()),
       library: (keys, by) => keys.create(newKey(), by),
-      console: { form: 'keys/new', fields: { ...newKeyForm(), step: 'create' } },
+      console: [{ form: 'keys/new', fields: { ...newKeyForm(), step: 'create' } }],
     },
     updateApiKey: {
       graphql: `updateApiKey(input: { id: "${id}", description: "x" }) { id }`,
       input: { id, change: { description: 'x' } },
       server: (keys) => keys.update(key, { description: 'x' }),
       library: (keys, by) => keys.update(id, { description: 'x' }, by),
-      console: { page: `keys/${id}/edit`, form: `keys/${id}/edit`, fields: { description: 'x' } },
+      console: [{ page: `keys/${id}/edit`, form: `keys/${id}/edit`, fields: { description: 'x' } }],
     },
     setApiKeyEnabled: {
       graphql: `setApiKeyEnabled(id: "${id}", enabled: false) { id }`,
       input: { id, enabled: false },
       server: (keys) => keys.setEnabled(key, false),
-      library: (keys, by) => keys.disable(id, by),
-      console: { page: `keys/${id}/disable`, form: `keys/${id}/disable` },
+      library: async (keys, by) => [await keys.disable(id, by), await keys.enable(id, by)],
+      console: [{ page: `keys/${id}/disable`, form: `keys/${id}/disable` }],
     },
     rotateApiKey: {
       graphql: `rotateApiKey(input: { id: "${id}" }) { key }`,
       input: { id, request: {} },
       server: (keys) => keys.rotate(key, {}, delivery),
       library: (keys, by) => keys.rotate(id, {}, by),
-      console: { page: `keys/${id}/rotation`, form: `keys/${id}/rotation` },
+      console: [{ page: `keys/${id}/rotation`, form: `keys/${id}/rotation` }],
     },
     activateApiKeyRotation: {
       graphql: `activateApiKeyRotation(id: "${id}") { id }`,
       input: { id },
-      console: { form: `keys/${id}/rotation/activate` },
+      console: [{ form: `keys/${id}/rotation/activate` }],
     },
     finishApiKeyRotation: {
       graphql: `finishApiKeyRotation(id: "${id}") { id }`,
       input: { id },
       server: (keys) => keys.finishRotation(id),
       library: (keys, by) => keys.finishRotation(id, by),
-      console: { form: `keys/${id}/rotation/finish` },
+      console: [{ form: `keys/${id}/rotation/finish` }],
     },
     rollBackApiKeyRotation: {
       graphql: `rollBackApiKeyRotation(id: "${id}") { id }`,
       input: { id },
       server: (keys) => keys.rollBackRotation(id),
       library: (keys, by) => keys.rollBackRotation(id, by),
-      console: { form: `keys/${id}/rotation/roll-back` },
+      console: [{ form: `keys/${id}/rotation/roll-back` }],
     },
     deleteApiKeys: {
       graphql: `deleteApiKeys(ids: ["${id}"]) { deleted }`,
       input: { ids },
       server: (keys) => keys.delete(ids),
       library: (keys, by) => keys.delete(ids, by),
-      console: { page: `keys/${id}/delete`, form: `keys/${id}/delete` },
+      console: [{ page: `keys/${id}/delete`, form: `keys/${id}/delete` }, selectedForm('DELETE')],
     },
     apiKeyChangePlan: {
       graphql: `apiKeyChangePlan(ids: ["${id}"], change: DISABLE) { total }`,
       input: { ids, request: { what: 'DISABLE' } },
       server: (keys) => keys.planMany(ids, { what: 'DISABLE' }),
-      console: `keys/selected?change=DISABLE&id=${id}`,
+      console: [`keys/selected?change=DISABLE&id=${id}`],
     },
     narrowApiKeys: {
       graphql: `narrowApiKeys(input: { ids: ["${id}"] }) { keys { id } }`,
       input: { ids, request: { what: 'DISABLE' } },
       server: (keys) => keys.changeMany(ids, { what: 'DISABLE' }),
-      console: {
-        page: `keys/selected?change=DISABLE&id=${id}`,
-        form: 'keys/selected',
-        fields: { id, change: 'DISABLE' },
-        unseen: { planned: '0 of 0' },
-      },
+      console: [selectedForm('DISABLE'), selectedForm('EXPIRE')],
     },
     updateApiKeys: {
       graphql: `updateApiKeys(ids: ["${id}"], update: { description: "x" }) { keys { id } }`,
@@ -179,18 +192,20 @@ const triesOn = (key: ApiKey): Readonly<Record<keyof typeof OPERATIONS, Doors>> 
       graphql: `containKey(input: { id: "${id}" }) { name }`,
       input: { key: id },
       server: (keys) => keys.containments.contain({ key: id }),
-      console: `keys/${id}/contain`,
+      console: [{ page: `keys/${id}/contain`, form: `keys/${id}/contain` }],
     },
     applyApiKeys: {
-      graphql: 'applyApiKeys(input: { keys: [] }) { unchanged }',
-      input: { declared: [], rules: {} },
-      server: (keys) => keys.declarations.apply([], { prune: false, adopt: false }, delivery),
+      graphql: `applyApiKeys(input: { keys: [{ name: "${newKey().name}", ${GRANTED} }] }) { created { key } }`,
+      get input() {
+        return { declared: [declaredKey()], rules: {} };
+      },
+      server: (keys) => keys.declarations.apply([declaredKey()], { prune: false, adopt: false }, delivery),
     },
     auditLog: {
       graphql: 'auditLog(first: 1) { edges { node { number } } }',
       input: { request: { first: 1 } },
       server: (keys) => keys.auditLog({ first: 1 }),
-      console: 'audit-log',
+      console: ['audit-log'],
     },
     auditCounts: {
       graphql: 'auditCounts(since: "2029-12-31T00:00:00Z") { complete }',
@@ -209,24 +224,35 @@ const triesOn = (key: ApiKey): Readonly<Record<keyof typeof OPERATIONS, Doors>> 
     },
     consentRequest: {
       graphql: `consentRequest(requestId: "${requestId}") { requestId }`,
-      input: { place },
-      server: (keys) => keys.consents.find(place),
+      input: { place: { requestId } },
+      server: (keys) => keys.consents.find({ userCode }),
     },
     approveConsentRequest: {
       graphql: `approveConsentRequest(input: { userCode: "${userCode}" }) { requestId }`,
       input: { userCode, choice: {} },
       server: (keys) => keys.consents.approve(userCode, {}),
+      console: [
+        {
+          page: `../device?user_code=${userCode}`,
+          form: 'device',
+          fields: { decision: 'approve', scope: 'ONLINE:READ_ANY', expiry: '30d' },
+          withoutKey: 400,
+        },
+      ],
     },
     denyConsentRequest: {
       graphql: `denyConsentRequest(requestId: "${requestId}") { requestId }`,
-      input: { place },
-      server: (keys) => keys.consents.deny(place),
-      console: { form: 'requests/refuse', fields: { request: requestId } },
+      input: { place: { userCode } },
+      server: (keys) => keys.consents.deny({ requestId }),
+      console: [{ page: 'requests', form: 'requests/refuse', fields: { request: requestId } }],
     },
-    routes: { graphql: 'routes(first: 1) { total }' },
-    explainRequest: { graphql: 'explainRequest(url: "https://example.org/") { outcome }' },
-    routeKeys: { graphql: 'routeKeys(route: 1, first: 1) { edges { node { id } } }', missing: 'INPUT_INVALID' },
-    limits: { graphql: 'limits { failedCredentials }', console: 'limits' },
+    routes: { graphql: 'routes(first: 1) { total }', console: ['routes'] },
+    explainRequest: {
+      graphql: 'explainRequest(url: "https://example.org/") { outcome }',
+      console: ['routes?url=https://example.org/'],
+    },
+    routeKeys: { graphql: 'routeKeys(route: 1, first: 1) { edges { node { id } } }', console: ['routes/1/keys'] },
+    limits: { graphql: 'limits { failedCredentials }', console: ['limits'] },
     edges: { graphql: 'edges { edgeId }', input: {}, server: (keys) => keys.edges() },
   };
 };
@@ -241,8 +267,8 @@ function allBut(needed: Permission): Permission[] {
   return ALL_PERMISSIONS.filter((permission) => permission !== needed && permission !== needed.replace('_OWN', '_ANY'));
 }
 
-function outcomeOf(code: unknown, missing = 'NOT_FOUND'): Outcome {
-  if (code === undefined || code === missing) return 'done';
+function outcomeOf(code: unknown): Outcome {
+  if (code === undefined) return 'done';
   if (code === 'UNAUTHENTICATED') return 'no key';
   return code === 'FORBIDDEN' ? 'refused' : `other: ${JSON.stringify(code)}`;
 }
@@ -267,18 +293,22 @@ interface Caller {
 async function triedInConsole(
   test: TestService,
   secret: string | undefined,
-  way: NonNullable<Doors['console']>,
+  way: string | ConsoleForm,
 ): Promise<Outcome> {
   const visitor = new Visitor(test.url);
   if (secret !== undefined) await visitor.signIn(secret);
-  const { page, form, fields, unseen } = typeof way === 'string' ? { page: way } : way;
+  const { page, form, fields, unseen, withoutKey = 401 } = typeof way === 'string' ? { page: way } : way;
   const opened = page === undefined ? undefined : await visitor.open(page);
   const isShown = form !== undefined && new RegExp(`action="[^"]*${form}`).test(opened?.html ?? '');
   if (form !== undefined && !isShown) sendsUnseen(visitor, form);
   const shown = form === undefined ? opened! : await visitor.submit(form, isShown ? fields : { ...fields, ...unseen });
   if (shown.path.includes('sign-in')) return 'no key';
-  const meant = { 401: 'no key', 403: 'refused', 200: 'done', 404: 'done' } as const;
-  return meant[shown.status as keyof typeof meant] ?? `other: ${shown.status} ${shown.text}`;
+  const meant = new Map<number, Outcome>([
+    [200, 'done'],
+    [withoutKey, 'no key'],
+    [403, 'refused'],
+  ]);
+  return meant.get(shown.status) ?? `other: ${shown.status} ${shown.text}`;
 }
 
 /** Puts a visitor on a page with a form that it was not shown. */
@@ -287,48 +317,70 @@ function sendsUnseen(visitor: Visitor, form: string): void {
   visitor.page = { status: 200, headers: new Headers(), text: '', path: '', html };
 }
 
-/** The outcome of an operation at each door, each time on the key that `target` gives. */
+/** The environment of a command whose user has logged in nowhere. */
+const LOGGED_OUT = { HOME: '/nonexistent', XDG_DATA_HOME: '/nonexistent' };
+
+/** The outcome of an operation at each door, each time on what `target` gives. */
 async function outcomes(
   test: TestService,
   library: OpenKeys,
   name: keyof typeof OPERATIONS,
   { secret, principal }: Caller,
-  target: () => Promise<ApiKey>,
+  target: () => Promise<Target>,
 ): Promise<Record<string, Outcome>> {
   const operation = OPERATIONS[name];
-  const tries = async () => triesOn(await target())[name];
   const found: Record<string, Outcome> = {};
-  const { graphql, missing } = await tries();
-  const document = `${operation.root === 'Query' ? 'query' : 'mutation'} { ${graphql} }`;
-  const { status, body } = await query(test.url, secret, document);
-  found['graphql'] = status === 401 ? 'no key' : outcomeOf(body.errors?.[0]?.extensions['code'], missing);
+  async function at(door: string, work: (doors: Doors) => Promise<Outcome>): Promise<void> {
+    const doors = triesOn(await target())[name];
+    const before = await lastEntry(test);
+    const outcome = await work(doors);
+    const isUnwritten = outcome === 'done' && operation.root === 'Mutation' && (await lastEntry(test)) === before;
+    found[door] = isUnwritten ? 'other: nothing was written' : outcome;
+  }
 
-  const { server } = await tries();
-  if (server && secret !== undefined)
-    found['server'] = await tried(() => server(remoteKeys({ server: test.url, key: secret })));
+  await at('graphql', async ({ graphql }) => {
+    const document = `${operation.root === 'Query' ? 'query' : 'mutation'} { ${graphql} }`;
+    const { status, body } = await query(test.url, secret, document);
+    if (status === 401) return 'no key';
+    const outcome = outcomeOf(body.errors?.[0]?.extensions['code']);
+    return outcome === 'done' && Object.values(body.data ?? {}).includes(null) ? 'other: null' : outcome;
+  });
 
-  if ('run' in operation && principal) {
-    const { input } = await tries();
-    found['table'] = await tried(() =>
-      perform(operation as KeysOperation<object, unknown>, test.keys, input!, principal),
+  const { server, library: call, console: ways = [] } = triesOn(await target())[name];
+  if (server)
+    await at('server', (doors) =>
+      tried(() => {
+        const env = { ...LOGGED_OUT, ...(secret !== undefined && { SVC_API_KEY: secret }) };
+        return doors.server!(remoteKeys(serverTarget({ server: test.url }, env, 'login')!));
+      }),
     );
-  }
 
-  const { library: call } = await tries();
-  if (call && secret !== undefined) {
-    const checked = await library.check({ secret });
-    found['library'] = checked.ok ? await tried(() => call(library, { actor: checked.principal })) : 'no key';
-  }
+  if ('run' in operation && principal)
+    await at('table', ({ input }) =>
+      tried(() => perform(operation as KeysOperation<object, unknown>, test.keys, input!, principal)),
+    );
 
-  const { console: way } = await tries();
-  if (way !== undefined) found['console'] = await triedInConsole(test, secret, way);
+  if (call && secret !== undefined)
+    await at('library', async (doors) => {
+      const checked = await library.check({ secret });
+      return checked.ok ? tried(() => doors.library!(library, { actor: checked.principal })) : 'no key';
+    });
+
+  for (const [index] of ways.entries())
+    await at(`console ${index}`, (doors) => triedInConsole(test, secret, doors.console![index]!));
   return found;
+}
+
+/** The number of the last change; refused requests are noted later. */
+async function lastEntry({ keys }: TestService): Promise<number | undefined> {
+  return (await keys.audit.read({ first: 1, outcome: 'DONE' }, OPERATOR))[0]?.number;
 }
 
 describeOn('sqlite', 'each operation, at each door', () => {
   let test: TestService;
   let library: OpenKeys;
   const callers = new Map<string, Caller>();
+  let asked: Omit<Target, 'key'> | undefined;
 
   /** A key for each set of permissions; `narrowed` by its parent, which had all when it created it. */
   async function callerWith(permissions: readonly Permission[], narrowed = false): Promise<Caller> {
@@ -347,7 +399,9 @@ describeOn('sqlite', 'each operation, at each door', () => {
   }
 
   before(async () => {
-    test = await startConsoleService({ consent: 'both', app: { failedCredentials: false } });
+    const file = configFile('routes: [{ host: "*", path: /, allow: key }]\n');
+    const config = await loadConfig({ file });
+    test = await startConsoleService({ consent: 'both', app: { config, failedCredentials: false } });
     library = await openKeys({ database: test.database });
   });
 
@@ -359,21 +413,29 @@ describeOn('sqlite', 'each operation, at each door', () => {
   for (const name of Object.keys(OPERATIONS) as (keyof typeof OPERATIONS)[]) {
     const { needs } = OPERATIONS[name];
 
-    const target = async () => {
+    const target = async (): Promise<Target> => {
       const { apiKey } = await test.keys.create(newKey(), OPERATOR);
-      if (!name.endsWith('ApiKeyRotation')) return apiKey;
-      return (await test.keys.rotate(apiKey.id, { activate: 'ON_FIRST_USE' }, OPERATOR)).after;
+      const isRotated = name.endsWith('ApiKeyRotation');
+      const key = isRotated
+        ? (await test.keys.rotate(apiKey.id, { activate: 'ON_FIRST_USE' }, OPERATOR)).after
+        : apiKey;
+      if (!asked || name.includes('Consent')) {
+        const { consent } = test.keys;
+        const { request, handle } = await consent.ask({ client: APP, roles: [], permissions: ['ONLINE:READ_ANY'] });
+        asked = { request: await consent.findListed(request.id, OPERATOR), userCode: handle };
+      }
+      return { key, ...asked };
     };
-    const count = async () => (await test.keys.lists.select(selection, OPERATOR)).total;
 
     /** Asserts that all doors answer the same, and so, and that a refused operation leaves the store as it was. */
     async function assertAll(caller: Caller, expected: Outcome): Promise<void> {
       const one = await target();
-      const before = await count();
+      const before = await lastEntry(test);
       const found = await outcomes(test, library, name, caller, expected === 'done' ? target : async () => one);
       if (expected !== 'done') {
-        assert.equal(await count(), before);
-        assert.deepEqual(await test.keys.findById(one.id, OPERATOR), one);
+        assert.equal(await lastEntry(test), before);
+        assert.deepEqual(await test.keys.findById(one.key.id, OPERATOR), one.key);
+        assert.deepEqual(await test.keys.consent.findListed(one.request.id, OPERATOR), one.request);
       }
       assert.deepEqual(found, Object.fromEntries(Object.keys(found).map((door) => [door, expected])));
     }
@@ -391,17 +453,21 @@ describeOn('sqlite', 'each operation, at each door', () => {
     it(`${name} is done for the operator`, async () => {
       const operation = OPERATIONS[name];
       const { input } = triesOn(await target())[name];
-      const { library: call } = triesOn(await target())[name];
-      if ('run' in operation) {
-        const work = () => perform(operation as KeysOperation<object, unknown>, test.keys, input!, OPERATOR);
-        assert.equal(await tried(work), 'done');
-      }
-      if (call) assert.equal(await tried(() => call(library, { actor: OPERATOR })), 'done');
+      if ('run' in operation) await perform(operation as KeysOperation<object, unknown>, test.keys, input!, OPERATOR);
+      await triesOn(await target())[name].library?.(library, { actor: OPERATOR });
     });
   }
 
-  it('has an input for each that is one on keys', async () => {
-    const tries: Readonly<Record<string, Doors>> = triesOn((await test.keys.create(newKey(), OPERATOR)).apiKey);
+  it('shows visitors their own key by me or by apiKey, and no other visitor', async () => {
+    const shown = async (permissions: Permission[]) =>
+      triedInConsole(test, (await callerWith(permissions)).secret, 'me');
+    assert.equal(await shown(['ME:READ_OWN']), 'done');
+    assert.equal(await shown(['API_KEY:READ_OWN']), 'done');
+    assert.equal(await shown(allBut('ME:READ_OWN').filter((one) => !one.startsWith('API_KEY:READ'))), 'refused');
+  });
+
+  it('has an input for each that is one on keys', () => {
+    const tries: Readonly<Record<string, Doors>> = triesOn({ key: {}, request: {}, userCode: '' } as Target);
     const without = Object.keys(operationsOn(test.keys)).filter((name) => !tries[name]?.input);
     assert.deepEqual(without, []);
   });
