@@ -40,11 +40,11 @@ const NEW_RESTRICTION = `
   maxBody: restricting(
     number({ id: 104, min: 1, max: 1000, label: 'Largest body', help: 'Bytes of a body, at most.' }),
     {
-      verb: 'sends at most',
+      words: (most) => 'sends at most ' + most,
       kept: 'keeps its smaller body',
       closer: (values, than) => {
         const least = Math.min(...values.map((value) => value ?? Infinity));
-        return least < Math.min(...than.map((value) => value ?? Infinity)) ? 'sends at most ' + least : undefined;
+        return least < Math.min(...than.map((value) => value ?? Infinity)) ? least : undefined;
       },
       common: (now, before) => (now === null || before === null ? (now ?? before) : Math.min(now, before)),
     },
@@ -199,6 +199,16 @@ describe('fields that are added to the tables', () => {
     const create = (name: string, ...flags: string[]) =>
       json(['apikey', 'create', '--name', name, '--roles', 'GUEST', ...flags]);
     const update = (...flags: string[]) => json(['apikey', 'update', '--name', 'CI', ...flags]);
+    const assertChangesAndRemoves = () => {
+      const { changes } = update('--team', 'Search', '--cost-centre', '7', '--risk', '');
+      assert.deepEqual(changes, [
+        { field: 'team', before: 'Payments', after: 'Search' },
+        { field: 'costCentre', before: 42, after: 7 },
+        { field: 'risk', before: 'HIGH', after: null },
+      ]);
+      update('--team', '', '--cost-centre', '');
+      assert.deepEqual(shown('CI'), NONE);
+    };
     beforeEach(() => {
       database = tempStore();
       create('CI', ...FLAGS);
@@ -248,14 +258,7 @@ describe('fields that are added to the tables', () => {
     });
 
     it('update sets and removes them, and says what changes', () => {
-      const { changes } = update('--team', 'Search', '--cost-centre', '7', '--risk', '');
-      assert.deepEqual(changes, [
-        { field: 'team', before: 'Payments', after: 'Search' },
-        { field: 'costCentre', before: 42, after: 7 },
-        { field: 'risk', before: 'HIGH', after: null },
-      ]);
-      update('--team', '', '--cost-centre', '');
-      assert.deepEqual(shown('CI'), NONE);
+      assertChangesAndRemoves();
     });
 
     it('errors have a code, and name what is right', () => {
@@ -541,14 +544,7 @@ describe('fields that are added to the tables', () => {
         create('New', ...FLAGS);
         assert.deepEqual(shown('New'), SET);
         assert.match(run(['apikey', 'list', '--columns', 'name,team,cost-centre,risk']), /New\s+Payments\s+42\s+HIGH/);
-        const { changes } = update('--team', 'Search', '--cost-centre', '7', '--risk', '');
-        assert.deepEqual(changes, [
-          { field: 'team', before: 'Payments', after: 'Search' },
-          { field: 'costCentre', before: 42, after: 7 },
-          { field: 'risk', before: 'HIGH', after: null },
-        ]);
-        update('--team', '', '--cost-centre', '');
-        assert.deepEqual(shown('CI'), NONE);
+        assertChangesAndRemoves();
         const { code } = json(['apikey', 'update', '--name', 'CI', '--risk', 'HIHG'], { status: 2 });
         assert.equal(code, 'INPUT_INVALID');
       });

@@ -76,7 +76,7 @@ export function limitText({ name, status, expiresAt, permissions, ...limit }: Re
     ...(status === 'ACTIVE' ? [] : [`is ${status}`]),
     ...(expiresAt === null ? [] : [`expires ${expiresAt}`]),
     ...(permissions.length === 0 ? [] : [`lacks ${permissions.join(', ')}`]),
-    ...restrictionTexts(limit),
+    ...restrictionTexts(limit, true),
   ];
   return `${name === null ? 'a parent key' : `"${printable(name, 100)}"`} ${parts.join(', ')}`;
 }

@@ -72,8 +72,8 @@ export function closerRestriction(
 ): string | undefined {
   for (const [name, restriction] of RESTRICTIONS) {
     const valuesOf = (keys: readonly ApiKey[]) => keys.map((key) => key[name]);
-    const words = restriction.closer(valuesOf(closer), valuesOf(than), catalog);
-    if (words !== undefined) return words;
+    const value = restriction.closer(valuesOf(closer), valuesOf(than), catalog);
+    if (value !== undefined) return restriction.words(value);
   }
   return undefined;
 }

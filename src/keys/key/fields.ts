@@ -485,11 +485,9 @@ export function textOf(value: unknown): string {
   return Array.isArray(value) ? value.join(', ') : String((value as string | number | null | undefined) ?? '');
 }
 
-/** Words about each restriction of a key, such as "is limited to 100/m". */
-export function restrictionTexts(values: ValuesOf<typeof restrictionFields>): string[] {
-  return namesOf(restrictionFields).flatMap((name) =>
-    isNone(values[name]) ? [] : [`${restrictionFields[name].widens.verb} ${textOf(values[name])}`],
-  );
+/** Words about each restriction of a key, such as "is limited to 100/m". @param isShared see `Restriction.words` */
+export function restrictionTexts(values: Partial<ValuesOf<typeof wideningFields>>, isShared = false): string[] {
+  return RESTRICTIONS.flatMap(([name, { words }]) => (isNone(values[name]) ? [] : [words(values[name], isShared)]));
 }
 
 /** The values of fields that this version does not know, by id. */

@@ -7,10 +7,14 @@ type Defaults = Pick<Catalog, 'defaultLimits'>;
 
 /** The rule of a field that restricts keys: which value allows more than another. */
 export interface Restriction<Value> {
-  /** The words before its value in a sentence about a restricted key. */
-  readonly verb: string;
-  /** Words such as "is limited to 100/m" if keys with some values are restricted more than keys with others. */
-  readonly closer: (values: readonly Value[], than: readonly Value[], defaults: Defaults) => string | undefined;
+  /** Words about a restricted key, such as "is limited to 100/m". @param isShared whether it shares this with its child keys */
+  readonly words: (value: NonNullable<Value>, isShared?: boolean) => string;
+  /** A value by which keys with some values are restricted more than keys with others; undefined if they are not. */
+  readonly closer: (
+    values: readonly Value[],
+    than: readonly Value[],
+    defaults: Defaults,
+  ) => NonNullable<Value> | undefined;
   /** The value that allows as much as both do; undefined if they have nothing in common. */
   readonly common: (now: Value, before: Value, defaults: Defaults) => Value | undefined;
   /** Words for a key that a restore leaves with its present value, as it is closer. */
@@ -19,12 +23,12 @@ export interface Restriction<Value> {
 
 /** A limit holds as close as another of the same unit that allows as much. */
 export const limitRestriction: Restriction<readonly Limit[]> = {
-  verb: 'is limited to',
+  words: (limits, isShared) => `is limited to ${limits.join(', ')}${isShared ? ' together with its child keys' : ''}`,
   kept: 'keeps its stricter limits',
   closer: (values, than, { defaultLimits }) => {
     const counts = countsOf(than, defaultLimits);
     for (const [unit, count] of countsOf(values, defaultLimits))
-      if (count < (counts.get(unit) ?? Infinity)) return `is limited to ${count}/${unit}`;
+      if (count < (counts.get(unit) ?? Infinity)) return [`${count}/${unit}`];
     return undefined;
   },
   common: (now, before, { defaultLimits }) => {
@@ -39,12 +43,11 @@ export const limitRestriction: Restriction<readonly Limit[]> = {
 
 /** Networks hold as close as those that they lie in. */
 export const networkRestriction: Restriction<readonly string[] | null> = {
-  verb: 'may be used from',
+  words: (networks) => `may be used from ${formatList(networks, 'or')} alone`,
   kept: 'keeps its narrower networks',
   closer: (values, than) => {
     const allowed = given(than);
-    const closer = given(values).find((networks) => !allowed.some((others) => areWithin(others, networks)));
-    return closer && `may be used from ${formatList(closer, 'or')} alone`;
+    return given(values).find((networks) => !allowed.some((others) => areWithin(others, networks)));
   },
   common: (now, before) => {
     if (!now || !before) return now ?? before;
@@ -58,12 +61,11 @@ export const networkRestriction: Restriction<readonly string[] | null> = {
 
 /** An address holds as close as those under it. */
 export const audienceRestriction: Restriction<string | null> = {
-  verb: 'is for',
+  words: (audience) => `is for ${audience} alone`,
   kept: 'stays valid for its present address alone',
   closer: (values, than) => {
     const others = given(than);
-    const closer = given(values).find((audience) => !others.some((other) => isFor(audience, other)));
-    return closer && `is for ${closer} alone`;
+    return given(values).find((audience) => !others.some((other) => isFor(audience, other)));
   },
   common: (now, before) => {
     if (now === null || before === null) return now ?? before;

@@ -121,7 +121,7 @@ function Above({
 /** What a parent key denies the key that the page is about. */
 function Denials({ visit, parent }: { visit: Visit; parent: ParentKey }) {
   const denied = withoutIncluded(permissionsOf(parent.permissions)).length;
-  const reasons = restrictionTexts(parent);
+  const reasons = restrictionTexts(parent, true);
   if (denied === 0 && reasons.length === 0 && parent.expiresAt === null) return null;
   return (
     <>
