@@ -1,9 +1,10 @@
 import { formatTime } from '../basics/index.ts';
 import { GIVEN_FIELDS, type KeyFields } from './api-key.ts';
+import { fixedFields, namesOf } from './fields.ts';
 
 /** The fields of a key that somebody sets, in the order in which they are shown. */
 export const KEY_FIELDS = [...GIVEN_FIELDS, 'enabled'] as const;
-const FIELDS = [...KEY_FIELDS, 'createdBy'] as const;
+const FIELDS = [...KEY_FIELDS, ...namesOf(fixedFields), 'createdBy'] as const;
 /** Those that no declaration has: the secrets of a key, by their public parts. */
 type SecretField = 'prefix' | 'previousPrefix';
 

@@ -10,7 +10,7 @@ import {
   NameTakenError,
   type ProgressReport,
 } from '../basics/index.ts';
-import { type ApiKey, fieldChanges, fixedFields, namesOf, statusOf, type StoredKey } from '../key/index.ts';
+import { type ApiKey, fieldChanges, statusOf, type StoredKey } from '../key/index.ts';
 import type { KeyFinder } from '../repository/index.ts';
 import { prefixOf } from '../secret/index.ts';
 import type { GeneratedField, ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
@@ -246,7 +246,7 @@ async function findUnchanged(find: KeyFinder, lines: readonly KeyLine[]): Promis
 /** Whether a key is as a line says. */
 function isAsIn({ key, generated }: KeyLine, held: StoredKey): boolean {
   const given = (['id', 'publicId', 'createdAt'] as const).filter((field) => !generated.includes(field));
-  const compared = ['digest', 'person', ...namesOf(fixedFields), ...given] as const;
+  const compared = ['digest', 'person', ...given] as const;
   return (
     !held.damaged &&
     fieldChanges(held, key).length === 0 &&

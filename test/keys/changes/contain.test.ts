@@ -214,6 +214,23 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual(await issued(), ['SECRET CI']);
     });
 
+    it('of a key whose address alone it widened', async () => {
+      const ci = await create('CI');
+      const audience = 'https://mcp.example.org';
+      const widening = { before: { audience }, added: { roles: [], permissions: [] } };
+      await rotate(ci);
+      await test.store.repository.write(async (writer) => {
+        const effects = writer.port(EFFECTS);
+        const [issue] = await effects.export([ci.id]);
+        await effects.delete([issue!.id]);
+        await effects.insert([{ ...issue!, kind: 'WIDENING', secret: null, widening }]);
+      });
+      const { changes } = await contain();
+      const change = changes.find(({ before }) => before.id === ci.id);
+      assert.deepEqual(change && containedFields(change), [{ field: 'audience', before: null, after: audience }]);
+      assert.equal((await keyOf(ci)).audience, audience);
+    });
+
     it('in no more rows for a key that replaces itself again and again', async () => {
       await rotate(await create('CI'));
       let actor = ops.principal;
