@@ -20,7 +20,7 @@ import {
 import type { Permission } from '../keys/permissions/index.ts';
 import type { DialectName } from './connection.ts';
 import { ID_START } from './migrations.ts';
-import type { ApiKeyTable, AuditLogTable, KeyRow, Tables } from './tables.ts';
+import { type ApiKeyTable, type AuditLogTable, KEY_COLUMNS, type KeyRow, type Tables } from './tables.ts';
 
 /** The columns of a key that have times. */
 export const TIME_COLUMNS = ['created_at', 'expires_at', 'disabled_at', 'rotated_at', 'previous_ends_at'] as const;
@@ -99,32 +99,17 @@ function columnsOf(key: StoredKey) {
   };
 }
 
+const CHECKED = KEY_COLUMNS.filter((column) => column !== 'checksum');
+/** The columns whose numbers PostgreSQL returns as text. */
+const LARGE: ReadonlySet<keyof KeyRow> = new Set([...TIME_COLUMNS, 'rotation_grace']);
+
 /**
  * A checksum of a row, which tells that a disk error has changed it. Triggers remove it from a row that another
  * program changes, on purpose and through the database. It is no protection from them: the audit log is.
  */
 export function computeChecksum(row: Omit<KeyRow, 'checksum'>): string {
-  const fields = [
-    row.id,
-    row.name,
-    row.fields,
-    row.roles,
-    row.permissions,
-    row.public_id,
-    row.digest,
-    toNumber(row.created_at),
-    row.created_by,
-    toNumber(row.expires_at),
-    toNumber(row.disabled_at),
-    row.managed,
-    row.previous_digest,
-    row.previous_public_id,
-    toNumber(row.rotated_at),
-    toNumber(row.rotation_grace),
-    toNumber(row.previous_ends_at),
-    row.person,
-  ];
-  return hash('sha256', JSON.stringify(fields), 'base64url').slice(0, 11);
+  const values = CHECKED.map((column) => (LARGE.has(column) ? toNumber(row[column]) : row[column]));
+  return hash('sha256', JSON.stringify(values), 'base64url').slice(0, 11);
 }
 
 /** The texts in a JSON list; undefined for anything else. */

@@ -4,7 +4,10 @@ import type { OutcomeCounts } from '../keys/key/index.ts';
 const [TEXT, NUMBER] = ['' as string, 0 as number];
 const [TEXT_OR_NULL, NUMBER_OR_NULL] = [null as string | null, null as number | null];
 
-/** The columns of `api_keys` that make a key. Lists are JSON texts; times are milliseconds since 1970. */
+/**
+ * The columns of `api_keys` that make a key. Their order is that of the checksum: never change it. Lists are JSON texts;
+ * times are milliseconds since 1970.
+ */
 const KEY = {
   id: TEXT,
   name: TEXT,
@@ -20,8 +23,6 @@ const KEY = {
   disabled_at: NUMBER_OR_NULL,
   /** 1 for a key that an apply created. */
   managed: NUMBER,
-  /** See `personText`; null for a key with a secret. */
-  person: TEXT_OR_NULL,
   /** This and the next four are set while the key has a `Rotation`; `previous_ends_at` may still be null. */
   previous_digest: TEXT_OR_NULL,
   previous_public_id: TEXT_OR_NULL,
@@ -30,6 +31,8 @@ const KEY = {
   rotation_grace: NUMBER_OR_NULL,
   /** Null until the grace period begins. */
   previous_ends_at: NUMBER_OR_NULL,
+  /** See `personText`; null for a key with a secret. */
+  person: TEXT_OR_NULL,
   /** See `computeChecksum`; null in a row that another program wrote. */
   checksum: TEXT_OR_NULL,
 };
