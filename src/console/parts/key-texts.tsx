@@ -11,7 +11,6 @@ import {
   namesOf,
   restrictionFields,
   textOf,
-  validateFields,
   valueOfText,
 } from '../../keys/key/index.ts';
 import { TextField } from './field.tsx';
@@ -47,9 +46,11 @@ export function inputOfTexts(texts: KeyTexts): FieldInput {
 
 /** The problems with numbers, by the names of fields. As JSON, NaN would be null, which removes the value. */
 export function numberProblems(texts: KeyTexts): Map<string, string> {
-  const numbers = Object.fromEntries(fieldsOf().filter(([, { form }]) => form === 'number'));
-  const issues = validateFields(numbers, inputOfTexts(texts));
-  return new Map(issues.map(({ field, message }) => [field!, message]));
+  const problems = fieldsOf().flatMap(([name, field]) => {
+    const issues = field.form === 'number' ? field.validate(valueOfText(field, texts[name])) : [];
+    return issues.map(({ message }) => [name, message] as const);
+  });
+  return new Map(problems);
 }
 
 /** Where each field of that input is in the form. */

@@ -6,7 +6,15 @@ import {
   violationsOfChange,
 } from '../authorization/index.ts';
 import { assertValid, NameTakenError } from '../basics/index.ts';
-import { type ApiKey, expiryOf, type KeyChange, readGiven, requireNoPerson, validateGrants } from '../key/index.ts';
+import {
+  type ApiKey,
+  expiryOf,
+  givenFields,
+  type KeyChange,
+  readFields,
+  requireNoPerson,
+  validateGrants,
+} from '../key/index.ts';
 import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
 import type { ChangedKey, Place, Transaction } from './transaction.ts';
 
@@ -47,7 +55,7 @@ export function updated<Key extends ApiKey>(
   { catalog, now }: Pick<Place, 'catalog' | 'now'>,
 ): Key {
   const expiry = expiryOf(change, now);
-  const given = { ...readGiven(change, catalog), ...(expiry !== undefined && { expiresAt: expiry }) };
+  const given = { ...readFields(givenFields, change, catalog), ...(expiry !== undefined && { expiresAt: expiry }) };
   const differs = (field: keyof typeof given) => JSON.stringify(before[field]) !== JSON.stringify(given[field]);
   const fields = (Object.keys(given) as (keyof typeof given)[]).filter(differs);
   if (fields.some((field) => SIGNED_IN.has(field))) requireNoPerson(before, BY_SIGN_IN);

@@ -11,15 +11,7 @@ import {
   type Rules,
 } from '../basics/index.ts';
 import { buildKey, type Place, planCreation, type Transaction } from '../changes/index.ts';
-import {
-  expiryIn,
-  expiryOf,
-  type ExpiryRequest,
-  type NewKey,
-  readGrants,
-  validateExpiry,
-  validateGrants,
-} from '../key/index.ts';
+import { expiryIn, expiryOf, type ExpiryRequest, type NewKey, validateExpiry, validateGrants } from '../key/index.ts';
 import { type Catalog, parsePermissions, parseRoles, PermissionSet, unknownGrantsOf } from '../permissions/index.ts';
 import {
   type Approver,
@@ -121,7 +113,10 @@ function narrowed(request: ConsentRequest, { roles, permissions }: ConsentChoice
   const chosen = (roles ?? permissions) ? { roles: roles ?? [], permissions: permissions ?? [] } : undefined;
   if (!chosen) return requireGrantable({ roles: request.roles, permissions: request.permissions }, catalog);
   assertValid(validateChosen(chosen, catalog));
-  const grants = readGrants(chosen, catalog);
+  const grants = {
+    roles: parseRoles(chosen.roles, catalog).values,
+    permissions: parsePermissions(chosen.permissions, catalog).values,
+  };
   const foreign = grants.roles.filter((role) => !request.roles.some((asked) => catalog.includes(asked, role)));
   const more = PermissionSet.of(catalog, { roles: [], permissions: grants.permissions }).missingFrom(
     PermissionSet.of(catalog, request),

@@ -4,10 +4,9 @@ import {
   type FieldInput,
   type FieldName,
   fieldsOf,
+  givenFields,
   isNone,
-  keyFields,
   type KeyValues,
-  labelFields,
   namesOf,
   NO_VALUES,
   restrictionFields,
@@ -54,14 +53,7 @@ export interface ApiKey extends KeyValues {
 }
 
 /** The fields that are given to a key, in the order in which they are shown. */
-export const GIVEN_FIELDS = [
-  'name',
-  ...namesOf(labelFields),
-  'roles',
-  'permissions',
-  ...namesOf(restrictionFields),
-  'expiresAt',
-] as const satisfies readonly (keyof ApiKey)[];
+export const GIVEN_FIELDS = [...namesOf(givenFields), 'expiresAt'] as const satisfies readonly (keyof ApiKey)[];
 /** Those of them that null removes. */
 export const REMOVABLE_FIELDS = [
   ...fieldsOf().flatMap(([name, { none }]) => (none === null ? [name as RemovableField] : [])),
@@ -79,12 +71,8 @@ export function isUnrestricted(key: KeyRestrictions): boolean {
 
 /** The fields that a new key is given. */
 export type GivenFields = Pick<ApiKey, (typeof GIVEN_FIELDS)[number]>;
-/** The values of a key that is given a name alone, and does not expire. */
-export const NOTHING_GIVEN: Omit<GivenFields, 'name' | 'expiresAt'> = {
-  ...valuesOf(keyFields, {}),
-  roles: [],
-  permissions: [],
-};
+/** The values of a key that is given nothing, not even a name. */
+export const NOTHING_GIVEN: Omit<GivenFields, 'expiresAt'> = valuesOf(givenFields, {});
 
 /** The same of a key that there is. */
 export function givenFieldsOf(key: GivenFields): GivenFields {

@@ -15,19 +15,33 @@ import {
   type Rule,
   suggestion,
 } from '../basics/index.ts';
+import { type Catalog, parsePermissions, parseRoles } from '../permissions/index.ts';
 import { readAudience } from './audience.ts';
 import { normalizeLine, parseTags, validateLine } from './labels.ts';
 import { parseNetworks, validateNetworks } from './allow-from.ts';
+import { normalizeName, validateName } from './name.ts';
 import { audienceRestriction, limitRestriction, networkRestriction, type Restriction } from './restriction.ts';
 
-/** A field of a key: its rule, its form in a store, and what people read about it. */
-export interface Field<Value, Given = Value> {
-  /** Identifies the field in checksums and in entries of the audit log. Never change or reuse it. */
-  readonly id: number;
+/** The rules of a field that a key is given. The catalog says what can be granted. */
+export interface GivenField<Value, Given = Value> {
   /** The value of a key that has none. */
   readonly none: Value;
   /** The form in which it is written. */
   readonly form: 'text' | 'list' | 'number';
+  /** The rule for values that programs give. */
+  readonly rule: Rule<Given>;
+  /** The issues with what is given. */
+  validate(given: Given, catalog: Catalog): Issue[];
+  /** Reads what was validated. */
+  read(given: Given, catalog: Catalog): Value;
+  /** Reads it out of a document, which gets the issues with it. */
+  readIn(document: DocumentReader, value: unknown, path: DocumentPath, catalog: Catalog): Value;
+}
+
+/** A field of a key that has no column: its rules, its form in a store, and what people read about it. */
+export interface Field<Value, Given = Value> extends GivenField<Value, Given> {
+  /** Identifies the field in checksums and in entries of the audit log. Never change or reuse it. */
+  readonly id: number;
   /** The name that people see. */
   readonly label: string;
   /** A sentence for flags, forms and schemas. */
@@ -48,16 +62,10 @@ export interface Field<Value, Given = Value> {
   readonly widens?: Restriction<Value>;
   /** Its JSON Schema in a declaration, but for its description. */
   readonly schema: object;
-  /** The rule for values that programs give. */
-  readonly rule: Rule<Given>;
-  /** The issues with what is given. */
   validate(given: Given): Issue[];
+  read(given: Given): Value;
   /** Reads text, where the field is not written as text or a list; NaN for text that is no number. */
   fromText?(text: string): Given;
-  /** Reads what was validated. */
-  read(given: Given): Value;
-  /** Reads it out of a document, which gets the issues with it. */
-  readIn(document: DocumentReader, value: unknown, path: DocumentPath): Value;
   /** Reads what a store has; undefined for what cannot be read. @param isIntact whether it is as it was written */
   readStored(value: unknown, isIntact: boolean): Value | undefined;
 }
@@ -232,8 +240,39 @@ function address(common: Common) {
   });
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- fields of any type
+/** The name, which has to be given. */
+const nameField: GivenField<string> = {
+  form: 'text',
+  none: '',
+  rule: anyText,
+  validate: (given) => [validateName(given) ?? []].flat(),
+  read: normalizeName,
+  readIn: (document, value, path) => {
+    const text = document.text(value, path);
+    const issue = text === undefined ? undefined : validateName(text);
+    if (issue) document.report(path, issue.message);
+    return text === undefined || issue ? '' : normalizeName(text);
+  },
+};
+
+/** A list of roles or permissions. */
+function grants<Grant extends string>(
+  parse: (texts: readonly string[], catalog: Catalog) => ReturnType<Parse<Grant>>,
+): GivenField<Grant[], readonly string[]> {
+  return {
+    form: 'list',
+    none: [],
+    rule: listOf(anyText),
+    validate: (given, catalog) => parse(given, catalog).issues,
+    read: (given, catalog) => parse(given, catalog).values,
+    readIn: (document, value, path, catalog) => document.parsedList(value, path, (texts) => parse(texts, catalog)),
+  };
+}
+
+// oxlint-disable typescript/no-explicit-any -- fields of any type
+type AnyGivenField = GivenField<any, any>;
 type AnyField = Field<any, any>;
+// oxlint-enable typescript/no-explicit-any
 
 /** A field that keys are selected by. Keys of a store that had it before need a migration: see `labelsOf`. */
 function filtered<Of extends AnyField>(make: (name: string) => Of, filter: Filter = {}) {
@@ -370,6 +409,14 @@ export const RESTRICTIONS = namesOf(wideningFields).map((name): readonly [typeof
 
 /** The fields of a key by which people describe and restrict it. */
 export const keyFields = { ...labelFields, ...restrictionFields };
+/** The fields that a key is given, but for its expiry, in the order in which they are shown. */
+export const givenFields = {
+  name: nameField,
+  ...labelFields,
+  roles: grants(parseRoles),
+  permissions: grants(parsePermissions),
+  ...restrictionFields,
+};
 /** The same with those that nothing changes. */
 export const storedFields = { ...keyFields, ...fixedFields };
 
@@ -380,9 +427,11 @@ export const fieldTables = { labels: labelFields, restrictions: restrictionField
 export type FieldName = keyof typeof keyFields;
 /** Some of these fields, by their names. */
 export type FieldTable = Readonly<Record<string, AnyField>>;
+/** The same of fields that may have columns. */
+type GivenTable = Readonly<Record<string, AnyGivenField>>;
 /** The values of the fields of a table. */
 export type ValuesOf<Table> = {
-  -readonly [Name in keyof Table]: Table[Name] extends Field<infer Value, infer _Given> ? Value : never;
+  -readonly [Name in keyof Table]: Table[Name] extends GivenField<infer Value, infer _Given> ? Value : never;
 };
 
 /** The names of those that keys are selected by. */
@@ -407,7 +456,7 @@ export type FilterValues = { readonly [Name in FilterName]?: NonNullable<FieldVa
 /** The same as they are written. */
 export type FieldFilters = { -readonly [Name in FilterName]?: Written<FieldValues[Name]> | null };
 
-/** The values of a key that has none of these fields. */
+/** The values of a key that has none of these fields, by table: of one for all, the library's types would show the rules. */
 export const NO_VALUES = {
   ...valuesOf(labelFields, {}),
   ...valuesOf(restrictionFields, {}),
@@ -428,17 +477,17 @@ export function fieldsOf(table: FieldTable = keyFields): [FieldName, AnyField][]
 }
 
 /** The names of the fields of a table. */
-export function namesOf<Table extends FieldTable>(table: Table): (keyof Table & string)[] {
+export function namesOf<Table extends GivenTable>(table: Table): (keyof Table & string)[] {
   return Object.keys(table);
 }
 
 /** The values of a key in the fields of a table. */
-export function valuesOf<Table extends FieldTable>(table: Table, key: Partial<ValuesOf<Table>>): ValuesOf<Table> {
+export function valuesOf<Table extends GivenTable>(table: Table, key: Partial<ValuesOf<Table>>): ValuesOf<Table> {
   return mapFields(table, ({ none }, name) => key[name] ?? none);
 }
 
 /** The same without those that are none. */
-export function givenIn<Table extends FieldTable>(
+export function givenIn<Table extends GivenTable>(
   table: Table,
   key: Partial<ValuesOf<Table>>,
 ): { [Name in keyof Table]?: NonNullable<ValuesOf<Table>[Name]> } {
@@ -452,16 +501,20 @@ export function isNone(value: unknown): boolean {
 }
 
 /** The issues with what is given for the fields of a table, each with the name of its field. */
-export function validateFields(table: FieldTable, given: Given): Issue[] {
+export function validateFields(table: GivenTable, given: Given, catalog: Catalog): Issue[] {
   return Object.entries(table).flatMap(([name, field]) =>
-    given[name] === undefined ? [] : field.validate(given[name]).map((issue) => ({ ...issue, field: name })),
+    given[name] === undefined ? [] : field.validate(given[name], catalog).map((issue) => ({ ...issue, field: name })),
   );
 }
 
 /** The values of the fields of a table that validated input has. */
-export function readFields<Table extends FieldTable>(table: Table, given: Given): Partial<ValuesOf<Table>> {
+export function readFields<Table extends GivenTable>(
+  table: Table,
+  given: Given,
+  catalog: Catalog,
+): Partial<ValuesOf<Table>> {
   const fields = Object.entries(table).filter(([name]) => given[name] !== undefined);
-  return Object.fromEntries(fields.map(([name, field]) => [name, field.read(given[name])])) as never;
+  return Object.fromEntries(fields.map(([name, field]) => [name, field.read(given[name], catalog)])) as never;
 }
 
 /** Input with some of these fields, and others. */
@@ -532,9 +585,9 @@ function parseRecord(text: string): object | undefined {
 }
 
 /** The same of each field of a table, by its name. */
-export function mapFields<Table extends FieldTable, Result>(
+export function mapFields<Table extends GivenTable, Result>(
   table: Table,
-  map: (field: AnyField, name: keyof Table & string) => Result,
+  map: (field: Table extends FieldTable ? AnyField : AnyGivenField, name: keyof Table & string) => Result,
 ): { [Name in keyof Table]: Result } {
-  return Object.fromEntries(namesOf(table).map((name) => [name, map(table[name]!, name)])) as never;
+  return Object.fromEntries(namesOf(table).map((name) => [name, map(table[name] as never, name)])) as never;
 }

@@ -1,27 +1,8 @@
-import {
-  anyText,
-  debug,
-  type Issue,
-  list,
-  orNull,
-  required,
-  type Rules,
-  textOrDate,
-  yesOrNo,
-} from '../basics/index.ts';
-import { type Catalog, parsePermissions, parseRoles, type Permission, type Role } from '../permissions/index.ts';
+import { anyText, debug, type Issue, orNull, required, type Rules, textOrDate, yesOrNo } from '../basics/index.ts';
+import type { Catalog } from '../permissions/index.ts';
 import { type GivenFields, NOTHING_GIVEN, RESTRICTION_FIELDS } from './api-key.ts';
 import { type ExpiryRequest, validateExpiry } from './expiry.ts';
-import {
-  type FieldInput,
-  keyFields,
-  labelFields,
-  mapFields,
-  readFields,
-  restrictionFields,
-  validateFields,
-} from './fields.ts';
-import { normalizeName, validateName } from './name.ts';
+import { type FieldInput, givenFields, mapFields, readFields, validateFields } from './fields.ts';
 
 /**
  * Changes to a key; omitted fields stay as they are. Texts are as the user wrote them. An `expiresAt` of null removes
@@ -45,11 +26,7 @@ export interface NewKey extends KeyChange {
 
 /** The fields of a change. What their values may be is said by `validateChange`. */
 export const KEY_CHANGE_OPTIONS: Rules<KeyChange> = {
-  name: anyText,
-  ...mapFields(labelFields, ({ rule }) => rule),
-  roles: list(anyText),
-  permissions: list(anyText),
-  ...mapFields(restrictionFields, ({ rule }) => rule),
+  ...mapFields(givenFields, ({ rule }) => rule),
   expiresIn: anyText,
   expiresAt: orNull(textOrDate),
 };
@@ -62,14 +39,10 @@ export function validateNewKey(input: Partial<NewKey>, catalog: Catalog, now: nu
 
 /** All issues with the given values. */
 export function validateChange(change: KeyChange, catalog: Catalog, now: number): Issue[] {
-  const { name, roles = [], permissions = [] } = change;
+  const ends = validateExpiry(change, now);
   const issues = [
-    ...about('name', name === undefined ? [] : [validateName(name)]),
-    ...validateFields(labelFields, change),
-    ...about('roles', parseRoles(roles, catalog).issues),
-    ...about('permissions', parsePermissions(permissions, catalog).issues),
-    ...validateFields(restrictionFields, change),
-    ...about(change.expiresIn === undefined ? 'expiresAt' : 'expiresIn', validateExpiry(change, now)),
+    ...validateFields(givenFields, change, catalog),
+    ...ends.map((issue) => ({ ...issue, field: change.expiresIn === undefined ? 'expiresAt' : 'expiresIn' })),
   ];
   // No other field: an imported key has its secret beside them.
   debug('the fields of a key were validated', () => {
@@ -81,37 +54,13 @@ export function validateChange(change: KeyChange, catalog: Catalog, now: number)
   return issues;
 }
 
-function about(field: string, issues: readonly (Issue | undefined)[]): Issue[] {
-  return issues.flatMap((issue) => (issue ? { ...issue, field } : []));
-}
-
 /** Requires at least one role or permission. Invalid items count: they are issues of their own. */
 export function validateGrants(roles: readonly unknown[], permissions: readonly unknown[]): Issue[] {
   if (roles.length > 0 || permissions.length > 0) return [];
   return [{ code: 'NO_GRANTS', message: 'An API key needs at least one role or permission.' }];
 }
 
-/** Reads the fields that validated input gives a key, but for its expiry, as they are kept. */
-export function readGiven(given: KeyChange, catalog: Catalog): Partial<Omit<GivenFields, 'expiresAt'>> {
-  const { name, roles, permissions } = given;
-  return {
-    ...(name !== undefined && { name: normalizeName(name) }),
-    ...readFields(keyFields, given),
-    ...(roles && { roles: parseRoles(roles, catalog).values }),
-    ...(permissions && { permissions: parsePermissions(permissions, catalog).values }),
-  };
-}
-
+/** Reads the fields that validated input gives a new key, but for its expiry, as they are kept. */
 export function readNewFields(given: NewKey, catalog: Catalog): Omit<GivenFields, 'expiresAt'> {
-  return { ...NOTHING_GIVEN, ...readGiven(given, catalog), name: normalizeName(given.name) };
-}
-
-export function readGrants(
-  input: Pick<NewKey, 'roles' | 'permissions'>,
-  catalog: Catalog,
-): { roles: Role[]; permissions: Permission[] } {
-  return {
-    roles: parseRoles(input.roles ?? [], catalog).values,
-    permissions: parsePermissions(input.permissions ?? [], catalog).values,
-  };
+  return { ...NOTHING_GIVEN, ...readFields(givenFields, given, catalog) };
 }

@@ -27,26 +27,21 @@ import {
 } from '../basics/index.ts';
 import {
   type ApiKey,
-  type FieldTable,
   type FieldValues,
+  givenFields,
   KEY_FIELDS,
-  keyFields,
-  labelFields,
   mapFields,
   NOTHING_GIVEN,
   normalizeName,
   notADate,
   readFields,
-  readGrants,
   readSchedule,
-  restrictionFields,
   type RotationSchedule,
   validateExpiry,
   validateGrants,
-  validateName,
   validateNewKey,
 } from '../key/index.ts';
-import { type Catalog, parsePermissions, parseRoles } from '../permissions/index.ts';
+import type { Catalog } from '../permissions/index.ts';
 
 /** A key as it is declared. An omitted field means none, except that `enabled` then stays as it is. */
 export interface DeclaredKey
@@ -84,8 +79,8 @@ export class DeclarationError extends KeysError {
 const texts = <Texts>() => list(anyText) as Rule<unknown> as Rule<Texts>;
 
 const DECLARED_KEY: Rules<DeclaredKey> = {
+  ...mapFields(givenFields, ({ rule }) => rule),
   name: required(anyText),
-  ...mapFields(keyFields, ({ rule }) => rule),
   description: required(orNull(anyText)),
   roles: required(texts()),
   permissions: required(texts()),
@@ -120,7 +115,7 @@ export async function checkDeclared(
     const name = normalizeName(key.name);
     if (names.has(name)) throw invalidOption(caller, `"${printable(name)}" is declared more than once.`);
     names.add(name);
-    return { ...key, name, ...readFields(keyFields, key), ...readGrants(key, catalog) };
+    return { ...key, ...readFields(givenFields, key, catalog) };
   });
 }
 
@@ -188,11 +183,7 @@ class DeclarationReader extends DocumentReader {
   }
 
   #key(value: unknown, path: DocumentPath): DeclaredKey {
-    const key: DeclaredKey = {
-      name: '',
-      ...NOTHING_GIVEN,
-      expiresAt: null,
-    };
+    const key: DeclaredKey = { ...NOTHING_GIVEN, expiresAt: null };
     if (!isRecord(value)) {
       const others = formatList(DECLARED_FIELDS.slice(1));
       this.report(path, `A key must be a map with the field "name", and some of ${others}.`);
@@ -201,13 +192,9 @@ class DeclarationReader extends DocumentReader {
     const fields = this.knownFields(value, path, DECLARED_FIELDS);
     const { name, roles, permissions, expiresAt, expiresIn, rotate, enabled } = fields;
     if (name === undefined) this.missing(path, 'name');
-    else key.name = this.#name(name, [...path, 'name']);
-    Object.assign(key, this.#fields(labelFields, fields, path));
-    key.roles = this.parsedList(roles, [...path, 'roles'], (items) => parseRoles(items, this.#catalog));
-    key.permissions = this.parsedList(permissions, [...path, 'permissions'], (items) =>
-      parsePermissions(items, this.#catalog),
-    );
-    Object.assign(key, this.#fields(restrictionFields, fields, path));
+    Object.assign(key, this.#given(fields, path));
+    if (this.#names.has(key.name)) this.report([...path, 'name'], `"${key.name}" is declared more than once.`);
+    else if (key.name !== '') this.#names.add(key.name);
     if (!this.mayHaveMeant(path))
       for (const { message } of validateGrants(itemsOf(roles), itemsOf(permissions))) this.report(path, message);
     if (expiresAt !== undefined && expiresAt !== null) key.expiresAt = this.#expiry(expiresAt, [...path, 'expiresAt']);
@@ -219,20 +206,9 @@ class DeclarationReader extends DocumentReader {
     return key;
   }
 
-  #name(value: unknown, path: DocumentPath): string {
-    const text = this.text(value, path);
-    if (text === undefined) return '';
-    const issue = validateName(text);
-    if (issue) this.report(path, issue.message);
-    const name = normalizeName(text);
-    if (!issue && this.#names.has(name)) this.report(path, `"${name}" is declared more than once.`);
-    this.#names.add(name);
-    return name;
-  }
-
-  #fields(table: FieldTable, given: Readonly<Record<string, unknown>>, path: DocumentPath): Partial<FieldValues> {
-    return mapFields(table, (field, name) =>
-      given[name] === undefined ? field.none : field.readIn(this, given[name], [...path, name]),
+  #given(given: Readonly<Record<string, unknown>>, path: DocumentPath): Partial<DeclaredKey> {
+    return mapFields(givenFields, (field, name) =>
+      given[name] === undefined ? field.none : field.readIn(this, given[name], [...path, name], this.#catalog),
     );
   }
 

@@ -4,10 +4,9 @@ import {
   type ApiKey,
   type FieldChange,
   fieldChanges,
+  givenFields,
   givenIn,
-  labelFields,
   type PlannedChange,
-  restrictionFields,
   secretSince,
 } from '../key/index.ts';
 import type { DeclaredKey } from './declaration.ts';
@@ -80,12 +79,11 @@ export function plannedCreation(key: DeclaredKey, id?: string): PlannedChange {
   return { action: 'CREATE', name: key.name, ...(id !== undefined && { id }), changes: fieldsOfNew(key) };
 }
 
-function fieldsOfNew({ roles, permissions, expiresAt, expiresIn, enabled, ...key }: DeclaredKey): FieldChange[] {
+const { name: _name, ...fieldsBesideName } = givenFields;
+
+function fieldsOfNew({ expiresAt, expiresIn, enabled, ...key }: DeclaredKey): FieldChange[] {
   const fields = {
-    ...givenIn(labelFields, key),
-    roles: roles.length > 0 ? roles : null,
-    permissions: permissions.length > 0 ? permissions : null,
-    ...givenIn(restrictionFields, key),
+    ...givenIn(fieldsBesideName, key),
     expiresAt: expiresIn === undefined ? formatTime(expiresAt) : null,
     expiresIn: expiresIn ?? null,
     enabled: enabled ?? null,

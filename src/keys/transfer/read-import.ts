@@ -171,7 +171,7 @@ function readKey(
   const id = accept(readId(fields.id, 'id'));
   const createdAt = accept(readCreation(fields.createdAt, now));
   const createdBy = accept(readId(fields.createdBy, 'createdBy'));
-  errors.push(...validateFields(fixedFields, fields).map(({ code, message }) => ({ code, message })));
+  errors.push(...validateFields(fixedFields, fields, catalog).map(({ code, message }) => ({ code, message })));
   const name = validateName(fields.name) ? null : normalizeName(fields.name);
   if (!secret || name === null || errors.length > 0) return { name, id, errors, warnings: [] };
   const key = {
@@ -183,7 +183,7 @@ function readKey(
     createdBy: createdBy ?? null,
     expiresAt: expiry ?? null,
     disabledAt: fields.disabled ? now : null,
-    ...readFields(fixedFields, fields),
+    ...readFields(fixedFields, fields, catalog),
     person,
     digest: secret.digest,
   };
