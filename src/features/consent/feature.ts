@@ -1,5 +1,5 @@
 import type { Feature } from '../../feature.ts';
-import { CONSENTS } from '../../keys/repository/index.ts';
+import { CONSENTS, type Refresh } from '../../keys/repository/index.ts';
 import { consentStore } from './store.ts';
 
 /** How applications get keys that people agree to. A key that replaces itself still belongs to its application. */
@@ -7,6 +7,22 @@ export const consent: Feature = {
   name: 'consent',
   ports: [consentStore],
   onKeys: {
+    async restoring(backup, ids) {
+      const kept = backup.port(CONSENTS);
+      const clients = await kept.clientsOf(ids);
+      const refreshes = new Map<string, Refresh | undefined>();
+      for (const id of clients.keys()) refreshes.set(id, await kept.refreshOf(id));
+      return async (transaction, changes) => {
+        const consents = transaction.port(CONSENTS);
+        for (const { before, after } of changes) {
+          const client = before ? undefined : clients.get(after.id);
+          if (client === undefined) continue;
+          await consents.rememberClient(after.id, client);
+          const refresh = refreshes.get(after.id);
+          if (refresh) await consents.keepRefresh(after.id, refresh);
+        }
+      };
+    },
     async replacing(transaction, { key, replaced, takesOwnPlace }) {
       const clients = await transaction.port(CONSENTS).clientsOf(replaced.map(({ id }) => id));
       const own = replaced[0].id;

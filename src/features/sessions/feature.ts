@@ -13,6 +13,7 @@ export const sessions: Feature = {
       );
       await transaction.port(SESSIONS).end(disabled.map(({ after }) => after.id));
     },
+    restoring: async (_, ids) => (transaction) => transaction.port(SESSIONS).end(ids),
     deleted: (transaction, keys) => transaction.port(SESSIONS).end(keys.map(({ id }) => id)),
   },
 };

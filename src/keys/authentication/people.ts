@@ -125,7 +125,7 @@ export class People {
     requireWhole(before);
     const after = { ...before, ...grants, person };
     await transaction.change(before, after, 'UPDATE');
-    if (isNothing(grants)) await transaction.port(SESSIONS).leaveNewest(before.id, 0);
+    if (isNothing(grants)) await transaction.port(SESSIONS).end([before.id]);
     return withoutDigests(after);
   }
 

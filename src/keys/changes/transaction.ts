@@ -66,7 +66,12 @@ export interface KeyListener {
   readonly deleted?: (transaction: Transaction, keys: readonly ApiKey[]) => Promise<void>;
   /** A key is about to take the place of others, which are still there. */
   readonly replacing?: (transaction: Transaction, replacement: Replacement) => Promise<ReplacementSteps>;
+  /** Revoked keys with these ids are about to come back from a backup. Returns a step that runs once they are back. */
+  readonly restoring?: (backup: KeyWriter, ids: readonly string[]) => Promise<RestoreStep>;
 }
+
+/** A step of a listener that belongs to a restore. */
+export type RestoreStep = (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
 
 export interface KeyStep {
   after: StoredKey;

@@ -7,7 +7,7 @@ import {
   findDifferences,
 } from '../audit/index.ts';
 import { KeysError, MAX_PAGE_SIZE, printable, type ProgressReport } from '../basics/index.ts';
-import { EFFECTS, type NewEffect, type Transaction } from '../changes/index.ts';
+import type { RestoreStep, Transaction } from '../changes/index.ts';
 import {
   type ApiKey,
   mapFields,
@@ -17,7 +17,7 @@ import {
   type StoredKey,
   wideningFields,
 } from '../key/index.ts';
-import { CONSENTS, type KeyFinder, type KeyRepository, type Refresh, SESSIONS } from '../repository/index.ts';
+import type { KeyFinder, KeyRepository } from '../repository/index.ts';
 import { prefixOf } from '../secret/index.ts';
 import { broughtBackKey, isChange, type KeptAspect, type RestoreContext, restoredKey } from './restored-key.ts';
 
@@ -302,10 +302,8 @@ interface Restoration {
   plan: RestorePlan;
   /** Those of the backup that the plan takes: see `takenIds`. */
   keys: readonly StoredKey[];
-  /** The ids of the applications that were given some of them, and how they refresh them, by the ids of the keys. */
-  clients: ReadonlyMap<string, { id: string; refresh: Refresh | undefined }>;
-  /** What was done, as the backup has it, to keys that are brought back. */
-  effects: readonly NewEffect[];
+  /** The steps of listeners for keys that are brought back. */
+  steps: readonly RestoreStep[];
   source: RestoreSource;
 }
 
@@ -318,10 +316,7 @@ export function takenIds({ kept, broughtBack, changed }: RestorePlan): string[] 
  * Makes the keys of a store those of a backup, as planned. Everything else of the store stays, the audit log among it.
  * @throws KeysError RESTORE_OUTDATED if keys were changed since the plan was made
  */
-export async function restoreKeys(
-  transaction: Transaction,
-  { plan, keys, clients, effects, source }: Restoration,
-): Promise<void> {
+export async function restoreKeys(transaction: Transaction, { plan, keys, steps, source }: Restoration): Promise<void> {
   const { find, catalog, now } = transaction;
   await requireUnchanged(transaction, plan);
   noteRestore(transaction, source, plan);
@@ -339,14 +334,7 @@ export async function restoreKeys(
     })
     .filter(({ before, after }) => !before || isChange(before, after));
   await transaction.replace(creatorsFirst(changes), 'RESTORE');
-  for (const id of broughtBack) await transaction.port(SESSIONS).leaveNewest(id, 0);
-  await transaction.port(EFFECTS).insert(effects);
-  for (const { before, after } of changes) {
-    const client = before ? undefined : clients.get(after.id);
-    if (client === undefined) continue;
-    await transaction.port(CONSENTS).rememberClient(after.id, client.id);
-    if (client.refresh) await transaction.port(CONSENTS).keepRefresh(after.id, client.refresh);
-  }
+  for (const step of steps) await step(transaction, changes);
 }
 
 /** Notes in the audit log that a backup was put in the place of a store, and what became of its keys, if known. */

@@ -6,9 +6,9 @@ import { setImmediate } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { OPERATOR, operatorName } from '../../keys/authorization/index.ts';
 import { type ErrorCode, isKeysError, KeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
-import { EFFECTS, type KeyListener, Transactions } from '../../keys/changes/index.ts';
+import { type KeyListener, type RestoreStep, Transactions } from '../../keys/changes/index.ts';
 import { type CatalogAdditions, createCatalog } from '../../keys/permissions/index.ts';
-import { CONSENTS, type KeyRepository, type Refresh, type SchemaDifference } from '../../keys/repository/index.ts';
+import type { KeyRepository, SchemaDifference } from '../../keys/repository/index.ts';
 import {
   type BringBack,
   noteRestore,
@@ -301,23 +301,16 @@ async function changeKeys(
   const previous = keptPath(store.dialect === 'sqlite' ? store.location : path);
   await backUpStore(store, previous, { overwrite: false, auditKey, onCopied });
   const broughtBack = plan.broughtBack.map(({ id }) => id);
-  const [keys, effects] = await backup.write(
-    async (writer) =>
-      [await writer.findBy('id', takenIds(plan)), await writer.port(EFFECTS).export(broughtBack)] as const,
-  );
-  const clients = new Map<string, { id: string; refresh: Refresh | undefined }>();
-  const consents = backup.port(CONSENTS);
-  for (const id of broughtBack) {
-    const client = await consents.clientOf(id);
-    if (client !== undefined) clients.set(id, { id: client, refresh: await consents.refreshOf(id) });
-  }
+  const [keys, steps] = await backup.write(async (writer) => {
+    const found: RestoreStep[] = [];
+    for (const { restoring } of options.listeners) if (restoring) found.push(await restoring(writer, broughtBack));
+    return [await writer.findBy('id', takenIds(plan)), found] as const;
+  });
   const source = { backup: basename(path), head: contents.head };
   try {
-    await transactions.run(
-      OPERATOR,
-      (transaction) => restoreKeys(transaction, { plan, keys, clients, effects, source }),
-      { revokes: true },
-    );
+    await transactions.run(OPERATOR, (transaction) => restoreKeys(transaction, { plan, keys, steps, source }), {
+      revokes: true,
+    });
   } catch (error) {
     // Nothing was changed. After other errors of a database server, that may be unknown.
     if (isKeysError(error) && error.code === 'RESTORE_OUTDATED') rmSync(previous, { force: true });
