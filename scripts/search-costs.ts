@@ -82,7 +82,7 @@ report(measured, 'wait of others', 'ms', MAX_WAIT_MS, ({ waitMs }) => waitMs);
 report(measured, 'memory', 'bytes', MAX_MEMORY, ({ memory }) => memory);
 process.stdout.write(`${measured.filter(({ refused }) => refused).length} of ${count} requests were refused\n`);
 const applied: Measured[] = [];
-const APPLY = REQUESTS.apply.documentFor({ input: {} });
+const APPLY = REQUESTS.applyApiKeys.documentFor({ input: {} });
 for (const [what, change] of Object.entries({ created, widened, createdWide, widenedWide })) {
   let best = await measure('ADMIN', APPLY, change(0));
   for (let round = 1; round < APPLIES; round += 1) best = least(best, await measure('ADMIN', APPLY, change(round)));

@@ -26,7 +26,8 @@ import type { Suggestion } from '../keys/authorization/index.ts';
 import { scopeItems } from '../keys/consent/index.ts';
 import { MAX_NAME_LENGTH, type NewKey, validateNewKey } from '../keys/key/index.ts';
 import { prefixOf, readSecret } from '../keys/secret/index.ts';
-import type { KeyAdministration, KeyState } from '../keys/service/index.ts';
+import type { Client } from '../keys/operations/index.ts';
+import type { KeyState } from '../keys/service/index.ts';
 import { readText } from './input/input.ts';
 
 /** Variables of libpq that hold a credential, or name a file that does. */
@@ -89,14 +90,14 @@ const [LEARN_QUIET, LEARN_STEPS] = [5, 35];
 
 /** Waits until no more use of a key is written. @returns what it used */
 async function learnUse(
-  keys: KeyAdministration,
+  keys: Client,
   { id, name }: { id: string; name: string },
   wait: (ms: number) => Promise<unknown>,
 ): Promise<Suggestion | undefined> {
   let [seen, quiet] = ['', 0];
   for (let step = 0; step < LEARN_STEPS && quiet < LEARN_QUIET; step += 1) {
     await wait(LEARN_STEP_MS);
-    const state = await keys.find(name);
+    const state = await keys.apiKey({ name });
     if (state?.apiKey.id !== id) return undefined;
     const now = JSON.stringify([state.usage, await keys.suggest(state.apiKey)]);
     [seen, quiet] = [now, now === seen ? quiet + 1 : 0];
@@ -168,12 +169,12 @@ export async function createTemporaryKey({ request, place, issues, note }: Tempo
   const grants = permissions ?? [];
   assertValid([...issues, ...validateNewKey(input, await place.catalog(grants), Date.now())]);
 
-  const created = await withAdministration(place, { ifMissing: 'create', grants }, (keys) => keys.create(input)).catch(
-    (error) => {
-      // Nothing is replaced here: a command must not delete a key that happens to have the same name.
-      throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
-    },
-  );
+  const created = await withAdministration(place, { ifMissing: 'create', grants }, (keys) =>
+    keys.createApiKey({ input }),
+  ).catch((error) => {
+    // Nothing is replaced here: a command must not delete a key that happens to have the same name.
+    throw error instanceof NameTakenError ? new NameTakenError(input.name, false) : error;
+  });
   await warn({ note }, warningsOf(created.confusable));
   const { id, name: given, expiresAt } = created.apiKey;
   return {
@@ -182,7 +183,11 @@ export async function createTemporaryKey({ request, place, issues, note }: Tempo
     expiresAt,
     // By id, since another key may have got the name meanwhile. A store that is gone is not created again.
     remove: () =>
-      withAdministration(place, { ifMissing: 'fail', grants: 'none' }, async (keys) => void (await keys.delete([id]))),
+      withAdministration(
+        place,
+        { ifMissing: 'fail', grants: 'none' },
+        async (keys) => void (await keys.deleteApiKeys({ ids: [id] })),
+      ),
     learn: (wait) =>
       withAdministration(place, { ifMissing: 'fail' }, (keys) => learnUse(keys, { id, name: given }, wait)),
   };

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { KeysError, printable } from '../keys/basics/index.ts';
 import { type Catalog, type CatalogAdditions, createCatalog } from '../keys/permissions/index.ts';
-import type { KeyAdministration } from '../keys/service/index.ts';
+import type { Client } from '../keys/operations/index.ts';
 import type { ServerOptions } from '../remote/connection.ts';
 import type { OpenKeys, OpenKeysOptions } from '../service/open-keys.ts';
 import { keyFor } from './credentials.ts';
@@ -180,14 +180,14 @@ export interface KeysPlace {
   /** What can be granted there: all of it, or enough for these permissions. */
   catalog(permissions?: readonly string[]): Promise<Catalog>;
   /** @throws KeysError STORE_… */
-  open(options: OpenPlaceOptions): Promise<KeyAdministration>;
+  open(options: OpenPlaceOptions): Promise<Client>;
 }
 
 /** Works on keys, and closes what was opened for it. @throws KeysError STORE_…; what `work` throws */
 export async function withAdministration<Result>(
   place: KeysPlace,
   options: OpenPlaceOptions,
-  work: (keys: KeyAdministration) => Promise<Result>,
+  work: (keys: Client) => Promise<Result>,
 ): Promise<Result> {
   const keys = await place.open(options);
   try {
@@ -212,15 +212,15 @@ export function storePlace(database: string | undefined, find: FindAdditions): K
     open: async ({ ifMissing, grants }) => {
       const added = grants === 'none' ? {} : await additions(grants);
       const keys = await openForCommand({ database, ...added, ifMissing });
-      const { storeKeys } = await import('../keys/operations/index.ts');
-      return storeKeys(keys);
+      const { storeClient } = await import('../keys/operations/index.ts');
+      return storeClient(keys);
     },
   };
 }
 
 /** The keys of a server. */
 export async function remotePlace(target: ServerOptions): Promise<KeysPlace> {
-  const { remoteKeys } = await import('../remote/remote-keys.ts');
-  const keys = remoteKeys(target);
-  return { catalog: () => keys.catalog(), open: async () => keys };
+  const { serverClient } = await import('../remote/server-client.ts');
+  const keys = serverClient(target);
+  return { catalog: () => keys.permissions({}), open: async () => keys };
 }

@@ -49,7 +49,7 @@ export class ServerConnection {
    * Asks, and reads the answer, which may be anything.
    * @throws KeysError as the rules do on the server; UNAUTHENTICATED, RATE_LIMITED, SERVER_…
    */
-  async ask<Answer>(request: Request<Answer>, variables: Readonly<Record<string, unknown>>): Promise<Answer> {
+  async ask<Answer>(request: Request<Answer>, variables: object): Promise<Answer> {
     const document = request.documentFor(variables);
     const { status, text, headers } = await debugTimed(
       'a server was asked',

@@ -344,8 +344,8 @@ const FILTERS = {
 
 /** The requests to servers, each with the types of its arguments in the schema and its answer. */
 export const REQUESTS = {
-  catalog: request('permissions', {}, catalog),
-  find: request('apiKey', { name: 'String!' }, nullable(state)),
+  permissions: request('permissions', {}, catalog),
+  apiKey: request('apiKey', { id: 'ID', name: 'String' }, nullable(state)),
   show: request('apiKey', { name: 'String!' }, nullable(access)),
   decide: request(
     'apiKey',
@@ -386,29 +386,29 @@ export const REQUESTS = {
       ),
     ),
   ),
-  list: request('apiKeys', { first: 'Int!', after: 'String', ...FILTERS }, pageOf(state)),
+  apiKeys: request('apiKeys', { first: 'Int!', after: 'String', ...FILTERS }, pageOf(state)),
   review: request('apiKeys', { first: 'Int!', after: 'String' }, pageOf(reviewed)),
-  select: request(
+  apiKeyList: request(
     'apiKeyList',
     { first: 'Int!', offset: 'Int!', sort: 'ApiKeySort!', descending: 'Boolean!', ...FILTERS },
     object({ keys: list(state), total: number, hasMore: yesOrNo, isSorted: of('sorted', yesOrNo) }),
   ),
-  attest: request('attestReview', { input: 'AttestReviewInput!' }, yesOrNo),
+  attestReview: request('attestReview', { input: 'AttestReviewInput!' }, yesOrNo),
 
-  preview: request(
+  previewApiKey: request(
     'previewApiKey',
     { input: 'CreateApiKeyInput!' },
     object({ ...given, effectivePermissions: permissions }),
   ),
-  create: request(
+  createApiKey: request(
     'createApiKey',
     { input: 'CreateApiKeyInput!' },
     object({ key: secret, apiKey: keyFields, replaced: list(name) }),
   ),
-  update: request('updateApiKey', { input: 'UpdateApiKeyInput!' }, state),
+  updateApiKey: request('updateApiKey', { input: 'UpdateApiKeyInput!' }, state),
   enable: request('setApiKeyEnabled', { ...ID, enabled: 'Boolean!' }, state),
   disable: request('setApiKeyEnabled', { ...ID, enabled: 'Boolean!' }, object({ ...stateFields, issued })),
-  rotate: request(
+  rotateApiKey: request(
     'rotateApiKey',
     { input: 'RotateApiKeyInput!' },
     object({
@@ -419,24 +419,24 @@ export const REQUESTS = {
       issued,
     }),
   ),
-  activateRotation: request('activateApiKeyRotation', ID, state),
-  finishRotation: request('finishApiKeyRotation', ID, state),
-  rollBackRotation: request('rollBackApiKeyRotation', ID, state),
-  planMany: request(
+  activateApiKeyRotation: request('activateApiKeyRotation', ID, state),
+  finishApiKeyRotation: request('finishApiKeyRotation', ID, state),
+  rollBackApiKeyRotation: request('rollBackApiKeyRotation', ID, state),
+  apiKeyChangePlan: request(
     'apiKeyChangePlan',
     { ...IDS, change: 'ManyKeysChange!', expiresAt: 'DateTime', update: 'ManyKeysUpdate' },
     manyPlan,
   ),
-  narrowMany: request('narrowApiKeys', { input: 'NarrowApiKeysInput!' }, only('keys', list(name))),
-  updateMany: request('updateApiKeys', { ...IDS, update: 'ManyKeysUpdate!' }, only('keys', list(name))),
-  delete: request('deleteApiKeys', IDS, object({ keys: list(name), issued })),
-  contain: request('containKey', { input: 'ContainKeyInput!' }, contained),
-  apply: request('applyApiKeys', { input: 'ApplyApiKeysInput!' }, applied),
+  narrowApiKeys: request('narrowApiKeys', { input: 'NarrowApiKeysInput!' }, only('keys', list(name))),
+  updateApiKeys: request('updateApiKeys', { ...IDS, update: 'ManyKeysUpdate!' }, only('keys', list(name))),
+  deleteApiKeys: request('deleteApiKeys', IDS, object({ keys: list(name), issued })),
+  containKey: request('containKey', { input: 'ContainKeyInput!' }, contained),
+  applyApiKeys: request('applyApiKeys', { input: 'ApplyApiKeysInput!' }, applied),
 
-  consents: request('consentRequests', { first: 'Int!' }, list(consent)),
-  consent: request('consentRequest', PLACE, consent),
-  approve: request('approveConsentRequest', { input: 'ApproveConsentRequestInput!' }, consent),
-  deny: request('denyConsentRequest', PLACE, consent),
+  consentRequests: request('consentRequests', { first: 'Int!' }, list(consent)),
+  consentRequest: request('consentRequest', PLACE, consent),
+  approveConsentRequest: request('approveConsentRequest', { input: 'ApproveConsentRequestInput!' }, consent),
+  denyConsentRequest: request('denyConsentRequest', PLACE, consent),
 
   edges: request('edges', {}, list(edge)),
   auditLog: request(

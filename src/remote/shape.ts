@@ -90,7 +90,7 @@ export function only<Value>(field: string, shape: Shape<Value>): Shape<Value> {
 /** An operation as it is asked of a server. */
 export interface Request<Answer> {
   /** The document. Arguments that are undefined are left out: they cost nothing. */
-  documentFor(variables: Readonly<Record<string, unknown>>): string;
+  documentFor(variables: object): string;
   /** Reads the data of an answer. */
   readonly read: (data: unknown) => Answer;
 }
@@ -106,7 +106,7 @@ export function request<Answer>(
 ): Request<Answer> {
   return {
     documentFor(variables) {
-      const given = Object.keys(types).filter((each) => variables[each] !== undefined);
+      const given = Object.keys(types).filter((each) => variables[each as keyof typeof variables] !== undefined);
       const passed = given.filter((each) => !new RegExp(`\\$${each}\\b`).test(shape.selection));
       const inParentheses = (parts: string[]) => (parts.length > 0 ? `(${parts.join(', ')})` : '');
       const declared = inParentheses(given.map((each) => `$${each}: ${types[each]}`));

@@ -535,7 +535,7 @@ describe('an apply of 1,000 keys over GraphQL', () => {
     const apply = async (fields: object) => {
       const keys = names.map((name) => ({ name, ...fields }));
       const variables = { input: { keys } };
-      const { body } = await query(test.url, secret, REQUESTS.apply.documentFor(variables), variables);
+      const { body } = await query(test.url, secret, REQUESTS.applyApiKeys.documentFor(variables), variables);
       assert.equal(body.errors, undefined);
     };
     if (first) await apply(first);

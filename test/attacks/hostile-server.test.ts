@@ -11,7 +11,7 @@ import { noticeOf } from '../../src/keys/feed/notice.ts';
 import { postNotice, readSigningKey } from '../../src/notices/post.ts';
 import { askForKey } from '../../src/remote/oauth.ts';
 import { endKey } from '../../src/remote/oauth.ts';
-import { remoteKeys } from '../../src/remote/remote-keys.ts';
+import { serverClient } from '../../src/remote/server-client.ts';
 import { pairOf } from '../support/certificates.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { freePort } from '../support/port.ts';
@@ -38,7 +38,7 @@ const failure = (code: string, status = 200, headers = {}, message = 'No.') =>
   answer(JSON.stringify({ errors: [{ message, extensions: { code, requestId: 'r1' } }] }), status, headers);
 
 const keysOf = (server: string, timeoutMs?: number) =>
-  remoteKeys({ server, key: KEY, ...(timeoutMs !== undefined && { timeoutMs }) });
+  serverClient({ server, key: KEY, ...(timeoutMs !== undefined && { timeoutMs }) });
 const refusal = (code: string, message: RegExp) => (error: Error & { code?: string }) => {
   assert.equal(error.code, code, error.message);
   assert.match(error.message, message);
@@ -72,7 +72,11 @@ describe('a server elsewhere', () => {
       data({ apiKey: {} }),
       data({ apiKey: 7 }),
     ]))
-      await assert.rejects(keysOf(server).find('CI'), refusal('SERVER_INCOMPATIBLE', /^The server http:/), server);
+      await assert.rejects(
+        keysOf(server).apiKey({ name: 'CI' }),
+        refusal('SERVER_INCOMPATIBLE', /^The server http:/),
+        server,
+      );
   });
 
   it('that redirects does not get the key sent on, by any status', async () => {
@@ -84,7 +88,7 @@ describe('a server elsewhere', () => {
     for (const status of [301, 302, 303, 307, 308]) {
       const server = await answer('', status, { location: `${target}/graphql` });
       await assert.rejects(
-        keysOf(server).find('CI'),
+        keysOf(server).apiKey({ name: 'CI' }),
         refusal('SERVER_INCOMPATIBLE', new RegExp(`redirects to ${target} `)),
       );
     }
@@ -97,38 +101,44 @@ describe('a server elsewhere', () => {
       paths.push(request.method, request.url);
       send(response, { apiKey: null });
     });
-    assert.equal(await keysOf(`${server}/team/keys`).find('CI'), undefined);
+    assert.equal(await keysOf(`${server}/team/keys`).apiKey({ name: 'CI' }), null);
     assert.deepEqual(paths, ['POST', '/team/keys/graphql']);
   });
 
   it('that is older says what it does not know', async () => {
     const server = await failure('GRAPHQL_VALIDATION_FAILED', 200, {}, 'Cannot query field "grants" on type "ApiKey".');
     await assert.rejects(
-      keysOf(server).find('CI'),
+      keysOf(server).apiKey({ name: 'CI' }),
       refusal('SERVER_INCOMPATIBLE', /probably older: Cannot query field/),
     );
   });
 
   it('has its own failures, with the request id, and says when to come back', async () => {
     for (const code of ['INTERNAL_SERVER_ERROR', 'COST_EXCEEDED', 'WHAT_COMES_LATER'])
-      await assert.rejects(keysOf(await failure(code)).find('CI'), refusal('SERVER_FAILED', /No\. .*r1\.$/));
+      await assert.rejects(
+        keysOf(await failure(code)).apiKey({ name: 'CI' }),
+        refusal('SERVER_FAILED', /No\. .*r1\.$/),
+      );
     await assert.rejects(
-      keysOf(await failure('SERVICE_UNAVAILABLE', 503)).find('CI'),
+      keysOf(await failure('SERVICE_UNAVAILABLE', 503)).apiKey({ name: 'CI' }),
       refusal('SERVER_FAILED', / failed: No\./),
     );
     await assert.rejects(
-      keysOf(await failure('RATE_LIMITED', 429, { 'retry-after': '17' })).find('CI'),
+      keysOf(await failure('RATE_LIMITED', 429, { 'retry-after': '17' })).apiKey({ name: 'CI' }),
       refusal('RATE_LIMITED', /Try again in 17 s\.$/),
     );
     await assert.rejects(
-      keysOf(await failure('UNAUTHENTICATED', 401)).find('CI'),
+      keysOf(await failure('UNAUTHENTICATED', 401)).apiKey({ name: 'CI' }),
       refusal('UNAUTHENTICATED', /does not accept the key/),
     );
   });
 
   it('that takes too long, or sends an endless answer, is given up', async () => {
     const silent = await serve(() => {});
-    await assert.rejects(keysOf(silent, 50).find('CI'), refusal('SERVER_UNREACHABLE', /did not answer in time\.$/));
+    await assert.rejects(
+      keysOf(silent, 50).apiKey({ name: 'CI' }),
+      refusal('SERVER_UNREACHABLE', /did not answer in time\.$/),
+    );
     const endless = await serve((_, response) => {
       const chunk = 'x'.repeat(1024 * 1024);
       const write = () => {
@@ -137,7 +147,10 @@ describe('a server elsewhere', () => {
       response.on('drain', write);
       write();
     });
-    await assert.rejects(keysOf(endless).find('CI'), refusal('SERVER_INCOMPATIBLE', /sends an endless answer/));
+    await assert.rejects(
+      keysOf(endless).apiKey({ name: 'CI' }),
+      refusal('SERVER_INCOMPATIBLE', /sends an endless answer/),
+    );
   });
 
   it('is read no further than an answer of ours is long, whatever it is packed in, at each door', async () => {
@@ -150,8 +163,8 @@ describe('a server elsewhere', () => {
       const endless = refusal('SERVER_INCOMPATIBLE', /sends an endless answer/);
       const wanted = { server, scope: 'DOCKER:READ_ANY', expiresIn: '1h' };
       const shown = { show: () => assert.fail(), wait: () => assert.fail(), note: () => assert.fail(), now: () => 0 };
-      await assert.rejects(keysOf(server).find('CI'), endless);
-      await assert.rejects(keysOf(server).delete(['x']), endless);
+      await assert.rejects(keysOf(server).apiKey({ name: 'CI' }), endless);
+      await assert.rejects(keysOf(server).deleteApiKeys({ ids: ['x'] }), endless);
       await assert.rejects(askForKey(wanted, shown), endless);
       await assert.rejects(endKey({ server, secret: 'x', endsCreated: true }), endless);
       // Of a webhook's answer, only the head is read.
@@ -178,20 +191,20 @@ describe('a server elsewhere', () => {
   it('that is gone after it was asked for a change leaves it open whether that was made', async () => {
     const cut = await serve((request) => void request.socket.destroy());
     const doubt = /Whether the change was made is not known/;
-    await assert.rejects(keysOf(cut).delete(['x']), refusal('SERVER_UNREACHABLE', doubt));
+    await assert.rejects(keysOf(cut).deleteApiKeys({ ids: ['x'] }), refusal('SERVER_UNREACHABLE', doubt));
     await assert.rejects(
-      keysOf(cut).find('CI'),
+      keysOf(cut).apiKey({ name: 'CI' }),
       (error: Error) => refusal('SERVER_UNREACHABLE', /cannot be reached/)(error) && !doubt.test(error.message),
     );
     for (const nowhere of [`http://127.0.0.1:${await freePort()}`, 'http://127.0.0.1:1'])
-      await assert.rejects(keysOf(nowhere).delete(['x']), (error: Error) => !doubt.test(error.message));
+      await assert.rejects(keysOf(nowhere).deleteApiKeys({ ids: ['x'] }), (error: Error) => !doubt.test(error.message));
   });
 
   it('whose certificate is not trusted gets no key', async () => {
     const seen: unknown[] = [];
     const server = await serve((request) => void seen.push(request), pairOf('first'));
     await assert.rejects(
-      keysOf(server).delete(['x']),
+      keysOf(server).deleteApiKeys({ ids: ['x'] }),
       refusal('SERVER_UNREACHABLE', /a certificate that is not trusted here \(\w+\)\. NODE_EXTRA_CA_CERTS/),
     );
     assert.deepEqual(seen, []);
@@ -200,12 +213,16 @@ describe('a server elsewhere', () => {
   it('brings no control character to the terminal, and nothing but a secret for one', async () => {
     const names = [{ id: 'x', name: '\u001b[31mred' }];
     await assert.rejects(
-      keysOf(await data({ deleteApiKeys: { keys: names } })).delete(['x']),
+      keysOf(await data({ deleteApiKeys: { keys: names } })).deleteApiKeys({ ids: ['x'] }),
       refusal('SERVER_INCOMPATIBLE', /not as a server of svc-api does/),
     );
     const applied = { changes: [], created: [{ key: '$(reboot)', apiKey: { id: 'x', name: 'A' } }], ...REST };
     await assert.rejects(
-      keysOf(await data({ applyApiKeys: applied })).declarations.plan([DECLARED], { prune: false, adopt: false }),
+      keysOf(await data({ applyApiKeys: applied })).applyApiKeys({
+        declared: [DECLARED],
+        rules: { prune: false, adopt: false },
+        dryRun: true,
+      }),
       refusal('SERVER_INCOMPATIBLE', /./),
     );
   });

@@ -7,8 +7,7 @@ import { type KeysOperation, OPERATIONS, operationsOn, perform } from '../../src
 import { createCatalog, type Permission } from '../../src/keys/permissions/catalog.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import type { ConsentRequest } from '../../src/keys/repository/consent-request.ts';
-import type { KeyAdministration } from '../../src/keys/service/administration.ts';
-import { remoteKeys } from '../../src/remote/remote-keys.ts';
+import { serverClient } from '../../src/remote/server-client.ts';
 import { type OpenKeys, openKeys } from '../../src/service/library-keys.ts';
 import { configFile } from '../support/config-file.ts';
 import { APP } from '../support/consent.ts';
@@ -47,8 +46,6 @@ interface Doors {
   readonly graphql: string;
   /** Its input in the table, where it is one on keys. */
   readonly input?: object;
-  /** The same by the client of `--server`. */
-  readonly server?: (keys: KeyAdministration) => unknown;
   /** The same by a method of the library. */
   readonly library?: (keys: OpenKeys, by: By) => Promise<unknown>;
   /** Each page of the console that needs it, and each form that it is sent by, with the page that has it. */
@@ -56,7 +53,6 @@ interface Doors {
 }
 
 const sha256 = 'a'.repeat(64);
-const delivery = { deliver: () => {} };
 let made = 0;
 /** A key that each caller may create that may create any. */
 const newKey = () => ({ name: `Made ${(made += 1)}`, permissions: ['ONLINE:READ_ANY' as Permission] });
@@ -86,13 +82,11 @@ const triesOn = ({ key, request, userCode }: Target): Readonly<Record<keyof type
     apiKeys: {
       graphql: 'apiKeys(first: 1) { edges { node { id } } }',
       input: { query: { first: 1 } },
-      server: (keys) => keys.list({ first: 1 }),
       library: (keys, by) => keys.list({ first: 1 }, by),
     },
     apiKey: {
       graphql: `apiKey(name: "${name}") { id }`,
       input: { name },
-      server: (keys) => keys.find(name),
       library: async (keys, by) => [await keys.get(id, by), await keys.get(name, by)],
       console: [`keys/${id}`],
     },
@@ -100,11 +94,10 @@ const triesOn = ({ key, request, userCode }: Target): Readonly<Record<keyof type
     apiKeyList: {
       graphql: 'apiKeyList(first: 1) { total }',
       input: { query: selection },
-      server: (keys) => keys.select(selection),
       console: ['keys'],
     },
     serviceUsage: { graphql: 'serviceUsage { start }', input: { request: {} } },
-    permissions: { graphql: 'permissions { resources }', input: {}, server: (keys) => keys.catalog() },
+    permissions: { graphql: 'permissions { resources }', input: {} },
     previewPermissions: {
       graphql: 'previewPermissions(roles: [GUEST]) { resource }',
       input: { roles: ['GUEST'], permissions: [] },
@@ -113,35 +106,30 @@ const triesOn = ({ key, request, userCode }: Target): Readonly<Record<keyof type
     previewApiKey: {
       graphql: `previewApiKey(input: { name: "Previewed", ${GRANTED} }) { name }`,
       input: { input: { name: 'Previewed', permissions: ['ONLINE:READ_ANY'] } },
-      server: (keys) => keys.preview({ name: 'Previewed', permissions: ['ONLINE:READ_ANY'] }),
     },
     createApiKey: {
       graphql: `createApiKey(input: { name: "Made by GraphQL", overwrite: true, ${GRANTED} }) { key }`,
       get input() {
         return { input: newKey() };
       },
-      server: (keys) => keys.create(newKey()),
       library: (keys, by) => keys.create(newKey(), by),
       console: [{ form: 'keys/new', fields: { ...newKeyForm(), step: 'create' } }],
     },
     updateApiKey: {
       graphql: `updateApiKey(input: { id: "${id}", description: "x" }) { id }`,
       input: { id, change: { description: 'x' } },
-      server: (keys) => keys.update(key, { description: 'x' }),
       library: (keys, by) => keys.update(id, { description: 'x' }, by),
       console: [{ page: `keys/${id}/edit`, form: `keys/${id}/edit`, fields: { description: 'x' } }],
     },
     setApiKeyEnabled: {
       graphql: `setApiKeyEnabled(id: "${id}", enabled: false) { id }`,
       input: { id, enabled: false },
-      server: (keys) => keys.setEnabled(key, false),
       library: async (keys, by) => [await keys.disable(id, by), await keys.enable(id, by)],
       console: [{ page: `keys/${id}/disable`, form: `keys/${id}/disable` }],
     },
     rotateApiKey: {
       graphql: `rotateApiKey(input: { id: "${id}" }) { key }`,
       input: { id, request: {} },
-      server: (keys) => keys.rotate(key, {}, delivery),
       library: (keys, by) => keys.rotate(id, {}, by),
       console: [{ page: `keys/${id}/rotation`, form: `keys/${id}/rotation` }],
     },
@@ -153,45 +141,38 @@ const triesOn = ({ key, request, userCode }: Target): Readonly<Record<keyof type
     finishApiKeyRotation: {
       graphql: `finishApiKeyRotation(id: "${id}") { id }`,
       input: { id },
-      server: (keys) => keys.finishRotation(id),
       library: (keys, by) => keys.finishRotation(id, by),
       console: [{ form: `keys/${id}/rotation/finish` }],
     },
     rollBackApiKeyRotation: {
       graphql: `rollBackApiKeyRotation(id: "${id}") { id }`,
       input: { id },
-      server: (keys) => keys.rollBackRotation(id),
       library: (keys, by) => keys.rollBackRotation(id, by),
       console: [{ form: `keys/${id}/rotation/roll-back` }],
     },
     deleteApiKeys: {
       graphql: `deleteApiKeys(ids: ["${id}"]) { deleted }`,
       input: { ids },
-      server: (keys) => keys.delete(ids),
       library: (keys, by) => keys.delete(ids, by),
       console: [{ page: `keys/${id}/delete`, form: `keys/${id}/delete` }, selectedForm('DELETE')],
     },
     apiKeyChangePlan: {
       graphql: `apiKeyChangePlan(ids: ["${id}"], change: DISABLE) { total }`,
       input: { ids, request: { what: 'DISABLE' } },
-      server: (keys) => keys.planMany(ids, { what: 'DISABLE' }),
       console: [`keys/selected?change=DISABLE&id=${id}`],
     },
     narrowApiKeys: {
       graphql: `narrowApiKeys(input: { ids: ["${id}"] }) { keys { id } }`,
       input: { ids, request: { what: 'DISABLE' } },
-      server: (keys) => keys.changeMany(ids, { what: 'DISABLE' }),
       console: [selectedForm('DISABLE'), selectedForm('EXPIRE')],
     },
     updateApiKeys: {
       graphql: `updateApiKeys(ids: ["${id}"], update: { description: "x" }) { keys { id } }`,
       input: { ids, request: { what: 'UPDATE', change: { description: 'x' } } },
-      server: (keys) => keys.changeMany(ids, { what: 'UPDATE', change: { description: 'x' } }),
     },
     containKey: {
       graphql: `containKey(input: { id: "${id}" }) { name }`,
       input: { key: id },
-      server: (keys) => keys.containments.contain({ key: id }),
       console: [{ page: `keys/${id}/contain`, form: `keys/${id}/contain` }],
     },
     applyApiKeys: {
@@ -199,12 +180,10 @@ const triesOn = ({ key, request, userCode }: Target): Readonly<Record<keyof type
       get input() {
         return { declared: [declaredKey()], rules: {} };
       },
-      server: (keys) => keys.declarations.apply([declaredKey()], { prune: false, adopt: false }, delivery),
     },
     auditLog: {
       graphql: 'auditLog(first: 1) { edges { node { number } } }',
       input: { request: { first: 1 } },
-      server: (keys) => keys.auditLog({ first: 1 }),
       console: ['audit-log'],
     },
     auditCounts: {
@@ -215,22 +194,18 @@ const triesOn = ({ key, request, userCode }: Target): Readonly<Record<keyof type
     attestReview: {
       graphql: `attestReview(input: { text: "Seen", sha256: "${sha256}", keys: 1 })`,
       input: { input: { text: 'Seen', sha256, keys: 1 } },
-      server: (keys) => keys.attest({ text: 'Seen', sha256, keys: 1 }),
     },
     consentRequests: {
       graphql: 'consentRequests(first: 1) { requestId }',
       input: { first: 1 },
-      server: (keys) => keys.consents.list(1),
     },
     consentRequest: {
       graphql: `consentRequest(requestId: "${requestId}") { requestId }`,
       input: { place: { requestId } },
-      server: (keys) => keys.consents.find({ userCode }),
     },
     approveConsentRequest: {
       graphql: `approveConsentRequest(input: { userCode: "${userCode}" }) { requestId }`,
       input: { userCode, choice: {} },
-      server: (keys) => keys.consents.approve(userCode, {}),
       console: [
         {
           page: `../device?user_code=${userCode}`,
@@ -243,7 +218,6 @@ const triesOn = ({ key, request, userCode }: Target): Readonly<Record<keyof type
     denyConsentRequest: {
       graphql: `denyConsentRequest(requestId: "${requestId}") { requestId }`,
       input: { place: { userCode } },
-      server: (keys) => keys.consents.deny({ requestId }),
       console: [{ page: 'requests', form: 'requests/refuse', fields: { request: requestId } }],
     },
     routes: { graphql: 'routes(first: 1) { total }', console: ['routes'] },
@@ -253,7 +227,7 @@ const triesOn = ({ key, request, userCode }: Target): Readonly<Record<keyof type
     },
     routeKeys: { graphql: 'routeKeys(route: 1, first: 1) { edges { node { id } } }', console: ['routes/1/keys'] },
     limits: { graphql: 'limits { failedCredentials }', console: ['limits'] },
-    edges: { graphql: 'edges { edgeId }', input: {}, server: (keys) => keys.edges() },
+    edges: { graphql: 'edges { edgeId }', input: {} },
   };
 };
 
@@ -346,12 +320,13 @@ async function outcomes(
     return outcome === 'done' && Object.values(body.data ?? {}).includes(null) ? 'other: null' : outcome;
   });
 
-  const { server, library: call, console: ways = [] } = triesOn(await target())[name];
-  if (server)
-    await at('server', (doors) =>
+  const { library: call, console: ways = [] } = triesOn(await target())[name];
+  if (name in serverClient({ server: test.url, key: '' }))
+    await at('server', ({ input }) =>
       tried(() => {
         const env = { ...LOGGED_OUT, ...(secret !== undefined && { SVC_API_KEY: secret }) };
-        return doors.server!(remoteKeys(serverTarget({ server: test.url }, env, 'login')!));
+        const client: object = serverClient(serverTarget({ server: test.url }, env, 'login')!);
+        return (client as Readonly<Record<string, (given: unknown) => unknown>>)[name]!(input);
       }),
     );
 

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict';
 import { portsOf } from '../../src/feature.ts';
 import { FEATURES } from '../../src/features/index.ts';
 import { join } from 'node:path';
-import { storeKeys } from '../../src/keys/operations/store-keys.ts';
-import type { KeyAdministration } from '../../src/keys/service/administration.ts';
+import { type Client, storeClient } from '../../src/keys/operations/index.ts';
 import type { DeclaredKey } from '../../src/keys/transfer/declaration.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
 import { formatTime } from '../../src/keys/basics/time.ts';
-import { remoteKeys } from '../../src/remote/remote-keys.ts';
+import { serverClient } from '../../src/remote/server-client.ts';
 import { restoreStore } from '../../src/store/backup/restore-store.ts';
 import { backUpStore } from '../../src/store/backup/back-up-store.ts';
 import { openConnection } from '../../src/store/open.ts';
@@ -119,11 +118,11 @@ class World {
   }
 
   /** Who does something: the operator on the store, or a key by the commands on a server. */
-  actor(): { by: string | undefined; door: KeyAdministration } {
+  actor(): { by: string | undefined; door: Client } {
     const { random, here, server } = this;
     if (this.secrets.size === 0 || random.chance(0.35)) {
       const open = Object.assign(here.keys, { location: '', exists: true, close: async () => {} });
-      return { by: undefined, door: storeKeys(open) };
+      return { by: undefined, door: storeClient(open) };
     }
     const live = [...this.secrets].filter((secret) => this.model.allows(secret)?.has('API_KEY:CREATE_OWN'));
     const able = live.filter((secret) => this.model.allows(secret)!.size > 8);
@@ -132,7 +131,7 @@ class World {
     this.unseen.delete(by);
     const accepted = this.model.acceptedBy(by);
     this.#acting = accepted?.isCurrent ? { ...accepted.key } : undefined;
-    return { by, door: remoteKeys({ server: server.url, key: by }) };
+    return { by, door: serverClient({ server: server.url, key: by }) };
   }
 
   /** Has written that the key has used its secret. */
@@ -242,7 +241,6 @@ class World {
   }
 }
 
-const fieldsOf = ({ id, name, secret }: ModelKey) => ({ id, name, publicId: secret.split('_')[1] ?? '' }) as never;
 const endText = (ends: number | null) => (ends === null ? {} : { expiresAt: formatTime(ends) });
 const NEW = { isDisabled: false, isManaged: false, previous: null };
 /** A delivery that never fails. */
@@ -256,7 +254,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
   async create(world) {
     const { by, door } = world.actor();
     const [name, granted, wanted] = [world.name(true), world.grants(), world.end()];
-    const { key: secret, apiKey } = await door.create({ name, ...granted, ...endText(wanted) });
+    const { key: secret, apiKey } = await door.createApiKey({ input: { name, ...granted, ...endText(wanted) } });
     const creator = by === undefined ? null : world.model.acceptedBy(by)!.key;
     const ends = wanted ?? (creator && world.model.endOf(creator));
     world.add(by, { ...NEW, id: apiKey.id, name, ...granted, ends, secret });
@@ -267,7 +265,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
     const replaced = own && world.random.chance(0.5) ? own : world.key();
     const [{ name }, granted, wanted] = [replaced, world.grants(), world.end()];
     const input = { name, ...granted, ...endText(wanted), overwrite: true };
-    const { key: secret, apiKey } = await door.create(input);
+    const { key: secret, apiKey } = await door.createApiKey({ input });
     const ends = wanted ?? (own ? world.model.endOf(own) : null);
     const isOwnPlace = own?.id === replaced.id;
     const creator = own ? (isOwnPlace ? own.creator : own.id) : null;
@@ -288,7 +286,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
     const ends = random.chance(0.4) ? { ends: world.end() } : {};
     const change = { ...granted, ...('ends' in ends && { expiresAt: formatTime(ends.ends ?? null) }) };
     if (Object.keys(change).length === 0) return;
-    await door.update(fieldsOf(key), change);
+    await door.updateApiKey({ id: key.id, change });
     world.change(by, key.id, { ...granted, ...ends });
   },
   async 'update by GraphQL'(world) {
@@ -310,14 +308,14 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
   async switch(world) {
     const { by, door } = world.actor();
     const [key, isEnabled] = [world.key(), world.random.chance(0.5)];
-    await door.setEnabled(fieldsOf(key), isEnabled);
+    await door.setApiKeyEnabled({ id: key.id, enabled: isEnabled });
     world.change(by, key.id, { isDisabled: !isEnabled });
   },
   async delete(world) {
     if (world.keys().length < 5) return;
     const { by, door } = world.actor();
     const key = world.key();
-    await door.delete([key.id]);
+    await door.deleteApiKeys({ ids: [key.id] });
     world.check(by, key, undefined);
     world.model.delete([key.id]);
   },
@@ -325,7 +323,8 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
     const { by, door } = world.actor();
     const [key, minutes] = [world.key(), world.random.pick([0, 10, 60])];
     const activate = world.random.pick(['now', 'on-first-use']);
-    const rotated = await door.rotate(fieldsOf(key), { grace: `${minutes}m`, activate }, delivery);
+    const request = { grace: `${minutes}m`, activate };
+    const rotated = await door.rotateApiKey({ id: key.id, request, delivery });
     const grace = minutes * MINUTE;
     const previous = { secret: key.secret, grace, ends: activate === 'now' ? world.now + grace : null };
     const after = { ...key, secret: rotated.key, previous };
@@ -336,14 +335,14 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
   async finishRotation(world) {
     const { by, door } = world.actor();
     const key = world.random.pick(rotating(world));
-    await door.finishRotation(key.id);
+    await door.finishApiKeyRotation({ id: key.id });
     world.check(by, key, { ...key });
     world.model.keys.set(key.id, { ...key, previous: null });
   },
   async rollBackRotation(world) {
     const { by, door } = world.actor();
     const key = world.random.pick(rotating(world));
-    await door.rollBackRotation(key.id);
+    await door.rollBackApiKeyRotation({ id: key.id });
     const after = { ...key, secret: key.previous!.secret, previous: null };
     world.check(by, key, after);
     world.model.keys.set(key.id, after);
@@ -357,7 +356,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
       return { name, description: null, ...world.grants(), expiresAt: world.end(), ...enabled };
     });
     const rules = { prune: random.chance(0.2), adopt: by === undefined && random.chance(0.4) };
-    const { created } = await door.declarations.apply(declared, rules, delivery);
+    const { created } = await door.applyApiKeys({ declared, rules, delivery });
     const before = new Map(names.map((name) => [name, model.named(name)]));
     const pruned = rules.prune ? world.keys().filter(({ name, isManaged }) => isManaged && !names.includes(name)) : [];
     for (const key of pruned) world.check(by, key, undefined);
@@ -418,7 +417,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
     const { consent } = world.server.keys;
     const { handle, deviceCode } = await consent.ask({ client: APP, ...granted });
     const ends = world.end();
-    await door.consents.approve(handle, endText(ends));
+    await door.approveConsentRequest({ userCode: handle, choice: endText(ends) });
     world.check(by, undefined, { ...NEW, ...granted, name: '', creator: null, ends: ends ?? endOfActor(world, by) });
     world.agreed.push({ deviceCode: deviceCode!, by, granted, ends });
   },

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
-import type { Applied, KeyAdministration } from '../../keys/service/index.ts';
+import { type Client, takeBack } from '../../keys/operations/index.ts';
+import type { Applied } from '../../keys/service/index.ts';
 import {
-  type ApplyOperations,
   assertValidDeclaration,
   DeclarationError,
   type DeclaredKey,
@@ -67,21 +67,17 @@ export async function applyKeys(request: ApplyRequest): Promise<PlannedChanges> 
 }
 
 async function preview(
-  keys: KeyAdministration,
+  keys: Client,
   declaration: DeclarationFile,
   { prune, adopt, print }: ApplyRequest,
 ): Promise<PlannedChanges> {
-  const plan = await keys.declarations.plan(declaration.keys, { prune, adopt });
+  const plan = await keys.applyApiKeys({ declared: declaration.keys, rules: { prune, adopt }, dryRun: true });
   const words = ['to create', 'to update', 'to rotate', 'to renew', 'to delete'] as const;
   await print({ dryRun: true, ...shownOf(plan), keys: [] }, textOf('Plan', plan, words));
   return plan;
 }
 
-async function apply(
-  keys: KeyAdministration,
-  declaration: DeclarationFile,
-  request: ApplyRequest,
-): Promise<PlannedChanges> {
+async function apply(keys: Client, declaration: DeclarationFile, request: ApplyRequest): Promise<PlannedChanges> {
   const { prune, adopt, secretsDir, command, print, note } = request;
   let files: SecretFiles | undefined;
   if (secretsDir !== undefined) {
@@ -90,11 +86,11 @@ async function apply(
     for (const line of nameOf ? await tidyLeftovers({ ...left, nameOf }) : []) await note(line);
     files = new SecretFiles(secretsDir, keys.location);
   }
-  const sink = command === undefined ? undefined : new SecretCommand(command, keys.declarations);
+  const sink = command === undefined ? undefined : new SecretCommand(command, keys);
   const delivery = sink ?? (files ? deliveryInFiles(files) : deliveryInJson(request));
   try {
     const applied = await deliverSecrets(delivery, keys.revertsAll ? REVERTED : REMOVED, async (safe) => {
-      const done = await keys.declarations.apply(declaration.keys, { prune, adopt }, safe);
+      const done = await keys.applyApiKeys({ declared: declaration.keys, rules: { prune, adopt }, delivery: safe });
       sink?.requireTaken();
       return done;
     });
@@ -264,12 +260,12 @@ interface Failure {
  */
 class SecretCommand {
   readonly #command: string;
-  readonly #keys: Pick<ApplyOperations, 'revert'>;
+  readonly #keys: Client;
   readonly #failures: Failure[] = [];
   #signal: NodeJS.Signals | undefined;
 
   /** @param command for the shell; its environment has SVC_API_KEY_NAME and SVC_API_KEY_ID */
-  constructor(command: string, keys: Pick<ApplyOperations, 'revert'>) {
+  constructor(command: string, keys: Client) {
     this.#command = command;
     this.#keys = keys;
   }
@@ -279,7 +275,7 @@ class SecretCommand {
       const reason = (await signals.first()) ? 'was not run' : await handOver(this.#command, key, apiKey, signals);
       if (reason === undefined) continue;
       const change = changes.find(({ name }) => name === apiKey.name)!;
-      const isReverted = await this.#keys.revert(apiKey.id, change.action).then(
+      const isReverted = await takeBack(this.#keys, apiKey.id, change.action).then(
         () => true,
         () => false,
       );

@@ -8,7 +8,8 @@ import {
 } from '../../keys/basics/index.ts';
 import type { ManyChangeRequest } from '../../keys/changes/index.ts';
 import type { KeyFilters } from '../../keys/lists/index.ts';
-import { formatCursor, type KeyAdministration, type KeyName, type ManyPlan } from '../../keys/service/index.ts';
+import type { Client } from '../../keys/operations/index.ts';
+import { formatCursor, type KeyName, type ManyPlan } from '../../keys/service/index.ts';
 import { firstOf, formatCount } from '../output.ts';
 
 /** How many keys a plan names in text. JSON has all of them. */
@@ -20,10 +21,10 @@ const NAMED = 5;
  * The keys that filters select, for a change of all of them.
  * @throws KeysError INPUT_INVALID where they are more than are changed at once
  */
-export async function selectAll(keys: KeyAdministration, filters: KeyFilters): Promise<KeyName[]> {
+export async function selectAll(keys: Client, filters: KeyFilters): Promise<KeyName[]> {
   const found: KeyName[] = [];
   for (let after: string | undefined; ;) {
-    const page = await keys.list({ ...filters, first: MAX_PAGE_SIZE, after });
+    const page = await keys.apiKeys({ query: { ...filters, first: MAX_PAGE_SIZE, after } });
     found.push(...page.keys.map(({ apiKey }) => apiKey));
     if (found.length > keys.mostAtOnce || (page.hasNextPage && found.length === keys.mostAtOnce))
       throw new KeysError(
@@ -36,15 +37,8 @@ export async function selectAll(keys: KeyAdministration, filters: KeyFilters): P
 }
 
 /** What a change of those keys would do. @throws KeysError with what refuses it for one: none is changed then */
-export async function planAll(
-  keys: KeyAdministration,
-  found: readonly KeyName[],
-  request: ManyChangeRequest,
-): Promise<ManyPlan> {
-  const plan = await keys.planMany(
-    found.map(({ id }) => id),
-    request,
-  );
+export async function planAll(keys: Client, found: readonly KeyName[], request: ManyChangeRequest): Promise<ManyPlan> {
+  const plan = await keys.apiKeyChangePlan({ ids: found.map(({ id }) => id), request });
   const [first] = plan.refused;
   if (!first) return plan;
   const names = plan.refused.map(({ key }) => `"${printable(key.name, 100)}"`);

@@ -23,15 +23,8 @@ import {
 } from '../../keys/key/index.ts';
 import type { KeyFilters } from '../../keys/lists/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
-import type {
-  Created,
-  Deleted,
-  KeyAdministration,
-  KeyName,
-  KeyState,
-  NamedIssue,
-  Preview,
-} from '../../keys/service/index.ts';
+import type { Client } from '../../keys/operations/index.ts';
+import type { Created, Deleted, KeyName, KeyState, NamedIssue, Preview } from '../../keys/service/index.ts';
 import type { OpenKeys, OpenKeysOptions } from '../../service/open-keys.ts';
 import { BaseCommand } from '../base-command.ts';
 import { deliverSecrets } from '../deliver-secrets.ts';
@@ -59,10 +52,10 @@ import {
 const REVERTED = 'The key was removed again, because nobody has its secret.';
 const REPLACED = 'One that it has replaced stays deleted.';
 
-async function ask(request: KeyRequest, keys: KeyAdministration, assumesYes: boolean): Promise<KeyRequest> {
+async function ask(request: KeyRequest, keys: Client, assumesYes: boolean): Promise<KeyRequest> {
   const { askForKey } = await import('../prompts/new-key.ts');
-  return askForKey(request, await keys.catalog(), {
-    exists: async (name) => (await keys.find(name)) !== undefined,
+  return askForKey(request, await keys.permissions({}), {
+    exists: async (name) => (await keys.apiKey({ name })) != null,
     doubt: async (name) => {
       const warnings = warningsOf(await keys.findConfusableNames(name));
       return warnings.length > 0 ? `${warnings.join(' ')} Create it anyway?` : undefined;
@@ -101,9 +94,9 @@ function describe({ apiKey: key, replaced }: Created): string {
 /** What was deleted, or why nothing was: no such key, nothing to choose from, or nothing chosen. */
 type Deletion = { deleted: Deleted } | { missing: string } | { nothing: string };
 
-async function deleteNamed(keys: KeyAdministration, name: string): Promise<Deletion> {
-  const found = await keys.find(name);
-  const deleted = found && (await keys.delete([found.apiKey.id]));
+async function deleteNamed(keys: Client, name: string): Promise<Deletion> {
+  const found = await keys.apiKey({ name });
+  const deleted = found && (await keys.deleteApiKeys({ ids: [found.apiKey.id] }));
   if (deleted && deleted.keys.length > 0) return { deleted };
   // A mistyped path must not look as if the key were gone.
   if (!keys.exists) return { missing: `no API key is named "${name}": the key store ${keys.location} does not exist` };
@@ -115,15 +108,16 @@ async function deleteNamed(keys: KeyAdministration, name: string): Promise<Delet
 /** How many keys are looked at where a name is misspelled. */
 const MAX_LIKELY = 50;
 
-export function searchIn(keys: KeyAdministration): (text: string) => Promise<readonly KeyName[]> {
-  return async (search) => (await keys.list({ first: MAX_LIKELY, search })).keys.map(({ apiKey }) => apiKey);
+export function searchIn(keys: Client): (text: string) => Promise<readonly KeyName[]> {
+  return async (search) =>
+    (await keys.apiKeys({ query: { first: MAX_LIKELY, search } })).keys.map(({ apiKey }) => apiKey);
 }
 
 /** The keys that match a search, or the first; the one with just that name comes first. */
-async function searchByName(keys: KeyAdministration, search?: string): Promise<Page> {
-  const page = await keys.list({ first: MAX_PAGE_SIZE, search });
+async function searchByName(keys: Client, search?: string): Promise<Page> {
+  const page = await keys.apiKeys({ query: { first: MAX_PAGE_SIZE, search } });
   const found = page.keys.map(({ apiKey }) => apiKey);
-  const named = search === undefined ? undefined : (await keys.find(search))?.apiKey;
+  const named = search === undefined ? undefined : (await keys.apiKey({ name: search }))?.apiKey;
   const { hasNextPage } = page;
   return { keys: named ? [named, ...found.filter(({ id }) => id !== named.id)] : found, hasNextPage };
 }
@@ -180,20 +174,20 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /** Shows what a key would be, and everything that it would be allowed to do. */
-  private async preview(keys: KeyAdministration, input: NewKey): Promise<object> {
-    const planned = await keys.preview(input);
+  private async preview(keys: Client, input: NewKey): Promise<object> {
+    const planned = await keys.previewApiKey({ input });
     const shown = await this.print(previewJson(planned), planned.effectivePermissions.join('\n'));
     await warn(this.terminal, warningsOf(planned.confusable));
     return shown;
   }
 
-  private async createIn(keys: KeyAdministration, input: NewKey): Promise<object> {
+  private async createIn(keys: Client, input: NewKey): Promise<object> {
     let shown: object = {};
     const deliver = async ({ key, apiKey: { name, id } }: Created) => {
       shown = await this.deliver({ key, name, id }, key);
     };
     const reverted = input.overwrite && !keys.revertsAll ? `${REVERTED} ${REPLACED}` : REVERTED;
-    const created = await deliverSecrets({ deliver }, reverted, (delivery) => keys.create(input, delivery));
+    const created = await deliverSecrets({ deliver }, reverted, (delivery) => keys.createApiKey({ input, delivery }));
     await this.terminal.note(describe(created));
     await warn(this.terminal, warningsOf(created.confusable));
     return shown;
@@ -215,13 +209,13 @@ export abstract class KeyCommand extends BaseCommand {
     throw new ReportedFailure({ code: 'NOT_FOUND', message: text, exit: 1 });
   }
 
-  private async deleteChosen(keys: KeyAdministration): Promise<Deletion> {
+  private async deleteChosen(keys: Client): Promise<Deletion> {
     const page = await searchByName(keys);
     if (page.keys.length === 0) return { nothing: `there are none in ${keys.location}` };
     if (!this.interactive) throw nobodyToAsk();
     const { chooseKeys } = await import('../prompts/with-prompts.ts');
     const ids = await chooseKeys(page, (search) => searchByName(keys, search), this.assumesYes);
-    return ids.length === 0 ? { nothing: 'none was chosen' } : { deleted: await keys.delete(ids) };
+    return ids.length === 0 ? { nothing: 'none was chosen' } : { deleted: await keys.deleteApiKeys({ ids }) };
   }
 
   private async showDeleted({ keys: all, issued }: Deleted): Promise<object> {
@@ -236,7 +230,7 @@ export abstract class KeyCommand extends BaseCommand {
   protected async setEnabled({ args, flags }: NamedInput, enabled: boolean): Promise<object> {
     return this.withKeys(flags, async (keys) => {
       const { apiKey: key } = await this.findKey(keys, nameOf({ args, flags }));
-      const { before, after, issued } = await keys.setEnabled(key, enabled);
+      const { before = key, after, issued } = await keys.setApiKeyEnabled({ id: key.id, enabled });
       const changed = before.disabledAt !== after.apiKey.disabledAt;
       if (changed) this.done = CHANGES_MADE;
       const { name } = after.apiKey;
@@ -273,8 +267,9 @@ export abstract class KeyCommand extends BaseCommand {
       }
       const what = formatCount(ids.length, 'API key', 'API keys');
       await this.confirm(`${verb[0]!.toUpperCase()}${verb.slice(1)} ${what}?`, text);
-      if (request.what === 'DELETE') return this.showDeleted(await keys.delete(ids));
-      const changed = await keys.changeMany(ids, request as UndeletingChange);
+      if (request.what === 'DELETE') return this.showDeleted(await keys.deleteApiKeys({ ids }));
+      const change = request.what === 'UPDATE' ? keys.updateApiKeys : keys.narrowApiKeys;
+      const changed = await change({ ids, request: request as UndeletingChange });
       if (changed.length > 0) this.done = CHANGES_MADE;
       return this.printLines(
         planJson({ ...plan, changing: changed }, false),
@@ -305,10 +300,7 @@ export abstract class KeyCommand extends BaseCommand {
    * Works on the keys of a store, which must be there, or of a server.
    * @throws what `place` and `work` throw; KeysError STORE_…
    */
-  protected async withKeys<Result>(
-    flags: PlaceFlags,
-    work: (keys: KeyAdministration) => Promise<Result>,
-  ): Promise<Result> {
+  protected async withKeys<Result>(flags: PlaceFlags, work: (keys: Client) => Promise<Result>): Promise<Result> {
     return withAdministration(await this.place(flags), { ifMissing: 'fail' }, work);
   }
 
@@ -333,7 +325,7 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /** What selects keys. @throws KeysError INPUT_INVALID, NOT_FOUND for a key that is not there */
-  protected async filters(keys: KeyAdministration, flags: Parameters<typeof filtersOf>[0]): Promise<KeyFilters> {
+  protected async filters(keys: Client, flags: Parameters<typeof filtersOf>[0]): Promise<KeyFilters> {
     const filters = filtersOf(flags);
     const creator = flags['created-by'];
     if (creator === undefined) return filters;
@@ -342,8 +334,8 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /** The key of that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */
-  protected findKey(keys: KeyAdministration, name: string | undefined): Promise<KeyState> {
-    return this.found(name, (given) => keys.find(given), searchIn(keys));
+  protected findKey(keys: Client, name: string | undefined): Promise<KeyState> {
+    return this.found(name, (given) => keys.apiKey({ name: given }), searchIn(keys));
   }
 
   protected findStored(keys: OpenKeys, name: string | undefined): Promise<ApiKey> {
@@ -358,13 +350,13 @@ export abstract class KeyCommand extends BaseCommand {
    */
   protected async found<Found>(
     name: string | undefined,
-    find: (name: string) => Promise<Found | undefined>,
+    find: (name: string) => Promise<Found | null | undefined>,
     search: (text: string) => Promise<readonly { name: string }[]>,
   ): Promise<Found> {
     if (name === undefined)
       throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or by --name <name>.');
     const found = await find(name);
-    if (found !== undefined) return found;
+    if (found != null) return found;
     const { didYouMeanKey } = await import('../explain/did-you-mean.ts');
     const wanted = normalizeName(name);
     const remedy =

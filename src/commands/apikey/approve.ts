@@ -23,11 +23,11 @@ export default class Approve extends ConsentCommand {
     const { args, flags } = await this.parse(Approve);
     const { roles, permissions, 'expires-in': expiresIn, 'expires-at': expiresAt } = flags;
     return this.withKeys(flags, async (keys) => {
-      const shown = await keys.consents.find({ userCode: args.code });
+      const shown = await keys.consentRequest({ place: { userCode: args.code } });
       refuseOver(shown);
       await this.confirmDecision(shown, `Let ${shown.client.name} have an API key?`);
       const choice = { roles, permissions, expiresIn, expiresAt };
-      const request = await keys.consents.approve(args.code, choice);
+      const request = await keys.approveConsentRequest({ userCode: args.code, choice });
       this.done = CHANGES_MADE;
       const text = `${request.client.name} gets the API key "${request.approval!.keyName}"`;
       return this.print({ request: consentJson(request) }, text);

@@ -46,12 +46,12 @@ export default class Contain extends KeyCommand {
     return this.withKeys(input.flags, async (keys) => {
       const request = { key, since };
       if (dryRun || !yes) {
-        const plan = await keys.containments.plan(request);
+        const plan = await keys.containKey({ ...request, dryRun: true });
         if (dryRun) return this.show(plan, true);
         await this.terminal.note(shownText(textOf(plan, 'Plan', ['to change', 'to cancel'])));
         if (changes(plan)) await this.confirm(`Contain ${nameIn(plan)}?`);
       }
-      return this.show(await keys.containments.contain(request), false);
+      return this.show(await keys.containKey(request), false);
     });
   }
 

@@ -15,9 +15,9 @@ export default class Deny extends ConsentCommand {
     const { args, flags } = await this.parse(Deny);
     const place = placeOf(args.code);
     return this.withKeys(flags, async (keys) => {
-      const shown = await keys.consents.find(place);
+      const shown = await keys.consentRequest({ place });
       await this.confirmDecision(shown, `Refuse ${shown.client.name} an API key?`);
-      const request = await keys.consents.deny(place);
+      const request = await keys.denyConsentRequest({ place });
       this.done = CHANGES_MADE;
       return this.print({ request: consentJson(request) }, `${request.client.name} gets no API key`);
     });

@@ -28,7 +28,7 @@ export default class Edges extends KeyCommand {
   async run(): Promise<object> {
     const { flags } = await this.parse(Edges);
     return this.withKeys(flags, async (keys) => {
-      const edges = await keys.edges();
+      const edges = await keys.edges({});
       const { isTerminal } = this.terminal;
       const table = await openTable(COLUMNS, this.terminal);
       const rows = edges.map(({ name, key, address, leaseMs, isResting, lagMs, lastAskedAt }) => [

@@ -12,7 +12,8 @@ import {
   pickColumns,
 } from '../../cli/views/key-view.ts';
 import { openTable, titlesLeftOut } from '../../cli/output.ts';
-import { formatCursor, type KeyAdministration, type PageQuery } from '../../keys/service/index.ts';
+import type { Client } from '../../keys/operations/index.ts';
+import { formatCursor, type PageQuery } from '../../keys/service/index.ts';
 import {
   DEFAULT_PAGE_SIZE,
   formatList,
@@ -45,7 +46,7 @@ interface ListedKeys {
 }
 
 /** The page of a query; with `all`, also those that follow, one by one. @throws KeysError INPUT_INVALID, STORE_… */
-async function* listPages(open: KeyAdministration, query: PageQuery, all: boolean): AsyncGenerator<ListedKeys> {
+async function* listPages(open: Client, query: PageQuery, all: boolean): AsyncGenerator<ListedKeys> {
   if (!all) {
     yield await readPage(open, query);
     return;
@@ -62,12 +63,14 @@ async function* listPages(open: KeyAdministration, query: PageQuery, all: boolea
 
 /** The same in another order, with as many as are wanted. @throws KeysError INPUT_INVALID, STORE_… */
 async function* listSorted(
-  open: KeyAdministration,
+  open: Client,
   { first, all, ...query }: KeyFilters & { first: number; all: boolean; sort: KeySort },
 ): AsyncGenerator<ListedKeys> {
   for (let offset = 0; offset < first;) {
     const size = Math.min(first - offset, MAX_PAGE_SIZE);
-    const { keys, total, isSorted, ...page } = await open.select({ ...query, first: size, offset, descending: false });
+    const { keys, total, isSorted, ...page } = await open.apiKeyList({
+      query: { ...query, first: size, offset, descending: false },
+    });
     if (!isSorted || (all && (page.hasMore || total > MAX_SELECTED)))
       throw new KeysError('INPUT_INVALID', `More than ${MAX_SELECTED} keys cannot be sorted. Select fewer of them.`);
     offset += keys.length;
@@ -77,8 +80,8 @@ async function* listSorted(
   }
 }
 
-async function readPage(open: KeyAdministration, query: PageQuery): Promise<ListedKeys> {
-  const { keys, hasNextPage } = await open.list(query);
+async function readPage(open: Client, query: PageQuery): Promise<ListedKeys> {
+  const { keys, hasNextPage } = await open.apiKeys({ query });
   const last = keys.at(-1);
   return { keys: keys.map(keyJson), next: hasNextPage && last ? formatCursor(last.apiKey) : null };
 }

@@ -7,7 +7,7 @@ import { KeyCommand } from '../../cli/manage/key-command.ts';
 import { formatCount, openTable, withNamesOf } from '../../cli/output.ts';
 import { withProgress } from '../../cli/progress.ts';
 import { AUDIT_COLUMNS, auditJson, auditRow, verificationView } from '../../cli/views/audit-view.ts';
-import type { KeyAdministration } from '../../keys/service/index.ts';
+import type { Client } from '../../keys/operations/index.ts';
 import { AUDIT_ACTIONS, AUDIT_OUTCOMES, type AuditEntry, type AuditRequest } from '../../keys/audit/index.ts';
 import { MAX_PAGE_SIZE, printableJson } from '../../keys/basics/index.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
@@ -93,7 +93,7 @@ export default class Log extends KeyCommand {
     return this.withKeys(flags, async (keys) => {
       const table = await this.table(flags.wide);
       if (follow) return this.follow(keys, request, table);
-      const newest = await keys.auditLog(request, before === undefined ? {} : { before });
+      const newest = await keys.auditLog({ request, place: { before } });
       return this.show(newest.toReversed(), table);
     });
   }
@@ -143,15 +143,15 @@ export default class Log extends KeyCommand {
   }
 
   /** Prints entries as they are written, until a signal ends the process or stdout is closed. */
-  private async follow(keys: KeyAdministration, request: AuditRequest, table: EntriesText): Promise<undefined> {
-    let after = (await keys.auditLog({ first: 1 }))[0]?.number ?? 0;
-    let entries = (await keys.auditLog(request, { before: after + 1 })).toReversed();
+  private async follow(keys: Client, request: AuditRequest, table: EntriesText): Promise<undefined> {
+    let after = (await keys.auditLog({ request: { first: 1 } }))[0]?.number ?? 0;
+    let entries = (await keys.auditLog({ request, place: { before: after + 1 } })).toReversed();
     const lines = this.jsonEnabled() ? jsonLines : table;
     for (;;) {
       if (entries.length > 0 && !(await this.writeLines(lines(entries)))) return undefined;
       after = Math.max(after, entries.at(-1)?.number ?? 0);
       await delay(entries.length < MAX_PAGE_SIZE ? keys.pollMs : 0);
-      entries = await keys.auditLog({ ...request, first: MAX_PAGE_SIZE }, { after });
+      entries = await keys.auditLog({ request: { ...request, first: MAX_PAGE_SIZE }, place: { after } });
     }
   }
 

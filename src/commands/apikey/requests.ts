@@ -20,7 +20,7 @@ export default class Requests extends ConsentCommand {
     const { flags } = await this.parse(Requests);
     const limit = readLimit(flags.limit, 'requests') ?? DEFAULT_PAGE_SIZE;
     return this.withKeys(flags, async (keys) => {
-      const requests = await keys.consents.list(limit);
+      const requests = await keys.consentRequests({ first: limit });
       const { isTerminal } = this.terminal;
       const table = await openTable(CONSENT_COLUMNS, this.terminal);
       const rows = requests.map((request) => consentRow(request, isTerminal));

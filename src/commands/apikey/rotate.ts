@@ -64,14 +64,18 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     if ((finish || rollback) && given.length > 1) throw exclusiveFlags(...given.map(([flag]) => `--${flag}`));
     return this.withKeys(input.flags, async (keys) => {
       const { apiKey: key } = await this.findKey(keys, nameOf(input));
-      if (finish) return this.finish(await keys.finishRotation(key.id), 'The previous secret is refused now.');
-      if (rollback) return this.finish(await keys.rollBackRotation(key.id), 'The new secret is refused now.');
+      if (finish)
+        return this.finish(await keys.finishApiKeyRotation({ id: key.id }), 'The previous secret is refused now.');
+      if (rollback)
+        return this.finish(await keys.rollBackApiKeyRotation({ id: key.id }), 'The new secret is refused now.');
       let shown: object = {};
       const deliver = async ({ key, apiKey: { name, id }, issued }: Rotated) => {
         shown = await this.deliver({ key, name, id, ...issuedJson(issued) }, key);
       };
       const request = { grace, activate, disableCreated, createdSince: since };
-      const rotated = await deliverSecrets({ deliver }, REVERTED, (safe) => keys.rotate(key, request, safe));
+      const rotated = await deliverSecrets({ deliver }, REVERTED, (delivery) =>
+        keys.rotateApiKey({ id: key.id, request, delivery }),
+      );
       await this.note(rotated, disableCreated);
       await this.warnOfIssued(rotated.issued, key);
       return shown;

@@ -3,7 +3,8 @@ import { KeyCommand, nameOf, searchIn } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { fieldText, issuedJson, issuedLines, keyJson, limitJson, limitText } from '../../cli/views/key-view.ts';
 import { timeAndDistance } from '../../keys/basics/index.ts';
-import type { KeyAdministration, KeyWithAccess } from '../../keys/service/index.ts';
+import type { Client } from '../../keys/operations/index.ts';
+import type { KeyWithAccess } from '../../keys/service/index.ts';
 import { ALL_ACCESS, withoutIncluded } from '../../keys/permissions/index.ts';
 
 export default class Show extends KeyCommand {
@@ -35,10 +36,10 @@ export default class Show extends KeyCommand {
   }
 
   /** The permissions as text: those that others include are left out, and all of them are one sentence. */
-  private async effective({ apiKey: { roles }, effectivePermissions }: KeyWithAccess, keys: KeyAdministration) {
+  private async effective({ apiKey: { roles }, effectivePermissions }: KeyWithAccess, keys: Client) {
     const shown = withoutIncluded(effectivePermissions);
     if (!roles.includes(ALL_ACCESS)) return shown;
-    const all = withoutIncluded((await keys.catalog()).permissionsOf(ALL_ACCESS));
+    const all = withoutIncluded((await keys.permissions({})).permissionsOf(ALL_ACCESS));
     return shown.length === all.length ? 'Every action on every resource' : shown;
   }
 

@@ -2,7 +2,8 @@ import { examplesOf } from '../../cli/base-command.ts';
 import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag } from '../../cli/input/key-flags.ts';
 import { toolJson } from '../../cli/views/usage-view.ts';
-import type { KeyAdministration, KeyState } from '../../keys/service/index.ts';
+import type { Client } from '../../keys/operations/index.ts';
+import type { KeyState } from '../../keys/service/index.ts';
 import { withoutIncluded } from '../../keys/permissions/index.ts';
 import type { Suggestion } from '../../keys/authorization/index.ts';
 import { formatTime, formatList } from '../../keys/basics/index.ts';
@@ -50,14 +51,14 @@ function lineOf({ roles, permissions }: Suggestion): string | undefined {
 async function explain(
   { apiKey: key, usage: { uses } }: KeyState,
   { roles: granted, permissions, unused, tools, routes }: Suggestion,
-  keys: KeyAdministration,
+  keys: Client,
 ): Promise<string[]> {
   const usage = `API key "${key.name}" was used ${uses} ${uses === 1 ? 'time' : 'times'}`;
   if (granted.length + permissions.length === 0)
     return [`${usage}, and none of its grants was needed. There is nothing to suggest.`];
   const unusedPermissions = new Set(unused);
   const neverUsed = key.permissions.filter((permission) => unusedPermissions.has(permission));
-  const catalog = key.roles.length > 0 ? await keys.catalog() : undefined;
+  const catalog = key.roles.length > 0 ? await keys.permissions({}) : undefined;
   const roles = key.roles.map((role) => {
     const included = withoutIncluded([...new Set(catalog?.permissionsOf(role))]);
     const used = included.filter((permission) => !unusedPermissions.has(permission));

@@ -46,7 +46,8 @@ export default class Update extends KeyCommand {
     }
     return this.withKeys(input.flags, async (keys) => {
       const { apiKey: key } = await this.findKey(keys, nameOf(input));
-      const { before, after, confusable } = await keys.update(key, withLimitsKept(change, input.flags, key.limits));
+      const changed = { id: key.id, change: withLimitsKept(change, input.flags, key.limits) };
+      const { before = key, after, confusable } = await keys.updateApiKey(changed);
       const changes = fieldChanges(before, after.apiKey);
       if (changes.length > 0) this.done = CHANGES_MADE;
       const text = changes.length > 0 ? changes.map(changeText).join('\n') : 'Nothing has changed.';

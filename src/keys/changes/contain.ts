@@ -484,19 +484,6 @@ export interface Contained {
   readonly requests: readonly { readonly id: string; readonly client: string; readonly keyName: string }[];
 }
 
-/** Which key is contained: by its name or id, and from when on what it did counts, as in `AuditRequest`. */
-export interface ContainRequest {
-  readonly key: string;
-  readonly since?: string | undefined;
-}
-
-/** What commands do to undo what keys did. */
-export interface ContainmentOperations {
-  plan(request: ContainRequest): Promise<Contained>;
-  /** Undoes what is in force by then, also where that is more than was planned. */
-  contain(request: ContainRequest): Promise<Contained>;
-}
-
 /** What a key did to others, by the names of these. */
 export function namedIssues(issued: readonly Issued[]): NamedIssue[] {
   return issued.map(({ name, apiKey, what, at }) => ({ name, what, at, isDisabled: apiKey?.disabledAt != null }));

@@ -4,9 +4,7 @@ export { changeKeys, type ManyChangeRequest, readManyChange, type UndeletingChan
 export {
   type Contained,
   containedAs,
-  type ContainmentOperations,
   Containments,
-  type ContainRequest,
   type Issued,
   type IssuedKind,
   type KeyName,

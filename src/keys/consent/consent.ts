@@ -265,13 +265,3 @@ export interface ConsentState extends Pick<
 
 /** A request of an application: by the code that it shows, or by its id. */
 export type ConsentPlace = { readonly userCode: string } | { readonly requestId: string };
-
-/** What commands do about applications that ask for keys. */
-export interface ConsentOperations {
-  /** What applications ask for, and have not got yet, oldest first. */
-  list(limit: number): Promise<ConsentState[]>;
-  /** What was asked for, whatever was decided. */
-  find(place: ConsentPlace): Promise<ConsentState>;
-  approve(userCode: string, choice: ConsentChoice): Promise<ConsentState>;
-  deny(place: ConsentPlace): Promise<ConsentState>;
-}

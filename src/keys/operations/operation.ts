@@ -37,11 +37,11 @@ export function ofServer(operation: Defined<Operation>): Operation {
   return { ...operation, root: 'Query' };
 }
 
-/** Operations by their names, each for an input and an actor. */
-export type Performed<Table> = {
+/** Operations by their names, each for an input and, unless that is known, an actor. */
+export type Performed<Table, By extends [] | [actor: Actor] = [actor: Actor]> = {
   readonly [
     Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never
-  ]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input, actor: Actor) => Answer : never;
+  ]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input, ...by: By) => Answer : never;
 };
 
 /** Does an operation, if the actor has the permission that it needs. @throws ForbiddenError; what its `run` throws */

@@ -46,7 +46,6 @@ import {
   finishedKey,
   GIVEN_FIELDS,
   NOTHING_GIVEN,
-  type PlannedChange,
   readSchedule,
   requireNoPerson,
   secretSince,
@@ -522,17 +521,3 @@ interface AppliedSecret {
   readonly key: string;
   readonly apiKey: Pick<ApiKey, 'id' | 'name'>;
 }
-
-export interface ApplyOperations {
-  plan(declared: readonly DeclaredKey[], rules: ApplyRules): Promise<PlannedChanges>;
-  /** With a server, `prepare` is called before anything is changed, too: with the names of new keys alone. */
-  apply(declared: readonly DeclaredKey[], rules: ApplyRules, delivery: SecretDelivery<Applied>): Promise<Applied>;
-  /**
-   * Takes back a secret that was made and that nobody got: a new key is deleted, a rotated one has its previous secret
-   * alone, and a renewed one has ended again.
-   */
-  revert(id: string, action: PlannedChange['action']): Promise<void>;
-}
-
-/** The shortest life: nobody has the secret. */
-export const ENDS_AT_ONCE = { expiresIn: '1s' } as const;

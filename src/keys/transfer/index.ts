@@ -29,6 +29,6 @@ export {
 } from './restore.ts';
 export type { KeptAspect } from './restored-key.ts';
 export { Transfer } from './transfer.ts';
-export { type Applied, type AppliedKeys, type ApplyOperations, Declarations, ENDS_AT_ONCE } from './apply.ts';
+export { type Applied, type AppliedKeys, Declarations } from './apply.ts';
 export { assertValidDeclaration, DeclarationError, type DeclaredKey, readDeclaration } from './declaration.ts';
 export { type ApplyRules, type Plan, type PlannedChanges, plannedChanges, plannedCreation } from './plan.ts';

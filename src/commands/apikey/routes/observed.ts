@@ -13,7 +13,7 @@ export default class Observed extends KeyCommand {
     const { findObserved, observedView, readDeclaredRoutes } = await import('../../../cli/routes.ts');
     const declared = await readDeclaredRoutes(this.config, this.configFile);
     return this.withKeys(flags, async (keys) => {
-      const observing = await findObserved(declared, (request, place) => keys.auditLog(request, place));
+      const observing = await findObserved(declared, (request, place) => keys.auditLog({ request, place }));
       const { json, text } = await observedView(declared.file, observing);
       return this.printLines(json, text);
     });

@@ -1,0 +1,163 @@
+import { type Actor, findAnswering, OPERATOR, readPermission, suggestGrants } from '../authorization/index.ts';
+import { KeysError, MAX_PAGE_SIZE, mapYielding, withoutUndefined } from '../basics/index.ts';
+import { containedAs, namedIssues, presented } from '../changes/index.ts';
+import { type ApiKey, NO_USAGE } from '../key/index.ts';
+import { MAX_SELECTED } from '../lists/index.ts';
+import { unknownGrantsOf } from '../permissions/index.ts';
+import {
+  formatCursor,
+  type KeysService,
+  type KeyState,
+  type OpenService,
+  type Rotated,
+  type RotatedKey,
+} from '../service/index.ts';
+import { type Applied, type AppliedKeys, plannedChanges } from '../transfer/index.ts';
+import type { Client } from './client.ts';
+import type { Performed } from './operation.ts';
+import { type OPERATIONS, operationsOn } from './operations.ts';
+
+/** The client of a store, where commands act as its operator. */
+export function storeClient(keys: OpenService): Client {
+  const does = asOperator(keys);
+  const issuedBy = async (ids: readonly string[]) => namedIssues(await keys.containments.issuedBy(ids, OPERATOR));
+  const namesOf = (changed: readonly { after: ApiKey }[]) => changed.map(({ after }) => after);
+  const chainOf = async (id: string) => {
+    const key = await does.apiKey({ id });
+    if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
+    return (await keys.chainsOf([key]))[0]!;
+  };
+  return {
+    ...does,
+    location: keys.location,
+    exists: keys.exists,
+    revertsAll: true,
+    mostAtOnce: MAX_SELECTED,
+    pollMs: 250,
+
+    permissions: async () => keys.catalog,
+    async apiKey(which) {
+      const key = await does.apiKey(which);
+      return key && stateOf(keys, key);
+    },
+    async apiKeys(input) {
+      const page = await does.apiKeys(input);
+      return { keys: await statesOf(keys, page.keys), hasNextPage: page.hasNextPage };
+    },
+    async apiKeyList(input) {
+      const { keys: selected, ...page } = await does.apiKeyList(input);
+      return { keys: await statesOf(keys, selected), ...page };
+    },
+    async updateApiKey(input) {
+      const changed = await does.updateApiKey(input);
+      return { ...changed, after: await stateOf(keys, changed.after) };
+    },
+    async setApiKeyEnabled(input) {
+      const { before, after } = await does.setApiKeyEnabled(input);
+      return { before, after: await stateOf(keys, after), issued: input.enabled ? [] : await issuedBy([input.id]) };
+    },
+    rotateApiKey: async ({ delivery, ...input }) =>
+      rotatedAs(await does.rotateApiKey({ ...input, delivery: delivery && presented(delivery, rotatedAs) })),
+    finishApiKeyRotation: async (which) => stateOf(keys, (await does.finishApiKeyRotation(which)).after),
+    rollBackApiKeyRotation: async (which) => stateOf(keys, (await does.rollBackApiKeyRotation(which)).after),
+    deleteApiKeys: async (input) => ({ keys: await does.deleteApiKeys(input), issued: await issuedBy(input.ids) }),
+    narrowApiKeys: async (input) => namesOf(await does.narrowApiKeys(input)),
+    updateApiKeys: async (input) => namesOf(await does.updateApiKeys(input)),
+    containKey: async (input) => containedAs(await does.containKey(input)),
+    applyApiKeys: async ({ delivery, ...input }) =>
+      appliedAs(await does.applyApiKeys({ ...input, delivery: delivery && presented(delivery, appliedAs) })),
+
+    async show(name) {
+      const key = await does.apiKey({ name });
+      if (!key) return undefined;
+      const [chain] = await keys.chainsOf([key]);
+      const effectivePermissions = keys.accessOf(chain!).permissions();
+      const [state, issued] = [await stateOf(keys, key), await issuedBy([key.id])];
+      return { ...state, effectivePermissions, limitedBy: keys.limitsOf(chain!), issued };
+    },
+    async *review() {
+      for (let after: string | undefined; ;) {
+        const page = await does.apiKeys({ query: { first: MAX_PAGE_SIZE, after } });
+        const chains = await keys.chainsOf(page.keys);
+        const states = await statesOf(keys, page.keys);
+        yield mapYielding(states.entries(), ([index, state]) => {
+          const chain = chains[index]!;
+          return {
+            ...state,
+            effectivePermissions: keys.accessOf(chain).permissions(),
+            answering: findAnswering(chain)?.answering ?? null,
+            creator: chain.keys[1]?.name ?? null,
+          };
+        });
+        if (!page.hasNextPage) return;
+        after = formatCursor(page.keys.at(-1)!);
+      }
+    },
+    findConfusableNames: (name) => keys.findConfusableNames(name),
+    async decide({ id }, text) {
+      const permission = readPermission(text, keys.catalog);
+      return { ...keys.decide(await chainOf(id), permission), permission };
+    },
+    async suggest({ id }) {
+      const used = await keys.usage.usedPermissionsOf(id);
+      return suggestGrants(await chainOf(id), used, keys.catalog);
+    },
+    usageOf: ({ id }, request) => keys.usage.byPeriod(id, withoutUndefined(request)),
+    /** A key that is expired or disabled can come back; a secret that a newer one replaced cannot. */
+    async findNameOfWorking(secret) {
+      const found = await keys.identify(secret, OPERATOR);
+      return 'unknown' in found || found.status === 'ROTATED' ? undefined : found.apiKey.name;
+    },
+
+    close: () => keys.close(),
+  };
+}
+
+/** All operations, as the operator. Values that are undefined are left out. */
+function asOperator(keys: KeysService): Performed<typeof OPERATIONS, []> {
+  const does = Object.entries(operationsOn(keys)) as [string, (input: unknown, actor: Actor) => unknown][];
+  const bound = does.map(([name, run]) => [name, (input: object) => run(withoutUndefinedIn(input), OPERATOR)]);
+  return Object.fromEntries(bound) as never;
+}
+
+function withoutUndefinedIn(input: object): object {
+  const isPlain = (value: unknown): value is object =>
+    typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+  const given = Object.entries(input).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name, isPlain(value) ? withoutUndefinedIn(value) : value]));
+}
+
+function appliedAs({ plan, created, rotated }: AppliedKeys): Applied {
+  const added = created.map(({ apiKey }) => apiKey);
+  return { ...plannedChanges(plan, added), created, rotated };
+}
+
+function rotatedAs({ key, after, created, disabled, issued }: RotatedKey): Rotated {
+  return { key, apiKey: after, rotation: after.rotation, created, disabled, issued: namedIssues(issued) };
+}
+
+/** The state of a key, by the rules as they are now. @throws KeysError STORE_… */
+export async function stateOf(keys: KeysService, key: ApiKey): Promise<KeyState> {
+  return (await statesOf(keys, [key]))[0]!;
+}
+
+async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<KeyState[]> {
+  const [chains, usage, byPolicy, budgets] = await Promise.all([
+    keys.chainsOf(page),
+    keys.usage.usageOf(page.map(({ id }) => id)),
+    keys.unusedKeys.disabledByPolicy(page),
+    keys.budgetsOf(page),
+  ]);
+  return chains.map((chain) => {
+    const [key] = chain.keys;
+    return {
+      apiKey: key,
+      status: keys.statusOf(chain),
+      disabledByPolicy: byPolicy.has(key.id),
+      unknownGrants: unknownGrantsOf(key, keys.catalog),
+      rotation: keys.rotationOf(key),
+      usage: usage.get(key.id) ?? NO_USAGE,
+      budgets: budgets.get(key.id)!,
+    };
+  });
+}

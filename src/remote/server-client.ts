@@ -1,0 +1,324 @@
+import { type Client, takeBack } from '../keys/operations/index.ts';
+import { type Applied, formatCursor, type KeyState } from '../keys/service/index.ts';
+import { type ApplyRules, type DeclaredKey, plannedCreation } from '../keys/transfer/index.ts';
+import { readAuditRequest } from '../keys/audit/index.ts';
+import { readAttestation, type SecretDelivery } from '../keys/changes/index.ts';
+import { validateChosen } from '../keys/consent/index.ts';
+import {
+  assertValid,
+  DEFAULT_PAGE_SIZE,
+  formatTime,
+  isKeysError,
+  KeysError,
+  MAX_PAGE_SIZE,
+  readDate,
+  requirePastTime,
+} from '../keys/basics/index.ts';
+import {
+  type KeyChange,
+  type NewKey,
+  type PlannedChange,
+  readRotation,
+  readUsageRequest,
+  validateChange,
+  validateExpiry,
+  validateNewKey,
+} from '../keys/key/index.ts';
+import { type KeyFilters, readFieldFilters, readRoles, readStatus } from '../keys/lists/index.ts';
+import {
+  type Catalog,
+  createCatalog,
+  parsePermissions,
+  parseRoles,
+  type Permission,
+  splitPermission,
+} from '../keys/permissions/index.ts';
+import { ServerConnection, type ServerOptions } from './connection.ts';
+import { plannedIn, REQUESTS } from './requests.ts';
+import { mapRequest } from './shape.ts';
+
+/** More keys at a time would cost more than a request may. */
+const PAGE_KEYS = 200;
+/** The same of keys with all that they may do. */
+const REVIEWED_KEYS = 100;
+
+/**
+ * The client of a running server, over its GraphQL, as the key that is sent. The rules run on the server; what was typed
+ * is brought into the form of the schema here.
+ */
+export function serverClient(options: ServerOptions): Client {
+  const connection = new ServerConnection(options);
+  let known: Promise<Catalog> | undefined;
+  const permissions = () => (known ??= connection.ask(REQUESTS.permissions, {}));
+  const filtersIn = async (filters: KeyFilters) => {
+    const { search, roles, status, createdBy, expiresBefore, unusedSince } = filters;
+    return {
+      search: search ?? undefined,
+      roles: roles ? readRoles(roles, await permissions()) : undefined,
+      status: status == null ? undefined : readStatus(status),
+      ...readFieldFilters(filters),
+      createdBy: createdBy ?? undefined,
+      expiresBefore: expiresBefore ?? undefined,
+      unusedSince: unusedSince ?? undefined,
+    };
+  };
+  /** A change of keys as the schema takes it. @throws ValidationError */
+  const changeIn = async (change: KeyChange) => {
+    const grantable = (change.roles ?? change.permissions) ? await permissions() : createCatalog();
+    assertValid(validateChange(change, grantable, Date.now()));
+    return changeInput(change, grantable);
+  };
+  /** A new key as the schema takes it. @throws ValidationError */
+  const newKeyIn = async (input: NewKey) => {
+    const grantable = await permissions();
+    assertValid(validateNewKey(input, grantable, Date.now()));
+    return newKeyInput(input, grantable);
+  };
+  const setEnabled = async (id: string, enabled: boolean) => {
+    if (enabled) return { after: await connection.ask(REQUESTS.enable, { id, enabled }), issued: [] };
+    const { issued, ...after } = await connection.ask(REQUESTS.disable, { id, enabled });
+    return { after, issued };
+  };
+  const apply = async (declared: readonly DeclaredKey[], { prune, adopt }: ApplyRules, dryRun: boolean) => {
+    if (adopt)
+      throw new KeysError(
+        'STORE_REQUIRED',
+        'Only the operator adopts keys. Run it where the store is, or leave it out.',
+      );
+    const request = mapRequest(REQUESTS.applyApiKeys, (applied) => appliedIn(applied, declared));
+    return connection.ask(request, { input: { keys: declared.map(declaredInput), prune, dryRun } });
+  };
+  const client: Client = {
+    location: options.server,
+    exists: true,
+    revertsAll: false,
+    mostAtOnce: MAX_PAGE_SIZE,
+    pollMs: 1000,
+
+    permissions,
+    apiKey: (which) => connection.ask(REQUESTS.apiKey, which),
+    async apiKeys({ query: { first, after, ...query } }) {
+      const filters = await filtersIn(query);
+      const keys: KeyState[] = [];
+      const wanted = first ?? DEFAULT_PAGE_SIZE;
+      for (let cursor = after ?? undefined; ;) {
+        const variables = { ...filters, first: Math.min(wanted - keys.length, PAGE_KEYS), after: cursor };
+        const page = await connection.ask(REQUESTS.apiKeys, variables);
+        keys.push(...page.keys);
+        const last = page.keys.at(-1);
+        if (!page.hasNextPage || !last || keys.length >= wanted) return { keys, hasNextPage: page.hasNextPage };
+        cursor = formatCursor(last.apiKey);
+      }
+    },
+    async apiKeyList({ query: { first, offset, sort, descending, ...query } }) {
+      const filters = await filtersIn(query);
+      const found: KeyState[] = [];
+      for (;;) {
+        const place = { first: Math.min(first - found.length, PAGE_KEYS), offset: offset + found.length };
+        const page = await connection.ask(REQUESTS.apiKeyList, { ...filters, ...place, sort, descending });
+        found.push(...page.keys);
+        if (page.keys.length < place.first || found.length >= first) return { ...page, keys: found };
+      }
+    },
+    async previewApiKey({ input }) {
+      const planned = await connection.ask(REQUESTS.previewApiKey, { input: await newKeyIn(input) });
+      return { ...planned, confusable: [] };
+    },
+
+    async createApiKey({ input, delivery }) {
+      const variables = { input: await newKeyIn(input) };
+      delivery?.begin?.();
+      const created = { ...(await connection.ask(REQUESTS.createApiKey, variables)), confusable: [] };
+      const { id, name } = created.apiKey;
+      await deliver(created, delivery, `The secret of the new API key "${name}"`, () => takeBack(client, id, 'CREATE'));
+      return created;
+    },
+    async updateApiKey({ id, change }) {
+      const after = await connection.ask(REQUESTS.updateApiKey, { input: { id, ...(await changeIn(change)) } });
+      return { after, confusable: [] };
+    },
+    setApiKeyEnabled: ({ id, enabled }) => setEnabled(id, enabled),
+    /** The previous secret works at least until the new one was delivered. */
+    async rotateApiKey({ id, request, delivery }) {
+      const { issues, activate, disableSince } = readRotation(request, Date.now());
+      assertValid(issues);
+      const { grace, disableCreated, createdSince } = request;
+      const since = createdSince == null || disableSince === null ? undefined : formatTime(disableSince);
+      const input = { id, grace, activate: 'ON_FIRST_USE', disableCreated, createdSince: since };
+      delivery?.begin?.();
+      const { apiKey: state, ...secrets } = await connection.ask(REQUESTS.rotateApiKey, { input });
+      const rotated = { ...secrets, apiKey: state.apiKey, rotation: state.rotation };
+      // A previous secret changes no keys: where the key has rotated itself, it goes on with the new one.
+      const isOwn = connection.isSent(rotated.rotation!.previousPublicId);
+      const next = isOwn ? connection.withKey(rotated.key) : connection;
+      await deliver(rotated, delivery, `The new secret of the API key "${rotated.apiKey.name}"`, async () => {
+        await next.ask(REQUESTS.rollBackApiKeyRotation, { id });
+        for (const key of rotated.disabled) await setEnabled(key.id, true);
+      });
+      if (activate !== 'NOW') return rotated;
+      const { apiKey, rotation } = await next.ask(REQUESTS.activateApiKeyRotation, { id });
+      // One without a grace is over, and not in the answer.
+      const { startedAt } = rotated.rotation!;
+      return { ...rotated, apiKey, rotation: rotation ?? { ...rotated.rotation!, previousEndsAt: startedAt } };
+    },
+    finishApiKeyRotation: (which) => connection.ask(REQUESTS.finishApiKeyRotation, which),
+    rollBackApiKeyRotation: (which) => connection.ask(REQUESTS.rollBackApiKeyRotation, which),
+    deleteApiKeys: (which) => connection.ask(REQUESTS.deleteApiKeys, which),
+
+    async apiKeyChangePlan({ ids, request: { what, expiresAt, change } }) {
+      const update = change && (await changeIn(change));
+      return connection.ask(REQUESTS.apiKeyChangePlan, { ids, change: what, expiresAt, update });
+    },
+    narrowApiKeys: ({ ids, request: { expiresAt } }) =>
+      connection.ask(REQUESTS.narrowApiKeys, { input: { ids, expiresAt } }),
+    updateApiKeys: async ({ ids, request: { change } }) =>
+      connection.ask(REQUESTS.updateApiKeys, { ids, update: await changeIn(change!) }),
+    async containKey({ key: name, since: text, dryRun }) {
+      const since = text === undefined ? undefined : formatTime(requirePastTime(text, Date.now()));
+      return connection.ask(REQUESTS.containKey, { input: { name, since, dryRun } });
+    },
+    async applyApiKeys({ declared, rules, dryRun, delivery }) {
+      const plan = await apply(declared, rules, true);
+      if (dryRun || plan.changes.length === 0) return plan;
+      const named = (...actions: PlannedChange['action'][]) =>
+        plan.changes
+          .filter(({ action }) => actions.includes(action))
+          .map(({ name }) => ({ key: '', apiKey: { id: '', name } }));
+      delivery?.begin?.();
+      // What would go wrong with the secrets afterwards goes wrong now, as far as that can be told.
+      delivery?.prepare?.({ ...plan, created: named('CREATE'), rotated: named('ROTATE', 'RENEW') });
+      const applied = await apply(declared, rules, false);
+      const ids = applied.created.map(({ apiKey }) => apiKey.id);
+      await deliver(applied, delivery, 'The secrets of the new API keys', async () => {
+        if (ids.length > 0) await client.deleteApiKeys({ ids });
+        for (const { id, action } of applied.changes) if (action !== 'CREATE') await takeBack(client, id!, action);
+      });
+      return applied;
+    },
+
+    async auditLog({ request, place = {} }) {
+      const { limit, since, until, ...filter } = readAuditRequest(request, Date.now());
+      return connection.ask(REQUESTS.auditLog, {
+        ...filter,
+        first: limit,
+        since: since === undefined ? undefined : formatTime(since),
+        until: until === undefined ? undefined : formatTime(until),
+        beforeNumber: place.before,
+        afterNumber: place.after,
+      });
+    },
+    attestReview: ({ input }) => connection.ask(REQUESTS.attestReview, { input: readAttestation(input) }),
+    consentRequests: (page) => connection.ask(REQUESTS.consentRequests, page),
+    consentRequest: ({ place }) => connection.ask(REQUESTS.consentRequest, place),
+    async approveConsentRequest({ userCode, choice }) {
+      const isNarrowed = (choice.roles ?? choice.permissions) !== undefined;
+      const catalog = isNarrowed ? await permissions() : createCatalog();
+      if (isNarrowed) assertValid(validateChosen(choice, catalog));
+      assertValid(validateExpiry(choice, Date.now()));
+      return connection.ask(REQUESTS.approveConsentRequest, { input: { userCode, ...changeInput(choice, catalog) } });
+    },
+    denyConsentRequest: ({ place }) => connection.ask(REQUESTS.denyConsentRequest, place),
+    edges: () => connection.ask(REQUESTS.edges, {}),
+
+    show: async (name) => (await connection.ask(REQUESTS.show, { name })) ?? undefined,
+    async *review() {
+      for (let after: string | undefined; ;) {
+        const { keys, hasNextPage } = await connection.ask(REQUESTS.review, { first: REVIEWED_KEYS, after });
+        yield keys;
+        const last = keys.at(-1);
+        if (!hasNextPage || !last) return;
+        after = formatCursor(last.apiKey);
+      }
+    },
+    /** None: a server refuses such names. */
+    findConfusableNames: async () => [],
+    decide: async ({ id }, permission) => found(await connection.ask(REQUESTS.decide, { id, permission }), id),
+    suggest: async ({ id }) => found(await connection.ask(REQUESTS.suggest, { id }), id),
+    async usageOf({ id }, request) {
+      const range = readUsageRequest(request, Date.now());
+      const variables = { id, by: range.by, from: formatTime(range.from), to: formatTime(range.to) };
+      return { ...range, periods: found(await connection.ask(REQUESTS.usageOf, variables), id) };
+    },
+    /** Nothing is kept open. */
+    close: async () => {},
+  };
+  return client;
+}
+
+/** What an apply changes. @throws TypeError for a key that is not declared */
+function appliedIn(
+  { changes, ...applied }: ReturnType<typeof REQUESTS.applyApiKeys.read>,
+  declared: readonly DeclaredKey[],
+): Applied {
+  const declaredAs = (name: string) => {
+    const key = declared.find((each) => each.name === name);
+    if (!key) throw new TypeError('a key that is not declared');
+    return key;
+  };
+  // A file gets the name of its key: no other than one of those declared here.
+  for (const { apiKey } of [...applied.created, ...applied.rotated]) declaredAs(apiKey.name);
+  const ids = applied.created.map(({ apiKey }) => apiKey.id);
+  const planned = changes.map((change) =>
+    change.action === 'CREATE' ? plannedCreation(declaredAs(change.name), ids.shift()) : plannedIn(change),
+  );
+  return { ...applied, changes: planned, confusable: [] };
+}
+
+/** A key that was there a moment ago. @throws KeysError NOT_FOUND */
+function found<Key>(data: Key | null, id: string): Key {
+  if (data !== null) return data;
+  throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
+}
+
+/**
+ * Delivers secrets, and reverts the change where that fails.
+ * @throws what `delivery` throws; KeysError where the change cannot be reverted
+ */
+async function deliver<Change>(
+  change: Change,
+  delivery: SecretDelivery<Change> | undefined,
+  what: string,
+  revert: () => Promise<void>,
+): Promise<void> {
+  try {
+    delivery?.prepare?.(change);
+    await delivery?.deliver(change);
+  } catch (error) {
+    await revert().catch((cause: unknown) => {
+      const code = isKeysError(cause) ? cause.code : 'SERVER_FAILED';
+      const reason = `${what} could not be delivered, and the change not be reverted: ${(cause as Error).message}`;
+      throw new KeysError(code, reason, { cause: error });
+    });
+    throw error;
+  }
+}
+
+/** A new key as the schema takes it. Its values are valid. */
+function newKeyInput({ name, overwrite, ...input }: NewKey, catalog: Catalog) {
+  return { name, ...changeInput(input, catalog), overwrite };
+}
+
+/** Changes of a key as the schema takes them. Their values are valid. */
+function changeInput({ roles, permissions, expiresAt, ...change }: KeyChange, catalog: Catalog) {
+  return {
+    ...change,
+    roles: roles && parseRoles(roles, catalog).values,
+    permissions: permissions && permissionsInput(parsePermissions(permissions, catalog).values),
+    // The command line takes forms that the schema does not.
+    expiresAt: expiresAt
+      ? formatTime(expiresAt instanceof Date ? expiresAt.getTime() : (readDate(expiresAt) ?? null))
+      : expiresAt,
+  };
+}
+
+function declaredInput({ permissions, expiresAt, ...key }: DeclaredKey) {
+  return { ...key, permissions: permissionsInput(permissions), expiresAt: formatTime(expiresAt) };
+}
+
+/** One by one: grouped by their resources, they would lose their order. */
+function permissionsInput(permissions: readonly Permission[]) {
+  return permissions.map((permission) => {
+    const [resource, action] = splitPermission(permission);
+    return { resource, actions: [action] };
+  });
+}
