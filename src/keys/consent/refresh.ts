@@ -113,9 +113,11 @@ export async function findByRefreshToken(consents: Pick<ConsentFinder, 'findRefr
 export async function findRefreshing<Key extends ApiKey>(
   find: Pick<KeyFinder<Key>, 'findById'>,
   consents: Pick<ConsentFinder, 'findRefresh' | 'clientOf'>,
-  { clientId, refreshToken, audience }: RefreshRequest,
-  { now, leeway }: { now: number; leeway: number },
+  request: RefreshRequest,
+  options: { now: number; leeway: number },
 ): Promise<Refreshing<Key>> {
+  const { clientId, refreshToken, audience } = request;
+  const { now, leeway } = options;
   const refused = (reason: string) => ({ refused: 'invalid_grant', reason }) as const;
   const found = await findByRefreshToken(consents, refreshToken);
   const key = found && (await find.findById(found.keyId));
@@ -131,7 +133,11 @@ export async function findRefreshing<Key extends ApiKey>(
   if (digest !== current && !isPrevious)
     return { ...refused('a refresh token that was replaced'), ...(!key.damaged && { reused: key }) };
   const pair = isPrevious ? nextPair(refreshToken, salt) : presentPair(refreshToken);
-  if (pair.secret.publicId !== key.publicId) return refused('somebody else has rotated the key');
+  if (pair.secret.publicId !== key.publicId) {
+    // Another process may have replaced the pair after the token was looked up.
+    const isOutdated = (await findByRefreshToken(consents, refreshToken))?.current !== current;
+    return isOutdated ? findRefreshing(find, consents, request, options) : refused('somebody else has rotated the key');
+  }
   const isOver = endsAt !== null && endsAt <= now;
   if (isOver || key.disabledAt !== null || key.damaged) return refused('the key has ended');
   const isYoung = now < Math.min(since + AGAIN_MS, key.expiresAt ?? Number.POSITIVE_INFINITY);

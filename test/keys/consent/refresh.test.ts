@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import type { GivenPair } from '../../../src/keys/consent/refresh.ts';
+import { CONSENTS } from '../../../src/keys/repository/consent-request.ts';
+import { APP } from '../../support/consent.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { openTestKeys, type TestKeys, withPort } from '../../support/keys.ts';
+
+const HALF_HOUR = 30 * 60_000;
+
+describeOnEach('an application that refreshes its key in two processes at once', () => {
+  let test: TestKeys;
+  /** What another process does once this one has read what it knows of a token. */
+  let meanwhile: (() => Promise<unknown>) | undefined;
+
+  beforeEach(async () => {
+    test = await openTestKeys({
+      repository: (repository) =>
+        withPort(repository, CONSENTS, (real) => ({
+          async findRefresh(family) {
+            const found = await real.findRefresh(family);
+            const work = meanwhile;
+            meanwhile = undefined;
+            await work?.();
+            return found;
+          },
+        })),
+    });
+  });
+  afterEach(() => test.store.close());
+
+  it('gets the same new pair in both', async () => {
+    const { keys, time } = test;
+    const client = { ...APP, refreshes: true };
+    const { request, deviceCode } = await keys.consent.ask({ client, roles: [], permissions: ['ONLINE:READ_ANY'] });
+    await keys.consent.approve(request, {}, OPERATOR);
+    const first = (await keys.consent.redeem({ clientId: client.id, deviceCode: deviceCode! })) as GivenPair;
+    time.now += HALF_HOUR;
+    const refresh = async () => {
+      const shown = { clientId: client.id, refreshToken: first.refreshToken!, audience: undefined };
+      const { apiKey: _, ...pair } = (await keys.consent.refresh(shown)) as GivenPair;
+      return pair;
+    };
+    let other: object | undefined;
+    meanwhile = async () => (other = await refresh());
+    assert.deepEqual(await refresh(), other);
+    assert.ok(other && 'key' in other, JSON.stringify(other));
+  });
+});
