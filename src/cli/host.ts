@@ -195,7 +195,7 @@ export function hostDatabase({ pjson, dataDir, name }: Pick<Config, 'pjson' | 'd
 export async function keysOf(config: Config): Promise<OpenKeys> {
   const { env } = process;
   const { requireStore } = await import('./with-keys.ts');
-  requireStore({}, env, 'keysOf');
+  requireStore({}, env);
   const database = env['SVC_API_DATABASE'] ? undefined : hostDatabase(config);
   const { openKeys } = await import('../service/library-keys.ts');
   const options = { database, ...(await additionsOf({ config, file: undefined, env })) };

@@ -107,12 +107,17 @@ export function requireEncryption(server: string, { insecure }: Pick<PlaceFlags,
 
 /**
  * Refuses a server for a command that works on the key store itself.
- * @param command as it is typed
+ * @param command as it is typed; undefined for one of the host, which has none of our flags
  * @throws KeysError STORE_REQUIRED, USAGE
  */
-export function requireStore(flags: PlaceFlags, env: NodeJS.ProcessEnv, command: string): void {
+export function requireStore(flags: PlaceFlags, env: NodeJS.ProcessEnv, command?: string): void {
   const server = namedServer(flags, env);
   if (server === undefined) return;
+  if (command === undefined)
+    throw new KeysError(
+      'STORE_REQUIRED',
+      `This needs the key store itself, and SVC_API_SERVER names ${server}. Run it where the store is, without SVC_API_SERVER.`,
+    );
   const remedy =
     flags.server === undefined
       ? 'Unset SVC_API_SERVER, or pass --database <path>, where the store is'

@@ -140,6 +140,9 @@ for (const { shape, packages, separator, files } of SHAPES) {
       assert.deepEqual([stdout, stderr, code], ['CI\n', '', 0]);
       const elsewhere = await host.cli(['names'], { SVC_API_SERVER: 'http://127.0.0.1:1' });
       assert.match(elsewhere.stderr, /STORE_REQUIRED/);
+      // The host's users do not know its calls, nor do its commands have our flags.
+      assert.match(elsewhere.stderr, /SVC_API_SERVER/);
+      assert.doesNotMatch(elsewhere.stderr, /keysOf|--database/);
     });
 
     it('gets output, result and error from @oclif/test', async () => {
