@@ -248,7 +248,8 @@ function createWriter(connection: Connection, writing: Writing, ports: readonly 
       );
     },
 
-    async replace(keys) {
+    async replace(changes) {
+      const keys = changes.map(({ after }) => after);
       const ids = keys.map(({ id }) => id);
       keysChanged(ids);
       // No name is an id: so each finds its own free, and a checksum of another row is not taken for its own.
@@ -259,6 +260,11 @@ function createWriter(connection: Connection, writing: Writing, ports: readonly 
           .where('id', 'in', chunk)
           .execute();
       for (const key of keys) await db.updateTable('api_keys').set(rowOf(key)).where('id', '=', key.id).execute();
+      const haveOthers = ({ before, after }: (typeof changes)[number]) =>
+        !isDeepStrictEqual(before.unknownFields, after.unknownFields);
+      const others = changes.filter(haveOthers).map(({ after }) => after.id);
+      // No key is found by what it lacks now. Only a version that knows a field makes its labels.
+      for (const chunk of chunksOf(others)) await db.deleteFrom('key_labels').where('key_id', 'in', chunk).execute();
       await replaceLabels(db, dialect, keys);
     },
 

@@ -386,6 +386,12 @@ describe('fields that are added to the tables', () => {
       assert.doesNotMatch(lines, /Payments|Search/);
       older(['apikey', 'import', '-'], { input: lines });
       assert.deepEqual(shown('CI'), SET);
+      const backup = join(tempFolder(), 'backup');
+      run(['backup', backup]);
+      run(['apikey', 'update', '--name', 'Old', '--team', 'Sales']);
+      run(['apikey', 'rotate', '--name', 'Old']);
+      older(['restore', backup, '--yes', '--bring-back', 'Old']);
+      assert.deepEqual([shown('Old')['team'], found('--team', 'sales')], ['Search', []]);
       run(['apikey', 'update', '--name', 'CI', '--team', '', '--cost-centre', '7']);
       older(['apikey', 'create', '--name', 'Old', '--roles', 'GUEST', '--overwrite']);
       older(['apikey', 'delete', '--name', 'CI', '--yes']);

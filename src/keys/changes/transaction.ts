@@ -227,7 +227,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   async replace(changes: readonly WrittenKey<StoredKey>[], action: AuditAction): Promise<void> {
     const there = changes.flatMap(({ before, after }) => (before ? [{ before, after }] : []));
     await this.#write(changes, async () => {
-      await this.#writer.replace(there.map(({ after }) => after));
+      await this.#writer.replace(there);
       await this.#writer.insert(changes.filter(({ before }) => !before).map(({ after }) => after));
     });
     for await (const { before, after } of yielding(changes)) {

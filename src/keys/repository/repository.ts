@@ -73,7 +73,7 @@ export interface KeyWriter extends StoredKeyFinder, AuditWriter, WritePorts {
   /** Changes the fields of keys that differ. */
   update(changes: readonly { before: StoredKey; after: StoredKey }[]): Promise<void>;
   /** Writes keys whole in the place of those with their ids, also of damaged ones. They may exchange their names. */
-  replace(keys: readonly StoredKey[]): Promise<void>;
+  replace(changes: readonly { before: StoredKey; after: StoredKey }[]): Promise<void>;
   /** Deletes keys in this order: each before the key that created it. */
   delete(ids: readonly string[]): Promise<void>;
   /** Remembers whose these secrets were, until the key is deleted or the audit log is pruned beyond that time. */
