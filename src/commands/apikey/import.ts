@@ -7,7 +7,7 @@ import { countedBytes, type Input, openInput } from '../../cli/input/input.ts';
 import { StoreCommand } from '../../cli/manage/key-command.ts';
 import { withProgress } from '../../cli/progress.ts';
 import { formatCount, jsonTexts, piecesOf } from '../../cli/output.ts';
-import { fixedFields, keyFields, namesOf } from '../../keys/key/index.ts';
+import { namesOf, storedFields } from '../../keys/key/index.ts';
 import type { ImportOutcome, LineReport } from '../../keys/transfer/index.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
 
@@ -54,7 +54,7 @@ function formatReportLines({ line, status, name, prefix, errors, warnings }: Lin
   return [...(all ? [shown] : []), ...warnings.map(({ code, message }) => `line ${line}: ${code} ${message}`)];
 }
 
-const FIELDS = namesOf({ ...keyFields, ...fixedFields }).map((name) => `"${name}"`);
+const FIELDS = namesOf(storedFields).map((name) => `"${name}"`);
 
 export default class Import extends StoreCommand {
   static override summary = 'Import API keys from elsewhere: they keep working unchanged.';

@@ -15,18 +15,16 @@ import {
   BARE_KEY,
   digestPerson,
   type Field,
-  type FieldInput,
-  type FieldName,
   fixedFields,
-  labelFields,
+  givenFields,
   mapFields,
+  type NewKey,
   normalizeName,
   type Person,
   personIn,
   readExpiry,
   readFields,
   readNewFields,
-  restrictionFields,
   type StoredKey,
   validateChange,
   validateFields,
@@ -269,14 +267,10 @@ const KINDS: Record<keyof KindValues, { words: string; fits: (value: unknown) =>
 };
 
 const FIELDS = {
-  name: 'string',
+  ...mapFields(givenFields, kindOf),
+  ...mapFields(fixedFields, kindOf),
   secret: 'string',
   sha256: 'string',
-  ...mapFields(labelFields, kindOf),
-  roles: 'list',
-  permissions: 'list',
-  ...mapFields(restrictionFields, kindOf),
-  ...mapFields(fixedFields, kindOf),
   expiresAt: 'string',
   disabled: 'boolean',
   id: 'string',
@@ -286,14 +280,14 @@ const FIELDS = {
   person: 'person',
 } as const satisfies Record<string, keyof KindValues>;
 
-function kindOf({ form }: Field<unknown>): keyof KindValues {
+function kindOf({ form }: Pick<Field<unknown>, 'form'>): keyof KindValues {
   return form === 'text' ? 'string' : form;
 }
 
 /** The fields of a line that describes a key, as they were written. */
-type ImportedFields = { name: string } & FieldInput & {
-    [Name in Exclude<keyof typeof FIELDS, FieldName>]?: KindValues[(typeof FIELDS)[Name]];
-  };
+type ImportedFields = Pick<NewKey, keyof typeof givenFields> & {
+  [Name in Exclude<keyof typeof FIELDS, keyof typeof givenFields>]?: KindValues[(typeof FIELDS)[Name]];
+};
 
 const NAMES = Object.keys(FIELDS) as (keyof ImportedFields)[];
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['secret', 'sha256'] satisfies (keyof ImportedFields)[]);
