@@ -113,6 +113,18 @@ for (const { path, text } of outputFiles) {
   writeFileSync(path, text);
 }
 
+// It runs without Node, so it shares no file with the others, and is small for those who load it as it is.
+await build({
+  absWorkingDir: root,
+  entryPoints: ['src/client.ts'],
+  outdir: 'dist',
+  bundle: true,
+  format: 'esm',
+  platform: 'neutral',
+  target: 'es2022',
+  minify: true,
+});
+
 const declarations = readDeclarations();
 for (const file of globSync('dist/**/*.d.ts', { cwd: root })) if (!declarations.has(file)) rmSync(join(root, file));
 

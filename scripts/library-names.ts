@@ -7,6 +7,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'Managing keys': 'keys.ts',
   'Checking a request': 'check.ts',
   Edges: 'edge.ts',
+  'A Worker': 'worker.ts',
   Hono: 'hono.ts',
   'Express and Connect': 'express.ts',
   'node:http': 'node.ts',

@@ -9,6 +9,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
   'svc-api': 'dist/index.d.ts',
   'svc-api/express': 'dist/express.d.ts',
   'svc-api/fastify': 'dist/fastify.d.ts',
+  'svc-api/client': 'dist/client.d.ts',
 };
 
 /** A declaration of the library. */

@@ -142,20 +142,25 @@ export function addIntrospection(
 ): void {
   const { authenticator } = by.keys;
   const answer = answering<BearerEnv>(async (c) => {
-    const token = await readToken(c, 'Keys are introspected');
+    const form = await readForm(c, 'Keys are introspected');
+    const token = tokenIn(form);
     const refusal = await c.get('checkAgain')();
-    return refusal ?? jsonReply(descriptionOf(await authenticator.introspect(token)));
+    return refusal ?? jsonReply(descriptionOf(await authenticator.introspect(token), form.get('address')));
   }, failedForm(parts.failures));
   const check = new BearerCheck({ ...by, permission: 'API_KEY:READ_ANY' }, parts);
   app.all('/introspect', allowOrigins, ownBearerAuth(check), answer);
 }
 
-/** The answer (RFC 7662, section 2.2). Of a key that is not accepted, nobody learns why. */
-function descriptionOf(found: VerifiedKey | undefined): object {
-  if (!found) return { active: false };
+/**
+ * The answer (RFC 7662, section 2.2). A refused key is reported as inactive, without a reason.
+ * @param address the address of the client that sent the key, empty if it is not known; null if the form does not say
+ */
+function descriptionOf(found: VerifiedKey | undefined, address: string | null): object {
+  const { audiences = [], networks = [] } = found?.principal.restrictions ?? {};
+  const isOutside = address !== null && !networks.every((network) => network.includes(address));
+  if (!found || isOutside) return { active: false };
   const { principal, expiresAt } = found;
   const { id, name, createdAt } = principal.apiKey;
-  const { audiences = [] } = principal.restrictions ?? {};
   // Of one that a key for less than its parent key is for, that is the least.
   const audience = audiences.toSorted((a, b) => b.length - a.length)[0];
   return {
@@ -172,7 +177,11 @@ function descriptionOf(found: VerifiedKey | undefined): object {
 
 /** The token in a form (RFC 7662, section 2.1; RFC 7009, section 2.1), and nowhere else. @throws RequestRefused */
 export async function readToken(c: Context, what: string): Promise<string> {
-  const tokens = (await readForm(c, what)).getAll('token');
+  return tokenIn(await readForm(c, what));
+}
+
+function tokenIn(form: URLSearchParams): string {
+  const tokens = form.getAll('token');
   const [token = ''] = tokens;
   if (token === '' || tokens.length > 1)
     throw new RequestRefused('BAD_REQUEST', 'The form must have exactly one "token", the API key in question.');

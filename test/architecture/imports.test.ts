@@ -41,6 +41,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   feature: { any: [], type: ['store', 'keys'] },
   'file-watch': { any: [] },
   version: { any: [] },
+  client: { any: [] },
   keys: { any: [] },
 };
 

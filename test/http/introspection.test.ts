@@ -112,6 +112,24 @@ describeOnEach('POST /introspect', () => {
     assert.deepEqual([entries.filter(({ actor }) => actor.kind === 'REQUEST'), lines], [[], []]);
   });
 
+  it('holds a key to its networks, and to those of its parent keys, by the address that the form has', async () => {
+    const bound = { allowFrom: ['192.0.2.0/24', '2001:db8::/32'] };
+    const { key: secret } = await issue(bound);
+    const isActive = async (token: string, address?: string) => {
+      const form = new URLSearchParams({ token, ...(address !== undefined && { address }) });
+      return ((await send({ body: form })).body as { active: boolean }).active;
+    };
+    for (const address of [undefined, '192.0.2.7', '::ffff:192.0.2.7', '2001:db8::1'])
+      assert.equal(await isActive(secret, address), true, address);
+    for (const address of ['', '198.51.100.7', '2001:db9::1', 'unknown', '192.0.2.7, 198.51.100.7'])
+      assert.equal(await isActive(secret, address), false, address);
+    const { principal } = await createPrincipal(test.keys, { name: 'Parent', roles: ['ADMIN'], ...bound });
+    const { key: child } = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, principal);
+    assert.deepEqual([await isActive(child, '192.0.2.7'), await isActive(child, '198.51.100.7')], [true, false]);
+    const { key: free } = await issue({ name: 'Free' });
+    assert.deepEqual([await isActive(free, ''), await isActive(free, '198.51.100.7')], [true, true]);
+  });
+
   it('asks for API_KEY:READ_ANY', async () => {
     const { key: secret } = await issue({ permissions: ['API_KEY:READ_OWN', 'ME:READ_OWN'] });
     const { status, headers } = await send({ body: new URLSearchParams({ token: caller }) }, secret);

@@ -261,6 +261,31 @@ describe('the examples of the library, with the packed package', function () {
     ]);
   });
 
+  it('check keys in a Worker, by a server', () =>
+    withServer('service', async (server) => {
+      const cli = join(folder, 'node_modules/.bin/svc-api');
+      const create = ['apikey', 'create', 'Worker', '--permissions', 'API_KEY:READ_ANY'];
+      const token = (await mustRun(cli, create, { cwd: folder, env })).trim();
+      const program = `
+        import worker from './out/worker.js';
+        const { KEYS_SERVER, KEYS_TOKEN, READER, OTHER } = process.env;
+        for (const key of [READER, OTHER, 'nonsense']) {
+          const request = new Request('http://localhost/', { headers: { authorization: 'Bearer ' + key } });
+          const answer = await worker.fetch(request, { KEYS_SERVER, KEYS_TOKEN });
+          console.log(answer.status, await answer.text());
+        }`;
+      const more = { KEYS_SERVER: server, KEYS_TOKEN: token, READER: secrets['Reader'], OTHER: secrets['Other'] };
+      assert.equal(
+        await mustRun(process.execPath, ['--input-type=module', '-e', program], {
+          cwd: folder,
+          env: { ...env, ...more },
+        }),
+        '200 {"by":"Reader"}\n' +
+          '403 {"code":"FORBIDDEN","message":"This key lacks DOCKER:READ_ANY."}\n' +
+          '401 {"code":"UNAUTHENTICATED","message":"The API key is not valid."}\n',
+      );
+    }));
+
   it('manage keys', async () => {
     const said = await mustRun(process.execPath, ['out/keys.js'], { cwd: folder, env });
     assert.equal(

@@ -133,6 +133,8 @@ describe('the packed package', () => {
       'dist/express.d.ts',
       'dist/fastify.js',
       'dist/fastify.d.ts',
+      'dist/client.js',
+      'dist/client.d.ts',
       'dist/write-worker.js',
       'dist/commands/serve.js',
       'dist/console/console.js',
