@@ -67,9 +67,18 @@ function presentOf(
   return Object.fromEntries(fields) as object;
 }
 
+/** The same value with each value in it replaced by one of another type. */
+function others(value: unknown): unknown[] {
+  if (typeof value !== 'object' || value === null) return [{}, [], typeof value === 'string' ? 7 : '7'];
+  if (Array.isArray(value)) return [7, {}, ...others(value[0]).map((item) => [item])];
+  return Object.entries(value).flatMap(([name, inner]) =>
+    [undefined, ...others(inner)].map((other) => ({ ...value, [name]: other })),
+  );
+}
+
 describe('a request to a server', () => {
   for (const [name, request] of Object.entries(REQUESTS))
-    it(`of ${name} fits the published schema, with any of its arguments, and takes each answer that this allows`, () => {
+    it(`of ${name} fits the published schema, and takes each answer that this allows, and no other`, () => {
       const anything = new Proxy<Record<string, unknown>>({}, { get: () => 'given' });
       const document = parse(request.documentFor(anything));
       assert.deepEqual(validate(schema, document), []);
@@ -77,10 +86,11 @@ describe('a request to a server', () => {
       const [root] = selectionSet.selections;
       assert.ok(root?.kind === Kind.FIELD);
       const { type } = schema.getRootType(operation)!.getFields()[root.name.value]!;
-      for (const hasAll of [true, false]) {
-        const answer = presentOf(getNullableType(type), root.name.value, root.selectionSet, hasAll);
-        assert.doesNotThrow(() => request.read({ [root.name.value]: answer }));
-      }
+      const answerWith = (hasAll: boolean) => ({
+        [root.name.value]: presentOf(getNullableType(type), root.name.value, root.selectionSet, hasAll),
+      });
+      for (const hasAll of [true, false]) assert.doesNotThrow(() => request.read(answerWith(hasAll)));
+      for (const data of others(answerWith(true))) assert.throws(() => request.read(data), JSON.stringify(data));
       for (const data of [null, {}, { [root.name.value]: 7 }]) assert.throws(() => request.read(data));
     });
 });
