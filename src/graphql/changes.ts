@@ -2,12 +2,12 @@ import { type DeclaredKey, type Plan, readDeclaration } from '../keys/transfer/i
 import { auditChange, type AuditValues } from '../keys/audit/index.ts';
 import { mayFor } from '../keys/authorization/index.ts';
 import { type ApiKey, type NewKey, REMOVABLE_FIELDS, secretSince } from '../keys/key/index.ts';
-import { containedAs } from '../keys/changes/index.ts';
+import { containedAs, namedIssues } from '../keys/changes/index.ts';
 import { formatTime, MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
 import { groupPermissions } from '../keys/permissions/index.ts';
 import { operationsOn } from '../keys/operations/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
-import { auditChanges, badInput, grantsIn, issuedAs, readKeyChange, refuseNulls } from './resolve.ts';
+import { auditChanges, badInput, grantsIn, readKeyChange, refuseNulls } from './resolve.ts';
 import type {
   AppliedChange,
   CreateApiKeyInput,
@@ -47,7 +47,7 @@ export function changeResolversOf(keys: KeysService): Resolvers {
     rotateApiKey: async (_, { input: { id, ...request } }, { principal }) => {
       const { key, after, created, disabled, issued } = await does.rotateApiKey({ id, request }, principal);
       const readable = (page: readonly ApiKey[]) => page.filter((each) => mayFor(principal, 'READ', each));
-      const others = { created: readable(created), disabled: readable(disabled), issued: issued.map(issuedAs) };
+      const others = { created: readable(created), disabled: readable(disabled), issued: namedIssues(issued) };
       return { key, apiKey: after, ...others };
     },
     activateApiKeyRotation: async (_, which, { principal }) =>
@@ -59,7 +59,7 @@ export function changeResolversOf(keys: KeysService): Resolvers {
       if (ids.length > MAX_PAGE_SIZE)
         throw badInput(`There are ${ids.length} ids; at most ${MAX_PAGE_SIZE} are allowed.`);
       const deleted = await does.deleteApiKeys({ ids }, principal);
-      const issued = async () => (await keys.containments.issuedBy(ids, principal)).map(issuedAs);
+      const issued = async () => namedIssues(await keys.containments.issuedBy(ids, principal));
       return { deleted: deleted.length, keys: deleted, issued };
     },
     containKey: async (_, { input: { id, name, since, dryRun } }, { principal }) => {
@@ -68,12 +68,12 @@ export function changeResolversOf(keys: KeysService): Resolvers {
         { key: id ?? name!, since: since ?? undefined, dryRun: dryRun ?? false },
         principal,
       );
-      const { changes, requests, apiKey: key, exists } = containedAs(contained);
+      const { changes, requests, apiKey: key, exists, issued } = containedAs(contained);
       return {
         keyId: key.id,
         name: key.name,
         exists,
-        issued: contained.issued.map(issuedAs),
+        issued,
         changes: changes.map(({ id: keyId, changes: fields = [], ...change }) => ({
           ...change,
           keyId,

@@ -9,6 +9,7 @@ import {
   suggestGrants,
 } from '../keys/authorization/index.ts';
 import { type Budget, isBudget } from '../keys/basics/index.ts';
+import { namedIssues } from '../keys/changes/index.ts';
 import { type ApiKey, NO_USAGE, previousUseSince, type UsageTotals, type UsedGrant } from '../keys/key/index.ts';
 import type { Branch } from '../keys/lists/index.ts';
 import { operationsOn } from '../keys/operations/index.ts';
@@ -16,7 +17,7 @@ import { formatCursor, type KeysService } from '../keys/service/index.ts';
 import { groupPermissions, PermissionSet, splitPermission, unknownGrantsOf } from '../keys/permissions/index.ts';
 import { prefixOf } from '../keys/secret/index.ts';
 import type { BudgetedContext } from './context.ts';
-import { badInput, connectionOf, issuedAs, knownTo } from './resolve.ts';
+import { badInput, connectionOf, knownTo } from './resolve.ts';
 import type { ApiKeyLimit, ApiKeyResolvers, QueryResolvers, Resolvers } from './schema-types.ts';
 
 /** The resolvers for keys: they shape the answers of the service, which decides what may be read. */
@@ -74,7 +75,7 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
     grants: ({ roles, permissions }) => [...roles, ...permissions],
     unknownGrants: (key) => unknownGrantsOf(key, catalog),
     issued: ({ id }, _, { principal, budget }) =>
-      budget.inSequence(async () => (await keys.containments.issuedBy([id], principal)).map(issuedAs)),
+      budget.inSequence(async () => namedIssues(await keys.containments.issuedBy([id], principal))),
     answering: (key, _, context) =>
       withChain(key, context, (chain) => {
         const found = findAnswering(chain);

@@ -1,7 +1,6 @@
 import { GraphQLError } from 'graphql';
 import type { AuditValues } from '../keys/audit/index.ts';
 import { assertValid, type Issue, withoutUndefined } from '../keys/basics/index.ts';
-import type { Issued } from '../keys/changes/index.ts';
 import { type KeyChange, REMOVABLE_FIELDS } from '../keys/key/index.ts';
 import {
   type Catalog,
@@ -10,7 +9,7 @@ import {
   type ResourceActions,
   type Role,
 } from '../keys/permissions/index.ts';
-import type { AuditChange, IssuedChange, PageInfo, PermissionInput, UpdateApiKeyInput } from './schema-types.ts';
+import type { AuditChange, PageInfo, PermissionInput, UpdateApiKeyInput } from './schema-types.ts';
 
 export function connectionOf<Node>(
   nodes: readonly Node[],
@@ -54,11 +53,6 @@ export function auditChanges(before: AuditValues | null, after: AuditValues | nu
     before: jsonOf(before?.[field]),
     after: jsonOf(after?.[field]),
   }));
-}
-
-/** What a key did to another one, as it is published. */
-export function issuedAs({ name, apiKey, what, at }: Issued): IssuedChange {
-  return { name, keyId: apiKey?.id, what, at, disabled: apiKey?.disabledAt != null };
 }
 
 /** Roles and permissions in the form in which the rules take them. */

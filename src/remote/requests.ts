@@ -129,7 +129,7 @@ const stateFields = {
 const state: Shape<KeyState> = object(stateFields);
 
 const issued: Shape<NamedIssue[]> = list(
-  object({ name: text, what: word<NamedIssue['what']>(), at: time, isDisabled: of('disabled', yesOrNo) }),
+  object({ name: text, keyId: nullable(text), what: word<NamedIssue['what']>(), at: time, disabled: yesOrNo }),
 );
 
 const access: Shape<KeyWithAccess> = object({

@@ -142,9 +142,9 @@ export function issueJson({ name, what, at }: NamedIssue): object {
 
 /** The same as text, a line each. */
 export function issuedLines(issued: readonly NamedIssue[]): string[] {
-  return issued.map(({ name, what, at, isDisabled }) => {
+  return issued.map(({ name, what, at, disabled }) => {
     const did = WORDS[what](`"${printable(name, 100)}"`);
-    return `${formatTime(at)} ${did}${isDisabled ? ' (disabled)' : ''}`;
+    return `${formatTime(at)} ${did}${disabled ? ' (disabled)' : ''}`;
   });
 }
 

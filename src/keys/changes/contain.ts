@@ -467,10 +467,11 @@ function unknown(nameOrId: string): KeysError {
 
 export type KeyName = Pick<ApiKey, 'id' | 'name'>;
 
-/** Something that a key did to another one, and that is in force. */
+/** Something that a key did to another one, and that is in force. Without an id, the other key does not exist yet. */
 export type NamedIssue = Omit<Issued, 'apiKey'> & {
-  /** Whether the other key is disabled already. */
-  readonly isDisabled: boolean;
+  readonly keyId: string | null;
+  /** True if the other key is disabled already. */
+  readonly disabled: boolean;
 };
 
 export interface Contained {
@@ -484,9 +485,11 @@ export interface Contained {
   readonly requests: readonly { readonly id: string; readonly client: string; readonly keyName: string }[];
 }
 
-/** What a key did to others, by the names of these. */
+/** Effects of a key on others, by the names of these. */
 export function namedIssues(issued: readonly Issued[]): NamedIssue[] {
-  return issued.map(({ name, apiKey, what, at }) => ({ name, what, at, isDisabled: apiKey?.disabledAt != null }));
+  return issued.map(({ name, apiKey, what, at }) => {
+    return { name, keyId: apiKey?.id ?? null, what, at, disabled: apiKey?.disabledAt != null };
+  });
 }
 
 export function containedAs({ contained, exists, issued, changes, requests }: Containment): Contained {
