@@ -19,8 +19,7 @@ describeOnEach('a store under a running server', (dialect) => {
   let doomed: { id: string; secret: string };
   const folder = tempFolder();
 
-  before(async function () {
-    this.timeout(60_000);
+  before(async () => {
     store = tempStore();
     await fillStore(store, 3000);
     await withKeys({ database: store }, async (keys) => {

@@ -3,7 +3,7 @@ import { type IPty, spawn } from '@lydell/node-pty';
 import { BIN, cleanEnv } from './process.ts';
 
 /** How long to wait for a text or for the program to exit. */
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 300_000;
 
 export const KEYS = {
   enter: '\r',

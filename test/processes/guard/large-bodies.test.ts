@@ -14,8 +14,7 @@ const KEPT = 0.75 * SIZE;
 /** What the systems of both connections may hold, and the streams between them. */
 const ON_THE_WAY = 32 * MIB;
 
-describe('a large body', function () {
-  this.timeout(60_000);
+describe('a large body', () => {
   let service: GuardedService;
   let serve: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
   before(async () => {

@@ -17,7 +17,7 @@ const COLOURS = { ...OPTIONS, runOnly: ['color-contrast', 'link-in-text-block'] 
 const WIDE = 1280;
 const NARROW = 360;
 const HEIGHT = 800;
-const MAX_MS = 20_000;
+const MAX_MS = 120_000;
 
 /** How wide a page is that scrolls sideways, and the innermost elements that reach over its right edge. */
 const TOO_WIDE = `(() => {

@@ -5,6 +5,9 @@ import { startTestService, type TestService } from '../server.ts';
 import { Recording } from './recording.ts';
 import { type Site, startSite } from './site.ts';
 
+/** How long to wait for what a page is to show: longer than a busy machine takes. */
+const PATIENCE_MS = 120_000;
+
 /** How a page is looked at. */
 export interface Look {
   /** Default: true. */
@@ -74,7 +77,7 @@ export class Visit {
       locale: 'en-US',
       timezoneId: 'UTC',
     });
-    context.setDefaultTimeout(10_000);
+    context.setDefaultTimeout(PATIENCE_MS);
     this.#ends.unshift(() => context.close());
     this.#recording.follow(context);
     return context;
