@@ -496,7 +496,7 @@ describeOn('sqlite', 'whatever is done by whichever door', () => {
         permissions: ['API_KEY:READ_ANY'],
       });
       const { secret: token } = await createPrincipal(here.keys, { name: 'Edge', permissions: ['EDGE:READ_ANY'] });
-      const store = await openEdgeStore(new HttpFeed({ origin: server.url, token, leaseMs: 2000, log: NO_LOG }));
+      const store = await openEdgeStore(new HttpFeed({ origin: server.url, token, leaseMs: 60_000, log: NO_LOG }));
       const edge = { store, keys: openKeysOver(store, createCatalog({}), { clock: () => here.time.now }) };
       const world = new World({ random: new Random(seed), server, here, inspector, edge });
       const history: string[] = [];

@@ -65,7 +65,7 @@ describe('a store in memory', () => {
     const { key: token } = await keys.create({ name: 'Edge', permissions: ['EDGE:READ_ANY'] }, OPERATOR);
     const { key: secret, apiKey: key } = await given('A');
     const server = await listen({ app: await createApp({ keys }), host: '127.0.0.1', port: 0 });
-    const store = await openEdgeStore(new HttpFeed({ origin: server.url, token, leaseMs: 1000, log: NO_LOG }));
+    const store = await openEdgeStore(new HttpFeed({ origin: server.url, token, leaseMs: 60_000, log: NO_LOG }));
     const edge = openKeysOver(store, createCatalog({}));
     assert.equal('principal' in (await authenticate(edge, secret)), true);
     await keys.delete([key.id], OPERATOR);
