@@ -232,7 +232,7 @@ describe('events behind Apache', () => {
   it('may be silent for longer than it waits for anything else', async function () {
     needsPrograms(this, 'apache2');
     const configuration = CONFIGURATIONS.find(({ program }) => program === 'apache2')!;
-    const site = await startGuardedSite(configuration, { edits: { 'timeout=4 ': 'timeout=1 ' } });
+    const site = await startGuardedSite(configuration);
     const reader = await site.reader();
     const path = '/events?%2F%20=%3F';
     const open = async (...accept: Header[]) => {

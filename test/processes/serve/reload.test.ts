@@ -65,17 +65,18 @@ describe('serve, while its configuration changes', () => {
     assert.equal(log.find(({ msg }) => msg === 'listening')?.config, file);
 
     declare('resources: [WIKI, BOOK]\nroles: { EDITOR: [WIKI:REED_ANY] }\n');
-    await until(() => said(REFUSED).length === 1);
+    await until(() => said(REFUSED).length > 0);
     assert.match(said(REFUSED)[0]!.faults![0]!, /svc-api\.yaml:2:19: "WIKI:REED_ANY" is not a permission/);
     assert.deepEqual(await rolesAt(url, key), ['EDITOR']);
 
     declare('resources: [WIKI]\nroles: { EDITOR: [WIKI:READ_ANY, PERMISSION:READ_ANY], KEEPER: [WIKI:READ_OWN] }\n');
-    await until(() => said(TAKEN).length === 1);
+    await until(() => said(TAKEN).length > 0);
     assert.deepEqual(await rolesAt(url, key), ['EDITOR', 'KEEPER']);
 
     declare('resources: [WIKI]\nroles: { EDITOR: [WIKI:READ_ANY] }\n');
     child.kill('SIGHUP');
-    await until(() => said(TAKEN).length === 2);
+    // It can say it twice, for SIGHUP and for the change.
+    await until(() => said(TAKEN).length >= 2);
     const { body } = await query(url, key, ROLES);
     assert.equal(body.errors?.[0]?.message, 'This key lacks PERMISSION:READ_ANY.');
     assert.equal(said(REFUSED).length, 1);
@@ -101,7 +102,7 @@ describe('serve, while its configuration changes', () => {
     await until(() => said(REFUSED).length > 0);
     const [victim] = said('listening');
     process.kill(victim!.pid, 'SIGKILL');
-    await until(() => said('listening').length === 3);
+    await until(() => said('listening').length >= 3);
     assert.ok(await everywhere(['KEEPER', 'EDITOR']));
     assert.ok(said(REFUSED).length <= 2, 'one worker says it, for SIGHUP and for the change');
   });

@@ -67,7 +67,7 @@ export async function startService(): Promise<Service> {
     const got = gotOf(incoming, await text(incoming));
     outgoing.setHeader('content-type', 'application/json').end(JSON.stringify(got));
   };
-  const server = createServer({ maxHeaderSize: 65_536 }, async (incoming, outgoing) => {
+  const server = createServer({ maxHeaderSize: 65_536, keepAliveTimeout: 0 }, async (incoming, outgoing) => {
     urls.push(incoming.url!);
     try {
       await (answers[incoming.url!.split('?')[0]!] ?? echo)(incoming, outgoing);
