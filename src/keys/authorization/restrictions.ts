@@ -47,7 +47,7 @@ export interface Restrictions {
 
 /** The restrictions of the last key of a chain; undefined if there are none. */
 export function restrictionsOf({ keys }: Chain, { defaultLimits }: Catalog): Restrictions | undefined {
-  if (defaultLimits.length === 0 && keys.every((key) => key.audience === null && isUnrestricted(key))) return undefined;
+  if (defaultLimits.length === 0 && keys.every(isUnrestricted)) return undefined;
   const limits = keys.flatMap(({ id: keyId, limits: own }) =>
     appliedLimits(own, defaultLimits).map((limit) => ({ keyId, limit })),
   );

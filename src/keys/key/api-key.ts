@@ -10,9 +10,11 @@ import {
   namesOf,
   NO_VALUES,
   restrictionFields,
+  RESTRICTIONS,
   type UnknownFields,
   valuesOf,
   type ValuesOf,
+  type wideningFields,
 } from './fields.ts';
 import type { Person } from './person.ts';
 import type { Rotation } from './rotation.ts';
@@ -65,8 +67,8 @@ type RemovableField = { [Name in FieldName]: null extends FieldInput[Name] ? Nam
 export type KeyRestrictions = ValuesOf<typeof restrictionFields>;
 export const RESTRICTION_FIELDS = namesOf(restrictionFields);
 
-export function isUnrestricted(key: KeyRestrictions): boolean {
-  return RESTRICTION_FIELDS.every((name) => isNone(key[name]));
+export function isUnrestricted(key: Partial<ValuesOf<typeof wideningFields>>): boolean {
+  return RESTRICTIONS.every(([name]) => isNone(key[name]));
 }
 
 /** The fields that a new key is given. */
