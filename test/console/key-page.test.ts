@@ -114,7 +114,8 @@ describe('the page of a key in the console', () => {
       again.principal,
     );
     await query(test.url, ci.secret, '{ online }');
-    await test.keys.update(team.principal.apiKey.id, { permissions: ['API_KEY:CREATE_OWN'] }, OPERATOR);
+    const narrowed = { permissions: ['API_KEY:CREATE_OWN'], limits: ['100/m'] };
+    await test.keys.update(team.principal.apiKey.id, narrowed, OPERATOR);
     await test.keys.finishActivity();
     const { text, html } = await visitor.open(`keys/${ci.principal.apiKey.id}`);
     assert.deepEqual(cellsIn(html), [
@@ -127,7 +128,10 @@ describe('the page of a key in the console', () => {
       'DOCKER:UPDATE_ANY: granted by DOCKER:UPDATE_ANY, but denied by Team',
     ]);
     assert.match(text, /Without 1 permission that parent keys deny \./);
-    assert.match(text, /Who made it, and what it made .*Team denies 1 permission DOCKER .*CI active/);
+    assert.match(
+      text,
+      /Who made it, and what it made .*Team is limited to 100\/m together .* denies 1 permission DOCKER .*CI active/,
+    );
     assert.match(text, /No access to 26 other resources .*VMS/);
   });
 
