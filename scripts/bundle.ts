@@ -14,9 +14,9 @@ import { sbomOf } from './sbom.ts';
  * stay as tsc emitted them.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
-const entryPoints = globSync(['src/commands/**/*.ts', 'src/{index,express,fastify}.ts', 'src/cli/own-program.ts'], {
-  cwd: root,
-});
+/** Plugins add fields before anything is made of the table of fields: these files load no rules of keys. */
+const beforeRules = ['src/plugin.ts', 'src/cli/own-program.ts', 'src/cli/plugins/init.ts'];
+const entryPoints = globSync(['src/commands/**/*.ts', 'src/{index,express,fastify}.ts', ...beforeRules], { cwd: root });
 
 /**
  * Packages whose code is in `dist`, with what they import themselves: those that a command needs to start, since they
@@ -34,7 +34,7 @@ const help = 'src/cli/help/own-help.ts';
 
 /** Files that are loaded lazily, by `import()`: each gets a chunk of its own, as entry points do. */
 const lazy = new Set(
-  globSync('src/**/*.{ts,tsx}', { cwd: root }).flatMap((from) =>
+  globSync('src/**/*.{ts,tsx}', { cwd: root, exclude: beforeRules }).flatMap((from) =>
     Array.from(readFileSync(`${root}${from}`, 'utf8').matchAll(/\bimport\('(\.[^']+)'\)/g), ([, to]) =>
       join(dirname(from), to!),
     ),
@@ -46,7 +46,9 @@ const lazy = new Set(
  * code: if all of them import the rules, and all commands their base class, each of these two becomes one chunk.
  */
 function sharedBy(path: string): string[] {
-  const rules = entryPoints.includes(path) || lazy.has(path) ? ['src/service/open-keys.ts'] : [];
+  const isBefore = beforeRules.includes(path) || path === 'src/version.ts';
+  const loadsRules = !isBefore && (entryPoints.includes(path) || lazy.has(path));
+  const rules = loadsRules ? ['src/service/open-keys.ts'] : [];
   const command = path.startsWith('src/commands/')
     ? ['src/cli/manage/key-command.ts', 'src/cli/input/key-flags.ts']
     : [];

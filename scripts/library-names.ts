@@ -15,6 +15,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'The whole service': 'service.ts',
   'The hook of a CLI': 'hook.ts',
   'A command of a CLI': 'host-command.ts',
+  'Fields of keys': 'feature.ts',
 };
 
 /** Every name that programs may import, with what it means, and an example that uses it, unless it is a type alone. */

@@ -10,6 +10,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
   'svc-api/express': 'dist/express.d.ts',
   'svc-api/fastify': 'dist/fastify.d.ts',
   'svc-api/client': 'dist/client.d.ts',
+  'svc-api/feature': 'dist/plugin.d.ts',
 };
 
 /** A declaration of the library. */

@@ -3,6 +3,7 @@ import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
 import { type Log, type LogLevel, logLevelOf, NO_LOG, openLog, type OpenLog } from '../log.ts';
 import { unsupportedNode } from '../../bin/node-version.js';
+import { requireFeatures } from '../keys/added/index.ts';
 import { debug, isDebugged, KeysError, millisecondsSince } from '../keys/basics/index.ts';
 import { type CatalogAdditions, ROLES } from '../keys/permissions/index.ts';
 import { explainSpacedList } from './explain/did-you-mean.ts';
@@ -125,6 +126,7 @@ export abstract class BaseCommand extends Command {
     await super.init();
     const unsupported = unsupportedNode();
     if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);
+    requireFeatures();
     if (hasFlag(this.argv, '--no-color')) {
       this.environment = { ...process.env };
       this.restoreColors = turnColorsOff(process.env);

@@ -2,7 +2,8 @@ import { isAbsolute, join } from 'node:path';
 import type { Config, Hook, Hooks } from '@oclif/core/interfaces';
 import type { Resolvers, SchemaExtension } from '../graphql/index.ts';
 import type { OpenKeys } from '../service/library-keys.ts';
-import { debug, KeysError, millisecondsSince, printable } from '../keys/basics/index.ts';
+import { debug, KeysError, printable } from '../keys/basics/index.ts';
+import { requireFeatures } from '../keys/added/index.ts';
 import {
   type CatalogAdditions,
   createCatalog,
@@ -10,6 +11,7 @@ import {
   type HostResource,
   parsePermissions,
 } from '../keys/permissions/index.ts';
+import { hookFailed, LIMIT_MS, resultsOf, SCHEMA_HOOK, TOO_SLOW } from './plugins/hooks.ts';
 
 /** What each field of a host's part must be: how it is said, and how it is checked. */
 const FIELDS: Readonly<Record<string, readonly [allowed: string, isRight: (value: unknown) => boolean]>> = {
@@ -62,48 +64,19 @@ function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** How long a hook may take, and the resolvers that it returns may take to load, in milliseconds. */
-const LIMIT_MS = 10_000;
-
-const HOOK = 'svc-api:schema';
-
 /**
- * Collects the schema extensions of the host CLI and its plugins, by the oclif hook `svc-api:schema`. A hook with another
- * name of ours, which oclif never calls, is a warning of the process.
+ * Collects the schema extensions of the host CLI and its plugins, by the oclif hook `svc-api:schema`.
  * @throws KeysError SCHEMA_INVALID, naming the plugin whose hook fails, takes too long or returns something else
  */
 export async function hostExtensions(config: Config): Promise<SchemaExtension[]> {
-  for (const { name, hooks } of config.getPluginsList())
-    for (const hook of Object.keys(hooks))
-      if (hook.startsWith('svc-api:') && hook !== HOOK)
-        process.emitWarning(
-          `The package.json of ${name} has the hook "${printable(hook)}", which is never called: this version of ` +
-            `svc-api knows only "${HOOK}".`,
-          'SvcApiUnknownHook',
-        );
-  // oclif's own timer lets the process end before it: a hook that waits for nothing would end it without a word.
-  const began = performance.now();
-  const awake = setTimeout(() => {}, LIMIT_MS + 1000);
-  // All failures are captured: oclif would rethrow those with an exit code, without naming the plugin.
-  const { successes, failures } = await config.runHook(HOOK, {}, LIMIT_MS, true).finally(() => clearTimeout(awake));
-  debug('the hooks of the host were asked', () => ({
-    hook: HOOK,
-    answered: successes.map(({ plugin, result }) => ({ plugin: plugin.name, added: Object.keys(result ?? {}) })),
-    failed: failures.map(({ plugin }) => plugin.name),
-    durationMs: millisecondsSince(began),
-  }));
-  const [failed] = failures;
-  if (failed) throw hookFailed(failed.plugin.name, failed.error);
-  return successes
-    .filter(({ result }) => result != null)
-    .map(({ plugin: { name }, result }) => {
-      try {
-        const extension = readExtension(result);
-        return { ...extension, name, ...loadedInTime(name, extension) };
-      } catch (error) {
-        throw hookFailed(name, error);
-      }
-    });
+  return (await resultsOf(config, SCHEMA_HOOK)).map(({ plugin: name, result }) => {
+    try {
+      const extension = readExtension(result);
+      return { ...extension, name, ...loadedInTime(name, extension) };
+    } catch (error) {
+      throw hookFailed(SCHEMA_HOOK, name, error);
+    }
+  });
 }
 
 /** The host's own resources. Its resolvers are not loaded. */
@@ -123,20 +96,12 @@ function loadedInTime(plugin: string, { resolvers }: SchemaExtension): Pick<Sche
       try {
         return await Promise.race<Resolvers>([Promise.resolve().then(resolvers), tooLate]);
       } catch (error) {
-        throw hookFailed(plugin, error);
+        throw hookFailed(SCHEMA_HOOK, plugin, error);
       } finally {
         clearTimeout(timer);
       }
     },
   };
-}
-
-const TOO_SLOW = `has not returned within ${LIMIT_MS / 1000} seconds.`;
-
-function hookFailed(plugin: string, cause: unknown): KeysError {
-  const message = cause instanceof Error ? cause.message : String(cause);
-  const reason = message === `Timed out after ${LIMIT_MS} ms.` ? `it ${TOO_SLOW}` : message;
-  return new KeysError('SCHEMA_INVALID', `The hook ${HOOK} of ${plugin} failed: ${reason}`, { cause });
 }
 
 /**
@@ -193,6 +158,7 @@ export function hostDatabase({ pjson, dataDir, name }: Pick<Config, 'pjson' | 'd
  *   whose keys are not in a store of this machine
  */
 export async function keysOf(config: Config): Promise<OpenKeys> {
+  requireFeatures();
   const { env } = process;
   const { requireStore } = await import('./with-keys.ts');
   requireStore({}, env);

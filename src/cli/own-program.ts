@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Plugin } from '@oclif/core/config';
-import type { Config, LoadOptions } from '@oclif/core/interfaces';
+import { Config, Plugin } from '@oclif/core/config';
+import type { LoadOptions } from '@oclif/core/interfaces';
 import { run } from '@oclif/core/run';
 import { packageFolder } from '../version.ts';
 import { printVersion } from './help/version.ts';
@@ -24,11 +24,18 @@ export async function runOwnProgram(typed: readonly string[]): Promise<void> {
   try {
     if (VERSION.has(args[0] ?? '') && !args.some((arg) => HELP_FLAGS.has(arg)))
       return await printVersion(options.pjson!.version, args);
-    await run(args, options);
+    await run(args, await withInstalledPlugins(options));
   } catch (error) {
     const { reportFailure } = await import('./explain/report.ts');
     await reportFailure(error, args, options);
   }
+}
+
+/** The configuration with the plugins that the user has installed. oclif loads these if it may find all others, too. */
+async function withInstalledPlugins(options: OwnOptions): Promise<Config> {
+  const config = await Config.load(options);
+  if (existsSync(join(config.dataDir, 'package.json'))) await config.loadPluginsAndCommands({ force: true });
+  return config;
 }
 
 /** Options of oclif for our own program. `help` is added here: from package.json, a host would get it too. */

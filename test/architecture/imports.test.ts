@@ -50,6 +50,7 @@ const ROOMS_OF_KEYS = [
   'secret',
   'basics',
   'permissions',
+  'added',
   'key',
   'audit',
   'repository',
@@ -69,7 +70,7 @@ const FOR_BROWSERS = new Set(['src/keys/permissions/meanings.ts']);
 
 /** In which folders a package may be imported; as a type only with `type:`. Packages that are not named may be imported nowhere. */
 const PACKAGES: Record<string, string[]> = {
-  '@oclif/core': ['commands', 'cli'],
+  '@oclif/core': ['commands', 'cli', 'type:plugin'],
   '@inquirer/core': ['cli/prompts'],
   '@inquirer/figures': ['cli/prompts'],
   '@inquirer/prompts': ['cli/prompts'],

@@ -244,7 +244,7 @@ for (const core of [5, 4] as const) {
       }
     });
 
-    it('gets our commands beneath apikey, and serve, and nothing else', async () => {
+    it('gets our commands beneath apikey, serve, one hook, and nothing else', async () => {
       for (const others of [['@oclif/plugin-help'], []]) {
         const without = await withPlugins(host, others, () => knownTo(host));
         const withIt = await withPlugins(host, [...others, 'svc-api'], () => knownTo(host));
@@ -253,7 +253,7 @@ for (const core of [5, 4] as const) {
         assert.deepEqual(withIt, {
           commands: [...without.commands, ...OWN_COMMANDS].toSorted(),
           topics: [...without.topics, ...OWN_TOPICS].toSorted(),
-          hooks: without.hooks,
+          hooks: [...without.hooks, 'svc-api init'],
         });
       }
     });

@@ -221,14 +221,16 @@ describe('the packed package', () => {
       assert.ok(names.has(name), name);
   });
 
-  it('asks oclif for its commands only', () => {
-    const { oclif } = JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8')) as { oclif: object };
+  it('asks oclif for its commands, and for one hook that looks for plugins', () => {
+    const { oclif } = JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8')) as { oclif: { hooks: object } };
+    assert.deepEqual(oclif.hooks, { init: './dist/cli/plugins/init.js' });
     assert.deepEqual(Object.keys(oclif).toSorted(), [
       'additionalHelpFlags',
       'bin',
       'commands',
       'dirname',
       'helpClass',
+      'hooks',
       'topicSeparator',
       'topics',
     ]);

@@ -2,6 +2,7 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
 import { CliError } from '../errors.ts';
+import { kebab } from '../../keys/added/index.ts';
 import {
   assertValid,
   BUDGET_UNITS,
@@ -92,11 +93,6 @@ export const grantFlags = {
 /** The flag of a field: a field `costCentre` has `--cost-centre`. */
 function flagOf(name: string, { flag = kebab(name) }: Field<unknown>): string {
   return flag;
-}
-
-/** A name as flags and columns have it. */
-export function kebab(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 /** Limits have three flags of their own. */

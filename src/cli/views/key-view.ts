@@ -1,5 +1,5 @@
 import { CliError } from '../errors.ts';
-import { kebab } from '../input/key-flags.ts';
+import { kebab } from '../../keys/added/index.ts';
 import type { Column } from '../output.ts';
 import type { KeyLimit, KeyState, NamedIssue, ReviewedKey } from '../../keys/service/index.ts';
 import type { Identification } from '../../keys/authentication/index.ts';

@@ -16,8 +16,9 @@ import {
   suggestion,
 } from '../basics/index.ts';
 import { type Catalog, parsePermissions, parseRoles } from '../permissions/index.ts';
+import { addedFields, type RegisteredField } from '../added/index.ts';
 import { readAudience } from './audience.ts';
-import { normalizeLine, parseTags, validateLine } from './labels.ts';
+import { normalizeLine, parseLines, parseTags, validateLine } from './labels.ts';
 import { parseNetworks, validateNetworks } from './allow-from.ts';
 import { normalizeName, validateName } from './name.ts';
 import { audienceRestriction, limitRestriction, networkRestriction, type Restriction } from './restriction.ts';
@@ -40,8 +41,8 @@ export interface GivenField<Value, Given = Value> {
 
 /** A field of a key that has no column: its rules, its form in a store, and what people read about it. */
 export interface Field<Value, Given = Value> extends GivenField<Value, Given> {
-  /** Identifies the field in checksums and in entries of the audit log. Never change or reuse it. */
-  readonly id: number;
+  /** Identifies the field in stores. Never change or reuse it. That of a plugin's field is a text. */
+  readonly id: number | string;
   /** The name that people see. */
   readonly label: string;
   /** A sentence for flags, forms and schemas. */
@@ -284,10 +285,33 @@ function restricting<Value, Given>(make: (name: string) => Field<Value, Given>, 
   return (name: string) => ({ ...make(name), widens });
 }
 
+/** The fields of plugins, with how they are made. */
+function fieldsOfPlugins(): object {
+  return Object.fromEntries(Array.from(addedFields(), ([name, field]) => [name, fieldOf(field)]));
+}
+
 function defineFields<Table extends Record<string, (name: string) => AnyField>>(table: Table) {
   return Object.fromEntries(Object.entries(table).map(([name, make]) => [name, make(name)])) as {
     readonly [Name in keyof Table]: ReturnType<Table[Name]>;
   };
+}
+
+/** Makes a field that a plugin describes. */
+function fieldOf(field: RegisteredField): (name: string) => AnyField {
+  const { id, label, help, example, asked, filter } = field;
+  const common = { id, label, help, ...(example !== undefined && { example }), ...(asked && { isAsked: true }) };
+  const make = makerOf(field, common);
+  return filter ? filtered(make) : make;
+}
+
+function makerOf(field: RegisteredField, common: Common): (name: string) => AnyField {
+  const { kind } = field;
+  if (kind === 'number') return number({ ...common, min: field.min ?? -(2 ** 31), max: field.max ?? 2 ** 31 - 1 });
+  if (kind === 'choice') return word({ ...common, words: field.values });
+  const { max = 200 } = field;
+  if (kind === 'line') return line({ ...common, max });
+  const rule = { name: field.label.toLowerCase(), max, items: field.items ?? 16 };
+  return list({ ...common, parse: (texts) => parseLines(texts, rule) });
 }
 
 /** Fields that say what a key is for, in the order in which they are shown. */
@@ -342,6 +366,8 @@ export const labelFields = defineFields({
     }),
     { flagOfChange: 'tagged' },
   ),
+  // No type knows them: plugins bring them when the program starts.
+  ...fieldsOfPlugins(),
 });
 
 /** Fields that restrict the requests of a key, and of the keys that it creates. */

@@ -65,6 +65,21 @@ export function parseTags(texts: readonly string[]): { values: string[]; issues:
   return { values: sorted.map(([, tag]) => tag), issues };
 }
 
+/** Parses a list of lines, each once: NFC and trimmed, without empty ones. */
+export function parseLines(
+  texts: readonly string[],
+  { name, max, items }: { name: string; max: number; items: number },
+): { values: string[]; issues: Issue[] } {
+  const values = [...new Set(texts.flatMap((each) => normalizeLine(each) ?? []))];
+  const issues = values.flatMap((value) => validateLine(value, { name, max, code: 'INPUT_INVALID' }));
+  if (values.length > items)
+    issues.push({
+      code: 'INPUT_INVALID',
+      message: `The ${name} has ${values.length} items; at most ${items} are allowed.`,
+    });
+  return { values, issues };
+}
+
 function readTag(text: string): { key: string; tag: string; problem?: string } {
   const given = normalizeText(text).trim();
   const at = given.indexOf('=');

@@ -71,6 +71,15 @@ export const PROGRAM_ERRORS = defineErrors({
     ],
     remedy: 'The error names the plugin. See [Plugins](library.md#in-an-oclif-cli).',
   },
+  FEATURE_INVALID: {
+    meaning: "A plugin's part of svc-api is invalid.",
+    causes: [
+      'a hook `svc-api:feature` fails, or returns something else than it should',
+      'a field has a name that svc-api or another plugin has',
+      'a field has an unknown kind, or a property with a wrong name or value',
+    ],
+    remedy: 'The error names the plugin: update or uninstall it. See [Plugins](plugins.md).',
+  },
   HOST_INVALID: {
     meaning: "The host CLI's setting for svc-api is invalid.",
     causes: ['`oclif["svc-api"].database` in its package.json is neither a path nor a `postgres://` URL'],

@@ -1,0 +1,51 @@
+import type { Config } from '@oclif/core/interfaces';
+import { addFields, type FeatureOfFields, featuresFailed, invalidFeature } from '../../keys/added/index.ts';
+import { FEATURE_HOOK, resultsOf } from './hooks.ts';
+import { takenNames } from './taken-names.ts';
+
+/** Words of a command line that ask for flags without running a command that has them. */
+const ASKING = new Set(['--help', '-h', 'help', 'autocomplete', 'complete', 'apikey:complete', 'commands']);
+
+/**
+ * Adds the features of plugins. Where one is invalid, none is added, and each command of ours refuses to run; those of a
+ * host go on.
+ * @param words the command line
+ */
+export async function addFeaturesOfPlugins(config: Config, words: readonly string[]): Promise<void> {
+  try {
+    // The order of fields must not depend on which hook is done first.
+    const results = (await resultsOf(config, FEATURE_HOOK)).toSorted((one, other) =>
+      one.plugin < other.plugin ? -1 : 1,
+    );
+    addFields(
+      results.map(({ plugin, result }) => readFeature(plugin, result)),
+      takenNames(),
+    );
+    if (words.some((word) => ASKING.has(word))) await showAddedFlags(config);
+  } catch (error) {
+    featuresFailed(error);
+  }
+}
+
+function readFeature(plugin: string, result: unknown): FeatureOfFields {
+  const { name } = result as Partial<FeatureOfFields>;
+  if (name === plugin) return result as FeatureOfFields;
+  throw invalidFeature(
+    plugin,
+    `The "name" that its hook ${FEATURE_HOOK} returns must be that of its package, "${plugin}".`,
+  );
+}
+
+/** Shows the flags of added fields, too: the manifest of oclif has those that we were built with. */
+async function showAddedFlags(config: Config): Promise<void> {
+  const own = config.commands.filter(
+    ({ pluginName, flags }) => pluginName === 'svc-api' && ('tag' in flags || 'tagged' in flags),
+  );
+  await Promise.all(
+    own.map(async (command) => {
+      const { flags } = await command.load();
+      for (const [name, flag] of Object.entries(flags))
+        if (!Object.hasOwn(command.flags, name)) command.flags[name] = { ...flag, name };
+    }),
+  );
+}

@@ -1,0 +1,53 @@
+import type { Config } from '@oclif/core/interfaces';
+import { debug, KeysError, millisecondsSince, printable } from '../../keys/basics/index.ts';
+
+/** The hook that brings the host's part of the schema. */
+export const SCHEMA_HOOK = 'svc-api:schema';
+/** The hook that brings the feature of a plugin. */
+export const FEATURE_HOOK = 'svc-api:feature';
+const HOOKS: readonly string[] = [SCHEMA_HOOK, FEATURE_HOOK];
+
+/** The error of each hook. */
+const CODES = { [SCHEMA_HOOK]: 'SCHEMA_INVALID', [FEATURE_HOOK]: 'FEATURE_INVALID' } as const;
+type OwnHook = keyof typeof CODES;
+
+/** How long a hook may take, and the resolvers that it returns may take to load, in milliseconds. */
+export const LIMIT_MS = 10_000;
+export const TOO_SLOW = `has not returned within ${LIMIT_MS / 1000} seconds.`;
+
+/**
+ * Calls a hook of all plugins. A hook with another name of ours, which oclif never calls, is a warning of the process.
+ * @returns the results by the names of the plugins, without those that are undefined
+ * @throws KeysError of the hook, naming the plugin whose hook fails or takes too long
+ */
+export async function resultsOf(config: Config, hook: OwnHook): Promise<{ plugin: string; result: unknown }[]> {
+  for (const { name, hooks } of config.getPluginsList())
+    for (const each of Object.keys(hooks))
+      if (each.startsWith('svc-api:') && !HOOKS.includes(each))
+        process.emitWarning(
+          `The package.json of ${name} has the hook "${printable(each)}", which is never called: this version of ` +
+            `svc-api knows only ${HOOKS.map((known) => `"${known}"`).join(' and ')}.`,
+          'SvcApiUnknownHook',
+        );
+  // oclif's own timer lets the process end before it: a hook that waits for nothing would end it without a word.
+  const began = performance.now();
+  const awake = setTimeout(() => {}, LIMIT_MS + 1000);
+  // All failures are captured: oclif would rethrow those with an exit code, without naming the plugin.
+  const { successes, failures } = await config.runHook(hook, {}, LIMIT_MS, true).finally(() => clearTimeout(awake));
+  debug('the hooks of the host were asked', () => ({
+    hook,
+    answered: successes.map(({ plugin, result }) => ({ plugin: plugin.name, added: Object.keys(result ?? {}) })),
+    failed: failures.map(({ plugin }) => plugin.name),
+    durationMs: millisecondsSince(began),
+  }));
+  const [failed] = failures;
+  if (failed) throw hookFailed(hook, failed.plugin.name, failed.error);
+  return successes.flatMap(({ plugin, result }) => (result == null ? [] : [{ plugin: plugin.name, result }]));
+}
+
+/** The error of a hook that failed. */
+export function hookFailed(hook: OwnHook, plugin: string, cause: unknown): KeysError {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  const reason = message === `Timed out after ${LIMIT_MS} ms.` ? `it ${TOO_SLOW}` : message;
+  return new KeysError(CODES[hook], `The hook ${hook} of ${plugin} failed: ${reason}`, { cause });
+}

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { packageFolder } from '../../version.ts';
+
+/** Names in documents, types, arguments and forms about keys that are no flags. */
+const NAMES = new Set(
+  (
+    'access action activate actor after ancestors answering before branch budgets by change changes confirm ' +
+    'created createdAt createdBy createdSince damaged date decision descendants digest disableCreated ' +
+    'disabledAt disabledByPolicy effectivePermissions enabled ends excessPermissions expires expiresAt ' +
+    'expiresBefore expiry filter first from grace grants headers id ids input issued kept key last lastUsed ' +
+    'lastUsedAt limitedBy limits managed may method name newName next order outcome permission person ' +
+    'planned prefix previousDigest previousUses publicId replace replaced replaces request role rotate ' +
+    'rotation scope secret sha256 since state step suggestedPermissions suggestedRoles tags to unknownFields ' +
+    'unknownGrants until unusedPermissions unusedSince url usage used usedPermissions usedRoutes usedTools ' +
+    'uses version'
+  ).split(' '),
+);
+
+interface Manifest {
+  readonly commands: Readonly<Record<string, { readonly flags: Readonly<Record<string, unknown>> }>>;
+}
+
+/** Tells names and flags of svc-api itself, which no field of a plugin can have. */
+export function takenNames(): (name: string, flag: string) => boolean {
+  const { commands } = JSON.parse(readFileSync(join(packageFolder(), 'oclif.manifest.json'), 'utf8')) as Manifest;
+  const flags = new Set(Object.values(commands).flatMap((command) => Object.keys(command.flags)));
+  return (name, flag) => NAMES.has(name) || flags.has(flag);
+}

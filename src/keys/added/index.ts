@@ -1,0 +1,216 @@
+import {
+  anyNumber,
+  formatList,
+  hasControlCharacters,
+  KeysError,
+  kindOf,
+  list,
+  oneOf,
+  options,
+  printable,
+  recordOf,
+  required,
+  type Rule,
+  suggestion,
+  text,
+  yesOrNo,
+} from '../basics/index.ts';
+
+/** Properties of each field of a plugin. */
+interface AnyAddedField {
+  /** The name that people see, such as `Team`. */
+  readonly label: string;
+  /** A sentence for flags, forms and schemas. */
+  readonly help: string;
+  /** A value as flags show it. Default: text. */
+  readonly example?: string;
+  /** True if prompts for a new key ask for it. */
+  readonly asked?: boolean;
+  /** True if keys are selected by it. Keys that had a value before are found once they change. */
+  readonly filter?: boolean;
+}
+
+/** One line of text. */
+export interface LineField extends AnyAddedField {
+  readonly kind: 'line';
+  /** Its most characters, at most 1,000. Default: 200. */
+  readonly max?: number;
+}
+
+/** A whole number of at most 32 bits. */
+export interface NumberField extends AnyAddedField {
+  readonly kind: 'number';
+  /** Default: -2147483648. */
+  readonly min?: number;
+  /** Default: 2147483647. */
+  readonly max?: number;
+}
+
+/** One of some words. */
+export interface ChoiceField extends AnyAddedField {
+  readonly kind: 'choice';
+  readonly values: readonly string[];
+}
+
+/** A list of lines, each once. */
+export interface ListField extends AnyAddedField {
+  readonly kind: 'list';
+  /** The most characters of a line, at most 1,000. Default: 200. */
+  readonly max?: number;
+  /** The most lines, at most 100. Default: 16. */
+  readonly items?: number;
+}
+
+/** A field that a plugin adds to each key. An empty value removes it. */
+export type AddedField = LineField | NumberField | ChoiceField | ListField;
+
+/** The fields that a feature adds, by their names in JSON, YAML and GraphQL: `costCentre` has the flag `--cost-centre`. */
+export type AddedFields = Readonly<Record<string, AddedField>>;
+
+/** A field as it is registered, with its id in stores. */
+export type RegisteredField = AddedField & { readonly id: string };
+
+/** The fields that a feature adds. */
+export interface FeatureOfFields {
+  readonly name: string;
+  readonly fields?: AddedFields;
+}
+
+const fields = new Map<string, RegisteredField & { feature: string }>();
+let failure: unknown;
+let isClosed = false;
+
+/** The fields that were added. From then on, none can be added: types, flags and tables are made of them. */
+export function addedFields(): ReadonlyMap<string, RegisteredField> {
+  isClosed = true;
+  return fields;
+}
+
+/**
+ * Adds the fields of features, all of them or none.
+ * @param isTaken whether something of svc-api has this name or flag
+ * @throws KeysError FEATURE_INVALID that names the feature and the field
+ */
+export function addFields(
+  features: readonly FeatureOfFields[],
+  isTaken: (name: string, flag: string) => boolean,
+): void {
+  const added = new Map(fields);
+  const names = new Set(Array.from(fields.values(), ({ feature }) => feature));
+  for (const given of features) {
+    const { name, fields: own = {} } = readFeature(given);
+    const invalid = (problem: string) => invalidFeature(name, problem);
+    if (names.has(name)) throw invalid('Another feature has this name.');
+    names.add(name);
+    for (const [field, description] of Object.entries(own)) {
+      const other = added.get(field)?.feature;
+      if (other !== undefined) throw invalid(`${other} has a field "${field}" as well. Uninstall one of the two.`);
+      if (isTaken(field, kebab(field)))
+        throw invalid(`Its field "${field}" has a name that svc-api uses itself. Give it another one.`);
+      added.set(field, { ...description, id: `${name}.${field}`, feature: name });
+    }
+  }
+  if (isClosed && added.size > fields.size)
+    throw new KeysError(
+      'FEATURE_INVALID',
+      `${formatList(features.map(({ name }) => name))}: added too late. ` +
+        'The fields of keys are in use already: add features before svc-api is imported.',
+    );
+  for (const [name, field] of added) fields.set(name, field);
+}
+
+/** Keeps why features could not be added, for `requireFeatures`. */
+export function featuresFailed(error: unknown): void {
+  failure = error;
+}
+
+/** Refuses to go on where features could not be added: values of their fields would be lost. @throws that error */
+export function requireFeatures(): void {
+  if (failure !== undefined) throw failure;
+}
+
+/** An error that names a feature. */
+export function invalidFeature(name: string, problem: string, cause?: unknown): KeysError {
+  return new KeysError('FEATURE_INVALID', `The feature ${printable(name)} is invalid. ${problem}`, { cause });
+}
+
+/** A name as flags and columns have it. */
+export function kebab(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+const MAX_TEXT = 300;
+
+const words: Rule<string> = (value, name) =>
+  text(value, name) ??
+  ((value as string).length > MAX_TEXT || hasControlCharacters(value as string)
+    ? `must be one line of at most ${MAX_TEXT} characters.`
+    : undefined);
+
+function whole(min: number, max: number): Rule<number> {
+  return (value, name) =>
+    anyNumber(value, name) ??
+    (Number.isInteger(value) && (value as number) >= min && (value as number) <= max
+      ? undefined
+      : `is ${value as number}. It must be a whole number from ${min} to ${max}.`);
+}
+
+const COMMON = {
+  label: required(words),
+  help: required(words),
+  example: words,
+  asked: yesOrNo,
+  filter: yesOrNo,
+};
+const INT32 = whole(-(2 ** 31), 2 ** 31 - 1);
+const LENGTH = whole(1, 1000);
+
+/** The properties of each kind, with their rules. */
+const KINDS = {
+  line: options<LineField>({ ...COMMON, kind: required(oneOf('line')), max: LENGTH }),
+  number: options<NumberField>({ ...COMMON, kind: required(oneOf('number')), min: INT32, max: INT32 }),
+  choice: options<ChoiceField>({ ...COMMON, kind: required(oneOf('choice')), values: required(list(words, 1)) }),
+  list: options<ListField>({ ...COMMON, kind: required(oneOf('list')), max: LENGTH, items: whole(1, 100) }),
+};
+
+/** A package's name, as npm has it. */
+const PACKAGE_NAME = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
+/** A name that GraphQL, JSON and flags can have. `no-` and `with-` begin flags that are made of others. */
+const FIELD_NAME = /^(?!(?:no|with)[A-Z])[a-z][A-Za-z0-9]{1,39}$/;
+
+function readFeature(given: unknown): FeatureOfFields {
+  if (typeof given !== 'object' || given === null)
+    throw new KeysError('FEATURE_INVALID', `A feature is ${kindOf(given)}. It must be an object with a name.`);
+  const { name } = given as { name?: unknown };
+  if (typeof name !== 'string' || !PACKAGE_NAME.test(name))
+    throw new KeysError('FEATURE_INVALID', 'A feature has no valid "name". It is that of its package.');
+  const rule = options<FeatureOfFields>({ name: required(text), fields: recordOf(ruleOfField) });
+  const problem = rule(given, 'feature')?.replaceAll('"feature.', '"');
+  // The rules are those of options.
+  const shown = problem?.replaceAll('an option', 'a property').replaceAll(/\boption/gi, 'property');
+  if (shown !== undefined) throw invalidFeature(name, shown.replaceAll('propertys', 'properties'));
+  return given as FeatureOfFields;
+}
+
+const ruleOfField: Rule<AddedField> = (value, path) => {
+  const name = path.slice(path.lastIndexOf('.') + 1);
+  if (!FIELD_NAME.test(name) || name in Object.prototype)
+    return `Its field "${name}" has no valid name, such as costCentre: a lower-case letter, then letters and digits, 40 at most.`;
+  const { kind } = (value ?? {}) as { kind?: unknown };
+  const kinds = Object.keys(KINDS);
+  if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
+    const close = typeof kind === 'string' ? suggestion(kind, kinds) : '';
+    const shown = typeof kind === 'string' ? `"${printable(kind)}"` : kindOf(kind);
+    return `Its field "${name}" has the kind ${shown}. ${close}The kinds are ${formatList(kinds)}.`;
+  }
+  return KINDS[kind as keyof typeof KINDS](value, path) ?? problemOfRange(name, value as AddedField);
+};
+
+function problemOfRange(name: string, field: AddedField): string | undefined {
+  if (field.kind === 'number' && (field.min ?? -Infinity) > (field.max ?? Infinity))
+    return `Its field "${name}" has a "min" above its "max".`;
+  if (field.kind !== 'choice') return undefined;
+  const trimmed = new Set(field.values.map((word) => word.trim()));
+  const isRight = trimmed.size === field.values.length && field.values.every((word) => trimmed.has(word));
+  return isRight ? undefined : `Its field "${name}" has values that are equal, or have spaces around them.`;
+}

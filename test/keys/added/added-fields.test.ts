@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { addFields, type FeatureOfFields } from '../../../src/keys/added/index.ts';
+import { isKeysError } from '../../../src/keys/basics/index.ts';
+import { takenNames } from '../../../src/cli/plugins/taken-names.ts';
+
+const LINE = { kind: 'line', label: 'Floor', help: 'Floor of the key.' };
+
+/** The message with which features are refused. */
+function refusalOf(...features: readonly unknown[]): string {
+  try {
+    addFields(features as FeatureOfFields[], takenNames());
+  } catch (error) {
+    assert.ok(isKeysError(error) && error.code === 'FEATURE_INVALID', `${error as Error}`);
+    return error.message;
+  }
+  return 'none';
+}
+
+describe('fields of plugins', () => {
+  const withFloor = (field: unknown) => refusalOf({ name: 'svc-api-floor', fields: { floor: field } });
+  const named = (name: string) => refusalOf({ name: 'svc-api-floor', fields: { [name]: LINE } });
+  const cases = (refuse: (given: never) => string, table: readonly (readonly [unknown, ...RegExp[]])[]) => {
+    for (const [given, ...expected] of table) {
+      const message = refuse(given as never);
+      for (const each of [/svc-api-floor/, ...expected]) assert.match(message, each, JSON.stringify(given));
+    }
+  };
+
+  it('have a name that is valid, and that nothing else has', () => {
+    for (const name of ['description', 'createdAt', 'database', 'owner', 'limits', 'json', 'first', 'allowFrom'])
+      assert.match(named(name), new RegExp(`svc-api-floor.*"${name}" has a name that svc-api uses itself`));
+    for (const name of ['Floor', 'cost-centre', 'toString', 'withFloor', 'noFloor', '__typename', 'a', 'x'.repeat(41)])
+      assert.match(named(name), new RegExp(`svc-api-floor.*"${name}" has no valid name`));
+    const other = { name: 'other', fields: { floor: LINE } };
+    assert.match(
+      refusalOf({ name: 'svc-api-floor', fields: { floor: LINE } }, other),
+      /other is invalid. svc-api-floor has a field "floor"/,
+    );
+    assert.match(refusalOf(other, { name: 'other' }), /Another feature has this name/);
+  });
+
+  it('are described by the properties of their kind', () => {
+    cases(withFloor, [
+      [{ ...LINE, kind: 'lien' }, /"lien"/, /Did you mean line/],
+      [{ ...LINE, kind: undefined }, /kind undefined/, /line, number, choice and list/],
+      [null, /kind/],
+      [{ ...LINE, filtre: true }, /"fields.floor.filtre" is not a property. Did you mean filter/],
+      [{ ...LINE, values: ['A'] }, /values/],
+      [{ kind: 'line', help: 'Floor.' }, /"fields.floor.label" is missing/],
+      [{ ...LINE, help: 'Two\nlines' }, /help/, /one line/],
+      [{ ...LINE, label: '' }, /label/, /empty/],
+      [{ ...LINE, max: 0 }, /max/, /from 1 to 1000/],
+      [{ ...LINE, asked: 'yes' }, /asked/, /true or false/],
+      [{ ...LINE, kind: 'number', min: 2, max: 1 }, /"min" above its "max"/],
+      [{ ...LINE, kind: 'number', max: 2 ** 40 }, /max/],
+      [{ ...LINE, kind: 'choice' }, /values" is missing/],
+      [{ ...LINE, kind: 'choice', values: [] }, /empty list/],
+      [{ ...LINE, kind: 'choice', values: ['A', 'A'] }, /equal/],
+      [{ ...LINE, kind: 'choice', values: ['A', ' A'] }, /spaces/],
+      [{ ...LINE, kind: 'list', items: 101 }, /items/],
+    ]);
+  });
+
+  it('belong to an object with the name of its package', () => {
+    cases(
+      (more: object) => refusalOf({ name: 'svc-api-floor', ...more }),
+      [
+        [{ feilds: {} }, /"feilds" is not a property. Did you mean fields/],
+        [{ fields: [] }, /"fields"/],
+      ],
+    );
+    for (const feature of [null, 'x', {}, { name: 'Has Spaces' }, { name: 3 }])
+      assert.match(refusalOf(feature), /"?name"?/);
+  });
+
+  it('cannot be added once fields are in use', async () => {
+    await import('../../../src/keys/key/index.ts');
+    assert.match(withFloor(LINE), /svc-api-floor: added too late/);
+  });
+});

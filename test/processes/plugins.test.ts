@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Visitor } from '../support/console.ts';
+import { DataFolder } from '../support/plugins.ts';
+import { finished, ROOT, runCliWithInput } from '../support/process.ts';
+import { startServe } from '../support/serve.ts';
+import { query } from '../support/server.ts';
+import { tempFolder } from '../support/temp.ts';
+import { spawn } from 'node:child_process';
+
+type Json = Record<string, unknown>;
+
+const TEAM = `{ name: 'svc-api-team', fields: {
+  team: { kind: 'line', max: 20, label: 'Team', help: 'Team of the key.', filter: true, asked: true },
+  costCentre: { kind: 'number', min: 1, max: 999, label: 'Cost centre', help: 'Cost centre, from 1 to 999.' },
+  risk: { kind: 'choice', values: ['LOW', 'MEDIUM', 'HIGH'], label: 'Risk', help: 'LOW, MEDIUM or HIGH.' },
+  regions: { kind: 'list', max: 10, items: 3, label: 'Regions', help: 'Regions of the key.', filter: true },
+} }`;
+const SET = { team: 'Payments', costCentre: 42, risk: 'HIGH', regions: ['eu', 'us'] };
+const FLAGS = '--team Payments --cost-centre 42 --risk HIGH --regions eu,us'.split(' ');
+
+/** A plugin with these fields. */
+const pluginOf = (name: string, fields: string) => `{ name: '${name}', fields: { ${fields} } }`;
+const line = (more = '') => `{ kind: 'line', label: 'Team', help: 'Team of the key.'${more} }`;
+
+describe('a plugin with fields of keys', () => {
+  let data: DataFolder;
+  let database: string;
+  let onServer: NodeJS.ProcessEnv | undefined;
+  beforeEach(async () => {
+    data = new DataFolder();
+    data.install('svc-api-team', TEAM);
+    onServer = undefined;
+    database = join(tempFolder(), 'keys.sqlite');
+    await create('CI', ...FLAGS);
+  });
+
+  const cli = async (args: readonly string[], { input = '', code = 0 } = {}): Promise<string> => {
+    const env = { ...data.env, ...(onServer ?? { SVC_API_DATABASE: database }) };
+    const result = await runCliWithInput(input, args, { env });
+    assert.equal(result.code, code, `${args.join(' ')}: ${result.stdout}${result.stderr}`);
+    return result.stdout;
+  };
+  const json = async (args: readonly string[], options = {}) =>
+    JSON.parse(await cli([...args, '--json'], options)) as Json;
+  const create = (name: string, ...flags: string[]) =>
+    json(['apikey', 'create', '--name', name, '--roles', 'GUEST', ...flags]);
+  const fieldsOf = ({ team, costCentre, risk, regions }: Json) => ({ team, costCentre, risk, regions });
+  const shown = async (name: string) => fieldsOf(await json(['apikey', 'show', name]));
+  const listed = async (...flags: string[]) =>
+    ((await json(['apikey', 'list', ...flags]))['keys'] as Json[]).map(({ name }) => name);
+  const serveWith = async () => {
+    const { key } = (await create('Admin', '--roles', 'ADMIN')) as { key: string };
+    const serve = await startServe(database, ['--port', '0'], data.env);
+    return { serve, key };
+  };
+
+  it('has flags, help, columns, filters and JSON in commands', async () => {
+    assert.deepEqual(await shown('CI'), SET);
+    await create('Other', '--team', 'Search', '--regions', 'us');
+    assert.deepEqual(await listed('--team', 'PAYMENTS'), ['CI']);
+    assert.deepEqual(await listed('--regions', 'us', '--sort', 'name'), ['CI', 'Other']);
+    assert.match(await cli(['apikey', 'list', '--columns', 'name,team,cost-centre']), /CI\s+Payments\s+42/);
+    const { changes } = await json('apikey update --name CI --team Web --cost-centre'.split(' ').concat(''));
+    assert.deepEqual(changes, [
+      { field: 'team', before: 'Payments', after: 'Web' },
+      { field: 'costCentre', before: 42, after: null },
+    ]);
+    for (const [flags, message] of [
+      [['--risk', 'HIHG'], /Did you mean HIGH/],
+      [['--cost-centre', '1000'], /from 1 to 999/],
+      [['--team', 'x'.repeat(21)], /21 characters long/],
+      [['--regions', 'a,b,c,d'], /4 items; at most 3/],
+    ] as const) {
+      const { code, error } = await json(['apikey', 'update', '--name', 'CI', ...flags], { code: 2 });
+      assert.equal(code, 'INPUT_INVALID');
+      assert.match(error as string, message);
+    }
+    const help = await cli(['apikey', 'create', '--help']);
+    for (const text of ['--team=<text>', 'Team of the key.', '--cost-centre=', '--risk=', '--regions='])
+      assert.ok(help.includes(text), text);
+    assert.ok((await cli(['apikey', 'list', '--help'])).includes('Only keys with this team.'));
+    await cli(['apikey', 'log', '--verify']);
+  });
+
+  it('goes through export and import, apply, and backup and restore', async () => {
+    const exported = await cli(['apikey', 'export']);
+    await cli(['backup', join(data.path, 'backup')]);
+    const declared = { keys: [{ name: 'CI', roles: ['GUEST'], ...SET, team: 'Web', regions: [] }] };
+    await cli(['apikey', 'apply', '-'], { input: JSON.stringify(declared) });
+    assert.deepEqual(await shown('CI'), { ...SET, team: 'Web', regions: [] });
+    await cli(['restore', join(data.path, 'backup'), '--yes']);
+    assert.deepEqual(await shown('CI'), SET);
+    database = join(tempFolder(), 'other.sqlite');
+    const secrets = exported
+      .replace(/"prefix":"[^"]*",/, '')
+      .replace('"name":"CI"', '"name":"CI","secret":"other-secret-of-somebody-0123456789"');
+    await cli(['apikey', 'import', '-'], { input: secrets });
+    assert.deepEqual([await shown('CI'), await listed('--team', 'payments')], [SET, ['CI']]);
+  });
+
+  it('is in GraphQL, the console, and commands on a server', async () => {
+    const { serve, key } = await serveWith();
+    try {
+      const own = 'team costCentre risk regions';
+      const ask = async (document: string, variables = {}) => (await query(serve.url, key, document, variables)).body;
+      const input = { name: 'New', roles: ['GUEST'], ...SET };
+      const { data: made } = await ask(
+        `mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey { ${own} } } }`,
+        { input },
+      );
+      assert.deepEqual(made, { createApiKey: { apiKey: SET } });
+      const { data: found } = await ask('{ apiKeyList(team: "payments", regions: ["us"]) { keys { name } } }');
+      assert.deepEqual(found, { apiKeyList: { keys: [{ name: 'New' }, { name: 'CI' }] } });
+
+      const visitor = new Visitor(serve.url);
+      await visitor.signIn(key);
+      const { html } = await visitor.open('keys/new');
+      for (const help of ['Team of the key.', 'Cost centre, from 1 to 999.', 'LOW, MEDIUM or HIGH.'])
+        assert.ok(html.includes(help), help);
+      const { text } = await visitor.open('keys?team=payments');
+      assert.match(text, /1–2 of 2/);
+
+      onServer = { SVC_API_SERVER: serve.url, SVC_API_KEY: key };
+      await create('Remote', ...FLAGS);
+      assert.deepEqual(await shown('Remote'), SET);
+      assert.deepEqual(await listed('--team', 'payments', '--sort', 'name'), ['CI', 'New', 'Remote']);
+    } finally {
+      await serve.stop();
+    }
+  });
+
+  it('that is gone leaves its values, which are there when it is installed again', async () => {
+    data.uninstall('svc-api-team');
+    assert.deepEqual(fieldsOf(await json(['apikey', 'show', 'CI'])), fieldsOf({}));
+    await cli(['apikey', 'update', '--name', 'CI', '--description', 'Changed', '--tag', 'env=prod']);
+    await cli(['apikey', 'rotate', 'CI', '--grace', '1h']);
+    await cli(['apikey', 'log', '--verify']);
+    await cli(['doctor']);
+    assert.equal((await json(['apikey', 'list', '--team', 'x'], { code: 2 }))['code'], 'USAGE');
+    await cli(['backup', join(data.path, 'backup')]);
+    await cli(['apikey', 'update', '--name', 'CI', '--description', 'Again']);
+    await cli(['restore', join(data.path, 'backup'), '--yes']);
+    data.install('svc-api-team', TEAM);
+    assert.deepEqual([await shown('CI'), await listed('--team', 'payments')], [SET, ['CI']]);
+    await cli(['apikey', 'log', '--verify']);
+  });
+
+  it('that changes a field keeps what still is a value', async () => {
+    data.install('svc-api-team', pluginOf('svc-api-team', `team: ${line(', filter: true')}, owning: ${line()}`));
+    const key = await json(['apikey', 'update', '--name', 'CI', '--owning', 'Ada']);
+    assert.deepEqual([(key['apiKey'] as Json)['team'], await listed('--team', 'payments')], ['Payments', ['CI']]);
+    data.install('svc-api-team', TEAM);
+    assert.deepEqual(await shown('CI'), SET);
+  });
+
+  it('that is invalid is refused by name by each command on keys, and by none else', async () => {
+    for (const [result, ...expected] of [
+      [pluginOf('other', `team: ${line()}`), 'svc-api-team', '"team"'],
+      [pluginOf('another', ''), 'must be that of its package, "other"'],
+      ['(() => { throw new Error("no disk"); })()', 'no disk'],
+    ] as const) {
+      data.install('other', result);
+      const { error, code } = await json(['apikey', 'show', 'CI'], { code: 1 });
+      assert.equal(code, 'FEATURE_INVALID');
+      for (const text of ['other', ...expected]) assert.ok((error as string).includes(text), error as string);
+    }
+    assert.match(await cli(['--help']), /USAGE/);
+    data.uninstall('other');
+    assert.deepEqual(await shown('CI'), SET);
+  });
+
+  describe('in a program that is no CLI', () => {
+    const program = async (text: string) => {
+      const folder = tempFolder();
+      writeFileSync(
+        join(folder, 'features.mjs'),
+        `import { addFeatures } from '${ROOT}/dist/plugin.js';\naddFeatures(${TEAM});`,
+      );
+      writeFileSync(join(folder, 'program.mjs'), text.replaceAll('svc-api', join(ROOT, 'dist/index.js')));
+      const { code, stdout, stderr } = await finished(spawn(process.execPath, [join(folder, 'program.mjs')]));
+      assert.equal(code, 0, stderr);
+      return JSON.parse(stdout) as unknown;
+    };
+
+    it('is added before svc-api is imported', async () => {
+      const result = await program(`
+        import './features.mjs';
+        import { OPERATOR, openKeys } from 'svc-api';
+        const keys = await openKeys({ database: ':memory:' });
+        const { apiKey } = await keys.create({ name: 'CI', roles: ['GUEST'], team: 'Web', regions: ['eu'] }, { actor: OPERATOR });
+        const wrong = await keys.create({ name: 'B', roles: ['GUEST'], risk: 'NO' }, { actor: OPERATOR }).catch(({ code }) => code);
+        console.log(JSON.stringify([apiKey.team, apiKey.regions, apiKey.risk, wrong]));
+        await keys.close();`);
+      assert.deepEqual(result, ['Web', ['eu'], null, 'INPUT_INVALID']);
+    });
+
+    it('is refused later', async () => {
+      const result = await program(`
+        import 'svc-api';
+        const error = await import('./features.mjs').catch((thrown) => thrown);
+        console.log(JSON.stringify([error.code, /too late/.test(error.message)]));`);
+      assert.deepEqual(result, ['FEATURE_INVALID', true]);
+    });
+  });
+});

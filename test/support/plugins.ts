@@ -1,0 +1,46 @@
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { tempFolder } from './temp.ts';
+
+/** Makes a plugin, a package with the hook `svc-api:feature`. @param result what the hook returns, as JavaScript */
+function makePlugin(name: string, result: string): string {
+  const folder = join(tempFolder(), name);
+  mkdirSync(folder, { recursive: true });
+  const oclif = { hooks: { 'svc-api:feature': './feature.js' } };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version: '1.0.0', type: 'module', oclif }));
+  writeFileSync(join(folder, 'feature.js'), `export default async () => (${result});\n`);
+  return folder;
+}
+
+/** A user's data folder, in which plugins are installed as `plugins install` leaves them. */
+export class DataFolder {
+  readonly path = tempFolder();
+  readonly #installed = new Map<string, string>();
+
+  get env(): NodeJS.ProcessEnv {
+    return { XDG_DATA_HOME: this.path, HOME: this.path };
+  }
+
+  install(name: string, result: string): void {
+    this.#installed.set(name, makePlugin(name, result));
+    this.#write();
+  }
+
+  uninstall(name: string): void {
+    this.#installed.delete(name);
+    this.#write();
+  }
+
+  #write(): void {
+    const folder = join(this.path, 'svc-api');
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const plugins = Array.from(this.#installed.keys(), (name) => ({ type: 'user', name }));
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ oclif: { schema: 1, plugins } }));
+    for (const [name, from] of this.#installed) {
+      const to = join(folder, 'node_modules', name);
+      mkdirSync(join(to, '..'), { recursive: true });
+      symlinkSync(from, `${to}.new`);
+      renameSync(`${to}.new`, to);
+    }
+  }
+}
