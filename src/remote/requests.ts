@@ -301,7 +301,7 @@ function permissionsIn(groups: readonly ResourceActions[]): Permission[] {
   return groups.flatMap(({ resource, actions }) => actions.map((action): Permission => `${resource}:${action}`));
 }
 
-/** What can be granted at a server. */
+/** The grants that a server has. */
 function readCatalog({
   resources,
   actions,

@@ -185,7 +185,7 @@ export function serverClient(options: ServerOptions): Client {
           .filter(({ action }) => actions.includes(action))
           .map(({ name }) => ({ key: '', apiKey: { id: '', name } }));
       delivery?.begin?.();
-      // What would go wrong with the secrets afterwards goes wrong now, as far as that can be told.
+      // A delivery that must fail fails before anything is changed, as far as it can know.
       delivery?.prepare?.({ ...plan, created: named('CREATE'), rotated: named('ROTATE', 'RENEW') });
       const applied = await apply(declared, rules, false);
       const ids = applied.created.map(({ apiKey }) => apiKey.id);
@@ -245,7 +245,7 @@ export function serverClient(options: ServerOptions): Client {
   return client;
 }
 
-/** What an apply changes. @throws TypeError for a key that is not declared */
+/** The changes of an apply. @throws TypeError for a key that is not declared */
 function appliedIn(
   { changes, ...applied }: ReturnType<typeof REQUESTS.applyApiKeys.read>,
   declared: readonly DeclaredKey[],
