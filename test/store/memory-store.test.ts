@@ -93,7 +93,12 @@ describe('a store in memory', () => {
       [['apikey', 'list', '--database', ':memory:'], {}],
       [['apikey', 'create', 'A', '--roles', 'GUEST'], { SVC_API_DATABASE: ':memory:' }],
       [['serve', '--database', ':memory:'], {}],
+      [['serve', '--workers', '2'], { SVC_API_DATABASE: ':memory:' }],
+      [['guard', 'http://127.0.0.1:3000', '--permission', 'ME:READ_OWN', '--database', ':memory:'], {}],
       [['doctor', '--database', ':memory:'], {}],
+      [['backup', 'copy.sqlite', '--database', ':memory:'], {}],
+      [['restore', 'copy.sqlite', '--database', ':memory:', '--yes'], {}],
+      [['apikey', 'export', '--database', ':memory:'], {}],
     ] as const) {
       const { code, stderr } = await runCliHere(args, { env });
       assert.equal(code, 2, stderr);
