@@ -943,6 +943,7 @@ export declare const NO_VALUES: {
     description: string | null;
     owner: string | null;
     tags: readonly string[];
+    metadata: Readonly<Record<string, unknown>> | null;
     limits: readonly (`${number}/budget` | `${number}/d` | `${number}/h` | `${number}/m` | `${number}/month` | `${number}/s` | `${number}/uses`)[];
     allowFrom: readonly string[] | null;
     audience: string | null;

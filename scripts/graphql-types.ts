@@ -91,7 +91,12 @@ function markOf(type: GraphQLType): string {
   return isNonNullType(type) ? '' : '?';
 }
 
-const SCALARS: Readonly<Record<string, string>> = { Boolean: 'boolean', Int: 'number', Float: 'number' };
+const SCALARS: Readonly<Record<string, string>> = {
+  Boolean: 'boolean',
+  Int: 'number',
+  Float: 'number',
+  JsonObject: 'Record<string, unknown>',
+};
 
 /** A type as it is written. A time is text on its way in, and a number on its way out. */
 function typed(type: GraphQLType, way: 'input' | 'output'): string {

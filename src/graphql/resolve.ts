@@ -1,6 +1,6 @@
 import { GraphQLError } from 'graphql';
 import type { AuditValues } from '../keys/audit/index.ts';
-import { assertValid, type Issue, withoutUndefined } from '../keys/basics/index.ts';
+import { assertValid, type Issue, printableJson, withoutUndefined } from '../keys/basics/index.ts';
 import { type KeyChange, REMOVABLE_FIELDS } from '../keys/key/index.ts';
 import {
   type Catalog,
@@ -78,7 +78,7 @@ interface GrantsInput {
 }
 
 function jsonOf(value: unknown): string | null {
-  return value === undefined ? null : JSON.stringify(value);
+  return value === undefined ? null : printableJson(JSON.stringify(value));
 }
 
 /**

@@ -160,7 +160,7 @@ function descriptionOf(found: VerifiedKey | undefined, address: string | null): 
   const isOutside = address !== null && !networks.every((network) => network.includes(address));
   if (!found || isOutside) return { active: false };
   const { principal, expiresAt } = found;
-  const { id, name, createdAt } = principal.apiKey;
+  const { id, name, createdAt, metadata } = principal.apiKey;
   // Of one that a key for less than its parent key is for, that is the least.
   const audience = audiences.toSorted((a, b) => b.length - a.length)[0];
   return {
@@ -169,6 +169,7 @@ function descriptionOf(found: VerifiedKey | undefined, address: string | null): 
     sub: id,
     client_id: name,
     token_type: 'Bearer',
+    ...(metadata && { metadata }),
     ...(audience !== undefined && { aud: audience }),
     iat: Math.floor(createdAt / 1000),
     ...(expiresAt !== null && { exp: Math.floor(expiresAt / 1000) }),

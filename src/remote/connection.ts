@@ -8,6 +8,7 @@ import {
   NameTakenError,
   proxyNote,
 } from '../keys/basics/index.ts';
+import { fieldsOf } from '../keys/key/index.ts';
 import { readSecret } from '../keys/secret/index.ts';
 import type { Request } from './shape.ts';
 
@@ -22,9 +23,11 @@ export interface ServerOptions {
 }
 
 const MAX_CHARACTERS = 64 * 1024 * 1024;
-/** No text of a key has them; a terminal would obey them. */
+/** No text of a key has them, but for its JSON; a terminal would obey them. */
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+/** Fields that are shown as JSON, which escapes control characters. */
+const JSON_FIELDS = new Set<string>(fieldsOf().flatMap(([name, { form }]) => (form === 'json' ? name : [])));
 
 /** Asks a running server by GraphQL over HTTP. The key is sent to that address alone. */
 export class ServerConnection {
@@ -144,7 +147,8 @@ function asFailure({ message }: AnsweredError): AnsweredError {
 
 function hasControls(value: unknown): boolean {
   if (typeof value === 'string') return CONTROL.test(value);
-  return typeof value === 'object' && value !== null && Object.values(value).some(hasControls);
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([name, each]) => !JSON_FIELDS.has(name) && hasControls(each));
 }
 
 function rateLimited(server: string, retryAfter: string | null, text: string): KeysError {

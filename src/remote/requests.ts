@@ -36,6 +36,7 @@ import type {
 } from '../keys/service/index.ts';
 import {
   around,
+  json,
   list,
   mapped,
   nullable,
@@ -65,7 +66,7 @@ const secret = mapped(text, (value) => {
 });
 const publicId = mapped(text, (prefix) => text.read(publicIdOfPrefix(prefix)));
 
-const FORMS = { text, list: texts, number };
+const FORMS = { text, list: texts, number, json };
 
 /** The fields of a table. The server has checked their values. */
 function fieldsIn<Table extends FieldTable>(table: Table) {

@@ -1,3 +1,5 @@
+import { isRecord } from '../keys/basics/index.ts';
+import type { JsonObject } from '../keys/key/index.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
 
 /** A value in an answer: its selection in a document, and its reader, which throws for anything else. */
@@ -28,6 +30,7 @@ export const text: Shape<string> = scalar((value) => typeof value === 'string');
 export const number: Shape<number> = scalar(Number.isFinite);
 export const whole: Shape<number> = scalar(Number.isInteger);
 export const yesOrNo: Shape<boolean> = scalar((value) => typeof value === 'boolean');
+export const json: Shape<JsonObject> = scalar(isRecord);
 /** A time as milliseconds since 1970. */
 export const time: Shape<number> = mapped(text, (value) => number.read(Date.parse(value)));
 

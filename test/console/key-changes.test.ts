@@ -89,6 +89,20 @@ describe('changing a key in the console', () => {
       assert.deepEqual([owner, tags], [null, []]);
     });
 
+    it('shows, changes and removes the metadata, and says what is wrong with it', async () => {
+      const id = await create({ metadata: { plan: 'pro' } });
+      assert.match((await visitor.open(`keys/${id}`)).text, /Metadata \{"plan":"pro"\}/);
+      await visitor.open(`keys/${id}/edit`);
+      const { text } = await visitor.submit('/edit', { metadata: '{plan}' });
+      assert.match(text, /The metadata must be a JSON object/);
+      assert.deepEqual((await find(id))!.metadata, { plan: 'pro' });
+      await visitor.submit('/edit', { metadata: '{"plan": {"is": "free"}}' });
+      assert.deepEqual((await find(id))!.metadata, { plan: { is: 'free' } });
+      await visitor.open(`keys/${id}/edit`);
+      await visitor.submit('/edit', { metadata: '' });
+      assert.equal((await find(id))!.metadata, null);
+    });
+
     it('takes away and adds grants, limits, networks, and the end', async () => {
       const id = await create({ limits: ['9/m'], allowFrom: ['10.0.0.0/8'], expiresIn: '30d' });
       await visitor.open(`keys/${id}/edit`);

@@ -31,8 +31,12 @@ describe('the list of doors of a field', () => {
       assert.deepEqual(doorsOf(name, flag, program), [...FIELD_DOORS, ...FILTER_DOORS].toSorted());
     });
 
+  it('has every flag, type and schema that carries one without a filter', () => {
+    assert.deepEqual(doorsOf('metadata', 'metadata', program), FIELD_DOORS.toSorted());
+  });
+
   it('has every JSON document that carries labels', () => {
-    for (const name of ['owner', 'tags', 'description'])
+    for (const name of ['owner', 'tags', 'metadata', 'description'])
       assert.deepEqual(documentsWith(name, read('docs/json.md')), DOCUMENT_DOORS);
   });
 });

@@ -127,7 +127,7 @@ async function printAll(): Promise<Printed[]> {
   await apikey('create', 'CI', '--roles', 'VIEWER');
   await apikey('create', 'Dry', '--roles', 'VIEWER', '--limit', '9/m', '--allow-from', '10.0.0.0/8', '--dry-run');
   await apikey('--create', '--name', 'Flag', '--roles', 'GUEST');
-  await apikey('update', 'CI', '--description', 'Deploys', '--owner', 'Ada', '--tag', 'env=prod');
+  await apikey('update', 'CI', '--description', 'Deploys', '--owner', 'Ada', '--tag', 'env=prod', '--metadata', '{}');
   for (const verb of ['disable', 'delete']) await apikey(verb, '--tag', 'env=prod', '--dry-run');
   await apikey('update', '--tagged', 'env=prod', '--owner', 'Bea', '--dry-run');
   await apikey('review');

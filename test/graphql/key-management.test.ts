@@ -37,6 +37,25 @@ describeOnEach('keys over GraphQL', () => {
       message,
     ]);
 
+  it('have metadata: any JSON object, in a document or in variables', async () => {
+    const create = (metadata: string) =>
+      `mutation ${metadata.includes('$') ? '($metadata: JsonObject)' : ''} { createApiKey(input: { name: "Acme", roles: [GUEST], overwrite: true, metadata: ${metadata} }) {
+        apiKey { id metadata } } }`;
+    const metadata = { plan: 'pro', list: [1, { deep: null }], on: true };
+    for (const [text, variables] of [
+      ['{ plan: "pro", list: [1, { deep: null }], on: true }', {}],
+      ['$metadata', { metadata }],
+      ['{ plan: "pro", list: $metadata, on: true }', { metadata: metadata.list }],
+    ] as const) {
+      const { createApiKey } = await ask<{ createApiKey: Created }>(create(text), variables);
+      assert.deepEqual(createApiKey.apiKey['metadata'], metadata);
+    }
+    for (const wrong of ['"text"', '[1]', '3'])
+      assert.deepEqual(await codes(create(wrong)), [
+        ['INPUT_INVALID', 'The metadata must be a JSON object, such as {"plan": "pro"}.'],
+      ]);
+  });
+
   it('are created, accepted at once, and show everything but the secret', async () => {
     const permissions = [{ resource: 'DISK_POOL', actions: ['UPDATE_ANY', 'READ_OWN'] }];
     const input = {

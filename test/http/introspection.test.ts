@@ -43,6 +43,15 @@ describeOnEach('POST /introspect', () => {
   const issue = async (fields: object) =>
     test.keys.create({ name: 'CI deploy', permissions: ['DOCKER:READ_ANY', 'ME:READ_OWN'], ...fields }, OPERATOR);
 
+  it('has the metadata of a key that has some', async () => {
+    const metadata = { plan: 'pro', tenant: { id: 7 } };
+    const { key, apiKey } = await issue({ metadata });
+    const { metadata: answered } = (await introspect(key)) as { metadata?: unknown };
+    assert.deepEqual(answered, metadata);
+    await test.keys.update(apiKey.id, { metadata: null }, OPERATOR);
+    assert.ok(!('metadata' in (await introspect(key))));
+  });
+
   it('tells what an active key may do, in the terms of OAuth', async () => {
     const { key: secret, apiKey: key } = await issue({ expiresIn: '90m' });
     const { status, headers, body } = await send({ body: new URLSearchParams({ token: secret }) });

@@ -234,7 +234,7 @@ export function formatDiff(changes: readonly PlannedChange[]): string[] {
   return changes.flatMap(({ action, name, secretSince, changes: fields = [] }) => {
     if (action === 'DELETE') return [`- delete "${name}"`];
     if (action === 'CREATE')
-      return [`+ create "${name}"`, ...fields.map(({ field, after }) => `    ${field}: ${fieldText(after)}`)];
+      return [`+ create "${name}"`, ...fields.map(({ field, after }) => `    ${field}: ${fieldText(field, after)}`)];
     const age = secretSince === undefined ? '' : ` (secret is ${ageOf(secretSince)})`;
     const head = action === 'RENEW' ? `+ renew "${name}"` : `~ ${action.toLowerCase()} "${name}"${age}`;
     return [head, ...fields.map((change) => `    ${changeText(change)}`)];

@@ -61,7 +61,7 @@ function valueOf(field: string, value: unknown): string {
   if (Array.isArray(value)) return value.map((item) => valueOf(field, item)).join(',');
   if (typeof value === 'object') {
     const set = Object.entries(value).filter(([, each]) => each !== null);
-    return set.map(([name, each]) => `${name}: ${valueOf(name, each)}`).join(', ');
+    return set.map(([name, each]) => `${printable(name)}: ${valueOf(name, each)}`).join(', ');
   }
   if (field === 'grace' && typeof value === 'number') return formatDuration(value);
   return printable(typeof value === 'string' ? value : JSON.stringify(value), 200);

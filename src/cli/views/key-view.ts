@@ -18,6 +18,7 @@ import {
   previousUseSince,
   restrictionFields,
   restrictionTexts,
+  textOf,
   type UsageTotals,
   valuesOf,
 } from '../../keys/key/index.ts';
@@ -82,14 +83,15 @@ export function limitText({ name, status, expiresAt, permissions, ...limit }: Re
 }
 
 export function changeText({ field, before, after }: FieldChange): string {
-  return `${field}: ${fieldText(before)} -> ${fieldText(after)}`;
+  return `${field}: ${fieldText(field, before)} -> ${fieldText(field, after)}`;
 }
 
-export function fieldText(value: FieldValue | Exclude<KeyJson[keyof KeyJson], undefined>): string {
+export function fieldText(field: string, value: FieldValue | Exclude<KeyJson[keyof KeyJson], undefined>): string {
   if (value === null || value === '') return '-';
   if (typeof value !== 'object') return printable(String(value), 1000);
-  if ('startedAt' in value) return rotationText(value);
-  if ('issuer' in value) return personText(value);
+  if (field === 'rotation') return rotationText(value as NonNullable<KeyJson['rotation']>);
+  if (field === 'person') return personText(value as Person);
+  if (!Array.isArray(value)) return textOf(value);
   return (
     value
       .map((item) => (typeof item === 'string' ? printable(item, 200) : `${item.left} left of ${item.limit}`))
@@ -271,13 +273,16 @@ function column(
   rest: Omit<Column, 'title'> & Pick<KeyColumn, 'shown'> = {},
 ): KeyColumn {
   const title = name.toUpperCase().replace('-', ' ');
-  return { name, title, text: (key) => fieldText(value(key)), ...rest };
+  return { name, title, text: (key) => fieldText(name, value(key)), ...rest };
 }
 
 /** A column of grants; a terminal shows which of them are unknown. */
 function grantColumn(name: string, grantsOf: (key: KeyJson) => string[]): KeyColumn {
   const shown = (key: KeyJson) =>
-    fieldText(grantsOf(key).map((grant) => (key.unknownGrants.includes(grant) ? `${grant} (unknown)` : grant)));
+    fieldText(
+      name,
+      grantsOf(key).map((grant) => (key.unknownGrants.includes(grant) ? `${grant} (unknown)` : grant)),
+    );
   return column(name, grantsOf, { shown, least: TEXT });
 }
 
@@ -333,7 +338,10 @@ const CSV: Readonly<Record<string, (key: ReviewJson) => string | null>> = {
 
 function cellsOf(table: FieldTable, separator: string) {
   const cells = fieldsOf(table).map(([name]) => {
-    const cell = (key: ReviewJson) => (key[name] === null ? null : [key[name]].flat().join(separator));
+    const cell = (key: ReviewJson) => {
+      const value = key[name];
+      return value === null ? null : Array.isArray(value) ? value.join(separator) : textOf(value);
+    };
     return [kebab(name).replaceAll('-', '_'), cell] as const;
   });
   return Object.fromEntries(cells);

@@ -44,8 +44,8 @@ export default class Show extends KeyCommand {
   }
 
   /** The value of a field; on a terminal, a time with how long ago it was, or in how long it is. */
-  private textOf(field: string, value: Parameters<typeof fieldText>[0]): string {
+  private textOf(field: string, value: Parameters<typeof fieldText>[1]): string {
     const isTime = field.endsWith('At') && typeof value === 'string';
-    return isTime && this.terminal.isTerminal ? timeAndDistance(Date.parse(value)) : fieldText(value);
+    return isTime && this.terminal.isTerminal ? timeAndDistance(Date.parse(value)) : fieldText(field, value);
   }
 }

@@ -215,5 +215,5 @@ function valueText(value: unknown, field = ''): string {
   if (Array.isArray(value)) return value.map((each) => valueText(each)).join(', ');
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const set = Object.entries(value).filter(([, each]) => each !== null);
-  return set.map(([name, each]) => `${fieldWords(name)} ${valueText(each, name)}`).join(', ');
+  return set.map(([name, each]) => `${printable(fieldWords(name))} ${valueText(each, name)}`).join(', ');
 }

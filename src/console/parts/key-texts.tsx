@@ -44,10 +44,10 @@ export function inputOfTexts(texts: KeyTexts): FieldInput {
   return mapFields(keyFields, (field, name) => valueOfText(field, texts[name], SEPARATORS[name])) as FieldInput;
 }
 
-/** The problems with numbers, by the names of fields. As JSON, NaN would be null, which removes the value. */
-export function numberProblems(texts: KeyTexts): Map<string, string> {
+/** The problems with values that are no text, by the names of fields. As JSON, NaN would be null, which removes a value. */
+export function valueProblems(texts: KeyTexts): Map<string, string> {
   const problems = fieldsOf().flatMap(([name, field]) => {
-    const issues = field.form === 'number' ? field.validate(valueOfText(field, texts[name])) : [];
+    const issues = field.fromText === undefined ? [] : field.validate(valueOfText(field, texts[name]));
     return issues.map(({ message }) => [name, message] as const);
   });
   return new Map(problems);

@@ -1,4 +1,5 @@
 import { formatTime } from '../basics/index.ts';
+import type { JsonObject } from './fields.ts';
 import { GIVEN_FIELDS, type KeyFields } from './api-key.ts';
 import { fixedFields, namesOf } from './fields.ts';
 
@@ -8,7 +9,7 @@ const FIELDS = [...KEY_FIELDS, ...namesOf(fixedFields), 'createdBy'] as const;
 /** Those that no declaration has: the secrets of a key, by their public parts. */
 type SecretField = 'prefix' | 'previousPrefix';
 
-export type FieldValue = string | number | readonly string[] | boolean | null;
+export type FieldValue = string | number | readonly string[] | boolean | JsonObject | null;
 
 export interface FieldChange {
   field: (typeof FIELDS)[number] | SecretField | 'expiresIn';

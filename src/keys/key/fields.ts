@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import {
   anyNumber,
   anyText,
@@ -12,11 +13,13 @@ import {
   orNull,
   parseLimits,
   printable,
+  printableJson,
   type Rule,
   suggestion,
 } from '../basics/index.ts';
 import { type Catalog, parsePermissions, parseRoles } from '../permissions/index.ts';
 import { addedFields, type RegisteredField } from '../added/index.ts';
+import { holdsSecret } from '../secret/index.ts';
 import { readAudience } from './audience.ts';
 import { normalizeLine, parseLines, parseTags, validateLine } from './labels.ts';
 import { parseNetworks, validateNetworks } from './allow-from.ts';
@@ -28,7 +31,7 @@ export interface GivenField<Value, Given = Value> {
   /** The value of a key that has none. */
   readonly none: Value;
   /** The form in which it is written. */
-  readonly form: 'text' | 'list' | 'number';
+  readonly form: 'text' | 'list' | 'number' | 'json';
   /** The rule for values that programs give. */
   readonly rule: Rule<Given>;
   /** The issues with what is given. */
@@ -65,7 +68,7 @@ export interface Field<Value, Given = Value> extends GivenField<Value, Given> {
   readonly schema: object;
   validate(given: Given): Issue[];
   read(given: Given): Value;
-  /** Reads text, where the field is not written as text or a list; NaN for text that is no number. */
+  /** Reads text, where the field is not written as text or a list; NaN for text that cannot be read. */
   fromText?(text: string): Given;
   /** Reads what a store has; undefined for what cannot be read. @param isIntact whether it is as it was written */
   readStored(value: unknown, isIntact: boolean): Value | undefined;
@@ -212,6 +215,54 @@ export function word<const Word extends string>({
       readStored: (value) => words.find((each) => each === value),
     };
   };
+}
+
+/** A JSON object, which nothing here interprets. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A JSON object of at most so many bytes. */
+export function json({ bytes, ...common }: Common & { bytes: number }) {
+  return (name: string): Field<JsonObject | null> => {
+    const problemOf = (given: unknown): string | undefined => {
+      const text = isRecord(given) ? jsonText(given) : undefined;
+      if (text === undefined) return 'must be a JSON object, such as {"plan": "pro"}.';
+      const length = Buffer.byteLength(text);
+      if (length > bytes) return `has ${length} bytes as JSON; at most ${bytes} are allowed.`;
+      return holdsSecret(text) ? 'contains what looks like the secret of an API key. Leave it out.' : undefined;
+    };
+    const validate = (given: unknown): Issue[] => {
+      const problem = given === null ? undefined : problemOf(given);
+      return problem === undefined ? [] : [{ code: 'INPUT_INVALID', message: `The ${name} ${problem}` }];
+    };
+    // A copy without anything that JSON does not have.
+    const read = (given: JsonObject | null) => given && (JSON.parse(jsonText(given)!) as JsonObject);
+    return {
+      ...common,
+      form: 'json',
+      none: null,
+      schema: { type: ['object', 'null'] },
+      // GraphQL takes any JSON: `validate` refuses the rest.
+      rule: () => undefined,
+      validate,
+      fromText: (text) => (text.trim() === '' ? null : (parseRecord(text) ?? (Number.NaN as never))),
+      read,
+      readIn: (document, value, path) => {
+        const issues = validate(value);
+        for (const { message } of issues) document.report(path, message);
+        return issues.length > 0 ? null : read(value as JsonObject | null);
+      },
+      readStored: (value) => (isRecord(value) ? value : undefined),
+    };
+  };
+}
+
+/** A value as JSON; undefined if JSON cannot have it. */
+function jsonText(value: JsonObject): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The texts of a list; undefined for anything else, and for items that cannot be parsed. */
@@ -366,6 +417,14 @@ export const labelFields = defineFields({
     }),
     { flagOfChange: 'tagged' },
   ),
+  /** A JSON object of at most 4 KB, given to services that check the key and never interpreted; null for none. */
+  metadata: json({
+    id: 16,
+    bytes: 4096,
+    label: 'Metadata',
+    help: 'A JSON object for your own use, at most 4 KB, given to services that check the key; empty for none.',
+    example: 'json',
+  }),
   // No type knows them: plugins bring them when the program starts.
   ...fieldsOfPlugins(),
 });
@@ -470,7 +529,7 @@ export const filterFields = Object.fromEntries(fieldsOf().filter(([, { filter }]
   FilterName
 >;
 /** The types of fields in GraphQL, by their form. */
-export const GRAPHQL_TYPES = { text: 'String', list: '[String!]', number: 'Int' } as const;
+export const GRAPHQL_TYPES = { text: 'String', list: '[String!]', number: 'Int', json: 'JsonObject' } as const;
 
 /** A sentence about a filter. */
 export function filterHelp({ filter, form, label }: AnyField): string {
@@ -561,7 +620,10 @@ export function valueOfText(field: AnyField, text: string, separator?: RegExp): 
 
 /** A value in one line; empty if there is none. */
 export function textOf(value: unknown): string {
-  return Array.isArray(value) ? value.join(', ') : String((value as string | number | null | undefined) ?? '');
+  if (Array.isArray(value)) return value.join(', ');
+  return isRecord(value)
+    ? printableJson(JSON.stringify(value))
+    : String((value as string | number | null | undefined) ?? '');
 }
 
 /** Words about each restriction of a key, such as "is limited to 100/m". @param isShared see `Restriction.words` */
@@ -601,7 +663,7 @@ export function readFieldsText(
   return { ...NO_VALUES, ...known, ...(unknown.length > 0 && { unknownFields: Object.fromEntries(unknown) }) };
 }
 
-function parseRecord(text: string): object | undefined {
+function parseRecord(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isRecord(value) ? value : undefined;

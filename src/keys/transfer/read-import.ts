@@ -5,6 +5,7 @@ import {
   formatList,
   formatTime,
   hasFieldTwice,
+  isRecord,
   type Issue,
   nearest,
   readDate,
@@ -15,6 +16,7 @@ import {
   BARE_KEY,
   digestPerson,
   type Field,
+  type JsonObject,
   fixedFields,
   givenFields,
   mapFields,
@@ -248,6 +250,7 @@ interface KindValues {
   string: string;
   number: number;
   list: string[];
+  json: JsonObject;
   boolean: boolean;
   person: Person;
 }
@@ -259,6 +262,7 @@ const KINDS: Record<keyof KindValues, { words: string; fits: (value: unknown) =>
     words: 'a list of strings',
     fits: (value) => Array.isArray(value) && value.every((item) => typeof item === 'string'),
   },
+  json: { words: 'a JSON object', fits: isRecord },
   boolean: { words: 'true or false', fits: (value) => typeof value === 'boolean' },
   person: {
     words: 'a map of "issuer", "subject" and "name", each a text of up to 255 characters',

@@ -43,6 +43,7 @@ describeOnEachAndRemotely('a review', () => {
       uses: '0',
       disabled_at: '',
       description: '',
+      metadata: '',
     });
     assert.match(String(creator), isRemote() ? /^Caller/ : /^$/);
     assert.match(String(effective), /(^| )DOCKER:READ_ANY /);

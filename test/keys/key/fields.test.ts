@@ -3,6 +3,7 @@ import {
   fieldsOf,
   fieldsText,
   fixedFields,
+  json,
   keyFields,
   NO_VALUES,
   number,
@@ -38,6 +39,46 @@ describe('a field that is one of some words', () => {
     assert.deepEqual(risk.validate('HIGH'), []);
     assert.deepEqual([risk.read('HIGH'), risk.read(null)], ['HIGH', null]);
     assert.match(risk.validate('HIHG' as never)[0]!.message, /"HIHG" is not a risk\. Did you mean HIGH\?/);
+  });
+});
+
+describe('a field that is a JSON object', () => {
+  const metadata = json({ ...common, label: 'Metadata', bytes: 20 })('metadata');
+  const problem = (given: unknown) => metadata.validate(given as never)[0]?.message;
+
+  it('takes objects, as text and as they are, and none', () => {
+    for (const [text, value] of [
+      ['{"a":[1,{"b":null}]}', { a: [1, { b: null }] }],
+      [' {} ', {}],
+      [' ', null],
+    ] as const) {
+      const given = metadata.fromText!(text);
+      assert.deepEqual([metadata.validate(given), metadata.read(given)], [[], value]);
+    }
+    for (const text of ['[1]', '1', '"a"', 'null', '{a: 1}', 'a'])
+      assert.match(problem(metadata.fromText!(text))!, /^The metadata must be a JSON object/, text);
+  });
+
+  it('counts bytes of UTF-8', () => {
+    assert.equal(problem({ a: 'é'.repeat(6) }), undefined);
+    assert.equal(problem({ a: 'é'.repeat(7) }), 'The metadata has 22 bytes as JSON; at most 20 are allowed.');
+  });
+
+  it('keeps a copy of what JSON can have, and refuses the rest', () => {
+    const given = { a: { b: 1, c: undefined } };
+    const read = metadata.read(given)!;
+    given.a.b = 2;
+    assert.deepEqual(read, { a: { b: 1 } });
+    const circle: Record<string, unknown> = {};
+    circle['a'] = circle;
+    for (const wrong of [circle, { a: 1n }, [], new Date(0).getTime(), undefined])
+      assert.match(problem(wrong)!, /^The metadata must be a JSON object/);
+  });
+
+  it('is read from a store as it is', () => {
+    const values = { ...NO_VALUES, metadata: JSON.parse('{"b":1,"a":{"__proto__":2}}') as object };
+    assert.deepEqual(readFieldsText(fieldsText({ ...values, metadata: { ...values.metadata } }), true), values);
+    assert.equal(readFieldsText('{"16":"a"}', true), undefined);
   });
 });
 

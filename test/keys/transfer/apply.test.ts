@@ -50,6 +50,7 @@ describe('applying declared keys', () => {
       description: 'For A',
       owner: null,
       tags: [],
+      metadata: null,
       roles: ['GUEST'],
       permissions: [],
       limits: [],

@@ -24,6 +24,7 @@ describe('a declaration', () => {
       description: ' For B ',
       owner: ' Team B ',
       tags: ['env = prod'],
+      metadata: { plan: 'pro', tenant: { id: 7 } },
       roles: ['viewer', 'VIEWER'],
       permissions: ['docker:read_any'],
       limits: ['5/month', '100 / m'],
@@ -35,6 +36,7 @@ describe('a declaration', () => {
       description: null,
       owner: null,
       tags: [],
+      metadata: null,
       permissions: [],
       limits: [],
       allowFrom: null,
@@ -49,6 +51,7 @@ describe('a declaration', () => {
           description: 'For B',
           owner: 'Team B',
           tags: ['env=prod'],
+          metadata: { plan: 'pro', tenant: { id: 7 } },
           roles: ['VIEWER'],
           permissions: ['DOCKER:READ_ANY'],
           limits: ['100/m', '5/month'],
@@ -79,8 +82,8 @@ describe('a declaration', () => {
   it('has keys that are maps with a name and grants', async () => {
     for (const key of [null, 'A', 1, [A]])
       assert.deepEqual(await issuesOfKey(key), [
-        'keys[0]: A key must be a map with the field "name", and some of description, owner, tags, roles, permissions, ' +
-          'limits, allowFrom, expiresAt, enabled, expiresIn and rotate.',
+        'keys[0]: A key must be a map with the field "name", and some of description, owner, tags, metadata, roles, ' +
+          'permissions, limits, allowFrom, expiresAt, enabled, expiresIn and rotate.',
       ]);
     assert.deepEqual(await issuesOf({ keys: [A, {}] }), [
       'keys[1]: The field "name" is missing.',
@@ -94,8 +97,8 @@ describe('a declaration', () => {
       'keys[0].role: "role" is not a field. Did you mean "roles"?',
     ]);
     assert.deepEqual(await issuesOfKey({ name: 'A', may: ['GUEST'] }), [
-      'keys[0].may: "may" is not a field. The fields here are name, description, owner, tags, roles, permissions, limits, ' +
-        'allowFrom, expiresAt, enabled, expiresIn and rotate.',
+      'keys[0].may: "may" is not a field. The fields here are name, description, owner, tags, metadata, roles, ' +
+        'permissions, limits, allowFrom, expiresAt, enabled, expiresIn and rotate.',
     ]);
     assert.deepEqual(await issuesOf({ key: [{ nme: 'A', roles: ['GUEST'], expiresAt: '2027-02-30T00:00:00Z' }] }), [
       'key: "key" is not a field. Did you mean "keys"?',

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { expiryIn, validateExpiry } from '../../../keys/key/index.ts';
+import { expiryIn, textOf, validateExpiry } from '../../../keys/key/index.ts';
 import { OperationFailed, orFailed } from '../../operations.ts';
 import type { Pages } from '../../visit.tsx';
 import { shortTime, TextField } from '../../parts/field.tsx';
@@ -12,7 +12,7 @@ import {
   keyTexts,
   keyTextsIn,
   LabelFields,
-  numberProblems,
+  valueProblems,
   RestrictionFields,
   TEXT_PLACES,
 } from '../../parts/key-texts.tsx';
@@ -40,7 +40,7 @@ async function edit(here: KeyVisit): Promise<Response> {
   const form = await visit.form();
   const edited = editedIn(form);
   if (form.get('version') !== versionOf(shown)) return showEditing(here, { edited, summary: CHANGED_MEANWHILE }, 409);
-  const problems = new Map([...problemsIn(edited, visit.now), ...numberProblems(edited)]);
+  const problems = new Map([...problemsIn(edited, visit.now), ...valueProblems(edited)]);
   if (problems.size > 0) return showEditing(here, { edited, problems }, 422);
   const changes = changesFrom(editedFrom(shown), edited);
   if (Object.keys(changes).length === 0) return visit.seeOther(`keys/${shown.id}`);
@@ -195,7 +195,7 @@ function changesFrom(before: EditedKey, after: EditedKey): object {
   const old = inputOfTexts(before);
   const fields = Object.entries(inputOfTexts(after)).filter(
     ([field, value]) =>
-      !isSame([value ?? []].flat().map(String), [old[field as keyof typeof old] ?? []].flat().map(String)),
+      !isSame([value ?? []].flat().map(textOf), [old[field as keyof typeof old] ?? []].flat().map(textOf)),
   );
   const { roles, permissions } = grantsInputOf(after.grants);
   return {

@@ -19,7 +19,7 @@ import {
   keyTexts,
   keyTextsIn,
   LabelFields,
-  numberProblems,
+  valueProblems,
   RestrictionFields,
   TEXT_PLACES,
 } from '../../parts/key-texts.tsx';
@@ -119,7 +119,7 @@ export function fieldsOf({
 /** The input of `createApiKey`, or the problems with expiry and numbers. */
 export function inputOf(draft: Draft, bounds: ExpiryBounds): { input: object } | { refused: Refused } {
   const expiry = expiresAtOf(draft, bounds);
-  const problems = numberProblems(draft);
+  const problems = valueProblems(draft);
   if ('problem' in expiry) problems.set('expiresAt', expiry.problem);
   if (problems.size > 0) return { refused: { problems } };
   const given = Object.entries(inputOfTexts(draft)).filter(([, value]) => !isNone(value));

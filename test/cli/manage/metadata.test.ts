@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { testCli } from '../../support/cli.ts';
+import { describeOnEachAndRemotely, isRemote } from '../../support/dialects.ts';
+import { migratedStore, tempFolder } from '../../support/temp.ts';
+
+const METADATA = { plan: 'pro', seats: 3, tenant: { id: 'a7', regions: ['eu', 'us'] }, trial: false, none: null };
+
+describeOnEachAndRemotely('metadata on the command line', () => {
+  let cli: ReturnType<typeof testCli>;
+  beforeEach(async () => {
+    cli = testCli(await migratedStore());
+  });
+  const run = (...args: string[]) => cli.run(['apikey', ...args]);
+  const json = async (...args: string[]) => {
+    const { stdout, code } = await run(...args, '--json');
+    return { exit: code, ...(JSON.parse(stdout) as object) } as Record<string, unknown>;
+  };
+  const shown = async (name = 'CI') => (await json('show', name))['metadata'];
+
+  it('is set, shown, kept by a rotation, changed and removed', async () => {
+    await cli.create('CI', '--metadata', JSON.stringify(METADATA));
+    assert.deepEqual(await shown(), METADATA);
+    await run('rotate', 'CI');
+    assert.deepEqual(await shown(), METADATA);
+    const { changes } = await json('update', 'CI', '--metadata', '{"plan":"free"}');
+    assert.deepEqual(changes, [{ field: 'metadata', before: METADATA, after: { plan: 'free' } }]);
+    assert.deepEqual((await json('update', 'CI', '--metadata', '{"plan": "free"}'))['changes'], []);
+    assert.equal((await run('update', 'CI', '--metadata', '')).stdout, 'metadata: {"plan":"free"} -> -\n');
+    assert.equal(await shown(), null);
+  });
+
+  it('is in a dry run, a column, a review, and the log', async () => {
+    const dry = await json('create', '--name', 'Dry', '--roles', 'GUEST', '--metadata', '{"plan":"pro"}', '--dry-run');
+    assert.deepEqual(dry['metadata'], { plan: 'pro' });
+    await cli.create('CI', '--metadata', '{"plan":"pro"}');
+    assert.equal((await run('list', '--columns', 'name,metadata')).stdout, 'CI\t{"plan":"pro"}\n');
+    assert.match((await run('review', '--csv')).stdout, /"\{""plan"":""pro""\}"/);
+    assert.match((await run('log')).stdout, /metadata: plan: pro/);
+  });
+
+  it('is shown as it is, whatever its names are, and without characters that a terminal obeys', async () => {
+    const metadata = { startedAt: 1, issuer: 'x', '\u009b2J': 'a\n\u009b2J' };
+    await cli.create('CI', '--metadata', JSON.stringify(metadata));
+    assert.deepEqual(await shown(), metadata);
+    const texts = [await run('show', 'CI'), await run('list', '--columns', 'metadata'), await run('log')];
+    for (const { stdout, stderr } of texts) {
+      assert.equal(stderr, '');
+      assert.match(stdout, /"?startedAt"?: ?1/);
+      assert.doesNotMatch(stdout, /\u009b/);
+    }
+  });
+
+  for (const [what, text, message] of [
+    ['text that is not JSON', 'plan=pro', /^The metadata must be a JSON object, such as/],
+    ['a list', '[1]', /^The metadata must be a JSON object/],
+    ['a text', '"pro"', /^The metadata must be a JSON object/],
+    ['more than 4 KB', JSON.stringify({ a: 'é'.repeat(2045) }), /^The metadata has 4098 bytes as JSON; at most 4096/],
+    ['a secret', `{"a":"\\u0073vc_${'a'.repeat(12)}_${'b'.repeat(49)}"}`, /^The metadata contains what looks like/],
+  ] as const)
+    it(`${what} is refused at each door`, async () => {
+      await cli.create('CI');
+      for (const args of [
+        ['create', '--name', 'New', '--roles', 'GUEST'],
+        ['update', 'CI'],
+      ]) {
+        const { exit, code, error } = await json(...args, '--metadata', text);
+        assert.deepEqual([exit, code], [2, 'INPUT_INVALID']);
+        assert.match(String(error), message);
+      }
+      assert.equal(await shown(), null);
+    });
+
+  it('a declaration has it, and says where it is wrong', async () => {
+    const folder = tempFolder();
+    const declare = (text: string) => {
+      writeFileSync(join(folder, 'keys.yaml'), `keys:\n  - name: CI\n    roles: [GUEST]\n    metadata: ${text}\n`);
+      return json('apply', '-f', join(folder, 'keys.yaml'), '--secrets-dir', join(folder, 'secrets'));
+    };
+    await declare('{ plan: pro }');
+    assert.deepEqual(await shown(), { plan: 'pro' });
+    const { changes } = await declare('{ plan: free }');
+    assert.deepEqual((changes as { changes: object }[])[0]!.changes, [
+      { field: 'metadata', before: { plan: 'pro' }, after: { plan: 'free' } },
+    ]);
+    assert.match(String((await declare('pro'))['error']), /:4:15: The metadata must be a JSON object/);
+    await declare('null');
+    assert.equal(await shown(), null);
+  });
+
+  it('an export brings it elsewhere', async () => {
+    if (isRemote()) return;
+    await cli.create('CI', '--metadata', JSON.stringify(METADATA));
+    const { stdout: lines } = await run('export', '--with-digests');
+    await run('delete', 'CI', '--yes');
+    await cli.run(['apikey', 'import', '-'], { input: lines });
+    assert.deepEqual(await shown(), METADATA);
+    const line = JSON.stringify({ ...(JSON.parse(lines) as object), name: 'Other', id: undefined, metadata: 'pro' });
+    const { stdout } = await cli.run(['apikey', 'import', '-', '--json'], { input: line });
+    assert.match(stdout, /\\"metadata\\" (?:must be|is not) a JSON object/);
+  });
+});
