@@ -41,6 +41,8 @@ export interface ClientPrincipal {
     readonly id: string;
     readonly name: string;
     readonly audience: string | null;
+    /** The JSON object that its owner gave it; null for none. */
+    readonly metadata: Readonly<Record<string, unknown>> | null;
     readonly createdAt: number;
     /** When the secret stops working; null if never. */
     readonly expiresAt: number | null;
@@ -233,6 +235,7 @@ interface Found {
   readonly sub: string;
   readonly client_id: string;
   readonly aud?: string;
+  readonly metadata?: Readonly<Record<string, unknown>>;
   readonly iat: number;
   readonly exp?: number;
 }
@@ -242,11 +245,11 @@ function isComplete(answer: Partial<Found>): answer is Found {
   return [scope, sub, name, aud].every((each) => typeof each === 'string') && [iat, exp].every(Number.isFinite);
 }
 
-function principalOf({ scope, sub: id, client_id: name, aud, iat, exp }: Found): ClientPrincipal {
+function principalOf({ scope, sub: id, client_id: name, aud, metadata, iat, exp }: Found): ClientPrincipal {
   const permissions = scope.split(' ').filter(Boolean) as Permission[];
   const expiresAt = exp === undefined ? null : exp * 1000;
   return {
-    apiKey: { id, name, audience: aud ?? null, createdAt: iat * 1000, expiresAt },
+    apiKey: { id, name, audience: aud ?? null, metadata: metadata ?? null, createdAt: iat * 1000, expiresAt },
     can(permission) {
       checked('can', { permission }, CHECK_OPTIONS);
       return permissions.includes(permission);

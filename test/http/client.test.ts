@@ -65,15 +65,16 @@ describe('svc-api/client', () => {
   });
 
   it('tells whose key it is, and what it may do', async () => {
-    const { key: secret, apiKey } = await issue({ expiresIn: '1h' });
+    const { key: secret, apiKey } = await issue({ expiresIn: '1h', metadata: { plan: 'pro' } });
     const checked = await clientOf().verify(secret);
     assert.ok(checked.ok);
     const { principal } = checked;
-    const { id, name, audience, createdAt, expiresAt } = apiKey;
+    const { id, name, audience, metadata, createdAt, expiresAt } = apiKey;
     assert.deepEqual(plain(principal.apiKey), {
       id,
       name,
       audience,
+      metadata,
       createdAt: Math.floor(createdAt / 1000) * 1000,
       expiresAt: Math.floor(expiresAt! / 1000) * 1000,
     });
@@ -160,7 +161,7 @@ describe('svc-api/client', () => {
       static override now = () => time;
     }
     const client = clientOf({ maxStaleMs: 5000 }, { performance: { now: () => now }, Date: FixedDate });
-    const { key: secret, apiKey } = await issue({ expiresIn: '1h' });
+    const { key: secret, apiKey } = await issue({ expiresIn: '1h', metadata: { plan: 'pro' } });
     const asked = async (options?: ClientCheckOptions) => {
       const before = sent.length;
       return [statusOf(await client.verify(secret, options)), sent.length - before];
