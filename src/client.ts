@@ -234,8 +234,8 @@ interface Found {
   readonly scope: string;
   readonly sub: string;
   readonly client_id: string;
-  readonly aud?: string;
-  readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly aud?: string | null;
+  readonly metadata?: Readonly<Record<string, unknown>> | null;
   readonly iat: number;
   readonly exp?: number;
 }
@@ -245,11 +245,25 @@ function isComplete(answer: Partial<Found>): answer is Found {
   return [scope, sub, name, aud].every((each) => typeof each === 'string') && [iat, exp].every(Number.isFinite);
 }
 
-function principalOf({ scope, sub: id, client_id: name, aud, metadata, iat, exp }: Found): ClientPrincipal {
+function principalOf({
+  scope,
+  sub: id,
+  client_id: name,
+  aud = null,
+  metadata = null,
+  iat,
+  exp,
+}: Found): ClientPrincipal {
   const permissions = scope.split(' ').filter(Boolean) as Permission[];
-  const expiresAt = exp === undefined ? null : exp * 1000;
   return {
-    apiKey: { id, name, audience: aud ?? null, metadata: metadata ?? null, createdAt: iat * 1000, expiresAt },
+    apiKey: {
+      id,
+      name,
+      audience: aud,
+      metadata,
+      createdAt: iat * 1000,
+      expiresAt: exp ? exp * 1000 : null,
+    },
     can(permission) {
       checked('can', { permission }, CHECK_OPTIONS);
       return permissions.includes(permission);
@@ -303,7 +317,7 @@ async function textOf(response: Response): Promise<string> {
 }
 
 /** Tells whether a key for one address may be used at another: there, or under it. */
-function isFor(own: string | undefined, audience: string | undefined): boolean {
+function isFor(own: string | null | undefined, audience: string | undefined): boolean {
   const address = addressIn(audience);
   return own === undefined || `${address}/`.startsWith(`${own}/`);
 }
