@@ -657,6 +657,7 @@ export interface ClientPrincipal {
         readonly id: string;
         readonly name: string;
         readonly audience: string | null;
+        readonly metadata: Readonly<Record<string, unknown>> | null;
         readonly createdAt: number;
         readonly expiresAt: number | null;
     };
