@@ -1,3 +1,6 @@
+import type { Hono } from 'hono';
+import type { Config } from './config/config.ts';
+import type { BearerEnv, RouteContext } from './http/index.ts';
 import type { KeyListener } from './keys/changes/index.ts';
 import type { AnyPortOfStore } from './store/index.ts';
 
@@ -14,6 +17,13 @@ export interface Feature {
   readonly ports?: readonly AnyPortOfStore[];
   /** Its steps when keys change, in the transaction of the change. */
   readonly onKeys?: KeyListener;
+  /** Adds its endpoints to an app. Import what they need here, so that a command does not load it. */
+  readonly routes?: (app: Hono<BearerEnv>, context: FeatureContext) => Promise<void>;
+}
+
+/** Parts of a service for the endpoints of features. */
+export interface FeatureContext extends RouteContext {
+  readonly config: Config | undefined;
 }
 
 /** The listeners of features, in their order. A feature that does not listen costs nothing. */

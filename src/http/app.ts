@@ -1,5 +1,5 @@
 import type { GraphQLSchema } from 'graphql';
-import { Hono } from 'hono';
+import { Hono, type MiddlewareHandler } from 'hono';
 import { type BudgetLimits, Budgets, type CreateContext } from '../graphql/index.ts';
 import type { IntrospectionMode } from './graphql-errors.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
@@ -13,6 +13,7 @@ import {
   type TokenIdentifier,
 } from '../keys/consent/index.ts';
 import { consentFlows } from '../keys/repository/index.ts';
+import type { Permission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import type { AttemptCounter, Limited } from '../limits/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
@@ -26,8 +27,6 @@ import { GraphQLPipeline } from './graphql-pipeline.ts';
 import { honoHandler } from './hono-request.ts';
 import type { Shortcut, ShortcutParts } from './shortcut.ts';
 import { addHealthChecks, addHomePage, addIntrospection, type NamedCommands, OWN_COMMANDS } from './plain-endpoints.ts';
-import { addFeed } from './feed.ts';
-import { addLeaks } from './leaks.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
 import { ClientDocuments } from './oauth/client-documents.ts';
 import { Clients } from './oauth/clients.ts';
@@ -60,8 +59,6 @@ export interface AppOptions {
   guarded?: GuardedDiscovery | undefined;
   /** Knows whose tokens are exchanged for keys. */
   tokens?: TokenIdentifier | undefined;
-  /** Whether edges must show a certificate. */
-  edgeCertificates?: boolean;
   /** Whether the page at `/` leads to a console. */
   hasConsole?: boolean;
   commands?: NamedCommands;
@@ -95,7 +92,18 @@ export type HttpApp = Hono<BearerEnv> &
     readonly graphql: NonNullable<ShortcutParts['graphql']>;
     /** What the pages on which people decide share with the endpoints for applications. */
     readonly consentParts: ConsentParts;
+    readonly routeContext: RouteContext;
   };
+
+/** Parts of an app for endpoints that are added to it. */
+export interface RouteContext extends CheckParts {
+  readonly keys: KeysService & Limited;
+  readonly addresses: ClientAddresses;
+  /** Lets pages of the configured origins call an endpoint. */
+  readonly allowOrigins: MiddlewareHandler;
+  /** Checks the keys of requests for a path. They need the permission. */
+  readonly bearer: (path: string, permission: Permission) => { check: BearerCheck; auth: MiddlewareHandler<BearerEnv> };
+}
 
 /**
  * The service: `/graphql` and `/introspect` behind the bearer check, what applications ask for keys by, health checks
@@ -116,7 +124,6 @@ export function createHttpApp({
   refresh = DEFAULT_REFRESH,
   guarded,
   tokens,
-  edgeCertificates = false,
   hasConsole = false,
   commands = OWN_COMMANDS,
   log = NO_LOG,
@@ -152,10 +159,10 @@ export function createHttpApp({
   const answer = honoHandler((request, c) => pipeline.answer(request, admissionOf(c)));
   app.all('/graphql', allowOrigins, ownBearerAuth(check), answer);
   addIntrospection(app, { keys, ...from, toOf: at('/introspect').toOf }, { allowOrigins, parts });
-  const following = new BearerCheck({ keys, permission: 'EDGE:READ_ANY', ...from, toOf: at('/feed').toOf }, parts);
-  const feed = { keys, check: following, addresses, needsCertificate: edgeCertificates, ...parts };
-  addFeed(app, ownBearerAuth(following), feed);
-  addLeaks(app, allowOrigins, { keys, addresses, ...parts });
+  const bearer: RouteContext['bearer'] = (path, permission) => {
+    const checked = new BearerCheck({ keys, permission, ...from, toOf: at(path).toOf }, parts);
+    return { check: checked, auth: ownBearerAuth(checked) };
+  };
   addHealthChecks(app, keys, { allowOrigins, failures: parts.failures });
   addHomePage(app, { hasConsole, commands });
   const { credentials: _, ...fromForms } = from;
@@ -184,6 +191,7 @@ export function createHttpApp({
     addresses,
     tokens,
     consentParts,
+    routeContext: { keys, addresses, allowOrigins, bearer, ...parts },
   });
 }
 

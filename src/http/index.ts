@@ -1,6 +1,14 @@
 /** Who may enter, what is answered, and the server. */
 export { type Authenticated, bearerAuth, type BearerEnv } from './bearer-auth.ts';
-export { type Admission, type Admitted, BearerCheck, type CheckOptions, type Discovery } from './bearer-check.ts';
+export type { RouteContext } from './app.ts';
+export {
+  type Admission,
+  type Admitted,
+  BearerCheck,
+  type CheckOptions,
+  type Discovery,
+  tooManyFailures,
+} from './bearer-check.ts';
 export {
   type BearerAuthOptions,
   type CheckParts,
@@ -14,9 +22,11 @@ export {
 export * from './door.ts';
 export {
   admitKey,
+  badRequest,
   parseJson,
   readBody,
   readForm,
+  readJson,
   readQuery,
   type RefusedPerson,
   refusedPerson,
@@ -29,7 +39,7 @@ export { authorizationIn, type ReturnAddress, returnAddressIn } from './oauth/au
 export { type ConsentParts, originOf } from './oauth/endpoints.ts';
 export { Issuer, OAUTH_PATHS, PROTECTED_RESOURCE } from './oauth/issuer.ts';
 export { Parameters } from './oauth/oauth-error.ts';
-export { isOldHealthCheck, type NamedCommands, OWN_COMMANDS } from './plain-endpoints.ts';
+export { failedForm, isOldHealthCheck, type NamedCommands, OWN_COMMANDS, readToken } from './plain-endpoints.ts';
 export {
   ClientAddresses,
   headerValue,
@@ -52,6 +62,7 @@ export {
 export { atPeriodEnd, FailureLog, type RefusalLog } from './refusal-log.ts';
 export {
   type CorsOptions,
+  answering,
   endUnread,
   errorIn,
   errorReply,

@@ -189,6 +189,7 @@ export async function createAppOf(
     { createRouter },
     { describeService },
     { addPages },
+    { FEATURES },
   ] = await Promise.all([
     import('../graphql/schema.ts'),
     import('../http/app.ts'),
@@ -196,6 +197,7 @@ export async function createAppOf(
     import('../routes/index.ts'),
     import('./describe-service.ts'),
     import('../console/add-console.ts'),
+    import('../features/index.ts'),
   ]);
   const startedAt = others.replaces?.startedAt ?? Date.now();
   const info = { name: 'svc-api', version: packageVersion(), startedAt };
@@ -206,7 +208,6 @@ export async function createAppOf(
     introspection: config.introspection,
     publicUrl: config.publicUrl,
     clients: config.clients,
-    edgeCertificates: config.tls?.clientCa !== undefined,
     dynamicRegistration: config.dynamicRegistration,
     refresh: config.refresh,
     failedCredentials: config.limits.failedCredentials,
@@ -230,6 +231,7 @@ export async function createAppOf(
     documents: documents ?? (allowed === 'off' ? undefined : new ClientDocuments({ allowed, clock: keys.clock })),
     guarded: new Discovery(byRoutes(router), publicUrl),
   });
+  for (const { routes } of FEATURES) await routes?.(app, { ...app.routeContext, config });
   const { sessions, authenticator, clock } = keys;
   const people = config?.people && (await peopleSignIn(config.people, { keys, addresses: app.addresses, publicUrl }));
   addPages(app, {

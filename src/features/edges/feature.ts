@@ -1,5 +1,12 @@
 import type { Feature } from '../../feature.ts';
 import { feed } from '../../store/index.ts';
 
-/** The feed that servers without a store follow. */
-export const edges: Feature = { name: 'edges', ports: [feed] };
+/** Servers that answer without a store, and the feed that they follow. */
+export const edges: Feature = {
+  name: 'edges',
+  ports: [feed],
+  async routes(app, context) {
+    const { addFeed } = await import('./routes.ts');
+    addFeed(app, context, { needsCertificate: context.config?.tls?.clientCa !== undefined });
+  },
+};

@@ -1,33 +1,39 @@
 import { Readable } from 'node:stream';
 import { constants, createZstdCompress, zstdCompressSync } from 'node:zlib';
-import type { Context, Hono, MiddlewareHandler } from 'hono';
-import { isKeysError } from '../keys/basics/index.ts';
-import { answerLines, EDGE_FORMS, type EdgePoll, MAX_FEED_LEASES, readEdgeReport } from '../keys/feed/index.ts';
-import type { KeysService } from '../keys/service/index.ts';
-import { type Limited, readLeaseRequests } from '../limits/index.ts';
-import type { BearerEnv } from './bearer-auth.ts';
-import type { Admitted, BearerCheck } from './bearer-check.ts';
-import type { CheckParts } from './bearer-options.ts';
-import { badRequest, readJson } from './request-body.ts';
-import { honoHandler } from './hono-request.ts';
-import { type ClientAddresses, HonoHead, requestIdIn, type ServedRequest } from './received.ts';
+import type { Context, Hono } from 'hono';
+import { isKeysError } from '../../keys/basics/index.ts';
+import { answerLines, EDGE_FORMS, type EdgePoll, MAX_FEED_LEASES, readEdgeReport } from '../../keys/feed/index.ts';
+import type { KeysService } from '../../keys/service/index.ts';
+import { type Limited, readLeaseRequests } from '../../limits/index.ts';
 import {
+  type Admitted,
   answering,
+  badRequest,
+  type BearerCheck,
+  type BearerEnv,
+  type CheckParts,
+  type ClientAddresses,
   errorReply,
+  honoHandler,
+  HonoHead,
   jsonReply,
+  readJson,
   type Reply,
   REPLY_HEADERS,
+  requestIdIn,
   RequestRefused,
+  type RouteContext,
+  type ServedRequest,
   unavailable,
   withFields,
-} from './replies.ts';
+} from '../../http/index.ts';
 
 interface FeedParts extends CheckParts {
   /** Accepts keys that have EDGE:READ_ANY. */
   readonly check: BearerCheck;
   readonly keys: KeysService & Limited;
   readonly addresses: ClientAddresses;
-  /** Whether whoever follows must have shown a certificate when it connected. */
+  /** True if an edge must have shown a certificate when it connected. */
   readonly needsCertificate: boolean;
 }
 
@@ -45,11 +51,17 @@ const NO_CERTIFICATE =
   'The connection has no certificate that "tls.clientCa" of the server signs: give the edge one by --client-cert.';
 
 /**
- * Adds what servers follow that answer without a store: the changes of keys, all keys, and where they report what they
- * have accepted. Asking for changes after a position says that all up to there have been taken.
- * @param auth lets those pass that `check` accepts
+ * Adds the endpoints for servers without a store: the changes of keys, all keys, and reports of accepted requests. A
+ * request for changes after a position confirms all up to there.
+ * @param needsCertificate true if an edge must show a certificate when it connects
  */
-export function addFeed(app: Hono<BearerEnv>, auth: MiddlewareHandler<BearerEnv>, parts: FeedParts): void {
+export function addFeed(
+  app: Hono<BearerEnv>,
+  { bearer, ...context }: RouteContext,
+  { needsCertificate }: Pick<FeedParts, 'needsCertificate'>,
+): void {
+  const { check, auth } = bearer('/feed', 'EDGE:READ_ANY');
+  const parts: FeedParts = { ...context, check, needsCertificate };
   const answeringOnly = (method: 'GET' | 'POST', answer: (c: Context<BearerEnv>) => Promise<Reply | Response>) =>
     answering<BearerEnv>(
       async (c) => {

@@ -1,26 +1,25 @@
-import type { Context, Hono, MiddlewareHandler } from 'hono';
-import { OPERATOR } from '../keys/authorization/index.ts';
-import { sourceOf } from '../keys/basics/index.ts';
-import { prefixOf } from '../keys/secret/index.ts';
-import type { KeysService } from '../keys/service/index.ts';
-import type { BearerEnv } from './bearer-auth.ts';
-import { tooManyFailures } from './bearer-check.ts';
-import type { CheckParts } from './bearer-options.ts';
-import { failedForm, readToken } from './plain-endpoints.ts';
-import { type ClientAddresses, HonoHead } from './received.ts';
-import { answering, jsonReply, type Reply } from './replies.ts';
-
-interface LeakParts extends CheckParts {
-  readonly keys: Pick<KeysService, 'identify' | 'leaks'>;
-  readonly addresses: ClientAddresses;
-}
+import type { Context, Hono } from 'hono';
+import { OPERATOR } from '../../keys/authorization/index.ts';
+import { sourceOf } from '../../keys/basics/index.ts';
+import { prefixOf } from '../../keys/secret/index.ts';
+import {
+  answering,
+  type BearerEnv,
+  failedForm,
+  HonoHead,
+  jsonReply,
+  readToken,
+  type Reply,
+  type RouteContext,
+  tooManyFailures,
+} from '../../http/index.ts';
 
 /** Adds the endpoint that ends a secret for anyone who shows it. Pages of other origins can call it. */
-export function addLeaks(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, parts: LeakParts): void {
+export function addLeaks(app: Hono<BearerEnv>, parts: RouteContext): void {
   const failed = failedForm(parts.failures);
   app.all(
     '/revoke',
-    allowOrigins,
+    parts.allowOrigins,
     answering((c) => answerRevocation(c, parts), failed),
   );
 }
@@ -29,14 +28,14 @@ export function addLeaks(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
  * Revokes a key for whoever has its secret, which is the proof that they may (RFC 7009, section 2). What is not a key,
  * or is refused already, is answered alike, until there was too much of it from one address.
  */
-async function answerRevocation(c: Context, parts: LeakParts): Promise<Reply> {
+async function answerRevocation(c: Context, parts: RouteContext): Promise<Reply> {
   const token = (await readToken(c, 'Keys are revoked')).trim();
   const isKnown = await revoke(c, token, parts);
   return (isKnown ? undefined : countFailure(c, parts)) ?? jsonReply({});
 }
 
 /** Revokes a secret. @returns whether a key has it, or had it @throws KeysError STORE_… */
-async function revoke(c: Context, secret: string, parts: LeakParts): Promise<boolean> {
+async function revoke(c: Context, secret: string, parts: RouteContext): Promise<boolean> {
   const { keys, refusals } = parts;
   const address = addressOf(c, parts);
   const { notes } = new HonoHead(c);
@@ -51,12 +50,12 @@ async function revoke(c: Context, secret: string, parts: LeakParts): Promise<boo
   return true;
 }
 
-function addressOf(c: Context, { addresses }: LeakParts): string | undefined {
+function addressOf(c: Context, { addresses }: RouteContext): string | undefined {
   return addresses.of(new HonoHead(c)).address;
 }
 
 /** Counts what was not valid. @returns the reply in place of any other, once there was too much of it */
-function countFailure(c: Context, parts: LeakParts): Reply | undefined {
+function countFailure(c: Context, parts: RouteContext): Reply | undefined {
   const address = addressOf(c, parts);
   const waitUs = address === undefined ? undefined : parts.failedCredentials?.add(sourceOf(address));
   return waitUs === undefined ? undefined : tooManyFailures(waitUs);
