@@ -9,6 +9,7 @@ export class KeptConnection {
 
   private constructor(socket: Socket) {
     this.#socket = socket;
+    socket.on('error', () => {});
     socket.setEncoding('latin1').on('data', (text: string) => {
       for (const [, status] of text.matchAll(/HTTP\/1\.1 (\d{3}) /g)) {
         const next = this.#waiting.shift();
