@@ -139,7 +139,8 @@ export function hostDatabase({ pjson, dataDir, name }: Pick<Config, 'pjson' | 'd
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw invalid(`["${unknown}"]`, 'is not a setting. The only one is "database".');
   if (database === undefined) return undefined;
-  if (typeof database !== 'string' || database.trim() === '' || database.includes('\0'))
+  // A store in memory would be gone when each command ends.
+  if (typeof database !== 'string' || ['', ':memory:'].includes(database.trim()) || database.includes('\0'))
     throw invalid('.database', "must be a path in the CLI's data folder, an absolute path, or a postgres:// URL.");
   if (isAbsolute(database) || /^[a-z][a-z0-9+.-]+:\/\//i.test(database)) return database;
   if (isAbsolute(dataDir)) return join(dataDir, database);

@@ -225,7 +225,7 @@ for (const { shape, packages, separator, files } of SHAPES) {
         assert.match(server.stderr + server.stdout, /acme\/own\/keys\.sqlite/, 'serve uses it too');
       });
       await withFile(pjson, setting(elsewhere), async () => assert.equal(await missing([]), elsewhere));
-      for (const wrong of [7, '', null]) {
+      for (const wrong of [7, '', null, ':memory:']) {
         const { stdout, code } = await withFile(pjson, setting(wrong), () =>
           host.cli([...apikey, '--delete', '--json']),
         );
