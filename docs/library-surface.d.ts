@@ -335,10 +335,13 @@ export interface OpenKeys {
     verify(secret: string | null | undefined, options?: CheckRequestOptions): Promise<CheckedRequest>;
     create(input: NewKey, by: Asking): Promise<CreatedKey>;
     get(idOrName: string, by: Asking): Promise<ApiKey | undefined>;
+    findById(id: string, by: Asking): Promise<ApiKey | undefined>;
+    findByName(name: string, by: Asking): Promise<ApiKey | undefined>;
     list(query: PageQuery, by: Asking): Promise<Page>;
     update(id: string, change: KeyChange, by: Asking): Promise<UpdatedKey>;
     disable(id: string, by: Asking): Promise<ChangedKey>;
     enable(id: string, by: Asking): Promise<ChangedKey>;
+    setEnabled(id: string, enabled: boolean, by: Asking): Promise<ChangedKey>;
     rotate(id: string, request: RotationRequest, by: Asking): Promise<RotatedKey>;
     finishRotation(id: string, by: Asking): Promise<ChangedKey>;
     rollBackRotation(id: string, by: Asking): Promise<ChangedKey>;
