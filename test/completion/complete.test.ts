@@ -8,12 +8,18 @@ import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly } from '../support/direct.ts';
 import { type Finished, runCli } from '../support/process.ts';
+import { runProgramHere } from '../support/program-here.ts';
 import { makeStore, tempFolder, tempStore } from '../support/temp.ts';
 
-/** What a shell gets for a line, whose end is the cursor. */
-function ask(shell: string, line: string, env: NodeJS.ProcessEnv = {}): Promise<Finished> {
+/** Answers a shell for a line, whose end is the cursor, in this process unless told otherwise. */
+function ask(
+  shell: string,
+  line: string,
+  env: NodeJS.ProcessEnv = {},
+  run: typeof runCli | typeof runProgramHere = runProgramHere,
+): Promise<Finished> {
   const breaks = ` \t\n"'><=;|&(:`;
-  return runCli(['apikey', 'complete', shell], { env: { COMP_LINE: line, COMP_WORDBREAKS: breaks, ...env } });
+  return run(['apikey', 'complete', shell], { env: { COMP_LINE: line, COMP_WORDBREAKS: breaks, ...env } });
 }
 
 const NOTHING: Finished = { stdout: '', stderr: '', code: 0, signal: null };
@@ -158,7 +164,7 @@ describe('completion, whatever the store', () => {
     await once(silent, 'listening');
     const { port } = silent.address() as { port: number };
     try {
-      assert.deepEqual(await ask('bash', line(`postgres://nobody@127.0.0.1:${port}/keys`)), NOTHING);
+      assert.deepEqual(await ask('bash', line(`postgres://nobody@127.0.0.1:${port}/keys`), {}, runCli), NOTHING);
     } finally {
       silent.close();
     }
