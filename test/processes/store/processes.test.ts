@@ -9,9 +9,9 @@ const create = (database: string, name: string) =>
 const answer = ({ stdout }: Finished) => JSON.parse(stdout) as { key?: string; code?: string };
 
 describe('processes that write at once', () => {
-  it('make a store that was not there and 12 keys in it, none failing', async () => {
+  it('make a store that was not there and 6 keys in it, none failing', async () => {
     const database = tempStore();
-    const names = Array.from({ length: 12 }, (_, index) => `Key ${index}`);
+    const names = Array.from({ length: 6 }, (_, index) => `Key ${index}`);
     const results = await Promise.all(names.map((name) => create(database, name)));
     assert.deepEqual(
       results.filter(({ code }) => code !== 0),
@@ -23,14 +23,14 @@ describe('processes that write at once', () => {
     await store.close();
   });
 
-  it('of whom 8 want one name: one gets it', async () => {
+  it('of whom 4 want one name: one gets it', async () => {
     const database = tempStore();
-    const results = await Promise.all(Array.from({ length: 8 }, () => create(database, 'CI')));
+    const results = await Promise.all(Array.from({ length: 4 }, () => create(database, 'CI')));
     const [winners, losers] = [results.filter(({ code }) => code === 0), results.filter(({ code }) => code !== 0)];
     assert.equal(winners.length, 1);
     assert.deepEqual(
       losers.map((result) => [result.code, answer(result).code]),
-      Array.from({ length: 7 }, () => [1, 'NAME_TAKEN']),
+      Array.from({ length: 3 }, () => [1, 'NAME_TAKEN']),
     );
     const { keys, store } = await openTestKeys({ asServer: true, database });
     assert.ok('principal' in (await authenticate(keys, answer(winners[0]!).key!)));
