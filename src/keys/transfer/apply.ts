@@ -476,7 +476,17 @@ export class Declarations {
     checkOptions<typeof options>('keys.declarations.plan', options, { prune: yesOrNo, adopt: yesOrNo });
     const { prune = false, adopt = false } = options;
     const place = applyPlaceOf(this.#options, actor);
-    return planChanges(place, await checkDeclared('keys.declarations.plan', declared, place), { prune, adopt });
+    const checked = await checkDeclared('keys.declarations.plan', declared, place);
+    for (let head = await place.auditLog.head(); ;) {
+      try {
+        return await planChanges(place, checked, { prune, adopt });
+      } catch (error) {
+        // Another process may have changed keys between two looks at them.
+        const now = await place.auditLog.head();
+        if (now?.number === head?.number) throw error;
+        head = now;
+      }
+    }
   }
 
   /**

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { createPrincipal, openTestKeys } from '../../support/keys.ts';
+
+describe('a plan of declared keys', () => {
+  it('takes keys that another process creates meanwhile for unchanged', async () => {
+    let meanwhile: (() => Promise<unknown>) | undefined;
+    const test = await openTestKeys({
+      policy: { maxKeysPerCreator: 2 },
+      repository: (repository) => ({
+        ...repository,
+        async findBy(field, values) {
+          const found = await repository.findBy(field, values);
+          const work = meanwhile;
+          meanwhile = undefined;
+          await work?.();
+          return found;
+        },
+      }),
+    });
+    try {
+      const { principal } = await createPrincipal(test.keys, { name: 'Deployer', roles: ['ADMIN'] });
+      const declared = ['One', 'Two'].map((name) => ({
+        name,
+        description: null,
+        roles: ['GUEST'],
+        permissions: [],
+        expiresAt: null,
+      }));
+      const { declarations } = test.keys;
+      meanwhile = () => declarations.apply(declared, {}, principal);
+      const { creates, unchanged } = await declarations.plan(declared, {}, principal);
+      assert.deepEqual([creates, unchanged], [[], 2]);
+    } finally {
+      await test.store.close();
+    }
+  });
+});
