@@ -38,6 +38,7 @@ const SCALARS: Readonly<Record<string, unknown>> = {
   Int: 1,
   Float: 1.5,
   DateTime: '2030-01-01T00:00:00Z',
+  JsonObject: {},
 };
 
 /** A value that the schema allows. @param hasAll whether nothing is null that can be */
