@@ -5,7 +5,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { CliError } from './errors.ts';
 import type { Identification, SecretStatus } from '../keys/authentication/index.ts';
 import { OPERATOR } from '../keys/authorization/index.ts';
-import type { Leak } from '../keys/changes/index.ts';
+import type { Leak } from '../features/leaks/leaks.ts';
 import { isKeysError, type KeysError, printable, type ProgressReport } from '../keys/basics/index.ts';
 import type { ApiKey } from '../keys/key/index.ts';
 import { type FoundSecret, prefixOf, SecretFinder } from '../keys/secret/index.ts';
@@ -309,7 +309,8 @@ export class FoundKeys {
   async #note(leak: Leak): Promise<void> {
     if (this.#unnoted) return;
     try {
-      await this.#keys.leaks.note(leak);
+      const { Leaks } = await import('../features/leaks/leaks.ts');
+      await this.#keys.feature(Leaks).note(leak);
     } catch (error) {
       if (!isKeysError(error) || !error.code.startsWith('STORE_')) throw error;
       this.#unnoted = error;

@@ -16,7 +16,7 @@ const CORE = [
 
 /** Words of features, as they stand in names of code. */
 const WORDS = new Set(
-  `client clients consent consents contain containment containments edge edges effect effects import imports mcp notice
+  `client clients consent consents contain containment containments edge edges effect effects import imports leak leaks mcp notice
   notices people person session sessions spent usage`.split(/\s+/),
 );
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Leaks } from '../../src/features/leaks/leaks.ts';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Hono } from 'hono';
@@ -280,7 +281,7 @@ describe('options of the library', () => {
       'keys.declarations.apply: "adpot" is not an option. Did you mean adopt?',
     ],
     'keys.leaks.note': [
-      () => keys.leaks.note({ id: 'id', publicID: 'x', place: 'y' } as never),
+      () => keys.feature(Leaks).note({ id: 'id', publicID: 'x', place: 'y' } as never),
       'keys.leaks.note: "publicID" is not an option. Did you mean publicId?',
     ],
     'keys.withAdditions': [

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Leaks } from '../../src/features/leaks/leaks.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { USAGE } from '../../src/keys/key/usage.ts';
 import { UNIT_MS } from '../../src/keys/basics/duration.ts';
@@ -170,10 +171,10 @@ describeOnEach('what a webhook is told of', () => {
     const { apiKey: key, key: secret } = await create('Leaky');
     await pass(1000);
     const leak = { id: key.id, publicId: key.publicId, place: `logs/${secret}.txt:3:4` };
-    assert.equal(await test.keys.leaks.note(leak), true);
-    assert.equal(await test.keys.leaks.note(leak), false);
+    assert.equal(await test.keys.feature(Leaks).note(leak), true);
+    assert.equal(await test.keys.feature(Leaks).note(leak), false);
     await pass(25 * h);
-    assert.equal(await test.keys.leaks.note(leak), true);
+    assert.equal(await test.keys.feature(Leaks).note(leak), true);
     await pass(1000);
     assert.deepEqual(told(), ['key.created Leaky', 'key.leaked Leaky', 'key.leaked Leaky']);
     const prefix = `svc_${key.publicId}_…`;

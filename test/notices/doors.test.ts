@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Leaks } from '../../src/features/leaks/leaks.ts';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
@@ -144,7 +145,7 @@ describeOnEach('of changes at every door a webhook is told:', () => {
       const { body } = await query(test.url, secret, create);
       const { apiKey } = body.data!['createApiKey'] as { apiKey: { id: string } };
       const { publicId } = (await test.keys.findByName('Asked', OPERATOR))!;
-      await test.keys.leaks.note({ id: apiKey.id, publicId, place: 'a:1:1' });
+      await test.keys.feature(Leaks).note({ id: apiKey.id, publicId, place: 'a:1:1' });
       const log = await query(test.url, secret, '{ auditLog(first: 1, action: LEAK) { edges { node { action } } } }');
       assert.deepEqual(log.body.data, { auditLog: { edges: [{ node: { action: 'LEAK' } }] } });
       await query(test.url, secret, `mutation { deleteApiKeys(ids: ["${apiKey.id}"]) { deleted } }`);
@@ -162,7 +163,7 @@ describeOnEach('of changes at every door a webhook is told:', () => {
       await visitor.submit('keys/new', { name: 'Made', permission: ['DOCKER:READ_ANY'], step: 'preview' });
       assert.equal((await visitor.submit('keys/new', { step: 'create' })).status, 200);
       const { id, publicId } = (await test.keys.findByName('Made', OPERATOR))!;
-      await test.keys.leaks.note({ id, publicId, place: 'logs/app.txt:3:4' });
+      await test.keys.feature(Leaks).note({ id, publicId, place: 'logs/app.txt:3:4' });
       const { text } = await visitor.open('audit-log?action=LEAK');
       assert.match(text, /found a leaked secret of Made .*logs\/app\.txt:3:4/);
       await visitor.open(`keys/${id}/delete`);

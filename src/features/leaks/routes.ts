@@ -13,6 +13,7 @@ import {
   type RouteContext,
   tooManyFailures,
 } from '../../http/index.ts';
+import { Leaks } from './leaks.ts';
 
 /** Adds the endpoint that ends a secret for anyone who shows it. Pages of other origins can call it. */
 export function addLeaks(app: Hono<BearerEnv>, parts: RouteContext): void {
@@ -46,7 +47,8 @@ async function revoke(c: Context, secret: string, parts: RouteContext): Promise<
   }
   const { apiKey, publicId, status } = found;
   refusals.add('secret revoked', { reason: status.toLowerCase(), prefix: prefixOf(publicId), address }, notes);
-  if (status !== 'ROTATED') await keys.leaks.revoke({ id: apiKey.id, publicId, place: 'POST /revoke', address });
+  if (status !== 'ROTATED')
+    await keys.feature(Leaks).revoke({ id: apiKey.id, publicId, place: 'POST /revoke', address });
   return true;
 }
 

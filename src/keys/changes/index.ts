@@ -11,7 +11,6 @@ export {
   type NamedIssue,
   namedIssues,
 } from './contain.ts';
-export { type Leak, Leaks } from './leaks.ts';
 export * from './confusable-names.ts';
 export * from './create.ts';
 export {

@@ -12,7 +12,7 @@ import {
 } from '../authentication/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
 import { type Limit, UNIT_MS } from '../basics/index.ts';
-import { Containments, Leaks, PermittedChanges, Transactions, UnusedKeys } from '../changes/index.ts';
+import { Containments, PermittedChanges, Transactions, UnusedKeys } from '../changes/index.ts';
 import { Consent, type ConsentOptions, Exchange } from '../consent/index.ts';
 import { type EdgeReport, EdgeReports, Edges } from '../feed/index.ts';
 import { type ApiKey, appliedLimits, USAGE, Usage } from '../key/index.ts';
@@ -61,8 +61,8 @@ function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () =>
   };
 }
 
-/** What features are made of. */
-type FeatureParts = KeysOptions & Shared & { transactions: Transactions };
+/** The parts that the rules of features are made of. */
+export type FeatureParts = KeysOptions & Shared & { transactions: Transactions };
 
 /** What services over the same store share in a process. */
 interface Shared {
@@ -117,27 +117,27 @@ export class KeysService extends KeyManagement {
 
   /** The audit log, as far as each may read it. */
   get audit(): AuditAccess {
-    return this.#feature(AuditAccess);
+    return this.feature(AuditAccess);
   }
 
   /** How applications get keys that people agree to. */
   get consent(): Consent {
-    return this.#feature(Consent);
+    return this.feature(Consent);
   }
 
   /** What keys did to others, and how that is undone. */
   get containments(): Containments {
-    return this.#feature(Containments);
+    return this.feature(Containments);
   }
 
   /** Brings keys to what is declared. */
   get declarations(): Declarations {
-    return this.#feature(Declarations);
+    return this.feature(Declarations);
   }
 
   /** Keys for who shows something else that proves who asks. */
   get exchange(): Exchange {
-    return this.#feature(Exchange);
+    return this.feature(Exchange);
   }
 
   /** The servers that answer without a store, as this process tells them of changes. */
@@ -159,54 +159,49 @@ export class KeysService extends KeyManagement {
 
   /** What would be refused, told beforehand. */
   get permittedChanges(): PermittedChanges {
-    return this.#feature(PermittedChanges);
-  }
-
-  /** What scanners have found. */
-  get leaks(): Leaks {
-    return this.#feature(Leaks);
+    return this.feature(PermittedChanges);
   }
 
   /** Keys as people look through them. */
   get lists(): KeyLists {
-    return this.#feature(KeyLists);
+    return this.feature(KeyLists);
   }
 
   /** Those who sign in without a key. */
   get people(): People {
-    return this.#feature(People);
+    return this.feature(People);
   }
 
   /** The sessions of people who have signed in with keys. */
   get sessions(): Sessions {
-    return this.#feature(Sessions);
+    return this.feature(Sessions);
   }
 
   /** How the store answers. */
   get store(): StoreHealth {
-    return this.#feature(StoreHealth);
+    return this.feature(StoreHealth);
   }
 
   /** Exports and imports keys. */
   get transfer(): Transfer {
-    return this.#feature(Transfer);
+    return this.feature(Transfer);
   }
 
   /** The keys that the policy disables, as they were not used. */
   get unusedKeys(): UnusedKeys {
-    return this.#feature(UnusedKeys);
+    return this.feature(UnusedKeys);
   }
 
   /** How often keys were used, and for what. */
   get usage(): Usage {
-    return this.#feature(Usage);
+    return this.feature(Usage);
   }
 
-  /** Each feature is made when it is first asked for, since a command needs few of them. */
-  #feature<T>(Feature: new (parts: FeatureParts) => T): T {
-    let feature = this.#features.get(Feature) as T | undefined;
-    if (feature === undefined) this.#features.set(Feature, (feature = new Feature(this.#parts)));
-    return feature;
+  /** The rules of a feature over this store, by their class. They are made when they are first needed. */
+  feature<Rules>(rules: new (parts: FeatureParts) => Rules): Rules {
+    let made = this.#features.get(rules) as Rules | undefined;
+    if (made === undefined) this.#features.set(rules, (made = new rules(this.#parts)));
+    return made;
   }
 
   /** A service stands for itself. */

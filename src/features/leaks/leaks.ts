@@ -1,8 +1,8 @@
-import { OPERATOR } from '../authorization/index.ts';
-import { anyText, checkOptions, printable, required, text, UNIT_MS } from '../basics/index.ts';
-import { finishedKey } from '../key/index.ts';
-import { prefixOf } from '../secret/index.ts';
-import type { Parts, Transaction, Transactions } from './transaction.ts';
+import { OPERATOR } from '../../keys/authorization/index.ts';
+import { anyText, checkOptions, printable, required, text, UNIT_MS } from '../../keys/basics/index.ts';
+import { finishedKey } from '../../keys/key/index.ts';
+import { prefixOf } from '../../keys/secret/index.ts';
+import type { Parts, Transaction, Transactions } from '../../keys/changes/index.ts';
 
 /** A secret of a key that was found where it should not be. */
 export interface Leak {
@@ -19,7 +19,7 @@ const MAX_PLACE_LENGTH = 300;
 const AGAIN_MS = UNIT_MS.d;
 const MAX_SECRETS = 100;
 
-/** Secrets that are found where they should not be. */
+/** The rules for secrets that are found where they should not be. */
 export class Leaks {
   readonly #transactions: Transactions;
 
