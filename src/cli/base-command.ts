@@ -76,6 +76,9 @@ export abstract class BaseCommand extends Command {
   /** Whether somebody must read its notes while it runs, also where it is run for its result. */
   protected readonly needsReader: boolean = false;
 
+  /** Whether it refuses to run where the feature of a plugin is invalid. */
+  protected readonly needsFeatures: boolean = true;
+
   /** What was done by now, as a sentence: an output that cannot be written says so. */
   protected done: string | undefined;
 
@@ -126,7 +129,7 @@ export abstract class BaseCommand extends Command {
     await super.init();
     const unsupported = unsupportedNode();
     if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);
-    requireFeatures();
+    if (this.needsFeatures) requireFeatures();
     if (hasFlag(this.argv, '--no-color')) {
       this.environment = { ...process.env };
       this.restoreColors = turnColorsOff(process.env);

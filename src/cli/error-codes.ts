@@ -29,6 +29,11 @@ export const CLI_ERRORS = defineErrors({
     causes: ['its file is not executable', 'it is a folder, or made for another system'],
     remedy: 'Make it executable, or name the program that runs it.',
   },
+  PLUGIN_FAILED: {
+    meaning: 'A plugin could not be installed or uninstalled.',
+    causes: ['npm is not installed', 'npm has failed, which says why on stderr', 'the package is no oclif plugin'],
+    remedy: 'Check the name or the path. See [Plugins](plugins.md).',
+  },
   CLOCK_BEHIND: {
     meaning:
       "The machine's clock is over a minute behind the newest entry of the audit log. `serve` and `guard` do not start.",

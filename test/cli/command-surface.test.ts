@@ -9,6 +9,7 @@ import { ROOT, runCli } from '../support/process.ts';
 import { runProgramHere } from '../support/program-here.ts';
 
 /** What scripts rely on: a change here is a change for them. */
+const WITHOUT_JSON = ['--config <path>', '--database <path>', '--no-color'];
 const ALWAYS = ['--config <path>', '--database <path>', '--json', '--no-color'];
 /** Those of commands about keys. The ones that need the key store itself say so, and do not show these. */
 const PLACE = ['--server <url>', '--insecure'];
@@ -180,6 +181,9 @@ const SURFACE: Record<string, string[]> = {
   'apikey:usage': ['--by hour|day|tool', '--since <date>|7d', '--until <date>|7d', ...NAMED, ...ALWAYS, ...PLACE],
   'apikey:verify': ['--no-input', '--permission <resource:action>', ...ALWAYS, ...PLACE],
   'apikey:notices:test': ALWAYS,
+  'apikey:plugins': WITHOUT_JSON,
+  'apikey:plugins:install': ['<plugin>', ...WITHOUT_JSON],
+  'apikey:plugins:uninstall': ['<plugin>', ...WITHOUT_JSON],
   'apikey:routes:check': ALWAYS,
   'apikey:routes:explain': [
     '<method>',
@@ -302,7 +306,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'autocomplete backup compact doctor edge edges federation:explain guard login logout notices:test proxy restore routes:check routes:explain routes:observed routes:template'.split(
+      'autocomplete backup compact doctor edge edges federation:explain guard login logout notices:test plugins plugins:install plugins:uninstall proxy restore routes:check routes:explain routes:observed routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { digestCode } from '../../src/keys/consent/codes.ts';
@@ -103,6 +103,13 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
     writeFileSync(join(desk.folder, 'notices.secret'), receiver.secret, { mode: 0o600 });
     const secretFile = join(desk.folder, 'notices.secret');
     declareInFiles(desk, `notices: { url: "${receiver.url}", secretFile: ${secretFile} }\n`);
+  },
+  'plugins install': givePlugin,
+  'plugins uninstall': (desk) => {
+    givePlugin(desk);
+    const installed = { oclif: { plugins: [{ name: 'svc-api-team', type: 'user' }] } };
+    mkdirSync(join(desk.folder, 'svc-api'), { recursive: true });
+    writeFileSync(join(desk.folder, 'svc-api/package.json'), JSON.stringify(installed));
   },
   'routes check': declareRoutes,
   'routes explain': declareRoutes,
@@ -246,6 +253,10 @@ async function type(example: string, { folder, cli, key, server, env: given }: D
   if (isEndless(example)) once(shell.stdout, 'data').then(() => shell.kill(), assert.fail);
   const result = await finished(shell);
   return result.signal === 'SIGTERM' ? { ...result, code: 0 } : result;
+}
+
+function givePlugin({ folder }: Desk): void {
+  cpSync(join(ROOT, 'examples/plugins/svc-api-team'), join(folder, 'svc-api-team'), { recursive: true });
 }
 
 /** Agrees to what a login asks for. */

@@ -6,6 +6,7 @@ export const VERB_GROUPS: Readonly<Record<string, readonly string[]>> = {
   Applications: ['requests', 'approve', 'deny'],
   Store: ['log', 'export', 'import', 'copy', 'backup', 'restore', 'compact', 'doctor'],
   Servers: ['guard', 'proxy', 'routes', 'edge', 'edges', 'notices', 'federation', 'login', 'logout'],
+  Program: ['plugins'],
 };
 
 /** The groups in lines, for the help of a host, which lists the verbs by the alphabet. */

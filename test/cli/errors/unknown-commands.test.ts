@@ -10,10 +10,10 @@ const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
 const VERBS = `${OTHER_VERBS.toReversed().join(', ')} and ${LAST_VERB}`;
 const ROOT_COMMANDS =
   'The commands of "svc-api" are apikey, autocomplete, backup, compact, doctor, edge, edges, federation, guard, help, ' +
-  'login, logout, notices, proxy, restore, routes, serve and version.';
+  'login, logout, notices, plugins, proxy, restore, routes, serve and version.';
 const HELP_SUBJECTS =
   'There is help on apikey, autocomplete, backup, compact, doctor, edge, edges, environment, exit-codes, ' +
-  'federation, guard, help, login, logout, notices, proxy, restore, routes, serve and version.';
+  'federation, guard, help, login, logout, notices, plugins, proxy, restore, routes, serve and version.';
 const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
 const AT_ROOT = ['svc-api [COMMAND]', 'svc-api --help'] as const;
 const AT_TOPIC = ['svc-api apikey COMMAND', 'svc-api apikey --help'] as const;

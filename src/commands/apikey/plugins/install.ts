@@ -1,0 +1,20 @@
+import * as Args from '@oclif/core/args';
+import { examplesOf } from '../../../cli/base-command.ts';
+import { PluginCommand } from '../../../cli/plugins/plugin-command.ts';
+
+export default class Install extends PluginCommand {
+  static override summary = 'Install a plugin by npm.';
+  static override description =
+    'Runs npm in the data folder of the user. Installing a plugin again updates it. Its code runs with the rights of ' +
+    'svc-api: install only packages that you trust.';
+  static override examples = examplesOf([['Install a plugin from a folder, as it is now', './svc-api-team']]);
+  static override args = {
+    plugin: Args.string({ description: 'A package, a tarball or a folder.', required: true, ignoreStdin: true }),
+  };
+
+  async run(): Promise<void> {
+    const { args } = await this.parse(Install);
+    const { name, version } = await this.installed.install(args.plugin);
+    await this.write(`Installed ${name} ${version}.\n`);
+  }
+}
