@@ -240,7 +240,7 @@ describe('creating a key in the console, in a browser,', () => {
         const response = await route.fetch({ maxRedirects: 0 });
         answered += 1;
         await clickedTwice.promise;
-        // Of the first form, the browser waits for no answer any more.
+        // The browser no longer waits for the answer to the first form.
         await route.fulfill({ response }).catch(() => {});
       });
       // What is given up is no trouble here.

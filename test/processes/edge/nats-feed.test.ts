@@ -102,7 +102,7 @@ describeOnEach('a feed by NATS', (dialect) => {
       ['401 UNAUTHENTICATED', '401 UNAUTHENTICATED'],
     );
     assert.ok(!lines.some(({ message }) => message.includes('loaded anew')));
-    // It tells its origin that it leaves.
+    // A closing edge tells its origin, and waits for the answer.
     for (const { keys } of edges.splice(0)) await keys.close();
     await standby.stop();
     await other.keys.edges.close();
@@ -151,7 +151,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     await until(() => edge.store.state().leaseSeconds === 0);
     await nats.kill();
     assert.equal(await check(edge, key), '503 SERVICE_UNAVAILABLE');
-    // An edge that ends waits for whom it tells what keys were used for.
+    // A closing edge reports uses, and waits for NATS.
     await nats.start();
   });
 
