@@ -71,8 +71,8 @@ export interface ExportOptions {
 }
 
 /**
- * All keys, page by page: each after the key that created it, otherwise oldest first. Keys that are created or deleted
- * meanwhile may or may not be included.
+ * All keys, page by page: each after the key that created it, otherwise oldest first. Keys that are created, deleted or
+ * adopted meanwhile can be missing.
  */
 export async function* exportKeys(
   repository: KeyRepository,
