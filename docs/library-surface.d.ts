@@ -52,6 +52,7 @@ export interface BearerEnv {
 
 export interface CatalogAdditions {
     resources?: readonly HostResource[];
+    builtinResources?: (typeof BUILTIN_RESOURCES)[number];
     roles?: Readonly<Record<string, readonly Permission[]>>;
     defaultLimits?: readonly string[];
     policy?: PolicyRules;
@@ -92,6 +93,7 @@ export interface Client {
 export interface Config {
     readonly file: string | undefined;
     readonly resources: readonly HostResource[];
+    readonly builtinResources: (typeof BUILTIN_RESOURCES)[number];
     readonly roles: Readonly<Record<string, readonly Permission[]>>;
     readonly credentials: readonly CredentialPlace[];
     readonly trust: Networks;
@@ -781,8 +783,11 @@ export interface BudgetLimits {
     waitMs: number;
 }
 
+export declare const BUILTIN_RESOURCES: readonly ['shown', 'hidden'];
+
 export interface Catalog {
     readonly resources: readonly string[];
+    readonly offered: readonly string[];
     readonly actions: readonly Action[];
     readonly roles: readonly Role[];
     readonly defaultLimits: readonly Limit[];

@@ -3,7 +3,13 @@ import { LOOPBACK, Networks } from '../keys/basics/index.ts';
 import type { PeopleSettings } from '../keys/authentication/index.ts';
 import { type Client, DEFAULT_REFRESH, type FederationRule, type RefreshSettings } from '../keys/consent/index.ts';
 import type { NoticeSettings } from '../keys/feed/index.ts';
-import type { ConsentMode, HostResource, Permission, PolicyRules } from '../keys/permissions/index.ts';
+import type {
+  BUILTIN_RESOURCES,
+  ConsentMode,
+  HostResource,
+  Permission,
+  PolicyRules,
+} from '../keys/permissions/index.ts';
 import type { Route, Upstream } from '../routes/index.ts';
 
 /** What only tunes a server, each undefined for its default. */
@@ -60,6 +66,8 @@ export interface Config {
   readonly file: string | undefined;
   /** Resources beside the built-in ones. */
   readonly resources: readonly HostResource[];
+  /** The visibility of the built-in ones. */
+  readonly builtinResources: (typeof BUILTIN_RESOURCES)[number];
   /** Roles beside the built-in ones. */
   readonly roles: Readonly<Record<string, readonly Permission[]>>;
   /** Default: bearer alone. */
@@ -117,6 +125,7 @@ export interface Config {
 export const DEFAULT_CONFIG: Config = {
   file: undefined,
   resources: [],
+  builtinResources: 'shown',
   roles: {},
   credentials: BEARER_ALONE,
   trust: new Networks(LOOPBACK),

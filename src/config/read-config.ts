@@ -37,9 +37,11 @@ export function readConfig(
   });
   const given: Record<string, unknown> = { ...document, ...Object.fromEntries(misspelt) };
   const declaredIn = 'this file';
-  const known = createCatalog({ resources: [...ofHost, ...validResources(given['resources'])], declaredIn });
+  const own = [...ofHost, ...validResources(given['resources'])];
+  const builtinResources = given['builtinResources'] === 'hidden' ? 'hidden' : 'shown';
+  const known = createCatalog({ resources: own, builtinResources, declaredIn });
   const roles = validRoles(given['roles'], known);
-  const catalog = createCatalog({ resources: known.resources, roles, declaredIn });
+  const catalog = createCatalog({ resources: own, builtinResources, roles, declaredIn });
   const [config, unmet]: [Partial<Config>, DocumentIssue[]] = [{}, []];
   const context = { file, given, catalog, read: config, issues, unmet };
   for (const { name, schema, into } of [SCHEMA, ...SECTIONS]) {

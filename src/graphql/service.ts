@@ -51,7 +51,7 @@ export function serviceResolversOf(keys: KeysService, info: ServiceInfo, service
           description: catalog.meaningOf(role),
           permissions: groupPermissions(catalog.permissionsOf(role)),
         })),
-        resources: catalog.resources,
+        resources: catalog.offered,
         actions: catalog.actions,
       };
     },

@@ -18,12 +18,14 @@ import {
 } from '../keys/key/index.ts';
 import {
   type Action,
+  ALL_ACCESS,
   type Catalog,
   createCatalog,
   NO_POLICY,
   type Permission,
   type ResourceActions,
   type Role,
+  splitPermission,
 } from '../keys/permissions/index.ts';
 import { publicIdOfPrefix, readSecret } from '../keys/secret/index.ts';
 import type {
@@ -314,9 +316,13 @@ function readCatalog({
 }): Catalog {
   const builtIn = createCatalog();
   const byName = new Map(roles.map((each) => [each.role, each]));
-  const known = new Set<string>(resources.flatMap((each) => actions.map((action) => `${each}:${action}`)));
+  // Hidden resources are in force: ADMIN has them all.
+  const all = byName.get(ALL_ACCESS)?.permissions ?? [];
+  const inForce = new Set([...resources, ...all.map((permission) => splitPermission(permission)[0])]);
+  const known = new Set<string>([...inForce].flatMap((each) => actions.map((action) => `${each}:${action}`)));
   return {
-    resources,
+    resources: [...inForce],
+    offered: resources,
     actions,
     roles: [...byName.keys()],
     // The server decides on limits and on its policy.

@@ -31,10 +31,17 @@ export type StartService = (opened: OpenedService, server: ServerOptions) => Pro
 
 /** What is beside what is built in: the resources of a host, and what its configuration declares. */
 export function additionsIn(
-  { resources, roles, limits, policy, consent }: Config,
+  { resources, builtinResources, roles, limits, policy, consent }: Config,
   ofHost: readonly HostResource[],
 ): CatalogAdditions {
-  return { resources: [...ofHost, ...resources], roles, defaultLimits: limits.default, policy, consent };
+  return {
+    resources: [...ofHost, ...resources],
+    builtinResources,
+    roles,
+    defaultLimits: limits.default,
+    policy,
+    consent,
+  };
 }
 
 /** A server that takes another configuration while it runs. */

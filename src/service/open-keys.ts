@@ -25,6 +25,7 @@ import {
   type CatalogAdditions,
   CONSENT_MODES,
   createCatalog,
+  BUILTIN_RESOURCES,
   HOST_RESOURCES,
   type Permission,
   type PolicyRules,
@@ -43,6 +44,7 @@ export interface OpenKeysOptions extends OpenStoreOptions, CatalogAdditions {
 /** How what is beside what is built in is checked. */
 export const ADDITIONS: Rules<CatalogAdditions> = {
   resources: HOST_RESOURCES,
+  builtinResources: oneOf(...BUILTIN_RESOURCES),
   // The names are the installation's own. Its permissions are judged together with its resources.
   roles: recordOf(list(text) as Rule<unknown> as Rule<readonly Permission[]>),
   defaultLimits: list(text),
@@ -88,8 +90,16 @@ export async function openKeysWithNotices(
   { maxVerifiedKeys, ...others }: OpenKeysOptions,
   changes?: ChangeSource,
 ): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
-  const { resources, roles, defaultLimits, policy, consent, declaredIn, ...options } = others;
-  const catalog = catalogOf('openKeys', { resources, roles, defaultLimits, policy, consent, declaredIn });
+  const { resources, builtinResources, roles, defaultLimits, policy, consent, declaredIn, ...options } = others;
+  const catalog = catalogOf('openKeys', {
+    resources,
+    builtinResources,
+    roles,
+    defaultLimits,
+    policy,
+    consent,
+    declaredIn,
+  });
   const [{ openStore }, { FEATURES }] = await Promise.all([import('../store/open.ts'), import('../features/index.ts')]);
   const store = await openStore(options, { ports: portsOf(FEATURES), changes });
   return { keys: openKeysOver(store, catalog, { maxVerifiedKeys, features: FEATURES }), notices: store.notices };

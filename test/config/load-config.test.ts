@@ -39,6 +39,7 @@ describe('the configuration', () => {
     assert.deepEqual(others, {
       file: undefined,
       resources: [],
+      builtinResources: 'shown',
       roles: {},
       credentials: ['bearer'],
       upstreams: [],
@@ -108,6 +109,7 @@ notices: { url: "https://hooks.example.org/n", secretFile: n.secret, events: [ke
 server: { keepAlive: 90, maxConnections: 500, maxConnectionsPerAddress: 1, maxVerifiedKeys: 1000000, metricsHost: '::1' }
 introspection: permitted
 publicUrl: https://keys.example.org
+builtinResources: hidden
 consent: both
 clients:
   registered: [{ id: wiki-sync, name: Wiki sync, redirects: ["http://127.0.0.1/done"] }, { id: tv, name: TV, refreshes: true }]
@@ -121,6 +123,7 @@ feed: { nats: { servers: ["nats://10.0.0.1:4222", "tls://nats"], credentials: { 
     assert.deepEqual(others, {
       file,
       resources: [{ name: 'WIKI' }, { name: 'VAULT_ITEM', credentials: true }],
+      builtinResources: 'hidden',
       roles: { EDITOR: ['WIKI:READ_ANY', 'WIKI:UPDATE_ANY'], KEEPER: ['VAULT_ITEM:READ_OWN', 'BACKUP:READ_ANY'] },
       credentials: ['bearer', { header: 'x-api-key' }, 'basic'],
       routes: [

@@ -274,6 +274,10 @@ describe('creating a key in the console', () => {
     });
     const page = await visitor.open('keys/new');
     assert.deepEqual(offered(page, 'permission'), [
+      'WIKI:READ_OWN',
+      'WIKI:READ_ANY',
+      'WIKI:UPDATE_OWN',
+      'WIKI:UPDATE_ANY',
       'API_KEY:CREATE_OWN',
       'DOCKER:READ_OWN',
       'DOCKER:READ_ANY',
@@ -282,10 +286,6 @@ describe('creating a key in the console', () => {
       'ONLINE:READ_ANY',
       'WELCOME:READ_OWN',
       'WELCOME:READ_ANY',
-      'WIKI:READ_OWN',
-      'WIKI:READ_ANY',
-      'WIKI:UPDATE_OWN',
-      'WIKI:UPDATE_ANY',
     ]);
     assert.deepEqual(offered(page, 'role').toSorted(), ['EDITOR', 'GUEST']);
     assert.match(page.text, /1 day 7 days Custom date With your own key, 2030-01-11 00:00 UTC/);

@@ -29,6 +29,7 @@ const TAKEN: unknown[] = [
   ...[[], ['WIKI'], ['W', 'A_1', 'DOCKER'], [{ name: 'WIKI' }, { name: 'VAULT', credentials: true }]].map(
     (resources) => ({ resources }),
   ),
+  ...['shown', 'hidden'].map((builtinResources) => ({ builtinResources })),
   ...[{}, { EDITOR: ['ME:READ_OWN', ' backup : Read_Any '] }].map((roles) => ({ roles })),
   ...[['bearer'], ['basic', 'bearer'], [{ header: 'X-Api-Key' }, { header: 'x' }]].map((credentials) => ({
     credentials,
@@ -89,6 +90,7 @@ const TAKEN: unknown[] = [
 ];
 
 const REFUSED: unknown[] = [
+  { builtinResources: 'none' },
   ...['keys.example.org', 'https://keys.example.org/', 'https://example.org/keys/', 'https://example.org/a?b', 7].map(
     (publicUrl) => ({ publicUrl }),
   ),

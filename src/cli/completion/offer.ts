@@ -237,9 +237,9 @@ export async function resolveOffer(offer: Offer, sources: Sources): Promise<'fil
 }
 
 /** A resource with its colon or, after that, an action. */
-function permissionChoices({ head, typed }: Offer, { resources, actions }: Catalog): Choices {
+function permissionChoices({ head, typed }: Offer, { offered, actions }: Catalog): Choices {
   const colon = typed.indexOf(':') + 1;
-  const values = colon > 0 ? actions : resources.map((resource) => `${resource}:`);
+  const values = colon > 0 ? actions : offered.map((resource) => `${resource}:`);
   const fitting = startingWith(typed.slice(colon), values);
   return { head: head + typed.slice(0, colon), choices: textChoices(fitting), isOpen: colon === 0 };
 }

@@ -150,7 +150,7 @@ async function askForPermissions(prompts: Prompts, catalog: Catalog, required: b
       source: (term = '') => [
         // While a resource is being typed, Enter must choose it, not finish.
         ...(term.trim() !== '' || (required && total.length === 0) ? [] : [{ value: null, name: 'Done' }]),
-        ...catalog.resources
+        ...catalog.offered
           .filter((name) => name.includes(term.trim().toUpperCase()))
           .map((name) => ({ value: name, name })),
       ],

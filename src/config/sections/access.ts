@@ -15,6 +15,7 @@ import {
   invalidResource,
   invalidRole,
   MAX_KEYS_PER_CREATOR,
+  BUILTIN_RESOURCES,
   NAME,
   parsePermissions,
   parseResource,
@@ -53,6 +54,7 @@ import {
   type Problem,
   readBy,
   required,
+  oneOf,
   rule,
   text,
   textWith,
@@ -99,6 +101,17 @@ export const resources = section({
       ),
     ),
   into: (resources) => ({ resources }),
+});
+
+export const builtinResources = section({
+  name: 'builtinResources',
+  description:
+    'Whether people choose from the built-in resources as well: "shown" after those of your own, or "hidden". Hidden ' +
+    'ones stay in force.',
+  otherwise: 'shown',
+  page: 'reference.md',
+  schema: () => oneOf(BUILTIN_RESOURCES),
+  into: (builtinResources) => ({ builtinResources }),
 });
 
 /** The resources of the file that nothing is wrong with. */

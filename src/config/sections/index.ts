@@ -1,5 +1,5 @@
 import type { Section } from '../section.ts';
-import { expect, limits, policy, resources, roles, routes } from './access.ts';
+import { builtinResources, expect, limits, policy, resources, roles, routes } from './access.ts';
 import { clients, consent } from './clients.ts';
 import { federation } from './federation.ts';
 import { people } from './people.ts';
@@ -11,6 +11,7 @@ export { validResources, validRoles } from './access.ts';
 /** The sections of the configuration, in the order in which they are read and described. */
 export const SECTIONS: readonly Section[] = [
   resources,
+  builtinResources,
   roles,
   ofServer.credentials,
   ofServer.trust,

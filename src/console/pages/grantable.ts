@@ -40,6 +40,7 @@ export async function findGrantable({ parts: { keys }, principal }: Visit, key?:
     withheld: found.withheld,
     creatable: await found.countCreatable(),
     permissions: found.permissions.byResource(),
+    offered: catalog.offered,
     roles: found.roles.map((role) => ({
       role,
       description: catalog.meaningOf(role),

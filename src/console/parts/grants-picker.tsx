@@ -36,7 +36,7 @@ export function GrantsPicker({
   problem?: string | undefined;
   children?: Child;
 }) {
-  const rows = rowsOf(grantable.permissions, has.permissions);
+  const rows = rowsOf(grantable, [...has.permissions, ...chosen.permissions]);
   const held = new Set(permissionsOf(grantable.permissions));
   const ticked = new Set(chosen.permissions);
   const isPermission = (grant: string) => grant.includes(':');
@@ -160,10 +160,13 @@ function Choices({ row: { resource, actions }, verb, held, ticked }: RowParts & 
   );
 }
 
-/** What can be granted, and what a key has although it cannot, by the names of resources. */
-function rowsOf(grantable: readonly ResourceActions[], has: readonly string[]): ResourceActions[] {
-  const rows = grantsInputOf({ roles: [], permissions: [...permissionsOf(grantable), ...has] }).permissions;
-  return rows.toSorted((one, other) => (one.resource < other.resource ? -1 : 1));
+/** Rows to choose from, and those of what a key has or is chosen although they are not offered. */
+function rowsOf({ permissions, offered }: Grantable, has: readonly string[]): ResourceActions[] {
+  const places = new Map(offered.map((resource, place) => [resource, place]));
+  const shown = new Set([...offered, ...has.map((permission) => permission.split(':')[0]!)]);
+  const rows = grantsInputOf({ roles: [], permissions: [...permissionsOf(permissions), ...has] }).permissions;
+  const placeOf = ({ resource }: ResourceActions) => places.get(resource) ?? offered.length;
+  return rows.filter(({ resource }) => shown.has(resource)).toSorted((one, other) => placeOf(one) - placeOf(other));
 }
 
 function capitalized(word: string): string {

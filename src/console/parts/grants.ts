@@ -13,6 +13,8 @@ export interface GrantableRole {
 /** What can be granted. */
 export interface Grantable {
   readonly permissions: readonly ResourceActions[];
+  /** The resources to choose from, in their order. */
+  readonly offered: readonly string[];
   readonly roles: readonly GrantableRole[];
   /** What the key of whoever grants holds, and the policy lets no key grant: roles, and permissions. */
   readonly withheld: readonly string[];

@@ -113,6 +113,8 @@ export type ConsentMode = (typeof CONSENT_MODES)[number];
 export interface Catalog {
   /** The built-in resources and the installation's own. */
   readonly resources: readonly string[];
+  /** Those to choose from: the installation's own first, and the built-in ones unless they are hidden. */
+  readonly offered: readonly string[];
   /** All actions. */
   readonly actions: readonly Action[];
   /** The built-in roles and the installation's own. */
@@ -135,6 +137,9 @@ export interface Catalog {
   knows(grant: Grant): boolean;
 }
 
+/** Visibilities of the built-in resources where people choose. */
+export const BUILTIN_RESOURCES = ['shown', 'hidden'] as const;
+
 /** A resource of the installation: its name, or also whether it holds credentials, which keeps it out of VIEWER. */
 export type HostResource = string | { readonly name: string; readonly credentials?: boolean };
 
@@ -153,6 +158,8 @@ export const HOST_RESOURCES: Rule<readonly HostResource[]> = list(
 export interface CatalogAdditions {
   /** Names have capital letters, digits and underscores, at most 64. */
   resources?: readonly HostResource[];
+  /** Hidden built-in resources are in force, but nobody is shown them to choose from. Default: shown. */
+  builtinResources?: (typeof BUILTIN_RESOURCES)[number];
   /** The permissions of each role. Names are as those of resources. */
   roles?: Readonly<Record<string, readonly Permission[]>>;
   /** The limits of keys that have none of their own, such as `100/m`. Default: none. */
@@ -180,6 +187,7 @@ const NONE: readonly Permission[] = [];
  */
 export function createCatalog({
   resources: added = [],
+  builtinResources = 'shown',
   roles = {},
   defaultLimits = [],
   policy: rules = {},
@@ -188,6 +196,7 @@ export function createCatalog({
 }: CatalogAdditions = {}): Catalog {
   const own = [EDGE, ...added].map((resource) => (typeof resource === 'string' ? { name: resource } : resource));
   const resources = [...new Set<string>([...RESOURCES, ...own.map(({ name }) => name)])];
+  const ownNames = own.slice(1).map(({ name }) => name);
   const withCredentials = new Set(own.filter(({ credentials }) => credentials).map(({ name }) => name));
   const permissions = new Map<Role, readonly Permission[]>([
     ['ADMIN', resources.flatMap((resource) => ACTIONS.map((action): Permission => `${resource}:${action}`))],
@@ -216,6 +225,7 @@ export function createCatalog({
   ]);
   return {
     resources,
+    offered: [...new Set([...ownNames, ...(builtinResources === 'hidden' ? [] : resources)])],
     actions: ACTIONS,
     roles: [...permissions.keys()],
     defaultLimits: limits.values,

@@ -55,7 +55,8 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
       const shown = `"${printable(item)}"`;
       if (item.includes('*')) return `${shown} is not a permission: there are no wildcards. ${insteadOf()}`;
       if (rest.length > 0 || !item.includes(':') || resourceText === '' || actionText === '') {
-        const likelyResource = resource ?? nearest(resourceText, catalog.resources, 1)[0] ?? 'DOCKER';
+        const likelyResource =
+          resource ?? nearest(resourceText, catalog.offered, 1)[0] ?? catalog.offered[0] ?? 'DOCKER';
         const likelyAction = action ?? nearest(actionText, catalog.actions, 1)[0] ?? 'READ_ANY';
         return `${shown} is not a permission. Write RESOURCE:ACTION, such as ${likelyResource}:${likelyAction}.`;
       }
@@ -83,12 +84,12 @@ export function parseResource(text: string, catalog: Catalog): OrRefusal<{ reado
   return value === undefined ? { refusal: noResource(text, catalog) } : { value };
 }
 
-function noResource(text: string, { resources, declaredIn }: Catalog): string {
+function noResource(text: string, { offered, declaredIn }: Catalog): string {
   const declare =
     declaredIn === undefined
       ? ''
       : ` Resources of your own are declared under "resources" in ${printable(declaredIn, 200)}.`;
-  return `"${printable(text)}" is not a resource. ${suggest('resource', text, resources)}${declare}`;
+  return `"${printable(text)}" is not a resource. ${suggest('resource', text, offered)}${declare}`;
 }
 
 function parseItems<Value extends string>(

@@ -9,6 +9,8 @@ export interface Preset {
   readonly permissions: readonly string[];
 }
 
+const BUILT_IN: ReadonlySet<string> = new Set([...RESOURCES, 'EDGE']);
+
 const PRESETS: readonly Preset[] = [
   { id: 'deploy', title: 'Deploy containers', permissions: ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY'] },
   {
@@ -28,12 +30,13 @@ const MAX_OWN = 4;
 /** Those that can be granted as a whole: what guarded services have, and then what keys are mostly for. */
 export function presetsOf(grantable: Grantable): Preset[] {
   const held = new Set(permissionsOf(grantable.permissions));
-  const own = grantable.permissions
-    .map(({ resource }) => resource)
-    .filter((resource) => !(RESOURCES as readonly string[]).includes(resource))
+  const own = grantable.offered
+    .filter((resource) => !BUILT_IN.has(resource) && held.has(`${resource}:READ_ANY`))
     .slice(0, MAX_OWN)
     .map((resource) => ({ id: resource, title: `Read ${resource}`, permissions: [`${resource}:READ_ANY`] }));
-  return [...own, ...PRESETS].filter(({ permissions }) => permissions.every((permission) => held.has(permission)));
+  const offered = new Set(grantable.offered);
+  const canBe = (permission: string) => held.has(permission) && offered.has(permission.split(':')[0]!);
+  return [...own, ...PRESETS.filter(({ permissions }) => permissions.every(canBe))];
 }
 
 /** The name and value of the button that fills in a preset. */

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { createCatalog, parsePermissions, RESOURCES } from '../../../src/keys/permissions/index.ts';
+
+const own = ['WIKI', { name: 'VAULT_ITEM', credentials: true }];
+
+describe('resources to choose from', () => {
+  it('are the built-in ones where an installation has none', () => {
+    assert.deepEqual(createCatalog().offered, [...RESOURCES, 'EDGE']);
+  });
+
+  it('begin with those of the installation, each once', () => {
+    const { offered, resources } = createCatalog({ resources: [...own, 'DOCKER'] });
+    assert.deepEqual(offered.slice(0, 4), ['WIKI', 'VAULT_ITEM', 'DOCKER', RESOURCES[0]]);
+    assert.deepEqual(offered.toSorted(), resources.toSorted());
+  });
+
+  it('are those of the installation alone where the built-in ones are hidden, which stay in force', () => {
+    const shown = createCatalog({ resources: own });
+    const hidden = createCatalog({ resources: own, builtinResources: 'hidden' });
+    assert.deepEqual(hidden.offered, ['WIKI', 'VAULT_ITEM']);
+    assert.deepEqual(hidden.resources, shown.resources);
+    for (const role of shown.roles) assert.deepEqual(hidden.permissionsOf(role), shown.permissionsOf(role));
+    assert.deepEqual(parsePermissions(['disk:read_any'], hidden), { values: ['DISK:READ_ANY'], issues: [] });
+    const [issue] = parsePermissions(['WIKKI:READ_ANY'], hidden).issues;
+    assert.match(issue!.message, /Did you mean WIKI\?/);
+    assert.doesNotMatch(parsePermissions(['DISKK:READ_ANY'], hidden).issues[0]!.message, /DISK\b/);
+  });
+});
