@@ -76,7 +76,7 @@ export abstract class BaseCommand extends Command {
   /** Whether somebody must read its notes while it runs, also where it is run for its result. */
   protected readonly needsReader: boolean = false;
 
-  /** Whether it refuses to run where the feature of a plugin is invalid. */
+  /** Refuses to run where the feature of a plugin is invalid. */
   protected readonly needsFeatures: boolean = true;
 
   /** What was done by now, as a sentence: an output that cannot be written says so. */

@@ -1,5 +1,5 @@
 import { examplesOf } from '../../../cli/base-command.ts';
-import { PluginCommand } from '../../../cli/plugins/plugin-command.ts';
+import { PluginCommand } from '../../../cli/plugin-command.ts';
 
 export default class Plugins extends PluginCommand {
   static override summary = 'List the plugins that are installed.';

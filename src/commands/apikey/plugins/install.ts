@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args';
 import { examplesOf } from '../../../cli/base-command.ts';
-import { PluginCommand } from '../../../cli/plugins/plugin-command.ts';
+import { PluginCommand } from '../../../cli/plugin-command.ts';
 
 export default class Install extends PluginCommand {
   static override summary = 'Install a plugin by npm.';

@@ -1,11 +1,11 @@
 import * as Args from '@oclif/core/args';
 import { examplesOf } from '../../../cli/base-command.ts';
-import { PluginCommand } from '../../../cli/plugins/plugin-command.ts';
+import { PluginCommand } from '../../../cli/plugin-command.ts';
 
 export default class Uninstall extends PluginCommand {
   static override summary = 'Uninstall a plugin.';
   static override description =
-    'What it has stored with keys stays in the key store, and is there again when the plugin is.';
+    'Values of its fields stay in the key store, and are there again when you install it again.';
   static override examples = examplesOf([['Uninstall a plugin', 'svc-api-team']]);
   static override args = {
     plugin: Args.string({ description: 'The name of the plugin.', required: true, ignoreStdin: true }),

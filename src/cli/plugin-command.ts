@@ -1,5 +1,5 @@
-import { BaseCommand, FLAGS_WITHOUT_STORE } from '../base-command.ts';
-import { InstalledPlugins } from './installed.ts';
+import { BaseCommand, FLAGS_WITHOUT_STORE } from './base-command.ts';
+import { InstalledPlugins } from './plugins/installed.ts';
 
 /** A command on plugins, which also runs where one of them is invalid. */
 export abstract class PluginCommand extends BaseCommand {
