@@ -86,7 +86,7 @@ describe('the help', () => {
     assert.match(page, /^API keys for self-hosted services/);
     for (const name of ['apikey', 'apikey create', 'apikey list', 'apikey rotate', 'apikey delete', 'serve'])
       assert.match(commands!, new RegExp(`^ {2}${name} {2,}[A-Z].*\\.$`, 'm'));
-    assert.match(sectionsOf(page)['OTHER COMMANDS']!, /^ {2}help .*\n {2}version /m);
+    assert.match(sectionsOf(page)['OTHER COMMANDS']!, /^ {2}help .*\n {2}plugins .*\n {2}version /m);
     assert.match(topics!, /^ {2}environment .*\n {2}exit-codes /m);
     assert.match(more!, /svc-api apikey --help .*README\.md$/ms);
   });
