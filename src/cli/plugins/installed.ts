@@ -114,7 +114,7 @@ export class InstalledPlugins {
     const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'];
     // On Windows, npm is a script of a shell; its program stands beside Node.
     const isWindows = process.platform === 'win32';
-    const program = join(dirname(process.execPath), 'node_modules/npm/bin/npm-cli.js');
+    const program = join(dirname(process.execPath), 'node_modules', 'npm', 'bin', 'npm-cli.js');
     const [command, first] = isWindows ? [process.execPath, [program]] : ['npm', []];
     const child = spawn(command, [...first, action, ...ways, ...quiet, '--', target], {
       cwd: this.#folder,

@@ -55,8 +55,8 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
       const shown = `"${printable(item)}"`;
       if (item.includes('*')) return `${shown} is not a permission: there are no wildcards. ${insteadOf()}`;
       if (rest.length > 0 || !item.includes(':') || resourceText === '' || actionText === '') {
-        const likelyResource =
-          resource ?? nearest(resourceText, catalog.offered, 1)[0] ?? catalog.offered[0] ?? 'DOCKER';
+        const example = catalog.offered.includes('DOCKER') ? 'DOCKER' : (catalog.offered[0] ?? 'DOCKER');
+        const likelyResource = resource ?? nearest(resourceText, catalog.offered, 1)[0] ?? example;
         const likelyAction = action ?? nearest(actionText, catalog.actions, 1)[0] ?? 'READ_ANY';
         return `${shown} is not a permission. Write RESOURCE:ACTION, such as ${likelyResource}:${likelyAction}.`;
       }
