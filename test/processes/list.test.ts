@@ -128,7 +128,7 @@ describe('apikey list', () => {
       for (const [names, text] of [
         ['name,staus', '"staus" is not a column of the list. Did you mean status?'],
         ['lastUsedAt', '"lastUsedAt" is not a column of the list. Did you mean last-used?'],
-        ['name,', /^Error: "" is not a column of the list\. The columns are name, status, .* and tags\.$/],
+        ['name,', /^Error: "" is not a column of the list\. The columns are name, status, .* and metadata\.$/],
         ['xyzzy', /^Error: "xyzzy" is not a column of the list\. The columns are /],
       ] as const) {
         const { stderr, code } = await piped('--columns', names);

@@ -38,7 +38,7 @@ async function schemaOf(database: string): Promise<number> {
 
 /** What a check of `doctor` finds, and what it says to do. */
 async function findingsOf(database: string, wanted: Check): Promise<[string, string | null][]> {
-  const options = { auditKey: undefined, clock: Date.now, isWithoutWebhook: true, observing: [] };
+  const options = { auditKey: undefined, clock: Date.now, isWithoutWebhook: true, observing: [], ports: [] };
   const findings = await inspectStore(database, process.env, options);
   return findings.filter(({ check }) => check === wanted).map(({ status, remedy }) => [status, remedy]);
 }

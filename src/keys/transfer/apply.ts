@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { auditChange, type AuditedChange, type AuditReader } from '../audit/index.ts';
 import {
   type Actor,
@@ -407,9 +408,9 @@ function asDeclared<Key extends ApiKey>(
   return (Object.keys(after) as (keyof Key)[]).every((field) => before[field] === after[field]) ? before : after;
 }
 
-/** Whether two values are the same: of lists without duplicates, in whatever order. */
+/** True for values that are the same, and lists without duplicates in whatever order. */
 function isSame(one: unknown, other: unknown): boolean {
-  if (!Array.isArray(one) || !Array.isArray(other)) return one === other;
+  if (!Array.isArray(one) || !Array.isArray(other)) return isDeepStrictEqual(one, other);
   return one.length === other.length && one.every((item, index) => item === other[index] || other.includes(item));
 }
 
@@ -477,15 +478,13 @@ export class Declarations {
     const { prune = false, adopt = false } = options;
     const place = applyPlaceOf(this.#options, actor);
     const checked = await checkDeclared('keys.declarations.plan', declared, place);
-    for (let head = await place.auditLog.head(); ;) {
-      try {
-        return await planChanges(place, checked, { prune, adopt });
-      } catch (error) {
-        // Another process may have changed keys between two looks at them.
-        const now = await place.auditLog.head();
-        if (now?.number === head?.number) throw error;
-        head = now;
-      }
+    const head = await place.auditLog.head();
+    try {
+      return await planChanges(place, checked, { prune, adopt });
+    } catch (error) {
+      // Another process can have changed keys between two looks at them.
+      if ((await place.auditLog.head())?.number === head?.number) throw error;
+      return planChanges(place, checked, { prune, adopt });
     }
   }
 

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { isKeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
 import type { FederationRule } from '../../keys/consent/index.ts';
+import type { AnyPortOfStore } from '../port-of-store.ts';
 import { differenceText, type SchemaDifference } from '../../keys/repository/index.ts';
 
 /** What is checked. Codes are stable: scripts compare them. */
@@ -49,6 +50,8 @@ export interface InspectOptions {
   observing?: readonly string[] | undefined;
   /** The rules by which tokens are exchanged. Default: none are known. */
   rules?: readonly FederationRule[] | undefined;
+  /** The ports of features. */
+  ports: readonly AnyPortOfStore[];
   /** In entries of the audit log. */
   onVerified?: ProgressReport | undefined;
 }

@@ -220,9 +220,12 @@ function inspectLeft({ waiting, seenAt }: NoticeStatus, now: number): Finding[] 
 const UNUSED_MS = 90 * UNIT_MS.d;
 
 /** Which rules by which tokens are exchanged are not used, or not any more. */
-async function inspectFederation(connection: Connection, { clock, rules = [] }: InspectOptions): Promise<Finding[]> {
+async function inspectFederation(
+  connection: Connection,
+  { clock, rules = [], ports }: InspectOptions,
+): Promise<Finding[]> {
   if (rules.length === 0) return [];
-  const repository = createKeyRepository(connection, undefined);
+  const repository = createKeyRepository(connection, undefined, ports);
   const ids = new Map<string, string>();
   for (const rule of rules) {
     const key = (await repository.findByDigest(digestPerson(personOf(rule))))?.key;

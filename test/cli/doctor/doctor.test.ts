@@ -404,7 +404,7 @@ describeOnEach('doctor', (dialect) => {
       now += 100_000;
       await changeDirectly(cli.database, `update audit_log set at = ${now}`);
     };
-    const options = { auditKey: undefined, clock: () => now, isWithoutWebhook: true, observing: [], onVerified };
+    const options = { auditKey: undefined, clock: () => now, isWithoutWebhook: true, observing: [], ports: [], onVerified };
     const found = await inspectStore(cli.database, {}, options);
     assert.deepEqual(
       found.filter(({ check, status }) => check === 'CLOCK' && status === 'failure'),
@@ -417,7 +417,7 @@ describeOnEach('doctor', (dialect) => {
     const found = await inspectStore(
       cli.database,
       {},
-      { auditKey: undefined, clock, isWithoutWebhook: true, observing: [] },
+      { auditKey: undefined, clock, isWithoutWebhook: true, observing: [], ports: [] },
     );
     const message = found.find(({ check }) => check === 'CLOCK')!.message;
     if (dialect === 'sqlite') assert.match(message, /after all that the store has/);

@@ -80,6 +80,8 @@ describeOnEachAndRemotely('metadata on the command line', () => {
     };
     await declare('{ plan: pro }');
     assert.deepEqual(await shown(), { plan: 'pro' });
+    const { changes: none, unchanged } = await declare('{ plan: pro }');
+    assert.deepEqual([none, unchanged], [[], 1]);
     const { changes } = await declare('{ plan: free }');
     assert.deepEqual((changes as { changes: object }[])[0]!.changes, [
       { field: 'metadata', before: { plan: 'pro' }, after: { plan: 'free' } },
