@@ -404,7 +404,14 @@ describeOnEach('doctor', (dialect) => {
       now += 100_000;
       await changeDirectly(cli.database, `update audit_log set at = ${now}`);
     };
-    const options = { auditKey: undefined, clock: () => now, isWithoutWebhook: true, observing: [], ports: [], onVerified };
+    const options = {
+      auditKey: undefined,
+      clock: () => now,
+      isWithoutWebhook: true,
+      observing: [],
+      ports: [],
+      onVerified,
+    };
     const found = await inspectStore(cli.database, {}, options);
     assert.deepEqual(
       found.filter(({ check, status }) => check === 'CLOCK' && status === 'failure'),
