@@ -17,6 +17,11 @@ const NAMES = new Set(
   ).split(' '),
 );
 
+/** `--columns` takes names in any case, with hyphens or without. */
+function columnForm(name: string): string {
+  return name.toLowerCase().replaceAll('-', '');
+}
+
 interface Manifest {
   readonly commands: Readonly<Record<string, { readonly flags: Readonly<Record<string, unknown>> }>>;
 }
@@ -25,5 +30,6 @@ interface Manifest {
 export function takenNames(): (name: string, flag: string) => boolean {
   const { commands } = JSON.parse(readFileSync(join(packageFolder(), 'oclif.manifest.json'), 'utf8')) as Manifest;
   const flags = new Set(Object.values(commands).flatMap((command) => Object.keys(command.flags)));
-  return (name, flag) => NAMES.has(name) || flags.has(flag);
+  const taken = new Set([...NAMES, ...flags].map(columnForm));
+  return (name, flag) => taken.has(columnForm(name)) || flags.has(`no-${flag}`);
 }

@@ -103,8 +103,16 @@ export function addFields(
     if (names.has(name)) throw invalid('Another feature has this name.');
     names.add(name);
     for (const [field, description] of Object.entries(own)) {
-      const other = added.get(field)?.feature;
-      if (other !== undefined) throw invalid(`${other} has a field "${field}" as well. Uninstall one of the two.`);
+      if (!FIELD_NAME.test(field) || field in Object.prototype)
+        throw invalid(
+          `Its field "${printable(field)}" has no valid name, such as costCentre: a lower-case letter, then letters ` +
+            'and digits, 2 to 40 characters in all.',
+        );
+      const other = Array.from(added.keys()).find((each) => each.toLowerCase() === field.toLowerCase());
+      if (other !== undefined)
+        throw invalid(
+          `${added.get(other)!.feature} has a field "${other}" as well. Rename or uninstall one of the two.`,
+        );
       if (isTaken(field, kebab(field)))
         throw invalid(`Its field "${field}" has a name that svc-api uses itself. Give it another one.`);
       added.set(field, { ...description, id: `${name}.${field}`, feature: name });
@@ -194,8 +202,6 @@ function readFeature(given: unknown): FeatureOfFields {
 
 const ruleOfField: Rule<AddedField> = (value, path) => {
   const name = path.slice(path.lastIndexOf('.') + 1);
-  if (!FIELD_NAME.test(name) || name in Object.prototype)
-    return `Its field "${name}" has no valid name, such as costCentre: a lower-case letter, then letters and digits, 40 at most.`;
   const { kind } = (value ?? {}) as { kind?: unknown };
   const kinds = Object.keys(KINDS);
   if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {

@@ -27,15 +27,48 @@ describe('fields of plugins', () => {
   };
 
   it('have a name that is valid, and that nothing else has', () => {
-    for (const name of ['description', 'createdAt', 'database', 'owner', 'limits', 'json', 'first', 'allowFrom'])
+    for (const name of [
+      'description',
+      'createdAt',
+      'database',
+      'owner',
+      'limits',
+      'json',
+      'first',
+      'allowFrom',
+      'color',
+      'lastused',
+      'allowfrom',
+    ])
       assert.match(named(name), new RegExp(`svc-api-floor.*"${name}" has a name that svc-api uses itself`));
-    for (const name of ['Floor', 'cost-centre', 'toString', 'withFloor', 'noFloor', '__typename', 'a', 'x'.repeat(41)])
-      assert.match(named(name), new RegExp(`svc-api-floor.*"${name}" has no valid name`));
+    for (const name of [
+      'Floor',
+      'cost-centre',
+      'toString',
+      'withFloor',
+      'noFloor',
+      '__typename',
+      'a',
+      'x'.repeat(41),
+      'a.floor',
+      'x.owner',
+    ])
+      assert.ok(
+        named(name).startsWith(`The feature svc-api-floor is invalid. Its field "${name}" has no valid name`),
+        name,
+      );
     const other = { name: 'other', fields: { floor: LINE } };
     assert.match(
       refusalOf({ name: 'svc-api-floor', fields: { floor: LINE } }, other),
       /other is invalid. svc-api-floor has a field "floor"/,
     );
+    for (const names of [
+      ['upperFloor', 'upperfloor'],
+      ['upperfloor', 'upperFloor'],
+    ]) {
+      const fields = Object.fromEntries(names.map((name) => [name, LINE]));
+      assert.match(refusalOf({ name: 'svc-api-floor', fields }), new RegExp(`has a field "${names[0]}"`));
+    }
     assert.match(refusalOf(other, { name: 'other' }), /Another feature has this name/);
   });
 
