@@ -155,6 +155,30 @@ describe('a plugin with fields of keys', () => {
     assert.deepEqual(await shown('CI'), SET);
   });
 
+  it('that drops a choice or changes a kind keeps the value until another is set', async () => {
+    const { key } = (await create('Parent', '--roles', 'ADMIN', ...FLAGS)) as { key: string };
+    const team = `team: ${line(', filter: true')}`;
+    const risk = (rest: string) => pluginOf('svc-api-team', `${team}, risk: { label: 'Risk', help: 'Risk.', ${rest} }`);
+    const [number, fewer] = [`kind: 'number'`, `kind: 'choice', values: ['LOW', 'CRITICAL']`];
+    for (const rest of [number, fewer]) {
+      data.install('svc-api-team', risk(rest));
+      assert.equal((await json(['apikey', 'show', 'Parent']))['risk'], null);
+      await cli(['apikey', 'update', '--name', 'Parent', '--description', rest]);
+      await cli(['apikey', 'verify', '-'], { input: key });
+      await cli(['apikey', 'log', '--verify']);
+    }
+    data.install('svc-api-team', TEAM);
+    assert.deepEqual(await shown('Parent'), SET);
+    data.install('svc-api-team', risk(fewer));
+    await cli(['apikey', 'update', '--name', 'Parent', '--risk', 'LOW']);
+    assert.equal((await json(['apikey', 'show', 'Parent']))['risk'], 'LOW');
+    await cli(['apikey', 'log', '--verify']);
+    await cli(['apikey', 'update', '--name', 'Parent', '--risk', '']);
+    await cli(['apikey', 'log', '--verify']);
+    data.install('svc-api-team', TEAM);
+    assert.deepEqual(await shown('Parent'), { ...SET, risk: null });
+  });
+
   it('that is invalid is refused by name by each command on keys, and by none else', async () => {
     for (const [result, ...expected] of [
       [pluginOf('other', `team: ${line()}`), 'svc-api-team', '"team"'],

@@ -1,5 +1,5 @@
 import { formatTime } from '../basics/index.ts';
-import { type ApiKey, givenIn, storedFields } from '../key/index.ts';
+import { type ApiKey, givenIn, storedFields, unreadValues } from '../key/index.ts';
 import { prefixOf } from '../secret/index.ts';
 
 /** The actions that the audit log records. */
@@ -124,6 +124,7 @@ export function auditValuesOf(key: ApiKey): AuditValues {
       previousEndsAt: formatTime(rotation.previousEndsAt),
     },
     ...(key.person && { person: key.person }),
+    ...unreadValues(key.unknownFields),
     // An entry about a key without a field keeps its hash when there is a new field.
     ...givenIn(storedFields, key),
   };

@@ -631,7 +631,7 @@ export function restrictionTexts(values: Partial<ValuesOf<typeof wideningFields>
   return RESTRICTIONS.flatMap(([name, { words }]) => (isNone(values[name]) ? [] : [words(values[name], isShared)]));
 }
 
-/** The values of fields that this version does not know, by id. */
+/** The values of fields that this version does not know, and of fields of plugins that it cannot read, by id. */
 export type UnknownFields = Readonly<Record<string, unknown>>;
 
 const fieldsById = new Map(fieldsOf(storedFields).map(([name, field]) => [`${field.id}`, [name, field] as const]));
@@ -642,7 +642,8 @@ export function fieldsText(key: KeyValues & { unknownFields?: UnknownFields }): 
     .filter(([name]) => !isNone(key[name]))
     .map(([name, { id }]) => [id, key[name]]);
   if (values.length === 0 && !key.unknownFields) return null;
-  return JSON.stringify({ ...Object.fromEntries(values), ...key.unknownFields });
+  // A value that replaces one that could not be read has the same id.
+  return JSON.stringify({ ...key.unknownFields, ...Object.fromEntries(values) });
 }
 
 /** Reads such a text; undefined for what cannot be read. @param isIntact whether it is as it was written */
@@ -657,10 +658,19 @@ export function readFieldsText(
   const unknown: [string, unknown][] = [];
   for (const [id, value] of Object.entries(stored)) {
     const [name, field] = fieldsById.get(id) ?? [];
-    if (name === undefined) unknown.push([id, value]);
-    else if ((known[name] = field!.readStored(value, isIntact)) === undefined) return undefined;
+    const read = field?.readStored(value, isIntact);
+    if (read !== undefined) known[name!] = read;
+    // A plugin can change the values that its field has.
+    else if (name === undefined || typeof field!.id === 'string') unknown.push([id, value]);
+    else return undefined;
   }
   return { ...NO_VALUES, ...known, ...(unknown.length > 0 && { unknownFields: Object.fromEntries(unknown) }) };
+}
+
+/** The values of fields of plugins that this version cannot read, by the names of the fields. */
+export function unreadValues(unknownFields: UnknownFields = {}): Readonly<Record<string, unknown>> {
+  const values = Object.entries(unknownFields).map(([id, value]) => [fieldsById.get(id)?.[0], value]);
+  return Object.fromEntries(values.filter(([name]) => name !== undefined));
 }
 
 function parseRecord(text: string): Record<string, unknown> | undefined {
