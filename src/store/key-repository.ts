@@ -26,6 +26,7 @@ import {
   hasHashed,
   idsAmong,
   isId,
+  labelledValues,
   rowOf,
   readStoredKey,
 } from './rows.ts';
@@ -240,7 +241,7 @@ function createWriter(connection: Connection, writing: Writing, ports: readonly 
       keysChanged(ids);
       for (const chunk of chunksOf(changes)) await updateKeys(db, dialect, chunk);
       const isLabelled = ({ before, after }: (typeof changes)[number]) =>
-        !isDeepStrictEqual(labelRowsOf(before), labelRowsOf(after));
+        !isDeepStrictEqual(labelledValues(before), labelledValues(after));
       await replaceLabels(
         db,
         dialect,

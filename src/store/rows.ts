@@ -210,11 +210,20 @@ export function labelsOf(values: { readonly [Name in FilterName]?: FilterValues[
   );
 }
 
-/** The starts of all labels that this version knows. */
-export const LABEL_STARTS = fieldsOf(filterFields).map(labelStart);
+/** The fields of which keys can have labels: one of a plugin may have had a filter before. */
+const labelledFields = fieldsOf().filter(([, { id, filter }]) => filter || typeof id === 'string');
 
-function labelStart([name, { flag = name }]: ReturnType<typeof fieldsOf>[number]): string {
-  return `${flag}:`;
+/** The starts of all labels that this version knows. */
+export const LABEL_STARTS = labelledFields.map(labelStart);
+
+/** The values that the labels of a key depend on. */
+export function labelledValues(key: ApiKey): unknown[] {
+  return labelledFields.map(([name]) => key[name]);
+}
+
+/** Plugins can have fields of the same name. */
+function labelStart([name, { id, flag = name }]: ReturnType<typeof fieldsOf>[number]): string {
+  return `${typeof id === 'string' ? id : flag}:`;
 }
 
 type Searched = Pick<ApiKey, 'name'> & Partial<Pick<ApiKey, 'description' | 'person'>>;

@@ -179,6 +179,18 @@ describe('a plugin with fields of keys', () => {
     assert.deepEqual(await shown('Parent'), { ...SET, risk: null });
   });
 
+  it('finds no key by what another plugin, or another value, had under the same name', async () => {
+    data.uninstall('svc-api-team');
+    data.install('other', pluginOf('other', `team: ${line(', filter: true')}`));
+    assert.deepEqual(await listed('--team', 'payments'), []);
+    data.uninstall('other');
+    data.install('svc-api-team', pluginOf('svc-api-team', `team: ${line()}`));
+    await cli(['apikey', 'update', '--name', 'CI', '--team', 'Web']);
+    data.install('svc-api-team', TEAM);
+    assert.deepEqual(await listed('--team', 'payments'), []);
+    assert.deepEqual(await listed('--regions', 'eu'), ['CI']);
+  });
+
   it('that is invalid is refused by name by each command on keys, and by none else', async () => {
     for (const [result, ...expected] of [
       [pluginOf('other', `team: ${line()}`), 'svc-api-team', '"team"'],
