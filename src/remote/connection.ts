@@ -4,6 +4,7 @@ import {
   type ErrorCode,
   ERRORS,
   fetchFailure,
+  isRecord,
   KeysError,
   NameTakenError,
   proxyNote,
@@ -167,17 +168,17 @@ export interface AnsweredError {
     replaceable?: unknown;
     requestId?: unknown;
     problems?: unknown;
-  };
+  } | null;
 }
 
 /** Codes of a server that does not know what it is asked for. */
 const MISFITS = new Set<unknown>(['GRAPHQL_VALIDATION_FAILED', 'GRAPHQL_PARSE_FAILED', 'BAD_REQUEST']);
 
-function readError({ message, extensions = {} }: AnsweredError, server: string): KeysError {
-  const { code, reason, replaceable, requestId } = extensions;
+function readError({ message, extensions }: AnsweredError, server: string): KeysError {
+  const { code, reason, replaceable, requestId, problems } = extensions ?? {};
   const text = typeof reason === 'string' ? reason : message;
   if (code === 'NAME_TAKEN') return nameTaken(text, replaceable === true);
-  const issues = code === 'DECLARATION_INVALID' ? issuesIn(extensions.problems) : [];
+  const issues = code === 'DECLARATION_INVALID' ? issuesIn(problems) : [];
   if (issues.length > 0) return new DeclarationError(issues);
   if (isOfRules(code)) return new KeysError(code, text);
   if (MISFITS.has(code))
@@ -188,6 +189,7 @@ function readError({ message, extensions = {} }: AnsweredError, server: string):
 
 /** Selects the codes with which a command fails as it does on the key store itself. */
 function isOfRules(code: unknown): code is ErrorCode {
+  if (typeof code !== 'string') return false;
   const { graphql, exit } = ERRORS[code as ErrorCode] ?? {};
   return graphql === true && exit !== null;
 }
@@ -205,9 +207,15 @@ function nameTaken(message: string, isReplaceable: boolean): KeysError {
 
 function issuesIn(problems: unknown): { path: (string | number)[]; message: string }[] {
   if (!Array.isArray(problems)) return [];
-  return (problems as { path?: unknown; message?: unknown }[]).flatMap(({ path, message }) =>
-    Array.isArray(path) && typeof message === 'string' ? [{ path: path as (string | number)[], message }] : [],
-  );
+  return problems
+    .filter(isRecord)
+    .flatMap(({ path, message }) =>
+      Array.isArray(path) && path.every(isStep) && typeof message === 'string' ? [{ path, message }] : [],
+    );
+}
+
+function isStep(step: unknown): step is string | number {
+  return typeof step === 'string' || typeof step === 'number';
 }
 
 /** Failures before anything was sent. */
