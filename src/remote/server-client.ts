@@ -149,17 +149,17 @@ export function serverClient(options: ServerOptions): Client {
       const { apiKey: state, ...secrets } = await connection.ask(REQUESTS.rotateApiKey, { input });
       const rotated = { ...secrets, apiKey: state.apiKey, rotation: state.rotation };
       // A previous secret changes no keys: where the key has rotated itself, it goes on with the new one.
-      const isOwn = connection.isSent(rotated.rotation!.previousPublicId);
+      const isOwn = connection.isSent(rotated.rotation?.previousPublicId ?? '');
       const next = isOwn ? connection.withKey(rotated.key) : connection;
       await deliver(rotated, delivery, `The new secret of the API key "${rotated.apiKey.name}"`, async () => {
         await next.ask(REQUESTS.rollBackApiKeyRotation, { id });
         for (const key of rotated.disabled) await setEnabled(key.id, true);
       });
-      if (activate !== 'NOW') return rotated;
+      if (activate !== 'NOW' || !rotated.rotation) return rotated;
       const { apiKey, rotation } = await next.ask(REQUESTS.activateApiKeyRotation, { id });
       // One without a grace is over, and not in the answer.
-      const { startedAt } = rotated.rotation!;
-      return { ...rotated, apiKey, rotation: rotation ?? { ...rotated.rotation!, previousEndsAt: startedAt } };
+      const { startedAt } = rotated.rotation;
+      return { ...rotated, apiKey, rotation: rotation ?? { ...rotated.rotation, previousEndsAt: startedAt } };
     },
     finishApiKeyRotation: (which) => connection.ask(REQUESTS.finishApiKeyRotation, which),
     rollBackApiKeyRotation: (which) => connection.ask(REQUESTS.rollBackApiKeyRotation, which),

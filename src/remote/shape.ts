@@ -1,5 +1,5 @@
 import { isRecord } from '../keys/basics/index.ts';
-import type { JsonObject } from '../keys/key/index.ts';
+import { type JsonObject, MAX_JSON_BYTES } from '../keys/key/index.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
 
 /** A value in an answer: its selection in a document, and its reader, which throws for anything else. */
@@ -30,7 +30,10 @@ export const text: Shape<string> = scalar((value) => typeof value === 'string');
 export const number: Shape<number> = scalar(Number.isFinite);
 export const whole: Shape<number> = scalar(Number.isInteger);
 export const yesOrNo: Shape<boolean> = scalar((value) => typeof value === 'boolean');
-export const json: Shape<JsonObject> = scalar(isRecord);
+/** A deeper object could not be shown. */
+export const json: Shape<JsonObject> = scalar(
+  (value) => isRecord(value) && Buffer.byteLength(JSON.stringify(value)) <= MAX_JSON_BYTES,
+);
 /** A time as milliseconds since 1970. */
 export const time: Shape<number> = mapped(text, (value) => number.read(Date.parse(value)));
 

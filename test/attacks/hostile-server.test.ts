@@ -5,6 +5,9 @@ import type { AddressInfo, Server } from 'node:net';
 import { existsSync, globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createSecret } from '../../src/keys/secret/secret.ts';
+import { prefixOf, readSecret } from '../../src/keys/secret/index.ts';
+import { issuedLines } from '../../src/cli/views/key-view.ts';
+import { REQUESTS } from '../../src/remote/requests.ts';
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { noticeOf } from '../../src/keys/feed/notice.ts';
@@ -77,6 +80,22 @@ describe('a server elsewhere', () => {
         refusal('SERVER_INCOMPATIBLE', /^The server http:/),
         server,
       );
+  });
+
+  it('has its failure read, whatever that has beside a message', async () => {
+    const code = 'DECLARATION_INVALID';
+    const bodies: [code: string, extensions: unknown][] = [
+      ['SERVER_FAILED', null],
+      ['SERVER_FAILED', 'x'],
+      ['SERVER_FAILED', { code: { toString: 1 } }],
+      [code, { code, problems: [null] }],
+      [code, { code, problems: [{ path: [{}], message: 'm' }] }],
+      [code, { code, problems: [{ path: ['keys', 0], message: 'm' }, 7] }],
+    ];
+    for (const [expected, extensions] of bodies) {
+      const server = await answer(JSON.stringify({ errors: [{ message: 'x', extensions }] }));
+      await assert.rejects(keysOf(server).apiKey({ name: 'CI' }), refusal(expected, /./));
+    }
   });
 
   it('that redirects does not get the key sent on, by any status', async () => {
@@ -227,6 +246,34 @@ describe('a server elsewhere', () => {
     );
   });
 
+  it('brings no word, value or missing rotation that a command stops at', async () => {
+    const nested = `{"a":`.repeat(5000) + '1' + '}'.repeat(5000);
+    const state = { ...STATE, prefix: prefixOf(readSecret(KEY)!.publicId) };
+    const deep = JSON.stringify({ data: { apiKey: state } }).replace('"metadata":null', `"metadata":${nested}`);
+    const long = JSON.stringify({ data: { apiKey: { ...state, metadata: { a: 'x'.repeat(4090) } } } });
+    for (const body of [deep, long])
+      await assert.rejects(keysOf(await answer(body)).apiKey({ name: 'CI' }), refusal('SERVER_INCOMPATIBLE', /./));
+
+    const changes = (what: string) => [{ name: 'CI', keyId: null, what, at: STATE.createdAt, disabled: false }];
+    for (const what of ['LATER', '__defineGetter__']) {
+      const [line] = issuedLines(
+        REQUESTS.deleteApiKeys.read({ deleteApiKeys: { keys: [], issued: changes(what) } }).issued,
+      );
+      assert.match(line!, /changed "CI"/);
+    }
+
+    const rotated = { key: KEY, apiKey: state, created: [], disabled: [], issued: [] };
+    const delivered: string[] = [];
+    const request = { grace: undefined, activate: undefined, disableCreated: undefined, createdSince: undefined };
+    const delivery = { deliver: async ({ key }: { key: string }) => void delivered.push(key) };
+    const { rotation } = await keysOf(await data({ rotateApiKey: rotated })).rotateApiKey({
+      id: 'x',
+      request,
+      delivery,
+    });
+    assert.deepEqual([rotation, delivered], [null, [KEY]]);
+  });
+
   it('gets no file written but those of declared keys', async () => {
     const folder = join(tempFolder(), 'secrets');
     const change = { action: 'CREATE', name: 'A', keyId: null, secretSince: null, changes: [] };
@@ -270,6 +317,32 @@ const DECLARED = {
   roles: ['GUEST'],
   permissions: [],
   expiresAt: null,
+};
+/** A key in an answer. */
+const STATE = {
+  id: 'x',
+  name: 'CI',
+  description: null,
+  owner: null,
+  tags: [],
+  metadata: null,
+  grants: [],
+  limits: [],
+  allowFrom: null,
+  expiresAt: null,
+  createdAt: '2030-01-01T00:00:00Z',
+  createdBy: null,
+  disabledAt: null,
+  managed: false,
+  audience: null,
+  person: null,
+  status: 'ACTIVE',
+  disabledByPolicy: false,
+  unknownGrants: [],
+  rotation: null,
+  uses: 0,
+  lastUsedAt: null,
+  budgets: [],
 };
 /** What an answer to `apply` has beside its changes and new keys. */
 const REST = { rotated: [], waiting: [], unchanged: 0 };

@@ -145,7 +145,9 @@ export function issueJson({ name, what, at }: NamedIssue): object {
 /** The same as text, a line each. */
 export function issuedLines(issued: readonly NamedIssue[]): string[] {
   return issued.map(({ name, what, at, disabled }) => {
-    const did = WORDS[what](`"${printable(name, 100)}"`);
+    const shown = `"${printable(name, 100)}"`;
+    // A newer server can have words that are not known here.
+    const did = Object.hasOwn(WORDS, what) ? WORDS[what](shown) : `changed ${shown}`;
     return `${formatTime(at)} ${did}${disabled ? ' (disabled)' : ''}`;
   });
 }

@@ -220,6 +220,9 @@ export function word<const Word extends string>({
 /** A JSON object, which nothing here interprets. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
+/** The most bytes of a JSON object. */
+export const MAX_JSON_BYTES = 4096;
+
 /** A JSON object of at most so many bytes. */
 export function json({ bytes, ...common }: Common & { bytes: number }) {
   return (name: string): Field<JsonObject | null> => {
@@ -420,7 +423,7 @@ export const labelFields = defineFields({
   /** A JSON object of at most 4 KB, given to services that check the key and never interpreted; null for none. */
   metadata: json({
     id: 16,
-    bytes: 4096,
+    bytes: MAX_JSON_BYTES,
     label: 'Metadata',
     help: 'A JSON object for your own use, at most 4 KB, given to services that check the key; empty for none.',
     example: 'json',
