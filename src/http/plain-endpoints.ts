@@ -144,8 +144,9 @@ export function addIntrospection(
   const answer = answering<BearerEnv>(async (c) => {
     const form = await readForm(c, 'Keys are introspected');
     const token = tokenIn(form);
+    const address = addressIn(form);
     const refusal = await c.get('checkAgain')();
-    return refusal ?? jsonReply(descriptionOf(await authenticator.introspect(token), form.get('address')));
+    return refusal ?? jsonReply(descriptionOf(await authenticator.introspect(token), address));
   }, failedForm(parts.failures));
   const check = new BearerCheck({ ...by, permission: 'API_KEY:READ_ANY' }, parts);
   app.all('/introspect', allowOrigins, ownBearerAuth(check), answer);
@@ -187,6 +188,13 @@ function tokenIn(form: URLSearchParams): string {
   if (token === '' || tokens.length > 1)
     throw new RequestRefused('BAD_REQUEST', 'The form must have exactly one "token", the API key in question.');
   return token;
+}
+
+/** The address in a form; null without one. @throws RequestRefused */
+function addressIn(form: URLSearchParams): string | null {
+  const [address = null, ...others] = form.getAll('address');
+  if (others.length > 0) throw new RequestRefused('BAD_REQUEST', 'The form must have at most one "address".');
+  return address;
 }
 
 /** What is answered where a form is refused: by RFC 6749, section 5.2, and as all other errors. */

@@ -163,6 +163,12 @@ describeOnEach('POST /introspect', () => {
     ['no token', { body: 'token_type_hint=access_token' }, 400, 'The form must have exactly one "token"'],
     ['an empty token', { body: 'token=' }, 400, 'The form must have exactly one "token"'],
     ['two tokens', { body: 'token=a&token=a' }, 400, 'The form must have exactly one "token"'],
+    [
+      'two addresses',
+      { body: 'token=a&address=192.0.2.7&address=198.51.100.7' },
+      400,
+      'The form must have at most one',
+    ],
     ['an empty body', { body: '' }, 400, 'The form must have exactly one "token"'],
     [
       'JSON',
