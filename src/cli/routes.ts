@@ -35,14 +35,20 @@ export async function readDeclaredRoutes(
   onUnmet?: (text: string) => void,
 ): Promise<DeclaredRoutes> {
   const [{ loadConfig }, ofHost] = await Promise.all([import('../config/load-config.ts'), hostResources(oclif)]);
-  const { file, routes, expect, upstreams, resources, roles } = await loadConfig(
+  const { file, routes, expect, upstreams, resources, builtinResources, roles } = await loadConfig(
     withoutUndefined({ file: named, resources: ofHost, onUnmet }),
   );
   if (file === undefined) {
     const remedy = 'Pass --config <path>, or set SVC_API_CONFIG.';
     throw new KeysError('CONFIG_UNAVAILABLE', `There is no configuration. ${remedy}`);
   }
-  return { file, routes, expect, upstreams, additions: { resources: [...ofHost, ...resources], roles } };
+  return {
+    file,
+    routes,
+    expect,
+    upstreams,
+    additions: { resources: [...ofHost, ...resources], builtinResources, roles },
+  };
 }
 
 const MAX_NAMED = 3;

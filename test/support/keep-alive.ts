@@ -6,10 +6,15 @@ export class KeptConnection {
   readonly #socket: Socket;
   readonly #statuses: number[] = [];
   readonly #waiting: ((status: number) => void)[] = [];
+  #isClosed = false;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
     socket.on('error', () => {});
+    socket.on('close', () => {
+      this.#isClosed = true;
+      for (const next of this.#waiting.splice(0)) next(0);
+    });
     socket.setEncoding('latin1').on('data', (text: string) => {
       for (const [, status] of text.matchAll(/HTTP\/1\.1 (\d{3}) /g)) {
         const next = this.#waiting.shift();
@@ -31,9 +36,9 @@ export class KeptConnection {
     this.#socket.write(bytes);
   }
 
-  /** The status of the next reply. */
+  /** The status of the next reply; 0 for a connection that was closed without one. */
   status(): Promise<number> {
-    const status = this.#statuses.shift();
+    const status = this.#statuses.shift() ?? (this.#isClosed ? 0 : undefined);
     return status === undefined ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve(status);
   }
 

@@ -113,7 +113,7 @@ export type ConsentMode = (typeof CONSENT_MODES)[number];
 export interface Catalog {
   /** The built-in resources and the installation's own. */
   readonly resources: readonly string[];
-  /** Those to choose from: the installation's own first, and the built-in ones unless they are hidden. */
+  /** Those to choose from: the installation's own first, and the built-in ones unless these are hidden and there are others. */
   readonly offered: readonly string[];
   /** All actions. */
   readonly actions: readonly Action[];
@@ -225,7 +225,9 @@ export function createCatalog({
   ]);
   return {
     resources,
-    offered: [...new Set([...ownNames, ...(builtinResources === 'hidden' ? [] : resources)])],
+    offered: [
+      ...new Set(builtinResources === 'hidden' && ownNames.length > 0 ? ownNames : [...ownNames, ...resources]),
+    ],
     actions: ACTIONS,
     roles: [...permissions.keys()],
     defaultLimits: limits.values,

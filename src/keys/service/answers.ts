@@ -15,14 +15,14 @@ export interface KeyState {
   readonly apiKey: KeyFields;
   /** Counts its ancestors. */
   readonly status: Status;
-  /** Whether the policy has disabled it, since it was not used. */
+  /** True if the policy has disabled it, since it was not used. */
   readonly disabledByPolicy: boolean;
   /** Its grants that cannot be made here: they allow nothing. */
   readonly unknownGrants: Grant[];
   /** The rotation under way. */
   readonly rotation: Omit<Rotation, 'grace'> | null;
   readonly usage: UsageTotals;
-  /** What is left of its budgets. */
+  /** The rest of its budgets. */
   readonly budgets: readonly Budget[];
 }
 
@@ -35,7 +35,7 @@ export interface KeyWithAccess extends KeyState {
   readonly effectivePermissions: Permission[];
   /** The nearest first. */
   readonly limitedBy: KeyLimit[];
-  /** What it did to others, and is in force. */
+  /** Its effects on other keys that are in force. */
   readonly issued: readonly NamedIssue[];
 }
 
@@ -47,7 +47,7 @@ export interface KeyPage {
 
 /** A key, as it is reviewed. */
 export interface ReviewedKey extends Pick<KeyWithAccess, 'effectivePermissions'>, KeyState {
-  /** Who answers for it; null if nobody is known. */
+  /** The owner of the key, or of the nearest key above it; null if there is none. */
   readonly answering: string | null;
   /** The name of the key that created it; null if none did, or it may not be read. */
   readonly creator: string | null;
@@ -58,14 +58,14 @@ export interface SortedKeys extends Omit<SelectedKeys, 'keys'> {
   readonly keys: KeyState[];
 }
 
-/** Whether a key may do something, and why. */
+/** A decision on what a key can do, with its reason. */
 export interface KeyDecision extends Omit<AccessDecision, 'deniedBy'> {
   readonly permission: Permission;
   /** The nearest ancestor that forbids it. */
   readonly deniedBy: { readonly id: string; readonly name: string | null } | null;
 }
 
-/** What was deleted, the named keys first, and what is in force of what these did to others. */
+/** The deleted keys, the named ones first, and their effects on other keys that are in force. */
 export interface Deleted {
   readonly keys: readonly KeyName[];
   readonly issued: readonly NamedIssue[];
@@ -74,12 +74,12 @@ export interface Deleted {
 export interface Created {
   readonly key: string;
   readonly apiKey: KeyFields;
-  /** What was deleted for it: the key of the same name first. */
+  /** The keys that were deleted for it: the one of the same name first. */
   readonly replaced: readonly KeyName[];
   readonly confusable: ConfusableName[];
 }
 
-/** What a creation would make. */
+/** A preview of a creation. */
 export type Preview = Omit<KeyPreview, 'replaced'>;
 
 /** A key that was changed. */
@@ -89,7 +89,7 @@ export interface Changed {
   readonly after: KeyState;
 }
 
-/** What a change of many keys would do. */
+/** A preview of a change of many keys. */
 export type ManyPlan = ManyChangePlan<KeyName>;
 
 /** A key with a new secret. */
@@ -100,7 +100,7 @@ export interface Rotated {
   readonly rotation: Omit<Rotation, 'grace'> | null;
   readonly created: readonly KeyFields[];
   readonly disabled: readonly KeyFields[];
-  /** What is in force of what it did to others, where those are disabled. */
+  /** Its effects on other keys that are in force, where those are disabled. */
   readonly issued: readonly NamedIssue[];
 }
 

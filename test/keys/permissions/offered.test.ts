@@ -4,6 +4,10 @@ import { createCatalog, parsePermissions, RESOURCES } from '../../../src/keys/pe
 const own = ['WIKI', { name: 'VAULT_ITEM', credentials: true }];
 
 describe('resources to choose from', () => {
+  it('are the built-in ones where these are hidden and there are no others', () => {
+    assert.deepEqual(createCatalog({ builtinResources: 'hidden' }).offered, createCatalog().offered);
+  });
+
   it('are the built-in ones where an installation has none', () => {
     assert.deepEqual(createCatalog().offered, [...RESOURCES, 'EDGE']);
   });
