@@ -72,6 +72,7 @@ describe('a plugin with fields of keys', () => {
       [['--cost-centre', '1000'], /from 1 to 999/],
       [['--team', 'x'.repeat(21)], /21 characters long/],
       [['--regions', 'a,b,c,d'], /4 items; at most 3/],
+      [['--regions', 'a;b'], /"a;b" has a comma or semicolon/],
     ] as const) {
       const { code, error } = await json(['apikey', 'update', '--name', 'CI', ...flags], { code: 2 });
       assert.equal(code, 'INPUT_INVALID');

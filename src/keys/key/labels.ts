@@ -13,6 +13,8 @@ import { holdsSecret } from '../secret/index.ts';
 const MAX_TAGS = 16;
 /** In code points. */
 const [MAX_TAG_KEY, MAX_TAG_VALUE] = [50, 150];
+/** Separators of items in forms, flags and prompts. */
+const SEPARATOR = /[,;]/;
 /** Letters with their marks, digits, and what stands between them. */
 const TAG_KEY = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._/-]*$/u;
 
@@ -71,7 +73,12 @@ export function parseLines(
   { name, max, items }: { name: string; max: number; items: number },
 ): { values: string[]; issues: Issue[] } {
   const values = [...new Set(texts.flatMap((each) => normalizeLine(each) ?? []))];
-  const issues = values.flatMap((value) => validateLine(value, { name, max, code: 'INPUT_INVALID' }));
+  const issues = values.flatMap((value): Issue[] => {
+    const found = validateLine(value, { name, max, code: 'INPUT_INVALID' });
+    if (found.length > 0 || !SEPARATOR.test(value)) return found;
+    const message = `The item "${printable(value)}" has a comma or semicolon, which separates items of the ${name}.`;
+    return [{ code: 'INPUT_INVALID', message }];
+  });
   if (values.length > items)
     issues.push({
       code: 'INPUT_INVALID',
@@ -94,8 +101,8 @@ function readTag(text: string): { key: string; tag: string; problem?: string } {
     const rule = `up to ${MAX_TAG_KEY} letters, digits and . _ - /, the first a letter or digit`;
     return { ...read, problem: `The key of the tag ${shown} is not ${rule}.` };
   }
-  if (value.includes(','))
-    return { ...read, problem: `The value of the tag ${shown} has a comma, which separates tags.` };
+  if (SEPARATOR.test(value))
+    return { ...read, problem: `The value of the tag ${shown} has a comma or semicolon, which separates tags.` };
   const length = codePoints(value);
   if (length <= MAX_TAG_VALUE) return read;
   return {
