@@ -66,7 +66,13 @@ export async function readYaml(text: string): Promise<ReadYaml> {
   };
   const parser = new Parser(lines.addNewLine);
   // Duplicate fields are found below: the library's own check takes quadratic time.
-  const composer = new Composer({ version: '1.2', schema: 'core', prettyErrors: false, uniqueKeys: false });
+  const composer = new Composer({
+    version: '1.2',
+    schema: 'core',
+    resolveKnownTags: false,
+    prettyErrors: false,
+    uniqueKeys: false,
+  });
   let document: Document.Parsed;
   let tooDeep = false;
   try {

@@ -27,6 +27,16 @@ describe('the audit log in the console', () => {
     assert.doesNotMatch(html, /<i>/);
   });
 
+  it('shows metadata and texts as they are', async () => {
+    const metadata = { since: '2030-01-01T00:00:00Z', grace: 3_600_000, none: null, z: true };
+    const { apiKey: key } = await test.keys.create({ name: 'Acme', roles: ['GUEST'], metadata }, OPERATOR);
+    const change = { metadata: { plan: 'pro', z: false }, description: '2030-01-01T00:00:00Z' };
+    await test.keys.update(key.id, change, OPERATOR);
+    const { text } = await visitor.open('audit-log');
+    assert.ok(text.includes(`metadata ${JSON.stringify(metadata)} → {"plan":"pro","z":false}`), text);
+    assert.ok(text.includes('description 2030-01-01T00:00:00Z'), text);
+  });
+
   it('says how often a key was refused alike, in one sentence', async () => {
     const { key } = await test.keys.create({ name: 'Display', roles: ['GUEST'] }, OPERATOR);
     const forbidden = async (times: number, text: string) => {

@@ -252,12 +252,12 @@ function fieldsIn(flags: FlagValues<typeof grantFlags & typeof restrictionFlags>
 
 /**
  * The value of a field that its flag has.
- * @throws ValidationError if a number is none: as JSON, NaN would be null, which removes the value
+ * @throws ValidationError if a number is none, or JSON is refused: on the way to a server, NaN and Infinity become null
  */
 function valueOf(field: Field<unknown>, given: unknown): unknown {
   if (typeof given !== 'string' || !field.fromText) return given;
   const value = field.fromText(given);
-  if (Number.isNaN(value)) assertValid(field.validate(value));
+  if (field.form === 'json' || Number.isNaN(value)) assertValid(field.validate(value));
   return value;
 }
 

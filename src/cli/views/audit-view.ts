@@ -1,7 +1,8 @@
 import { type Column, firstOf, formatCount } from '../output.ts';
 import type { AuditEntry, AuditValues, AuditVerification, KeyComparison } from '../../keys/audit/index.ts';
 import { differenceText, type SchemaDifference } from '../../keys/repository/index.ts';
-import { formatDuration, formatTime, formatList, printable } from '../../keys/basics/index.ts';
+import { formatDuration, formatTime, formatList, isRecord, printable } from '../../keys/basics/index.ts';
+import { formOf, isNone, textOf } from '../../keys/key/index.ts';
 
 /** An entry of the audit log as JSON: a closed list of fields. */
 export function auditJson({ number, at, actor, action, apiKey, before, after, address, hash }: AuditEntry): object {
@@ -49,17 +50,19 @@ export function auditRow(
 /** `roles: VIEWER -> GUEST`, or all fields of a key that was created or deleted. */
 function changesText(before: AuditValues | null, after: AuditValues | null): string {
   const fields = Object.keys(after ?? before ?? {});
-  const parts = fields.map((field) => {
-    const values = [before, after].filter((side) => side !== null).map((side) => valueOf(field, side[field]));
-    return `${field}: ${values.join(' -> ')}`;
+  const parts = fields.flatMap((field) => {
+    const values = [before, after].filter((side) => side !== null).map((side) => side[field]);
+    if (values.every((value) => isNone(value) || value === false)) return [];
+    return `${field}: ${values.map((value) => valueOf(field, value)).join(' -> ')}`;
   });
-  return parts.filter((part) => !/: (?:-|false)$/.test(part)).join('; ') || '-';
+  return parts.join('; ') || '-';
 }
 
 function valueOf(field: string, value: unknown): string {
-  if (value === null || value === undefined || (Array.isArray(value) && value.length === 0)) return '-';
+  if (isNone(value)) return '-';
+  if (formOf(field) === 'json') return textOf(value);
   if (Array.isArray(value)) return value.map((item) => valueOf(field, item)).join(',');
-  if (typeof value === 'object') {
+  if (isRecord(value)) {
     const set = Object.entries(value).filter(([, each]) => each !== null);
     return set.map(([name, each]) => `${printable(name)}: ${valueOf(name, each)}`).join(', ');
   }

@@ -1,5 +1,5 @@
 import type { AuditAction } from '../../keys/audit/index.ts';
-import { MAX_LINE_LENGTH } from '../../keys/key/index.ts';
+import { formOf, MAX_LINE_LENGTH, textOf } from '../../keys/key/index.ts';
 import { formatDuration, printable, readDate } from '../../keys/basics/index.ts';
 import { exactTime, formatCount, KeyLink, Time } from './notice.tsx';
 
@@ -182,9 +182,9 @@ export function Changes({ changes }: { changes: readonly Change[] }) {
     <ul class="changes">
       {shown.map(({ field, before, after }) => (
         <li>
-          <span class="faint">{fieldWords(field)}</span> {!isEmpty(before) && <del>{textOf(before)}</del>}
+          <span class="faint">{fieldWords(field)}</span> {!isEmpty(before) && <del>{changeText(before, field)}</del>}
           {!isEmpty(before) && !isEmpty(after) && ' → '}
-          {!isEmpty(after) && <ins>{textOf(after)}</ins>}
+          {!isEmpty(after) && <ins>{changeText(after, field)}</ins>}
         </li>
       ))}
     </ul>
@@ -204,8 +204,11 @@ function fieldWords(field: string): string {
   return field.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-function textOf(json: string | null): string {
-  return valueText(JSON.parse(json ?? 'null'));
+function changeText(json: string | null, field: string): string {
+  const value: unknown = JSON.parse(json ?? 'null');
+  const form = formOf(field);
+  if (form === 'json') return textOf(value);
+  return form === 'text' ? printable(String(value), MAX_LINE_LENGTH) : valueText(value);
 }
 
 function valueText(value: unknown, field = ''): string {

@@ -227,8 +227,10 @@ export const MAX_JSON_BYTES = 4096;
 export function json({ bytes, ...common }: Common & { bytes: number }) {
   return (name: string): Field<JsonObject | null> => {
     const problemOf = (given: unknown): string | undefined => {
-      const text = isRecord(given) ? jsonText(given) : undefined;
+      const unsafe: number[] = [];
+      const text = isRecord(given) ? jsonText(given, unsafe) : undefined;
       if (text === undefined) return 'must be a JSON object, such as {"plan": "pro"}.';
+      if (unsafe.length > 0) return `has the number ${unsafe[0]}, which cannot be kept exactly. Write it as text.`;
       const length = Buffer.byteLength(text);
       if (length > bytes) return `has ${length} bytes as JSON; at most ${bytes} are allowed.`;
       return holdsSecret(text) ? 'contains what looks like the secret of an API key. Leave it out.' : undefined;
@@ -237,8 +239,7 @@ export function json({ bytes, ...common }: Common & { bytes: number }) {
       const problem = given === null ? undefined : problemOf(given);
       return problem === undefined ? [] : [{ code: 'INPUT_INVALID', message: `The ${name} ${problem}` }];
     };
-    // A copy without anything that JSON does not have.
-    const read = (given: JsonObject | null) => given && (JSON.parse(jsonText(given)!) as JsonObject);
+    const read = (given: JsonObject | null) => given && (JSON.parse(JSON.stringify(given)) as JsonObject);
     return {
       ...common,
       form: 'json',
@@ -259,13 +260,26 @@ export function json({ bytes, ...common }: Common & { bytes: number }) {
   };
 }
 
-/** A value as JSON; undefined if JSON cannot have it. */
-function jsonText(value: JsonObject): string | undefined {
+/** A value as JSON; undefined if JSON would change it. @param unsafe gets the numbers that JSON would change */
+function jsonText(value: JsonObject, unsafe: number[]): string | undefined {
   try {
-    return JSON.stringify(value);
+    return JSON.stringify(value, function (this: Record<string, unknown>, name) {
+      // The member itself, since the parameter is what `toJSON` made of it.
+      const member = this[name];
+      if (!isJson(member) && (member !== undefined || Array.isArray(this))) throw new TypeError('No JSON');
+      if (typeof member === 'number' && !(Math.abs(member) <= Number.MAX_SAFE_INTEGER)) unsafe.push(member);
+      return member;
+    });
   } catch {
     return undefined;
   }
+}
+
+/** True for a list, a plain object, and what is neither, of the types that JSON has. */
+function isJson(value: unknown): boolean {
+  if (!isRecord(value)) return value === null || ['object', 'string', 'number', 'boolean'].includes(typeof value);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 /** The texts of a list; undefined for anything else, and for items that cannot be parsed. */
@@ -562,6 +576,12 @@ export type FieldInput = { -readonly [Name in keyof FieldValues]?: Written<Field
 /** The fields of a table with their names. */
 export function fieldsOf(table: FieldTable = keyFields): [FieldName, AnyField][] {
   return Object.entries(table) as [FieldName, AnyField][];
+}
+
+/** The form of the field of a key that has this name; undefined for other names. */
+export function formOf(name: string): AnyField['form'] | undefined {
+  const fields = Object.entries({ ...givenFields, ...fixedFields });
+  return fields.find(([each]) => each === name)?.[1].form;
 }
 
 /** The names of the fields of a table. */

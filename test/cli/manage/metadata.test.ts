@@ -37,7 +37,17 @@ describeOnEachAndRemotely('metadata on the command line', () => {
     await cli.create('CI', '--metadata', '{"plan":"pro"}');
     assert.equal((await run('list', '--columns', 'name,metadata')).stdout, 'CI\t{"plan":"pro"}\n');
     assert.match((await run('review', '--csv')).stdout, /"\{""plan"":""pro""\}"/);
-    assert.match((await run('log')).stdout, /metadata: plan: pro/);
+    assert.match((await run('log')).stdout, /metadata: \{"plan":"pro"\}/);
+  });
+
+  it('is in the log as it is, whatever it has', async () => {
+    await cli.create('CI', '--metadata', '{"plan":"free","grace":3600000,"none":null,"z":true}');
+    await run('update', 'CI', '--metadata', '{"plan":"pro","z":false}');
+    assert.ok(
+      (await run('log')).stdout.includes(
+        'metadata: {"plan":"free","grace":3600000,"none":null,"z":true} -> {"plan":"pro","z":false}',
+      ),
+    );
   });
 
   it('is shown as it is, whatever its names are, and without characters that a terminal obeys', async () => {
@@ -57,6 +67,8 @@ describeOnEachAndRemotely('metadata on the command line', () => {
     ['a list', '[1]', /^The metadata must be a JSON object/],
     ['a text', '"pro"', /^The metadata must be a JSON object/],
     ['more than 4 KB', JSON.stringify({ a: 'é'.repeat(2045) }), /^The metadata has 4098 bytes as JSON; at most 4096/],
+    ['a large number', '{"id":12345678901234567890}', /^The metadata has the number 12345678901234567000/],
+    ['a number out of range', '{"n":1e400}', /^The metadata has the number Infinity/],
     ['a secret', `{"a":"\\u0073vc_${'a'.repeat(12)}_${'b'.repeat(49)}"}`, /^The metadata contains what looks like/],
   ] as const)
     it(`${what} is refused at each door`, async () => {
@@ -87,6 +99,14 @@ describeOnEachAndRemotely('metadata on the command line', () => {
       { field: 'metadata', before: { plan: 'pro' }, after: { plan: 'free' } },
     ]);
     assert.match(String((await declare('pro'))['error']), /:4:15: The metadata must be a JSON object/);
+    for (const [text, message] of [
+      ['!!timestamp 2026-01-01', /:4:15: Unresolved tag/],
+      ['!!omap [ plan: pro ]', /:4:15: Unresolved tag/],
+      ['!!binary aGk=', /:4:15: Unresolved tag/],
+      ['{ on: 2026-01-01, n: .inf }', /:4:15: The metadata has the number Infinity/],
+    ] as const)
+      assert.match(String((await declare(text))['error']), message, text);
+    assert.deepEqual(await shown(), { plan: 'free' });
     await declare('null');
     assert.equal(await shown(), null);
   });

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { Buffer } from 'node:buffer';
+import { inspect } from 'node:util';
 import {
   fieldsOf,
   fieldsText,
@@ -73,6 +75,29 @@ describe('a field that is a JSON object', () => {
     circle['a'] = circle;
     for (const wrong of [circle, { a: 1n }, [], new Date(0).getTime(), undefined])
       assert.match(problem(wrong)!, /^The metadata must be a JSON object/);
+  });
+
+  it('refuses what JSON would change', () => {
+    const others = [
+      new Date(0),
+      new URL('http://localhost'),
+      new Map([['a', 1]]),
+      new Set([1]),
+      Buffer.from('a'),
+      () => 1,
+    ];
+    for (const other of [...others, Object('a'), Symbol('a'), { toJSON: () => ({}) }])
+      for (const given of [other, { a: other }, { a: [{ b: other }] }])
+        assert.match(problem(given)!, /^The metadata must be a JSON object/, inspect(given));
+    assert.match(problem({ a: [undefined] })!, /^The metadata must be a JSON object/);
+    assert.equal(problem(Object.assign(Object.create(null), { a: Object.create(null) })), undefined);
+  });
+
+  it('refuses numbers that change when they are read', () => {
+    for (const text of ['{"a":12345678901234567890}', '{"a":[-9007199254740993]}', '{"a":{"b":1e400}}'])
+      assert.match(problem(metadata.fromText!(text))!, /^The metadata has .* Write it as text/, text);
+    assert.match(problem({ a: Number.NaN })!, /^The metadata has the number NaN/);
+    for (const a of [Number.MAX_SAFE_INTEGER, 1.5, -1]) assert.doesNotMatch(problem({ a }) ?? '', /number/);
   });
 
   it('is read from a store as it is', () => {

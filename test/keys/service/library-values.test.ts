@@ -44,4 +44,15 @@ describe('what programs get from the library', () => {
       );
     await keys.close();
   });
+
+  it('refuses metadata that JSON would change, and keeps the key', async () => {
+    const keys = await openKeys({ database: tempStore() });
+    const { apiKey } = await keys.create({ name: 'CI', roles: ['GUEST'], metadata: { a: 1 } }, { actor: OPERATOR });
+    for (const metadata of [new Date(), new URL('http://localhost'), new Map(), { at: new Date() }, { a: Infinity }])
+      await assert.rejects(keys.update(apiKey.id, { metadata } as object, { actor: OPERATOR }), {
+        code: 'INPUT_INVALID',
+      });
+    assert.deepEqual((await keys.findById(apiKey.id, { actor: OPERATOR }))?.metadata, { a: 1 });
+    await keys.close();
+  });
 });
