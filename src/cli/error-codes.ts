@@ -31,7 +31,13 @@ export const CLI_ERRORS = defineErrors({
   },
   PLUGIN_FAILED: {
     meaning: 'A plugin could not be installed or uninstalled.',
-    causes: ['npm is not installed', 'npm has failed, which says why on stderr', 'the package is no oclif plugin'],
+    causes: [
+      'npm is not installed',
+      'npm has failed, which says why on stderr',
+      'the path does not exist',
+      'the package is no oclif plugin',
+      'the `package.json` in the data folder cannot be read or written',
+    ],
     remedy: 'Check the name or the path. See [Plugins](plugins.md).',
   },
   CLOCK_BEHIND: {

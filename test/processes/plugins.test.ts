@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Visitor } from '../support/console.ts';
 import { DataFolder } from '../support/plugins.ts';
-import { finished, ROOT, runCliWithInput } from '../support/process.ts';
+import { finished, ROOT, runCliWithInput, startCli } from '../support/process.ts';
 import { startServe } from '../support/serve.ts';
 import { query } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -206,6 +206,22 @@ describe('a plugin with fields of keys', () => {
     assert.match(await cli(['--help']), /USAGE/);
     data.uninstall('other');
     assert.deepEqual(await shown('CI'), SET);
+  });
+
+  it('that has a hook of an unknown name is warned of, once by each command', async () => {
+    for (const hooks of [['svc-api:features'], ['svc-api:feature', 'svc-api:features']]) {
+      data.install('other', pluginOf('other', ''), hooks);
+      const warned = (text: string) => text.match(/other has the hook "svc-api:features", which is never called/g);
+      for (const args of [
+        ['apikey', 'list'],
+        ['serve', '--port', '0'],
+      ]) {
+        const child = startCli(args, { env: { ...data.env, SVC_API_DATABASE: database } });
+        if (args[0] === 'serve') child.stdout!.once('data', () => child.kill());
+        const { stderr } = await finished(child);
+        assert.equal(warned(stderr)?.length, 1, stderr);
+      }
+    }
   });
 
   describe('in a program that is no CLI', () => {

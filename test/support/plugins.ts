@@ -2,11 +2,11 @@ import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tempFolder } from './temp.ts';
 
-/** Makes a plugin, a package with the hook `svc-api:feature`. @param result what the hook returns, as JavaScript */
-function makePlugin(name: string, result: string): string {
+/** Makes a plugin, a package with hooks. @param result the value that they return, as JavaScript */
+function makePlugin(name: string, result: string, hooks: readonly string[]): string {
   const folder = join(tempFolder(), name);
   mkdirSync(folder, { recursive: true });
-  const oclif = { hooks: { 'svc-api:feature': './feature.js' } };
+  const oclif = { hooks: Object.fromEntries(hooks.map((hook) => [hook, './feature.js'])) };
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version: '1.0.0', type: 'module', oclif }));
   writeFileSync(join(folder, 'feature.js'), `export default async () => (${result});\n`);
   return folder;
@@ -21,8 +21,8 @@ export class DataFolder {
     return { XDG_DATA_HOME: this.path, HOME: this.path };
   }
 
-  install(name: string, result: string): void {
-    this.#installed.set(name, makePlugin(name, result));
+  install(name: string, result: string, hooks: readonly string[] = ['svc-api:feature']): void {
+    this.#installed.set(name, makePlugin(name, result, hooks));
     this.#write();
   }
 

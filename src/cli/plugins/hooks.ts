@@ -15,12 +15,8 @@ type OwnHook = keyof typeof CODES;
 export const LIMIT_MS = 10_000;
 export const TOO_SLOW = `has not returned within ${LIMIT_MS / 1000} seconds.`;
 
-/**
- * Calls a hook of all plugins. A hook with another name of ours, which oclif never calls, is a warning of the process.
- * @returns the results by the names of the plugins, without those that are undefined
- * @throws KeysError of the hook, naming the plugin whose hook fails or takes too long
- */
-export async function resultsOf(config: Config, hook: OwnHook): Promise<{ plugin: string; result: unknown }[]> {
+/** Warns of hooks of plugins with another name of ours, which oclif never calls. */
+export function warnOfUnknownHooks(config: Config): void {
   for (const { name, hooks } of config.getPluginsList())
     for (const each of Object.keys(hooks))
       if (each.startsWith('svc-api:') && !HOOKS.includes(each))
@@ -29,6 +25,14 @@ export async function resultsOf(config: Config, hook: OwnHook): Promise<{ plugin
             `svc-api knows only ${HOOKS.map((known) => `"${known}"`).join(' and ')}.`,
           'SvcApiUnknownHook',
         );
+}
+
+/**
+ * Calls a hook of all plugins.
+ * @returns the results by the names of the plugins, without those that are undefined
+ * @throws KeysError of the hook, naming the plugin whose hook fails or takes too long
+ */
+export async function resultsOf(config: Config, hook: OwnHook): Promise<{ plugin: string; result: unknown }[]> {
   // oclif's own timer lets the process end before it: a hook that waits for nothing would end it without a word.
   const began = performance.now();
   const awake = setTimeout(() => {}, LIMIT_MS + 1000);

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Config } from '@oclif/core/interfaces';
 import { printable, suggestion } from '../../keys/basics/index.ts';
 import { CliError } from '../errors.ts';
@@ -13,7 +14,6 @@ interface Installed {
 }
 
 interface Manifest {
-  readonly name?: string;
   readonly version?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly oclif?: { readonly plugins?: readonly (Installed | string)[] };
@@ -31,36 +31,25 @@ export class InstalledPlugins {
 
   /** The names and versions of all. A plugin whose files are gone has no version. */
   list(): { name: string; version?: string | undefined }[] {
-    return this.#entries().map(({ name }) => ({ name, version: this.#manifestOf(name)?.version }));
+    return this.#entries().map(({ name }) => ({ name, version: manifestOf(this.#folder, name)?.version }));
   }
 
   /**
-   * Installs a package by the user's npm.
+   * Installs a package by the user's npm. Nothing changes if it is no plugin.
    * @param spec a name with a version, a tarball, a folder, or whatever else npm takes
    * @throws CliError PLUGIN_FAILED
    */
   async install(spec: string): Promise<{ name: string; version?: string | undefined }> {
-    const target = existsSync(spec) ? resolve(spec) : spec;
-    if (!existsSync(this.#path)) this.#write({});
-    const before = this.#manifest().dependencies ?? {};
-    await this.#npm('install', target);
-    const after = this.#manifest().dependencies ?? {};
-    const isIt = ([name, value]: [string, string]) =>
-      before[name] !== value || spec === name || spec.startsWith(`${name}@`) || this.#isAt(value, target);
-    const [name] = Object.entries(after).find(isIt) ?? [];
-    if (name === undefined)
-      throw new CliError('PLUGIN_FAILED', `npm has installed no package for "${printable(spec)}".`);
-    const { oclif, version } = this.#manifestOf(name) ?? {};
-    if (!oclif) {
-      await this.#npm('uninstall', name);
-      throw new CliError(
-        'PLUGIN_FAILED',
-        `${name} is not a plugin: its package.json has no "oclif". It was not installed.`,
-      );
-    }
+    const target = targetOf(spec);
+    const name = await nameOf(target, spec);
+    // Shows that the list can be read and written before a plugin is removed.
+    this.#save(this.#entries());
+    // npm leaves a folder as it was installed if its version is the same.
+    rmSync(join(this.#folder, 'node_modules', name), { recursive: true, force: true });
+    await npm(this.#folder, 'install', target);
     const others = this.#entries().filter((each) => each.name !== name);
     this.#save([...others, { name, type: 'user' }]);
-    return { name, version };
+    return { name, version: manifestOf(this.#folder, name)?.version };
   }
 
   /** @throws CliError USAGE if it is not installed, PLUGIN_FAILED */
@@ -70,25 +59,16 @@ export class InstalledPlugins {
       const names = entries.map((each) => each.name);
       throw new CliError('USAGE', `${printable(name)} is not installed. ${suggestion(name, names)}`.trim());
     }
+    await npm(this.#folder, 'uninstall', name);
     this.#save(entries.filter((each) => each.name !== name));
-    await this.#npm('uninstall', name);
   }
 
   get #path(): string {
     return join(this.#folder, 'package.json');
   }
 
-  #isAt(value: string, target: string): boolean {
-    return value.startsWith('file:') && resolve(this.#folder, value.slice('file:'.length)) === target;
-  }
-
   #manifest(): Manifest {
-    return existsSync(this.#path) ? readManifest(this.#path) : {};
-  }
-
-  #manifestOf(name: string): Manifest | undefined {
-    const path = join(this.#folder, 'node_modules', name, 'package.json');
-    return existsSync(path) ? readManifest(path) : undefined;
+    return readManifest(this.#path) ?? {};
   }
 
   #entries(): Installed[] {
@@ -102,32 +82,83 @@ export class InstalledPlugins {
   }
 
   #write(manifest: Manifest): void {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const text = { private: true, ...manifest, oclif: { schema: 1, plugins: [], ...manifest.oclif } };
-    writeFileSync(this.#path, `${JSON.stringify(text, null, 2)}\n`, { mode: 0o600 });
-  }
-
-  /** Runs npm in the folder. Its output goes to stderr. */
-  async #npm(action: 'install' | 'uninstall', target: string): Promise<void> {
-    // Folders are copied. A plugin can name svc-api as a peer, which is this program.
-    const ways = ['--save', '--omit=dev', '--install-links', '--legacy-peer-deps'];
-    const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'];
-    // On Windows, npm is a script of a shell; its program stands beside Node.
-    const isWindows = process.platform === 'win32';
-    const program = join(dirname(process.execPath), 'node_modules', 'npm', 'bin', 'npm-cli.js');
-    const [command, first] = isWindows ? [process.execPath, [program]] : ['npm', []];
-    const child = spawn(command, [...first, action, ...ways, ...quiet, '--', target], {
-      cwd: this.#folder,
-      stdio: ['ignore', 2, 2],
-    });
-    const [code] = (await once(child, 'close').catch((error: unknown) => {
-      throw new CliError('PLUGIN_FAILED', `npm could not be run: ${(error as Error).message}. Install it with Node.`);
-    })) as [number | null];
-    if (code !== 0)
-      throw new CliError('PLUGIN_FAILED', `npm ${action} failed with ${code ?? 'a signal'}; it says why above.`);
+    const temporary = `${this.#path}.${process.pid}`;
+    try {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      writeFileSync(temporary, `${JSON.stringify(text, null, 2)}\n`, { mode: 0o600 });
+      renameSync(temporary, this.#path);
+    } catch (error) {
+      throw unusable(this.#path, 'written', error);
+    }
   }
 }
 
-function readManifest(path: string): Manifest {
-  return JSON.parse(readFileSync(path, 'utf8')) as Manifest;
+/** The target for npm, which runs in another folder. @throws CliError PLUGIN_FAILED if it is a path without a file */
+function targetOf(spec: string): string {
+  const isFile = spec.startsWith('file:');
+  const isPath = isFile || isAbsolute(spec) || /^\.|^[^:]*\.(tgz|tar\.gz)$/.test(spec);
+  if (!isPath) return spec;
+  const path = resolve(isFile ? spec.slice('file:'.length) : spec);
+  if (existsSync(path)) return path;
+  throw new CliError('PLUGIN_FAILED', `There is no file or folder ${printable(path)}.`);
+}
+
+/** The name of a plugin, from a trial in a folder of its own. @throws CliError PLUGIN_FAILED */
+async function nameOf(target: string, spec: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-api-plugin-'));
+  try {
+    const path = join(folder, 'package.json');
+    writeFileSync(path, '{}');
+    await npm(folder, 'install', target);
+    const [name] = Object.keys(readManifest(path)?.dependencies ?? {});
+    if (name === undefined)
+      throw new CliError('PLUGIN_FAILED', `npm has installed no package for "${printable(spec)}".`);
+    if (manifestOf(folder, name)?.oclif) return name;
+    throw new CliError(
+      'PLUGIN_FAILED',
+      `${name} is not a plugin: its package.json has no "oclif". It was not installed.`,
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Runs npm in a folder. Its output goes to stderr. */
+async function npm(folder: string, action: 'install' | 'uninstall', target: string): Promise<void> {
+  // Folders are copied. A plugin can name svc-api as a peer, which is this program.
+  const ways = ['--save', '--omit=dev', '--install-links', '--legacy-peer-deps'];
+  const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'];
+  // On Windows, npm is a script of a shell; its program stands beside Node.
+  const isWindows = process.platform === 'win32';
+  const program = join(dirname(process.execPath), 'node_modules', 'npm', 'bin', 'npm-cli.js');
+  const [command, first] = isWindows ? [process.execPath, [program]] : ['npm', []];
+  const child = spawn(command, [...first, action, ...ways, ...quiet, '--', target], {
+    cwd: folder,
+    stdio: ['ignore', 2, 2],
+  });
+  const [code] = (await once(child, 'close').catch((error: unknown) => {
+    throw new CliError('PLUGIN_FAILED', `npm could not be run: ${(error as Error).message}. Install it with Node.`);
+  })) as [number | null];
+  if (code !== 0)
+    throw new CliError('PLUGIN_FAILED', `npm ${action} failed with ${code ?? 'a signal'}; it says why above.`);
+}
+
+function manifestOf(folder: string, name: string): Manifest | undefined {
+  return readManifest(join(folder, 'node_modules', name, 'package.json'));
+}
+
+/** @throws CliError PLUGIN_FAILED if it is there, but cannot be read */
+function readManifest(path: string): Manifest | undefined {
+  if (!existsSync(path)) return undefined;
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Manifest;
+  } catch (error) {
+    throw unusable(path, 'read', error);
+  }
+}
+
+function unusable(path: string, done: 'read' | 'written', cause: unknown): CliError {
+  const { message } = cause as Error;
+  return new CliError('PLUGIN_FAILED', `${printable(path)} could not be ${done}: ${message}.`, { cause });
 }

@@ -9,7 +9,11 @@ export default class Install extends PluginCommand {
     'svc-api: install only packages that you trust.';
   static override examples = examplesOf([['Install a plugin from a folder, as it is now', './svc-api-team']]);
   static override args = {
-    plugin: Args.string({ description: 'A package, a tarball or a folder.', required: true, ignoreStdin: true }),
+    plugin: Args.string({
+      description: 'A package, a URL, or a path such as ./svc-api-team.',
+      required: true,
+      ignoreStdin: true,
+    }),
   };
 
   async run(): Promise<void> {

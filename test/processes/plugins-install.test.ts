@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { hostEnv, mustRun } from '../support/host.ts';
+import { type Finished, finished, startCli } from '../support/process.ts';
+import { tempFolder } from '../support/temp.ts';
+
+const PLUGIN = { hooks: {} };
+
+describe('plugins install', () => {
+  let home: string;
+  let cwd: string;
+  let manifest: string;
+  beforeEach(() => {
+    home = tempFolder();
+    cwd = tempFolder();
+    manifest = join(home, 'svc-api', 'package.json');
+  });
+
+  const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Finished> =>
+    finished(startCli(['plugins', ...args], { cwd, env: hostEnv({ XDG_DATA_HOME: home, HOME: home, ...env }) }));
+  const must = async (...args: readonly string[]): Promise<string> => {
+    const { code, stdout, stderr } = await run(args);
+    assert.equal(code, 0, stderr);
+    return stdout;
+  };
+  const refused = async (args: readonly string[], env?: NodeJS.ProcessEnv): Promise<string> => {
+    const { code, stderr } = await run(args, env);
+    assert.deepEqual([code, stderr.includes('PLUGIN_FAILED')], [1, true], stderr);
+    return stderr;
+  };
+  /** Makes a package in the working directory. */
+  const make = (folder: string, version: string, oclif: object | undefined): void => {
+    mkdirSync(join(cwd, folder), { recursive: true });
+    writeFileSync(join(cwd, folder, 'package.json'), JSON.stringify({ name: 'svc-api-team', version, oclif }));
+  };
+  /** Packs one as a file of the working directory. */
+  const pack = async (file: string, version: string, oclif: object | undefined): Promise<void> => {
+    const folder = mkdtempSync(join(cwd, 'pack-'));
+    const json = JSON.stringify({ name: 'svc-api-team', version, oclif });
+    writeFileSync(join(folder, 'package.json'), json);
+    await mustRun('npm', ['pack', '--ignore-scripts'], { cwd: folder });
+    renameSync(
+      join(
+        folder,
+        readdirSync(folder).find((name) => name.endsWith('.tgz'))!,
+      ),
+      join(cwd, file),
+    );
+  };
+
+  it('leaves a plugin as it is if its new version is no plugin', async () => {
+    await pack('one.tgz', '1.0.0', PLUGIN);
+    await pack('two.tgz', '2.0.0', undefined);
+    await must('install', 'one.tgz');
+    const before = readFileSync(manifest, 'utf8');
+    assert.match(await refused(['install', './two.tgz']), /svc-api-team is not a plugin/);
+    assert.equal(await must(), 'svc-api-team 1.0.0\n');
+    assert.equal(readFileSync(manifest, 'utf8'), before);
+  });
+
+  it('updates by the same URL, repository, path or file', async () => {
+    const server = createServer((_, response) => response.end(readFileSync(join(cwd, 'x.tgz'))));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/x.tgz`;
+      for (const [version, ...specs] of [
+        ['1.0.0', url, url, 'file:./x.tgz'],
+        ['1.1.0', 'x.tgz', url],
+      ] as const) {
+        await pack('x.tgz', version, PLUGIN);
+        for (const spec of specs) assert.equal(await must('install', spec), `Installed svc-api-team ${version}.\n`);
+      }
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+    make('repository', '2.0.0', PLUGIN);
+    const git = (...args: readonly string[]) => mustRun('git', args, { cwd: join(cwd, 'repository') });
+    await git('init', '--quiet');
+    await git('add', '.');
+    await git('-c', 'user.name=x', '-c', 'user.email=x@localhost', 'commit', '--quiet', '--message', 'One');
+    for (let time = 0; time < 2; time++)
+      assert.equal(await must('install', `git+file://${join(cwd, 'repository')}`), 'Installed svc-api-team 2.0.0.\n');
+    for (const text of ['one', 'two']) {
+      make('folder', '3.0.0', PLUGIN);
+      writeFileSync(join(cwd, 'folder', 'feature.js'), text);
+      await must('install', './folder');
+      assert.equal(readFileSync(join(home, 'svc-api/node_modules/svc-api-team/feature.js'), 'utf8'), text);
+    }
+    assert.equal(await must(), 'svc-api-team 3.0.0\n');
+  });
+
+  it('takes a folder of the working directory only by its path', async () => {
+    make('svc-api-team', '1.0.0', PLUGIN);
+    // Port 9 has no registry.
+    const none = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_fetch_retries: '0' };
+    await refused(['install', 'svc-api-team'], none);
+    for (const missing of ['./svc-api-taem', 'svc-api-team-9.tgz', 'file:./svc-api-taem'])
+      assert.match(await refused(['install', missing], { PATH: '' }), /There is no file or folder /);
+    assert.equal(await must(), 'No plugins installed.\n');
+    assert.equal(await must('install', 'file:svc-api-team'), 'Installed svc-api-team 1.0.0.\n');
+  });
+
+  it('names a package.json in the data folder that cannot be read or written', async () => {
+    make('svc-api-team', '1.0.0', PLUGIN);
+    mkdirSync(join(home, 'svc-api'));
+    writeFileSync(manifest, '{"oclif": {"plu');
+    for (const args of [[], ['install', './svc-api-team'], ['uninstall', 'svc-api-team']])
+      assert.ok((await refused(args)).includes(manifest), args.join(' '));
+    assert.equal(readFileSync(manifest, 'utf8'), '{"oclif": {"plu');
+    const file = join(cwd, 'file');
+    writeFileSync(file, '');
+    const stderr = await refused(['install', './svc-api-team'], { XDG_DATA_HOME: file });
+    assert.ok(stderr.includes(join(file, 'svc-api', 'package.json')), stderr);
+  });
+
+  it('keeps a plugin in the list if npm cannot uninstall it', async () => {
+    make('svc-api-team', '1.0.0', PLUGIN);
+    await must('install', './svc-api-team');
+    await refused(['uninstall', 'svc-api-team'], { PATH: '' });
+    assert.equal(await must(), 'svc-api-team 1.0.0\n');
+    assert.equal(await must('uninstall', 'svc-api-team'), 'Uninstalled svc-api-team.\n');
+    assert.equal(await must(), 'No plugins installed.\n');
+  });
+});
