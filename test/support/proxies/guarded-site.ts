@@ -99,7 +99,7 @@ export async function startGuardedSite(
     await Promise.all([service.stop(), end(svcApi, 'SIGKILL')]);
     throw error;
   });
-  const keys = await openKeys({ database, resources, roles });
+  const keys = await openKeys({ database, resources, roles, lockWaitMs: 600_000 });
   const may: GuardedSite['may'] = (action) => `${resource}:${action}_ANY` as Permission;
   const create: GuardedSite['create'] = async (input) => {
     const { key, apiKey } = await keys.create({ name: `Key ${(keysMade += 1)}`, ...input }, OPERATOR);
