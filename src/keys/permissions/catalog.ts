@@ -226,7 +226,9 @@ export function createCatalog({
   return {
     resources,
     offered: [
-      ...new Set(builtinResources === 'hidden' && ownNames.length > 0 ? ownNames : [...ownNames, ...resources]),
+      ...new Set(
+        builtinResources === 'hidden' && ownNames.length > 0 ? ownNames : [...ownNames, ...resources.toSorted()],
+      ),
     ],
     actions: ACTIONS,
     roles: [...permissions.keys()],

@@ -9,7 +9,7 @@ describe('resources to choose from', () => {
   });
 
   it('are the built-in ones where an installation has none', () => {
-    assert.deepEqual(createCatalog().offered, [...RESOURCES, 'EDGE']);
+    assert.deepEqual(createCatalog().offered, [...RESOURCES, 'EDGE'].toSorted());
   });
 
   it('begin with those of the installation, each once', () => {
