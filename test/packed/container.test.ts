@@ -30,6 +30,9 @@ const VOLUME = '/var/lib/svc-api';
 
 /** A command line for each command, and the exit code that it ends with. */
 const COMMANDS: Record<string, number> = {
+  plugins: 0,
+  'plugins install ./missing.tgz': 1,
+  'plugins uninstall missing': 2,
   'apikey --create --name One --roles VIEWER --json': 0,
   'apikey create --name Two --permissions DOCKER:READ_ANY --limit 100/m': 0,
   'apikey list': 0,

@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { appendFileSync, copyFileSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { portsOf } from '../../src/feature.ts';
+import { FEATURES } from '../../src/features/index.ts';
 import { digestCode } from '../../src/keys/consent/codes.ts';
 import { CONSENTS } from '../../src/keys/repository/consent-request.ts';
 import { openKeys } from '../../src/service/open-keys.ts';
@@ -170,7 +172,7 @@ async function askForKey({ cli }: Desk): Promise<void> {
   const wanted = { client: APP, roles: [], permissions: ['DOCKER:READ_ANY' as const] };
   const { request } = await keys.consent.ask(wanted);
   await keys.close();
-  const store = await openStore({ database: cli.database });
+  const store = await openStore({ database: cli.database }, { ports: portsOf(FEATURES) });
   const handleDigest = digestCode('user', 'WDJB-MJHT');
   await store.repository.write((writer) => writer.port(CONSENTS).update({ ...request, handleDigest }));
   await store.close();

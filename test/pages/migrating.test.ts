@@ -82,6 +82,7 @@ describe('docs/apply.md, on keys from elsewhere', () => {
       description: null,
       owner: null,
       tags: [],
+      metadata: null,
       roles: ['GUEST'],
       permissions: ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY'],
       limits: [],

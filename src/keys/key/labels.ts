@@ -101,8 +101,8 @@ function readTag(text: string): { key: string; tag: string; problem?: string } {
     const rule = `up to ${MAX_TAG_KEY} letters, digits and . _ - /, the first a letter or digit`;
     return { ...read, problem: `The key of the tag ${shown} is not ${rule}.` };
   }
-  if (SEPARATOR.test(value))
-    return { ...read, problem: `The value of the tag ${shown} has a comma or semicolon, which separates tags.` };
+  if (value.includes(','))
+    return { ...read, problem: `The value of the tag ${shown} has a comma, which separates tags.` };
   const length = codePoints(value);
   if (length <= MAX_TAG_VALUE) return read;
   return {

@@ -49,7 +49,7 @@ export const VALUE_ERRORS = defineErrors({
     meaning: 'A tag of a key breaks its rule.',
     causes: [
       'it is not of the form `key=value`, or one of the two is empty or too long',
-      'its key has other characters than letters, digits and `.` `_` `-` `/`, or its value has a comma or semicolon',
+      'its key has other characters than letters, digits and `.` `_` `-` `/`, or its value has a comma',
       'a key is given twice, or there are more than 16 tags',
     ],
     remedy: 'Write each as `env=prod`, and each key once.',
