@@ -105,7 +105,6 @@ export class ClientError extends Error {
   }
 }
 
-const MAX_MS = 60_000;
 const MAX_ANSWER_BYTES = 1 << 20;
 const MAX_KEPT = 1000;
 /** One run of visible ASCII (RFC 6750, section 2.1), as long as the form of the server may be. */
@@ -118,20 +117,25 @@ const AN_ADDRESS = 'an address, such as https://example.org';
 const isText = (form: RegExp) => (value: unknown) => typeof value === 'string' && form.test(value);
 const isPermission = isText(/^[A-Z][A-Z0-9_]*:[A-Z][A-Z0-9_]*$/);
 const isList = (value: unknown) => Array.isArray(value) && value.length > 0 && value.every(isPermission);
-const isMs = (least: number) => (value: unknown) => typeof value === 'number' && value >= least && value <= MAX_MS;
+const LIST = [isList, 'a list of permissions'] as const;
+const msFrom = (least: number) =>
+  [
+    (value: unknown) => Number.isInteger(value) && Number(value) >= least && Number(value) <= 60_000,
+    `an integer from ${least} to 60000`,
+  ] as const;
 
 const OPTIONS: Rules<ClientOptions> = {
   server: [addressIn, AN_ADDRESS],
   token: [isText(/^[!-~]{1,4096}$/), 'the secret of a key'],
-  timeoutMs: [isMs(1), `a number from 1 to ${MAX_MS}`],
-  maxStaleMs: [isMs(0), `a number from 0 to ${MAX_MS}`],
+  timeoutMs: msFrom(1),
+  maxStaleMs: msFrom(0),
   insecure: [(value) => typeof value === 'boolean', 'true or false'],
   fetch: [(value) => typeof value === 'function', 'a function'],
 };
 const CHECK_OPTIONS: Rules<ClientCheckOptions> = {
   permission: [isPermission, 'a permission, such as DOCKER:READ_ANY'],
-  all: [isList, 'a list of permissions'],
-  any: [isList, 'a list of permissions'],
+  all: LIST,
+  any: LIST,
   audience: [addressIn, AN_ADDRESS],
   address: [(value) => value === undefined || typeof value === 'string', 'text'],
 };
@@ -151,17 +155,16 @@ export function createClient(options: ClientOptions): KeysClient {
 
   async function introspect(secret: string, address: string): Promise<Found | undefined> {
     const send = given.fetch ?? fetch;
-    const init: RequestInit = {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}` },
-      body: new URLSearchParams({ token: secret, address }),
-      // Workers have no "error". An answer that redirects is not 200.
-      redirect: 'manual',
-      signal: AbortSignal.timeout(timeoutMs),
-    };
     let answer: Partial<Found> | null;
     try {
-      const response = await send(`${server}/introspect`, init);
+      const response = await send(`${server}/introspect`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}` },
+        body: new URLSearchParams({ token: secret, address }),
+        // Workers have no "error". An answer that redirects is not 200.
+        redirect: 'manual',
+        signal: AbortSignal.timeout(timeoutMs),
+      });
       if (response.status !== 200) {
         await response.body?.cancel();
         throw refusal(server, response.status);
@@ -174,7 +177,7 @@ export function createClient(options: ClientOptions): KeysClient {
     }
     if (answer?.active === false) return undefined;
     if (answer?.active === true && isComplete(answer)) return answer;
-    throw new ClientError('SERVER_INCOMPATIBLE', `The answer of ${server} does not describe a key.`);
+    throw new ClientError('SERVER_INCOMPATIBLE', `The answer of ${server} describes no key.`);
   }
 
   async function find(secret: string, address: string): Promise<Found | undefined> {
@@ -209,7 +212,7 @@ export function createClient(options: ClientOptions): KeysClient {
     try {
       found = await find(secret, address);
     } catch (error) {
-      const message = 'The service cannot check keys at the moment. Try again later.';
+      const message = 'The service cannot check keys now. Try again later.';
       return refused(503, 'SERVICE_UNAVAILABLE', message, '', error as ClientError);
     }
     if (!found || !isFor(found.aud, audience))
@@ -241,8 +244,13 @@ interface Found {
 }
 
 function isComplete(answer: Partial<Found>): answer is Found {
-  const { scope, sub, client_id: name, aud = '', iat, exp = 0 } = answer;
-  return [scope, sub, name, aud].every((each) => typeof each === 'string') && [iat, exp].every(Number.isFinite);
+  const { scope, sub, client_id: name, aud = '', metadata, iat, exp = 0 } = answer;
+  return (
+    [scope, sub, name, aud].every((each) => typeof each === 'string') &&
+    [iat, exp].every(Number.isFinite) &&
+    typeof (metadata ?? {}) === 'object' &&
+    !Array.isArray(metadata)
+  );
 }
 
 function principalOf({
@@ -262,7 +270,7 @@ function principalOf({
       audience: aud,
       metadata,
       createdAt: iat * 1000,
-      expiresAt: exp ? exp * 1000 : null,
+      expiresAt: exp === undefined ? null : exp * 1000,
     },
     can(permission) {
       checked('can', { permission }, CHECK_OPTIONS);
@@ -296,21 +304,22 @@ function refused(
 function refusal(server: string, status: number): ClientError {
   const codes = { 401: 'UNAUTHENTICATED', 403: 'FORBIDDEN', 429: 'RATE_LIMITED' } as const;
   const code = codes[status as keyof typeof codes] ?? (status < 500 ? 'SERVER_INCOMPATIBLE' : 'SERVER_FAILED');
-  return new ClientError(code, `The server ${server} answered the token of this client with ${status}.`);
+  return new ClientError(code, `The server ${server} answered the token with ${status}.`);
 }
 
 /** The body of an answer. @throws SyntaxError if it is too long */
 async function textOf(response: Response): Promise<string> {
   const decoder = new TextDecoder();
-  const reader = response.body!.getReader();
+  const reader = response.body?.getReader();
   let text = '';
+  if (!reader) return text;
   for (let size = 0; ;) {
     const { done, value } = await reader.read();
     if (done) return text + decoder.decode();
     size += value.length;
     if (size > MAX_ANSWER_BYTES) {
       await reader.cancel();
-      throw new SyntaxError('It is too long.');
+      throw new SyntaxError('Too long.');
     }
     text += decoder.decode(value, { stream: true });
   }
@@ -324,8 +333,9 @@ function isFor(own: string | null | undefined, audience: string | undefined): bo
 
 /** An address of http or https without a slash at its end; undefined for any other value. */
 function addressIn(value: unknown): string | undefined {
-  if (!/^https?:\/\/[^?#\\@\s]+$/i.test(String(value)) || !URL.canParse(String(value))) return undefined;
-  const { origin, pathname } = new URL(String(value));
+  const text = String(value);
+  if (!/^https?:\/\/[^?#\\@\s]+$/i.test(text) || !URL.canParse(text)) return undefined;
+  const { origin, pathname } = new URL(text);
   return (origin + pathname).replace(/\/+$/, '');
 }
 

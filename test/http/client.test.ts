@@ -235,6 +235,8 @@ describe('svc-api/client', () => {
       'names no key': ['SERVER_INCOMPATIBLE', saying(200, { ...good, sub: 7 })],
       'says no scope': ['SERVER_INCOMPATIBLE', saying(200, { ...good, scope: undefined })],
       'names several audiences': ['SERVER_INCOMPATIBLE', saying(200, { ...good, aud: ['a'] })],
+      'says metadata that is none': ['SERVER_INCOMPATIBLE', saying(200, { ...good, metadata: 'pro' })],
+      'says a list as metadata': ['SERVER_INCOMPATIBLE', saying(200, { ...good, metadata: [] })],
       'says an end that is none': ['SERVER_INCOMPATIBLE', saying(200, { ...good, exp: 'never' })],
       'answers at length': ['SERVER_INCOMPATIBLE', saying(200, { ...good, more: 'x'.repeat(2 << 20) })],
     };
@@ -249,6 +251,18 @@ describe('svc-api/client', () => {
         const shown = checked.body + String(checked.cause);
         assert.ok(!shown.includes('some-key') && !shown.includes(token) && !checked.body.includes(url));
       });
+
+    it('refuses a key with 503 if that answers without a body', async () => {
+      const checked = await clientOf({ fetch: async () => new Response(null) }).verify('some-key');
+      assert.ok(!checked.ok);
+      assert.deepEqual([checked.status, checked.cause?.code], [503, 'SERVER_INCOMPATIBLE']);
+    });
+
+    it('tells of an end that is long ago', async () => {
+      answer = saying(200, { ...good, exp: 0 });
+      const checked = await clientOf({ server: url }).verify('some-key');
+      assert.equal(checked.ok && checked.principal.apiKey.expiresAt, 0);
+    });
 
     it('sends neither token nor key to where it is redirected', async () => {
       const seen: string[] = [];
@@ -277,6 +291,7 @@ describe('svc-api/client', () => {
       [{ server: 'http://keys.example.org' }, /must begin with https:/],
       [{ server: 'http://127.0.0.1.example.org' }, /must begin with https:/],
       [{ timeoutMs: 0 }, /"timeoutMs" must be/],
+      [{ timeoutMs: 2500.5 }, /"timeoutMs" must be/],
       [{ timeoutMs: NaN }, /"timeoutMs" must be/],
       [{ maxStaleMs: 60_001 }, /"maxStaleMs" must be/],
       [{ maxStaleMs: -1 }, /"maxStaleMs" must be/],
