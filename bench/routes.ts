@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { PermissionSet } from '../src/keys/permissions/permission-set.ts';
-import { decide } from '../src/routes/decide.ts';
-import type { RequestParts } from '../src/routes/request.ts';
-import { createRouter, type Route, type Router } from '../src/routes/router.ts';
+import { decide } from '../src/features/routes/decide.ts';
+import type { RequestParts } from '../src/features/routes/request.ts';
+import { createRouter, type Route, type Router } from '../src/features/routes/router.ts';
 import { figure, median, table } from './figures.ts';
 
 /** How many routes are compared: the first count with the others. */

@@ -9,8 +9,8 @@ export async function bundleConsole(root: string): Promise<string[]> {
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: [
-      { in: 'src/console/islands/main.ts', out: 'console' },
-      { in: 'src/console/style.css', out: 'console' },
+      { in: 'src/features/console/islands/main.ts', out: 'console' },
+      { in: 'src/features/console/style.css', out: 'console' },
     ],
     outdir: 'dist/console',
     bundle: true,
@@ -24,6 +24,6 @@ export async function bundleConsole(root: string): Promise<string[]> {
     metafile: true,
     tsconfigRaw: {},
   });
-  copyFileSync(`${root}src/console/icon.svg`, `${root}dist/console/console.svg`);
+  copyFileSync(`${root}src/features/console/icon.svg`, `${root}dist/console/console.svg`);
   return Object.keys(metafile.inputs);
 }

@@ -6,6 +6,7 @@ import { bundleConsole } from './bundle-console.ts';
 import { embedded } from './embedded.ts';
 import { readDeclarations } from './library-surface.ts';
 import { licensesOf } from './licenses.ts';
+import { COMMAND_FILES } from './own-commands.ts';
 import { sbomOf } from './sbom.ts';
 
 /**
@@ -16,7 +17,7 @@ import { sbomOf } from './sbom.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** Plugins add fields before anything is made of the table of fields: these files load no rules of keys. */
 const beforeRules = ['src/plugin.ts', 'src/cli/own-program.ts', 'src/cli/plugins/init.ts'];
-const entryPoints = globSync(['src/commands/**/*.ts', 'src/{index,express,fastify}.ts', ...beforeRules], { cwd: root });
+const entryPoints = globSync([...COMMAND_FILES, 'src/{index,express,fastify}.ts', ...beforeRules], { cwd: root });
 
 /**
  * Packages whose code is in `dist`, with what they import themselves: those that a command needs to start, since they
@@ -49,15 +50,17 @@ function sharedBy(path: string): string[] {
   const isBefore = beforeRules.includes(path) || path === 'src/version.ts';
   const loadsRules = !isBefore && (entryPoints.includes(path) || lazy.has(path));
   const rules = loadsRules ? ['src/service/open-keys.ts'] : [];
-  const command = path.startsWith('src/commands/')
-    ? ['src/cli/manage/key-command.ts', 'src/cli/input/key-flags.ts']
-    : [];
+  const command = isCommand(path) ? ['src/cli/manage/key-command.ts', 'src/cli/input/key-flags.ts'] : [];
   return [...rules, ...command].filter((shared) => shared !== path);
 }
 
-/** The path of an entry point in `dist`, without its ending. */
+function isCommand(path: string): boolean {
+  return /^src\/(features\/[^/]+\/)?commands\//.test(path);
+}
+
+/** The path of an entry point in `dist`, without its ending. oclif finds all commands in one folder. */
 function outOf(path: string): string {
-  return path.replace(/^src\/|\.tsx?$/g, '');
+  return path.replace(/^src\/(features\/[^/]+\/(?=commands\/))?|\.tsx?$/g, '');
 }
 
 const { metafile, outputFiles } = await build({

@@ -19,7 +19,7 @@ export { createApp, type CreateAppOptions } from './service/create-app.ts';
 export { type Actor, openEdge, type OpenKeys, openKeys } from './service/library-keys.ts';
 export type { OpenKeysOptions } from './service/open-keys.ts';
 export { keysOf, type SchemaHook } from './cli/host.ts';
-export { startTelemetry } from './telemetry/start-telemetry.ts';
+export { startTelemetry } from './features/telemetry/start-telemetry.ts';
 
 // The types of which arguments and results consist, so that programs can name them.
 export type { FeedByNats, ServerSettings } from './config/config.ts';
@@ -53,6 +53,6 @@ export type {
 export type { Grants } from './keys/repository/index.ts';
 export type { CredentialPlace } from './keys/secret/index.ts';
 export type { LogLevel, OpenLog } from './log.ts';
-export type { Allow, McpPatterns, Route, SentCredential, Upstream, UpstreamAddress } from './routes/index.ts';
+export type { Allow, McpPatterns, Route, SentCredential, Upstream, UpstreamAddress } from './features/routes/index.ts';
 export type { NatsFeedOptions, OpenEdgeOptions } from './service/library-keys.ts';
-export type { Telemetry, TelemetryOptions } from './telemetry/start-telemetry.ts';
+export type { Telemetry, TelemetryOptions } from './features/telemetry/start-telemetry.ts';

@@ -19,7 +19,7 @@ export async function explainToken(oclif: OclifConfig, named: string | undefined
   const [{ loadConfig }, ofHost, { Federation, IssuerKeys }] = await Promise.all([
     import('../config/load-config.ts'),
     hostResources(oclif),
-    import('../federation/index.ts'),
+    import('../features/federation/index.ts'),
   ]);
   const { federation: rules } = await loadConfig(withoutUndefined({ file: named, resources: ofHost }));
   if (rules.length === 0)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { OrRefusal } from '../keys/basics/index.ts';
-import type { UpstreamAddress } from '../routes/index.ts';
+import type { UpstreamAddress } from '../features/routes/index.ts';
 import { packageFolder } from '../version.ts';
 
 /** A case that a proxy is configured for. */
@@ -146,7 +146,7 @@ async function writeUpstream(upstream: UpstreamAddress): Promise<WrittenUpstream
       ? { url: `http+unix://${socketPath}`, address: `unix:${socketPath}`, socketPath, tlsName: undefined }
       : undefined;
   }
-  const { formatHost } = await import('../routes/index.ts');
+  const { formatHost } = await import('../features/routes/index.ts');
   const { protocol, host, port } = upstream;
   if (isIP(host) === 0 && !/^[\w.-]+$/.test(host)) return undefined;
   return {

@@ -14,7 +14,7 @@ import {
 } from '../keys/basics/index.ts';
 import type { ApiKey, Status } from '../keys/key/index.ts';
 import type { CatalogAdditions } from '../keys/permissions/index.ts';
-import type { Allow, Explanation, Match, WideRoute } from '../routes/index.ts';
+import type { Allow, Explanation, Match, WideRoute } from '../features/routes/index.ts';
 
 export interface DeclaredRoutes extends Pick<Config, 'routes' | 'expect' | 'upstreams'> {
   /** An absolute path. */
@@ -60,7 +60,7 @@ export async function checkRoutes({
   expect,
   upstreams,
 }: DeclaredRoutes): Promise<{ json: object; text: string }> {
-  const { createRouter, describeMatch, findUnreachable, findWideRoutes } = await import('../routes/index.ts');
+  const { createRouter, describeMatch, findUnreachable, findWideRoutes } = await import('../features/routes/index.ts');
   const matchAt = (index: number) => ({ route: routes[index]!, index });
   const unreachable = findUnreachable(routes).map(({ index, behind }) => ({
     match: matchAt(index),
@@ -166,7 +166,7 @@ export async function findObserved(
   { routes }: DeclaredRoutes,
   read: (request: AuditRequest, place: { before?: number }) => Promise<AuditEntry[]>,
 ): Promise<ObservingRoute[]> {
-  const { describePattern } = await import('../routes/index.ts');
+  const { describePattern } = await import('../features/routes/index.ts');
   const found = new Map<string, ObservingRoute>();
   for (const [index, route] of routes.entries())
     if (route.observe) found.set(describePattern(route), { match: { route, index }, since: null, observed: [] });
@@ -205,7 +205,7 @@ export async function observedView(
   file: string,
   observing: readonly ObservingRoute[],
 ): Promise<{ json: object; text: string }> {
-  const { describeMatch } = await import('../routes/index.ts');
+  const { describeMatch } = await import('../features/routes/index.ts');
   const json = observing.map(({ match, since, observed }) => ({
     route: routeJson(match),
     since: formatTime(since),
@@ -257,7 +257,7 @@ function jsonOf({ file, explanation, key }: ExplainedRequest): object {
 }
 
 async function textOf({ file, typed, explanation, key }: ExplainedRequest): Promise<string> {
-  const { allowOf, describeAllow, describeExplanation, describeMatch } = await import('../routes/index.ts');
+  const { allowOf, describeAllow, describeExplanation, describeMatch } = await import('../features/routes/index.ts');
   const { decision, request, otherCaseOf, others, otherMethods } = explanation;
   const subject = request ? `${request.method} ${request.host}${request.path}` : printable(typed, 200);
   const reason = describeExplanation(explanation, key && { name: key.key.name, status: key.status });

@@ -52,7 +52,7 @@ const CERTIFICATE = /CERT|SIGNATURE|ISSUER/;
 export async function tryWebhook(settings: NoticeSettings, options: TryOptions): Promise<TestResult> {
   const { env, by, timeoutMs, onTried } = options;
   const [{ postNotice, readDestination }, { packageVersion }] = await Promise.all([
-    import('../notices/index.ts'),
+    import('../features/notices/index.ts'),
     import('../version.ts'),
   ]);
   const destination = readDestination(settings, env);

@@ -10,7 +10,7 @@ import type {
   Permission,
   PolicyRules,
 } from '../keys/permissions/index.ts';
-import type { Route, Upstream } from '../routes/index.ts';
+import type { Route, Upstream } from '../features/routes/index.ts';
 
 /** What only tunes a server, each undefined for its default. */
 export interface ServerSettings {

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts';
 import type { PeopleSettings } from '../keys/authentication/index.ts';
-import type { PeopleSignIn } from '../people/index.ts';
+import type { PeopleSignIn } from '../features/people/index.ts';
 import type { BudgetLimits, CreateContext, OwnSchema, RequiredByField, SchemaExtension } from '../graphql/index.ts';
 import type { ClientDocuments, HttpApp, ServiceApp } from '../http/app.ts';
 import {
@@ -46,7 +46,7 @@ import {
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
 import { checkClients, type Client, type TokenIdentifier, unusableClients } from '../keys/consent/index.ts';
 import { type KeysService, SERVICE } from '../keys/service/index.ts';
-import { RecentForms, type SentForms } from '../console/recent-forms.ts';
+import { RecentForms, type SentForms } from '../features/console/recent-forms.ts';
 import type { Log } from '../log.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 import { packageVersion } from '../version.ts';
@@ -193,10 +193,10 @@ export async function createAppOf(
   ] = await Promise.all([
     import('../graphql/schema.ts'),
     import('../http/app.ts'),
-    import('../guard/forward-auth.ts'),
-    import('../routes/index.ts'),
+    import('../features/guard/forward-auth.ts'),
+    import('../features/routes/index.ts'),
     import('./describe-service.ts'),
-    import('../console/add-console.ts'),
+    import('../features/console/add-console.ts'),
     import('../features/index.ts'),
   ]);
   const startedAt = others.replaces?.startedAt ?? Date.now();
@@ -269,7 +269,7 @@ async function peopleSignIn(
   settings: PeopleSettings,
   { keys, ...of }: { keys: KeysService; addresses: ClientAddresses; publicUrl: string | undefined },
 ): Promise<PeopleSignIn> {
-  const { PeopleSignIn } = await import('../people/index.ts');
+  const { PeopleSignIn } = await import('../features/people/index.ts');
   return new PeopleSignIn({ settings, people: keys.people, clock: keys.clock, ...of });
 }
 
@@ -280,7 +280,7 @@ async function tokensOf(
   replaces: ServiceApp | undefined,
 ): Promise<TokenIdentifier | undefined> {
   if (rules.length === 0) return undefined;
-  const { Federation, IssuerKeys } = await import('../federation/index.ts');
+  const { Federation, IssuerKeys } = await import('../features/federation/index.ts');
   const known = replaces?.tokens instanceof Federation ? replaces.tokens.keys : new IssuerKeys(clock);
   return new Federation({ rules, keys: known, clock });
 }
@@ -291,7 +291,7 @@ async function addDoorTo(
   signIn: Pick<DoorParts, 'sessions' | 'authenticator'> & { people: PeopleSignIn | undefined },
   trust: readonly string[],
 ): Promise<DoorPages> {
-  const { addDoor } = await import('../console/door.tsx');
+  const { addDoor } = await import('../features/console/door.tsx');
   const { check, refusals, failures } = app.consentParts;
   const address = new Issuer(undefined, trust);
   return addDoor(app, {

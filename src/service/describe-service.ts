@@ -20,7 +20,7 @@ import {
   preflightOf,
   type Route,
   type Router,
-} from '../routes/index.ts';
+} from '../features/routes/index.ts';
 
 /** How many routes are named beside the one that decides, of each kind: there may be thousands. */
 const MAX_OTHERS = 20;

@@ -1,11 +1,17 @@
-import { type EdgeStore, type FeedSource, HttpFeed, type HttpFeedOptions, openEdgeStore } from '../edge/index.ts';
-import { byRoutes, Discovery, serveForwardAuth } from '../guard/forward-auth.ts';
+import {
+  type EdgeStore,
+  type FeedSource,
+  HttpFeed,
+  type HttpFeedOptions,
+  openEdgeStore,
+} from '../features/edge/index.ts';
+import { byRoutes, Discovery, serveForwardAuth } from '../features/guard/forward-auth.ts';
 import type { createEdgeApp, EdgeAppOptions } from '../http/edge-app.ts';
 import { KeysError } from '../keys/basics/index.ts';
 import type { Config } from '../config/config.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import type { ServiceApp } from '../http/app.ts';
-import { createRouter } from '../routes/index.ts';
+import { createRouter } from '../features/routes/index.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 import { servedBy } from './create-app.ts';
 import { type AskedGuard, checkGuard, guardService } from './guard-service.ts';
@@ -89,7 +95,7 @@ async function sourceOf({ origin, ...feed }: AskedEdge, { feed: by, file }: Conf
       'USAGE',
       `"feed" in ${file} says how the origin is followed: leave out --origin, --ca and --client-cert, or "feed".`,
     );
-  if (by) return new (await import('../nats/nats-feed.ts')).NatsFeed({ settings: by.nats, ...feed });
+  if (by) return new (await import('../features/nats/nats-feed.ts')).NatsFeed({ settings: by.nats, ...feed });
   if (origin !== undefined) return new HttpFeed({ origin, ...feed });
   throw new KeysError('USAGE', 'Pass the address of the origin by --origin, or name "feed" in svc-api.yaml.');
 }

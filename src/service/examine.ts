@@ -7,8 +7,8 @@ import { readCertificate } from '../http/certificate.ts';
 import { type NoticeSettings, shownWebhook } from '../keys/feed/index.ts';
 import type { HostResource } from '../keys/permissions/index.ts';
 import { printable, type ProgressReport } from '../keys/basics/index.ts';
-import { readSigningKeys } from '../notices/index.ts';
-import { describePattern } from '../routes/index.ts';
+import { readSigningKeys } from '../features/notices/index.ts';
+import { describePattern } from '../features/routes/index.ts';
 import { readAuditKey } from '../store/audit-log.ts';
 import { failureBy, type Finding, inspectStore, ok, warning } from '../store/index.ts';
 
@@ -51,7 +51,7 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
 /** Whether the public keys of each issuer can be read from here. */
 async function inspectIssuers(rules: Config['federation']): Promise<Finding[]> {
   if (rules.length === 0) return [];
-  const { IssuerKeys } = await import('../federation/index.ts');
+  const { IssuerKeys } = await import('../features/federation/index.ts');
   const keys = new IssuerKeys(Date.now);
   const issuers = new Map(rules.map(({ issuer }) => [JSON.stringify([issuer.url, issuer.jwks]), issuer]));
   const inspected = [...issuers.values()].map(async (issuer) => {

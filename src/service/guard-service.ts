@@ -1,12 +1,12 @@
 import type { Config } from '../config/config.ts';
-import { type AskedRequirement, type GuardRules, readRequirements, readUpstreams } from '../guard/access.ts';
-import { type GuardOptions, serveGuard } from '../guard/guard.ts';
+import { type AskedRequirement, type GuardRules, readRequirements, readUpstreams } from '../features/guard/access.ts';
+import { type GuardOptions, serveGuard } from '../features/guard/guard.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import type { Log } from '../log.ts';
-import type { Route, Upstream } from '../routes/index.ts';
+import type { Route, Upstream } from '../features/routes/index.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 
-export { type Holder, type Holders, KnownHolders } from '../guard/mcp-holders.ts';
+export { type Holder, type Holders, KnownHolders } from '../features/guard/mcp-holders.ts';
 
 /** What a command line says of a guard. */
 export type AskedGuard = AskedRequirement &
@@ -48,7 +48,7 @@ export const guardService =
       loadDoor:
         signIn === 'off' || asked.hasNoDoor
           ? undefined
-          : async (parts) => (await import('../console/door.tsx')).openDoor(parts),
+          : async (parts) => (await import('../features/console/door.tsx')).openDoor(parts),
     });
     const running = await serveGuard({ ...asked, log }, rulesBy(opened), server);
     return {

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { isNatsAddress, NATS_NAME, NATS_NAME_FORM } from '../config/config.ts';
-import type { FeedSource } from '../edge/index.ts';
+import type { FeedSource } from '../features/edge/index.ts';
 import { COMMON_OPTIONS } from '../http/index.ts';
 import type { CheckedRequest, CheckRequestOptions, RequestCheck } from '../http/request-check.ts';
 import { type Actor as KnownActor, type Caller, OPERATOR } from '../keys/authorization/index.ts';
@@ -201,7 +201,7 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
   if ((clientCert === undefined) !== (clientKey === undefined))
     throw invalidOption(caller, '"clientCert" and "clientKey" go together.');
   const catalog = catalogOf(caller, additions);
-  const { readMaxStale, openEdgeStore } = await import('../edge/index.ts');
+  const { readMaxStale, openEdgeStore } = await import('../features/edge/index.ts');
   const leaseMs = readMaxStale(maxStale);
   if (typeof leaseMs === 'object')
     throw invalidOption(caller, `"maxStale" is "${printable(maxStale!)}". ${leaseMs.refusal}`);
@@ -210,9 +210,9 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
   if (feed) {
     const { servers, credentials, name: bucket = NATS_NAME } = feed.nats;
     const settings = { servers, credentials: credentials && { file: resolve(credentials.file) }, name: bucket };
-    source = new (await import('../nats/nats-feed.ts')).NatsFeed({ settings, ...shown });
+    source = new (await import('../features/nats/nats-feed.ts')).NatsFeed({ settings, ...shown });
   } else {
-    const { HttpFeed } = await import('../edge/index.ts');
+    const { HttpFeed } = await import('../features/edge/index.ts');
     source = new HttpFeed({ origin: addressOf(caller, origin!, insecure), ca, clientCert, clientKey, ...shown });
   }
   const store = await openEdgeStore(source, { log });

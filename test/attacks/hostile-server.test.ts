@@ -11,7 +11,7 @@ import { REQUESTS } from '../../src/remote/requests.ts';
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { noticeOf } from '../../src/keys/feed/notice.ts';
-import { postNotice, readSigningKey } from '../../src/notices/post.ts';
+import { postNotice, readSigningKey } from '../../src/features/notices/post.ts';
 import { askForKey } from '../../src/remote/oauth.ts';
 import { endKey } from '../../src/remote/oauth.ts';
 import { serverClient } from '../../src/remote/server-client.ts';
@@ -195,8 +195,8 @@ describe('a server elsewhere', () => {
   });
 
   it('is asked from two places alone, which read its answer by one reader', () => {
-    const asking = globSync('src/**/*.{ts,tsx}', { cwd: ROOT, exclude: ['src/console/islands/**'] }).filter((file) =>
-      /(?<![.\w])fetch\(|\bhttps?\.(?:get|request)\(/.test(readFileSync(join(ROOT, file), 'utf8')),
+    const asking = globSync('src/**/*.{ts,tsx}', { cwd: ROOT, exclude: ['src/features/console/islands/**'] }).filter(
+      (file) => /(?<![.\w])fetch\(|\bhttps?\.(?:get|request)\(/.test(readFileSync(join(ROOT, file), 'utf8')),
     );
     const clients = asking.filter((file) => file.startsWith('src/remote/'));
     assert.deepEqual(clients.toSorted(), ['src/remote/connection.ts', 'src/remote/oauth.ts']);

@@ -10,7 +10,7 @@ import { serverClient } from '../../src/remote/server-client.ts';
 import { restoreStore } from '../../src/store/backup/restore-store.ts';
 import { backUpStore } from '../../src/store/backup/back-up-store.ts';
 import { openConnection } from '../../src/store/open.ts';
-import { HttpFeed, openEdgeStore, type EdgeStore } from '../../src/edge/index.ts';
+import { HttpFeed, openEdgeStore, type EdgeStore } from '../../src/features/edge/index.ts';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { openKeysOver, type OpenKeys } from '../../src/service/open-keys.ts';

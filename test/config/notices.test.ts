@@ -3,7 +3,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { NOTICE_TYPES } from '../../src/keys/feed/notice.ts';
-import { readSigningKeys } from '../../src/notices/post.ts';
+import { readSigningKeys } from '../../src/features/notices/post.ts';
 import { tempFolder } from '../support/temp.ts';
 import { newNoticeSecret } from '../support/webhook.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { NOBODY } from '../../src/guard/identity-headers.ts';
+import { NOBODY } from '../../src/features/guard/identity-headers.ts';
 import { ASKING, startAskedServer } from '../support/forward-auth.ts';
 import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { HttpFeed, openEdgeStore, type EdgeStore } from '../../src/edge/index.ts';
+import { HttpFeed, openEdgeStore, type EdgeStore } from '../../src/features/edge/index.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { NO_LOG } from '../../src/log.ts';

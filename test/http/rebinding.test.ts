@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { DEFAULT_CONFIG } from '../../src/config/config.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { serveMetrics } from '../../src/telemetry/metrics-server.ts';
+import { serveMetrics } from '../../src/features/telemetry/metrics-server.ts';
 import { startConsoleService, visitorWith } from '../support/console.ts';
 import { routeTo } from '../support/forward-auth.ts';
 import { collectingLog } from '../support/log.ts';

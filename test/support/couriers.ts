@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { DEFAULT_NOTICES, type NoticeSettings } from '../../src/keys/feed/notice.ts';
 import { NO_LOG } from '../../src/log.ts';
-import { Dispatcher } from '../../src/notices/dispatcher.ts';
-import { type Destination, postNotice, readSigningKey } from '../../src/notices/post.ts';
+import { Dispatcher } from '../../src/features/notices/dispatcher.ts';
+import { type Destination, postNotice, readSigningKey } from '../../src/features/notices/post.ts';
 import type { TestKeys } from './keys.ts';
 import type { Receiver } from './webhook.ts';
 

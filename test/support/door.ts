@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { openDoor } from '../../src/console/door.tsx';
-import type { GuardRules } from '../../src/guard/access.ts';
+import { openDoor } from '../../src/features/console/door.tsx';
+import type { GuardRules } from '../../src/features/guard/access.ts';
 
 /** Lets people sign in to a guard of a test. */
 export const WITH_DOOR: Pick<GuardRules, 'loadDoor'> = { loadDoor: openDoor };

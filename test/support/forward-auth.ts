@@ -2,7 +2,7 @@ import { createApp } from '../../src/service/create-app.ts';
 import { type Config, DEFAULT_CONFIG } from '../../src/config/config.ts';
 import { listen } from '../../src/http/server.ts';
 import { Networks } from '../../src/keys/basics/networks.ts';
-import type { Allow, Route } from '../../src/routes/router.ts';
+import type { Allow, Route } from '../../src/features/routes/router.ts';
 import { openTestKeys, type TestKeys } from './keys.ts';
 import { collectingLog, type LogLine } from './log.ts';
 import { type RawReply, sendRaw } from './raw-http.ts';

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { type GuardOptions, type RunningGuard, serveGuard } from '../../src/guard/guard.ts';
-import { always, type GuardRules, readUpstreams, type Upstreams } from '../../src/guard/access.ts';
+import { type GuardOptions, type RunningGuard, serveGuard } from '../../src/features/guard/guard.ts';
+import { always, type GuardRules, readUpstreams, type Upstreams } from '../../src/features/guard/access.ts';
 import type { ServerOptions } from '../../src/http/server.ts';
 import { Networks } from '../../src/keys/basics/networks.ts';
 import type { Permission } from '../../src/keys/permissions/catalog.ts';
 import { NO_LOG } from '../../src/log.ts';
-import type { SentCredential, Upstream, UpstreamAddress } from '../../src/routes/index.ts';
+import type { SentCredential, Upstream, UpstreamAddress } from '../../src/features/routes/index.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from './keys.ts';
 import { until } from './until.ts';
 

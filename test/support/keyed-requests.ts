@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { McpPatterns, Route } from '../../src/routes/router.ts';
+import type { McpPatterns, Route } from '../../src/features/routes/router.ts';
 import type { Random } from './random.ts';
 import { type StrangerRequest, strangerRequest, UNKNOWN_KEY } from './strangers.ts';
 

@@ -1,5 +1,5 @@
-import type { Allow, Route, Router } from '../../src/routes/router.ts';
-import type { RouteRequest } from '../../src/routes/request.ts';
+import type { Allow, Route, Router } from '../../src/features/routes/router.ts';
+import type { RouteRequest } from '../../src/features/routes/request.ts';
 import type { Random } from './random.ts';
 
 const PERMISSION = /^[A-Z_]+:[A-Z_]+$/;

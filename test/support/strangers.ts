@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { sourceOf } from '../../src/keys/basics/source.ts';
 import { CONSENTS, MAX_REQUESTS } from '../../src/keys/repository/consent-request.ts';
-import type { Route } from '../../src/routes/router.ts';
+import type { Route } from '../../src/features/routes/router.ts';
 import { cpuTime, threadCpuTime } from './cpu.ts';
 import type { KeyHolder } from './keyed-requests.ts';
 import type { Random } from './random.ts';
@@ -328,8 +328,8 @@ export async function startAttacked(): Promise<{
     import('../../src/service/create-app.ts'),
     import('../../src/config/config.ts'),
     import('./guard.ts'),
-    import('../../src/guard/access.ts'),
-    import('../../src/routes/router.ts'),
+    import('../../src/features/guard/access.ts'),
+    import('../../src/features/routes/router.ts'),
     import('./keys.ts'),
     import('./keyed-requests.ts'),
     import('./console.ts'),

@@ -3,7 +3,7 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
 import { printable } from '../../keys/basics/index.ts';
-import type { SentCredential, Upstream } from '../../routes/index.ts';
+import type { SentCredential, Upstream } from '../../features/routes/index.ts';
 import type { AskedGuard } from '../../service/guard-service.ts';
 import { CliError } from '../errors.ts';
 import { exclusiveFlags, permissionsFlag } from '../input/key-flags.ts';
@@ -103,7 +103,7 @@ async function readUpstream(
       `${flag} goes with an upstream. Write "${instead}" in "upstreams" of svc-api.yaml for others.`,
     );
   }
-  const { parseUpstream, problemOfPassedHeader, problemOfSentHeader } = await import('../../routes/index.ts');
+  const { parseUpstream, problemOfPassedHeader, problemOfSentHeader } = await import('../../features/routes/index.ts');
   const parsed = parseUpstream(address);
   if ('refusal' in parsed) throw new CliError('USAGE', parsed.refusal);
   const send = headers.map((text): SentCredential => {

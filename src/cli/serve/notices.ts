@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
 import type { NoticeStore } from '../../keys/feed/index.ts';
 import type { Log } from '../../log.ts';
-import type { Dispatcher, DeliveryCounts, Destination } from '../../notices/index.ts';
+import type { Dispatcher, DeliveryCounts, Destination } from '../../features/notices/index.ts';
 
 /** How often to look for what is new. */
 const EVERY_MS = 1000;
@@ -10,7 +10,7 @@ const EVERY_MS = 1000;
 /** Whom the configuration wants to be notified, with the secrets as they are now. @throws KeysError CONFIG_… */
 export async function destinationIn({ notices }: Config): Promise<Destination | undefined> {
   if (!notices) return undefined;
-  const { readDestination } = await import('../../notices/index.ts');
+  const { readDestination } = await import('../../features/notices/index.ts');
   return readDestination(notices, process.env);
 }
 
@@ -53,7 +53,7 @@ export class NoticeDelivery {
     await store.forgetGone().catch((error: unknown) => log.debug({ err: error }, 'notices stay off'));
     if (this.#dispatcher) return;
     const [{ Dispatcher, postNotice }, { packageVersion }] = await Promise.all([
-      import('../../notices/index.ts'),
+      import('../../features/notices/index.ts'),
       import('../../version.ts'),
     ]);
     if (this.#dispatcher) return;

@@ -25,10 +25,10 @@ import { debug, formatTime, isDebugged, millisecondsSince } from '../../keys/bas
 import type { ChangeSource } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import type { ConfiguredServer, StartService } from '../../service/configured-server.ts';
-import type { NatsPublisher } from '../../nats/publisher.ts';
+import type { NatsPublisher } from '../../features/nats/publisher.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
-import type { MetricsServer } from '../../telemetry/metrics-server.ts';
-import type { Telemetry, TelemetryOptions } from '../../telemetry/telemetry.ts';
+import type { MetricsServer } from '../../features/telemetry/metrics-server.ts';
+import type { Telemetry, TelemetryOptions } from '../../features/telemetry/telemetry.ts';
 
 const EVERY_MS = 3_600_000;
 /** How much of a file is free when space is given back: less is soon used again. */
@@ -310,7 +310,7 @@ export abstract class ServingCommand extends BaseCommand {
       const stopKeepingUp = opened.notices ? keepUp(() => configured, this.logger) : undefined;
       const { service } = configured;
       if (context.isOrigin && config.feed) {
-        const { NatsPublisher } = await import('../../nats/publisher.ts');
+        const { NatsPublisher } = await import('../../features/nats/publisher.ts');
         publisher = new NatsPublisher({ settings: config.feed.nats, keys: () => keys, log: this.logger });
       }
       await collectGarbage();
@@ -335,7 +335,7 @@ export abstract class ServingCommand extends BaseCommand {
   /** Starts what was asked for; what nobody asks for is not even loaded. */
   private async startTelemetry(options: Omit<TelemetryOptions, 'log'>): Promise<Telemetry | undefined> {
     if (!options.requestLog && !options.metrics && !options.traces && !isDebugged()) return undefined;
-    const { startTelemetry } = await import('../../telemetry/telemetry.ts');
+    const { startTelemetry } = await import('../../features/telemetry/telemetry.ts');
     return startTelemetry({ ...options, log: this.logger });
   }
 
@@ -345,7 +345,7 @@ export abstract class ServingCommand extends BaseCommand {
   ): Promise<MetricsServer | undefined> {
     if (serving.telemetry.metricsPort === undefined) return undefined;
     const place = metricsPlace(serving, await this.configured(serving, file))!;
-    const { serveWorkerMetrics } = await import('../../telemetry/telemetry.ts');
+    const { serveWorkerMetrics } = await import('../../features/telemetry/telemetry.ts');
     return serveWorkerMetrics(place, this.logger);
   }
 

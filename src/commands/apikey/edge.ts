@@ -78,7 +78,7 @@ export default class Edge extends ServingCommand {
       throw new CliError('USAGE', '--client-cert and --client-key go together. Pass both, or leave both out.');
     if (flags.name !== undefined && !/^[^\p{C}]{1,100}$/u.test(flags.name))
       throw new CliError('USAGE', `--name is "${printable(flags.name)}". Give 1 to 100 characters, without controls.`);
-    const { readMaxStale } = await import('../../edge/index.ts');
+    const { readMaxStale } = await import('../../features/edge/index.ts');
     const pem = (path: string | undefined) => path && resolve(path);
     const leaseMs = readMaxStale(flags['max-stale']);
     if (typeof leaseMs === 'object')

@@ -51,7 +51,7 @@ export default class Proxy extends BaseCommand {
       const there = `${suggestion(args.proxy, PROXY_NAMES)}The proxies are ${formatList(PROXY_NAMES)}.`;
       throw new CliError('USAGE', `There is no example for "${printable(args.proxy)}". ${there}`);
     }
-    const { parseHostPattern, parseUpstream } = await import('../../routes/index.ts');
+    const { parseHostPattern, parseUpstream } = await import('../../features/routes/index.ts');
     const resource = flags.resource.trim().toUpperCase();
     const invalid = invalidResource({ name: resource });
     if (invalid !== undefined) throw new CliError('USAGE', invalid);

@@ -35,7 +35,7 @@ import {
   parseMethod,
   parsePathPattern,
   type Route,
-} from '../../routes/index.ts';
+} from '../../features/routes/index.ts';
 import { DEFAULT_CONFIG } from '../config.ts';
 import { DURATION, LIMIT, PERMISSION } from '../patterns.ts';
 import {

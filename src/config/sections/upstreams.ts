@@ -6,7 +6,7 @@ import {
   problemOfSentHeader,
   type SentCredential,
   type Upstream,
-} from '../../routes/index.ts';
+} from '../../features/routes/index.ts';
 import { atMost, either, json, map, named, namesAtMost, optional, required, rule, text, textWith } from '../schema.ts';
 import { fileIn, filePath, section, type SectionContext } from '../section.ts';
 

@@ -42,7 +42,7 @@ function namesInJson(): string[] {
 
 /** Names of fields in the forms of the console, which are parameters of its addresses as well. */
 function namesInForms(): string[] {
-  return globSync('src/console/**/*.tsx', { cwd: ROOT }).flatMap((file) =>
+  return globSync('src/features/console/**/*.tsx', { cwd: ROOT }).flatMap((file) =>
     Array.from(
       read(file)
         .replaceAll(/<meta[^>]*>/g, '')

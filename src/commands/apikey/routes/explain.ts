@@ -14,7 +14,7 @@ import {
   parsePermissions,
   PermissionSet,
 } from '../../../keys/permissions/index.ts';
-import type { RequestParts } from '../../../routes/index.ts';
+import type { RequestParts } from '../../../features/routes/index.ts';
 
 /** Who sends the request: what they may do, undefined without a key that is accepted. */
 type Caller = Pick<ExplainedRequest, 'key'> & { permissions: PermissionSet | undefined };
@@ -52,7 +52,7 @@ export default class Explain extends StoreCommand {
     const { args, flags } = await this.parse(Explain);
     const [{ explanationView, readDeclaredRoutes }, { createRouter, explain }] = await Promise.all([
       import('../../../cli/routes.ts'),
-      import('../../../routes/index.ts'),
+      import('../../../features/routes/index.ts'),
     ]);
     const request = await readRequest(args, flags.preflight);
     let unmet: string | undefined;
@@ -93,7 +93,7 @@ async function readRequest(
   { method, url }: { method: string; url: string },
   isPreflight: boolean,
 ): Promise<RequestParts> {
-  const { parseRequest, preflightOf } = await import('../../../routes/index.ts');
+  const { parseRequest, preflightOf } = await import('../../../features/routes/index.ts');
   const request = parseRequest(method, url);
   if ('refusal' in request) throw new KeysError('INPUT_INVALID', request.refusal);
   return isPreflight ? preflightOf(request.value) : request.value;

@@ -47,7 +47,7 @@ export default class Template extends BaseCommand {
       const there = `${suggestion(args.service, names)}The services are ${formatList(names)}.`;
       throw new CliError('USAGE', `There is no template for "${printable(args.service)}". ${there}`);
     }
-    const { parseHostPattern, parseUpstream } = await import('../../../routes/index.ts');
+    const { parseHostPattern, parseUpstream } = await import('../../../features/routes/index.ts');
     const host = parseHostPattern(flags.host ?? `${name}.example.org`);
     if ('refusal' in host) throw new CliError('USAGE', host.refusal);
     if (host.value.includes('*'))

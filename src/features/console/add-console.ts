@@ -1,0 +1,283 @@
+import type { Context, Hono } from 'hono';
+import { basePath } from 'hono/route';
+import { METHOD_NAME_ALL } from 'hono/router';
+import {
+  type BearerEnv,
+  type CheckParts,
+  type ConsentParts,
+  type FailureLog,
+  type GraphQLPipeline,
+  HonoHead,
+  type NamedCommands,
+  OAUTH_PATHS,
+  originOf,
+  readForm,
+  requestIdIn,
+  RequestRefused,
+  SeenOrigin,
+} from '../../http/index.ts';
+import { isKeysError } from '../../keys/basics/index.ts';
+import type { KeysService } from '../../keys/service/index.ts';
+import { SignInFailed } from '../people/index.ts';
+import { addAssets, readAssets } from './assets.ts';
+import { SessionAuth, type SessionAuthParts, requireOwnForm, sessionTokenIn } from './session-auth.ts';
+import { OperationFailed } from './operations.ts';
+import {
+  answerHeaders,
+  Pages,
+  type PageParts,
+  type ReadForm,
+  readPageForm,
+  rememberOrigin,
+  rootFrom,
+  seeOther,
+  sendPage,
+  Visit,
+  type Welcome,
+} from './visit.tsx';
+import { addAuditLog } from './pages/audit-log/audit-log.tsx';
+import { addConsentPages } from './pages/consent.tsx';
+import { addHealth, addLimits } from './pages/service.tsx';
+import { addHome } from './pages/home.tsx';
+import { addKeyList } from './pages/key-list.tsx';
+import { addKeyPage } from './pages/key/key.tsx';
+import { Message, MessagePage } from './parts/layout.tsx';
+import { addressOfDraft } from './pages/new-key/form.tsx';
+import { addNewKey } from './pages/new-key/new-key.tsx';
+import { addRequests } from './pages/requests.tsx';
+import { addRoutes } from './pages/routes.tsx';
+import { addSelectedKeys } from './pages/selected-keys.tsx';
+import { addSignIn, MAX_NEXT } from './pages/sign-in.tsx';
+import { titleOf } from './parts/notice.tsx';
+import type { SentForms } from './recent-forms.ts';
+import { type Answered, SentForm, SessionEnded } from './sent-form.tsx';
+
+interface ConsoleParts extends SessionAuthParts, ConsentParts {
+  /** Counts credentials that are not valid; undefined if there may be any number. */
+  readonly failedCredentials: CheckParts['failedCredentials'];
+  /** Whether there is a console beside the pages on which people decide what applications get. */
+  readonly hasConsole: boolean;
+  readonly commands: NamedCommands;
+  readonly credentials: PageParts['credentials'];
+  readonly pipeline: GraphQLPipeline;
+  readonly keys: KeysService;
+  readonly failures: FailureLog;
+  readonly forms: SentForms;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+}
+
+const CONSOLE_PATH = '/console';
+
+/**
+ * Adds the pages for people: those on which they decide what applications get, and the console, to which they sign in
+ * with a key, and see and do by GraphQL what that may. All work without scripts; no key is ever in a URL, and nothing
+ * is loaded from elsewhere.
+ */
+export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
+  const assets = readAssets();
+  const { sessions, forms } = parts;
+  const sessionAuth = new SessionAuth(parts);
+  const seenBy = (c: Context) => new SeenOrigin(parts.issuer.of(c));
+  const { consent: mode } = parts.catalog;
+  const enterAgain: PageParts['enterAgain'] = (c, key, entered) => sessionAuth.enterAgain(c, key, seenBy(c), entered);
+  const visitOf = (c: Context, by: ConstructorParameters<typeof Visit>[2]) =>
+    new Visit(c, { assets, ...parts, consent: mode, enterAgain }, by);
+  addAssets(app, CONSOLE_PATH, assets);
+  for (const path of [`${CONSOLE_PATH}/*`, OAUTH_PATHS.device, OAUTH_PATHS.authorize])
+    app.use(path, async (c, next) => {
+      rememberOrigin(c, parts.issuer.of(c));
+      await next();
+    });
+  const say = (c: Context, root: string, { status, title, message }: PageMessage, headers = {}) =>
+    sendPage(c, MessagePage({ root, assets, title, message }), status, { ...answerHeaders(c), ...headers });
+
+  const guarded = async (c: Context, root: string, answer: () => Promise<Response>): Promise<Response> => {
+    try {
+      if (c.req.method === 'POST') requireOwnForm(c, seenBy(c));
+      return await answer();
+    } catch (error) {
+      return say(c, root, describeError(c, error, parts));
+    }
+  };
+  const welcome: Welcome = (c, root, answer) =>
+    guarded(c, root, async () => {
+      const sender = { c, sessions, forms, seen: seenBy(c) };
+      const read = await readSentForm(sender);
+      const changesNothing = (response: Response): Answered => ({ response, isDone: false });
+      const work = async (): Promise<Answered> => {
+        const entry = await sessionAuth.enter(c, sender.seen);
+        if (entry === 'signed out') return changesNothing(toSignIn(c, root, await draftIn(c, read?.form)));
+        if ('refusal' in entry) {
+          const { status, message, headers } = entry.refusal;
+          return changesNothing(await say(c, root, { status, title: titleOf(status), message }, headers));
+        }
+        const visit = visitOf(c, { root, admitted: entry, form: read?.form });
+        const explain = (error: unknown) => showMessage(visit, describeError(c, error, parts));
+        const answered = async () => ({ response: await answer(visit).catch(explain), isDone: visit.isDone });
+        if (!read?.sent) return answered();
+        return read.sent
+          .take(answered)
+          .catch(async (error: unknown) =>
+            changesNothing(error instanceof SessionEnded ? toSignIn(c, root) : await explain(error)),
+          );
+      };
+      // Before anybody is accepted: it may have ended what they have signed in with.
+      return read?.sent ? read.sent.once(work) : (await work()).response;
+    });
+  /** Lets somebody in, or says why not. */
+  const enter = async (c: Context, root: string) => {
+    const entry = await sessionAuth.enter(c, seenBy(c));
+    if (entry === 'signed out') return entry;
+    return 'refusal' in entry ? entry.refusal : visitOf(c, { root, admitted: entry });
+  };
+  /** The same; undefined for any reason. */
+  const visitIfAny = async (c: Context, root: string) => {
+    const entry = await enter(c, root);
+    return entry instanceof Visit ? entry : undefined;
+  };
+  /** Says what is wrong with a request; to those who have signed in, with the way to all pages. */
+  const showMessageToAnybody = async (c: Context, said: PageMessage, headers = {}): Promise<Response> => {
+    const root = rootFrom(pathIn(c));
+    try {
+      const visit = await visitIfAny(c, root);
+      return visit ? await showMessage(visit, said, headers) : await say(c, root, said, headers);
+    } catch {
+      return say(c, root, said, headers);
+    }
+  };
+
+  addConsentPages(app, {
+    ...parts,
+    assets,
+    seenBy,
+    enter: parts.hasConsole ? enter : undefined,
+    providerHost: parts.people?.provider?.host,
+  });
+  if (!parts.hasConsole) return;
+
+  const pages = new Pages(app, CONSOLE_PATH, welcome);
+  app.get(CONSOLE_PATH, (c) => seeOther(c, `.${CONSOLE_PATH}/`));
+  const countFailure = (c: Context) => parts.failedCredentials?.add(originOf(c, parts));
+  addSignIn(app, CONSOLE_PATH, { ...parts, assets, sessionAuth, guarded, seenBy, countFailure });
+  addHome(pages);
+  addKeyList(pages);
+  addSelectedKeys(pages);
+  addNewKey(pages);
+  addRequests(pages);
+  addKeyPage(pages);
+  addAuditLog(pages);
+  addRoutes(pages);
+  addLimits(pages);
+  addHealth(pages);
+  for (const [path, allowed] of methodsByPath(app))
+    app.all(path, (c) => showMessageToAnybody(c, notAllowed(c.req.method, allowed), { Allow: allowed }));
+  app.all(`${CONSOLE_PATH}/*`, (c) => showMessageToAnybody(c, NOT_FOUND));
+}
+
+/** The methods of each address of the console, as `Allow` has them (RFC 9110). */
+function methodsByPath({ routes }: Hono<BearerEnv>): Map<string, string> {
+  const isOurs = (path: string) => path === CONSOLE_PATH || path.startsWith(`${CONSOLE_PATH}/`);
+  const own = routes.filter(({ path, method }) => isOurs(path) && method !== METHOD_NAME_ALL);
+  const methods = Map.groupBy(own, ({ path }) => path);
+  const allowed = (found: readonly { method: string }[]) =>
+    found.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+  return new Map(Array.from(methods, ([path, found]) => [path, allowed(found)]));
+}
+
+function showMessage(visit: Visit, { status, title, message }: PageMessage, headers = {}): Promise<Response> {
+  return visit.page(title, Message({ root: visit.root, title, message }), status, headers);
+}
+
+/** The form that was sent, if it is one that is done once. @throws RequestRefused */
+async function readSentForm(sender: Parameters<typeof SentForm.in>[1]): Promise<ReadForm | undefined> {
+  const { c, sessions, seen } = sender;
+  const token = c.req.method === 'POST' ? sessionTokenIn(c, seen) : undefined;
+  if (token === undefined || !(await sessions.look(token))) return undefined;
+  const form = await readPageForm(c);
+  return { sent: SentForm.in(form, sender), form };
+}
+
+/** What a page says of a request that was not answered. */
+interface PageMessage {
+  status: number;
+  title: string;
+  message: string;
+}
+
+/** What is said of a key store that takes no changes: there, nobody can sign in. */
+const STORE_ISSUES: Readonly<Record<string, string>> = {
+  STORE_FULL: 'The disk of the key store is full, so nobody can sign in.',
+  STORE_READONLY: 'This server cannot change the key store, so nobody can sign in.',
+};
+
+const NOT_FOUND: PageMessage = {
+  status: 404,
+  title: titleOf(404),
+  message: 'There is no page at this address.',
+};
+
+function notAllowed(method: string, allowed: string): PageMessage {
+  const message = allowed.startsWith('GET')
+    ? `This address does not accept ${method}.`
+    : 'This address only takes forms. Go back to the form and send it from there.';
+  return { status: 405, title: titleOf(405), message };
+}
+
+/** The address of a request, under `/console/`. */
+function pathIn(c: Context): string {
+  return c.req.path.slice(basePath(c).replace(/\/$/, '').length + CONSOLE_PATH.length + 1);
+}
+
+/** The most that a form may have, in bytes, to be filled in again after somebody has signed in. */
+const MAX_DRAFT_BYTES = 16 * 1024;
+
+/** The page with the form that was sent, filled in, if that can be done. @param read it, if it was read before */
+async function draftIn(c: Context, read: URLSearchParams | undefined): Promise<string | undefined> {
+  if (c.req.method !== 'POST' || pathIn(c) !== 'keys/new') return undefined;
+  const form = read ?? (await readForm(c, 'This page is answered', MAX_DRAFT_BYTES).catch(() => undefined));
+  const draft = form && addressOfDraft(form);
+  return draft !== undefined && draft.length <= MAX_NEXT - 'keys/new?'.length ? `keys/new?${draft}` : undefined;
+}
+
+/**
+ * Sends somebody to sign in, and from there to where they wanted to go, or where they had sent a form from.
+ * @param draft the page with that form, filled in
+ */
+function toSignIn(c: Context, root: string, draft?: string): Response {
+  const isForm = c.req.method === 'POST';
+  const wanted = draft ?? (isForm ? sentFrom(c) : pathIn(c) + new URL(c.req.url).search);
+  const lost = draft !== undefined ? 'kept' : isForm ? 'form' : '';
+  const given = Object.entries({ next: wanted, lost }).filter(([, value]) => value !== '');
+  return seeOther(c, `${root}sign-in${given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''}`);
+}
+
+/** The page that a form was sent from, under `/console/`; empty if a browser does not say. */
+function sentFrom(c: Context): string {
+  return /\/console\/(.*)$/.exec(c.req.header('referer') ?? '')?.[1] ?? '';
+}
+
+function describeError(c: Context, error: unknown, parts: ConsoleParts): PageMessage {
+  const { pipeline, failures } = parts;
+  if (error instanceof OperationFailed || error instanceof RequestRefused) {
+    const status = error instanceof OperationFailed ? error.pageStatus : error.status;
+    return { status, title: titleOf(status), message: error.message };
+  }
+  if (error instanceof SignInFailed) {
+    const { address } = originOf(c, parts);
+    parts.refusals.add('sign-in refused', { reason: error.reason, address }, new HonoHead(c).notes);
+    return { status: error.status, title: 'Not signed in', message: error.message };
+  }
+  if (isKeysError(error) && error.code.startsWith('STORE_')) {
+    failures.add(error, requestIdIn(c));
+    return {
+      status: 503,
+      title: 'Try again later',
+      message: STORE_ISSUES[error.code] ?? 'The key store does not answer.',
+    };
+  }
+  const { status, text } = pipeline.failed(error, new HonoHead(c));
+  const [{ extensions }] = (JSON.parse(text) as { errors: [{ extensions: { requestId: string } }] }).errors;
+  const message = `The log of the server says why, at ${extensions.requestId}.`;
+  return { status, title: titleOf(status), message };
+}

@@ -1,0 +1,106 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import type { Hono } from 'hono';
+import type { BearerEnv } from '../../http/index.ts';
+
+/**
+ * What a page may do: load our own script and style sheet, and send its forms to us. Nothing else is loaded or run,
+ * nobody else shows it, and no script makes HTML of a text (Content Security Policy 3, Trusted Types).
+ */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+/** The headers of every page, beside those of every reply. */
+export const PAGE_HEADERS = {
+  'Content-Security-Policy': POLICY,
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'same-origin',
+  'X-Frame-Options': 'DENY',
+} as const;
+
+/**
+ * The headers of a page that may lead to another site: one that has opened it still gets its answer.
+ * @param target where its forms may lead besides the service itself, as a source of a Content-Security-Policy: browsers
+ * go by that for redirects, too
+ * @param hasScript whether it runs our own
+ */
+export function plainPageHeaders(target?: string, hasScript = false): Readonly<Record<string, string>> {
+  const policy = [
+    "default-src 'none'",
+    ...(hasScript ? ["script-src 'self'", "require-trusted-types-for 'script'", "trusted-types 'none'"] : []),
+    "style-src 'self'",
+    "img-src 'self'",
+    "base-uri 'none'",
+    `form-action 'self'${target === undefined ? '' : ` ${target}`}`,
+    "frame-ancestors 'none'",
+  ].join('; ');
+  return { 'Content-Security-Policy': policy, 'Referrer-Policy': 'same-origin', 'X-Frame-Options': 'DENY' };
+}
+
+/** A file that pages load. */
+interface Asset {
+  /** With a hash of what is in it: one that changes has another name. */
+  readonly name: string;
+  readonly type: string;
+  readonly body: Uint8Array<ArrayBuffer>;
+  /** Compressed on first use. */
+  readonly compressed: () => Uint8Array<ArrayBuffer>;
+}
+
+/** What the pages of the console load, as `npm run build` makes it. */
+export interface Assets {
+  readonly script: Asset;
+  readonly style: Asset;
+  readonly icon: Asset;
+}
+
+/** Reads them once. */
+export function readAssets(): Assets {
+  return {
+    script: read('js', 'text/javascript; charset=utf-8'),
+    style: read('css', 'text/css; charset=utf-8'),
+    icon: read('svg', 'image/svg+xml'),
+  };
+}
+
+function read(extension: string, type: string): Asset {
+  // The same from the sources and from `dist`.
+  const body = new Uint8Array(readFileSync(fileURLToPath(import.meta.resolve(`#console/console.${extension}`))));
+  const version = hash('sha256', body, 'hex').slice(0, 12);
+  let compressed: Uint8Array<ArrayBuffer> | undefined;
+  return {
+    name: `console-${version}.${extension}`,
+    type,
+    body,
+    compressed: () => (compressed ??= new Uint8Array(gzipSync(body))),
+  };
+}
+
+/** Adds their addresses, which need no key: they say nothing of the service. */
+export function addAssets(app: Hono<BearerEnv>, path: string, assets: Assets): void {
+  for (const { name, type, body, compressed } of Object.values(assets) as Asset[])
+    app.get(`${path}/assets/${name}`, (c) => {
+      const isCompressed = /\bgzip\b/.test(c.req.header('accept-encoding') ?? '');
+      return c.body(isCompressed ? compressed() : body, 200, {
+        'Content-Type': type,
+        'Cache-Control': 'public, max-age=31536000, immutable',
+        'X-Content-Type-Options': 'nosniff',
+        'Cross-Origin-Resource-Policy': PAGE_HEADERS['Cross-Origin-Resource-Policy'],
+        Vary: 'Accept-Encoding',
+        ...(isCompressed && { 'Content-Encoding': 'gzip' }),
+      });
+    });
+}

@@ -1,0 +1,306 @@
+import type { Context } from 'hono';
+import { Hono } from 'hono';
+import {
+  type BearerEnv,
+  DOOR_PATH,
+  type DoorPages,
+  type DoorParts,
+  errorIn,
+  errorReply,
+  HonoHead,
+  internalError,
+  listenerOf,
+  type LoadedDoor,
+  LOST_FORM,
+  readForm,
+  readQuery,
+  readReturnTarget,
+  type Reply,
+  requestIdIn,
+  RequestRefused,
+  respond,
+  type SeenOrigin,
+  sentFrom,
+} from '../../http/index.ts';
+import { isKeysError } from '../../keys/basics/index.ts';
+import { type PeopleSignIn, SignInFailed } from '../people/index.ts';
+import { prefixOf } from '../../keys/secret/index.ts';
+import { addAssets, type Assets, plainPageHeaders, readAssets } from './assets.ts';
+import { OneMoment, SignInForm } from './pages/sign-in.tsx';
+import { Layout } from './parts/layout.tsx';
+import { inYourWords, Problem, titleOf } from './parts/notice.tsx';
+import { addProviderWay } from './provider-way.ts';
+import { requireOwnForm, SessionAuth } from './session-auth.ts';
+import { answerHeaders, seeOther } from './visit.tsx';
+
+/** What the pages sign people in by who have no key. */
+interface PeopleParts {
+  /** Undefined where everybody shows a key. */
+  readonly people?: PeopleSignIn | undefined;
+}
+
+/**
+ * Adds the pages at the door of guarded services, on their own hosts: where people sign in to them with a key, see as
+ * whom, and sign out. They work without scripts. Who signs in is told by `SessionAuth.signIn` alone.
+ */
+export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): DoorPages {
+  const assets = readAssets();
+  const { people } = parts;
+  const sessionAuth = new SessionAuth(parts, 'door');
+  const path = DOOR_PATH.slice(0, -1);
+  addAssets(app, path, assets);
+
+  const send = async (c: Context, page: Promise<Reply>) => respond(c, await page);
+  const show = (c: Context, options: PageOptions, content: ReturnType<typeof Said>) =>
+    send(c, pageOf(assets, options, content));
+  const leadOn = (c: Context, target: string) =>
+    show(c, { title: 'Signed in', again: target }, <OneMoment here={target} />);
+  /** Answers, or says what went wrong. */
+  const guarded = async (c: Context, answer: (seen: SeenOrigin) => Promise<Response>): Promise<Response> => {
+    try {
+      const seen = parts.seenBy(c);
+      if (c.req.method === 'POST') requireOwnForm(c, seen);
+      return await answer(seen);
+    } catch (error) {
+      const { status, message } = describeError(c, error, parts);
+      const title = titleOf(status);
+      return show(c, { title, status }, <Said title={title} message={message} />);
+    }
+  };
+
+  app.get(DOOR_PATH, (c) =>
+    guarded(c, async (seen) => {
+      const entry = await sessionAuth.enter(c, seen);
+      if (entry === 'signed out') return send(c, signInPage(assets, { seen, target: '/', people }));
+      if ('refusal' in entry) {
+        const { status, message, headers } = entry.refusal;
+        return show(c, { title: titleOf(status), status, headers }, <Refused message={message} seen={seen} />);
+      }
+      return show(c, { title: 'Signed in' }, <SignedIn name={entry.principal.apiKey.name} seen={seen} />);
+    }),
+  );
+  app.get(`${path}/sign-in`, (c) =>
+    guarded(c, async (seen) => {
+      // A proxy that shows this page in place of another says of which.
+      const target = readReturnTarget(readQuery(c).get('to') ?? c.req.header('x-original-uri') ?? '');
+      return (await sessionAuth.isSignedIn(c, seen))
+        ? seeOther(c, target)
+        : send(c, signInPage(assets, { seen, target, people }));
+    }),
+  );
+  // In place of the answer to a form, for a proxy that shows this page itself.
+  app.all(LOST_FORM, (c) =>
+    guarded(c, async (seen) => {
+      const target = readReturnTarget(sentFrom(new HonoHead(c), seen));
+      return send(c, signInPage(assets, { seen, target, problem: LOST, people }));
+    }),
+  );
+  app.post(`${path}/sign-in`, (c) =>
+    guarded(c, async (seen) => {
+      const form = await readForm(c, 'This page is answered');
+      const target = readReturnTarget(form.get('to') ?? '');
+      const key = form.get('key')?.trim() ?? '';
+      const again = (status: number, problem?: string, headers = {}) =>
+        send(
+          c,
+          signInPage(
+            assets,
+            { seen, target, problem, people },
+            { status, headers: { ...answerHeaders(c), ...headers } },
+          ),
+        );
+      if (!seen.isPrivate) return again(403);
+      if (key === '') return again(400, 'Enter an API key.');
+      const entered = await sessionAuth.signIn(c, key, seen);
+      if ('refusal' in entered) return again(entered.refusal.status, entered.refusal.message, entered.refusal.headers);
+      parts.refusals.add('signed in', { reason: 'door', prefix: prefixOf(entered.principal.apiKey.publicId) });
+      // No redirect: browsers hold those of a form to `form-action`, and the service may lead on to another site.
+      return leadOn(c, target);
+    }),
+  );
+  if (people?.provider)
+    addProviderWay(app, `${path}/sign-in`, {
+      people,
+      sessionAuth,
+      refusals: parts.refusals,
+      seenBy: (c) => parts.seenBy(c),
+      place: 'provider at the door',
+      parameter: 'to',
+      readNext: readReturnTarget,
+      addressOf: (c) => `${parts.seenBy(c).origin}${path}/sign-in`,
+      countFailure: (c) => parts.countFailure?.(c),
+      guarded,
+      leadOn,
+    });
+  app.post(`${path}/sign-out`, (c) =>
+    guarded(c, async (seen) => {
+      await sessionAuth.signOut(c, seen);
+      return seeOther(c, './');
+    }),
+  );
+  // In place of what somebody may not open, for a proxy that shows this page itself.
+  app.all(`${path}/refused`, (c) =>
+    guarded(c, (seen) => show(c, NOT_ALLOWED, <Refused message="This key may not open the page." seen={seen} />)),
+  );
+  app.all(`${path}/*`, (c) => {
+    const said = { title: 'Not found', message: 'There is no page at this address.' };
+    return show(c, { title: said.title, status: 404 }, <Said {...said} />);
+  });
+
+  return {
+    signIn: (seen, target, headers, isLost) =>
+      signInPage(
+        assets,
+        { seen, target: readReturnTarget(target), people, problem: isLost ? LOST : undefined },
+        { status: 401, headers },
+      ),
+    refused: (seen, refusal) =>
+      pageOf(
+        assets,
+        { ...NOT_ALLOWED, status: refusal.status, headers: refusal.headers },
+        <Refused message={errorIn(refusal).message} seen={seen} />,
+      ),
+  };
+}
+
+/** The same for a server that answers nothing else of ours. */
+export async function openDoor(parts: DoorParts & PeopleParts): Promise<LoadedDoor> {
+  const app = new Hono<BearerEnv>();
+  const pages = addDoor(app, parts);
+  app.onError((error, c) => {
+    parts.failures.add(error, requestIdIn(c));
+    return respond(c, internalError(requestIdIn(c) ?? ''));
+  });
+  app.notFound((c) => respond(c, errorReply('NOT_FOUND', 'There is nothing at this address.')));
+  return { pages, handle: await listenerOf(app) };
+}
+
+/** @throws what no page can say */
+function describeError(
+  c: Context,
+  error: unknown,
+  { failures, refusals }: DoorParts,
+): { status: number; message: string } {
+  if (error instanceof RequestRefused) return error;
+  if (error instanceof SignInFailed) {
+    refusals.add('sign-in refused', { reason: error.reason }, new HonoHead(c).notes);
+    return error;
+  }
+  if (!isKeysError(error) || !error.code.startsWith('STORE_')) throw error;
+  failures.add(error, requestIdIn(c));
+  return { status: 503, message: 'The key store does not answer, or takes no changes. Try again later.' };
+}
+
+const LOST = 'You are not signed in, so nothing was done. Sign in, and send the form again.';
+const NOT_ALLOWED = { title: 'Not allowed', status: 403 };
+
+interface PageOptions {
+  title: string;
+  status?: number;
+  headers?: Reply['headers'] | undefined;
+  /** What is opened in its place at once. */
+  again?: string | undefined;
+  /** Whether it runs our script. */
+  hasScript?: boolean;
+}
+
+async function pageOf(
+  assets: Assets,
+  { title, status = 200, headers, again, hasScript = false }: PageOptions,
+  content: ReturnType<typeof Said>,
+): Promise<Reply> {
+  const around = { title, root: DOOR_PATH, assets, again, isPlain: !hasScript };
+  const document = <Layout {...around}>{content}</Layout>;
+  const text = `<!doctype html>${(await document).toString()}`;
+  return {
+    status,
+    type: 'text/html; charset=utf-8',
+    text,
+    headers: { ...plainPageHeaders(undefined, hasScript), ...headers },
+  };
+}
+
+function signInPage(
+  assets: Assets,
+  shown: Parameters<typeof SignIn>[0],
+  more: Pick<PageOptions, 'status' | 'headers'> = {},
+): Promise<Reply> {
+  return pageOf(assets, { title: 'Sign in', hasScript: true, ...more }, <SignIn {...shown} />);
+}
+
+function SignIn({
+  seen,
+  target,
+  problem,
+  people,
+}: {
+  seen: SeenOrigin;
+  target: string;
+  problem?: string | undefined;
+} & PeopleParts) {
+  return (
+    <div class="narrow">
+      <h1>Sign in to {seen.host}</h1>
+      <SignInForm
+        action={`${DOOR_PATH}sign-in`}
+        back={{ name: 'to', value: target }}
+        service={seen.host}
+        page="the address"
+        help={
+          `It is exchanged for a session of ${seen.host} alone, which ends when you sign out, after 8 hours, ` +
+          'after 30 minutes without a request, and with the key.'
+        }
+        problem={problem}
+        provider={people?.provider?.host}
+        isPrivate={seen.isPrivate}
+      />
+      <p class="help">No key yet? Ask an administrator of this service for one.</p>
+    </div>
+  );
+}
+
+function SignedIn({ name, seen }: { name: string; seen: SeenOrigin }) {
+  return (
+    <div class="narrow">
+      <h1>Signed in</h1>
+      <p>
+        You are signed in to {seen.host} with the key <strong>{name}</strong>.
+      </p>
+      <p>
+        <a href="/">Open {seen.host}</a>
+      </p>
+      <SignOut label="Sign out" />
+    </div>
+  );
+}
+
+function Refused({ message, seen }: { message: string; seen: SeenOrigin }) {
+  return (
+    <div class="narrow">
+      <h1>Not allowed</h1>
+      <Problem>{inYourWords(message)}</Problem>
+      <p>You are signed in to {seen.host}.</p>
+      <SignOut label="Sign in with another key" />
+    </div>
+  );
+}
+
+function SignOut({ label }: { label: string }) {
+  return (
+    <form method="post" action={`${DOOR_PATH}sign-out`}>
+      <button>{label}</button>
+    </form>
+  );
+}
+
+function Said({ title, message }: { title: string; message: string }) {
+  return (
+    <div class="narrow">
+      <h1>{title}</h1>
+      <p>{message}</p>
+      <p>
+        <a href={DOOR_PATH}>Continue</a>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,497 @@
+import type { Child } from 'hono/jsx';
+import { UUID } from '../../../keys/basics/index.ts';
+import { fieldsOf, filterFields, GRAPHQL_TYPES, mapFields, valueOfText } from '../../../keys/key/index.ts';
+import { ROLE_MEANINGS } from '../../../keys/permissions/index.ts';
+import { OperationFailed } from '../operations.ts';
+import { AccessLine } from '../permission-words.tsx';
+import { permissionsOf } from '../parts/grants.ts';
+import {
+  Done,
+  Empty,
+  formatNumber,
+  formatTotal,
+  type KeyStatus,
+  PersonNote,
+  Problem,
+  Status,
+  Time,
+} from '../parts/notice.tsx';
+import type { Pages, Visit } from '../visit.tsx';
+import type { CountedKeys, ShownKey } from './key/shown-key.ts';
+
+/** The filters of fields in the form, by their names in an address; that of owners also finds creators. */
+const FIELD_FILTERS = fieldsOf(filterFields)
+  .filter(([name]) => name !== 'owner')
+  .map(([name, field]) => ({ name, field, parameter: field.flag ?? name }));
+
+/** The arguments of a list, with their types in the schema. */
+const ARGUMENTS = {
+  search: 'String',
+  roles: '[Role!]',
+  status: 'ApiKeyStatus',
+  ...mapFields(filterFields, ({ form }) => GRAPHQL_TYPES[form]),
+  createdBy: 'ID',
+  createdByOperator: 'Boolean',
+  expiresBefore: 'DateTime',
+  unusedSince: 'DateTime',
+  neverUsed: 'Boolean',
+  sort: 'ApiKeySort',
+  descending: 'Boolean',
+} as const;
+
+/** Only what is asked for is named: what narrows a list is what it costs. */
+function queryWith(given: readonly (keyof typeof ARGUMENTS)[]): string {
+  const declared = given.map((name) => `, $${name}: ${ARGUMENTS[name]}`).join('');
+  const passed = given.map((name) => `, ${name}: $${name}`).join('');
+  return `query Keys($first: Int!, $offset: Int!${declared}) {
+    apiKeyList(first: $first, offset: $offset${passed}) {
+      keys {
+        id name prefix person { issuer name } roles permissions { resource actions } unknownGrants
+        status createdAt expiresAt lastUsedAt
+      }
+      total hasMore sorted
+    }
+  }`;
+}
+
+type ListedKey = Pick<
+  ShownKey,
+  | 'id'
+  | 'name'
+  | 'prefix'
+  | 'person'
+  | 'roles'
+  | 'permissions'
+  | 'unknownGrants'
+  | 'status'
+  | 'createdAt'
+  | 'expiresAt'
+  | 'lastUsedAt'
+>;
+
+interface KeyPage extends CountedKeys<ListedKey> {
+  readonly sorted: boolean;
+}
+
+const PAGE_SIZE = 100;
+const DAY_MS = 86_400_000;
+const STATUSES: readonly KeyStatus[] = ['ACTIVE', 'DISABLED', 'EXPIRED'];
+const ENDS = { '1d': 'within a day', '7d': 'within 7 days', '14d': 'within 14 days', '90d': 'within 90 days' } as const;
+const USES = { never: 'never', '90d': 'not for 90 days' } as const;
+/** Who created a key that no key did, as an address has it. */
+const OPERATOR = 'operator';
+
+/** The columns that keys are sorted by, as an address has them, and whether the last one comes first at first. */
+const SORTS = {
+  created: { by: 'CREATED', title: 'Created', isDescending: true },
+  name: { by: 'NAME', title: 'Name', isDescending: false },
+  'last-used': { by: 'LAST_USED', title: 'Last used', isDescending: true },
+  ends: { by: 'EXPIRES', title: 'Expires', isDescending: false },
+} as const;
+type Sort = keyof typeof SORTS;
+
+/** What the list is narrowed to, and how it is sorted, as its address has it. Empty where it is not. */
+interface ListRequest {
+  readonly search: string;
+  readonly status: string;
+  readonly role: string;
+  /** Who answers for them, the name of a key or person, or the id of the key that created them. */
+  readonly by: string;
+  readonly ends: string;
+  readonly used: string;
+  readonly sort: string;
+  readonly order: string;
+  /** The number of the first key of the page, counted from 1. */
+  readonly from: string;
+  /** The filters of fields. */
+  readonly [parameter: string]: string;
+}
+
+/** What the page says after keys were changed, by the field `done` of its address. */
+const DONE: Readonly<Record<string, string>> = {
+  DISABLE: 'Disabled. They and their child keys are refused from now on.',
+  EXPIRE: 'They expire when you have said, or earlier.',
+};
+
+export function addKeyList(pages: Pages): void {
+  pages.get('keys', async (visit) => {
+    const asked = askedIn(visit);
+    try {
+      const [page, roles] = await Promise.all([askPage(visit, asked), askRoles(visit)]);
+      return await visit.page('Keys', <KeyList visit={visit} asked={asked} page={page} roles={roles} />);
+    } catch (error) {
+      if (!(error instanceof OperationFailed) || error.code === 'FORBIDDEN' || error.pageStatus >= 500) throw error;
+      const content = <KeyList visit={visit} asked={asked} problem={error.message} roles={[]} />;
+      return visit.page('Keys', content, error.pageStatus);
+    }
+  });
+}
+
+function askedIn(visit: Visit): ListRequest {
+  const given = (name: string) => visit.query(name) ?? '';
+  const known = (name: string, values: readonly string[]) => values.find((value) => value === given(name)) ?? '';
+  return {
+    search: given('search'),
+    status: known('status', STATUSES),
+    role: given('role'),
+    by: given('by'),
+    ends: known('ends', Object.keys(ENDS)),
+    used: known('used', Object.keys(USES)),
+    sort: known('sort', Object.keys(SORTS)),
+    order: known('order', ['up', 'down']),
+    from: /^[1-9]\d{0,8}$/.exec(given('from'))?.[0] ?? '',
+    ...Object.fromEntries(FIELD_FILTERS.map(({ parameter }) => [parameter, given(parameter)])),
+  };
+}
+
+function sortOf({ sort, order }: ListRequest): { sort: Sort; isDescending: boolean } {
+  const column = sort === '' ? 'created' : (sort as Sort);
+  return { sort: column, isDescending: order === '' ? SORTS[column].isDescending : order === 'down' };
+}
+
+/** @throws OperationFailed */
+async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
+  const { search, status, role, by, ends, used, from } = asked;
+  const { sort, isDescending } = sortOf(asked);
+  const isNewestFirst = sort === 'created' && isDescending;
+  const isId = UUID.test(by);
+  const until = ends === '' ? undefined : visit.now + Number.parseInt(ends, 10) * DAY_MS;
+  const all: { readonly [Name in keyof typeof ARGUMENTS]?: unknown } = {
+    search: search || undefined,
+    roles: role === '' ? undefined : [role],
+    status: status || undefined,
+    owner: by === '' || by === OPERATOR || isId ? undefined : by,
+    createdBy: isId ? by : undefined,
+    createdByOperator: by === OPERATOR || undefined,
+    expiresBefore: until && new Date(until).toISOString(),
+    ...Object.fromEntries(
+      FIELD_FILTERS.map(({ name, field, parameter }) => [
+        name,
+        asked[parameter] ? valueOfText(field, asked[parameter]) : undefined,
+      ]),
+    ),
+    unusedSince: used === '90d' ? new Date(visit.now - 90 * DAY_MS).toISOString() : undefined,
+    neverUsed: used === 'never' || undefined,
+    sort: isNewestFirst ? undefined : SORTS[sort].by,
+    descending: isNewestFirst ? undefined : isDescending,
+  };
+  const given = Object.entries(all).filter(([, value]) => value !== undefined);
+  const names = given.map(([name]) => name as keyof typeof ARGUMENTS);
+  const variables = { first: PAGE_SIZE, offset: from === '' ? 0 : Number(from) - 1, ...Object.fromEntries(given) };
+  return visit.ask(queryWith(names), variables);
+}
+
+/**
+ * The roles that there are, as far as a key may know: without PERMISSION:READ_ANY, those that are built in, and its
+ * own.
+ * @throws OperationFailed
+ */
+async function askRoles(visit: Visit): Promise<readonly string[]> {
+  if (!visit.may('PERMISSION:READ_ANY'))
+    return [...new Set([...Object.keys(ROLE_MEANINGS), ...visit.principal.apiKey.roles])];
+  const { roles } = await visit.ask<{ roles: { role: string }[] }>('{ permissions { roles { role } } }');
+  return roles.map(({ role }) => role);
+}
+
+interface ListParts {
+  readonly visit: Visit;
+  readonly asked: ListRequest;
+  /** Undefined where something is wrong with what is asked for. */
+  readonly page?: KeyPage;
+  readonly problem?: string;
+  readonly roles: readonly string[];
+}
+
+function KeyList({ visit, asked, page, problem, roles }: ListParts) {
+  const { root } = visit;
+  const done = DONE[visit.query('done') ?? ''];
+  return (
+    <>
+      {done !== undefined && <Done>{done}</Done>}
+      <div class="head">
+        <div class="title">
+          <h1>Keys</h1>
+          {page && <span class="count">{formatTotal(page)}</span>}
+        </div>
+        {visit.mayCreate && (
+          <a class="button primary" href={`${root}keys/new`}>
+            New key
+          </a>
+        )}
+      </div>
+      <FilterForm root={root} asked={asked} roles={roles} />
+      {problem !== undefined && <Problem>{problem}</Problem>}
+      {page && !page.sorted && (
+        <p class="help" role="status">
+          So many keys are only listed by their creation, the newest first. Narrow the list to sort it.
+        </p>
+      )}
+      {page && page.keys.length === 0 && <NoKeys visit={visit} asked={asked} />}
+      {page && page.keys.length > 0 && <KeyForm visit={visit} asked={asked} page={page} />}
+    </>
+  );
+}
+
+function FilterForm({ root, asked, roles }: { root: string; asked: ListRequest; roles: readonly string[] }) {
+  return (
+    <form method="get" action={`${root}keys`} role="search" class="filter">
+      <label class="wide">
+        <span>Search</span>
+        <input
+          id="search"
+          type="search"
+          name="search"
+          value={asked.search}
+          placeholder="Name or description"
+          data-shortcut="/"
+        />
+      </label>
+      <Choice
+        name="status"
+        label="Status"
+        none="Any"
+        chosen={asked.status}
+        options={STATUSES.map((status) => [status, status.toLowerCase()])}
+      />
+      <Choice name="role" label="Role" none="Any" chosen={asked.role} options={roles.map((role) => [role, role])} />
+      <Choice name="ends" label="Expires" none="Any time" chosen={asked.ends} options={Object.entries(ENDS)} />
+      <Choice name="used" label="Used" none="Any" chosen={asked.used} options={Object.entries(USES)} />
+      <label>
+        <span>Owner</span>
+        <input name="by" value={asked.by} placeholder={`Team, person, key, ${OPERATOR}`} />
+      </label>
+      {FIELD_FILTERS.map(({ field: { label, example }, parameter }) => (
+        <label>
+          <span>{label}</span>
+          <input name={parameter} value={asked[parameter]} placeholder={example} />
+        </label>
+      ))}
+      {asked.sort !== '' && <input type="hidden" name="sort" value={asked.sort} />}
+      {asked.order !== '' && <input type="hidden" name="order" value={asked.order} />}
+      <button>Search</button>
+      {isNarrowed(asked) && (
+        <a class="button quiet" href={addressOf(root, { sort: asked.sort, order: asked.order })}>
+          Clear
+        </a>
+      )}
+    </form>
+  );
+}
+
+function Choice({
+  name,
+  label,
+  none,
+  chosen,
+  options,
+}: {
+  name: string;
+  label: string;
+  none: string;
+  chosen: string;
+  options: readonly (readonly [value: string, text: string])[];
+}) {
+  return (
+    <label>
+      <span>{label}</span>
+      <select name={name} id={name}>
+        <option value="">{none}</option>
+        {options.map(([value, text]) => (
+          <option value={value} selected={chosen === value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** The keys of a page, of which some can be selected and changed together. */
+function KeyForm({ visit, asked, page }: { visit: Visit; asked: ListRequest; page: KeyPage }) {
+  const { root } = visit;
+  const isPrevious = visit.principal.secret !== 'current';
+  const mayNarrow = !isPrevious && visit.may('API_KEY:UPDATE_OWN');
+  const mayDelete = !isPrevious && visit.may('API_KEY:DELETE_OWN');
+  const isSelectable = mayNarrow || mayDelete;
+  return (
+    <form method="get" action={`${root}keys/selected`} data-selection>
+      <KeyTable visit={visit} asked={asked} page={page} isSelectable={isSelectable} />
+      <div class="foot">
+        {isSelectable && (
+          <div class="actions" role="group" aria-label="With the selected keys">
+            <span class="faint" role="status" data-selected>
+              Selected keys:
+            </span>
+            {mayNarrow && (
+              <>
+                <button name="change" value="DISABLE">
+                  Disable…
+                </button>
+                <button name="change" value="EXPIRE">
+                  Set expiry…
+                </button>
+              </>
+            )}
+            {mayDelete && (
+              <button name="change" value="DELETE" class="danger">
+                Delete…
+              </button>
+            )}
+          </div>
+        )}
+        <Pager root={root} asked={asked} page={page} />
+      </div>
+    </form>
+  );
+}
+
+function KeyTable({
+  visit: { root, now },
+  asked,
+  page: { keys, sorted },
+  isSelectable,
+}: {
+  visit: Visit;
+  asked: ListRequest;
+  page: KeyPage;
+  isSelectable: boolean;
+}) {
+  const heading = (sort: Sort) => <SortedHeading root={root} asked={asked} sort={sort} isSorted={sorted} />;
+  return (
+    <table class="list keys">
+      <thead>
+        <tr>
+          {isSelectable && (
+            <th scope="col" class="select">
+              <input type="checkbox" data-select-all aria-label="Select all on this page" hidden />
+              <span class="hidden">Selected</span>
+            </th>
+          )}
+          {heading('name')}
+          <th scope="col">Status</th>
+          <th scope="col">May</th>
+          {heading('last-used')}
+          {heading('ends')}
+          {heading('created')}
+        </tr>
+      </thead>
+      <tbody>
+        {keys.map((key) => (
+          <tr>
+            {isSelectable && (
+              <td class="select">
+                <input type="checkbox" name="id" value={key.id} aria-label={`Select ${key.name}`} />
+              </td>
+            )}
+            <th scope="row">
+              <a href={`${root}keys/${key.id}`}>{key.name}</a>{' '}
+              {key.person ? <PersonNote of={key.person} /> : <code class="faint">{key.prefix}</code>}
+            </th>
+            <td data-label="Status">
+              <Status is={key.status} />
+            </td>
+            <td data-label="May">
+              <AccessLine roles={key.roles} permissions={permissionsOf(key.permissions)} />
+              {key.unknownGrants.length > 0 && (
+                <span class="faint" title={key.unknownGrants.join(', ')}>
+                  {` and ${key.unknownGrants.length} not declared here`}
+                </span>
+              )}
+            </td>
+            <td data-label="Last used">
+              <Time at={key.lastUsedAt} now={now} />
+            </td>
+            <td data-label="Expires">
+              <Time at={key.expiresAt} now={now} />
+            </td>
+            <td data-label="Created">
+              <Time at={key.createdAt} now={now} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** A heading that sorts by its column, or the other way round where that is so already. */
+function SortedHeading({
+  root,
+  asked,
+  sort,
+  isSorted,
+}: {
+  root: string;
+  asked: ListRequest;
+  sort: Sort;
+  isSorted: boolean;
+}) {
+  const { sort: present, isDescending } = isSorted ? sortOf(asked) : { sort: 'created', isDescending: true };
+  const isThis = present === sort;
+  const next = isThis ? !isDescending : SORTS[sort].isDescending;
+  const order = next === SORTS[sort].isDescending ? '' : next ? 'down' : 'up';
+  const href = addressOf(root, { ...asked, sort: sort === 'created' ? '' : sort, order, from: '' });
+  return (
+    <th scope="col" aria-sort={isThis ? (isDescending ? 'descending' : 'ascending') : undefined}>
+      <a href={href}>
+        {SORTS[sort].title}
+        {isThis && <span aria-hidden="true">{isDescending ? ' ↓' : ' ↑'}</span>}
+      </a>
+    </th>
+  );
+}
+
+/** Where the page is among all, and the way to the others. */
+function Pager({ root, asked, page }: { root: string; asked: ListRequest; page: KeyPage }) {
+  const first = asked.from === '' ? 1 : Number(asked.from);
+  const last = first + page.keys.length - 1;
+  const at = (from: number) => addressOf(root, { ...asked, from: from <= 1 ? '' : `${from}` });
+  const lastPage = Math.floor((page.total - 1) / PAGE_SIZE) * PAGE_SIZE + 1;
+  return (
+    <nav class="pager" aria-label="Pages of keys">
+      <span>{`${formatNumber(first)}–${formatNumber(last)} of ${formatTotal(page)}`}</span>
+      {first > 1 && (
+        <>
+          <a href={at(1)}>First</a>
+          <a href={at(first - PAGE_SIZE)} rel="prev">
+            Previous
+          </a>
+        </>
+      )}
+      {last < page.total && (
+        <>
+          <a href={at(last + 1)} rel="next">
+            Next
+          </a>
+          {!page.hasMore && <a href={at(lastPage)}>Last</a>}
+        </>
+      )}
+      {last >= page.total && page.hasMore && <span class="faint">Narrow the list to see more.</span>}
+    </nav>
+  );
+}
+
+function NoKeys({ visit, asked }: { visit: Visit; asked: ListRequest }): Child {
+  if (isNarrowed(asked) || asked.from !== '')
+    return (
+      <Empty title={isNarrowed(asked) ? 'No key matches.' : 'There are fewer keys than that.'}>
+        <p>
+          <a href={`${visit.root}keys`}>Show all keys</a>
+        </p>
+      </Empty>
+    );
+  return (
+    <Empty title="No keys yet">
+      <p>A key gives one script, pipeline or person the access that it needs, and nothing more.</p>
+    </Empty>
+  );
+}
+
+function isNarrowed({ sort: _sort, order: _order, from: _from, ...filters }: ListRequest): boolean {
+  return Object.values(filters).some((value) => value !== '');
+}
+
+function addressOf(root: string, asked: Readonly<Record<string, string>>): string {
+  const given = Object.entries(asked).filter(([, value]) => value !== '');
+  return `${root}keys${given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''}`;
+}

@@ -1,0 +1,321 @@
+import {
+  type Action,
+  type Permission,
+  PermissionSet,
+  type ResourceActions,
+  withoutIncluded,
+} from '../../../../keys/permissions/index.ts';
+import { OperationFailed, orFailed } from '../../operations.ts';
+import { permissionsOf, SHOWN_ACTIONS, VERBS } from '../../parts/grants.ts';
+import { GrantWords } from '../../permission-words.tsx';
+import { PermissionGroups } from '../../parts/grants-picker.tsx';
+import { type KeyStatus, formatCount, formatNumber, KeyLink, LinkButton } from '../../parts/notice.tsx';
+import { askOfKey, grantedTo, type ShownKey } from './shown-key.ts';
+import { canNarrow } from './usage.tsx';
+import type { KeyVisit } from './with-key.tsx';
+
+const SYMBOLS = { used: '●', unused: '○', denied: '×', none: '' } as const;
+
+/** What a key may do: its resources and actions, by which grant, and whether it was used. */
+function AccessMatrix({ shown, catalog }: { shown: ShownKey; catalog: KnownCatalog | undefined }) {
+  const rows = rowsOf(shown, catalog);
+  const without = catalog?.resources.filter((name) => !rows.some(({ resource }) => resource === name)) ?? [];
+  return (
+    <>
+      {rows.length > 0 && <MatrixTable rows={rows} />}
+      <p class="legend">
+        <span>{SYMBOLS.used} may, and has</span> <span>{SYMBOLS.unused} may, and never has</span>{' '}
+        <span>{SYMBOLS.denied} granted, but denied by a parent key</span>
+      </p>
+      {without.length > 0 && (
+        <details>
+          <summary>{`No access to ${formatCount(without.length, 'other resource')}`}</summary>
+          <p class="grants">
+            {without.map((resource) => (
+              <>
+                <code>{resource}</code>{' '}
+              </>
+            ))}
+          </p>
+        </details>
+      )}
+    </>
+  );
+}
+
+function MatrixTable({ rows }: { rows: readonly Row[] }) {
+  return (
+    <table class="matrix list">
+      <thead>
+        <tr>
+          <th scope="col" rowspan={2}>
+            Resource
+          </th>
+          {VERBS.map((verb) => (
+            <th scope="colgroup" colspan={2}>
+              {verb.charAt(0) + verb.slice(1).toLowerCase()}
+            </th>
+          ))}
+        </tr>
+        <tr>
+          {SHOWN_ACTIONS.map((action) => (
+            <th scope="col">{action.split('_')[1]!.toLowerCase()}</th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ resource, cells }) => (
+          <tr>
+            <th scope="row">
+              <code>{resource}</code>
+            </th>
+            {cells.map((cell) => (
+              <CellOf resource={resource} cell={cell} />
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function CellOf({ resource, cell }: { resource: string; cell: Cell }) {
+  if (cell.state === 'none') return <td></td>;
+  const words = wordsOf(cell);
+  return (
+    <td
+      class={cell.state}
+      title={`${resource}:${cell.action}: ${words}`}
+      data-label={cell.action.toLowerCase().replace('_', ' ')}
+    >
+      <span aria-hidden="true">{SYMBOLS[cell.state]}</span>
+      {cell.grantedBy.length > 0 && <small aria-hidden="true"> {sourceOf(cell)}</small>}
+      <span class="hidden">{words}</span>
+    </td>
+  );
+}
+
+/** Where it comes from: roles by their names, or that it was granted by itself. */
+function sourceOf({ grantedBy }: Cell): string {
+  const isDirect = grantedBy.some((grant) => !grant.startsWith('role '));
+  return isDirect ? 'direct' : grantedBy.map((grant) => grant.slice('role '.length)).join(', ');
+}
+
+function wordsOf({ state, grantedBy, deniedBy }: Cell): string {
+  const by = grantedBy.length > 0 ? ` by ${grantedBy.join(' and ')}` : '';
+  if (state === 'denied') return `granted${by}, but denied by ${deniedBy}`;
+  return `granted${by}, ${state === 'used' ? 'and used' : 'but never used'}`;
+}
+
+const ACCESS = '{ access(permission: $permission) { allowed permission grantedBy status deniedById deniedByName } }';
+
+/** Whether a key may do something, and why: see `ApiKeyAccess`. */
+interface Access {
+  allowed: boolean;
+  permission: string;
+  grantedBy: string[];
+  status: KeyStatus;
+  deniedById: string | null;
+  deniedByName: string | null;
+}
+
+/** What was asked, and the answer, or what is wrong with the question. */
+interface AccessAnswer {
+  readonly text: string;
+  readonly access?: Access | undefined;
+  readonly problem?: string;
+}
+
+/** What the address asks about the key; undefined if it asks nothing. */
+export async function askMay({ visit }: Pick<KeyVisit, 'visit'>): Promise<AccessAnswer | undefined> {
+  const text = visit.query('may');
+  if (text === undefined) return undefined;
+  const asked = askOfKey<{ access: Access }>(visit, ACCESS, '$permission: String!', { permission: text });
+  const answer = await orFailed(asked);
+  return answer instanceof OperationFailed ? { text, problem: answer.message } : { text, access: answer?.access };
+}
+
+function AccessQuestion({ here, asked }: { here: KeyVisit; asked: AccessAnswer | undefined }) {
+  const { base, visit } = here;
+  const isWrong = asked?.problem !== undefined;
+  return (
+    <form method="get" action={`${base}#may-it`} id="may-it" class="question">
+      <label for="may">May it…?</label>
+      <input
+        id="may"
+        name="may"
+        value={asked?.text}
+        placeholder="DOCKER:UPDATE_ANY"
+        required
+        autocapitalize="characters"
+        spellcheck={false}
+        aria-describedby={asked && 'may-answer'}
+        aria-invalid={isWrong ? 'true' : undefined}
+      />
+      <button>Ask</button>
+      {asked && (
+        <p id="may-answer" class={isWrong ? 'wrong' : undefined} role={isWrong ? 'alert' : 'status'}>
+          {asked.problem ?? (asked.access && <Answer access={asked.access} root={visit.root} />)}
+        </p>
+      )}
+    </form>
+  );
+}
+
+function Answer({ access, root }: { access: Access; root: string }) {
+  const { allowed, permission, grantedBy, status, deniedById, deniedByName } = access;
+  const grants = grantedBy.map((grant) => (grant.includes(':') ? grant : `role ${grant}`)).join(' and ');
+  if (allowed)
+    return (
+      <>
+        <strong>Yes</strong>, {permission}: by {grants}.
+      </>
+    );
+  return (
+    <>
+      <strong>No</strong>, not {permission}:{' '}
+      {grantedBy.length === 0 ? (
+        'none of its grants allows it.'
+      ) : deniedById === null ? (
+        `${grants} would allow it, but the key is ${status.toLowerCase()}.`
+      ) : (
+        <>
+          {grants} would allow it, but <KeyLink root={root} id={deniedById} name={deniedByName} /> forbids it.
+        </>
+      )}
+    </>
+  );
+}
+
+const CATALOG = '{ permissions { roles { role permissions { resource actions } } resources } }';
+
+/** What can be granted, if the person may know. @throws OperationFailed */
+export async function askCatalog({ visit }: Pick<KeyVisit, 'visit'>): Promise<KnownCatalog | undefined> {
+  if (!visit.may('PERMISSION:READ_ANY')) return undefined;
+  return visit.ask(CATALOG);
+}
+
+/** What a key may do, in words, with the grants that say so beside them. */
+export function AccessSummary({ of: shown }: { of: ShownKey }) {
+  const taken = shown.ancestors.flatMap(({ permissions }) => withoutIncluded(permissionsOf(permissions))).length;
+  return (
+    <GrantWords roles={shown.roles} permissions={permissionsOf(shown.permissions)}>
+      {shown.unknownGrants.length > 0 && (
+        <li>
+          {shown.unknownGrants.map((grant) => (
+            <>
+              <code class="unknown">{grant}</code>{' '}
+            </>
+          ))}
+          <span class="faint">not declared here any more, so that it allows nothing</span>
+        </li>
+      )}
+      {taken > 0 && (
+        <li class="faint">
+          Without <a href="#tree">{formatCount(taken, 'permission')} that parent keys deny</a>.
+        </li>
+      )}
+    </GrantWords>
+  );
+}
+
+/** What a key may do by resource, whether it ever did, and a question about one permission. */
+export function AccessSection({
+  here,
+  catalog,
+  asked,
+}: {
+  here: KeyVisit;
+  catalog: KnownCatalog | undefined;
+  asked: AccessAnswer | undefined;
+}) {
+  const { shown, rights, base } = here;
+  const allowed = withoutIncluded(permissionsOf(shown.effectivePermissions));
+  const neverUsed = new Set(permissionsOf(shown.unusedPermissions));
+  const all = allowed.length;
+  const unused = allowed.filter((permission) => neverUsed.has(permission)).length;
+  return (
+    <section aria-labelledby="access" class="card">
+      <div class="head">
+        <h2 id="access">Permissions</h2>
+        {unused > 0 && rights.may('UPDATE') && canNarrow(shown) && (
+          <LinkButton to={`${base}/narrow`}>Narrow to what it uses…</LinkButton>
+        )}
+      </div>
+      <p>
+        {formatCount(all, 'permission')}
+        {all > 0 && unused === all && ', none of which was ever used. '}
+        {unused > 0 && unused < all && `, ${formatNumber(unused)} of them never used.`}
+        {unused === 0 && all > 0 && ', all of them used.'}
+        {unused === all && shown.uses === 0 && 'If it is no longer needed, disable it first, then delete it.'}
+      </p>
+      <details>
+        <summary>By resource</summary>
+        <AccessMatrix shown={shown} catalog={catalog} />
+      </details>
+      {unused > 0 && unused < all && (
+        <details>
+          <summary>{`${formatCount(unused, 'permission')} never used`}</summary>
+          <PermissionGroups of={shown.unusedPermissions} />
+        </details>
+      )}
+      <AccessQuestion here={here} asked={asked} />
+    </section>
+  );
+}
+
+/** Everything that can be granted, as far as the person may know it. */
+interface KnownCatalog {
+  readonly roles: readonly { readonly role: string; readonly permissions: readonly ResourceActions[] }[];
+  readonly resources: readonly string[];
+}
+
+interface Cell {
+  readonly action: Action;
+  /** Whether it was ever used; `denied` if a parent key does not have it, `none` if it was not granted. */
+  readonly state: 'used' | 'unused' | 'denied' | 'none';
+  /** The roles and permissions that say so; empty if that cannot be told. */
+  readonly grantedBy: readonly string[];
+  /** The name of the nearest parent key that denies it. */
+  readonly deniedBy?: string;
+}
+
+interface Row {
+  readonly resource: string;
+  readonly cells: readonly Cell[];
+}
+
+/** The resources to which a key may do something, or could if no parent key denied it. */
+function rowsOf(key: ShownKey, catalog: KnownCatalog | undefined): Row[] {
+  const granted = grantedTo(key);
+  const grants = grantsOf(key, catalog);
+  const used = new PermissionSet(permissionsOf(key.usedPermissions) as Permission[]);
+  const limits = key.ancestors.map(({ name, permissions }) => ({
+    name: name ?? 'a parent key',
+    denied: new Set(permissionsOf(permissions)),
+  }));
+  const cellOf = (resource: string, action: Action): Cell => {
+    if (!granted.has(resource, action)) return { action, state: 'none', grantedBy: [] };
+    const grantedBy = grants.filter(({ allows }) => allows.has(resource, action)).map(({ grant }) => grant);
+    const denier = limits.find(({ denied }) => denied.has(`${resource}:${action}`));
+    if (denier) return { action, state: 'denied', grantedBy, deniedBy: denier.name };
+    return { action, state: used.has(resource, action) ? 'used' : 'unused', grantedBy };
+  };
+  return granted.byResource().map(({ resource }) => ({
+    resource,
+    cells: SHOWN_ACTIONS.map((action) => cellOf(resource, action)),
+  }));
+}
+
+/** The grants of a key with what each allows. What roles include is known from the catalog alone. */
+function grantsOf({ roles, permissions }: ShownKey, catalog: KnownCatalog | undefined) {
+  const known = roles.flatMap((role) => {
+    const grants = catalog?.roles.find((one) => one.role === role);
+    return grants ? [{ grant: `role ${role}`, permissions: permissionsOf(grants.permissions) }] : [];
+  });
+  const single = permissionsOf(permissions).map((grant) => ({ grant, permissions: [grant] }));
+  return [...known, ...single].map((one) => ({
+    grant: one.grant,
+    allows: new PermissionSet(one.permissions as Permission[]),
+  }));
+}

@@ -1,0 +1,288 @@
+import { isNone, keyFields, namesOf } from '../../../../keys/key/index.ts';
+import {
+  expiresAtOf,
+  type ExpiryBounds,
+  type ExpiryChoice,
+  expiryChoiceIn,
+  ExpiryField,
+  TextField,
+} from '../../parts/field.tsx';
+import { GrantsPicker } from '../../parts/grants-picker.tsx';
+import { redactSecrets } from '../../../../keys/secret/index.ts';
+import { accessField } from '../../access-levels.ts';
+import { KeySum } from '../../key-sum.tsx';
+import { type ChosenGrants, chosenIn, FIELDS, grantsInputOf, permissionsOf } from '../../parts/grants.ts';
+import { FixFields, Problem } from '../../parts/notice.tsx';
+import {
+  inputOfTexts,
+  type KeyTexts,
+  keyTexts,
+  keyTextsIn,
+  LabelFields,
+  valueProblems,
+  RestrictionFields,
+  TEXT_PLACES,
+} from '../../parts/key-texts.tsx';
+import { type AskedGrantable, NO_MORE_KEYS } from '../grantable.ts';
+import type { ShownKey } from '../key/shown-key.ts';
+import { PRESET, presetsOf } from './presets.ts';
+
+/** A key that is to be created, as a form has it. */
+export interface Draft extends ChosenGrants, ExpiryChoice, KeyTexts {
+  readonly name: string;
+  /** Which keys it is to replace, as they were shown; empty for none. */
+  readonly replaces: string;
+}
+
+/** A key that is to have the same. */
+export type Original = Pick<ShownKey, 'name' | 'grants' | keyof KeyTexts>;
+
+/** Says that a key of the name is to be replaced, before it was shown what that deletes. */
+export const REPLACE = 'replace';
+
+/** A form that nobody has filled in. */
+export function emptyDraft(bounds: ExpiryBounds): Draft {
+  return draftIn(new URLSearchParams(), bounds);
+}
+
+/** A form that is filled in with what another key has, but for its name and its expiry. */
+export function draftLike({ grants, ...original }: Original, bounds: ExpiryBounds): Draft {
+  return {
+    ...emptyDraft(bounds),
+    ...keyTexts(original),
+    roles: grants.filter((grant) => !grant.includes(':')),
+    permissions: grants.filter((grant) => grant.includes(':')),
+  };
+}
+
+/** What was filled in. */
+export function draftIn(form: URLSearchParams, bounds: ExpiryBounds): Draft {
+  const text = (name: string) => form.get(name)?.trim() ?? '';
+  return {
+    name: text('name'),
+    replaces: text('replaces'),
+    ...keyTextsIn(form),
+    ...chosenIn(form),
+    ...expiryChoiceIn(form, bounds),
+  };
+}
+
+/** The fields of a draft that are texts. */
+const TEXTS = ['name', ...namesOf(keyFields), 'expiry', 'date'];
+/** In an address, says that a form was filled in before a session ended. */
+export const KEPT = 'kept';
+
+/** Whether an address fills the form in. */
+export function hasDraft(address: URLSearchParams): boolean {
+  return [...address.keys()].some(
+    (field) => [...TEXTS, FIELDS.role, FIELDS.permission].includes(field) || field.startsWith(accessField('')),
+  );
+}
+
+/**
+ * The query of an address that fills the form in again, for somebody whose session has ended meanwhile: so nothing is
+ * kept anywhere but in the address of the page to sign in, which has no key, even if one was entered in a wrong field.
+ */
+export function addressOfDraft(form: URLSearchParams): string {
+  const texts = TEXTS.map((field): [string, string] => [field, redactSecrets(form.get(field) ?? '')]);
+  const { roles, permissions } = chosenIn(form);
+  const fields = [
+    ...texts.filter(([, value]) => value !== ''),
+    ...roles.map((role): [string, string] => [FIELDS.role, role]),
+    ...permissionFields(permissions),
+  ];
+  return new URLSearchParams([...fields, [KEPT, '1']]).toString();
+}
+
+/** In as few characters as levels take. */
+function permissionFields(permissions: readonly string[]): [string, string][] {
+  return grantsInputOf({ roles: [], permissions }).permissions.map(({ resource, actions }) => [
+    accessField(resource),
+    actions.join(' '),
+  ]);
+}
+
+/** The fields of a form that has this draft, but for what it replaces. */
+export function fieldsOf({
+  roles,
+  permissions,
+  replaces: _replaces,
+  ...texts
+}: Draft): [name: string, value: string][] {
+  return [
+    ...Object.entries(texts),
+    ...roles.map((role): [string, string] => ['role', role]),
+    ...permissions.map((permission): [string, string] => ['permission', permission]),
+  ];
+}
+
+/** The input of `createApiKey`, or the problems with expiry and numbers. */
+export function inputOf(draft: Draft, bounds: ExpiryBounds): { input: object } | { refused: Refused } {
+  const expiry = expiresAtOf(draft, bounds);
+  const problems = valueProblems(draft);
+  if ('problem' in expiry) problems.set('expiresAt', expiry.problem);
+  if (problems.size > 0) return { refused: { problems } };
+  const given = Object.entries(inputOfTexts(draft)).filter(([, value]) => !isNone(value));
+  const input = {
+    name: draft.name,
+    ...Object.fromEntries(given),
+    ...grantsInputOf(draft),
+    ...expiry,
+    overwrite: draft.replaces !== '',
+  };
+  return { input };
+}
+
+/** Why no key was created. */
+export interface Refused {
+  /** What is wrong with fields, by their names in the input of `createApiKey`; what concerns none has an empty one. */
+  readonly problems: ReadonlyMap<string, string>;
+  /** What is wrong as a whole. */
+  readonly message?: string | undefined;
+  /** A key has the name already. */
+  readonly taken?: NameConflict | undefined;
+}
+
+/** A key that has the name already. */
+export interface NameConflict {
+  /** Its id; undefined if it may not be seen. */
+  readonly id: string | undefined;
+  /** Whether the same form may have created it just now. */
+  readonly isMaybeOwn: boolean;
+}
+
+/** Where each field of the input is in the form. */
+const PLACES: Readonly<Record<string, { id: string; label: string }>> = {
+  name: { id: 'name', label: 'Name' },
+  ...TEXT_PLACES,
+  expiresAt: { id: 'expiry', label: 'Expires' },
+  grants: { id: 'grants', label: 'Permissions' },
+};
+
+export function NewKeyForm({
+  root,
+  draft,
+  grantable,
+  bounds,
+  refused,
+  note,
+}: {
+  root: string;
+  draft: Draft;
+  grantable: AskedGrantable;
+  bounds: ExpiryBounds;
+  refused?: Refused | undefined;
+  note?: string | undefined;
+}) {
+  const problems = refused?.problems ?? new Map<string, string>();
+  const wrongGrants = ['roles', 'permissions', ''].flatMap((field) => problems.get(field) ?? []).join(' ') || undefined;
+  const wrong = [...new Set([...problems.keys()].map((field) => (field in PLACES ? field : 'grants')))];
+  return (
+    <>
+      <div class="head">
+        <h1>New key</h1>
+      </div>
+      {note !== undefined && <p class="notice">{note}</p>}
+      {grantable.creatable === 0 && <p class="notice warning">{NO_MORE_KEYS}</p>}
+      {refused && (
+        <Problem>
+          {refused.message !== undefined && <p>{refused.message}</p>}
+          <FixFields fields={wrong.map((field) => PLACES[field]!)} />
+          {refused.taken && <NameTaken root={root} draft={draft} taken={refused.taken} />}
+        </Problem>
+      )}
+      <form method="post" action={`${root}keys/new`} class="builder" data-draft>
+        <div>
+          {/* What Enter presses in a field: otherwise it were the first preset. */}
+          <button class="hidden" name="step" value="preview" tabindex={-1} aria-hidden="true">
+            Preview
+          </button>
+          <TextField
+            name="name"
+            label="Name"
+            help="Up to 100 letters, digits and spaces."
+            value={draft.name}
+            problem={problems.get('name')}
+            required
+            autofocus={refused === undefined}
+          />
+          <LabelFields texts={draft} problems={problems} />
+          <ExpiryField bounds={bounds} chosen={draft} problem={problems.get('expiresAt')} />
+          <div id="grants">
+            <GrantsPicker grantable={grantable} chosen={draft} problem={wrongGrants}>
+              <Presets grantable={grantable} />
+            </GrantsPicker>
+          </div>
+          <RestrictionFields texts={draft} problems={problems} />
+          <p class="actions">
+            <button class="primary" name="step" value="preview">
+              Preview
+            </button>
+            <a class="button quiet" href={`${root}keys`}>
+              Cancel
+            </a>
+          </p>
+          <p class="help">Nothing is created before the preview.</p>
+        </div>
+        <aside data-sum aria-label="What the key would be">
+          <KeySum name={draft.name} expiry="" {...sumOf(draft, grantable)} />
+        </aside>
+      </form>
+    </>
+  );
+}
+
+/** Buttons that fill in what many keys are for; without scripts, they load the form again. */
+function Presets({ grantable }: { grantable: AskedGrantable }) {
+  const presets = presetsOf(grantable);
+  if (presets.length === 0) return null;
+  return (
+    <div class="presets" role="group" aria-label="Presets">
+      <span class="faint">Start from</span>
+      {presets.map(({ id, title, permissions }) => (
+        <button class="chip" name="step" value={PRESET + id} data-permissions={permissions.join(' ')} formnovalidate>
+          {title}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** What of a choice can be granted. */
+function sumOf({ roles, permissions }: ChosenGrants, grantable: AskedGrantable) {
+  const held = new Set(permissionsOf(grantable.permissions));
+  const chosen = grantable.roles.filter(({ role }) => roles.includes(role));
+  return {
+    permissions: permissions.filter((permission) => held.has(permission)),
+    roles: chosen.map(({ role, permissions: of }) => ({ name: role, includes: of && permissionsOf(of) })),
+  };
+}
+
+function NameTaken({ root, draft, taken: { id, isMaybeOwn } }: { root: string; draft: Draft; taken: NameConflict }) {
+  return (
+    <>
+      {isMaybeOwn && (
+        <p>
+          If you just created it and reloaded the page: it was not created twice. Its secret is not shown again; if you
+          did not store it, rotate the key.
+        </p>
+      )}
+      <p>
+        {id !== undefined && (
+          <>
+            <a href={`${root}keys/${id}`}>Open {draft.name}</a>,{' '}
+          </>
+        )}
+        choose another name, or see what replacing that key would delete:
+      </p>
+      <form method="post" action={`${root}keys/new`}>
+        {fieldsOf(draft).map(([field, value]) => (
+          <input type="hidden" name={field} value={value} />
+        ))}
+        <button name="step" value="replace">
+          Replace it…
+        </button>
+      </form>
+    </>
+  );
+}

@@ -1,0 +1,140 @@
+import type { ResourceActions } from '../../../../keys/permissions/index.ts';
+import { Fact } from '../../parts/notice.tsx';
+import type { Visit } from '../../visit.tsx';
+
+const REACH = `query Reach($id: ID!) {
+  routes(first: 100, keyId: $id) { edges { passes passesAll node { host path methods allow } } }
+}`;
+
+/** Requests to a guarded service that a key may make. */
+interface ReachedRoute {
+  /** Such as `https://grafana.example.org/api/**`; without a host that is known, the path alone. */
+  readonly address: string;
+  readonly methods: readonly string[];
+}
+
+/** The most routes that are named. */
+const MAX_ROUTES = 3;
+
+/** What of guarded services a new key can reach, as far as somebody may know. @throws OperationFailed */
+export async function askReach(visit: Visit, id: string): Promise<readonly ReachedRoute[]> {
+  if (!visit.may('CONFIG:READ_ANY') || !visit.may('API_KEY:READ_OWN')) return [];
+  const { edges } = await visit.ask<{
+    edges: {
+      passes: string[];
+      passesAll: boolean;
+      node: { host: string; path: string; methods: string[] | null; allow: string };
+    }[];
+  }>(REACH, { id });
+  return edges
+    .filter(({ passes, node }) => passes.length > 0 && node.allow !== 'OPEN')
+    .map(({ passes, passesAll, node: { host, path, methods } }) => ({
+      address: host.includes('*') ? path : `https://${host}${path}`,
+      methods: passesAll && methods === null ? ['all methods'] : passes,
+    }))
+    .slice(0, MAX_ROUTES);
+}
+
+/** Where a new secret is used, in which header, and how, so that it shows in no list of processes and no history. */
+export function HowToUse({
+  visit: { origin, parts },
+  permissions,
+  reach,
+}: {
+  visit: Visit;
+  permissions: readonly ResourceActions[];
+  reach: readonly ReachedRoute[];
+}) {
+  const { credentials } = parts;
+  const [place = 'bearer'] = credentials;
+  const header = typeof place === 'object' ? `${headerName(place.header)}: ` : 'Authorization: Bearer ';
+  const guarded = reach.find(({ address, methods }) => address.startsWith('https:') && /GET|all/.test(methods.join()));
+  const request = guarded ? ` '${concrete(guarded.address)}'` : graphqlRequest(permissions, origin);
+  return (
+    <section aria-labelledby="use">
+      <h2 id="use">How to use it</h2>
+      <dl class="facts">
+        <Fact name="URL">
+          <code>{`${origin}/graphql`}</code>
+        </Fact>
+        {reach.length > 0 && (
+          <Fact name="Guarded services">
+            {reach.map(({ address, methods }) => (
+              <div>
+                <code>{address}</code> <span class="faint">{methods.join(', ')}</span>
+              </div>
+            ))}
+          </Fact>
+        )}
+        <Fact name="Header">
+          {credentials.map((one) => (
+            <div>
+              <code>
+                {one === 'basic'
+                  ? 'Authorization: Basic, any user name, the secret as the password'
+                  : `${typeof one === 'object' ? `${headerName(one.header)}:` : 'Authorization: Bearer'} <secret>`}
+              </code>
+            </div>
+          ))}
+        </Fact>
+      </dl>
+      <Example
+        id="by-stdin"
+        title="With curl, from standard input"
+        lines={[
+          'read -rs SVC_API_KEY',
+          `printf '${header}%s' "$SVC_API_KEY" | curl --silent -H @- \\`,
+          `  ${request.trim()}`,
+        ]}
+      />
+      <Example
+        id="by-file"
+        title="With curl, from a file that you alone can read"
+        lines={[
+          'read -rs SVC_API_KEY',
+          `(umask 077 && printf '${header}%s' "$SVC_API_KEY" > svc-api.header)`,
+          `curl --silent -H @svc-api.header${guarded ? request : ` \\\n  ${request.trim()}`}`,
+        ]}
+      />
+      <p class="help">
+        Paste the secret at <code>read</code>, which does not show it. So it is in no list of processes, and in no
+        history.
+      </p>
+    </section>
+  );
+}
+
+function Example({ id, title, lines }: { id: string; title: string; lines: readonly string[] }) {
+  return (
+    <figure class="example">
+      <figcaption>
+        {title}
+        <span>
+          <span role="status"></span>{' '}
+          <button type="button" class="quiet" data-copy={id} aria-label={`Copy: ${title}`} hidden>
+            Copy
+          </button>
+        </span>
+      </figcaption>
+      <pre tabindex={0}>
+        <code id={id}>{lines.join('\n')}</code>
+      </pre>
+    </figure>
+  );
+}
+
+function graphqlRequest(permissions: readonly ResourceActions[], origin: string): string {
+  const mayRead = permissions.some(({ resource, actions }) => resource === 'ME' && actions.includes('READ_OWN'));
+  const query = JSON.stringify({ query: mayRead ? '{ me { name } }' : '{ __typename }' });
+  return ` -H 'Content-Type: application/json' -d '${query}' ${origin}/graphql`;
+}
+
+/** An address that a pattern of a route matches. */
+function concrete(pattern: string): string {
+  return pattern.replace(/\*\*$/, '').replaceAll('*', 'x').replaceAll("'", '%27');
+}
+
+/** `x-api-key` is `X-Api-Key`. */
+function headerName(header: string): string {
+  return header.replaceAll(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
+}

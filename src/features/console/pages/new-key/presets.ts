@@ -1,0 +1,49 @@
+import { RESOURCES } from '../../../../keys/permissions/index.ts';
+import { type ChosenGrants, type Grantable, permissionsOf } from '../../parts/grants.ts';
+
+/** What many keys are for: the permissions that this takes. */
+export interface Preset {
+  /** As the form sends it. */
+  readonly id: string;
+  readonly title: string;
+  readonly permissions: readonly string[];
+}
+
+const BUILT_IN: ReadonlySet<string> = new Set([...RESOURCES, 'EDGE']);
+
+const PRESETS: readonly Preset[] = [
+  { id: 'deploy', title: 'Deploy containers', permissions: ['DOCKER:READ_ANY', 'DOCKER:UPDATE_ANY'] },
+  {
+    id: 'monitor',
+    title: 'Monitor',
+    permissions: ['ARRAY', 'DISK', 'DOCKER', 'INFO', 'NETWORK', 'NOTIFICATIONS', 'SERVICES', 'VMS'].map(
+      (resource) => `${resource}:READ_ANY`,
+    ),
+  },
+  { id: 'backup', title: 'Back up shares', permissions: ['ARRAY', 'DISK', 'SHARE'].map((one) => `${one}:READ_ANY`) },
+  { id: 'audit', title: 'Audit', permissions: ['API_KEY:READ_ANY', 'LOGS:READ_ANY', 'PERMISSION:READ_ANY'] },
+];
+
+/** The most resources of the installation that have one of their own. */
+const MAX_OWN = 4;
+
+/** Those that can be granted as a whole: what guarded services have, and then what keys are mostly for. */
+export function presetsOf(grantable: Grantable): Preset[] {
+  const held = new Set(permissionsOf(grantable.permissions));
+  const own = grantable.offered
+    .filter((resource) => !BUILT_IN.has(resource) && held.has(`${resource}:READ_ANY`))
+    .slice(0, MAX_OWN)
+    .map((resource) => ({ id: resource, title: `Read ${resource}`, permissions: [`${resource}:READ_ANY`] }));
+  const offered = new Set(grantable.offered);
+  const canBe = (permission: string) => held.has(permission) && offered.has(permission.split(':')[0]!);
+  return [...own, ...PRESETS.filter(({ permissions }) => permissions.every(canBe))];
+}
+
+/** The name and value of the button that fills in a preset. */
+export const PRESET = 'preset:';
+
+/** What is chosen then, in the place of single permissions that were before. */
+export function withPreset<Chosen extends ChosenGrants>(chosen: Chosen, step: string, grantable: Grantable): Chosen {
+  const preset = presetsOf(grantable).find(({ id }) => step === PRESET + id);
+  return preset ? { ...chosen, permissions: preset.permissions } : chosen;
+}

@@ -1,0 +1,166 @@
+import { hash } from 'node:crypto';
+import { labelFields, restrictionFields } from '../../../../keys/key/index.ts';
+import { dangersOf } from '../../dangers.ts';
+import { permissionsOf } from '../../parts/grants.ts';
+import { KeyField } from '../../parts/field.tsx';
+import { Fact, Time } from '../../parts/notice.tsx';
+import { FieldFacts, type KeyTexts, LABELS, RESTRICTIONS } from '../../parts/key-texts.tsx';
+import { PermissionWords } from '../../permission-words.tsx';
+import { OnceOnly } from '../../sent-form.tsx';
+import type { ShownKey } from '../key/shown-key.ts';
+import type { Visit } from '../../visit.tsx';
+import { type Draft, fieldsOf } from './form.tsx';
+
+const LONG_MS = 366 * 86_400_000;
+
+/** What to think about, the worst first. */
+function warningsAbout({ grants, expiresAt, allowFrom }: Preview, permissions: string[], now: number): string[] {
+  return [
+    ...dangersOf(permissions, grants),
+    ...(expiresAt === null
+      ? ['It never expires: if it leaks, it works until somebody notices.']
+      : Date.parse(expiresAt) - now > LONG_MS
+        ? ['It lasts for more than a year: if it leaks, it works until somebody notices.']
+        : []),
+    ...(allowFrom === null
+      ? ['It can be used from anywhere. Restrict it to networks if you know where it is used.']
+      : []),
+  ];
+}
+
+/** What `previewApiKey` is asked for. */
+export const PREVIEW = `query Preview($input: CreateApiKeyInput!) {
+  previewApiKey(input: $input) {
+    name ${LABELS} grants ${RESTRICTIONS} expiresAt effectivePermissions { resource actions } replaced { id name }
+  }
+}`;
+
+export interface Preview extends Pick<
+  ShownKey,
+  'name' | 'grants' | 'expiresAt' | 'effectivePermissions' | keyof KeyTexts
+> {
+  /** What would be deleted for it: the key of its name first. */
+  readonly replaced: { id: string; name: string }[];
+}
+
+/** A key that would be replaced, as far as it may be seen. */
+export type Replaced = Pick<ShownKey, 'lastUsedAt'>;
+
+/** Identifies what a preview says that would be deleted: nothing else may be. Empty for nothing. */
+export function replacedIn({ replaced }: Preview): string {
+  const ids = replaced.map(({ id }) => id).toSorted();
+  return ids.length > 0 ? hash('sha256', ids.join()) : '';
+}
+
+/** What a key would be, what to think about, and what is deleted for it. */
+export function PreviewPage({
+  draft,
+  preview,
+  replaced,
+  note,
+  visit,
+  keyProblem,
+}: {
+  draft: Draft;
+  preview: Preview;
+  /** Undefined if none is replaced, or it may not be seen. */
+  replaced: Replaced | undefined;
+  note?: string | undefined;
+  visit: Visit;
+  keyProblem?: string | undefined;
+}) {
+  const { now } = visit;
+  const { name, grants, expiresAt, effectivePermissions } = preview;
+  const permissions = permissionsOf(effectivePermissions);
+  const warnings = warningsAbout(preview, permissions, now);
+  return (
+    <>
+      <div class="head">
+        <h1>Preview of {name}</h1>
+      </div>
+      {note !== undefined && (
+        <p class="notice problem" role="alert">
+          {note}
+        </p>
+      )}
+      <dl class="facts">
+        <Fact name="Name">{name}</Fact>
+        <FieldFacts table={labelFields} of={preview} />
+        <Fact name="Expires">
+          <Time at={expiresAt} now={now} />
+        </Fact>
+        <FieldFacts table={restrictionFields} of={preview} />
+        <dt>Grants</dt>
+        <dd class="grants">
+          {grants.map((grant) => (
+            <>
+              <code>{grant}</code>{' '}
+            </>
+          ))}
+        </dd>
+      </dl>
+      <h2>In all, it may</h2>
+      <PermissionWords permissions={permissions} />
+      {warnings.length > 0 && (
+        <section class="notice warning">
+          <h2>Before you create it</h2>
+          <ul>
+            {warnings.map((warning) => (
+              <li>{warning}</li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {preview.replaced.length > 0 && <WhatGoes preview={preview} replaced={replaced} now={now} />}
+      <form method="post" action={`${visit.root}keys/new`}>
+        {fieldsOf(draft).map(([field, value]) => (
+          <input type="hidden" name={field} value={value} />
+        ))}
+        <input type="hidden" name="replaces" value={replacedIn(preview)} />
+        <OnceOnly />
+        <KeyField visit={visit} problem={keyProblem} />
+        <p class="actions">
+          <button class={preview.replaced.length > 0 ? 'danger' : 'primary'} name="step" value="create">
+            {preview.replaced.length > 0 ? `Delete ${keysIn(preview.replaced)} and create this one` : 'Create key'}
+          </button>
+          <button name="step" value="change" formnovalidate>
+            Change
+          </button>
+        </p>
+      </form>
+      <p class="help">The secret is shown once, on the next page. Have a place ready to store it.</p>
+    </>
+  );
+}
+
+function WhatGoes({ preview, replaced, now }: { preview: Preview; replaced: Replaced | undefined; now: number }) {
+  const [first, ...created] = preview.replaced;
+  return (
+    <section class="notice problem">
+      <h2>Deleted to replace it</h2>
+      <p>
+        The key <strong>{first!.name}</strong>
+        {replaced && (
+          <>
+            {' '}
+            (last used: <Time at={replaced.lastUsedAt} now={now} />)
+          </>
+        )}
+        {created.length > 0 && `, and ${keysIn(created)} that it created: ${namesOf(created)}`}. What uses{' '}
+        {created.length > 0 ? 'their secrets' : 'its secret'} is refused at once, and deleted keys do not come back.
+      </p>
+    </section>
+  );
+}
+
+const MAX_NAMED = 10;
+
+function namesOf(keys: readonly { name: string }[]): string {
+  const more = keys.length - MAX_NAMED;
+  const names = keys.slice(0, MAX_NAMED).map(({ name }) => name);
+  return [...names, ...(more > 0 ? [`${more} more`] : [])].join(', ');
+}
+
+function keysIn({ length }: readonly unknown[]): string {
+  return length === 1 ? 'one key' : `${length} keys`;
+}

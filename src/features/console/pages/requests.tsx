@@ -1,0 +1,193 @@
+import { OAUTH_PATHS } from '../../../http/index.ts';
+import type { ResourceActions } from '../../../keys/permissions/index.ts';
+import { OperationFailed, orFailed } from '../operations.ts';
+import type { Pages, Visit } from '../visit.tsx';
+import { permissionsOf } from '../parts/grants.ts';
+import { Done, Empty, Problem, Time } from '../parts/notice.tsx';
+import { GrantWords } from '../permission-words.tsx';
+import { OnceOnly } from '../sent-form.tsx';
+import { CodeForm } from './consent.tsx';
+
+/** What an application asks for. */
+export interface Request {
+  readonly requestId: string;
+  readonly clientId: string;
+  readonly clientName: string;
+  readonly roles: readonly string[];
+  readonly permissions: readonly ResourceActions[];
+  readonly keyExpiresIn: string | null;
+  readonly address: string | null;
+  readonly createdAt: string;
+  readonly expiresAt: string;
+  readonly status: 'PENDING' | 'APPROVED' | 'DENIED';
+}
+
+/** What a page says of what was done. */
+interface CodeFormState {
+  readonly problem?: string;
+  readonly isRefused?: boolean;
+}
+
+const LIST = `query Requests($first: Int!) { consentRequests(first: $first) {
+  requestId clientId clientName roles permissions { resource actions } keyExpiresIn address createdAt expiresAt status
+} }`;
+const REFUSE = `mutation Refuse($requestId: ID!) { denyConsentRequest(requestId: $requestId) { requestId } }`;
+
+const MAX_SHOWN = 100;
+
+/**
+ * Adds the page of what applications ask for. Whoever has the code of a request decides on a page that others see, too:
+ * see `addConsentPages`.
+ */
+export function addRequests(pages: Pages): void {
+  pages.get('requests', (visit) => show(visit, { isRefused: visit.query('done') === 'refused' }));
+  pages.post('requests/refuse', async (visit) => {
+    const form = await visit.form();
+    const refused = await orFailed(visit.ask(REFUSE, { requestId: form.get('request') ?? '' }));
+    if (refused instanceof OperationFailed) return show(visit, { problem: refused.message }, refused.pageStatus);
+    return visit.seeOther('requests?done=refused');
+  });
+}
+
+async function show(visit: Visit, said: CodeFormState, status = 200): Promise<Response> {
+  if (!visit.may('API_KEY:CREATE_OWN'))
+    return visit.page('Requests', <RequestList visit={visit} said={{ problem: MAY_NOT }} />, 403);
+  const requests = visit.may('API_KEY:CREATE_ANY') ? await visit.ask<Request[]>(LIST, { first: MAX_SHOWN }) : undefined;
+  return visit.page('Requests', <RequestList visit={visit} said={said} requests={requests} />, status);
+}
+
+const MAY_NOT = 'Your key cannot approve requests: it lacks API_KEY:CREATE_OWN.';
+
+/** The form for a code, and the open requests. @param requests undefined if they may not be seen */
+function RequestList({
+  visit,
+  said,
+  requests,
+}: {
+  visit: Visit;
+  said: CodeFormState;
+  requests?: readonly Request[] | undefined;
+}) {
+  const { consent } = visit.parts;
+  return (
+    <>
+      <div class="head">
+        <h1>Requests</h1>
+      </div>
+      {said.isRefused && <Done>Request denied. The application gets no key.</Done>}
+      {said.problem !== undefined && <Problem>{said.problem}</Problem>}
+      {visit.may('API_KEY:CREATE_OWN') && consent !== 'off' && consent !== 'code' && (
+        <CodeForm action={`${visit.root}..${OAUTH_PATHS.device}`} code={visit.query('code')} />
+      )}
+      {requests && (
+        <>
+          <h2>Open requests</h2>
+          {requests.length === 0 ? <NoRequests visit={visit} /> : <RequestTable visit={visit} requests={requests} />}
+        </>
+      )}
+      {!requests && visit.may('API_KEY:CREATE_OWN') && (
+        <p class="help">
+          <HowToAsk visit={visit} />
+        </p>
+      )}
+    </>
+  );
+}
+
+function RequestTable({ visit: { root, now }, requests }: { visit: Visit; requests: readonly Request[] }) {
+  return (
+    <table class="list">
+      <thead>
+        <tr>
+          <th scope="col">Application</th>
+          <th scope="col">Access</th>
+          <th scope="col">From</th>
+          <th scope="col">Requested</th>
+          <th scope="col">Expires</th>
+          <th scope="col">
+            <span class="hidden">Deny</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {requests.map((request) => (
+          <tr>
+            <th scope="row">
+              <strong>{request.clientName}</strong>
+              <div>
+                <code class="faint">{request.clientId}</code>
+              </div>
+              {request.status === 'APPROVED' && <div class="faint">approved, not fetched yet</div>}
+            </th>
+            <td data-label="Access">
+              <Asked request={request} />
+            </td>
+            <td data-label="From">{request.address ?? <span class="faint">not known</span>}</td>
+            <td data-label="Requested">
+              <Time at={request.createdAt} now={now} />
+            </td>
+            <td data-label="Expires">
+              <Time at={request.expiresAt} now={now} />
+            </td>
+            <td>
+              <form method="post" action={`${root}requests/refuse`}>
+                <OnceOnly />
+                <input type="hidden" name="request" value={request.requestId} />
+                <button class="danger" aria-label={`Deny ${request.clientName}`}>
+                  Deny
+                </button>
+              </form>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Asked({ request: { roles, permissions, keyExpiresIn } }: { request: Request }) {
+  return (
+    <GrantWords roles={roles} permissions={permissionsOf(permissions)}>
+      {keyExpiresIn !== null && <li class="faint">{`for ${keyExpiresIn}`}</li>}
+    </GrantWords>
+  );
+}
+
+function NoRequests({ visit }: { visit: Visit }) {
+  return (
+    <Empty title="No open requests">
+      <p>
+        <HowToAsk visit={visit} />
+      </p>
+    </Empty>
+  );
+}
+
+function HowToAsk({ visit: { origin, parts } }: { visit: Visit }) {
+  const { consent, commands } = parts;
+  const login = <code>{`${commands.login} --server ${origin}`}</code>;
+  const others = (
+    <>
+      an application of <code>svc-api.yaml</code>, by <code>{`${origin}/.well-known/oauth-authorization-server`}</code>
+    </>
+  );
+  if (consent === 'off')
+    return (
+      <>
+        None may: <code>consent</code> in <code>svc-api.yaml</code> is <code>off</code>.
+      </>
+    );
+  if (consent === undefined)
+    return (
+      <>
+        To ask for one: {login}. Other applications may where <code>svc-api.yaml</code> says so, by <code>consent</code>
+        .
+      </>
+    );
+  if (consent === 'code') return <>To ask for one: {others}. It opens a page of its own.</>;
+  return (
+    <>
+      To ask for one: {login}, or {others}. It shows a code{consent === 'both' && ', or opens a page of its own'}.
+    </>
+  );
+}

@@ -1,0 +1,112 @@
+import {
+  type FieldInput,
+  type FieldName,
+  fieldsOf,
+  isNone,
+  type FieldTable,
+  type FieldValues,
+  keyFields,
+  labelFields,
+  mapFields,
+  namesOf,
+  restrictionFields,
+  textOf,
+  valueOfText,
+} from '../../../keys/key/index.ts';
+import { TextField } from './field.tsx';
+import { Fact } from './notice.tsx';
+
+/** The fields that describe a key, in documents that ask for it. */
+export const LABELS = namesOf(labelFields).join(' ');
+/** The fields that restrict its requests, in the same. */
+export const RESTRICTIONS = namesOf(restrictionFields).join(' ');
+
+/** The values of a key in fields of one line, beside its name. */
+export type KeyTexts = { readonly [Name in FieldName]: string };
+
+export function keyTexts(values: FieldValues): KeyTexts {
+  return mapFields(keyFields, (_, name) => textOf(values[name]));
+}
+
+/** The fields as they were filled in. */
+export function keyTextsIn(form: URLSearchParams): KeyTexts {
+  return mapFields(keyFields, (_, name) => form.get(name)?.trim() ?? '');
+}
+
+/** The separators of items that differ from those of other lists. */
+const SEPARATORS: { readonly [Name in FieldName]?: RegExp } = {
+  limits: /[,;]|\s+(?=\d)/,
+  allowFrom: /[\s,;]+/,
+};
+
+/** The input of `createApiKey` and `updateApiKey` that they stand for. */
+export function inputOfTexts(texts: KeyTexts): FieldInput {
+  return mapFields(keyFields, (field, name) => valueOfText(field, texts[name], SEPARATORS[name])) as FieldInput;
+}
+
+/** The problems with values that are no text, by the names of fields. As JSON, NaN would be null, which removes a value. */
+export function valueProblems(texts: KeyTexts): Map<string, string> {
+  const problems = fieldsOf().flatMap(([name, field]) => {
+    const issues = field.fromText === undefined ? [] : field.validate(valueOfText(field, texts[name]));
+    return issues.map(({ message }) => [name, message] as const);
+  });
+  return new Map(problems);
+}
+
+/** Where each field of that input is in the form. */
+export const TEXT_PLACES = mapFields(keyFields, ({ label }, id) => ({ id, label }));
+
+interface FieldParts {
+  readonly texts: KeyTexts;
+  /** By the names of fields. */
+  readonly problems: ReadonlyMap<string, string>;
+}
+
+function Fields({ names, texts, problems }: FieldParts & { names: readonly FieldName[] }) {
+  return (
+    <>
+      {names.map((name) => (
+        <TextField
+          name={name}
+          label={TEXT_PLACES[name].label}
+          help={keyFields[name].help}
+          value={texts[name]}
+          problem={problems.get(name)}
+        />
+      ))}
+    </>
+  );
+}
+
+export function LabelFields(parts: FieldParts) {
+  return <Fields names={namesOf(labelFields)} {...parts} />;
+}
+
+export function RestrictionFields(parts: FieldParts) {
+  return (
+    <fieldset>
+      <legend>Restrictions</legend>
+      <Fields names={namesOf(restrictionFields)} {...parts} />
+    </fieldset>
+  );
+}
+
+/** The values of a key in the fields of a table. @param onlyGiven leaves out fields that it does not have */
+export function FieldFacts({
+  table,
+  of,
+  onlyGiven = false,
+}: {
+  table: FieldTable;
+  of: Partial<FieldValues>;
+  onlyGiven?: boolean;
+}) {
+  const shown = fieldsOf(table).filter(([name]) => !onlyGiven || !isNone(of[name]));
+  return (
+    <>
+      {shown.map(([name, { label, noneText = 'none' }]) => (
+        <Fact name={label}>{textOf(of[name]) || <span class="faint">{noneText}</span>}</Fact>
+      ))}
+    </>
+  );
+}

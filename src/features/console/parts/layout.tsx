@@ -1,0 +1,162 @@
+import { type Child, createContext, useContext } from 'hono/jsx';
+import type { Action } from '../../../keys/permissions/index.ts';
+import type { Assets } from '../assets.ts';
+
+/** The host of the service, as browsers know it: every page says where somebody is. */
+export const ServiceHost = createContext('');
+
+/** What stands around the content of every page. */
+export function Layout({
+  title,
+  root,
+  assets,
+  person,
+  again,
+  isPlain = false,
+  children,
+}: {
+  title: string;
+  root: string;
+  assets: Assets;
+  /** Undefined before somebody has signed in. */
+  person?: SignedIn | undefined;
+  /** What is opened in its place at once. */
+  again?: string | undefined;
+  /** Whether it runs no script. */
+  isPlain?: boolean;
+  children?: Child;
+}) {
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width" />
+        <meta name="robots" content="noindex" />
+        <meta name="color-scheme" content="light dark" />
+        {again !== undefined && <meta http-equiv="refresh" content={`0; url=${again}`} />}
+        <title>{`${title} · svc-api`}</title>
+        <link rel="icon" type="image/svg+xml" href={`${root}assets/${assets.icon.name}`} />
+        <link rel="stylesheet" href={`${root}assets/${assets.style.name}`} />
+        {!isPlain && <script type="module" src={`${root}assets/${assets.script.name}`}></script>}
+      </head>
+      <body data-signed-in={person ? root : undefined} data-answer={person?.isAnswer ? '' : undefined}>
+        <a class="skip" href="#main">
+          Skip to the content
+        </a>
+        <Header root={root} person={person} />
+        <main id="main" tabindex={-1}>
+          {children}
+        </main>
+      </body>
+    </html>
+  );
+}
+
+/** A page that the navigation leads to. */
+export interface ListedPage {
+  /** Its address under `/console/`. */
+  readonly path: string;
+  readonly title: string;
+  /** It is shown to keys that have one of these. */
+  readonly needs: readonly `${string}:${Action}`[];
+}
+
+/** The pages in the order of the navigation. The first that a key may see is the one that it begins with. */
+export const PAGES: readonly ListedPage[] = [
+  { path: '', title: 'Home', needs: ['API_KEY:READ_OWN'] },
+  { path: 'keys', title: 'Keys', needs: ['API_KEY:READ_OWN'] },
+  { path: 'requests', title: 'Requests', needs: ['API_KEY:CREATE_OWN'] },
+  { path: 'audit-log', title: 'Audit log', needs: ['LOGS:READ_ANY'] },
+  { path: 'routes', title: 'Routes', needs: ['CONFIG:READ_ANY'] },
+  { path: 'limits', title: 'Limits', needs: ['CONFIG:READ_ANY'] },
+  { path: 'health', title: 'Health', needs: ['INFO:READ_ANY'] },
+  { path: 'me', title: 'My key', needs: ['ME:READ_OWN'] },
+];
+
+export interface SignedIn {
+  readonly name: string;
+  /** The pages that it may see. */
+  readonly pages: readonly ListedPage[];
+  /** The path of the address. */
+  readonly here: string;
+  readonly isAnswer: boolean;
+}
+
+/** What the service is and where; for somebody who has signed in, as whom, with the way to all pages, and out. */
+function Header({ root, person }: { root: string; person: SignedIn | undefined }) {
+  const host = useContext(ServiceHost);
+  const brand = (
+    <>
+      <strong>svc-api</strong> {host !== '' && <span class="host">{host}</span>}
+    </>
+  );
+  if (!person)
+    return (
+      <header class="top">
+        <span class="brand">{brand}</span>
+      </header>
+    );
+  const { name, pages, here } = person;
+  return (
+    <header class="top">
+      <a class="brand" href={root}>
+        {brand}
+      </a>
+      <form method="post" action={`${root}sign-out`} class="who">
+        <span title={`Signed in with the key ${name}`}>
+          <span class="as">Signed in as </span>
+          <strong>{name}</strong>
+        </span>
+        <button class="quiet">Sign out</button>
+      </form>
+      <nav aria-label="Pages">
+        {pages.map(({ path, title }) => (
+          <a href={root + path} aria-current={isAt(here, path) ? 'page' : undefined}>
+            {title}
+          </a>
+        ))}
+      </nav>
+    </header>
+  );
+}
+
+/** Whether an address is that of a page, or one under it. */
+function isAt(here: string, path: string): boolean {
+  return path === '' ? here.endsWith('/console/') : here.includes(`/console/${path}`);
+}
+
+/** A page of a few words, for anybody. */
+export function MessagePage({ assets, ...said }: { root: string; assets: Assets; title: string; message: string }) {
+  return (
+    <Layout title={said.title} root={said.root} assets={assets}>
+      <Message {...said} />
+    </Layout>
+  );
+}
+
+/** A few words, and the way back to the console, for who may come from there. */
+export function Message({ root, title, message }: { root?: string; title: string; message: string }) {
+  return (
+    <div class="narrow">
+      <h1>{title}</h1>
+      <p>{message}</p>
+      {root !== undefined && (
+        <p>
+          <a href={root}>Back to the console</a>
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** What a key sees that may see none of the pages. */
+export function NothingToSee({ name }: { name: string }) {
+  return (
+    <div class="narrow">
+      <h1>No access</h1>
+      <p>
+        The key {name} has no access to any page. Sign in with one that has, such as by <code>API_KEY:READ_OWN</code>.
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,74 @@
+import type { Context, Hono } from 'hono';
+import { getCookie } from 'hono/cookie';
+import { type BearerEnv, prefixFor, readQuery, type RefusalLog, type SeenOrigin } from '../../http/index.ts';
+import { prefixOf } from '../../keys/secret/index.ts';
+import { type PeopleSignIn, SIGN_IN_MS, SignInFailed } from '../people/index.ts';
+import { type SessionAuth, setOwnCookie } from './session-auth.ts';
+import { seeOther } from './visit.tsx';
+
+/** How somebody goes from a page to a provider, and comes back from there. */
+interface ProviderWay {
+  readonly people: PeopleSignIn;
+  readonly sessionAuth: SessionAuth;
+  readonly refusals: RefusalLog;
+  readonly seenBy: (c: Context) => SeenOrigin;
+  /** Where they sign in, for the log. */
+  readonly place: string;
+  /** The parameter with where they want to go. */
+  readonly parameter: string;
+  /** Reads where somebody wants to go: nowhere else than where they may. */
+  readonly readNext: (text: string) => string;
+  /** The address of `path`, as browsers know it. */
+  readonly addressOf: (c: Context) => string;
+  /** Counts somebody who came back, and is not signed in. @returns how many microseconds they have to wait, if so */
+  readonly countFailure: (c: Context) => number | undefined;
+  /** Answers, or says what went wrong. */
+  readonly guarded: (c: Context, answer: () => Promise<Response>) => Promise<Response>;
+  /** Shows a page that leads on: a browser then sends the cookie of the session. */
+  readonly leadOn: (c: Context, next: string) => Promise<Response>;
+}
+
+/** The way from a page to where somebody signs in. @param page its address, without a query */
+export function startOf(page: string, parameter: string, next: string): string {
+  return `${page}/start${next === '' ? '' : `?${new URLSearchParams({ [parameter]: next }).toString()}`}`;
+}
+
+/** Adds the way to a provider and back. @param path that of the page to sign in */
+export function addProviderWay(app: Hono<BearerEnv>, path: string, way: ProviderWay): void {
+  const { people, sessionAuth, refusals, seenBy, place, parameter, readNext, guarded } = way;
+  const callbackOf = (c: Context) => `${way.addressOf(c)}/callback`;
+  // Lax: the browser comes back from another site.
+  const setPending = (c: Context, name: string, value: string, maxAge: number) =>
+    setOwnCookie(c, name, { value, seen: seenBy(c), maxAge, sameSite: 'Lax' });
+
+  app.get(`${path}/start`, (c) =>
+    guarded(c, async () => {
+      const next = readNext(readQuery(c).get(parameter) ?? '');
+      // From a page of ours alone.
+      const site = c.req.header('sec-fetch-site') ?? 'none';
+      if ((site !== 'same-origin' && site !== 'none') || !seenBy(c).isPrivate)
+        return seeOther(c, startOf('../sign-in', parameter, next).replace('/start', ''));
+      const { cookie, location } = await people.begin(callbackOf(c), next);
+      setPending(c, cookie.name, cookie.value, SIGN_IN_MS / 1000);
+      return seeOther(c, location);
+    }),
+  );
+  app.get(`${path}/callback`, (c) =>
+    guarded(c, async () => {
+      const seen = seenBy(c);
+      try {
+        const { search } = new URL(c.req.url);
+        const identified = await people.finish(callbackOf(c), search, (name) => getCookie(c, name, prefixFor(seen)));
+        setPending(c, identified.cookie, '', 0);
+        const { principal } = await sessionAuth.signInAs(c, identified, seen);
+        refusals.add('signed in', { reason: place, prefix: prefixOf(principal.apiKey.publicId) });
+        return await way.leadOn(c, readNext(identified.next));
+      } catch (error) {
+        const waitUs = error instanceof SignInFailed && error.status !== 503 ? way.countFailure(c) : undefined;
+        if (waitUs === undefined) throw error;
+        c.header('Retry-After', `${Math.ceil(waitUs / 1_000_000)}`);
+        throw new SignInFailed(429, 'Too many sign-ins from here have failed. Try again later.', 'limited');
+      }
+    }),
+  );
+}

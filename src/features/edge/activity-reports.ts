@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto';
+import type { ActivityWriters } from '../../keys/authentication/index.ts';
+import { isKeysError } from '../../keys/basics/index.ts';
+import type { Log } from '../../log.ts';
+import type { ActivityReport, FeedSource } from './feed-source.ts';
+
+/** The origin takes 1 MiB. */
+const MAX_REPORT_BYTES = 900_000;
+
+/**
+ * Reports to the origin what keys were used for. What may have arrived is sent again as it was, so that it is counted
+ * once, and before anything else: what comes in between is added up by whoever reports.
+ */
+export function activityReports(source: FeedSource, log: Log): ActivityWriters {
+  const waiting: ActivityReport[] = [];
+  const send = async () => {
+    for (let report = waiting[0]; report; report = waiting[0]) {
+      try {
+        await source.reportActivity(report);
+      } catch (error) {
+        const isRefused = isKeysError(error) && error.code === 'INPUT_INVALID';
+        if (!isRefused) throw error;
+        log.error({ err: error }, 'the origin does not take what keys were used for');
+      }
+      waiting.shift();
+    }
+  };
+  const report = async (reports: readonly Omit<ActivityReport, 'id'>[]) => {
+    await send();
+    waiting.push(...reports.map((each) => ({ id: randomUUID(), ...each })));
+    // From here on it is ours: with the next report it is sent again.
+    await send().catch((error: unknown) => log.debug({ err: error }, 'what keys were used for is reported later'));
+  };
+  return {
+    writeUsage: (usage) => report(inPieces(usage, (piece) => ({ usage: piece, activated: [], refusals: [] }))),
+    writeEvents: ({ activated, refusals }) =>
+      report([
+        ...inPieces(activated, (piece) => ({ usage: [], activated: piece, refusals: [] })),
+        ...inPieces(refusals, (piece) => ({ usage: [], activated: [], refusals: piece })),
+      ]),
+  };
+}
+
+/** Reports of all items, each of which is short enough. */
+function inPieces<Item>(items: readonly Item[], reportOf: (items: Item[]) => Omit<ActivityReport, 'id'>) {
+  const reports: Omit<ActivityReport, 'id'>[] = [];
+  for (let [start, bytes, end] = [0, 0, 0]; end < items.length;) {
+    bytes += Buffer.byteLength(JSON.stringify(items[end]));
+    end += 1;
+    if (end < items.length && bytes < MAX_REPORT_BYTES / 2) continue;
+    reports.push(reportOf(items.slice(start, end)));
+    [start, bytes] = [end, 0];
+  }
+  return reports;
+}

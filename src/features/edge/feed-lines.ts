@@ -1,0 +1,81 @@
+import { yieldToEventLoop } from '../../keys/basics/index.ts';
+import type { KeyTable } from './key-table.ts';
+
+/** The last line: where to go on. */
+export interface FeedEnd {
+  readonly cursor: string;
+  /** For how long the keys are right, in milliseconds; 0 if it is not known. */
+  readonly leaseMs: number;
+}
+
+const [LINE_FEED, PLUS, MINUS, EQUALS] = [0x0a, 0x2b, 0x2d, 0x3d];
+/** No key takes as much. */
+const MAX_LINE_BYTES = 2 ** 24;
+/** How many lines are taken before it is looked how long that took, and how long it may, in milliseconds. */
+const LINES = 32;
+const MAX_SLICE_MS = 4;
+
+/**
+ * Takes the lines of the feed into a table: `+` and the row of a key, `-` and the id of one that is gone, `=` and where
+ * to go on, each behind its sign as a JSON array.
+ */
+export class FeedLines {
+  /** Set once the last line is there: without it, something is missing. */
+  end: FeedEnd | undefined;
+  readonly #table: KeyTable;
+  readonly #changed: ((id: string) => void) | undefined;
+  #rest: Buffer = Buffer.alloc(0);
+
+  /** @param changed is told of each key that was taken */
+  constructor(table: KeyTable, changed?: (id: string) => void) {
+    this.#table = table;
+    this.#changed = changed;
+  }
+
+  /**
+   * Takes more of them, and lets others have their turns in between.
+   * @throws SyntaxError for what is no such line; what `KeyTable.put` throws
+   */
+  async take(piece: Buffer): Promise<void> {
+    const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, piece]) : piece;
+    let [start, began] = [0, performance.now()];
+    for (let lines = 1; ; lines += 1) {
+      const end = bytes.indexOf(LINE_FEED, start);
+      if (end === -1) break;
+      this.#takeLine(bytes.subarray(start, end));
+      start = end + 1;
+      if (lines % LINES !== 0 || performance.now() - began < MAX_SLICE_MS) continue;
+      await yieldToEventLoop();
+      began = performance.now();
+    }
+    this.#rest = bytes.subarray(start);
+    if (this.#rest.length > MAX_LINE_BYTES) throw new SyntaxError('A line of the feed is too long.');
+  }
+
+  /** @throws SyntaxError if something is missing */
+  finish(): FeedEnd {
+    if (!this.end || this.#rest.length > 0) throw new SyntaxError('The feed has broken off.');
+    return this.end;
+  }
+
+  #takeLine(line: Buffer): void {
+    if (this.end) throw new SyntaxError('The feed goes on behind its end.');
+    const row = line.subarray(1);
+    if (line[0] === PLUS) {
+      const id = this.#table.put(row);
+      this.#changed?.(id);
+      return;
+    }
+    const [first, leaseMs] = JSON.parse(row.toString()) as unknown[];
+    if (line[0] === MINUS && typeof first === 'string') {
+      this.#table.remove(first);
+      this.#changed?.(first);
+    } else if (line[0] === EQUALS && typeof first === 'string' && isNumber(leaseMs))
+      this.end = { cursor: first, leaseMs };
+    else throw new SyntaxError('A line of the feed is none that is known.');
+  }
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0;
+}

@@ -1,0 +1,158 @@
+import { printable } from '../../keys/basics/index.ts';
+import {
+  type Claims,
+  digestToken,
+  type FederationRule,
+  type IdentifiedToken,
+  lacksOf,
+  meets,
+  type TokenIdentifier,
+  type TokenIssuer,
+  TokenRefused,
+} from '../../keys/consent/index.ts';
+import { canName } from '../../keys/key/index.ts';
+import type { IssuerKeys } from './issuer-keys.ts';
+
+/** How far the clock of an issuer may be off, in seconds. */
+const CLOCK_TOLERANCE = 60;
+/** The types of tokens by which workloads say who they are. Others are for something else (RFC 8725, section 3.11). */
+const TYPES = new Set(['jwt', 'jose', 'at+jwt']);
+/** In milliseconds since 1970. */
+const LATEST = 8.64e15;
+
+/** What a token is by each rule. */
+interface JudgedToken {
+  /** What it says; not to be believed by itself. */
+  readonly claims: Claims;
+  readonly rules: readonly JudgedRule[];
+}
+
+/** What is wrong with a token by the issuer of a rule, and what it lacks for the rule; nothing if it meets that. */
+interface JudgedRule {
+  readonly rule: FederationRule;
+  readonly refused: TokenRefused | undefined;
+  readonly lacks: readonly string[];
+}
+
+interface FederationOptions {
+  readonly rules: readonly FederationRule[];
+  readonly keys: IssuerKeys;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+}
+
+/** Finds out what tokens prove, by rules of which the first that a token meets decides. */
+export class Federation implements TokenIdentifier {
+  readonly #options: FederationOptions;
+  /** The rules, each with what tells its issuer from others. */
+  readonly #rules: readonly (readonly [rule: FederationRule, issuer: string])[];
+
+  constructor(options: FederationOptions) {
+    this.#options = options;
+    this.#rules = options.rules.map((rule) => [rule, JSON.stringify(rule.issuer)]);
+  }
+
+  /** What is known of issuers. */
+  get keys(): IssuerKeys {
+    return this.#options.keys;
+  }
+
+  async identify(token: string, clientId?: string): Promise<IdentifiedToken> {
+    const { claims, refusalOf } = await this.#read(token);
+    let reason: TokenRefused | undefined;
+    for (const [rule, issuer] of this.#rules) {
+      const refused = await refusalOf(rule.issuer, issuer);
+      if (!refused && meets(rule, claims, clientId)) return identified(rule, claims, token);
+      // What is wrong with the token itself says more than that another issuer was meant.
+      if (!refused) reason = new TokenRefused('The token meets no rule of this service.');
+      else if (!reason || reason.reason === 'issuer') reason = refused;
+    }
+    throw reason!;
+  }
+
+  /** What a token is by each rule; whether it was used before is not looked at. @throws TokenRefused if it is none */
+  async judge(token: string): Promise<JudgedToken> {
+    const { claims, refusalOf } = await this.#read(token);
+    const rules: JudgedRule[] = [];
+    for (const [rule, issuer] of this.#rules)
+      rules.push({ rule, refused: await refusalOf(rule.issuer, issuer), lacks: lacksOf(rule, claims) });
+    return { claims, rules };
+  }
+
+  /** What a token says, and why it is not accepted as one of an issuer, which is found out once for each. */
+  async #read(token: string) {
+    const { decodeJwt } = await import('./jose.ts');
+    let claims: Claims;
+    try {
+      claims = decodeJwt(token);
+    } catch {
+      throw new TokenRefused('The token is not a signed JWT.');
+    }
+    const known = new Map<string, Promise<TokenRefused | undefined>>();
+    const refusalOf = (issuer: TokenIssuer, place: string) => {
+      const refusal = known.get(place) ?? this.#refusal(token, claims, issuer);
+      known.set(place, refusal);
+      return refusal;
+    };
+    return { claims, refusalOf };
+  }
+
+  /** Why a token is not accepted as one of an issuer; undefined if it is. */
+  async #refusal(token: string, claims: Claims, issuer: TokenIssuer): Promise<TokenRefused | undefined> {
+    const { url, audience, algorithms } = issuer;
+    if (claims['iss'] !== url) return new TokenRefused('The issuer of the token is not trusted here.', 'issuer');
+    const { keys, clock } = this.#options;
+    const { jwtVerify } = await import('./jose.ts');
+    const now = clock();
+    const options = {
+      issuer: url,
+      audience,
+      algorithms: [...algorithms],
+      clockTolerance: CLOCK_TOLERANCE,
+      currentDate: new Date(now),
+      requiredClaims: ['exp', 'sub'],
+    };
+    try {
+      const { payload, protectedHeader } = await keys.verify(issuer, (find) => jwtVerify(token, find, options));
+      const { iat = 0, sub } = payload;
+      const type = (protectedHeader.typ ?? 'JWT').toLowerCase().replace(/^application\//, '');
+      if (!TYPES.has(type)) return new TokenRefused(`A token of the type "${printable(type)}" is not exchanged.`);
+      if (iat > now / 1000 + CLOCK_TOLERANCE) return new TokenRefused(NOT_YET);
+      return canName(sub) ? undefined : new TokenRefused('The "sub" of the token is not a name.');
+    } catch (error) {
+      return error instanceof TokenRefused ? error : new TokenRefused(messageFor(error, issuer));
+    }
+  }
+}
+
+function identified(rule: FederationRule, claims: Claims, token: string): IdentifiedToken {
+  const { iss: issuer, sub: subject, jti, exp } = claims as { iss: string; sub: string; jti?: unknown; exp: number };
+  const id = canName(jti) ? jti : null;
+  const endsAt = Math.min(Math.ceil((exp + CLOCK_TOLERANCE) * 1000), LATEST);
+  return { rule, subject, id, digest: digestToken(issuer, id, token), endsAt };
+}
+
+const NOT_YET = 'The token is not valid yet. Compare the clocks.';
+
+/** What is said of an error of jose. */
+function messageFor(error: unknown, { audience, algorithms }: TokenIssuer): string {
+  const { code, claim } = error as { code?: string; claim?: string };
+  switch (code) {
+    case 'ERR_JWT_EXPIRED':
+      return 'The token has ended. Get a new one.';
+    case 'ERR_JWT_CLAIM_VALIDATION_FAILED':
+      if (claim === 'nbf') return NOT_YET;
+      return claim === 'aud'
+        ? `The token is for another service: its "aud" must be ${audience}.`
+        : `The "${printable(claim ?? 'exp')}" of the token is missing, or is not as it must be.`;
+    case 'ERR_JOSE_ALG_NOT_ALLOWED':
+      return `The token is signed in a way that is not accepted: it must be ${algorithms.join(' or ')}.`;
+    case 'ERR_JWKS_NO_MATCHING_KEY':
+    case 'ERR_JWKS_MULTIPLE_MATCHING_KEYS':
+      return 'The issuer of the token has no key that it is signed with.';
+    case 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED':
+      return 'The signature of the token is not right.';
+    default:
+      return 'The token is not a signed JWT that can be verified.';
+  }
+}

@@ -1,0 +1,146 @@
+import type { Msg, NatsConnection } from '@nats-io/transport-node';
+import type { FeedByNats } from '../../config/config.ts';
+import { isPackageMissing, isRecord, KeysError, printable, readSecretFile, rethrow } from '../../keys/basics/index.ts';
+
+/** What the library of NATS has; it is loaded where it is used alone. */
+export type Nats = Awaited<ReturnType<typeof loadNats>>;
+
+/** An optional dependency. @throws KeysError CONFIG_UNAVAILABLE */
+async function loadNats() {
+  try {
+    const [{ connect, credsAuthenticator, headers }, jetStream] = await Promise.all([
+      import('@nats-io/transport-node').catch(rethrow),
+      import('@nats-io/jetstream').catch(rethrow),
+    ]);
+    return { connect, credsAuthenticator, headers, ...jetStream };
+  } catch (error) {
+    if (!isPackageMissing(error)) throw error;
+    const packages = '@nats-io/transport-node @nats-io/jetstream';
+    throw new KeysError(
+      'CONFIG_UNAVAILABLE',
+      `A feed by NATS needs packages that are not installed. Run "npm install ${packages}" where svc-api is installed.`,
+      { cause: error },
+    );
+  }
+}
+
+/** How soon a server is given up that says nothing more, and how soon another one is tried, in milliseconds. */
+const [PING_MS, CONNECT_MS, PAUSE_MS] = [2000, 2000, 200];
+
+/** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE */
+export function readCredentials(file: string): Uint8Array {
+  const words = { what: 'The file of the credentials for NATS', remedy: 'Correct "feed" in svc-api.yaml.' };
+  return Buffer.from(readSecretFile(file, words).text, 'latin1');
+}
+
+/**
+ * Connects to one of the servers. From then on, the library connects anew by itself, and the credentials are read anew
+ * each time.
+ * @throws KeysError UNAUTHENTICATED, SERVER_UNREACHABLE; CONFIG_… for the file of the credentials or what is missing
+ */
+export async function connectTo(settings: FeedByNats): Promise<{ nats: Nats; connection: NatsConnection }> {
+  const nats = await loadNats();
+  const { servers, credentials } = settings;
+  if (credentials) readCredentials(credentials.file);
+  try {
+    const connection = await nats.connect({
+      name: 'svc-api',
+      servers: [...servers],
+      ...(credentials && {
+        authenticator: (nonce?: string) => nats.credsAuthenticator(readCredentials(credentials.file))(nonce),
+      }),
+      maxReconnectAttempts: -1,
+      ignoreAuthErrorAbort: true,
+      pingInterval: PING_MS,
+      maxPingOut: 1,
+      timeout: CONNECT_MS,
+      reconnectTimeWait: PAUSE_MS,
+    });
+    return { nats, connection };
+  } catch (error) {
+    throw failureOf(error, settings);
+  }
+}
+
+/** Whether an error, or its cause, is of one of these names: the library is loaded late. */
+export function isNamed(error: unknown, ...names: readonly string[]): boolean {
+  return error instanceof Error && (names.includes(error.name) || isNamed(error.cause, ...names));
+}
+
+/** What JetStream says where an account, a server, or its memory or disk is full. */
+const NO_ROOM = new Set([10_002, 10_023, 10_028, 10_047]);
+
+/** What went wrong with NATS, as an error for people. */
+export function failureOf(error: unknown, { servers }: FeedByNats): KeysError {
+  if (error instanceof KeysError) return error;
+  const message = printable((error as Error).message, 200);
+  const at = servers.map((server) => printable(server, 200)).join(', ');
+  if (isNamed(error, 'AuthorizationError', 'PermissionViolationError'))
+    return new KeysError('UNAUTHENTICATED', `NATS at ${at} refuses the credentials: ${message}.`, { cause: error });
+  if (isNamed(error, 'JetStreamApiError')) {
+    const isFull = NO_ROOM.has((error as { code?: number }).code ?? 0);
+    const remedy = isFull ? ' There is no more room: raise max_file_store, or what the account may have.' : '';
+    return new KeysError('SERVER_FAILED', `JetStream at ${at} refuses: ${message}.${remedy}`, { cause: error });
+  }
+  const what = isNamed(error, 'NoResponders')
+    ? `No origin answers behind NATS at ${at}.`
+    : `NATS at ${at} does not answer (${message}).`;
+  return new KeysError('SERVER_UNREACHABLE', what, { cause: error });
+}
+
+/** Under which names the feed goes. */
+export function namesOf({ name }: FeedByNats) {
+  return {
+    stream: `KV_${name}-keys`,
+    /** Of the entry of a key: its id in base64url follows, which has no dot. */
+    entries: `$KV.${name}-keys.`,
+    ask: `${name}.feed.ask`,
+    activity: `${name}.feed.activity`,
+    leases: `${name}.feed.leases`,
+    publisher: `${name}.feed.publisher`,
+  };
+}
+
+/** The header of an entry: from where to go on in the changes of the store, once it is the last one. */
+export const CURSOR_HEADER = 'Svc-Api-Cursor';
+/** The header that says that an entry is gone, as key-value buckets have it. */
+export const OPERATION_HEADER = 'KV-Operation';
+
+/** What an edge asks; without a lease, it asks for the position alone. */
+export interface NatsAsk {
+  readonly edge: string;
+  readonly name: string;
+  /** Up to where it has taken what there was; see `positionOf`. */
+  readonly after: string;
+  /** What `after` was when it was last answered: all entries behind that must still have been there. */
+  readonly known: string;
+  readonly leaseMs: number;
+  /** See `EdgeAsking`. */
+  readonly restMs: number;
+}
+
+/** What it is answered: it may answer for so long since it has asked, once it has taken all up to a position. */
+export interface NatsAnswer {
+  readonly leaseMs: number;
+  readonly position: string;
+  /** The domain of JetStream that has the bucket, by which it is found behind leaf nodes; undefined without one. */
+  readonly domain?: string | undefined;
+}
+
+/** A position: that of an entry in a bucket that was made at a time. Those of another bucket are not known. */
+export function positionOf(created: string, sequence: number): string {
+  return `${created.replaceAll(/\D/g, '')}.${sequence}`;
+}
+
+/** The number of an entry in a position of the same bucket; undefined for any other. */
+export function sequenceIn(position: string, created: string): number | undefined {
+  const [, sequence] = /\.(\d{1,15})$/.exec(position) ?? [];
+  return sequence !== undefined && positionOf(created, Number(sequence)) === position ? Number(sequence) : undefined;
+}
+
+/** Reads a message. @throws SyntaxError */
+export function readMessage(message: Pick<Msg, 'data'>): Readonly<Record<string, unknown>> {
+  const value: unknown = JSON.parse(Buffer.from(message.data).toString());
+  if (isRecord(value)) return value;
+  throw new SyntaxError('A message of the feed is not a map.');
+}

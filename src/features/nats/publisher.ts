@@ -1,0 +1,153 @@
+import type { Msg, NatsConnection } from '@nats-io/transport-node';
+import type { FeedByNats } from '../../config/config.ts';
+import { isKeysError, KeysError } from '../../keys/basics/index.ts';
+import { MAX_FEED_LEASES, readEdgeReport } from '../../keys/feed/index.ts';
+import { readLeaseRequests } from '../../limits/index.ts';
+import type { Log } from '../../log.ts';
+import type { OpenKeys } from '../../service/open-keys.ts';
+import { connectTo, failureOf, namesOf, type Nats, readMessage } from './connection.ts';
+import { type Answering, isPublished, pause, type SeenBucket, Turn } from './turn.ts';
+
+/** Whose changes are published, and where. */
+export interface PublisherOptions {
+  readonly settings: FeedByNats;
+  /** The keys by the present configuration. */
+  readonly keys: () => Pick<OpenKeys, 'check' | 'edges' | 'limiter' | 'ownLimitsOf' | 'takeReport'>;
+  readonly log: Log;
+  /** For how long it is kept at least that a key is gone, in milliseconds. Default: an hour. */
+  readonly clearMs?: number | undefined;
+}
+
+/** How often it is looked whether somebody publishes, and how soon it tries again, in milliseconds. */
+const [LOOK_MS, RETRY_MS] = [500, 1000];
+/**
+ * Publishes the keys of a store in a bucket of NATS, in which each key has an entry, and gives leases to the edges that
+ * follow it. Of all processes of an origin one does so at a time: the others watch whether it still answers. Each entry
+ * is published behind the last one that is known, so that one that was held up cannot put an old key over a new one.
+ */
+export class NatsPublisher {
+  readonly #options: PublisherOptions;
+  readonly #stopped = new AbortController();
+  readonly #running: Promise<void>;
+  #reported = '';
+  /** The bucket as it was last seen: one put back has fewer entries. */
+  readonly #seen: SeenBucket = { created: '', sequence: 0 };
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+    this.#running = this.#run();
+  }
+
+  /** Leaves publishing to others. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      try {
+        const { nats, connection } = await connectTo(this.#options.settings);
+        try {
+          this.#answerAll(connection);
+          await this.#takeTurns(nats, connection);
+        } finally {
+          await connection.close();
+        }
+      } catch (error) {
+        this.#failed(error);
+      }
+      await pause(RETRY_MS, signal);
+    }
+  }
+
+  /** Answers what any process of the origin can. */
+  #answerAll(connection: NatsConnection): void {
+    const { activity, leases } = namesOf(this.#options.settings);
+    const queue = 'origin';
+    connection.subscribe(activity, {
+      queue,
+      callback: this.#answering(async ({ report }, key) => {
+        await this.#options.keys().takeReport(readEdgeReport(report), key);
+        return {};
+      }),
+    });
+    connection.subscribe(leases, {
+      queue,
+      callback: this.#answering(async ({ requests }, { id: edge }) => {
+        const read = readLeaseRequests(requests);
+        if (read.length > MAX_FEED_LEASES) throw new KeysError('OPTION_INVALID', 'There are too many leases.');
+        const keys = this.#options.keys();
+        const asking = { edge, limitsOf: (ids: readonly string[]) => keys.ownLimitsOf(ids) };
+        return { grants: (await keys.limiter.leaseFor(read, asking)).map((grant) => grant ?? null) };
+      }),
+    });
+  }
+
+  readonly #answering: Answering = (work) => (error, message) => void (!error && this.#answer(message, work));
+
+  async #answer(message: Msg, work: Parameters<Answering>[0]): Promise<void> {
+    try {
+      const asked = readMessage(message);
+      const { id, name } = await this.#check(asked);
+      message.respond(JSON.stringify(await work(asked, { id, name })));
+    } catch (error) {
+      const isOwn = isKeysError(error);
+      if (!isOwn && !(error instanceof SyntaxError))
+        this.#options.log.error({ err: error }, 'an edge was not answered');
+      const code = isOwn ? error.code : 'SERVER_FAILED';
+      message.respond(JSON.stringify({ error: { code, message: isOwn ? error.message : 'The origin has failed.' } }));
+    }
+  }
+
+  /** @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_FAILED */
+  async #check({ token }: Readonly<Record<string, unknown>>) {
+    const secret = typeof token === 'string' ? token : '';
+    const checked = await this.#options.keys().check({ secret }, { permission: 'EDGE:READ_ANY' });
+    if (checked.ok) return checked.principal.apiKey;
+    const code = checked.code === 'UNAUTHENTICATED' || checked.code === 'FORBIDDEN' ? checked.code : 'SERVER_FAILED';
+    throw new KeysError(code, checked.message);
+  }
+
+  /** Publishes each time that nobody else does. */
+  async #takeTurns(nats: Nats, connection: NatsConnection): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted && !connection.isClosed()) {
+      if (!(await isPublished(connection, namesOf(this.#options.settings).publisher))) {
+        const turn = new Turn({
+          nats,
+          connection,
+          settings: this.#options.settings,
+          edges: this.#options.keys().edges,
+          seen: this.#seen,
+          clearMs: this.#options.clearMs,
+          answering: this.#answering,
+        });
+        try {
+          await turn.run(signal, () => this.#publishes());
+        } catch (error) {
+          this.#failed(error);
+          await pause(RETRY_MS, signal);
+        }
+      }
+      await pause(LOOK_MS * (1 + Math.random()), signal);
+    }
+  }
+
+  #publishes(): void {
+    this.#reported = '';
+    this.#options.log.info({ bucket: namesOf(this.#options.settings).stream }, 'changes are published by NATS');
+  }
+
+  #failed(error: unknown): void {
+    if (this.#stopped.signal.aborted) return;
+    const { message } = error instanceof KeysError ? error : failureOf(error, this.#options.settings);
+    if (message === this.#reported) return;
+    this.#reported = message;
+    this.#options.log.error(
+      { reason: message },
+      'changes are not published by NATS: edges that follow it get no lease',
+    );
+  }
+}

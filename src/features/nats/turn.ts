@@ -1,0 +1,426 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { JetStreamClient, JetStreamManager, PubAck, StreamInfo } from '@nats-io/jetstream';
+import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
+import type { FeedByNats } from '../../config/config.ts';
+import { KeysError, Wakeup } from '../../keys/basics/index.ts';
+import { EDGE_FORMS, type Edges, type Knowledge } from '../../keys/feed/index.ts';
+import {
+  CURSOR_HEADER,
+  isNamed,
+  namesOf,
+  type Nats,
+  type NatsAnswer,
+  OPERATION_HEADER,
+  positionOf,
+  sequenceIn,
+} from './connection.ts';
+
+/** A bucket as it was last seen: one put back has fewer entries. */
+export interface SeenBucket {
+  created: string;
+  sequence: number;
+}
+
+/** Makes what answers a message, once its key has been checked, of what works out an answer. */
+export type Answering = (
+  work: (asked: Readonly<Record<string, unknown>>, key: { id: string; name: string }) => Promise<unknown>,
+) => (error: Error | null, message: Msg) => void;
+
+interface TurnOptions {
+  readonly nats: Nats;
+  readonly connection: NatsConnection;
+  readonly settings: FeedByNats;
+  readonly edges: Edges;
+  readonly seen: SeenBucket;
+  /** See `PublisherOptions`. */
+  readonly clearMs?: number | undefined;
+  readonly answering: Answering;
+}
+
+/** How long an answer is waited for, in milliseconds. */
+const SILENCE_MS = 2000;
+/** How many entries are on their way at a time. */
+const MAX_PENDING = 500;
+/** Of how many entries it is known what had been notified. */
+const MAX_POINTS = 1000;
+/**
+ * How old an entry of a key that is gone becomes, in milliseconds, and in what part of that it is noted that this
+ * process still publishes: both, and the longest lease, are over before what edges were told to have missed is cleared.
+ */
+const [CLEAR_MS, NOTE_PART] = [3_600_000, 1 / 60];
+/** Keys have names without a dot. Its text is the last entry up to which those of keys that are gone are cleared. */
+const NOTE = 'feed.note';
+/** The largest entry that a bucket takes, in bytes. */
+const MAX_ENTRY_BYTES = 1024 * 1024;
+/** In a cluster, a bucket is kept by so many servers. */
+const REPLICAS = 3;
+
+/** The time in which a process publishes. */
+export class Turn {
+  readonly #options: TurnOptions;
+  readonly #id = randomUUID();
+  readonly #names: ReturnType<typeof namesOf>;
+  readonly #manager: Promise<JetStreamManager>;
+  readonly #client: JetStreamClient;
+  readonly #ended = new AbortController();
+  readonly #pending: Promise<PubAck>[] = [];
+  /** What the store had at which entry. */
+  readonly #points: { sequence: number; told: Knowledge }[] = [];
+  #created = '';
+  #domain: string | undefined;
+  /** The last entry, also where it is still on its way. */
+  #sequence = 0;
+  #notedAt = 0;
+  /** Whether something was changed, or a point is asked for, since it began to publish what there is. */
+  #isWanted = false;
+  readonly #wanted = new Wakeup();
+  /** With each point. */
+  readonly #pointed = new Wakeup();
+  /** Edges that know less load all keys: entries of keys that are gone are cleared up to there, once this age ends. */
+  #cleared = 0;
+  /** Up to where they have been cleared. */
+  #purged = 0;
+  /** The last entry of a key that is gone. */
+  #lastGone = 0;
+  /** When the present age has begun, and with which entry. */
+  #age = { began: performance.now(), sequence: 0 };
+
+  constructor(options: TurnOptions) {
+    this.#options = options;
+    this.#names = namesOf(options.settings);
+    this.#client = options.nats.jetstream(options.connection);
+    this.#manager = options.nats.jetstreamManager(options.connection, { checkAPI: false, timeout: SILENCE_MS });
+  }
+
+  /**
+   * Publishes until it is told to stop, or somebody else has begun to.
+   * @param published is called once all keys are published
+   * @throws Error of the library; KeysError STORE_…
+   */
+  async run(stopped: AbortSignal, published: () => void): Promise<void> {
+    const { connection, edges } = this.#options;
+    const { signal } = this.#ended;
+    const end = () => this.#ended.abort();
+    stopped.addEventListener('abort', end, { once: true });
+    const endListening = edges.onChange(() => this.#want());
+    const subscriptions: Subscription[] = [];
+    try {
+      // Where the connection was lost, the bucket may be another one.
+      void this.#endWithConnection();
+      let cursor = await this.#begin();
+      connection.publish(this.#names.publisher, this.#id);
+      subscriptions.push(
+        connection.subscribe(this.#names.publisher, {
+          callback: (error, message) => {
+            if (error) return;
+            if (message.reply) message.respond(this.#id);
+            else if (message.string() !== this.#id) end();
+          },
+        }),
+      );
+      for (let isFirst = true; !signal.aborted; isFirst = false) {
+        this.#isWanted = false;
+        const told = await edges.notified();
+        cursor = (await this.#goOn(cursor)) ?? (await this.#publishAll());
+        if (performance.now() - this.#notedAt > this.#noteMs) {
+          this.#grow();
+          await this.#note(cursor);
+        }
+        if (told) this.#point(told);
+        if (isFirst) {
+          subscriptions.push(connection.subscribe(this.#names.ask, { callback: this.#answerAsks() }));
+          published();
+        }
+        if (!this.#isWanted) await this.#wanted.wait(Infinity, signal);
+      }
+    } finally {
+      endListening();
+      stopped.removeEventListener('abort', end);
+      end();
+      for (const subscription of subscriptions) subscription.unsubscribe();
+    }
+  }
+
+  /**
+   * Puts a first entry behind the last one, after which those of whoever has published before are refused.
+   * @returns from where to go on; undefined where nobody knows
+   * @throws KeysError CONFIG_INVALID
+   */
+  async #begin(): Promise<string | undefined> {
+    const manager = await this.#manager;
+    const { seen } = this.#options;
+    this.#domain = (await manager.getAccountInfo()).domain;
+    let info = await this.#bucket(manager);
+    if (info.created === seen.created && info.state.last_seq < seen.sequence) {
+      // It was put back as it was before: numbers would come again.
+      await manager.streams.delete(this.#names.stream);
+      info = await this.#bucket(manager);
+    }
+    checkLimits(info);
+    const last = info.state.last_seq;
+    this.#created = info.created;
+    this.#sequence = this.#lastGone = this.#age.sequence = last;
+    const { stream, entries } = this.#names;
+    const entry = last === 0 ? null : await manager.streams.getMessage(stream, { seq: last });
+    const cursor = entry?.header.get(CURSOR_HEADER) || undefined;
+    const note = last === 0 ? null : await manager.streams.getMessage(stream, { last_by_subj: entries + NOTE });
+    this.#cleared = Number(note?.string() ?? last);
+    await this.#note(cursor);
+    return cursor;
+  }
+
+  async #bucket(manager: JetStreamManager): Promise<StreamInfo> {
+    const { stream, entries } = this.#names;
+    try {
+      return await manager.streams.info(stream);
+    } catch (error) {
+      if (!isNamed(error, 'StreamNotFoundError')) throw error;
+    }
+    const { nats, connection } = this.#options;
+    const isCluster = connection.info?.cluster !== undefined;
+    const [major = 0, minor = 0] = (connection.info?.version ?? '').split('.').map(Number);
+    return manager.streams.add({
+      name: stream,
+      subjects: [`${entries}>`],
+      storage: nats.StorageType.File,
+      discard: nats.DiscardPolicy.New,
+      max_msgs_per_subject: 1,
+      max_msg_size: MAX_ENTRY_BYTES,
+      num_replicas: isCluster ? REPLICAS : 1,
+      allow_rollup_hdrs: true,
+      deny_delete: true,
+      allow_direct: true,
+      ...((major > 2 || minor >= 10) && { compression: nats.StoreCompression.S2 }),
+    });
+  }
+
+  async #endWithConnection(): Promise<void> {
+    for await (const { type } of this.#options.connection.status()) {
+      if (this.#ended.signal.aborted) return;
+      if (type === 'reconnect' || type === 'close') return this.#ended.abort();
+    }
+    return undefined;
+  }
+
+  /** Publishes what has changed. @returns where to go on; undefined if the cursor is not known */
+  async #goOn(from: string | undefined): Promise<string | undefined> {
+    for (let cursor = from; cursor !== undefined;) {
+      const changes = await this.#options.edges.changesAfter(cursor, this.#points.at(-1)?.told);
+      if (!changes) return undefined;
+      const { rows, gone } = changes;
+      const count = rows.length + gone.length;
+      // Whoever takes over amid these begins with the first one again.
+      const cursorAt = (index: number) => (index === count - 1 ? changes.cursor : cursor);
+      for (const [index, row] of rows.entries()) await this.#put(keyOf(row), row, cursorAt(index));
+      for (const [index, id] of gone.entries()) await this.#remove(nameOf(id), cursorAt(rows.length + index));
+      await this.#flush();
+      cursor = changes.cursor;
+      if (!changes.hasMore) return cursor;
+    }
+    return undefined;
+  }
+
+  /**
+   * Publishes all keys, with what is changed meanwhile, and removes what then is older.
+   * @returns where to go on
+   */
+  async #publishAll(): Promise<string> {
+    const before = this.#sequence;
+    for (;;) {
+      const pages = this.#options.edges.pages();
+      let page = await pages.next();
+      for (; !page.done; page = await pages.next()) {
+        for (const row of page.value.rows) await this.#put(keyOf(row), row, undefined);
+        for (const id of page.value.gone) await this.#remove(nameOf(id), undefined);
+        await this.#flush();
+      }
+      const cursor = page.value;
+      if (cursor === undefined) continue;
+      for await (const { name, isGone } of this.#keysBetween(0, before))
+        if (!isGone) await this.#remove(name, undefined);
+      await this.#note(cursor);
+      return cursor;
+    }
+  }
+
+  /**
+   * Lets an age end. An entry of a key that is gone outlives the age in which it was made, and another one, in which
+   * edges take it; in a third one, all others must load all keys, and then it is cleared: no lease is left.
+   */
+  #grow(): void {
+    const { clearMs = CLEAR_MS } = this.#options;
+    const now = performance.now();
+    if (now - this.#age.began < clearMs) return;
+    void this.#clear(this.#purged, this.#cleared).catch(() => {
+      // The next age does it.
+    });
+    if (this.#lastGone > this.#cleared) this.#cleared = this.#age.sequence;
+    this.#age = { began: now, sequence: this.#sequence };
+  }
+
+  async #clear(first: number, last: number): Promise<void> {
+    const { stream, entries } = this.#names;
+    const { streams } = await this.#manager;
+    for await (const { name, isGone } of this.#keysBetween(first, last)) {
+      if (this.#ended.signal.aborted) return;
+      if (isGone) await streams.purge(stream, { filter: entries + name, seq: last + 1 });
+    }
+    this.#purged = last;
+  }
+
+  /** The names of keys whose entries are behind one, and no later than another one. */
+  async *#keysBetween(first: number, last: number): AsyncGenerator<{ name: string; isGone: boolean }> {
+    if (last <= first) return;
+    const { DeliverPolicy } = this.#options.nats;
+    const consumer = await this.#client.consumers.get(this.#names.stream, {
+      headers_only: true,
+      deliver_policy: DeliverPolicy.StartSequence,
+      opt_start_seq: first + 1,
+    });
+    const messages = await consumer.consume();
+    try {
+      for await (const message of messages) {
+        if (message.seq > last) return;
+        const name = message.subject.slice(this.#names.entries.length);
+        if (!name.includes('.')) yield { name, isGone: Boolean(message.headers?.get(OPERATION_HEADER)) };
+        if (message.info.pending === 0) return;
+      }
+    } finally {
+      await messages.close();
+    }
+  }
+
+  async #note(cursor: string | undefined): Promise<void> {
+    const notedAt = performance.now();
+    await this.#put(NOTE, `${this.#cleared}`, cursor);
+    await this.#flush();
+    this.#notedAt = notedAt;
+  }
+
+  async #remove(name: string, cursor: string | undefined): Promise<void> {
+    await this.#put(name, '', cursor, 'DEL');
+    this.#lastGone = this.#sequence;
+  }
+
+  /** Publishes an entry behind the last one. It resolves once there is room for the next. */
+  async #put(name: string, text: string, cursor: string | undefined, operation?: 'DEL'): Promise<void> {
+    this.#ended.signal.throwIfAborted();
+    const headers = this.#options.nats.headers();
+    if (cursor !== undefined) headers.set(CURSOR_HEADER, cursor);
+    if (operation) headers.set(OPERATION_HEADER, operation);
+    const expect = { lastSequence: this.#sequence };
+    const acknowledged = this.#client.publish(this.#names.entries + name, text, {
+      headers,
+      expect,
+      timeout: SILENCE_MS,
+    });
+    // Whoever waits for it is told.
+    acknowledged.catch(() => {});
+    this.#sequence += 1;
+    if (this.#pending.push(acknowledged) >= MAX_PENDING) await this.#pending.shift();
+  }
+
+  async #flush(): Promise<void> {
+    for (const acknowledged of this.#pending.splice(0)) await acknowledged;
+    Object.assign(this.#options.seen, { created: this.#created, sequence: this.#sequence });
+  }
+
+  get #noteMs(): number {
+    const { clearMs = CLEAR_MS } = this.#options;
+    return clearMs * NOTE_PART;
+  }
+
+  #point(told: Knowledge): void {
+    this.#points.push({ sequence: this.#sequence, told });
+    if (this.#points.length > MAX_POINTS) this.#points.shift();
+    this.#pointed.wake();
+  }
+
+  /** Has it publish what there is by now. */
+  #want(): void {
+    this.#isWanted = true;
+    this.#wanted.wake();
+  }
+
+  /** Resolves once all of so many notifications is published, and it is certain that nobody else cleared anything. */
+  async #publishedTo(times: number): Promise<void> {
+    const noted = performance.now() - this.#noteMs;
+    while ((this.#points.at(-1)?.told.times ?? -1) < times || this.#notedAt < noted) {
+      this.#ended.signal.throwIfAborted();
+      this.#want();
+      await this.#pointed.wait(Infinity, this.#ended.signal);
+    }
+  }
+
+  #answerAsks() {
+    const { edges, answering } = this.#options;
+    return answering(async (asked, key): Promise<NatsAnswer | object> => {
+      const { edge: id, name, after, known, leaseMs, restMs, leaves } = asked;
+      const { least, most } = EDGE_FORMS.leaseMs;
+      const isWellFormed =
+        typeof id === 'string' && EDGE_FORMS.id.test(id) && typeof name === 'string' && EDGE_FORMS.name.test(name);
+      if (leaves === true && isWellFormed) {
+        edges.leave({ id, key });
+        return {};
+      }
+      const hasPositions = typeof after === 'string' && typeof known === 'string';
+      if (!isWellFormed || !hasPositions || typeof leaseMs !== 'number' || typeof restMs !== 'number')
+        throw new KeysError('OPTION_INVALID', 'An edge must say its id, its name, two positions, a lease and a rest.');
+      if (leaseMs === 0) {
+        // It loads all keys.
+        const told = await edges.notified();
+        if (told) await this.#publishedTo(told.times);
+        return { leaseMs, position: positionOf(this.#created, this.#sequence), domain: this.#domain };
+      }
+      if (!(leaseMs >= least && leaseMs <= most))
+        throw new KeysError('OPTION_INVALID', `A lease is from ${least} to ${most} milliseconds.`);
+      const [taken, from = -1] = [sequenceIn(after, this.#created), sequenceIn(known, this.#created)];
+      if (taken === undefined || taken > this.#sequence || from < this.#cleared)
+        throw new KeysError('NOT_FOUND', 'This position is not known: all keys are to be loaded.');
+      const asking = { id, name, key, address: undefined, leaseMs, restMs: Math.min(restMs, EDGE_FORMS.mostRestMs) };
+      // An edge may have an entry before this process knows that it was published.
+      const knows = () => this.#points.findLast(({ sequence }) => sequence <= taken)?.told;
+      const given = await edges.renew(asking, knows, (times) => this.#publishedTo(times));
+      if (given === 'full') throw new KeysError('SERVER_FAILED', 'Too many edges follow this origin.');
+      return { ...given, position: positionOf(this.#created, this.#points.at(-1)!.sequence) };
+    });
+  }
+}
+
+/** Refuses a bucket that somebody else has made, or changed, so that it drops keys. @throws KeysError CONFIG_INVALID */
+function checkLimits({ config }: StreamInfo): void {
+  const limits = (['max_age', 'max_bytes', 'max_msgs'] as const).filter((name) => config[name] > 0);
+  if (config.max_msgs_per_subject === 1 && limits.length === 0) return;
+  throw new KeysError(
+    'CONFIG_INVALID',
+    `The stream ${config.name} would drop keys. Leave it one message a subject, and take off ` +
+      `${limits.join(' and ') || 'all else'}, or delete it: it is made anew.`,
+  );
+}
+
+/** Whether another process publishes, and still answers. */
+export async function isPublished(connection: NatsConnection, publisher: string): Promise<boolean> {
+  try {
+    await connection.request(publisher, '', { timeout: SILENCE_MS });
+    return true;
+  } catch (error) {
+    if (isNamed(error, 'NoResponders', 'TimeoutError')) return false;
+    throw error;
+  }
+}
+
+/** Resolves after some time, or once it is aborted. */
+export async function pause(durationMs: number, signal: AbortSignal): Promise<void> {
+  await delay(durationMs, undefined, { signal, ref: false }).catch(() => {});
+}
+
+function nameOf(id: string): string {
+  return Buffer.from(id).toString('base64url');
+}
+
+/** The name of the entry of a row, which begins with the id of the key. */
+function keyOf(row: string): string {
+  const [, id = '""'] = /^\[\s*("(?:[^"\\]|\\.)*")/.exec(row) ?? [];
+  return nameOf(JSON.parse(id) as string);
+}

@@ -1,0 +1,398 @@
+import { hash } from 'node:crypto';
+import {
+  type Attempt,
+  type CollectionResult,
+  collectNotices,
+  MAX_REFUSED_KEYS,
+  nextAttempt,
+  type NoticeSettings,
+  type NoticeStore,
+  type PendingNotices,
+  refusalHour,
+  shownWebhook,
+  type WaitingNotice,
+} from '../../keys/feed/index.ts';
+import type { Log } from '../../log.ts';
+import type { Answer, Destination, Webhook } from './post.ts';
+
+/** What deliveries need from outside. */
+interface DeliveriesOptions {
+  store: Pick<NoticeStore, 'due'>;
+  /** Undefined while there is no webhook. */
+  destination: () => Destination | undefined;
+  /** Sends a notice once. */
+  post: (notice: WaitingNotice, webhook: Webhook, options: { now: number; signal: AbortSignal }) => Promise<Answer>;
+  /** Milliseconds since 1970. */
+  clock: () => number;
+  /** Milliseconds since any moment, which nobody can set. */
+  elapsed: () => number;
+  /** From 0 up to 1. */
+  random: () => number;
+  log: Log;
+}
+
+interface Sender {
+  /** Whether it is this process that delivers. */
+  isHolder: () => boolean;
+  /** Is called when a webhook says that it wants no notices any more. */
+  retire: (url: string) => Promise<void>;
+}
+
+/** What became of attempts in this process. */
+export interface DeliveryCounts {
+  delivered: number;
+  failed: number;
+  givenUp: number;
+}
+
+/** How many are sent at the same time, and how many before it is written that they were. */
+const [CONCURRENCY, BATCH] = [4, 100];
+/** Whatever a receiver asks for, it is asked again after so long. */
+const MAX_RETRY_AFTER_MS = 3_600_000;
+
+/** Delivers what is due, as fast as the receiver takes it, and remembers what is to be written of that. */
+class Deliveries {
+  readonly counts: DeliveryCounts = { delivered: 0, failed: 0, givenUp: 0 };
+  /** Whether the webhook wants no notices any more: then nothing is sent. */
+  isGone = false;
+  readonly #options: DeliveriesOptions;
+  readonly #sender: Sender;
+  readonly #workers = new Set<Promise<void>>();
+  readonly #underWay = new Set<string>();
+  /** What the workers are to take next. */
+  #queue: WaitingNotice[] = [];
+  readonly #ended = new AbortController();
+  readonly #settled: Attempt[] = [];
+  /** Until when the receiver wants to be left alone, by `elapsed`. */
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  /** Whether the last attempt failed: then they are made one by one. */
+  #isFailing = false;
+
+  constructor(options: DeliveriesOptions, sender: Sender) {
+    [this.#options, this.#sender] = [options, sender];
+  }
+
+  /** Begins to deliver what is due, as far as that is not under way. @throws KeysError STORE_… */
+  async begin(): Promise<void> {
+    const { store, clock } = this.#options;
+    const most = this.#isFailing ? 1 : CONCURRENCY;
+    if (this.#workers.size >= most || this.#isPaused) return;
+    if (this.#queue.length === 0) {
+      const known = new Set([...this.#underWay, ...this.#settled.map(({ id }) => id)]);
+      const due = await store.due(clock(), BATCH + known.size);
+      this.#queue = due.filter(({ id }) => !known.has(id));
+    }
+    for (let count = Math.min(most - this.#workers.size, this.#queue.length); count > 0; count -= 1) {
+      const worker = this.#deliverAll().finally(() => this.#workers.delete(worker));
+      this.#workers.add(worker);
+    }
+  }
+
+  /** Whether attempts are under way. */
+  get isBusy(): boolean {
+    return this.#workers.size > 0;
+  }
+
+  /** Whether there is something to be written of what became of attempts. */
+  get hasSettled(): boolean {
+    return this.#settled.length > 0;
+  }
+
+  /** What became of attempts, which the caller is to write from now on. */
+  takeSettled(): Attempt[] {
+    return this.#settled.splice(0);
+  }
+
+  /** Takes back what could not be written. */
+  giveBack(settled: readonly Attempt[]): void {
+    this.#settled.unshift(...settled);
+  }
+
+  /** Ends attempts; none begins any more. */
+  end(): void {
+    this.#ended.abort();
+  }
+
+  get isEnded(): boolean {
+    return this.#ended.signal.aborted;
+  }
+
+  /** Resolves once all attempts under way have ended. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#workers);
+  }
+
+  /** For how long the receiver wants to be left alone yet. */
+  get pausedMs(): number {
+    return Math.max(0, this.#pausedUntil - this.#options.elapsed());
+  }
+
+  get #isPaused(): boolean {
+    return this.isGone || this.pausedMs > 0;
+  }
+
+  /** Delivers one after another. The first that fails is the last: what is left is asked for again. */
+  async #deliverAll(): Promise<void> {
+    for (let notice = this.#queue.shift(); notice; notice = this.#queue.shift()) {
+      const destination = this.#options.destination();
+      if (!destination || !this.#sender.isHolder() || this.#isPaused || this.isEnded) break;
+      this.#underWay.add(notice.id);
+      await this.#attempt(notice, destination).finally(() => this.#underWay.delete(notice.id));
+      if (this.#isFailing) break;
+    }
+    this.#queue = [];
+  }
+
+  async #attempt(notice: WaitingNotice, { url, keys }: Destination): Promise<void> {
+    const { post, clock, elapsed, random, log } = this.#options;
+    const { id, type } = notice;
+    const { signal } = this.#ended;
+    const answer = await post(notice, { url, keys }, { now: clock(), signal });
+    // It may have arrived, and is repeated.
+    if (signal.aborted && answer.is !== 'taken') return;
+    const at = clock();
+    if (answer.is === 'taken') {
+      this.counts.delivered += 1;
+      this.#isFailing = false;
+      this.#settled.push({ id, at, failure: null, nextAt: null });
+      return;
+    }
+    const { failure } = answer;
+    this.counts.failed += 1;
+    this.#isFailing = true;
+    const fields = { webhook: shownWebhook(url), notice: id, type, attempt: notice.attempts + 1, reason: failure };
+    if (answer.is === 'gone') {
+      this.#settled.push({ id, at, failure, nextAt: null });
+      await this.#sender.retire(url);
+      return;
+    }
+    const wait = Math.min(answer.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
+    if (wait > 0) this.#pausedUntil = elapsed() + wait;
+    const next = nextAttempt(notice.attempts + 1, at, random());
+    this.#settled.push({ id, at, failure, nextAt: next === undefined ? null : Math.max(next, at + wait) });
+    if (next === undefined) {
+      this.counts.givenUp += 1;
+      log.error(fields, 'a notice could not be delivered, and is given up');
+    } else log.warn(fields, 'a notice could not be delivered yet');
+  }
+}
+
+/** What a dispatcher needs from outside. */
+interface DispatcherOptions extends DeliveriesOptions {
+  store: NoticeStore;
+  /** A random id of this process. */
+  id: string;
+}
+
+/** For how long the lease is taken, and how soon it is taken again: one that dies is followed within the first. */
+const LEASE_MS = 15_000;
+const RENEW_MS = 5000;
+/** How often keys that are refused often are looked for. */
+const REFUSALS_MS = 60_000;
+/** For how long nothing is asked where there is nothing to do, unless there is news: the ends of keys are none. */
+const REST_MS = 60_000;
+
+/**
+ * Collects notices and has them delivered, as the one of all processes of a store that has the lease. A delivery that
+ * is not known to have happened is repeated, by this process or another one.
+ */
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+  readonly #deliveries: Deliveries;
+  /** What looks at the store now. */
+  #looking: Promise<void> = Promise.resolve();
+  /** Until when the lease is this process's, and when it was last asked for, by `elapsed`. */
+  #leasedUntil = Number.NEGATIVE_INFINITY;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #refusalsAt = Number.NEGATIVE_INFINITY;
+  #isFull = false;
+  #isStuck = false;
+  /** While there is nothing to do: until when, by `elapsed`, unless changes come or another webhook is named. */
+  #rest: { until: number; received: number; destination: Destination } | undefined;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#deliveries = new Deliveries(options, {
+      isHolder: () => this.isHolder,
+      retire: (url) => this.#retire(url),
+    });
+  }
+
+  /** What became of attempts in this process. */
+  get counts(): DeliveryCounts {
+    return this.#deliveries.counts;
+  }
+
+  /** Whether it is this process that delivers. */
+  get isHolder(): boolean {
+    return this.#options.elapsed() < this.#leasedUntil;
+  }
+
+  /**
+   * Notes where to begin, if that was never done: what happens from then on is notified, by whichever process makes
+   * passes. What fails is logged.
+   */
+  begin(): Promise<void> {
+    return (this.#looking = this.#begin());
+  }
+
+  /** Looks once at what is to be done, and begins to do it. What fails is logged. */
+  pass(): Promise<void> {
+    return (this.#looking = this.#pass());
+  }
+
+  async #begin(): Promise<void> {
+    const { store, id, clock, destination, log } = this.#options;
+    const { url, settings } = destination() ?? {};
+    if (url === undefined || !settings) return;
+    try {
+      const options = { events: settings.events, endpoint: endpointOf(url), now: clock() };
+      await store.withLease({ holder: id, forMs: 0 }, async (writer) => {
+        if (!writer.state) await collectNotices(writer, options);
+      });
+    } catch (error) {
+      log.warn({ err: error }, 'notices could not be collected or delivered');
+    }
+  }
+
+  async #pass(): Promise<void> {
+    const destination = this.#options.destination();
+    if (!destination || this.#deliveries.isEnded) return;
+    const received = this.#options.store.changesReceived();
+    if (this.#isResting(received, destination)) return;
+    try {
+      const pending = await this.#collect(destination);
+      const isDue = (pending?.dueAt ?? Number.POSITIVE_INFINITY) <= this.#options.clock();
+      if (isDue && this.isHolder) await this.#deliveries.begin();
+      if (received !== undefined && pending) this.#rest = this.#restAfter(pending, { received, destination });
+      if (this.#isStuck) this.#options.log.info({}, 'notices are collected again');
+      this.#isStuck = false;
+    } catch (error) {
+      if (!this.#isStuck) this.#options.log.warn({ err: error }, 'notices could not be collected or delivered');
+      this.#isStuck = true;
+    }
+  }
+
+  #isResting(received: number | undefined, destination: Destination): boolean {
+    const rest = this.#rest;
+    if (!rest || rest.received !== received || rest.destination !== destination) return false;
+    return this.#options.elapsed() < rest.until;
+  }
+
+  /** Resolves once all attempts under way have ended, and that is written. @throws KeysError STORE_… */
+  async idle(): Promise<void> {
+    await this.#deliveries.idle();
+    await this.#write();
+  }
+
+  /** Ends attempts, writes what is known of them, and lets another process go on. */
+  async stop(): Promise<void> {
+    this.#deliveries.end();
+    const { store, id } = this.#options;
+    try {
+      await this.#looking;
+      await this.idle();
+      if (this.isHolder) await store.release(id);
+    } catch {
+      // The lease ends by itself, and what is not known to be delivered is delivered again.
+    }
+    this.#leasedUntil = Number.NEGATIVE_INFINITY;
+  }
+
+  /** @returns what is left to do; undefined where that is not looked at now: it is another process that delivers */
+  async #collect({ url, settings }: Destination): Promise<PendingNotices | undefined> {
+    const { store, id, clock, elapsed } = this.#options;
+    const isDue = elapsed() >= this.#lookedAt + RENEW_MS;
+    if (!isDue) {
+      if (!this.isHolder) return undefined;
+      const pending = await store.pending();
+      if (!this.#hasNews(pending)) return pending;
+    } else if (this.#leasedUntil === Number.NEGATIVE_INFINITY && !(await store.isFree(id))) {
+      this.#lose();
+      return store.pending();
+    }
+    const refused = await this.#findRefused(settings);
+    for (let more = true; more && !this.#deliveries.isEnded;) {
+      const began = elapsed();
+      const settled = this.#deliveries.takeSettled();
+      let collected: CollectionResult | undefined;
+      try {
+        collected = await store.withLease({ holder: id, forMs: LEASE_MS }, async (writer) => {
+          await writer.settle(settled);
+          return collectNotices(writer, { events: settings.events, endpoint: endpointOf(url), now: clock(), refused });
+        });
+      } catch (error) {
+        this.#deliveries.giveBack(settled);
+        throw error;
+      }
+      if (!collected) {
+        this.#lose();
+        break;
+      }
+      [this.#lookedAt, this.#leasedUntil] = [began, began + LEASE_MS];
+      this.#report(collected, url);
+      more = collected.more;
+    }
+    return store.pending();
+  }
+
+  #hasNews({ behind }: PendingNotices): boolean {
+    return (behind > 0 && !this.#isFull) || this.#deliveries.hasSettled;
+  }
+
+  /** How long there is nothing to do; undefined where there is. */
+  #restAfter(pending: PendingNotices, since: { received: number; destination: Destination }) {
+    if (this.#hasNews(pending) || this.#deliveries.isBusy) return undefined;
+    const { clock, elapsed } = this.#options;
+    const untilDueMs = (pending.dueAt ?? Number.POSITIVE_INFINITY) - clock();
+    return { ...since, until: elapsed() + Math.min(REST_MS, Math.max(untilDueMs, this.#deliveries.pausedMs)) };
+  }
+
+  /** Another process has the lease: it may die. */
+  #lose(): void {
+    [this.#lookedAt, this.#leasedUntil] = [this.#options.elapsed(), Number.NEGATIVE_INFINITY];
+  }
+
+  #report({ isGone, isFull }: CollectionResult, url: string): void {
+    const { log } = this.#options;
+    const webhook = shownWebhook(url);
+    if (isGone && !this.#deliveries.isGone)
+      log.error({ webhook }, 'the webhook answered 410 (Gone) and gets no notices until a server starts or reloads');
+    if (isFull && !this.#isFull)
+      log.error({ webhook }, 'too many notices wait for the webhook: the others wait in the audit log');
+    [this.#deliveries.isGone, this.#isFull] = [isGone, isFull];
+  }
+
+  async #findRefused({ events, refusedOften }: NoticeSettings) {
+    const { store, clock, elapsed } = this.#options;
+    if (!events.includes('key.refused_often') || elapsed() < this.#refusalsAt + REFUSALS_MS) return [];
+    this.#refusalsAt = elapsed();
+    return store.findRefused(refusalHour(clock()), { least: refusedOften, limit: 2 * MAX_REFUSED_KEYS });
+  }
+
+  /** Sends nothing more to a webhook. */
+  async #retire(url: string): Promise<void> {
+    const { store, id } = this.#options;
+    await store
+      .withLease({ holder: id, forMs: LEASE_MS }, async (writer) => {
+        if (writer.state) await writer.setState({ ...writer.state, gone: endpointOf(url) });
+        await writer.clear();
+      })
+      // Its next answer will be the same.
+      .catch(() => {});
+    this.#report({ isGone: true, isFull: false, more: false }, url);
+  }
+
+  /** Writes what became of attempts. */
+  async #write(): Promise<void> {
+    const settled = this.#deliveries.takeSettled();
+    if (settled.length === 0) return;
+    const { store, id } = this.#options;
+    await store.withLease({ holder: id, forMs: LEASE_MS }, (writer) => writer.settle(settled));
+  }
+}
+
+/** What identifies a webhook in the store, where its address is not kept: that may hold a secret. */
+export function endpointOf(url: string): string {
+  return hash('sha256', url, 'hex').slice(0, 32);
+}

@@ -1,0 +1,121 @@
+import { type ClientAddresses, isLoopbackHost, type SeenOrigin } from '../../http/index.ts';
+import { grantsOf, type People, type PeopleSettings, type SignedIn } from '../../keys/authentication/index.ts';
+import { AttemptCounter } from '../../limits/index.ts';
+import { beginSignIn, finishSignIn, type PendingSignIn } from './at-provider.ts';
+import { SignInFailed } from './failure.ts';
+import { Provider } from './provider.ts';
+import { type Identified, readProxyHeaders } from './proxy-headers.ts';
+
+/** What signing people in needs from outside. */
+interface PeopleSignInOptions {
+  readonly settings: PeopleSettings;
+  /** The rules for their keys. */
+  readonly people: People;
+  /** Knows which proxies are trusted. */
+  readonly addresses: Pick<ClientAddresses, 'trusts'>;
+  /** The address of the service; undefined where that is not configured. */
+  readonly publicUrl: string | undefined;
+  /** Whether a host, as `Host` has it, is one that a route names. */
+  readonly isGuarded?: (host: string) => boolean;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+}
+
+type ProxiedRequest = Parameters<typeof readProxyHeaders>[0];
+
+/** The number of new people that a proxy can name in a minute. */
+const NEW_PEOPLE = '30/m';
+/** All of them come from the proxy. */
+const ANYWHERE = { source: '', network: undefined };
+const OTHER_HOST =
+  'Your proxy has signed you in, but the address that you opened is not one that this service knows as its own. Open ' +
+  'the address in "publicUrl" of svc-api.yaml, one that a route names, or localhost.';
+const NOT_PRIVATE =
+  'Your proxy has signed you in, but this connection is not encrypted, so that others could read it. Use https. Behind ' +
+  'a proxy that ends TLS, X-Forwarded-Proto or "publicUrl" says so.';
+
+/** Signs people in who have no key, as the configuration says: at the console, for consent, and at the door. */
+export class PeopleSignIn {
+  /** At which they sign in themselves; undefined where a proxy signs them in. */
+  readonly provider: Provider | undefined;
+  readonly #options: PeopleSignInOptions;
+  readonly #newPeople = AttemptCounter.of(NEW_PEOPLE)!;
+
+  /** @throws KeysError CONFIG_… if the secret for a provider cannot be read */
+  constructor(options: PeopleSignInOptions) {
+    const { by } = options.settings;
+    this.#options = options;
+    this.provider = 'issuer' in by ? new Provider(by, Object.keys(options.settings.grant)) : undefined;
+  }
+
+  /** Whether somebody whom an issuer has identified goes on by their session alone. */
+  goesOn(issuer: string): boolean {
+    return this.provider?.isIssuer(issuer) ?? false;
+  }
+
+  /**
+   * The person that a trusted proxy names in its headers, if any. A page of any site can resolve its own name to this
+   * machine and send such headers, but it cannot change its Host.
+   * @param seen the address that the browser has opened
+   * @throws SignInFailed also at a host that is not ours, and where others can read what is sent
+   */
+  inHeaders(request: ProxiedRequest, seen: Pick<SeenOrigin, 'isPrivate'>): Identified | undefined {
+    const { settings, addresses } = this.#options;
+    if ('issuer' in settings.by) return undefined;
+    const identified = readProxyHeaders(request, settings.by, addresses);
+    if (!identified) return undefined;
+    const [host = '', ...others] = request.all('host');
+    if (others.length > 0 || !this.#isOwn(host)) throw new SignInFailed(403, OTHER_HOST, 'host');
+    if (!seen.isPrivate) throw new SignInFailed(403, NOT_PRIVATE, 'not encrypted');
+    return identified;
+  }
+
+  #isOwn(host: string): boolean {
+    const { publicUrl, isGuarded } = this.#options;
+    const own = publicUrl === undefined ? undefined : new URL(publicUrl);
+    const isPublic = own !== undefined && URL.parse(`${own.protocol}//${host}`)?.host === own.host;
+    return isPublic || isLoopbackHost(host) || isGuarded?.(host) === true;
+  }
+
+  /** Whether a trusted proxy says anything of who makes a request. */
+  isNamed(request: ProxiedRequest): boolean {
+    const { settings, addresses } = this.#options;
+    return 'header' in settings.by && request.all(settings.by.header).length > 0 && addresses.trusts(request.peer());
+  }
+
+  /**
+   * Sends somebody to the provider.
+   * @param redirectUri where they are sent back to
+   * @param next where they want to go then
+   * @throws SignInFailed
+   */
+  begin(redirectUri: string, next: string): Promise<PendingSignIn> {
+    return beginSignIn({ provider: this.provider!, redirectUri, now: this.#options.clock() }, next);
+  }
+
+  /** Who comes back from the provider: see `finishSignIn`. @throws SignInFailed */
+  finish(
+    redirectUri: string,
+    query: string,
+    cookieOf: (name: string) => string | undefined,
+  ): ReturnType<typeof finishSignIn> {
+    return finishSignIn({ provider: this.provider!, redirectUri, now: this.#options.clock() }, query, cookieOf);
+  }
+
+  /**
+   * Gives somebody their key, with what their groups are granted now.
+   * @throws SignInFailed if nothing is granted to them; KeysError STORE_…
+   */
+  async signIn({ person, groups }: Identified): Promise<SignedIn> {
+    const { people, settings } = this.#options;
+    const signedIn = await people.signIn(person, grantsOf(settings.grant, groups), {
+      beforeCreate: () => {
+        if (!this.provider && this.#newPeople.add(ANYWHERE) !== undefined)
+          throw new SignInFailed(429, 'Too many new people have signed in. Try again in a minute.', 'limited');
+      },
+    });
+    if (signedIn) return signedIn;
+    const text = `You are signed in as ${person.name}, and nothing is granted to you here.`;
+    throw new SignInFailed(403, `${text} Ask an administrator of this service.`, 'nothing granted');
+  }
+}

@@ -1,0 +1,63 @@
+import type { ClientAddresses } from '../../http/index.ts';
+import type { SignInProxy } from '../../keys/authentication/index.ts';
+import { canName, headerIssuer, type Person } from '../../keys/key/index.ts';
+import { SignInFailed } from './failure.ts';
+
+/** Who somebody is, and in which groups. */
+export interface Identified {
+  readonly person: Person;
+  readonly groups: readonly string[];
+}
+
+/** A request, with all values of its headers. */
+interface RequestWithHeaders {
+  peer(): string | undefined;
+  all(name: string): readonly string[];
+}
+
+/** How long the header with groups may be, in bytes. */
+const MAX_GROUPS_BYTES = 8192;
+/** What stands between groups in a header, where that is no comma. */
+const SEPARATORS: Readonly<Record<string, string>> = { 'x-authentik-groups': '|' };
+
+/**
+ * Who a proxy says that makes a request; undefined if it says nobody, or is not trusted: whoever else writes such a
+ * header is not listened to.
+ * @param proxy the headers, by names in lower case
+ * @throws SignInFailed if a trusted proxy says it twice, or says nobody who can be
+ */
+export function readProxyHeaders(
+  request: RequestWithHeaders,
+  { header, groups }: SignInProxy,
+  addresses: Pick<ClientAddresses, 'trusts'>,
+): Identified | undefined {
+  if (!addresses.trusts(request.peer())) return undefined;
+  const subject = valueOf(request, header);
+  if (subject === undefined) return undefined;
+  if (!canName(subject)) throw unusable(header, 'is empty, too long, or has control characters');
+  const person = { issuer: headerIssuer(header), subject, name: subject };
+  return { person, groups: groups === undefined ? [] : groupsIn(valueOf(request, groups) ?? '', groups) };
+}
+
+function groupsIn(text: string, header: string): string[] {
+  if (Buffer.byteLength(text) > MAX_GROUPS_BYTES) throw unusable(header, `is longer than ${MAX_GROUPS_BYTES} bytes`);
+  const names = text.split(SEPARATORS[header] ?? ',').map((group) => group.trim());
+  return names.filter((group) => group !== '');
+}
+
+/** Node has headers in Latin-1, byte by byte. */
+function valueOf(request: RequestWithHeaders, header: string): string | undefined {
+  const values = request.all(header);
+  if (values.length > 1) throw unusable(header, 'is there twice');
+  const [value] = values;
+  if (value === undefined) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(value, 'latin1')).trim();
+  } catch {
+    throw unusable(header, 'is not UTF-8');
+  }
+}
+
+function unusable(header: string, problem: string): SignInFailed {
+  return new SignInFailed(400, `The proxy does not say who you are: its header ${header} ${problem}.`, problem);
+}

@@ -1,0 +1,144 @@
+import { type Permission, PermissionSet } from '../../keys/permissions/index.ts';
+import { formatList } from '../../keys/basics/index.ts';
+import { checkAllow, neededFor } from './decide.ts';
+import {
+  type Allow,
+  type Match,
+  MethodTable,
+  type Needed,
+  parsedPatterns,
+  type Route,
+  type Router,
+  splitSegments,
+} from './router.ts';
+
+/** Two routes with the same rank that say different things about one request. */
+interface RouteIssue {
+  /** Of the two routes, in their order. */
+  readonly indexes: readonly [first: number, second: number];
+  readonly message: string;
+}
+
+/**
+ * Finds the routes that contradict an earlier one. Two routes have the same rank for one request if their hosts and
+ * paths are the same, and both list its method, or neither lists any.
+ * @throws RangeError if a host or a path is not a pattern
+ */
+export function findRouteIssues(routes: readonly Route[]): RouteIssue[] {
+  const tables = new Map<string, MethodTable>();
+  return routes.flatMap((route, index) => {
+    const { host, path } = parsedPatterns(route);
+    let table = tables.get(host + path);
+    if (!table) tables.set(host + path, (table = new MethodTable()));
+    const others = sameRank(table, route);
+    table.add({ route, index });
+    const match = { route, index };
+    const other = others.find((match) => !sayTheSame(match.route, route));
+    if (other) return [describeConflict(other, match)];
+    const [shared] = others.flatMap((other) => [other, ...(other.also ?? [])].flatMap((each) => samePart(each, match)));
+    return shared ? [shared] : [];
+  });
+}
+
+/** Routes that an earlier one with the same rank comes before. */
+function sameRank(table: MethodTable, { methods }: Route): Match[] {
+  const matches = methods ? methods.map((method) => table.byMethod.get(method)) : [table.anyMethod];
+  return matches.filter((match) => match !== undefined);
+}
+
+/** Whether one of two routes may come in place of the other, or both are for parts of one MCP server. */
+function sayTheSame(one: Route, other: Route): boolean {
+  if (one.mcp && other.mcp) return one.to === other.to && one.crossSiteAllowed === other.crossSiteAllowed;
+  return (
+    one.mcp === other.mcp &&
+    one.to === other.to &&
+    one.preflightOpen === other.preflightOpen &&
+    one.limit === other.limit &&
+    one.cost === other.cost &&
+    (one.crossSiteAllowed ?? false) === (other.crossSiteAllowed ?? false) &&
+    normalizeAllow(one.allow) === normalizeAllow(other.allow)
+  );
+}
+
+/** The issue of two routes that are for the same part of an MCP server. */
+function samePart(first: Match, second: Match): RouteIssue[] {
+  const { mcp } = second.route;
+  if (!mcp || !first.route.mcp || first.index === second.index) return [];
+  const kinds = ['tools', 'resources', 'prompts'] as const;
+  const twice = kinds.flatMap((kind) => mcp[kind].filter((each) => first.route.mcp![kind].includes(each)));
+  if (twice.length === 0) return [];
+  const routes = `Routes ${first.index + 1} and ${second.index + 1}`;
+  const message = `${routes} are both for ${formatList(twice)}. Keep one of them.`;
+  return [{ indexes: [first.index, second.index], message }];
+}
+
+/** The same for requirements that mean the same. */
+function normalizeAllow(allow: Allow): string {
+  if (allow.kind === 'resource') return `resource ${allow.resource}`;
+  if (!('permissions' in allow)) return allow.kind;
+  const permissions = [...new Set(allow.permissions)].toSorted();
+  return `${permissions.length === 1 ? 'all' : allow.kind} ${permissions.join(' ')}`;
+}
+
+function describeConflict(first: Match, second: Match): RouteIssue {
+  const { host, path, methods } = second.route;
+  const shared = methods?.filter((method) => first.route.methods?.includes(method));
+  const which = shared ? `, with ${formatList([...new Set(shared)])}, and` : ' and';
+  const message =
+    `Routes ${first.index + 1} and ${second.index + 1} are both for ${host}${path}${which} say different things. ` +
+    'Keep one of them.';
+  return { indexes: [first.index, second.index], message };
+}
+
+/** A route that decides in place of one that needs more, where a service has a front controller. */
+export interface WideRoute {
+  readonly match: Match;
+  /** A path that the service may take for that of the narrower route. */
+  readonly path: string;
+  readonly narrower: Match;
+}
+
+/** The front controller that is looked for: what decides about it mostly does so about any other name. */
+const FRONT_CONTROLLER = 'index.php';
+
+/**
+ * Finds the routes that let a request pass by the path of a front controller, `/index.php/admin`, to what another route
+ * needs more for. Each is named once for a narrower one.
+ */
+export function findWideRoutes(router: Router): WideRoute[] {
+  return router.routes.flatMap((route, index) => {
+    const { host, path } = parsedPatterns(route);
+    const segments = splitSegments(path).map((segment) => (segment.startsWith('*') ? 'x' : segment));
+    const wide = new Map<number, WideRoute>();
+    for (let at = 0; at < segments.length; at += 1)
+      for (const method of route.methods ?? ['GET', 'POST']) {
+        const reached = `/${segments.toSpliced(at, 0, FRONT_CONTROLLER).join('/')}`;
+        const match = router.find({ method, host: host.replace('*', 'x'), path: reached });
+        if (match && 'route' in match && needsMore(route, match.route, method) && !wide.has(match.index))
+          wide.set(match.index, { match, path: reached, narrower: { route, index } });
+      }
+    return [...wide.values()];
+  });
+}
+
+/**
+ * Whether one requirement is more than another: a key that just satisfies that is refused. Who may change a resource is
+ * taken to be one who may read it as well: files have routes to read under those to change, too.
+ */
+function needsMore(route: Route, other: Route, method: string): boolean {
+  const [allow, than] = [neededFor(route.allow, method), neededFor(other.allow, method)];
+  // What nobody may do is more than anything, and than that nothing is.
+  if ('refusal' in than) return false;
+  if ('refusal' in allow) return true;
+  if (allow.kind === 'open' || than.kind === 'open') return allow.kind !== 'open';
+  return findFewest(than).some((held) => {
+    const read = held.map((permission) => permission.replace(/:[A-Z]+_/, ':READ_') as Permission);
+    return checkAllow(allow, new PermissionSet([...held, ...read])).outcome === 'forbidden';
+  });
+}
+
+/** The fewest permissions by which a key passes, in each way. */
+function findFewest(allow: Needed): readonly (readonly Permission[])[] {
+  if (!('permissions' in allow)) return [[]];
+  return allow.kind === 'all' ? [allow.permissions] : allow.permissions.map((permission) => [permission]);
+}

@@ -1,0 +1,77 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { startListening, formatUrl } from '../../http/listen-address.ts';
+import { isLoopbackHost } from '../../keys/basics/index.ts';
+
+export interface MetricsServer {
+  /** Where it listens, with the path. */
+  readonly url: string;
+  /** Stops it; scrapes that are open get their answers, but not for long. */
+  stop(): Promise<void>;
+}
+
+const PATH = '/metrics';
+const MAX_CONNECTIONS = 64;
+/** How long a scraper may take for its request, and to read, in milliseconds. */
+const PATIENCE_MS = 10_000;
+const STOP_GRACE_MS = 1000;
+
+/**
+ * Serves metrics to Prometheus on a port of their own.
+ * @param scrape the metrics in the text format, for one scrape at a time: those that come meanwhile get the same
+ * @throws KeysError LISTEN_FAILED if the address is not available
+ */
+export async function serveMetrics(
+  address: { host: string; port: number },
+  { contentType, scrape }: { contentType: string; scrape: () => Promise<string> },
+): Promise<MetricsServer> {
+  let scraping: Promise<string> | undefined;
+  const shared = () => (scraping ??= scrape().finally(() => (scraping = undefined)));
+  const isLocal = isLoopbackHost(address.host);
+  const server = createServer({ headersTimeout: PATIENCE_MS, requestTimeout: PATIENCE_MS }, (incoming, outgoing) => {
+    incoming.resume();
+    void answer(incoming, outgoing, { contentType, scrape: shared, isLocal });
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  server.timeout = 2 * PATIENCE_MS;
+  await startListening(server, address, {
+    host: 'server.metricsHost in svc-api.yaml, or --metrics-host',
+    port: '--metrics-port',
+  });
+  return {
+    url: formatUrl(server, 'http') + PATH,
+    async stop() {
+      const deadline = setTimeout(() => server.closeAllConnections(), STOP_GRACE_MS);
+      await new Promise((resolve) => {
+        server.close(resolve);
+        server.closeIdleConnections();
+      });
+      clearTimeout(deadline);
+    },
+  };
+}
+
+/** @param parts with whether it listens on this machine alone: a page of any site could lead its own name there */
+async function answer(
+  { method, url = '', headers: { host = '' } }: IncomingMessage,
+  outgoing: ServerResponse,
+  parts: { contentType: string; scrape: () => Promise<string>; isLocal: boolean },
+): Promise<void> {
+  const say = (status: number, text: string, headers: Record<string, string> = {}) => {
+    outgoing.writeHead(status, {
+      'Content-Type': 'text/plain; charset=utf-8',
+      'X-Content-Type-Options': 'nosniff',
+      'Content-Length': `${Buffer.byteLength(text)}`,
+      ...headers,
+    });
+    outgoing.end(method === 'HEAD' ? undefined : text);
+  };
+  if (url.replace(/\?.*$/s, '') !== PATH) return say(404, `Metrics are at ${PATH}.\n`);
+  if (parts.isLocal && !isLoopbackHost(URL.parse(`http://${host}`)?.hostname ?? ''))
+    return say(403, 'Metrics are read on this machine: ask for them at localhost or 127.0.0.1, or set metricsHost.\n');
+  if (method !== 'GET' && method !== 'HEAD') return say(405, 'Metrics are read by GET.\n', { Allow: 'GET, HEAD' });
+  try {
+    say(200, await parts.scrape(), { 'Content-Type': parts.contentType });
+  } catch {
+    say(500, 'The metrics could not be collected.\n');
+  }
+}

@@ -1,0 +1,580 @@
+import { STATUS_CODES } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, type Metric, Registry } from 'prom-client';
+import {
+  type Endpoint,
+  ENDPOINTS,
+  type RequestWatcher,
+  type UnreadRequest,
+  type WatchedRequest,
+} from '../../http/index.ts';
+import { noChecks } from '../../keys/authentication/index.ts';
+import { isBehind, type KeyCounts } from '../../keys/repository/index.ts';
+import type { KeysService } from '../../keys/service/index.ts';
+import type { Limited } from '../../limits/index.ts';
+import { packageVersion } from '../../version.ts';
+import { typeOf } from './request-log.ts';
+
+/** The media type of Prometheus' text format. */
+export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+
+/** Metrics with their values, as processes tell them to one another. */
+export interface Sample {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  /** How the values of several processes become one. */
+  readonly aggregator: string;
+  readonly values: readonly { readonly value: number; readonly labels: object }[];
+}
+
+/** More than any delay of the event loop, in seconds. */
+const MAX_LAG = 1_000_000;
+
+/** Gauges with names of counters, which are sums of others. */
+const MISNAMED = ['nodejs_active_resources_total', 'nodejs_active_handles_total', 'nodejs_active_requests_total'];
+
+export class Metrics {
+  readonly requests: RequestMetrics;
+  /** Is told how long the store takes. */
+  readonly storeTimer: ReturnType<typeof addStoreMetrics>;
+  readonly #registry = new Registry();
+  readonly #inUse: KeysInUse = { keys: undefined, counts: false };
+
+  /** @param of.process whether those of the process and of Node are among them */
+  constructor(of: { process: boolean } = { process: true }) {
+    const registry = this.#registry;
+    if (of.process) collectDefaultMetrics({ register: registry });
+    for (const name of MISNAMED) registry.removeSingleMetric(name);
+    this.requests = new RequestMetrics(registry);
+    this.storeTimer = addStoreMetrics(registry);
+    addKeyMetrics(registry, this.#inUse);
+    const version = packageVersion();
+    addGauge(registry, {
+      name: 'svc_api_build_info',
+      help: 'The version of svc-api, with the value 1.',
+      labelNames: ['version'],
+      aggregator: 'max',
+      read: () => [[1, { version }]],
+    });
+  }
+
+  /** Goes on with the keys of a service over the same store. */
+  measure(keys: MeasuredKeys): void {
+    this.#inUse.keys = keys;
+  }
+
+  /** Tells of notices from now on. Without a webhook, nobody calls this, and there are no such metrics. */
+  measureNotices(notices: MeasuredNotices): void {
+    addNoticeMetrics(this.#registry, notices, () => this.#inUse.counts);
+  }
+
+  /** Tells of an edge from now on. */
+  measureEdge(edge: MeasuredEdge): void {
+    addEdgeMetrics(this.#registry, edge);
+  }
+
+  /** In Prometheus' text format, of this process alone. */
+  async text(): Promise<string> {
+    const samples = await this.collect(true);
+    return aggregated([samples.map((sample) => ({ ...sample, aggregator: 'first' }))]).metrics();
+  }
+
+  /**
+   * For the first of several processes.
+   * @param counts whether the keys in the store are counted, too, which one process does for all
+   */
+  async collect(counts: boolean): Promise<Sample[]> {
+    this.#inUse.counts = counts;
+    // The declarations of prom-client take the type for a number.
+    const samples: unknown = await this.#registry.getMetricsAsJSON();
+    return (samples as Sample[]).map(asToldToOthers);
+  }
+}
+
+/**
+ * Without values that are not numbers, which have no form in JSON, and with how those of processes are summed up. Where
+ * the event loop was not measured since the last time, its least delay is the largest number that Node has.
+ */
+function asToldToOthers(sample: Sample): Sample {
+  const { name } = sample;
+  const isLag = name.startsWith('nodejs_eventloop_lag_');
+  const isMeasured = ({ value }: { value: number }) => Number.isFinite(value) && !(isLag && value > MAX_LAG);
+  const aggregator = isLag ? (name.includes('_min_') ? 'min' : 'max') : sample.aggregator;
+  return { ...sample, aggregator, values: sample.values.filter(isMeasured) };
+}
+
+/** The samples of processes, summed up by prom-client as each of them says. */
+export function aggregated(processes: readonly Sample[][]): Registry {
+  return AggregatorRegistry.aggregate([...processes]);
+}
+
+type Value = readonly [value: number, labels?: Readonly<Record<string, string>>];
+
+/** What a metric is called and means, and its labels. */
+interface ReadMetric {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames?: readonly string[];
+  /** How the values of several processes become one. Default: their sum. */
+  readonly aggregator?: 'max';
+  /** The values by now, which are kept elsewhere: to count them costs what it costs there. */
+  readonly read: () => Iterable<Value> | Promise<Iterable<Value>>;
+}
+
+/** Adds a counter to a registry that is read when somebody asks for it. */
+function addCounter(registry: Registry, { labelNames = [], read, ...described }: ReadMetric): void {
+  const counter = new Counter({
+    ...described,
+    labelNames,
+    registers: [],
+    async collect() {
+      const values = await read();
+      this.reset();
+      for (const [value, labels = {}] of values) this.inc(labels, value);
+    },
+  });
+  registry.registerMetric(counter);
+}
+
+/** The same for a gauge. Without a value, it is left out. */
+function addGauge(registry: Registry, { labelNames = [], read, ...described }: ReadMetric): void {
+  const gauge = new Gauge({
+    ...described,
+    labelNames,
+    registers: [],
+    async collect() {
+      const values = await read();
+      if (labelNames.length > 0) this.reset();
+      else this.remove();
+      for (const [value, labels = {}] of values) this.set(labels, value);
+    },
+  });
+  registry.registerMetric(gauge);
+}
+
+/** What a promise resolves to, if it does so within a time in milliseconds; undefined otherwise. */
+async function inTime<Value>(promise: Promise<Value>, ms: number): Promise<Value | undefined> {
+  const waiting = new AbortController();
+  const timeout = setTimeout(ms, undefined, { signal: waiting.signal, ref: false }).catch(() => undefined);
+  try {
+    return await Promise.race([promise, timeout]);
+  } finally {
+    waiting.abort();
+  }
+}
+
+interface Buckets {
+  /** For each bound, how often it took so long, but longer than the bound before; the last one is without a bound. */
+  readonly counts: Float64Array;
+  sum: number;
+}
+
+/** A histogram of seconds by one label, of few values. To count costs less than by prom-client's, which tells it. */
+class Durations {
+  readonly #label: string;
+  readonly #bounds: readonly number[];
+  readonly #byLabel = new Map<string, Buckets>();
+
+  /** Adds itself to a registry. @param bounds ascending, in seconds */
+  constructor(
+    registry: Registry,
+    { name, help, label, bounds }: { name: string; help: string; label: string; bounds: readonly number[] },
+  ) {
+    this.#label = label;
+    this.#bounds = bounds;
+    const description = { name, help, type: 'histogram', aggregator: 'sum' };
+    const get = async () => ({ ...description, values: this.#values(name) });
+    registry.registerMetric({ ...description, get, reset: () => this.#byLabel.clear() } as unknown as Metric);
+  }
+
+  observe(value: string, seconds: number): void {
+    let buckets = this.#byLabel.get(value);
+    if (!buckets) {
+      buckets = { counts: new Float64Array(this.#bounds.length + 1), sum: 0 };
+      this.#byLabel.set(value, buckets);
+    }
+    let index = 0;
+    while (index < this.#bounds.length && seconds > this.#bounds[index]!) index += 1;
+    buckets.counts[index]! += 1;
+    buckets.sum += seconds;
+  }
+
+  #values(name: string) {
+    return [...this.#byLabel].flatMap(([value, { counts, sum }]) => {
+      const labels = { [this.#label]: value };
+      let total = 0;
+      const buckets = Array.from(counts, (count, index) => {
+        total += count;
+        const le = this.#bounds[index] ?? '+Inf';
+        return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: total, exemplar: null };
+      });
+      return [
+        ...buckets,
+        { metricName: `${name}_sum`, labels, value: sum },
+        { metricName: `${name}_count`, labels, value: total },
+      ];
+    });
+  }
+}
+
+/** From a request that is answered from memory, to one that waits for another service. */
+const REQUEST_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+/** For a client that was gone before there was an answer. */
+const NONE = 'none';
+const OTHER = 'other';
+
+/**
+ * Counts requests in memory, and tells a registry when that is asked. All values of labels are of short lists: nothing
+ * that a client, or a service behind the guard, sends can make a new one.
+ */
+class RequestMetrics implements RequestWatcher {
+  readonly #ended = new Map<Endpoint, Map<string, number>>(ENDPOINTS.map((endpoint) => [endpoint, new Map()]));
+  /** Of requests that are passed on, by the names of upstreams, which the configuration has. */
+  readonly #upstreams = new Map<string, { readonly codes: Map<string, number>; isFailing: boolean }>();
+  readonly #operations = { query: { ok: 0, errors: 0 }, mutation: { ok: 0, errors: 0 } };
+  readonly #durations: Durations;
+  #inFlight = 0;
+
+  constructor(registry: Registry) {
+    addCounter(registry, {
+      name: 'svc_api_requests_total',
+      help: 'Requests that have ended, by endpoint and status; none where the client was gone before an answer.',
+      labelNames: ['endpoint', 'code'],
+      read: () =>
+        [...this.#ended].flatMap(([endpoint, codes]) =>
+          Array.from(codes, ([code, count]): Value => [count, { endpoint, code }]),
+        ),
+    });
+    addCounter(registry, {
+      name: 'svc_api_upstream_requests_total',
+      help: 'Requests that were passed on, by upstream of svc-api.yaml and status; none as above.',
+      labelNames: ['upstream', 'code'],
+      read: () =>
+        [...this.#upstreams].flatMap(([upstream, { codes }]) =>
+          Array.from(codes, ([code, count]): Value => [count, { upstream, code }]),
+        ),
+    });
+    addGauge(registry, {
+      name: 'svc_api_upstream_failing',
+      help: '1 where the latest request to an upstream was answered 502 or 504, otherwise 0.',
+      labelNames: ['upstream'],
+      aggregator: 'max',
+      read: () => Array.from(this.#upstreams, ([upstream, { isFailing }]): Value => [isFailing ? 1 : 0, { upstream }]),
+    });
+    addCounter(registry, {
+      name: 'svc_api_graphql_operations_total',
+      help: 'Operations of GraphQL, by type, and by whether the answer has errors.',
+      labelNames: ['type', 'outcome'],
+      read: () =>
+        Object.entries(this.#operations).flatMap(([type, outcomes]) =>
+          Object.entries(outcomes).map(([outcome, count]): Value => [count, { type, outcome }]),
+        ),
+    });
+    addGauge(registry, {
+      name: 'svc_api_requests_in_flight',
+      help: 'Requests that have begun and not ended.',
+      read: () => [[this.#inFlight]],
+    });
+    this.#durations = new Durations(registry, {
+      name: 'svc_api_request_duration_seconds',
+      help: 'Time from the head of a request to the end of its answer; switched protocols are left out.',
+      label: 'endpoint',
+      bounds: REQUEST_SECONDS,
+    });
+  }
+
+  began(): void {
+    this.#inFlight += 1;
+  }
+
+  ended(request: WatchedRequest): void {
+    const { endpoint, status, operation } = request;
+    this.#inFlight -= 1;
+    this.#count(endpoint, status);
+    if (request.upstream !== undefined) this.#countUpstream(request.upstream, status);
+    if (status !== 101) this.#durations.observe(endpoint, request.durationMs / 1000);
+    if (operation) this.#operations[typeOf(operation)][request.errors > 0 ? 'errors' : 'ok'] += 1;
+  }
+
+  unread({ status }: UnreadRequest): void {
+    this.#count('other', status);
+  }
+
+  #count(endpoint: Endpoint, status: number | undefined): void {
+    increment(this.#ended.get(endpoint)!, status);
+  }
+
+  #countUpstream(name: string, status: number | undefined): void {
+    let upstream = this.#upstreams.get(name);
+    if (!upstream) this.#upstreams.set(name, (upstream = { codes: new Map(), isFailing: false }));
+    increment(upstream.codes, status);
+    if (status !== undefined) upstream.isFailing = status === 502 || status === 504;
+  }
+}
+
+function increment(codes: Map<string, number>, status: number | undefined): void {
+  const code = status === undefined ? NONE : STATUS_CODES[status] === undefined ? OTHER : `${status}`;
+  codes.set(code, (codes.get(code) ?? 0) + 1);
+}
+
+/** From a look into a file to a wait for another writer. */
+const STORE_SECONDS = [0.00001, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
+
+/** Tells a registry how long the store takes. @returns what is to be told of it */
+export function addStoreMetrics(registry: Registry) {
+  const durations = new Durations(registry, {
+    name: 'svc_api_store_duration_seconds',
+    help: 'Time that the store took: find for the key of a secret, read, or write with the wait for other writers.',
+    label: 'operation',
+    bounds: STORE_SECONDS,
+  });
+  const errors = { find: 0, read: 0, write: 0 };
+  addCounter(registry, {
+    name: 'svc_api_store_errors_total',
+    help: 'Operations of the store that failed.',
+    labelNames: ['operation'],
+    read: () => Object.entries(errors).map(([operation, count]): Value => [count, { operation }]),
+  });
+  return (operation: keyof typeof errors, seconds: number, failed: boolean) => {
+    durations.observe(operation, seconds);
+    if (failed) errors[operation] += 1;
+  };
+}
+
+export type MeasuredKeys = Pick<KeysService, 'authenticator' | 'edges' | 'store' | 'unwrittenUses'> & Limited;
+
+/** The keys that a process serves by now, and whether it is the one that counts those of the store. */
+interface KeysInUse {
+  keys: MeasuredKeys | undefined;
+  counts: boolean;
+}
+
+/** Tells a registry of checks of keys, limits and the store's keys. Everything is read when it is asked for. */
+function addKeyMetrics(registry: Registry, inUse: KeysInUse): void {
+  addChecks(registry, inUse);
+  addLimits(registry, inUse);
+  addStoredKeys(registry, inUse);
+  addEdges(registry, inUse);
+}
+
+/** Of the edges that follow this process: those of several processes are summed up. */
+function addEdges(registry: Registry, inUse: KeysInUse): void {
+  const edges = () => inUse.keys?.edges.list() ?? [];
+  addGauge(registry, {
+    name: 'svc_api_feed_edges',
+    help: 'Edges that asked for changes within 10 minutes: answering, resting, or behind, which refuse all keys.',
+    labelNames: ['state'],
+    read: () => {
+      const all = edges();
+      const resting = all.filter(({ restMs }) => restMs > 0).length;
+      const behind = all.filter(isBehind).length;
+      return [
+        [all.length - resting - behind, { state: 'answering' }],
+        [resting, { state: 'resting' }],
+        [behind, { state: 'behind' }],
+      ];
+    },
+  });
+  addGauge(registry, {
+    name: 'svc_api_feed_lag_seconds',
+    help: 'The longest time since an edge was last known to have taken all changes.',
+    aggregator: 'max',
+    read: () => [[Math.max(...edges().map(({ lagMs }) => lagMs), 0) / 1000]],
+  });
+  addCounter(registry, {
+    name: 'svc_api_feed_changes_waited_total',
+    help: 'Changes that have waited for edges to take them.',
+    read: () => [[inUse.keys?.edges.waited.count ?? 0]],
+  });
+  addCounter(registry, {
+    name: 'svc_api_feed_changes_waited_seconds_total',
+    help: 'How long changes have waited for edges, in all.',
+    read: () => [[inUse.keys?.edges.waited.seconds ?? 0]],
+  });
+}
+
+function addChecks(registry: Registry, inUse: KeysInUse): void {
+  addCounter(registry, {
+    name: 'svc_api_key_checks_total',
+    help: 'Checks of secrets: hit for one that was remembered, miss where the store was asked, or refused.',
+    labelNames: ['result', 'reason'],
+    read: () => {
+      const { remembered, found, refused } = inUse.keys?.authenticator.counts ?? noChecks();
+      const refusals = Object.entries(refused);
+      return [
+        [remembered, { result: 'hit', reason: '' }],
+        [found, { result: 'miss', reason: '' }],
+        ...refusals.map(([reason, count]): Value => [count, { result: 'refused', reason }]),
+      ];
+    },
+  });
+  addGauge(registry, {
+    name: 'svc_api_verified_keys',
+    help: 'Accepted secrets that are remembered.',
+    read: () => [[inUse.keys?.authenticator.remembered ?? 0]],
+  });
+  addCounter(registry, {
+    name: 'svc_api_verified_keys_evicted_total',
+    help: 'Accepted secrets that were forgotten to make room for others: see server.maxVerifiedKeys.',
+    read: () => [[inUse.keys?.authenticator.counts.evicted ?? 0]],
+  });
+}
+
+function addLimits(registry: Registry, inUse: KeysInUse): void {
+  addCounter(registry, {
+    name: 'svc_api_limited_requests_total',
+    help: 'Requests that were refused as a limit of their key was used up.',
+    read: () => [[inUse.keys?.limiter.counts.refused ?? 0]],
+  });
+  addCounter(registry, {
+    name: 'svc_api_limit_leases_total',
+    help: 'Leases of limits that the store was asked for, or notified of.',
+    read: () => [[inUse.keys?.limiter.counts.leases ?? 0]],
+  });
+  addGauge(registry, {
+    name: 'svc_api_limited_keys',
+    help: 'Keys with limits that were used lately.',
+    read: () => [[inUse.keys?.limiter.size ?? 0]],
+  });
+}
+
+function addStoredKeys(registry: Registry, inUse: KeysInUse): void {
+  const counter = new KeyCounter(async () => inUse.keys!.store.countKeys());
+  const latest = async () => (inUse.counts && inUse.keys ? counter.latest() : undefined);
+  addGauge(registry, {
+    name: 'svc_api_keys',
+    help: 'Keys in the store by status, as they were counted, at most some minutes ago.',
+    labelNames: ['status'],
+    aggregator: 'max',
+    read: async () => {
+      const found = await latest();
+      return Object.entries(found?.counts ?? {}).map(([status, count]): Value => [
+        count,
+        { status: status.toLowerCase() },
+      ]);
+    },
+  });
+  addGauge(registry, {
+    name: 'svc_api_next_key_expiry_timestamp_seconds',
+    help: 'When the next of the active keys expires, since 1970; absent where none does.',
+    aggregator: 'max',
+    read: async () => {
+      const { nextExpiry = null } = (await latest()) ?? {};
+      return nextExpiry === null ? [] : [[nextExpiry / 1000]];
+    },
+  });
+  addGauge(registry, {
+    name: 'svc_api_unwritten_uses',
+    help: 'Uses of keys that are not written to the store yet.',
+    read: () => [[inUse.keys?.unwrittenUses ?? 0]],
+  });
+}
+
+/** How old a count of the keys may be, in milliseconds. */
+const MAX_AGE_MS = 60_000;
+/** How many times as long as a count took there is none after it. */
+const REST_FACTOR = 50;
+
+/** Counts the keys of a store when somebody wants to know, but seldom: that reads through all of them. */
+export class KeyCounter {
+  readonly #count: () => Promise<KeyCounts>;
+  #latest: KeyCounts | undefined;
+  #counting: Promise<void> | undefined;
+  #restsUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(count: () => Promise<KeyCounts>) {
+    this.#count = count;
+  }
+
+  /** The latest count, which a later call may find renewed; undefined while there is none. */
+  async latest(): Promise<KeyCounts | undefined> {
+    if (performance.now() >= this.#restsUntil) this.#counting ??= this.#renew();
+    if (!this.#latest && this.#counting) await inTime(this.#counting, WAIT_MS);
+    return this.#latest;
+  }
+
+  async #renew(): Promise<void> {
+    const began = performance.now();
+    try {
+      this.#latest = await this.#count();
+    } catch {
+      // The store does not answer, which is logged where a request needs it.
+      this.#latest = undefined;
+    } finally {
+      const ended = performance.now();
+      this.#restsUntil = ended + Math.max(MAX_AGE_MS, REST_FACTOR * (ended - began));
+      this.#counting = undefined;
+    }
+  }
+}
+
+export interface MeasuredNotices {
+  /** What became of the attempts of this process. */
+  readonly counts: { readonly delivered: number; readonly failed: number; readonly givenUp: number };
+  /** How many wait in the store; undefined while there is no webhook. */
+  countWaiting(): Promise<number | undefined>;
+}
+
+/** How long the store is waited for, in milliseconds. */
+const WAIT_MS = 2000;
+
+/** What is measured of an edge. */
+export interface MeasuredEdge {
+  state(): Readonly<Record<'lagSeconds' | 'leaseSeconds' | 'keys' | 'tableBytes', number>>;
+}
+
+function addEdgeMetrics(registry: Registry, edge: MeasuredEdge): void {
+  const gauges = [
+    ['svc_api_edge_lag_seconds', 'lagSeconds', 'For how long the origin has not proven that all keys are right.'],
+    [
+      'svc_api_edge_lease_seconds',
+      'leaseSeconds',
+      'How long the edge may still answer; below 0, since when it may not; 0 while it rests.',
+    ],
+    ['svc_api_edge_keys', 'keys', 'Keys that the edge has.'],
+    ['svc_api_edge_table_bytes', 'tableBytes', 'Size of their rows, about half of the memory that they take.'],
+  ] as const;
+  for (const [name, field, help] of gauges)
+    addGauge(registry, { name, help, aggregator: 'max', read: () => [[edge.state()[field]]] });
+}
+
+/**
+ * Tells a registry of notices. Everything is read when it is asked for.
+ * @param isCounting whether this process is the one that counts what waits in the store
+ */
+function addNoticeMetrics(registry: Registry, notices: MeasuredNotices, isCounting: () => boolean): void {
+  addCounter(registry, {
+    name: 'svc_api_notice_attempts_total',
+    help: 'Attempts to deliver a notice to the webhook: delivered, or failed, after which most are repeated.',
+    labelNames: ['result'],
+    read: () => {
+      const { delivered, failed } = notices.counts;
+      return [
+        [delivered, { result: 'delivered' }],
+        [failed, { result: 'failed' }],
+      ];
+    },
+  });
+  addCounter(registry, {
+    name: 'svc_api_notices_given_up_total',
+    help: 'Notices that were given up after their last attempt.',
+    read: () => [[notices.counts.givenUp]],
+  });
+  // A store that does not answer is asked once, however often somebody wants to know.
+  let counting: Promise<number | undefined> | undefined;
+  addGauge(registry, {
+    name: 'svc_api_notices_waiting',
+    help: 'Notices in the store that were not delivered yet.',
+    aggregator: 'max',
+    read: async () => {
+      if (!isCounting()) return [];
+      counting ??= notices
+        .countWaiting()
+        .catch(() => undefined)
+        .finally(() => (counting = undefined));
+      const waiting = await inTime(counting, WAIT_MS);
+      return waiting === undefined ? [] : [[waiting]];
+    },
+  });
+}

@@ -1,0 +1,111 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  ClientAddresses,
+  COMMON_OPTIONS,
+  endpointOf,
+  notesOf,
+  notingFor,
+  type OpenedStore,
+  REQUEST_ID,
+  type RequestWatcher,
+} from '../../http/index.ts';
+import { checkOptions, options as optionsIn, required, text, yesOrNo } from '../../keys/basics/index.ts';
+import { SERVICE } from '../../keys/service/index.ts';
+import { type Log, NO_LOG } from '../../log.ts';
+import type { StoreTimer } from '../../store/index.ts';
+
+/** What operators are to see of the requests of this process. */
+export interface TelemetryOptions {
+  /** Whether `log` gets a line for each request, at level info. Default: no. */
+  requestLog?: boolean;
+  /**
+   * Whether there are metrics for Prometheus. A host that exposes those of its process and of Node itself leaves them
+   * out by `{ process: false }`. Default: no.
+   */
+  metrics?: boolean | { process: boolean };
+  /** Whether requests are traced by OpenTelemetry's packages, as its variables say. Default: no. */
+  traces?: boolean;
+  /** Default: nothing is logged. */
+  log?: Log;
+  /** The path that the service is mounted at, by which `watch` names its endpoints, such as `/keys`. Default: `/`. */
+  base?: string;
+  /** Networks of proxies whose headers `watch` believes. Default: this machine. */
+  trust?: readonly string[];
+}
+
+/** What operators see of the requests of this process. */
+export interface Telemetry {
+  /** For `listen`, which then tells them of each request. */
+  readonly watchers: readonly RequestWatcher[];
+  /** For `openKeys`, as `timer`: without it, metrics do not know how long the store takes. */
+  readonly storeTimer: StoreTimer | undefined;
+  /** Lets metrics tell of these keys. */
+  measure(keys: OpenedStore): void;
+  /**
+   * Watches a request that has arrived at another server than that of `listen`, before anything else has seen it, and
+   * gives its answer an `X-Request-Id`. A request is watched once, however often this is called.
+   */
+  watch(incoming: IncomingMessage, outgoing: ServerResponse): void;
+  /** The metrics in the text format of Prometheus, and its media type. Without metrics, there is nothing in it. */
+  exposition(): Promise<{ type: string; text: string }>;
+  /** Sends what was not sent yet. */
+  stop(): Promise<void>;
+}
+
+const METRICS_OPTIONS = optionsIn<{ process: boolean }>({ process: required(yesOrNo) });
+
+/**
+ * Starts what operators see of the requests of this process, and loads only what is asked for. Where traces cannot be
+ * sent, the log says so, and requests are answered all the same.
+ * @throws KeysError OPTION_INVALID
+ * @example
+ * const telemetry = await startTelemetry({ metrics: true, requestLog: true, log: await openLog('info') });
+ * const keys = await openKeys({ timer: telemetry.storeTimer });
+ * telemetry.measure(keys);
+ * const server = await listen({ app: await createApp({ keys }), port: 4000, watchers: telemetry.watchers });
+ */
+export async function startTelemetry(options: TelemetryOptions): Promise<Telemetry> {
+  checkOptions<TelemetryOptions>('startTelemetry', options, {
+    requestLog: yesOrNo,
+    metrics: (value, name) => (typeof value === 'boolean' ? undefined : METRICS_OPTIONS(value, name)),
+    traces: yesOrNo,
+    log: COMMON_OPTIONS.log,
+    base: text,
+    trust: COMMON_OPTIONS.trust,
+  });
+  const { requestLog = false, metrics = false, traces = false, log = NO_LOG, base = '', trust } = options;
+  const [{ openTelemetry }, expose] = await Promise.all([
+    import('./telemetry.ts'),
+    metrics ? import('./metrics.ts') : undefined,
+  ]);
+  const clients = new ClientAddresses(trust);
+  const opened = await openTelemetry({ requestLog, metrics, traces, log });
+  const { watchers } = opened;
+  const mountedAt = base.replace(/\/$/, '');
+  const places = { clients, endpointOf: (incoming: IncomingMessage) => endpointAt(mountedAt, incoming) };
+  const note = notingFor(places, watchers);
+  return {
+    watchers,
+    storeTimer: opened.metrics?.storeTimer,
+    measure: (keys) => opened.metrics?.measure(keys[SERVICE]),
+    watch(incoming, outgoing) {
+      if (notesOf(incoming)) return;
+      note(incoming, outgoing);
+      outgoing.setHeader(REQUEST_ID, notesOf(incoming)!.id);
+    },
+    async exposition() {
+      const text = (await opened.metrics?.text()) ?? '';
+      return { type: expose?.CONTENT_TYPE ?? 'text/plain', text };
+    },
+    stop: () => opened.stop(),
+  };
+}
+
+/** The endpoint of a request to a service that is mounted somewhere. Routers cut what they matched from its URL. */
+function endpointAt(base: string, incoming: IncomingMessage & { originalUrl?: string }) {
+  const url = incoming.originalUrl ?? incoming.url ?? '';
+  if (base === '') return endpointOf(url);
+  return url.startsWith(base) && /^(?:$|[/?])/.test(url.slice(base.length))
+    ? endpointOf(url.slice(base.length).replace(/^(?!\/)/, '/'))
+    : 'other';
+}

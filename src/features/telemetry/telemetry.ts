@@ -1,0 +1,112 @@
+import { isInClear } from '../../http/listen-address.ts';
+import type { RequestWatcher } from '../../http/index.ts';
+import { isDebugged } from '../../keys/basics/index.ts';
+import type { Log } from '../../log.ts';
+import type { Metrics } from './metrics.ts';
+import type { MetricsServer } from './metrics-server.ts';
+import { requestDebugLog, requestLog } from './request-log.ts';
+import type { Traces } from './traces.ts';
+
+/** What operators are to see of a process. */
+export interface TelemetryOptions {
+  requestLog: boolean;
+  /** Where metrics are served; `primary` where the first of several processes does so, and asks this one. */
+  metrics: { host: string; port: number } | 'primary' | undefined;
+  /** Whether OpenTelemetry's variables ask for traces. */
+  traces: boolean;
+  log: Log;
+}
+
+/** What operators see of requests. */
+export interface OpenTelemetry {
+  readonly watchers: readonly RequestWatcher[];
+  readonly metrics: Metrics | undefined;
+  /** Sends what was not sent yet. */
+  stop(): Promise<void>;
+}
+
+/** What operators see of a process that serves. */
+export interface Telemetry extends OpenTelemetry {
+  /** What the log says beside the address. */
+  readonly details: object;
+}
+
+/** Loads what is asked for, and nothing else. */
+export async function openTelemetry({
+  requestLog: isLogging,
+  metrics: wanted,
+  traces: isTracing,
+  log,
+}: Omit<TelemetryOptions, 'metrics'> & { metrics: boolean | { process: boolean } }): Promise<OpenTelemetry> {
+  const metrics = wanted ? new (await import('./metrics.ts')).Metrics(wanted === true ? undefined : wanted) : undefined;
+  const traces = isTracing ? await startTraces(log) : undefined;
+  const requests = isLogging ? requestLog(log) : undefined;
+  return {
+    watchers: [isDebugged() ? requestDebugLog : undefined, requests, metrics?.requests, traces].filter(
+      (watcher) => watcher !== undefined,
+    ),
+    metrics,
+    stop: async () => traces?.stop(),
+  };
+}
+
+/**
+ * Starts what operators see of a process. Loads only what is asked for.
+ * @throws KeysError LISTEN_FAILED if the address for metrics is not available
+ */
+export async function startTelemetry({ metrics: place, ...options }: TelemetryOptions): Promise<Telemetry> {
+  const opened = await openTelemetry({ ...options, metrics: place !== undefined });
+  const server = place && (await startMetrics(opened.metrics!, place));
+  if (server) warnIfOpen(server, options.log);
+  return {
+    ...opened,
+    details: server ? { metrics: server.url } : {},
+    stop: async () => {
+      await Promise.all([server?.stop(), opened.stop()]);
+    },
+  };
+}
+
+async function startTraces(log: Log): Promise<Traces | undefined> {
+  const { startSdk, Traces } = await import('./traces.ts');
+  const sdk = await startSdk(process.env, log);
+  return sdk && new Traces(sdk);
+}
+
+async function startMetrics(
+  metrics: Metrics,
+  place: Exclude<TelemetryOptions['metrics'], undefined>,
+): Promise<MetricsServer | undefined> {
+  if (place === 'primary') {
+    const { answerPrimary } = await import('./worker-metrics.ts');
+    answerPrimary(metrics);
+    return undefined;
+  }
+  const [{ serveMetrics }, { CONTENT_TYPE }] = await Promise.all([
+    import('./metrics-server.ts'),
+    import('./metrics.ts'),
+  ]);
+  return serveMetrics(place, { contentType: CONTENT_TYPE, scrape: () => metrics.text() });
+}
+
+/**
+ * Serves the metrics of all workers, from the first process.
+ * @throws KeysError LISTEN_FAILED if the address is not available
+ */
+export async function serveWorkerMetrics(place: { host: string; port: number }, log: Log): Promise<MetricsServer> {
+  const [{ serveMetrics }, { CONTENT_TYPE }, { WorkerMetrics }] = await Promise.all([
+    import('./metrics-server.ts'),
+    import('./metrics.ts'),
+    import('./worker-metrics.ts'),
+  ]);
+  const workers = new WorkerMetrics();
+  const server = await serveMetrics(place, { contentType: CONTENT_TYPE, scrape: () => workers.scrape() });
+  log.info({ metrics: server.url }, 'listening for scrapes');
+  warnIfOpen(server, log);
+  return server;
+}
+
+function warnIfOpen({ url }: MetricsServer, log: Log): void {
+  if (isInClear(url))
+    log.warn({ metrics: url }, 'anyone who can reach this address can read the metrics, without a key');
+}

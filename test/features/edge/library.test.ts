@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { Hono } from 'hono';
+import { bearerAuth, openEdge, OPERATOR, type OpenKeys } from '../../../src/index.ts';
+import { startTestService, type TestService } from '../../support/server.ts';
+import { until } from '../../support/until.ts';
+
+describe('the library over an edge', () => {
+  let test: TestService;
+  let token: string;
+  let edge: OpenKeys | undefined;
+
+  beforeEach(async () => {
+    test = await startTestService();
+    test.time.now = Date.now();
+    ({ key: token } = await test.keys.create({ name: 'Edge', permissions: ['EDGE:READ_ANY'] }, OPERATOR));
+  });
+
+  afterEach(async () => {
+    await edge?.close();
+    edge = undefined;
+    await test.stop();
+  });
+
+  it('checks keys as over their store', async () => {
+    const { key: secret, apiKey: key } = await test.keys.create({ name: 'Key', roles: ['VIEWER'] }, OPERATOR);
+    const keys = (edge = await openEdge({ origin: `${test.url}/`, token }));
+    const checked = await keys.check({ secret }, { permission: 'INFO:READ_ANY' });
+    assert.ok(checked.ok);
+    assert.equal(checked.principal.apiKey.name, 'Key');
+    const app = new Hono();
+    app.use(bearerAuth({ keys, permission: 'INFO:READ_ANY' }));
+    app.get('/', (c) => c.text('passed'));
+    const statusOf = async (held: string) =>
+      (await app.request('/', { headers: { Authorization: `Bearer ${held}` } })).status;
+    assert.equal(await statusOf(secret), 200);
+    await test.keys.delete([key.id], OPERATOR);
+    assert.equal(await statusOf(secret), 401);
+    await assert.rejects(keys.create({ name: 'No', roles: ['VIEWER'] }, { actor: OPERATOR }), {
+      code: 'STORE_REQUIRED',
+    });
+  });
+
+  it('goes on with other roles', async () => {
+    const { key: secret } = await test.keys.create({ name: 'Key', permissions: ['INFO:READ_ANY'] }, OPERATOR);
+    const keys = (edge = await openEdge({ origin: test.url, token, resources: ['PET'] }));
+    const changed = keys.withAdditions({ resources: ['CAT'] });
+    await until(async () => (await changed.check({ secret }, { permission: 'INFO:READ_ANY' })).ok);
+    const lacking = await changed.check({ secret }, { permission: 'CAT:READ_ANY' as 'INFO:READ_ANY' });
+    assert.equal(lacking.ok ? 200 : lacking.status, 403);
+  });
+
+  it('refuses what cannot be meant', async () => {
+    const origin = test.url;
+    const servers = ['nats://127.0.0.1:4222'];
+    const nats = { servers };
+    for (const options of [
+      {},
+      { token },
+      { origin, feed: { nats }, token },
+      { origin, feed: undefined, token },
+      { origin: undefined, feed: { nats }, token },
+      { feed: { nats } },
+      { feed: {}, token },
+      { feed: { nats: {} }, token },
+      { feed: { nats: undefined }, token },
+      { feed: { nats, more: 1 }, token },
+      { feed: { nats: { servers: [] } }, token },
+      { feed: { nats: { servers: servers[0] } }, token },
+      { feed: { nats: { servers: [undefined] } }, token },
+      { feed: { nats: { servers: ['http://127.0.0.1:4222'] } }, token },
+      { feed: { nats: { servers: ['nats://user:secret@127.0.0.1:4222'] } }, token },
+      { feed: { nats: { servers, name: 'a.b' } }, token },
+      { feed: { nats: { servers, name: '' } }, token },
+      { feed: { nats: { servers, credentials: {} } }, token },
+      { feed: { nats: { servers, credentials: { file: '' } } }, token },
+      { feed: { nats: { servers, credentials: undefined } }, token },
+      { feed: { nats: { servers, credential: { file: 'a' } } }, token },
+      { feed: { nats: { servers, credentials: { file: '/none' } } }, token },
+      { feed: { nats }, token, ca: 'ca.pem' },
+      { feed: { nats }, token, insecure: false },
+      { feed: { nats }, token: 'a b' },
+      { origin },
+      { origin, token, tokenFile: 'also' },
+      { origin, token: 'a b' },
+      { origin, token, maxStale: '10ms' },
+      { origin, token, clientCert: 'only' },
+      { origin: 'http://keys.example.org', token },
+      { origin: 'keys.example.org', token },
+      { origin: `${origin}/?a`, token },
+      { origin, token, stale: '1s' },
+      { origin, token, roles: { A: ['NO:SUCH'] } },
+    ])
+      await assert.rejects(openEdge(options as { origin: string }), /^KeysError/, JSON.stringify(options));
+    await assert.rejects(openEdge({ origin, token: 'svc_unknown' }), { code: 'UNAUTHENTICATED' });
+  });
+});

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { OpenExchanges } from '../../../../src/features/guard/guard.ts';
+import { until } from '../../../support/until.ts';
+
+/** Keeps the processor busy. */
+const work = (milliseconds: number) => {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
+};
+
+describe('the look at what is open', () => {
+  it('gives others a turn where it takes long, and then goes on', async () => {
+    const open = new OpenExchanges();
+    const forget: (() => void)[] = [];
+    /** Which were asked about, and how many before anybody else had a turn. */
+    const asked: number[] = [];
+    let beforeOthers: number | undefined;
+    for (let index = 0; index < 100; index += 1)
+      forget.push(
+        open.add({
+          refusedNow: () => {
+            if (index === 0) setImmediate(() => (beforeOthers ??= asked.length));
+            asked.push(index);
+            work(1);
+            return undefined;
+          },
+          end: () => {},
+        }),
+      );
+    await until(() => beforeOthers !== undefined);
+    assert.ok(beforeOthers! < 100, `${beforeOthers} were asked about at once`);
+    // What has ended meanwhile is not asked about.
+    forget[99]!();
+    await until(() => asked.includes(98));
+    for (const end of forget) end();
+    assert.deepEqual(
+      asked,
+      Array.from({ length: 99 }, (_, index) => index),
+    );
+  });
+
+  it('ends what it cannot find out about, and goes on', async () => {
+    const open = new OpenExchanges();
+    const ended: string[] = [];
+    const failing = { refuses: () => Promise.reject(new Error('down')), throws: () => assert.fail('down') };
+    const forget = Object.entries(failing).map(([name, refusedNow]) =>
+      open.add({ refusedNow, end: () => void ended.push(name) }),
+    );
+    await until(() => ended.length === 2);
+    for (const end of forget) end();
+    let looks = 0;
+    const end = open.add({ refusedNow: () => void (looks += 1), end: () => {} });
+    await until(() => looks > 0);
+    end();
+    assert.deepEqual(ended.toSorted(), ['refuses', 'throws']);
+  });
+});
