@@ -9,7 +9,7 @@ import { createCatalog } from '../src/keys/permissions/catalog.ts';
 import { configSchema } from './config-schema.ts';
 import { errorReference } from './error-reference.ts';
 import { resolverTypes } from './graphql-types.ts';
-import { SCANNER_RULES } from '../src/cli/scanner-rules.ts';
+import { SCANNER_RULES } from '../src/features/scan/cli/scanner-rules.ts';
 import { keysSchema } from './keys-schema.ts';
 import { surfaceReport } from './library-surface.ts';
 import { pagesWithParts } from './tables.ts';

@@ -1,31 +1,40 @@
 import type { Feature } from '../feature.ts';
+import { apply } from './apply/feature.ts';
+import { backup } from './backup/feature.ts';
+import { completion } from './completion/feature.ts';
 import { consent } from './consent/feature.ts';
 import { console } from './console/feature.ts';
 import { contain } from './contain/feature.ts';
+import { doctor } from './doctor/feature.ts';
 import { edge } from './edge/feature.ts';
 import { edges } from './edges/feature.ts';
 import { federation } from './federation/feature.ts';
 import { guard } from './guard/feature.ts';
 import { leaks } from './leaks/feature.ts';
+import { login } from './login/feature.ts';
 import { nats } from './nats/feature.ts';
 import { notices } from './notices/feature.ts';
 import { people } from './people/feature.ts';
+import { review } from './review/feature.ts';
 import { routes } from './routes/feature.ts';
+import { scan } from './scan/feature.ts';
 import { sessions } from './sessions/feature.ts';
 import { spentLimits } from './spent-limits/feature.ts';
 import { telemetry } from './telemetry/feature.ts';
 import { transfer } from './transfer/feature.ts';
 import { unusedKeys } from './unused-keys/feature.ts';
+import { usage } from './usage/feature.ts';
 
 /** The features of svc-api, each after those that it needs. */
 export const FEATURES: readonly Feature[] = [
   people,
   routes,
+  guard,
+  edge,
   sessions,
   consent,
   contain,
   federation,
-  edge,
   edges,
   leaks,
   nats,
@@ -35,5 +44,12 @@ export const FEATURES: readonly Feature[] = [
   transfer,
   unusedKeys,
   console,
-  guard,
+  apply,
+  backup,
+  completion,
+  doctor,
+  login,
+  review,
+  scan,
+  usage,
 ];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SecretFiles } from '../../src/cli/apply/secret-files.ts';
+import { SecretFiles } from '../../src/features/apply/cli/secret-files.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../src/keys/secret/secret.ts';
 import { runCliHere } from '../support/cli-here.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { usagePlot } from '../../src/cli/views/usage-view.ts';
+import { usagePlot } from '../../src/features/usage/cli/usage-view.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { firstKept, KEPT_DAYS, NO_REQUESTS, PERIOD_MS } from '../../src/keys/key/usage.ts';
 import { testCli } from '../support/cli.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { UsageJson } from '../../src/cli/views/usage-view.ts';
+import type { UsageJson } from '../../src/features/usage/cli/usage-view.ts';
 import { testCli } from '../support/cli.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { type ServeProcess, startServe } from '../support/serve.ts';

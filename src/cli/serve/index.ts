@@ -1,4 +1,3 @@
 /** What the commands share that serve. */
-export { guardFlags, readGuard, upstreamArg } from './guard-flags.ts';
-export { clockFlag, readOptions, servingFlags } from './options.ts';
+export { clockFlag, readNumber, readOptions, servingFlags } from './options.ts';
 export { ServingCommand } from './serving-command.ts';

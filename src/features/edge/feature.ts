@@ -1,3 +1,3 @@
 import type { Feature } from '../../feature.ts';
 
-export const edge: Feature = { name: 'edge' };
+export const edge: Feature = { name: 'edge', needs: ['guard'] };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { showsUnicode } from '../../../src/cli/terminal.ts';
-import { plot, usagePlot } from '../../../src/cli/views/usage-view.ts';
+import { plot, usagePlot } from '../../../src/features/usage/cli/usage-view.ts';
 import { NO_REQUESTS } from '../../../src/keys/key/usage.ts';
 
 describe('a plot', () => {

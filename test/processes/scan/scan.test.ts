@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { scan as scanPaths } from '../../../src/cli/scan.ts';
+import { scan as scanPaths } from '../../../src/features/scan/cli/scan.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { openKeys } from '../../../src/service/open-keys.ts';
 import { createPrincipal, openTestKeys } from '../../support/keys.ts';

@@ -1,0 +1,132 @@
+import { resolve } from 'node:path';
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
+import { changesNothing, contentsJson, contentsText, planJson, planLines } from '../../cli/backup-view.ts';
+import { examplesOf } from '../../../../cli/base-command.ts';
+import { CliError, shownText } from '../../../../cli/errors.ts';
+import { interruptible, type Stoppable } from '../../../../cli/signals.ts';
+import { exclusiveFlags, noInputFlag, yesFlag } from '../../../../cli/input/key-flags.ts';
+import { StoreCommand } from '../../../../cli/manage/key-command.ts';
+import { type Progress, withProgress } from '../../../../cli/progress.ts';
+import { BUSY_TIMEOUT_MS } from '../../../../cli/with-keys.ts';
+import { differenceText } from '../../../../keys/repository/index.ts';
+import { formatList } from '../../../../keys/basics/index.ts';
+import type { ProposedRestore, Restored } from '../../../../store/backup/restore-store.ts';
+
+const WITHOUT_COMPARISON =
+  'The present store is not looked at. Every key of the backup will work as it did when that was made, also those ' +
+  'that were deleted, disabled or rotated since. Keys that were created since are gone.';
+
+export default class Restore extends StoreCommand {
+  static override summary = 'Restore a backup, without what was revoked since.';
+  static override description =
+    'The keys of the store become those of the backup, which is checked first, and compared with the store. ' +
+    'Keys that were deleted since stay deleted, and those that were disabled, rotated or narrowed stay so, unless ' +
+    '--bring-back names them; they are listed, and so are keys that were created since, which are deleted. The audit ' +
+    'log and the usage of the store stay, and the log says what was restored. Before anything is changed, the store ' +
+    'is copied beside itself. Servers may run meanwhile.';
+  static override examples = examplesOf([
+    ['See what a backup would change', 'keys-2026-01-31.sqlite --dry-run'],
+    [
+      'Undo the deletion of a key, and all else that was changed since the backup',
+      'keys-2026-01-31.sqlite --bring-back "CI deploy"',
+    ],
+    ['Put a backup in the place of a store that is lost', 'keys-2026-01-31.sqlite --without-comparison --yes'],
+  ]);
+  static override args = { file: Args.string({ required: true, description: 'Path of the backup.' }) };
+  static override flags = {
+    'bring-back': Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      description: 'Name or id of a key that was revoked since the backup and is to be as it was then. Repeatable.',
+      helpValue: '<name>',
+    }),
+    'bring-back-all': Flags.boolean({
+      description: 'Bring back all keys that were revoked since the backup, as they were then.',
+    }),
+    'without-comparison': Flags.boolean({
+      description: 'Restore even if the present store cannot be read, so that what was revoked since is unknown.',
+    }),
+    'dry-run': Flags.boolean({ description: 'Show what would be done, and change nothing.' }),
+    'no-input': noInputFlag,
+    yes: yesFlag,
+  };
+
+  async run(): Promise<object> {
+    const { args, flags } = await this.parse(Restore);
+    if (!args.file.trim()) throw new CliError('USAGE', 'The path of the backup is empty. Pass one.');
+    const isBlind = flags['without-comparison'] ?? false;
+    const names = flags['bring-back'];
+    if (isBlind && names) throw exclusiveFlags('--without-comparison', '--bring-back');
+    if (isBlind && flags['bring-back-all']) throw exclusiveFlags('--without-comparison', '--bring-back-all');
+    if (names && flags['bring-back-all']) throw exclusiveFlags('--bring-back', '--bring-back-all');
+    this.requireStore(flags);
+    const additions = await this.additions();
+    const [{ restoreStore }, { FEATURES }, { listenersOf, portsOf }] = await Promise.all([
+      import('../../../../store/backup/restore-store.ts'),
+      import('../../../index.ts'),
+      import('../../../../feature.ts'),
+    ]);
+    const agree = (progress: Progress, stoppable: Stoppable) => async (proposed: ProposedRestore) => {
+      progress.end();
+      if (flags['dry-run']) return false;
+      if (!this.jsonEnabled()) await this.terminal.note(shownText(linesOf(proposed).join('\n')));
+      this.requireAnswer('restore, or --dry-run to see what that does');
+      await stoppable.asking(() => this.confirm('Restore the backup?'));
+      return true;
+    };
+    const restored = await interruptible('Nothing was restored.', (stoppable) =>
+      withProgress(this.terminal, (progress) =>
+        restoreStore({
+          ...additions,
+          backup: resolve(args.file),
+          database: flags.database,
+          env: this.environment,
+          busyTimeoutMs: BUSY_TIMEOUT_MS,
+          listeners: listenersOf(FEATURES),
+          ports: portsOf(FEATURES),
+          bringBack: flags['bring-back-all'] ? 'all' : (names ?? []),
+          isBlind,
+          agree: agree(progress, stoppable),
+          onVerified: stoppable.by(progress.of('Verifying', 'entries')),
+          onCompared: stoppable.by(progress.of('Comparing', 'keys')),
+          onCopied: stoppable.by(progress.of('Copying the store as it is', 'bytes')),
+        }),
+      ),
+    );
+    return this.show(restored, flags['dry-run'] ?? false);
+  }
+
+  private show(restored: Restored, isDryRun: boolean): Promise<object> {
+    const { contents, differences, plan, store, previous } = restored;
+    const json = {
+      store,
+      compared: plan !== undefined,
+      dryRun: isDryRun,
+      backup: contentsJson(contents),
+      schemaDifferences: differences,
+      ...planJson(plan),
+      previous: previous ?? null,
+    };
+    const before = previous === undefined ? '' : `\nThe store as it was before is ${previous}`;
+    const text = isDryRun
+      ? linesOf(restored).join('\n')
+      : `Restored a backup with ${contentsText(contents)} into ${store}.${before}`;
+    if (!isDryRun) this.done = shownText(text);
+    return this.print(json, shownText(text));
+  }
+}
+
+function linesOf({ contents, differences, plan }: ProposedRestore): string[] {
+  const head = [
+    `The backup has ${contentsText(contents)}.`,
+    ...(differences.length === 0
+      ? []
+      : [
+          'Its schema is not as svc-api makes it: somebody has changed the backup, or the store before. Its rows ' +
+            `alone are restored, and not what it has beside them: ${formatList(differences.map(differenceText))}.`,
+        ]),
+  ];
+  if (!plan) return [...head, WITHOUT_COMPARISON];
+  return [...head, ...planLines(plan), ...(changesNothing(plan) ? ['No key would change.'] : [])];
+}

@@ -1,0 +1,41 @@
+import * as Args from '@oclif/core/args';
+import { examplesOf, BaseCommand, FLAGS_WITHOUT_STORE } from '../../../../cli/base-command.ts';
+import { type Shell, SHELLS } from '../../cli/index.ts';
+import { CliError } from '../../../../cli/errors.ts';
+
+export default class Autocomplete extends BaseCommand {
+  static override enableJsonFlag = false;
+  static override baseFlags: (typeof BaseCommand)['baseFlags'] = FLAGS_WITHOUT_STORE;
+  static override summary = 'Print a script with which a shell completes commands, flags, values, and names of keys.';
+  static override description =
+    'In a CLI that has svc-api as a plugin, the script completes the commands of svc-api under the name of that CLI, ' +
+    'and leaves the others to what completed them before.';
+  static override examples = examplesOf([
+    ['Install it in bash, for all shells to come', 'bash >> ~/.bashrc'],
+    ['Install it in zsh, for all shells to come', 'zsh >> ~/.zshrc'],
+    [
+      'Install it in fish, for all shells to come',
+      'mkdir -p ~/.config/fish/conf.d && ' +
+        '<%= config.bin %> <%= command.id %> fish >\n~/.config/fish/conf.d/<%= config.bin %>.fish',
+    ],
+  ]);
+  static override args = {
+    shell: Args.string({
+      description: 'The shell. Default: that of the variable SHELL.',
+      options: [...SHELLS],
+      ignoreStdin: true,
+    }),
+  };
+
+  async run(): Promise<void> {
+    const { args } = await this.parse(Autocomplete);
+    const shell = args.shell ?? this.config.shell;
+    if (!isShell(shell)) throw new CliError('USAGE', `Name the shell: ${SHELLS.join(', ')}.`);
+    const { scriptOf } = await import('../../cli/script.ts');
+    await this.write(scriptOf(shell, this.config));
+  }
+}
+
+function isShell(name: string): name is Shell {
+  return SHELLS.some((shell) => shell === name);
+}

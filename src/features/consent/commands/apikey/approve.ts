@@ -1,0 +1,36 @@
+import { examplesOf } from '../../../../cli/base-command.ts';
+import { codeArg, ConsentCommand, consentJson } from '../../cli/consent-command.ts';
+import { CHANGES_MADE } from '../../../../cli/errors.ts';
+import { grantFlags, noInputFlag, yesFlag } from '../../../../cli/input/key-flags.ts';
+import { refuseOver } from '../../../../keys/repository/index.ts';
+
+export default class Approve extends ConsentCommand {
+  static override summary = 'Approve the request of an application for an API key.';
+  static override description =
+    'Shows what the application asks for, and asks you. With --roles or --permissions, it gets only these, ' +
+    'which must be among what it asks for. The application fetches its key itself; the secret is not shown.';
+  static override examples = examplesOf([
+    ['Agree to what the application asks for that shows this code', 'WDJB-MJHT'],
+    [
+      'Grant an application less than it asks for, for a week',
+      'WDJB-MJHT --permissions DOCKER:READ_ANY --expires-in 7d --yes',
+    ],
+  ]);
+  static override args = codeArg('The code that the application shows, such as WDJB-MJHT.');
+  static override flags = { ...grantFlags, yes: yesFlag, 'no-input': noInputFlag };
+
+  async run(): Promise<object> {
+    const { args, flags } = await this.parse(Approve);
+    const { roles, permissions, 'expires-in': expiresIn, 'expires-at': expiresAt } = flags;
+    return this.withKeys(flags, async (keys) => {
+      const shown = await keys.consentRequest({ place: { userCode: args.code } });
+      refuseOver(shown);
+      await this.confirmDecision(shown, `Let ${shown.client.name} have an API key?`);
+      const choice = { roles, permissions, expiresIn, expiresAt };
+      const request = await keys.approveConsentRequest({ userCode: args.code, choice });
+      this.done = CHANGES_MADE;
+      const text = `${request.client.name} gets the API key "${request.approval!.keyName}"`;
+      return this.print({ request: consentJson(request) }, text);
+    });
+  }
+}

@@ -1,0 +1,111 @@
+import { resolve } from 'node:path';
+import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../../../cli/base-command.ts';
+import { CliError } from '../../../../cli/errors.ts';
+import { readOptions, ServingCommand, servingFlags } from '../../../../cli/serve/index.ts';
+import { guardFlags, readGuard, upstreamArg } from '../../../guard/cli/guard-flags.ts';
+import { readServerUrl, requireEncryption } from '../../../../cli/with-keys.ts';
+import { printable } from '../../../../keys/basics/index.ts';
+import type { OpenEdge } from '../../../../service/edge-service.ts';
+
+const PORT = 4100;
+const { workers: _, ...FLAGS } = servingFlags(PORT);
+
+export default class Edge extends ServingCommand {
+  static override summary = 'Check keys beside your services, without the key store.';
+  static override description =
+    'Follows the server at --origin, whose keys it loads into memory before it is ready, and answers what proxies ask ' +
+    'at /auth, /introspect, /healthz and /readyz; with <upstream>, or "upstreams" in its svc-api.yaml, it is a guard. ' +
+    'A change of a key returns at the origin once each edge knows of it, or answers no more: without an answer of the ' +
+    'origin, an edge answers for --max-stale. The file of the token holds a key with EDGE:READ_ANY.';
+  static override usage = '<%= command.id %> [UPSTREAM] [flags]';
+  static override examples = examplesOf([
+    ['Check keys for a proxy on this machine', '--origin https://keys.example.org --token-file edge.key'],
+    [
+      'Guard a service on this machine',
+      'http://127.0.0.1:3000 --any-key --origin https://keys.example.org --token-file edge.key',
+    ],
+  ]);
+  /** There is none, whatever a host says. */
+  static override baseFlags: (typeof ServingCommand)['baseFlags'] = {
+    ...ServingCommand.baseFlags,
+    database: { ...ServingCommand.baseFlags.database, hidden: true },
+  };
+  static override args = { upstream: upstreamArg };
+  static override flags = {
+    origin: Flags.string({
+      description: 'Address of the server whose keys are checked. Default: "feed" in svc-api.yaml says how.',
+      helpValue: '<url>',
+    }),
+    'token-file': Flags.string({
+      description: 'File with a key for the origin that has EDGE:READ_ANY. It is read anew when it changes.',
+      helpValue: '<path>',
+      required: true,
+    }),
+    'max-stale': Flags.string({
+      description: 'How long it answers without an answer of the origin, 100ms to 60s. Default: 1s.',
+      helpValue: '<duration>',
+    }),
+    name: Flags.string({
+      description: 'What the origin calls it. Default: the name of this machine.',
+      helpValue: '<name>',
+    }),
+    ca: Flags.string({ description: 'Certificates of authorities to trust, in PEM.', helpValue: '<path>' }),
+    'client-cert': Flags.string({
+      description: 'Certificate that is shown to the origin, in PEM.',
+      helpValue: '<path>',
+    }),
+    'client-key': Flags.string({
+      description: 'Private key of the certificate of --client-cert, in PEM.',
+      helpValue: '<path>',
+    }),
+    insecure: Flags.boolean({ description: 'Send the key also to an origin elsewhere that speaks plain HTTP.' }),
+    ...guardFlags,
+    ...FLAGS,
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Edge);
+    const origin = flags.origin === undefined ? undefined : readServerUrl(flags.origin);
+    if (origin !== undefined) requireEncryption(origin, flags);
+    if ((flags['client-cert'] === undefined) !== (flags['client-key'] === undefined))
+      throw new CliError('USAGE', '--client-cert and --client-key go together. Pass both, or leave both out.');
+    if (flags.name !== undefined && !/^[^\p{C}]{1,100}$/u.test(flags.name))
+      throw new CliError('USAGE', `--name is "${printable(flags.name)}". Give 1 to 100 characters, without controls.`);
+    const { readMaxStale } = await import('../../index.ts');
+    const pem = (path: string | undefined) => path && resolve(path);
+    const leaseMs = readMaxStale(flags['max-stale']);
+    if (typeof leaseMs === 'object')
+      throw new CliError('USAGE', `--max-stale is "${printable(flags['max-stale']!)}". ${leaseMs.refusal}`);
+    const asked = {
+      origin,
+      token: { file: resolve(flags['token-file']) },
+      leaseMs,
+      name: flags.name,
+      ca: pem(flags.ca),
+      clientCert: pem(flags['client-cert']),
+      clientKey: pem(flags['client-key']),
+      log: this.logger,
+    };
+    const guard = await readGuard(args.upstream, flags);
+    const { checkEdge, openEdge } = await import('../../../../service/edge-service.ts');
+    let edge: OpenEdge;
+    await this.serve({
+      ...readOptions(flags, process.env, PORT),
+      database: undefined,
+      config: flags.config,
+      check: (config, catalog) => checkEdge(guard, config, catalog),
+      open: async ({ telemetry, ...opening }) => {
+        edge = await openEdge(asked, guard, opening);
+        telemetry?.metrics?.measureEdge(edge.measured);
+        edge.keys.watchHearing((problem) => {
+          const fields = { origin, ...(problem && { reason: problem.message }) };
+          if (problem) this.logger.error(fields, 'the lease of the origin has ended: keys are not accepted');
+          else this.logger.info(fields, 'the origin gives leases again');
+        });
+        return edge.keys;
+      },
+      start: (opened, server) => edge.start(opened, server),
+    });
+  }
+}

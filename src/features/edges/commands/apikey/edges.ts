@@ -1,0 +1,57 @@
+import { examplesOf } from '../../../../cli/base-command.ts';
+import { KeyCommand } from '../../../../cli/manage/key-command.ts';
+import { type Column, openTable } from '../../../../cli/output.ts';
+import { formatTime, relativeTime } from '../../../../keys/basics/index.ts';
+
+const COLUMNS: readonly Column[] = [
+  { title: 'NAME', least: 10 },
+  { title: 'KEY', least: 10 },
+  { title: 'ADDRESS', least: 8, leaves: 2 },
+  { title: 'STATE' },
+  { title: 'LAG' },
+  { title: 'ASKED', leaves: 1 },
+];
+
+export default class Edges extends KeyCommand {
+  static override summary = 'List the servers without a store that follow this one.';
+  static override description =
+    'Edges that have asked for changes within ten minutes, whichever server of the store they follow. The state is ' +
+    'answering, resting or behind. One that nobody has asked for a key for 10 seconds rests, and gets a lease before ' +
+    'it answers again; one that is behind refuses all keys. The lag is the time since it was last known to ' +
+    'have taken all changes. What servers know of them is up to two seconds old. Where this is not a terminal, an ' +
+    'edge is one line, with tabs between NAME KEY ADDRESS STATE LAG ASKED. With --server, needs EDGE:READ_ANY.';
+  static override examples = examplesOf([
+    ['See which edges follow', ''],
+    ['See which edges follow, as JSON', '--json'],
+  ]);
+
+  async run(): Promise<object> {
+    const { flags } = await this.parse(Edges);
+    return this.withKeys(flags, async (keys) => {
+      const edges = await keys.edges({});
+      const { isTerminal } = this.terminal;
+      const table = await openTable(COLUMNS, this.terminal);
+      const rows = edges.map(({ name, key, address, leaseMs, isResting, lagMs, lastAskedAt }) => [
+        name,
+        key.name,
+        address ?? '-',
+        isResting ? 'resting' : leaseMs > 0 ? 'answering' : 'behind',
+        `${(lagMs / 1000).toFixed(1)}s`,
+        isTerminal ? relativeTime(lastAskedAt) : formatTime(lastAskedAt),
+      ]);
+      const json = edges.map(({ id, name, key, address, leaseMs, isResting, lagMs, lastAskedAt }) => ({
+        id,
+        name,
+        apiKey: key,
+        address: address ?? null,
+        leaseMs,
+        isResting,
+        lagMs,
+        lastAskedAt: formatTime(lastAskedAt),
+      }));
+      const shown = await this.print({ edges: json }, rows.length > 0 ? table(rows) : undefined);
+      if (rows.length === 0 && !this.jsonEnabled()) await this.terminal.note('No edge follows.');
+      return shown;
+    });
+  }
+}

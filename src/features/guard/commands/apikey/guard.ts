@@ -1,0 +1,51 @@
+import { examplesOf } from '../../../../cli/base-command.ts';
+import { clockFlag, readOptions, ServingCommand, servingFlags } from '../../../../cli/serve/index.ts';
+import { guardFlags, readGuard, upstreamArg } from '../../cli/guard-flags.ts';
+
+const PORT = 8080;
+
+export default class Guard extends ServingCommand {
+  static override summary = 'Put a key in front of a service: a proxy that asks for one.';
+  static override description =
+    'Requests with a key that may pass go to the service at <upstream>, without the key, with X-Auth-Key-Id, ' +
+    'X-Auth-Key-Name, X-Auth-Roles and X-Auth-Permission; the others are answered 401 or 403, in a browser by a page ' +
+    'to sign in, unless svc-api.yaml has "sign-in: off". The service must be reachable by the guard alone. Without ' +
+    '--permission and --any-key, the routes of svc-api.yaml decide, and may name other services, by "upstreams". ' +
+    'Connections, memory and more: "server" in svc-api.yaml.';
+  static override usage = '<%= command.id %> [UPSTREAM] [flags]';
+  static override examples = examplesOf([
+    [
+      'Guard a service on this machine, on http://127.0.0.1:8080',
+      'http://127.0.0.1:3000 --permission DASHBOARD:READ_ANY',
+    ],
+    ['Let routes decide', 'http://127.0.0.1:3000'],
+    ['Guard all upstreams of svc-api.yaml', ''],
+    [
+      'Send the service a key of its own, which callers never see',
+      'http://127.0.0.1:8989 --resource SONARR --send-header X-Api-Key=@sonarr.key',
+    ],
+    [
+      'Guard a service for other machines, by TLS',
+      'http://127.0.0.1:3000 --any-key --host :: --tls-cert cert.pem --tls-key key.pem',
+    ],
+  ]);
+  static override args = { upstream: upstreamArg };
+  static override flags = { ...guardFlags, ...servingFlags(PORT), ...clockFlag };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Guard);
+    const [asked, { checkGuard, guardService }, { holdersOfPrimary, isWorker }] = await Promise.all([
+      readGuard(args.upstream, flags),
+      import('../../../../service/guard-service.ts'),
+      import('../../../../cli/serve/workers.ts'),
+    ]);
+    const holders = isWorker() ? holdersOfPrimary() : undefined;
+    await this.serve({
+      ...readOptions(flags, process.env, PORT),
+      database: flags.database,
+      config: flags.config,
+      check: (configuration, catalog) => checkGuard(asked, configuration, catalog),
+      start: guardService({ ...asked, holders }, this.logger),
+    });
+  }
+}

@@ -1,0 +1,82 @@
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
+import { BaseCommand, examplesOf } from '../../../../cli/base-command.ts';
+import { CliError } from '../../../../cli/errors.ts';
+import { hostResources } from '../../../../cli/host.ts';
+import { commandText } from '../../../../cli/output.ts';
+import { formatList, printable, suggestion } from '../../../../keys/basics/index.ts';
+import { createCatalog, invalidResource } from '../../../../keys/permissions/index.ts';
+
+export default class Proxy extends BaseCommand {
+  static override summary = 'Print the configuration of a proxy that lets only keys through to a service.';
+  static override description =
+    'The configuration goes to stdout, and what else you need to do goes to stderr. Caddy, nginx, Traefik, HAProxy ' +
+    'and Envoy ask the server that "serve" starts on this machine. Apache passes requests to "guard".';
+  static override examples = examplesOf([
+    [
+      'Let Caddy ask for keys in front of a wiki',
+      'caddy --resource WIKI --upstream http://127.0.0.1:3000 --host wiki.example.org',
+    ],
+    ['The same for nginx', 'nginx --resource WIKI --upstream http://10.0.0.7:3000'],
+  ]);
+  static override args = {
+    proxy: Args.string({
+      description: 'The proxy: caddy, nginx, traefik, haproxy, apache or envoy.',
+      required: true,
+      ignoreStdin: true,
+    }),
+  };
+  static override flags = {
+    resource: Flags.string({
+      description: 'Resource whose permissions requests need: READ_ANY to read, CREATE_ANY to POST, and so on.',
+      helpValue: '<resource>',
+      required: true,
+    }),
+    upstream: Flags.string({
+      description: 'Where the service listens.',
+      helpValue: '<url>',
+      required: true,
+    }),
+    host: Flags.string({
+      description: 'Host that clients use. Default: <resource>.example.org.',
+      helpValue: '<host>',
+    }),
+  };
+
+  async run(): Promise<object> {
+    const { args, flags } = await this.parse(Proxy);
+    const { PROXY_NAMES, proxyConfiguration } = await import('../../cli/proxy-configurations.ts');
+    const name = PROXY_NAMES.find((each) => each === args.proxy);
+    if (name === undefined) {
+      const there = `${suggestion(args.proxy, PROXY_NAMES)}The proxies are ${formatList(PROXY_NAMES)}.`;
+      throw new CliError('USAGE', `There is no example for "${printable(args.proxy)}". ${there}`);
+    }
+    const { parseHostPattern, parseUpstream } = await import('../../../routes/index.ts');
+    const resource = flags.resource.trim().toUpperCase();
+    const invalid = invalidResource({ name: resource });
+    if (invalid !== undefined) throw new CliError('USAGE', invalid);
+    const host = parseHostPattern(flags.host ?? `${resource.toLowerCase().replaceAll('_', '-')}.example.org`);
+    if ('refusal' in host) throw new CliError('USAGE', host.refusal);
+    if (!/^[a-z\d.-]+$/.test(host.value))
+      throw new CliError('USAGE', `--host is "${printable(flags.host!)}". Name one host, such as wiki.example.org.`);
+    const upstream = parseUpstream(flags.upstream);
+    if ('refusal' in upstream) throw new CliError('USAGE', upstream.refusal);
+    const made = await proxyConfiguration(name, {
+      resource,
+      upstream: upstream.value,
+      host: host.value,
+      guard: commandText(this.config, 'apikey:guard'),
+    });
+    if ('refusal' in made) throw new CliError('USAGE', made.refusal);
+    const { configuration, files, guard } = made.value;
+    const { resources } = createCatalog({ resources: await hostResources(this.config) });
+    const steps = [
+      ...files.map(({ from, to }) => `Copy ${from} to ${to}.`),
+      ...(guard === undefined ? [] : [`Start the guard: ${guard}`]),
+      ...(resources.includes(resource) ? [] : [`Declare the resource in svc-api.yaml: "resources: [${resource}]".`]),
+    ];
+    await this.print({ proxy: name, configuration, files }, configuration.trimEnd());
+    if (steps.length > 0 && !this.jsonEnabled()) await this.terminal.note(steps.join('\n'));
+    return { proxy: name, configuration, files };
+  }
+}

@@ -1,0 +1,77 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import * as Flags from '@oclif/core/flags';
+import { examplesOf, BaseCommand } from '../../../../cli/base-command.ts';
+import { CliError } from '../../../../cli/errors.ts';
+import { permissionsFlag, rolesFlag, serverArgs } from '../../../../cli/input/key-flags.ts';
+import { keepGivenKey, requirePlace } from '../../../../cli/credentials.ts';
+import { loginServer } from '../../../../cli/with-keys.ts';
+import { scopeItems } from '../../../../keys/consent/index.ts';
+import { formatTime, printable } from '../../../../keys/basics/index.ts';
+
+const DEFAULT_END = '30d';
+/** What commands that work on a server need, and nothing else. */
+const PERMISSIONS = [
+  'API_KEY:CREATE_ANY',
+  'API_KEY:READ_ANY',
+  'API_KEY:UPDATE_ANY',
+  'API_KEY:DELETE_ANY',
+  'LOGS:READ_ANY',
+  'PERMISSION:READ_ANY',
+  'ME:READ_OWN',
+];
+
+export default class Login extends BaseCommand {
+  static override summary = 'Get a key for a running server, once somebody has agreed.';
+  static override description =
+    "Shows a code. Whoever has a key of the server types it on the server's page /device, or whoever has its store " +
+    'runs "<%= config.bin %> apikey<%= config.topicSeparator %>approve <code>" there. The key is kept in a file of ' +
+    'the user alone, and never printed. It gets what managing keys takes; to grant other keys more, ask for ' +
+    'more by --roles or --permissions.';
+  static override examples = examplesOf([['Log in to a server, for a day', 'http://127.0.0.1:4000 --expires-in 1d']]);
+  static override args = serverArgs;
+  static override flags = {
+    server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
+    insecure: Flags.boolean({ description: 'Send the key even to a server elsewhere that speaks plain HTTP.' }),
+    roles: rolesFlag('Roles to ask for, comma-separated, in place of what managing keys takes.'),
+    permissions: permissionsFlag('Permissions to ask for, comma-separated, in place of what managing keys takes.'),
+    'expires-in': Flags.string({
+      aliases: ['ttl'],
+      description: 'Ask for a key that ends after this time: a number followed by s, m, h, d or w. Default: 30d.',
+      helpValue: '90m|12h|30d',
+    }),
+  };
+
+  protected override readonly needsReader = true;
+
+  async run(): Promise<object> {
+    const { args, flags } = await this.parse(Login);
+    const server = loginServer({ ...flags, address: args.server }, this.environment, { isSent: true });
+    const scope = readScope(flags);
+    requirePlace(server, this.environment);
+    const { askForKey } = await import('../../../../remote/oauth.ts');
+    const given = await askForKey(
+      { server, scope, expiresIn: flags['expires-in'] ?? DEFAULT_END },
+      {
+        show: ({ userCode, page }) =>
+          this.terminal.note(`Open ${page} and type ${userCode}\nWaiting for the decision.`),
+        note: (text) => this.terminal.note(text),
+        wait: (milliseconds) => delay(milliseconds),
+        now: Date.now,
+      },
+    );
+    const file = await keepGivenKey(server, given.secret, this.environment);
+    const expiresAt = given.expiresIn === null ? null : formatTime(Date.now() + given.expiresIn * 1000);
+    const end = expiresAt === null ? '' : ` until ${expiresAt}`;
+    this.done = `Logged in to ${server}${end}: ${given.scope.replaceAll(' ', ', ')}`;
+    return this.print({ server, scope: given.scope, expiresAt, file }, this.done);
+  }
+}
+
+/** What to ask for, as a scope, which has blanks between its items. @throws CliError USAGE */
+function readScope({ roles = [], permissions = [] }: { roles?: string[]; permissions?: string[] }): string {
+  const wrong = [...roles, ...permissions].find((item) => !/^\S+$/.test(item.trim()));
+  if (wrong !== undefined)
+    throw new CliError('USAGE', `"${printable(wrong)}" is neither a role nor a permission. Put commas between them.`);
+  const trimmed = (list: readonly string[]) => list.map((item) => item.trim());
+  return scopeItems({ roles: trimmed(roles), permissions: trimmed(permissions) }).join(' ') || PERMISSIONS.join(' ');
+}

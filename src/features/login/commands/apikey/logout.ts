@@ -1,0 +1,66 @@
+import * as Flags from '@oclif/core/flags';
+import { examplesOf, BaseCommand } from '../../../../cli/base-command.ts';
+import { CliError } from '../../../../cli/errors.ts';
+import { noInputFlag, serverArgs, yesFlag } from '../../../../cli/input/key-flags.ts';
+import { forgetKey, keptKey } from '../../../../cli/credentials.ts';
+import { loginServer } from '../../../../cli/with-keys.ts';
+import { isKeysError, KeysError } from '../../../../keys/basics/index.ts';
+
+export default class Logout extends BaseCommand {
+  static override summary = 'Revoke the key that login saved for a server, and remove it.';
+  static override description =
+    'The key is deleted on the server. If it has created other keys, these are deleted with it, and you are asked. ' +
+    'Where the server does not end it, or cannot be reached, the key is kept. With --local it is only forgotten ' +
+    'here: on the server it stays valid until it ends.';
+  static override examples = examplesOf([
+    ['Log out', 'http://127.0.0.1:4000'],
+    ['Forget the key of a server that is gone', 'http://127.0.0.1:4000 --local'],
+  ]);
+  static override args = serverArgs;
+  static override flags = {
+    server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
+    insecure: Flags.boolean({ description: 'Send the key even to a server elsewhere that speaks plain HTTP.' }),
+    local: Flags.boolean({ description: 'Only remove the key from this machine, and send nothing to the server.' }),
+    yes: yesFlag,
+    'no-input': noInputFlag,
+  };
+
+  async run(): Promise<object> {
+    const { args, flags } = await this.parse(Logout);
+    const server = loginServer({ ...flags, address: args.server }, this.environment, { isSent: !flags.local });
+    const secret = flags.local ? undefined : keptKey(server, this.environment);
+    if (secret !== undefined) await this.end(server, secret);
+    const forgotten = forgetKey(server, this.environment);
+    const ended = secret !== undefined;
+    const text = ended
+      ? `Logged out of ${server}: the key is ended`
+      : `The key for ${server} is forgotten here, and stays valid on the server until it ends`;
+    if (forgotten) this.done = text;
+    return this.printLines({ server, forgotten, ended }, forgotten ? text : `There was no key for ${server}`);
+  }
+
+  /** @throws CliError CANCELLED, USAGE where nobody can be asked; what `endKey` throws, with what to do about it */
+  private async end(server: string, secret: string): Promise<void> {
+    const { endKey } = await import('../../../../remote/oauth.ts');
+    const spared = await endKey({ server, secret, endsCreated: this.assumesYes }).catch(orKept);
+    if (spared === undefined) return;
+    await this.confirmEnd(spared);
+    await endKey({ server, secret, endsCreated: true }).catch(orKept);
+  }
+
+  private async confirmEnd(spared: string): Promise<void> {
+    if (!this.interactive)
+      throw new CliError(
+        'USAGE',
+        `${spared} Pass --yes to log out all the same, or --local to only forget the key here.`,
+      );
+    await this.confirm(`${spared} Log out?`);
+  }
+}
+
+/** @throws what it is given, with what became of the key */
+function orKept(error: unknown): never {
+  if (!isKeysError(error)) throw error;
+  const message = `${error.message} The key is kept: try again, or pass --local to only forget it here.`;
+  throw new KeysError(error.code, message, { cause: error });
+}

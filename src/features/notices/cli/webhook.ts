@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto';
+import type { Config as OclifConfig } from '@oclif/core/interfaces';
+import { CliError } from '../../../cli/errors.ts';
+import { hostResources } from '../../../cli/host.ts';
+import { KeysError, printable, withoutUndefined } from '../../../keys/basics/index.ts';
+import { type NoticeSettings, shownWebhook, testNotice } from '../../../keys/feed/index.ts';
+
+/**
+ * The webhook in the configuration, which is one that servers take.
+ * @param named the path that the user named
+ * @throws KeysError CONFIG_…; CONFIG_UNAVAILABLE also where there is no configuration, or no webhook in it;
+ * SCHEMA_INVALID, USAGE
+ */
+export async function readDeclaredWebhook(oclif: OclifConfig, named: string | undefined): Promise<NoticeSettings> {
+  const [{ loadConfig }, ofHost] = await Promise.all([import('../../../config/load-config.ts'), hostResources(oclif)]);
+  const { file, notices } = await loadConfig(withoutUndefined({ file: named, resources: ofHost }));
+  if (notices) return notices;
+  const missing =
+    file === undefined
+      ? 'There is no configuration. Pass --config <path>, or set SVC_API_CONFIG.'
+      : `There is no webhook to try: ${printable(file, 200)} has no "notices". Add it, with a "url".`;
+  throw new KeysError('CONFIG_UNAVAILABLE', missing);
+}
+
+export interface TestResult {
+  /** The origin of its address: the rest may be a secret. */
+  webhook: string;
+  /** The id of the notice, which a receiver gets, too. */
+  id: string;
+  /** What was answered; null if nothing was. */
+  status: number | null;
+  durationMs: number;
+}
+
+/** How a webhook is tried. */
+interface TryOptions {
+  env: NodeJS.ProcessEnv;
+  /** The user of the machine. */
+  by: string;
+  timeoutMs?: number;
+  /** Is told what came of it, before that is a failure. */
+  onTried: (tried: TestResult) => void;
+}
+
+/** Failures of OpenSSL that are about the certificate. */
+const CERTIFICATE = /CERT|SIGNATURE|ISSUER/;
+
+/**
+ * Sends a test notice once, as servers send theirs, and not through the outbox of a store.
+ * @throws CliError WEBHOOK_FAILED if it was not taken; KeysError CONFIG_… if it cannot be signed
+ */
+export async function tryWebhook(settings: NoticeSettings, options: TryOptions): Promise<TestResult> {
+  const { env, by, timeoutMs, onTried } = options;
+  const [{ postNotice, readDestination }, { packageVersion }] = await Promise.all([
+    import('../index.ts'),
+    import('../../../version.ts'),
+  ]);
+  const destination = readDestination(settings, env);
+  const now = Date.now();
+  const notice = testNotice({ id: randomUUID(), at: now, by });
+  const began = performance.now();
+  const answer = await postNotice(notice, destination, {
+    now,
+    version: packageVersion(),
+    signal: new AbortController().signal,
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  });
+  const tried = {
+    webhook: shownWebhook(settings.url),
+    id: notice.id,
+    status: answer.status ?? null,
+    durationMs: Math.round(performance.now() - began),
+  };
+  onTried(tried);
+  if (answer.is === 'taken') return tried;
+  const { webhook, id } = tried;
+  const hint = hintOf(answer.failure, answer.status);
+  const message = `The webhook ${webhook} did not accept the test notice ${id}: ${answer.failure}.${hint}`;
+  throw new CliError('WEBHOOK_FAILED', message);
+}
+
+/** What may lead to it, where that is likely. */
+function hintOf(failure: string, status: number | undefined): string {
+  if (status === 401 || status === 403) return ' See whether the receiver has the same secret, and the right time.';
+  if (status === 404 || status === 405) return ' See whether the path of "url" is that of the receiver.';
+  if (status === undefined && CERTIFICATE.test(failure))
+    return ' Its certificate is not trusted here, or is for another name. NODE_EXTRA_CA_CERTS names a file to trust.';
+  return '';
+}

@@ -1,0 +1,40 @@
+import { examplesOf, BaseCommand } from '../../../../../cli/base-command.ts';
+import type { TestResult } from '../../../cli/webhook.ts';
+
+export default class Test extends BaseCommand {
+  static override summary = 'Send a test notice to the webhook, and say what it answers.';
+  static override description =
+    'The notice is sent once, from this machine, signed as servers sign theirs, and has the type "test". Needs the ' +
+    'secret that signs: in the file of "secretFile", or in SVC_API_NOTICES_SECRET. ' +
+    'Exits with 1 unless the answer is a 2xx. Neither the key store nor what waits in it is touched.';
+  static override examples = examplesOf([
+    ['Check a receiver', ''],
+    ['Check the webhook of another file, in a script', '--config ./new.yaml --json'],
+  ]);
+
+  private tried: TestResult | undefined;
+
+  async run(): Promise<object> {
+    await this.parse(Test);
+    const [{ readDeclaredWebhook, tryWebhook }, { operatorName }] = await Promise.all([
+      import('../../../cli/webhook.ts'),
+      import('../../../../../keys/authorization/index.ts'),
+    ]);
+    const settings = await readDeclaredWebhook(this.config, this.configFile);
+    const tried = await tryWebhook(settings, {
+      env: this.environment,
+      by: operatorName(),
+      onTried: (found) => void (this.tried = found),
+    });
+    const { webhook, id, status, durationMs } = tried;
+    return this.printLines(
+      tried,
+      `The webhook ${webhook} has accepted the test notice ${id}: ${status}, in ${durationMs} ms.`,
+    );
+  }
+
+  /** What was sent where, once it was. */
+  protected override get errorFields(): object {
+    return this.tried ?? {};
+  }
+}

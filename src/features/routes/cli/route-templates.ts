@@ -1,0 +1,31 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { packageFolder } from '../../../version.ts';
+
+/** Where the service of a template is. */
+interface TemplatePlace {
+  /** The host that clients use. Default: `<service>.example.org`. */
+  readonly host?: string | undefined;
+  /** Where the service listens. Default: its usual port on this machine. */
+  readonly url?: string | undefined;
+  /** The file of its credential. Default: `/run/secrets/<service>`. */
+  readonly file?: string | undefined;
+}
+
+const folder = () => join(packageFolder(), 'examples', 'routes');
+
+/** The names of the services that have a template. */
+export function templateNames(): string[] {
+  return readdirSync(folder())
+    .map((file) => basename(file, '.yaml'))
+    .toSorted();
+}
+
+/** The file of `examples/routes` for a service, at its place. */
+export function routeTemplate(name: string, { host, url, file }: TemplatePlace = {}): string {
+  const text = readFileSync(join(folder(), `${name}.yaml`), 'utf8');
+  return text
+    .replaceAll(`${name}.example.org`, (given) => host ?? given)
+    .replace(/"http:\/\/127\.0\.0\.1:\d+"/, (given) => (url === undefined ? given : JSON.stringify(url)))
+    .replace(`"/run/secrets/${name}"`, (given) => (file === undefined ? given : JSON.stringify(file)));
+}

@@ -1,0 +1,22 @@
+import { examplesOf, BaseCommand } from '../../../../../cli/base-command.ts';
+
+export default class Check extends BaseCommand {
+  static override summary = 'Check the routes of svc-api.yaml, and what it expects of them.';
+  static override description =
+    'Exits with 0 if a server takes the file, and otherwise with 1. Lists the routes that can never match.';
+  static override examples = examplesOf([
+    ['Check the configuration', ''],
+    ['Check another file', '--config ./new.yaml'],
+  ]);
+
+  async run(): Promise<object> {
+    await this.parse(Check);
+    const { checkRoutes, readDeclaredRoutes } = await import('../../../cli/routes.ts');
+    const { json, text } = await checkRoutes(await readDeclaredRoutes(this.config, this.configFile));
+    return this.printLines(json, text);
+  }
+
+  protected override exitAfter(): number {
+    return 1;
+  }
+}

@@ -1,0 +1,60 @@
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
+import { BaseCommand, examplesOf } from '../../../../../cli/base-command.ts';
+import { CliError } from '../../../../../cli/errors.ts';
+import { formatList, printable, suggestion } from '../../../../../keys/basics/index.ts';
+
+export default class Template extends BaseCommand {
+  static override summary = 'Print a svc-api.yaml for a service that has one key for everything.';
+  static override description =
+    'The file has roles for readers, operators and administrators, the routes of its API, what is expected of them, ' +
+    'and its own key from a file, which callers of "guard" never see. What is not listed is for administrators.';
+  static override examples = examplesOf([
+    ['Write the configuration for Sonarr', 'sonarr --host sonarr.example.org'],
+    [
+      'Name where it listens, and the file of its key',
+      'immich --url http://10.0.0.7:2283 --credential /etc/immich.key',
+    ],
+  ]);
+  static override args = {
+    service: Args.string({
+      description: 'The service, such as sonarr or grafana. An unknown one lists them all.',
+      required: true,
+      ignoreStdin: true,
+    }),
+  };
+  static override flags = {
+    host: Flags.string({
+      description: 'Host that clients use. Default: <service>.example.org.',
+      helpValue: '<host>',
+    }),
+    url: Flags.string({
+      description: 'Where the service listens. Default: its usual port on this machine.',
+      helpValue: '<url>',
+    }),
+    credential: Flags.string({
+      description: "File of the service's own key. Default: /run/secrets/<service>.",
+      helpValue: '<file>',
+    }),
+  };
+
+  async run(): Promise<object> {
+    const { args, flags } = await this.parse(Template);
+    const { routeTemplate, templateNames } = await import('../../../cli/route-templates.ts');
+    const names = templateNames();
+    const name = names.find((each) => each === args.service);
+    if (name === undefined) {
+      const there = `${suggestion(args.service, names)}The services are ${formatList(names)}.`;
+      throw new CliError('USAGE', `There is no template for "${printable(args.service)}". ${there}`);
+    }
+    const { parseHostPattern, parseUpstream } = await import('../../../index.ts');
+    const host = parseHostPattern(flags.host ?? `${name}.example.org`);
+    if ('refusal' in host) throw new CliError('USAGE', host.refusal);
+    if (host.value.includes('*'))
+      throw new CliError('USAGE', `--host is "${printable(flags.host!)}". Name one host, without "*".`);
+    const address = flags.url === undefined ? undefined : parseUpstream(flags.url);
+    if (address && 'refusal' in address) throw new CliError('USAGE', address.refusal);
+    const text = routeTemplate(name, { host: host.value, url: flags.url, file: flags.credential });
+    return this.printLines({ service: name, yaml: text }, text.trimEnd());
+  }
+}

@@ -1,0 +1,137 @@
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
+import { examplesOf } from '../../../../cli/base-command.ts';
+import { CliError, type PresentedError, ReportedFailure } from '../../../../cli/errors.ts';
+import { exitCodeFor } from '../../../../cli/error-codes.ts';
+import { countedBytes, type Input, openInput } from '../../../../cli/input/input.ts';
+import { StoreCommand } from '../../../../cli/manage/key-command.ts';
+import { withProgress } from '../../../../cli/progress.ts';
+import { formatCount, jsonTexts, piecesOf } from '../../../../cli/output.ts';
+import { namesOf, storedFields } from '../../../../keys/key/index.ts';
+import type { ImportOutcome, LineReport } from '../../../../keys/transfer/index.ts';
+import type { OpenKeys } from '../../../../service/open-keys.ts';
+
+/**
+ * Why lines were not imported, if one failed, with the code of the first error. Invalid values decide the exit code over
+ * conflicts with the store.
+ */
+function failureOf({ imported, failed, total, codes }: ImportOutcome): PresentedError | undefined {
+  const [code] = codes;
+  if (code === undefined) return undefined;
+  const lines = `${failed} of ${total} ${total === 1 ? 'line' : 'lines'} failed`;
+  const message =
+    imported === 0
+      ? `Nothing was imported: ${lines}.`
+      : `Keys were changed meanwhile: ${lines}, after ${formatCount(imported, 'API key was', 'API keys were')} imported.`;
+  return { message, code, exit: Math.max(...codes.map(exitCodeFor)) };
+}
+
+/** How many issues and warnings are shown: the first ones. */
+const MAX_SHOWN = 100;
+
+/** What is wrong with lines of the input, as text; with `all`, all of it, and a line for each of the others. */
+function* reportTexts({ lines }: ImportOutcome, all: boolean): Generator<string> {
+  let count = 0;
+  for (const line of lines())
+    for (const text of formatReportLines(line, all)) {
+      count += 1;
+      if (all || count <= MAX_SHOWN) yield `${text}\n`;
+    }
+  if (!all && count > MAX_SHOWN) yield `${count - MAX_SHOWN} more are not shown: pass --verbose to see them.\n`;
+}
+
+function summaryOf({ imported, unchanged, total }: ImportOutcome, dryRun: boolean): string {
+  if (total === 0) return 'The input has no keys.';
+  const same = unchanged > 0 ? ` ${formatCount(unchanged, 'key is', 'keys are')} unchanged.` : '';
+  if (!dryRun) return `Imported ${formatCount(imported, 'API key', 'API keys')}.${same}`;
+  const keys = formatCount(total - unchanged, 'API key', 'API keys');
+  return `Nothing was imported: this was a dry run. ${keys} can be imported.${same}`;
+}
+
+function formatReportLines({ line, status, name, prefix, errors, warnings }: LineReport, all: boolean): string[] {
+  if (status === 'failed') return errors.map(({ code, message }) => `line ${line}: ${code} ${message}`);
+  const shown = `line ${line}: ${status} "${name}"${prefix === null ? '' : ` as ${prefix}`}`;
+  return [...(all ? [shown] : []), ...warnings.map(({ code, message }) => `line ${line}: ${code} ${message}`)];
+}
+
+const FIELDS = namesOf(storedFields).map((name) => `"${name}"`);
+
+export default class Import extends StoreCommand {
+  static override summary = 'Import API keys from elsewhere: they keep working unchanged.';
+  static override description =
+    'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
+    `base64url), and "roles", "permissions" or both. ${FIELDS.join(', ')}, ` +
+    '"expiresAt", "disabled", "id", "createdAt", "createdBy" and "prefix" are optional. A person who signs ' +
+    'in has a "person" in place of a secret. All lines are checked first: if one is invalid, nothing is imported. What ' +
+    'is wrong with a line is reported with its number, without secrets. Keys are written some hundred at a time. If an ' +
+    'import ends early, run it again: lines whose keys are in the store already are unchanged.';
+  static override examples = examplesOf([
+    ['Check whether a file can be imported, and import nothing', 'keys.jsonl --dry-run'],
+    ['Import a file', 'keys.jsonl'],
+    [
+      'Copy all keys from one store to another',
+      '<%= config.bin %> apikey<%= config.topicSeparator %>export --with-digests |\n' +
+        '<%= config.bin %> <%= command.id %> --database other.sqlite',
+    ],
+  ]);
+  static override args = {
+    // Without `ignoreStdin`, oclif would take what it reads from stdin for the path.
+    file: Args.string({ description: 'File with the keys; - or none for stdin.', ignoreStdin: true }),
+  };
+  static override flags = {
+    'dry-run': Flags.boolean({ description: 'Report whether the keys can be imported, and import nothing.' }),
+    verbose: Flags.boolean({ description: 'Also report each line that nothing is wrong with.' }),
+  };
+
+  async run(): Promise<object> {
+    const { args, flags } = await this.parse(Import);
+    const input = await openInput(args.file, this.terminal);
+    try {
+      return await this.withStore(
+        flags,
+        (keys) => this.import(keys, input, { dryRun: flags['dry-run'] ?? false, all: flags.verbose ?? false }),
+        flags['dry-run'] ? 'empty' : 'create',
+      );
+    } finally {
+      await input.close();
+    }
+  }
+
+  private import(
+    keys: OpenKeys,
+    { bytes, size, isTyped }: Input,
+    { dryRun, all }: { dryRun: boolean; all: boolean },
+  ): Promise<object> {
+    return withProgress(this.terminal, (progress) =>
+      keys.transfer.importTo(
+        isTyped ? bytes : countedBytes(bytes, size, progress.of('Reading', 'bytes')),
+        { dryRun, onProgress: progress.of('Importing', 'keys') },
+        (outcome) => this.report(outcome, { dryRun, all }),
+      ),
+    );
+  }
+
+  private async report(outcome: ImportOutcome, { dryRun, all }: { dryRun: boolean; all: boolean }): Promise<object> {
+    const failure = failureOf(outcome);
+    const { imported, unchanged, failed } = outcome;
+    const json = { ...(failure && { error: failure.message, code: failure.code }), imported, unchanged, failed };
+    const texts = this.jsonEnabled() ? jsonTexts(json, 'lines', outcome.lines()) : reportTexts(outcome, all);
+    try {
+      for (const piece of piecesOf(texts)) await this.write(piece);
+    } catch (error) {
+      throw new CliError(
+        'OUTPUT_FAILED',
+        `${(error as Error).message} ${failure?.message ?? summaryOf(outcome, dryRun)}`,
+        {
+          cause: error,
+        },
+      );
+    }
+    if (!this.jsonEnabled()) {
+      if (failure) await this.noteFailure(failure);
+      else await this.terminal.note(summaryOf(outcome, dryRun));
+    }
+    if (failure) throw new ReportedFailure(failure);
+    return json;
+  }
+}

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { testCli } from '../../../support/cli.ts';
+import { configFile } from '../../../support/config-file.ts';
+
+const template = (...args: string[]) => testCli().run(['routes', 'template', ...args]);
+
+describe('routes template', () => {
+  it('prints a configuration of which everything holds, for the place that is given', async () => {
+    const { stdout, stderr, code } = await template('sonarr', '--url', 'http://10.0.0.7:80', '--credential', '/etc/k');
+    assert.deepEqual([stderr, code], ['', 0]);
+    assert.match(
+      stdout,
+      /^ {2}sonarr: \{ url: "http:\/\/10\.0\.0\.7:80", send: \{ X-Api-Key: \{ file: "\/etc\/k" \} \} \}$/m,
+    );
+    assert.match(
+      stdout,
+      /^ {2}- GET https:\/\/sonarr\.example\.org\/api\/v3\/series with SONARR:READ_ANY is allowed$/m,
+    );
+    const file = configFile(stdout);
+    const checked = await testCli().run(['routes', 'check'], { env: { SVC_API_CONFIG: file } });
+    assert.match(checked.stdout, /: 17 routes, and 18 expectations, which hold\n/);
+    assert.equal(checked.code, 0);
+    const json = await template('sonarr', '--url', 'http://10.0.0.7:80', '--credential', '/etc/k', '--json');
+    assert.deepEqual(JSON.parse(json.stdout), { service: 'sonarr', yaml: stdout });
+  });
+
+  it('is for the host that is given', async () => {
+    const { stdout } = await template('immich', '--host', 'Pictures.example.org');
+    assert.match(stdout, /\{ host: pictures\.example\.org, path: \/\*\*, resource: IMMICH_ADMIN, to: immich \}/);
+    assert.doesNotMatch(stdout, /immich\.example/);
+  });
+
+  it('refuses what it does not know, with what there is', async () => {
+    for (const [args, message] of [
+      [['sonar'], 'There is no template for "sonar". Did you mean sonarr? The services are docker-registry, gitea,'],
+      [['svc'], 'There is no template for "svc". The services are docker-registry,'],
+      [['sonarr', '--host', '*.example.org'], '--host is "*.example.org". Name one host, without "*".'],
+      [['sonarr', '--host', 'a b'], '"a b" is not a host for a route'],
+      [['sonarr', '--url', 'http://a/b'], '"http://a/b" has more than an address'],
+    ] as const) {
+      const { stderr, code } = await template(...args);
+      assert.deepEqual([code, stderr.replaceAll(/\n +/g, ' ').includes(message)], [2, true], stderr);
+    }
+  });
+});
