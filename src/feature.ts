@@ -1,15 +1,16 @@
 import type { Hono } from 'hono';
 import type { Config } from './config/config.ts';
 import type { BearerEnv, RouteContext } from './http/index.ts';
+import type { FeatureOfFields } from './keys/added/index.ts';
 import type { KeyListener } from './keys/changes/index.ts';
 import type { AnyPortOfStore } from './store/index.ts';
 
 /**
- * A part of svc-api that the core does not know. It names all that it brings: the core goes through the list of features
- * (`src/features/index.ts`) and calls none by name.
+ * A part of svc-api, or what a plugin adds to it. It names all that it brings: the core goes through the features
+ * (`allFeatures` in `src/features/index.ts`) and calls none by name.
  */
-export interface Feature {
-  /** Its name, in lower case with hyphens. No other feature has it. */
+export interface Feature extends FeatureOfFields {
+  /** Its name. That of a plugin is the name of its package: it identifies values in stores, so never change it. */
   readonly name: string;
   /** The names of the features that it uses, which stand before it in the list. */
   readonly needs?: readonly string[];

@@ -1,4 +1,5 @@
 import type { Feature } from '../feature.ts';
+import { addedFeatures } from '../keys/added/index.ts';
 import { apply } from './apply/feature.ts';
 import { backup } from './backup/feature.ts';
 import { completion } from './completion/feature.ts';
@@ -53,3 +54,8 @@ export const FEATURES: readonly Feature[] = [
   scan,
   usage,
 ];
+
+/** The features of svc-api, then those of plugins. */
+export function allFeatures(): readonly Feature[] {
+  return [...FEATURES, ...addedFeatures()];
+}

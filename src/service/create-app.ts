@@ -189,7 +189,7 @@ export async function createAppOf(
     { createRouter },
     { describeService },
     { addPages },
-    { FEATURES },
+    { allFeatures },
   ] = await Promise.all([
     import('../graphql/schema.ts'),
     import('../http/app.ts'),
@@ -231,7 +231,7 @@ export async function createAppOf(
     documents: documents ?? (allowed === 'off' ? undefined : new ClientDocuments({ allowed, clock: keys.clock })),
     guarded: new Discovery(byRoutes(router), publicUrl),
   });
-  for (const { routes } of FEATURES) await routes?.(app, { ...app.routeContext, config });
+  for (const { routes } of allFeatures()) await routes?.(app, { ...app.routeContext, config });
   const { sessions, authenticator, clock } = keys;
   const people = config?.people && (await peopleSignIn(config.people, { keys, addresses: app.addresses, publicUrl }));
   addPages(app, {

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts';
 import { portsOf } from '../feature.ts';
-import { FEATURES } from '../features/index.ts';
+import { allFeatures } from '../features/index.ts';
 import { configLocation, readConfigFile } from '../config/config-file.ts';
 import { parseConfig } from '../config/load-config.ts';
 import { readCertificate } from '../http/certificate.ts';
@@ -42,7 +42,7 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
     isWithoutWebhook,
     observing,
     rules,
-    ports: portsOf(FEATURES),
+    ports: portsOf(allFeatures()),
     onVerified,
   });
   return [...findings, ...inspected, ...(await inspectIssuers(rules ?? []))];

@@ -100,9 +100,12 @@ export async function openKeysWithNotices(
     consent,
     declaredIn,
   });
-  const [{ openStore }, { FEATURES }] = await Promise.all([import('../store/open.ts'), import('../features/index.ts')]);
-  const store = await openStore(options, { ports: portsOf(FEATURES), changes });
-  return { keys: openKeysOver(store, catalog, { maxVerifiedKeys, features: FEATURES }), notices: store.notices };
+  const [{ openStore }, { allFeatures }] = await Promise.all([
+    import('../store/open.ts'),
+    import('../features/index.ts'),
+  ]);
+  const store = await openStore(options, { ports: portsOf(allFeatures()), changes });
+  return { keys: openKeysOver(store, catalog, { maxVerifiedKeys, features: allFeatures() }), notices: store.notices };
 }
 
 /** A store, or what checks keys as one does. */

@@ -76,9 +76,15 @@ export interface FeatureOfFields {
   readonly fields?: AddedFields;
 }
 
+const features: FeatureOfFields[] = [];
 const fields = new Map<string, RegisteredField & { feature: string }>();
 let failure: unknown;
 let isClosed = false;
+
+/** The features of plugins. */
+export function addedFeatures(): readonly FeatureOfFields[] {
+  return features;
+}
 
 /** The fields that were added. From then on, none can be added: types, flags and tables are made of them. */
 export function addedFields(): ReadonlyMap<string, RegisteredField> {
@@ -91,14 +97,11 @@ export function addedFields(): ReadonlyMap<string, RegisteredField> {
  * @param isTaken whether something of svc-api has this name or flag
  * @throws KeysError FEATURE_INVALID that names the feature and the field
  */
-export function addFields(
-  features: readonly FeatureOfFields[],
-  isTaken: (name: string, flag: string) => boolean,
-): void {
+export function addFields(given: readonly FeatureOfFields[], isTaken: (name: string, flag: string) => boolean): void {
   const added = new Map(fields);
-  const names = new Set(Array.from(fields.values(), ({ feature }) => feature));
-  for (const given of features) {
-    const { name, fields: own = {} } = readFeature(given);
+  const names = new Set(features.map(({ name }) => name));
+  for (const feature of given) {
+    const { name, fields: own = {} } = readFeature(feature);
     const invalid = (problem: string) => invalidFeature(name, problem);
     if (names.has(name)) throw invalid('Another feature has this name.');
     names.add(name);
@@ -121,10 +124,11 @@ export function addFields(
   if (isClosed && added.size > fields.size)
     throw new KeysError(
       'FEATURE_INVALID',
-      `${formatList(features.map(({ name }) => name))}: added too late. ` +
+      `${formatList(given.map(({ name }) => name))}: added too late. ` +
         'The fields of keys are in use already: add features before svc-api is imported.',
     );
   for (const [name, field] of added) fields.set(name, field);
+  features.push(...given);
 }
 
 /** Keeps why features could not be added, for `requireFeatures`. */

@@ -62,7 +62,7 @@ export default class Restore extends StoreCommand {
     if (names && flags['bring-back-all']) throw exclusiveFlags('--bring-back', '--bring-back-all');
     this.requireStore(flags);
     const additions = await this.additions();
-    const [{ restoreStore }, { FEATURES }, { listenersOf, portsOf }] = await Promise.all([
+    const [{ restoreStore }, { allFeatures }, { listenersOf, portsOf }] = await Promise.all([
       import('../../../../store/backup/restore-store.ts'),
       import('../../../index.ts'),
       import('../../../../feature.ts'),
@@ -83,8 +83,8 @@ export default class Restore extends StoreCommand {
           database: flags.database,
           env: this.environment,
           busyTimeoutMs: BUSY_TIMEOUT_MS,
-          listeners: listenersOf(FEATURES),
-          ports: portsOf(FEATURES),
+          listeners: listenersOf(allFeatures()),
+          ports: portsOf(allFeatures()),
           bringBack: flags['bring-back-all'] ? 'all' : (names ?? []),
           isBlind,
           agree: agree(progress, stoppable),
