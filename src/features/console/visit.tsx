@@ -46,7 +46,7 @@ export interface PageParts {
 /** Somebody who has signed in opens a page, or sends a form. */
 export class Visit {
   readonly c: Context;
-  /** What stands before the address of each page, such as `../../`: another app may have this one under its own path. */
+  /** What stands before the address of each page, such as `../`: another app may have this one under its own path. */
   readonly root: string;
   /** When that is, in milliseconds since 1970. */
   readonly now: number;
@@ -223,7 +223,7 @@ export function readPageForm(c: Context): Promise<URLSearchParams> {
 
 /** The way from an address under `/console/` to that, as the start of a relative reference (RFC 3986). */
 export function rootFrom(path: string): string {
-  return '../../'.repeat(path.split('/').length - 1) || './';
+  return '../'.repeat(path.split('/').length - 1) || './';
 }
 
 /** Sends the browser to another page. */
