@@ -11,7 +11,7 @@ import {
   TRANSFER_ERRORS,
   VALUE_ERRORS,
 } from '../src/keys/basics/index.ts';
-import { IMPORT_WARNINGS } from '../src/keys/transfer/index.ts';
+import { IMPORT_WARNINGS } from '../src/features/transfer/read-import.ts';
 import { tableOf } from './tables.ts';
 
 /** The parts of the page. */

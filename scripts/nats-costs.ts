@@ -15,6 +15,7 @@ import { startNats, stopNats } from '../test/support/nats.ts';
 import { freePort } from '../test/support/port.ts';
 import { removeTempFolders, tempFolder } from '../test/support/temp.ts';
 import { until } from '../test/support/until.ts';
+import { Transfer } from '../src/features/transfer/transfer.ts';
 
 /**
  * What a feed by NATS takes, as it is built: `npm run nats:costs -- <keys> <changes> <idle edges> <idle seconds>`.
@@ -77,7 +78,7 @@ const lines = Array.from({ length: KEYS }, (_, index) =>
     sha256: createHash('sha256').update(`${index}`).digest('hex'),
   }),
 );
-await test.keys.transfer.import(
+await test.keys.feature(Transfer).import(
   (async function* () {
     yield Buffer.from(`${lines.join('\n')}\n`);
   })() as never,

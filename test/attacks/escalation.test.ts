@@ -4,6 +4,7 @@ import { OPERATOR, type Principal } from '../../src/keys/authorization/principal
 import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 const HOUR = 3_600_000;
 const FORBIDDEN = { code: 'FORBIDDEN' };
@@ -132,7 +133,7 @@ describeOnEach('attacks: escalation', () => {
     const declared = await readDeclaration({ keys: [{ name: 'Key 17', roles: ['GUEST'] }] }, test.keys.catalog);
     await assert.rejects(test.keys.declarations.apply(declared, {}, principal), { code: 'CHAIN_TOO_LONG' });
     const line = { name: 'Key 17', roles: ['GUEST'], secret: 'x'.repeat(40), createdBy: principal.apiKey.id };
-    const { lines } = await test.keys.transfer.import(jsonLines(line));
+    const { lines } = await test.keys.feature(Transfer).import(jsonLines(line));
     assert.deepEqual(
       lines[0]!.errors.map(({ code }) => code),
       ['CHAIN_TOO_LONG'],

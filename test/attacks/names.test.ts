@@ -11,6 +11,7 @@ import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../supp
 import { cliOnTerminal, KEYS } from '../support/pty.ts';
 import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 /** Cyrillic А in place of the Latin A. */
 const CYRILLIC = '\u0410dmin';
@@ -141,7 +142,7 @@ describeOnEach('a key that looks like another', () => {
       { name: 'Ci', roles: ['GUEST'], secret: 'the-second-secret-of-the-file' },
       { name: 'C\u0456', roles: ['GUEST'], secret: 'the-third-secret-of-the-file' },
     );
-    const { imported, lines: report } = await test.keys.transfer.import(lines);
+    const { imported, lines: report } = await test.keys.feature(Transfer).import(lines);
     assert.equal(imported, 3);
     assert.deepEqual(
       report.map(({ warnings }) => warnings.map(({ code, message }) => [code, message.slice(0, 24)])),

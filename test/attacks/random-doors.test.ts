@@ -22,6 +22,7 @@ import { Random } from '../support/random.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 /** `SVC_API_TEST_SEEDS=1,2,3 SVC_API_TEST_STEPS=2000` for other worlds, and longer ones. */
 const SEEDS = (process.env['SVC_API_TEST_SEEDS'] ?? '20261123,7').split(',').map(Number);
@@ -398,7 +399,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
       disabled: isDisabled,
       ...(creator && { createdBy: creator }),
     };
-    const { imported } = await here.keys.transfer.import(jsonLines(line));
+    const { imported } = await here.keys.feature(Transfer).import(jsonLines(line));
     if (imported === 0) return;
     const { keys } = await here.keys.list({ first: 500 }, 'operator');
     const { id } = keys.find((key) => key.name === name)!;

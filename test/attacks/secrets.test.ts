@@ -11,6 +11,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { jsonLines, openTestKeys, storedKey } from '../support/keys.ts';
 import { runCli } from '../support/process.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 const { text: secret, publicId } = createSecret(randomBytes);
 
@@ -95,7 +96,9 @@ describeOnEach('a description that holds a secret', () => {
   it('is refused when keys are imported', async () => {
     const { keys, store } = await openTestKeys();
     const { text } = createSecret(randomBytes);
-    const report = await keys.transfer.import(jsonLines({ name: 'CI', secret: text, roles: ['GUEST'], description }));
+    const report = await keys
+      .feature(Transfer)
+      .import(jsonLines({ name: 'CI', secret: text, roles: ['GUEST'], description }));
     assert.deepEqual([report.imported, report.lines[0]?.errors[0]?.code], [0, refused.code]);
     assert.match(report.lines[0]!.errors[0]!.message, refused.message);
     await store.close();

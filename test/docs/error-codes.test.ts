@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMAND_ERRORS } from '../../src/cli/error-codes.ts';
 import { REPLIES } from '../../src/http/replies.ts';
-import { IMPORT_WARNINGS } from '../../src/keys/transfer/index.ts';
+import { IMPORT_WARNINGS } from '../../src/features/transfer/read-import.ts';
 import { ROOT } from '../support/process.ts';
 
 const EXPLAINED = Object.keys({ ...COMMAND_ERRORS, ...IMPORT_WARNINGS });

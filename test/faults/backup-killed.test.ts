@@ -8,6 +8,7 @@ import { finished, runCli, startCli } from '../support/process.ts';
 import { namesIn } from '../support/stored.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 import { until } from '../support/until.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 const KEYS = 3000;
 
@@ -164,7 +165,7 @@ describe('restore that is killed', () => {
 async function allNames(database: string): Promise<string[]> {
   return withKeys({ database }, async (keys) => {
     const names = [];
-    for await (const { keys: page } of keys.transfer.export({ withDigests: false }))
+    for await (const { keys: page } of keys.feature(Transfer).export({ withDigests: false }))
       names.push(...page.map(({ name }) => name));
     return names;
   });

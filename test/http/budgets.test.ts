@@ -5,6 +5,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 import { until } from '../support/until.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 describeOnEach('budgets', () => {
   let test: TestService;
@@ -103,7 +104,7 @@ describeOnEach('budgets', () => {
     for (const secret of [some, once]) assert.equal((await ask(secret)).status, 200);
     const exported = async (withDigests: boolean) => {
       const found = new Map<string, [limits: string[], disabled: boolean]>();
-      for await (const { keys } of test.keys.transfer.export({ withDigests }))
+      for await (const { keys } of test.keys.feature(Transfer).export({ withDigests }))
         for (const { id, limits, disabled } of keys) found.set(id, [limits, disabled]);
       return [found.get(apiKey.id), found.get(spent.id)];
     };

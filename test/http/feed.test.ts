@@ -15,6 +15,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly } from '../support/direct.ts';
 import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { until } from '../support/until.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 describeOnEach('the feed', () => {
   let test: TestKeys;
@@ -216,7 +217,7 @@ describeOnEach('the feed', () => {
       roles: ['GUEST'],
       sha256: createHash('sha256').update(`secret of ${index}`).digest('hex'),
     }));
-    await test.keys.transfer.import(jsonLines(...many));
+    await test.keys.feature(Transfer).import(jsonLines(...many));
     const response = await get('/feed/snapshot');
     const { apiKey: made } = await create('Made');
     const lines = await linesOf(response);

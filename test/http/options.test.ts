@@ -17,6 +17,7 @@ import {
 } from '../../src/index.ts';
 import { type OpenKeys, openKeys } from '../../src/service/open-keys.ts';
 import { migratedStore, tempFolder } from '../support/temp.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 const NAMED = 'Leave it out, or give it a value.';
 
@@ -264,13 +265,13 @@ describe('options of the library', () => {
       () => keys.usage.byPeriod('id', { form: '1h' } as never),
       'keys.usage.byPeriod: "form" is not an option. Did you mean from?',
     ],
-    'keys.transfer.import': [
-      () => keys.transfer.import((async function* () {})(), { dryrun: true } as never),
-      'keys.transfer.import: "dryrun" is not an option. Did you mean dryRun?',
+    'keys.feature(Transfer).import': [
+      () => keys.feature(Transfer).import((async function* () {})(), { dryrun: true } as never),
+      'keys.feature(Transfer).import: "dryrun" is not an option. Did you mean dryRun?',
     ],
-    'keys.transfer.export': [
-      () => keys.transfer.export({ withDigest: true } as never),
-      'keys.transfer.export: "withDigest" is not an option. Did you mean withDigests?',
+    'keys.feature(Transfer).export': [
+      () => keys.feature(Transfer).export({ withDigest: true } as never),
+      'keys.feature(Transfer).export: "withDigest" is not an option. Did you mean withDigests?',
     ],
     'keys.declarations.plan': [
       () => keys.declarations.plan([], { prun: true } as never, OPERATOR),

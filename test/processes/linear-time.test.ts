@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { describeOnEach } from '../support/dialects.ts';
 import { jsonLines, openTestKeys } from '../support/keys.ts';
 import { workOf } from '../support/work.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 const FEWER = 500;
 /** The larger store has FACTOR times the keys, and needs at most TOLERANCE times as much work for each. */
@@ -18,7 +19,7 @@ describeOnEach('verifying a log, and comparing keys with it,', () => {
       roles: ['VIEWER'],
     });
     try {
-      await keys.transfer.import(jsonLines(...Array.from({ length: entries }, line)));
+      await keys.feature(Transfer).import(jsonLines(...Array.from({ length: entries }, line)));
       const { count, result } = await workOf(() => keys.audit.check());
       assert.equal('entries' in result.verification && result.verification.entries, entries);
       assert.equal(result.comparison?.compared, entries);

@@ -13,6 +13,7 @@ import { ROOT } from '../support/process.ts';
 import { cliOnTerminal, KEYS, TerminalSession } from '../support/pty.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 import { until } from '../support/until.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 describe('the progress of a long command', () => {
   /** What is drawn and noted, each with the time of its report, in milliseconds since the start. */
@@ -94,7 +95,7 @@ describe('progress is reported', () => {
     const { keys, store, database } = await openTestKeys({ asServer: true });
     const done: [string, number, number | undefined][] = [];
     const report = (what: string) => async (count: number, total?: number) => void done.push([what, count, total]);
-    await keys.transfer.import(jsonLines(...lines(1500)), { onProgress: report('imported') });
+    await keys.feature(Transfer).import(jsonLines(...lines(1500)), { onProgress: report('imported') });
     const check = () => keys.audit.check(undefined, { onProgress: report('verified'), onCompared: report('compared') });
     await check();
     // A page of keys of which one is not in the log is compared once that was read, and so are those after it.

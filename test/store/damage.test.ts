@@ -7,6 +7,7 @@ import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../support/direct.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { until } from '../support/until.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 const DAMAGED = { code: 'STORE_CORRUPT', message: /^The API key "Key" is damaged: .* Delete or replace it/ };
 
@@ -68,7 +69,7 @@ describeAlwaysOnEach('a key that a disk error has changed', () => {
       () => test.keys.rollBackRotation(key.id, OPERATOR),
       () => test.keys.declarations.apply(declared, {}, OPERATOR),
       async () => {
-        for await (const page of test.keys.transfer.export({ withDigests: true })) assert.ok(page);
+        for await (const page of test.keys.feature(Transfer).export({ withDigests: true })) assert.ok(page);
       },
     ])
       await assert.rejects(attempt, (error: Error & { code: string }) =>

@@ -9,6 +9,7 @@ import { HttpFeed } from '../../src/features/edge/http-feed.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { authenticate, jsonLines } from '../support/keys.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 describe('a store in memory', () => {
   let keys: OpenKeys;
@@ -44,7 +45,7 @@ describe('a store in memory', () => {
   it('takes many changes at once, and none of a change that fails', async () => {
     await Promise.all(Array.from({ length: 20 }, (_, index) => given(`Key ${index}`)));
     await assert.rejects(given('Key 3'), { code: 'NAME_TAKEN' });
-    const outcome = await keys.transfer.import(
+    const outcome = await keys.feature(Transfer).import(
       jsonLines(
         ...Array.from({ length: 600 }, (_, index) => ({
           name: `Old ${index}`,

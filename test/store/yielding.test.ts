@@ -5,6 +5,7 @@ import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { KeysError } from '../../src/keys/basics/errors.ts';
 import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 const KEYS = 1000;
 
@@ -59,7 +60,7 @@ describe('a long change of a store in a file', () => {
           `${JSON.stringify({ name: `Key ${index}`, roles: ['VIEWER'], sha256: hash('sha256', `${index}`) })}\n`,
         );
     }
-    await test.keys.transfer.import(lines());
+    await test.keys.feature(Transfer).import(lines());
     const { seen, turns } = await readMeanwhile(test.keys.audit.check(), 'Key 1');
     assert.ok(seen[0] && turns >= 10, `${turns}`);
   });

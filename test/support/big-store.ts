@@ -1,5 +1,6 @@
 import { withKeys } from '../../src/cli/with-keys.ts';
 import { jsonLines } from './keys.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 /** Fills a store with so many keys, each of which the audit log has: what reads it takes some time. */
 export async function fillStore(database: string, keys: number): Promise<void> {
@@ -9,5 +10,7 @@ export async function fillStore(database: string, keys: number): Promise<void> {
     roles: ['VIEWER'],
     description: 'x'.repeat(500),
   });
-  await withKeys({ database }, (open) => open.transfer.import(jsonLines(...Array.from({ length: keys }, line))));
+  await withKeys({ database }, (open) =>
+    open.feature(Transfer).import(jsonLines(...Array.from({ length: keys }, line))),
+  );
 }

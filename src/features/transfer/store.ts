@@ -1,12 +1,15 @@
-import { IMPORTS, type ImportSpool } from '../../keys/transfer/index.ts';
 import { portOfStore } from '../../store/index.ts';
+import { IMPORTS, type ImportSpool } from './import.ts';
 
 /** With fewer new keys, PostgreSQL finds them fast anyway. */
 const MANY_KEYS = 10_000;
 
 async function openSpool(): Promise<ImportSpool> {
-  const { ImportSpoolFile } = await import('../../store/sqlite/import-spool.ts');
-  return new ImportSpoolFile();
+  const [{ ImportSpoolFile }, { openPrivateDatabase }] = await Promise.all([
+    import('./import-spool.ts'),
+    import('../../store/sqlite/database.ts'),
+  ]);
+  return new ImportSpoolFile(openPrivateDatabase(''));
 }
 
 /** Keeps the lines of imports while they are checked. */

@@ -19,7 +19,7 @@ import { type ApiKey, appliedLimits, USAGE, Usage } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import { type KeyWriter, USED_TOKENS } from '../repository/index.ts';
-import { Declarations, Transfer } from '../transfer/index.ts';
+import { Declarations } from '../transfer/index.ts';
 import { KeyManagement } from './management.ts';
 import { type HealthOptions, StoreHealth } from './store-health.ts';
 
@@ -180,11 +180,6 @@ export class KeysService extends KeyManagement {
   /** How the store answers. */
   get store(): StoreHealth {
     return this.feature(StoreHealth);
-  }
-
-  /** Exports and imports keys. */
-  get transfer(): Transfer {
-    return this.feature(Transfer);
   }
 
   /** The keys that the policy disables, as they were not used. */

@@ -11,6 +11,7 @@ import { CALLER, type RemoteStore, remoteStore, stopRemoteStores } from '../../s
 import { startTestService } from '../../support/server.ts';
 import { keyNamed, namesIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 describe('commands by a server', () => {
   let cli: TestCli;
@@ -133,7 +134,7 @@ describe('commands by a server', () => {
       sha256: index.toString(16).padStart(64, '0'),
       roles: ['GUEST'],
     });
-    await keys.transfer.import(jsonLines(...Array.from({ length: 520 }, line)));
+    await keys.feature(Transfer).import(jsonLines(...Array.from({ length: 520 }, line)));
     await store.close();
     for (const args of [
       ['list', '--all', '--json'],

@@ -4,6 +4,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { startConsoleService, Visitor, visitorWith } from '../../support/console.ts';
 import { createPrincipal } from '../../support/keys.ts';
 import type { TestService } from '../../support/server.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 describe('the list of keys in the console', () => {
   let test: TestService;
@@ -63,7 +64,7 @@ describe('the list of keys in the console', () => {
     assert.match((await visitor.open('keys?tag=env')).text, /"env" is not a tag\. Write key=value/);
     assert.match((await visitor.open('keys?used=90d')).text, /No key matches\./);
     const old = { name: 'Old', sha256: 'ab'.repeat(32), roles: ['GUEST'], createdAt: '2029-09-01T00:00:00Z' };
-    await test.keys.transfer.import(Readable.from([Buffer.from(JSON.stringify(old))]));
+    await test.keys.feature(Transfer).import(Readable.from([Buffer.from(JSON.stringify(old))]));
     assert.deepEqual(namesIn((await visitor.open('keys?used=90d')).html), ['Old']);
   });
 

@@ -16,6 +16,7 @@ import {
   type TestKeys,
 } from '../../support/keys.ts';
 import { Receiver, stopReceivers } from '../../support/webhook.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 describeOnEach('what a webhook is told of', () => {
   let test: TestKeys;
@@ -92,7 +93,9 @@ describeOnEach('what a webhook is told of', () => {
     const admin = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
     await test.keys.create({ name: 'Child', roles: ['VIEWER'] }, admin.principal);
     await test.keys.create({ name: 'Admin', roles: ['ADMIN'], overwrite: true }, OPERATOR);
-    await test.keys.transfer.import(jsonLines({ name: 'Imported', roles: ['VIEWER'], sha256: 'ab'.repeat(32) }));
+    await test.keys
+      .feature(Transfer)
+      .import(jsonLines({ name: 'Imported', roles: ['VIEWER'], sha256: 'ab'.repeat(32) }));
     await pass(1000);
     assert.deepEqual(told().toSorted(), [
       'key.created Admin',

@@ -13,6 +13,7 @@ import { collectingLog, withoutRequestId } from '../../support/log.ts';
 import { sendAndCut, sendRaw } from '../../support/raw-http.ts';
 import { query } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 type Fields = Record<string, unknown> & { requestId: string; durationMs: number };
 
@@ -118,7 +119,7 @@ describe('the request log', () => {
   it('never has a secret, wherever a client puts it, nor the name of a key', async () => {
     const imported = 'sk_live_0123456789abcdefghij';
     const line = { name: 'Imported', secret: imported, roles: ['ADMIN'] };
-    await test.keys.transfer.import(jsonLines(line));
+    await test.keys.feature(Transfer).import(jsonLines(line));
     for (const own of [secret, imported]) {
       const document = `query Q_${own} { me { name } }`;
       const answer = await query(server.url, own, document);

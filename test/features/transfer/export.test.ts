@@ -6,6 +6,7 @@ import { authenticate, createPrincipal, idOf, jsonLines, openTestKeys, storedKey
 import { runCliHere } from '../../support/cli-here.ts';
 import { runCli } from '../../support/process.ts';
 import { migratedStore, tempStore } from '../../support/temp.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 const FIELDS = [
   'id',
@@ -51,7 +52,7 @@ describeOnEach('apikey export', () => {
       principal,
     );
     const off = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
-    await keys.transfer.import(
+    await keys.feature(Transfer).import(
       jsonLines({
         name: 'Off',
         secret: off,

@@ -1,3 +1,4 @@
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 import assert from 'node:assert/strict';
 import { checkAuditLog } from '../../../src/keys/audit/index.ts';
 import { API_KEY_COLUMNS } from '../../../src/store/tables.ts';
@@ -50,7 +51,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
     };
     await test.keys.declarations.apply([declared], {}, OPERATOR);
     await test.keys.declarations.apply([{ ...declared, name: 'CI 2' }], { prune: true }, OPERATOR);
-    const { imported } = await test.keys.transfer.import(
+    const { imported } = await test.keys.feature(Transfer).import(
       jsonLines({
         name: 'Old',
         secret: 'a-long-secret-from-elsewhere',
@@ -67,7 +68,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
       secret: `a-long-secret-from-elsewhere-${index}`,
       roles: ['GUEST'],
     }));
-    await test.keys.transfer.import(jsonLines(...lines));
+    await test.keys.feature(Transfer).import(jsonLines(...lines));
     assert.deepEqual(await found(), [1100, 0, []]);
   });
 
@@ -98,7 +99,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
       secret: `a-long-secret-from-elsewhere-${index}`,
       roles: ['GUEST'],
     }));
-    await test.keys.transfer.import(jsonLines(...lines));
+    await test.keys.feature(Transfer).import(jsonLines(...lines));
     await changeDirectly(test.database, `update api_keys set fields = '{"1":"x"}'`);
     const { compared, differences } = (await test.keys.audit.check()).comparison!;
     assert.deepEqual([compared, differences.length], [102, 100]);

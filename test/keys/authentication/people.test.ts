@@ -5,6 +5,7 @@ import type { ErrorCode } from '../../../src/keys/basics/index.ts';
 import { type ApiKey, digestPerson, type Person } from '../../../src/keys/key/index.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 const ADA: Person = { issuer: 'https://id.example.org', subject: '248289761001', name: 'ada@example.org' };
 const BY_GROUP = { admins: ['ADMIN'], writers: ['DOCKER:UPDATE_ANY'], '*': ['VIEWER', 'API_KEY:CREATE_OWN'] } as const;
@@ -175,7 +176,7 @@ describeOnEach('a person', () => {
   it('moves with an export, and signs in where it was imported', async () => {
     const person = await key(['writers']);
     const pages = [];
-    for await (const { keys } of test.keys.transfer.export({ withDigests: true })) pages.push(...keys);
+    for await (const { keys } of test.keys.feature(Transfer).export({ withDigests: true })) pages.push(...keys);
     assert.equal('sha256' in pages[0]!, false);
     const lines = (...exported: object[]) => exported.map((each) => JSON.stringify(each)).join('\n');
     const input = (text: string) =>
@@ -183,7 +184,7 @@ describeOnEach('a person', () => {
         yield Buffer.from(text);
       })();
     await test.keys.delete([person.id], OPERATOR);
-    const report = await test.keys.transfer.import(input(lines(...pages)));
+    const report = await test.keys.feature(Transfer).import(input(lines(...pages)));
     assert.deepEqual(
       report.lines.flatMap(({ errors }) => errors),
       [],
@@ -195,9 +196,9 @@ describeOnEach('a person', () => {
       { ...pages[0]!, name: 'Eve', id: undefined, person: { ...ADA, subject: '' } },
       { ...pages[0]!, name: 'Eve', id: undefined, person: undefined, secret: 'something that is long enough' },
     ];
-    const failed = await test.keys.transfer.import(input(lines(...failing)));
+    const failed = await test.keys.feature(Transfer).import(input(lines(...failing)));
     assert.equal(failed.failed, failing.length);
-    const taken = await test.keys.transfer.import(input(lines({ ...pages[0]!, name: 'Eve', id: undefined })));
+    const taken = await test.keys.feature(Transfer).import(input(lines({ ...pages[0]!, name: 'Eve', id: undefined })));
     assert.deepEqual(taken.lines[0]!.errors[0]!.code, 'SECRET_TAKEN');
   });
 

@@ -5,6 +5,7 @@ import { openConnection } from '../../../src/store/open.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { migratedStore, tempStore } from '../../support/temp.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 describeOnEach('a secret that a key had once', () => {
   let test: TestKeys;
@@ -95,7 +96,7 @@ describeOnEach('a secret that a key had once', () => {
     await test.keys.rotate(id, {}, OPERATOR);
     await test.keys.finishRotation(id, OPERATOR);
     const line = Buffer.from(JSON.stringify({ name: 'Other', secret: first, roles: ['GUEST'] }));
-    const { imported } = await test.keys.transfer.import(
+    const { imported } = await test.keys.feature(Transfer).import(
       (async function* () {
         yield line;
       })(),

@@ -4,6 +4,7 @@ import { OPERATOR, type Principal } from '../../../src/keys/authorization/princi
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 describeOnEach('the audit log as a key reads it', () => {
   let test: TestKeys;
@@ -55,7 +56,7 @@ describeOnEach('the audit log as a key reads it', () => {
 
   it('with READ_OWN names itself as the creator, also where only another one acted', async () => {
     const line = { name: 'Imported', roles: ['GUEST'], secret: 'x'.repeat(40), createdBy: own.apiKey.id };
-    await test.keys.transfer.import(jsonLines(line));
+    await test.keys.feature(Transfer).import(jsonLines(line));
     const [entry] = await test.keys.audit.read({ apiKey: 'Imported' }, OPERATOR);
     assert.equal(entry!.after!['createdBy'], own.apiKey.id);
     const unnamed = { kind: 'CLI', id: null, name: null };

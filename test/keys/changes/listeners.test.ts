@@ -6,6 +6,7 @@ import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 describeAlwaysOnEach('a feature that follows changes of keys', () => {
   let heard: string[] = [];
@@ -78,7 +79,7 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
       permissions: ['ME:READ_OWN'],
       secret: createSecret(randomBytes).text,
     }));
-    await test.keys.transfer.import(jsonLines(...lines));
+    await test.keys.feature(Transfer).import(jsonLines(...lines));
     await test.keys.delete(ids, OPERATOR);
     assert.deepEqual(heard, [
       'changing a+b to a+b',

@@ -12,6 +12,7 @@ import { formatTime } from '../../../src/keys/basics/time.ts';
 import { failDelivery } from '../../support/delivery.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 const VIOLATED = { code: 'POLICY_VIOLATED' };
 const declared = (name: string, fields: Partial<DeclaredKey> = {}): DeclaredKey => ({
@@ -41,7 +42,7 @@ describeOnEach('the policy', () => {
     });
   const inDays = (days: number) => formatTime(test.time.now + days * UNIT_MS.d);
   const importKey = async (fields: object, dryRun = false) => {
-    const { lines } = await keys.transfer.import(jsonLines({ roles: ['VIEWER'], ...fields }), { dryRun });
+    const { lines } = await keys.feature(Transfer).import(jsonLines({ roles: ['VIEWER'], ...fields }), { dryRun });
     return lines.flatMap(({ errors }) => errors);
   };
 
@@ -331,7 +332,7 @@ describeOnEach('the policy', () => {
         roles: ['VIEWER'],
         createdBy: creator.apiKey.id,
       });
-      const { lines } = await keys.transfer.import(jsonLines(line('a'), line('b'), line('c')), {});
+      const { lines } = await keys.feature(Transfer).import(jsonLines(line('a'), line('b'), line('c')), {});
       assert.deepEqual(
         lines.map(({ status }) => status),
         ['not imported', 'not imported', 'failed'],
@@ -349,7 +350,7 @@ describeOnEach('the policy', () => {
           (error) => (isRefused(error), 0),
         );
       const onProgress = async () => void (meanwhile ??= create());
-      const { imported, lines } = await keys.transfer.import(jsonLines(line), { onProgress });
+      const { imported, lines } = await keys.feature(Transfer).import(jsonLines(line), { onProgress });
       // Whichever comes first.
       assert.equal(imported + (await meanwhile!), 1);
       for (const { errors } of lines) for (const error of errors) isRefused(error);

@@ -17,6 +17,7 @@ import {
   type TestKeys,
   withPort,
 } from '../../support/keys.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 const POLICY = { disableUnused: '60d' };
 
@@ -104,7 +105,7 @@ describeOnEach('keys that are not used', () => {
     assert.equal(await pass(), 1);
     await test.keys.setEnabled(enabled.apiKey.id, true, OPERATOR);
     const imported = { name: 'Imported', secret: 'a'.repeat(30), roles: ['VIEWER'], createdAt: '2020-01-01T00:00:00Z' };
-    await test.keys.transfer.import(jsonLines(imported));
+    await test.keys.feature(Transfer).import(jsonLines(imported));
     assert.equal(await pass(), 0);
     days(59);
     await pass();

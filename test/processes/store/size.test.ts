@@ -7,6 +7,7 @@ import { describeOnEach } from '../../support/dialects.ts';
 import { readDirectly } from '../../support/direct.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { steadyRandomness } from '../../support/random.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 /** Fewer would show what a table and an index take by themselves. */
 const KEYS = 25_000;
@@ -32,7 +33,7 @@ describeOnEach('a store of many keys', (dialect) => {
           `${JSON.stringify({ name: `Customer ${index}`, roles: ['VIEWER'], sha256: hash('sha256', String(index)) })}\n`,
         );
     }
-    assert.equal((await test.keys.transfer.import(lines())).imported, KEYS);
+    assert.equal((await test.keys.feature(Transfer).import(lines())).imported, KEYS);
     const rows = await readDirectly(test.database, `select id from api_keys order by digest limit ${2 * CHANGES}`);
     ids = rows.map(({ id }) => String(id));
   });

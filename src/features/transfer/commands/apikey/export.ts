@@ -24,9 +24,10 @@ export default class Export extends StoreCommand {
   async run(): Promise<object> {
     const { flags } = await this.parse(Export);
     const withDigests = flags['with-digests'] ?? false;
+    const { Transfer } = await import('../../transfer.ts');
     let [exported, rotating] = [0, 0];
     await this.withStore(flags, async (keys) => {
-      for await (const page of keys.transfer.export({ withDigests })) {
+      for await (const page of keys.feature(Transfer).export({ withDigests })) {
         exported += page.keys.length;
         rotating += page.rotating;
         await this.terminal.out(page.keys.map((key) => `${printableJson(JSON.stringify(key))}\n`).join(''));

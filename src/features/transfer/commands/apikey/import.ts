@@ -8,7 +8,7 @@ import { StoreCommand } from '../../../../cli/manage/key-command.ts';
 import { withProgress } from '../../../../cli/progress.ts';
 import { formatCount, jsonTexts, piecesOf } from '../../../../cli/output.ts';
 import { namesOf, storedFields } from '../../../../keys/key/index.ts';
-import type { ImportOutcome, LineReport } from '../../../../keys/transfer/index.ts';
+import type { ImportOutcome, LineReport } from '../../import.ts';
 import type { OpenKeys } from '../../../../service/open-keys.ts';
 
 /**
@@ -97,17 +97,20 @@ export default class Import extends StoreCommand {
     }
   }
 
-  private import(
+  private async import(
     keys: OpenKeys,
     { bytes, size, isTyped }: Input,
     { dryRun, all }: { dryRun: boolean; all: boolean },
   ): Promise<object> {
+    const { Transfer } = await import('../../transfer.ts');
     return withProgress(this.terminal, (progress) =>
-      keys.transfer.importTo(
-        isTyped ? bytes : countedBytes(bytes, size, progress.of('Reading', 'bytes')),
-        { dryRun, onProgress: progress.of('Importing', 'keys') },
-        (outcome) => this.report(outcome, { dryRun, all }),
-      ),
+      keys
+        .feature(Transfer)
+        .importTo(
+          isTyped ? bytes : countedBytes(bytes, size, progress.of('Reading', 'bytes')),
+          { dryRun, onProgress: progress.of('Importing', 'keys') },
+          (outcome) => this.report(outcome, { dryRun, all }),
+        ),
     );
   }
 

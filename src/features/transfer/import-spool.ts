@@ -1,23 +1,10 @@
 import { type ErrorCode, KeysError } from '../../keys/basics/index.ts';
 import type { ApiKey } from '../../keys/key/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
-import type {
-  ChildLine,
-  GeneratedField,
-  ImportLine,
-  ImportProblem,
-  ImportSpool,
-  ImportWarning,
-  KeyLine,
-  LineChain,
-  LineReport,
-  LineValue,
-  UniqueField,
-} from '../../keys/transfer/index.ts';
-import { driverCodeOf } from '../errors.ts';
-import { openPrivateDatabase, type PreparedStatement } from './database.ts';
-import { readStoredKey, rowOf } from '../rows.ts';
-import { API_KEY_COLUMNS, type ApiKeyTable } from '../tables.ts';
+import { API_KEY_COLUMNS, type ApiKeyTable, driverCodeOf, readStoredKey, rowOf } from '../../store/index.ts';
+import type { PreparedStatement, PrivateDatabase } from '../../store/sqlite/database.ts';
+import type { ChildLine, ImportSpool, KeyLine, LineChain, LineReport, LineValue, UniqueField } from './import.ts';
+import type { GeneratedField, ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
 
 /** How many rows a page has. */
 const PAGE_ROWS = 1000;
@@ -63,14 +50,15 @@ function inRoom(work: () => unknown): void {
  * has digests, and no secrets.
  */
 export class ImportSpoolFile implements ImportSpool {
-  readonly #driver = openPrivateDatabase('');
+  readonly #driver: PrivateDatabase;
   readonly #insert: PreparedStatement;
   readonly #note: PreparedStatement;
   #remarks = 0;
   #imported = { count: 0, upTo: 0 };
 
-  constructor() {
-    const driver = this.#driver;
+  /** @param driver an empty database without a file */
+  constructor(driver: PrivateDatabase) {
+    this.#driver = driver;
     driver.pragma(`cache_size = ${-CACHE_KIB}`);
     driver.exec(`create table lines (line integer primary key, generated text,
         length integer not null default 1, in_store integer not null default 0, ${KEY_LISTS});

@@ -1,4 +1,4 @@
-import { OPERATOR, violationsOfNew } from '../authorization/index.ts';
+import { OPERATOR, violationsOfNew } from '../../keys/authorization/index.ts';
 import {
   defineErrors,
   type ErrorCode,
@@ -10,8 +10,8 @@ import {
   nearest,
   readDate,
   UUID,
-} from '../basics/index.ts';
-import type { Parts } from '../changes/index.ts';
+} from '../../keys/basics/index.ts';
+import type { Parts } from '../../keys/changes/index.ts';
 import {
   BARE_KEY,
   digestPerson,
@@ -32,7 +32,7 @@ import {
   validateFields,
   validateName,
   validateNewKey,
-} from '../key/index.ts';
+} from '../../keys/key/index.ts';
 import {
   createImportedId,
   createPersonId,
@@ -44,7 +44,7 @@ import {
   type RandomBytes,
   readDigest,
   readSecret,
-} from '../secret/index.ts';
+} from '../../keys/secret/index.ts';
 import { type Line, linesOf, MAX_LINE_BYTES } from './lines.ts';
 
 /** What reading an import depends on. */

@@ -7,7 +7,7 @@ import {
   type SpentLimit,
   splitLimit,
   yieldToEventLoop,
-} from '../basics/index.ts';
+} from '../../keys/basics/index.ts';
 import {
   type FieldValues,
   fixedFields,
@@ -18,9 +18,9 @@ import {
   requireWhole,
   restrictionFields,
   type StoredKey,
-} from '../key/index.ts';
-import type { KeyRepository, ListPosition } from '../repository/index.ts';
-import { prefixOf, toHex } from '../secret/index.ts';
+} from '../../keys/key/index.ts';
+import type { KeyRepository, ListPosition } from '../../keys/repository/index.ts';
+import { prefixOf, toHex } from '../../keys/secret/index.ts';
 
 /** A key in the form in which it can be imported: a closed list of fields. Times are in RFC 3339, in UTC. */
 export interface ExportedKey extends ExportedFields {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { ExportedKey } from '../../../src/keys/transfer/export.ts';
+import type { ExportedKey } from '../../../src/features/transfer/export.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 describeOnEach('exporting keys', () => {
   let test: TestKeys;
@@ -16,7 +17,7 @@ describeOnEach('exporting keys', () => {
     const all: ExportedKey[] = [];
     const pages: number[] = [];
     let sum = 0;
-    for await (const { keys, rotating } of test.keys.transfer.export({ withDigests })) {
+    for await (const { keys, rotating } of test.keys.feature(Transfer).export({ withDigests })) {
       all.push(...keys);
       pages.push(keys.length);
       sum += rotating;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Line, linesOf, MAX_LINE_BYTES } from '../../../src/keys/transfer/lines.ts';
+import { type Line, linesOf, MAX_LINE_BYTES } from '../../../src/features/transfer/lines.ts';
 
 describe('the lines of a stream', () => {
   const read = async (...chunks: string[]) => {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { type Link, MAX_CHAIN_LENGTH, OPERATOR, tooMany } from '../authorization/index.ts';
-import { findConfusableNames, type Parts, type Place, type Transaction, warningsOf } from '../changes/index.ts';
+import { type Link, MAX_CHAIN_LENGTH, OPERATOR, tooMany } from '../../keys/authorization/index.ts';
+import { findConfusableNames, type Parts, type Place, type Transaction, warningsOf } from '../../keys/changes/index.ts';
 import {
   declarePort,
   type ErrorCode,
@@ -9,10 +9,10 @@ import {
   KeysError,
   NameTakenError,
   type ProgressReport,
-} from '../basics/index.ts';
-import { type ApiKey, fieldChanges, statusOf, type StoredKey } from '../key/index.ts';
-import type { KeyFinder } from '../repository/index.ts';
-import { prefixOf } from '../secret/index.ts';
+} from '../../keys/basics/index.ts';
+import { type ApiKey, fieldChanges, statusOf, type StoredKey } from '../../keys/key/index.ts';
+import type { KeyFinder } from '../../keys/repository/index.ts';
+import { prefixOf } from '../../keys/secret/index.ts';
 import type { GeneratedField, ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
 
 /** The outcome for one line. */

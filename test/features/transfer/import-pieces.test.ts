@@ -5,7 +5,7 @@ import { portsOf } from '../../../src/feature.ts';
 import { FEATURES } from '../../../src/features/index.ts';
 import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { readDigest } from '../../../src/keys/secret/secret.ts';
-import type { ImportReport } from '../../../src/keys/transfer/import.ts';
+import type { ImportReport } from '../../../src/features/transfer/import.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { type Catalog, createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import { KeysService } from '../../../src/keys/service/service.ts';
@@ -22,6 +22,7 @@ import {
   openTestKeys,
   type TestKeys,
 } from '../../support/keys.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 /** How many keys a transaction inserts, and more than two of them do. */
 const [PIECE, KEYS] = [200, 500];
@@ -84,7 +85,7 @@ describeOnEach('an import that others write beside', () => {
     await other.store.close();
   });
 
-  const load = (...lines: object[]) => importer.transfer.import(jsonLines(...lines));
+  const load = (...lines: object[]) => importer.feature(Transfer).import(jsonLines(...lines));
   const codes = ({ lines }: ImportReport) => lines.flatMap(({ errors }) => errors.map(({ code }) => code));
   const outcome = ({ imported, unchanged, failed }: ImportReport) => [imported, unchanged, failed];
   const create = (name: string) => other.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
@@ -230,7 +231,7 @@ describeOnEach('an import that others write beside', () => {
 
   it('imports beside another import', async () => {
     let others: Promise<ImportReport> | undefined;
-    beforePiece(1, async () => void (others = other.keys.transfer.import(jsonLines(...linesOf('Other')))));
+    beforePiece(1, async () => void (others = other.keys.feature(Transfer).import(jsonLines(...linesOf('Other')))));
     assert.equal((await load(...linesOf('Imported'))).imported, KEYS);
     assert.equal((await others!).imported, KEYS);
     await assertWhole(2 * KEYS);
@@ -239,7 +240,7 @@ describeOnEach('an import that others write beside', () => {
   it('imports the same keys once, where two do so at once', async () => {
     const lines = linesOf('Imported');
     let others: Promise<ImportReport> | undefined;
-    beforePiece(1, async () => void (others = other.keys.transfer.import(jsonLines(...lines))));
+    beforePiece(1, async () => void (others = other.keys.feature(Transfer).import(jsonLines(...lines))));
     const reports = [await load(...lines), await others!];
     assert.equal(reports[0]!.imported + reports[1]!.imported, KEYS);
     for (const report of reports) assert.deepEqual([report.imported + report.unchanged, report.failed], [KEYS, 0]);
@@ -255,7 +256,8 @@ describeOnEach('an import that others write beside', () => {
         <Args extends unknown[], Found>(find: (...args: Args) => Promise<Found>) =>
         async (...args: Args): Promise<Found> => {
           asked += 1;
-          if (asked === passed) assert.equal((await other.keys.transfer.import(jsonLines(...lines))).imported, 10);
+          if (asked === passed)
+            assert.equal((await other.keys.feature(Transfer).import(jsonLines(...lines))).imported, 10);
           return find(...args);
         };
       const asking = {

@@ -1,5 +1,12 @@
-import { aFunction, checkOptions, orUndefined, type ProgressReport, required, yesOrNo } from '../basics/index.ts';
-import type { Parts } from '../changes/index.ts';
+import {
+  aFunction,
+  checkOptions,
+  orUndefined,
+  type ProgressReport,
+  required,
+  yesOrNo,
+} from '../../keys/basics/index.ts';
+import type { Parts } from '../../keys/changes/index.ts';
 import { type ExportedPage, exportKeys, type ExportOptions } from './export.ts';
 import { checkImport, importKeys, type ImportOutcome, type ImportReport, IMPORTS } from './import.ts';
 import { readImport } from './read-import.ts';
