@@ -1,14 +1,10 @@
 import type { Hook, Hooks } from '@oclif/core/interfaces';
-import { addFields, type FeatureOfFields } from './keys/added/index.ts';
+import { addFields } from './keys/added/index.ts';
+import type { Feature } from './feature.ts';
 import { takenNames } from './cli/plugins/taken-names.ts';
 
+export type { Feature, FeatureContext } from './feature.ts';
 export type { AddedField, AddedFields, ChoiceField, LineField, ListField, NumberField } from './keys/added/index.ts';
-
-/** A part of svc-api that a plugin brings. */
-export interface Feature extends FeatureOfFields {
-  /** The name of its package. With the name of a field, it identifies values in stores: never change it. */
-  readonly name: string;
-}
 
 /**
  * The oclif hook `svc-api:feature`.

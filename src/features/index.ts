@@ -55,7 +55,7 @@ export const FEATURES: readonly Feature[] = [
   usage,
 ];
 
-/** The features of svc-api, then those of plugins. */
+/** The features of svc-api, then those of plugins. @throws KeysError FEATURE_INVALID if a plugin needs one that is not there */
 export function allFeatures(): readonly Feature[] {
-  return [...FEATURES, ...addedFeatures()];
+  return [...FEATURES, ...addedFeatures(FEATURES.map(({ name }) => name))];
 }

@@ -88,6 +88,7 @@ const PACKAGES: Record<string, string[]> = {
   '@opentelemetry/resources': ['features/telemetry'],
   '@opentelemetry/sdk-trace': ['features/telemetry'],
   '@opentelemetry/exporter-trace-otlp-proto': ['features/telemetry'],
+  semver: ['cli'],
   'string-width': ['cli/views', 'cli/wrapped'],
   negotiator: ['http'],
   'openid-client': ['features/people'],

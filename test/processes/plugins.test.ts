@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Visitor } from '../support/console.ts';
 import { DataFolder } from '../support/plugins.ts';
@@ -206,6 +206,62 @@ describe('a plugin with fields of keys', () => {
     assert.match(await cli(['--help']), /USAGE/);
     data.uninstall('other');
     assert.deepEqual(await shown('CI'), SET);
+  });
+
+  it('that lacks a feature, or is for another version, is refused before the store is opened', async () => {
+    const there = database;
+    database = join(tempFolder(), 'none.sqlite');
+    const needing = (name: string, ...needs: string[]) => `{ name: '${name}', needs: ${JSON.stringify(needs)} }`;
+    const refusal = async () => {
+      const { error, code } = await json(['apikey', 'list'], { code: 1 });
+      assert.deepEqual([code, existsSync(database)], ['FEATURE_INVALID', false]);
+      return error as string;
+    };
+    const peer = (range: string) =>
+      data.install('other', needing('other'), undefined, { peerDependencies: { 'svc-api': range } });
+    for (const [install, ...expected] of [
+      [() => data.install('other', needing('other', 'gaurd')), /other is invalid.*"gaurd".*Did you mean guard/],
+      [() => data.install('guard', needing('guard')), /guard is invalid.*A feature of svc-api has this name/],
+      [() => data.install('other', needing('other', 'another')), /other is invalid.*"another"/],
+      [() => peer('^99.0.0'), /other is invalid.*\^99\.0\.0.*this is \d/],
+      [() => peer('latest'), /other is invalid.*latest/],
+    ] as const) {
+      install();
+      const error = await refusal();
+      for (const each of expected) assert.match(error, each);
+      data.uninstall('guard');
+    }
+    peer('>=0.1.0');
+    data.install('a', needing('a', 'other', 'guard'));
+    database = there;
+    assert.deepEqual(await listed(), ['CI']);
+    data.install('other', needing('other', 'a'));
+    assert.match((await json(['apikey', 'list'], { code: 1 }))['error'] as string, /It needs itself, by other/);
+  });
+
+  it('follows keys in the transaction of a change, and has endpoints', async () => {
+    data.install(
+      'other',
+      `{ name: 'other',
+        onKeys: { changed: async (transaction, changes) => {
+          for (const { after } of changes) if (after.team === 'Nobody') throw new Error('Nobody is no team.');
+        } },
+        routes: async (app, { bearer }) => {
+          app.get('/whoami', bearer('/whoami', 'API_KEY:READ_ANY').auth, (context) =>
+            context.json(context.get('principal').apiKey.name));
+        } }`,
+    );
+    await cli('apikey update --name CI --team Nobody'.split(' '), { code: 1 });
+    assert.equal((await shown('CI')).team, 'Payments');
+    const { serve, key } = await serveWith();
+    try {
+      const get = (headers: Record<string, string>) => fetch(`${serve.url}/whoami`, { headers });
+      assert.equal((await get({})).status, 401);
+      const answer = await get({ authorization: `Bearer ${key}` });
+      assert.deepEqual([answer.status, await answer.json()], [200, 'Admin']);
+    } finally {
+      await serve.stop();
+    }
   });
 
   it('that has a hook of an unknown name is warned of, once by each command', async () => {

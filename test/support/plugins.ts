@@ -3,11 +3,14 @@ import { join } from 'node:path';
 import { tempFolder } from './temp.ts';
 
 /** Makes a plugin, a package with hooks. @param result the value that they return, as JavaScript */
-function makePlugin(name: string, result: string, hooks: readonly string[]): string {
+function makePlugin(name: string, result: string, hooks: readonly string[], manifest: object): string {
   const folder = join(tempFolder(), name);
   mkdirSync(folder, { recursive: true });
   const oclif = { hooks: Object.fromEntries(hooks.map((hook) => [hook, './feature.js'])) };
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version: '1.0.0', type: 'module', oclif }));
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify({ name, version: '1.0.0', type: 'module', oclif, ...manifest }),
+  );
   writeFileSync(join(folder, 'feature.js'), `export default async () => (${result});\n`);
   return folder;
 }
@@ -21,8 +24,9 @@ export class DataFolder {
     return { XDG_DATA_HOME: this.path, HOME: this.path };
   }
 
-  install(name: string, result: string, hooks: readonly string[] = ['svc-api:feature']): void {
-    this.#installed.set(name, makePlugin(name, result, hooks));
+  /** @param manifest more of its package.json */
+  install(name: string, result: string, hooks: readonly string[] = ['svc-api:feature'], manifest = {}): void {
+    this.#installed.set(name, makePlugin(name, result, hooks, manifest));
     this.#write();
   }
 

@@ -1,5 +1,6 @@
 import type { Config } from '@oclif/core/interfaces';
 import { addFields, type FeatureOfFields, featuresFailed, invalidFeature } from '../../keys/added/index.ts';
+import { printable } from '../../keys/basics/index.ts';
 import { FEATURE_HOOK, resultsOf } from './hooks.ts';
 import { takenNames } from './taken-names.ts';
 
@@ -13,6 +14,7 @@ const ASKING = new Set(['--help', '-h', 'help', 'autocomplete', 'complete', 'api
  */
 export async function addFeaturesOfPlugins(config: Config, words: readonly string[]): Promise<void> {
   try {
+    await requireVersions(config);
     // The order of fields must not depend on which hook is done first.
     const results = (await resultsOf(config, FEATURE_HOOK)).toSorted((one, other) =>
       one.plugin < other.plugin ? -1 : 1,
@@ -24,6 +26,26 @@ export async function addFeaturesOfPlugins(config: Config, words: readonly strin
     if (words.some((word) => ASKING.has(word))) await showAddedFlags(config);
   } catch (error) {
     featuresFailed(error);
+  }
+}
+
+/** Refuses a plugin that is made for other versions, as its package.json says. @throws KeysError FEATURE_INVALID */
+async function requireVersions(config: Config): Promise<void> {
+  for (const { name, pjson, hooks } of config.getPluginsList()) {
+    const { peerDependencies } = pjson as { peerDependencies?: Readonly<Record<string, string>> };
+    const range = peerDependencies?.['svc-api'];
+    if (range === undefined || !hooks[FEATURE_HOOK]) continue;
+    const [{ default: satisfies }, { packageVersion }] = await Promise.all([
+      import('semver/functions/satisfies.js'),
+      import('../../version.ts'),
+    ]);
+    const version = packageVersion();
+    if (!satisfies(version, range, { includePrerelease: true }))
+      throw invalidFeature(
+        name,
+        `It is made for svc-api ${printable(range)}, by "peerDependencies" in its package.json; this is ${version}. ` +
+          'Update one of the two, or uninstall the plugin.',
+      );
   }
 }
 

@@ -1,4 +1,5 @@
 import {
+  aFunction,
   anyNumber,
   formatList,
   hasControlCharacters,
@@ -70,9 +71,10 @@ export type AddedFields = Readonly<Record<string, AddedField>>;
 /** A field as it is registered, with its id in stores. */
 export type RegisteredField = AddedField & { readonly id: string };
 
-/** The fields that a feature adds. */
+/** Members of a feature that are read here. */
 export interface FeatureOfFields {
   readonly name: string;
+  readonly needs?: readonly string[];
   readonly fields?: AddedFields;
 }
 
@@ -80,10 +82,35 @@ const features: FeatureOfFields[] = [];
 const fields = new Map<string, RegisteredField & { feature: string }>();
 let failure: unknown;
 let isClosed = false;
+let isInUse = false;
 
-/** The features of plugins. */
-export function addedFeatures(): readonly FeatureOfFields[] {
-  return features;
+/**
+ * The features of plugins, each after those that it needs.
+ * @param own the names of the features of svc-api
+ * @throws KeysError FEATURE_INVALID that names a feature and what it lacks, or whose name is taken
+ */
+export function addedFeatures(own: readonly string[]): readonly FeatureOfFields[] {
+  isInUse = true;
+  const ordered: FeatureOfFields[] = [];
+  const there = new Set(own);
+  const add = (feature: FeatureOfFields, asked: readonly string[]): void => {
+    if (ordered.includes(feature)) return;
+    const { name, needs = [] } = feature;
+    if (own.includes(name)) throw invalidFeature(name, 'A feature of svc-api has this name. Rename the package.');
+    if (asked.includes(name)) throw invalidFeature(name, `It needs itself, by ${formatList(asked.slice(1))}.`);
+    for (const needed of needs) {
+      const other = features.find((each) => each.name === needed);
+      if (other) add(other, [...asked, name]);
+      if (!there.has(needed)) {
+        const close = suggestion(needed, [...there]);
+        throw invalidFeature(name, `It needs the feature "${printable(needed)}", which is not there. ${close}`.trim());
+      }
+    }
+    there.add(name);
+    ordered.push(feature);
+  };
+  for (const feature of features) add(feature, []);
+  return ordered;
 }
 
 /** The fields that were added. From then on, none can be added: types, flags and tables are made of them. */
@@ -121,11 +148,11 @@ export function addFields(given: readonly FeatureOfFields[], isTaken: (name: str
       added.set(field, { ...description, id: `${name}.${field}`, feature: name });
     }
   }
-  if (isClosed && added.size > fields.size)
+  if (isInUse || (isClosed && added.size > fields.size))
     throw new KeysError(
       'FEATURE_INVALID',
       `${formatList(given.map(({ name }) => name))}: added too late. ` +
-        'The fields of keys are in use already: add features before svc-api is imported.',
+        'Features are in use already: add them before svc-api is imported.',
     );
   for (const [name, field] of added) fields.set(name, field);
   features.push(...given);
@@ -190,14 +217,30 @@ const PACKAGE_NAME = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 /** A name that GraphQL, JSON and flags can have. `no-` and `with-` begin flags that are made of others. */
 const FIELD_NAME = /^(?!(?:no|with)[A-Z])[a-z][A-Za-z0-9]{1,39}$/;
 
+const LISTENER: Readonly<Record<string, Rule<any>>> = {
+  changing: aFunction(),
+  changed: aFunction(),
+  deleted: aFunction(),
+  replacing: aFunction(),
+  restoring: aFunction(),
+};
+
+/** The members of a feature, with their rules. Other code takes those of other rooms as they are. */
+const MEMBERS: Readonly<Record<string, Rule<any>>> = {
+  name: required(text),
+  needs: list(text),
+  fields: recordOf((value, path) => ruleOfField(value, path)),
+  onKeys: options(LISTENER),
+  routes: aFunction(),
+};
+
 function readFeature(given: unknown): FeatureOfFields {
   if (typeof given !== 'object' || given === null)
     throw new KeysError('FEATURE_INVALID', `A feature is ${kindOf(given)}. It must be an object with a name.`);
   const { name } = given as { name?: unknown };
   if (typeof name !== 'string' || !PACKAGE_NAME.test(name))
     throw new KeysError('FEATURE_INVALID', 'A feature has no valid "name". It is that of its package.');
-  const rule = options<FeatureOfFields>({ name: required(text), fields: recordOf(ruleOfField) });
-  const problem = rule(given, 'feature')?.replaceAll('"feature.', '"');
+  const problem = options(MEMBERS)(given, 'feature')?.replaceAll('"feature.', '"');
   // The rules are those of options.
   const shown = problem?.replaceAll('an option', 'a property').replaceAll(/\boption/gi, 'property');
   if (shown !== undefined) throw invalidFeature(name, shown.replaceAll('propertys', 'properties'));

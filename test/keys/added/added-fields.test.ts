@@ -100,6 +100,9 @@ describe('fields of plugins', () => {
       [
         [{ feilds: {} }, /"feilds" is not a property. Did you mean fields/],
         [{ fields: [] }, /"fields"/],
+        [{ needs: 'guard' }, /"needs".*must be a list/],
+        [{ routes: {} }, /"routes".*must be a function/],
+        [{ onKeys: { change: () => {} } }, /"onKeys.change" is not a property. Did you mean changed/],
       ],
     );
     for (const feature of [null, 'x', {}, { name: 'Has Spaces' }, { name: 3 }])
