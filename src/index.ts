@@ -39,7 +39,8 @@ export type {
 export type { GrantsByGroup, PeopleSettings, SignInProvider, SignInProxy } from './keys/authentication/index.ts';
 export type { ErrorCode, Issue, Limit, LimitUnit, Networks } from './keys/basics/index.ts';
 export type { ChangedKey, ConfusableName, EffectKind, Issued, KeyRotation, UpdatedKey } from './keys/changes/index.ts';
-export type { ClaimCondition, Client, FederationRule, RefreshSettings, TokenIssuer } from './keys/consent/index.ts';
+export type { Client, RefreshSettings } from './features/consent/index.ts';
+export type { ClaimCondition, FederationRule, TokenIssuer } from './features/federation/index.ts';
 export type { NoticeSettings, NoticeType } from './keys/feed/index.ts';
 export type { ExpiryRequest, Person, Rotation } from './keys/key/index.ts';
 export type {

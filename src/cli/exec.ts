@@ -23,7 +23,7 @@ import {
   readDuration,
 } from '../keys/basics/index.ts';
 import type { Suggestion } from '../keys/authorization/index.ts';
-import { scopeItems } from '../keys/consent/index.ts';
+import { scopeItems } from '../keys/permissions/index.ts';
 import { MAX_NAME_LENGTH, type NewKey, validateNewKey } from '../keys/key/index.ts';
 import { prefixOf, readSecret } from '../keys/secret/index.ts';
 import type { Client } from '../keys/operations/index.ts';

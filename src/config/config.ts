@@ -1,7 +1,8 @@
 import { BEARER_ALONE, type CredentialPlace } from '../keys/secret/index.ts';
 import { LOOPBACK, Networks } from '../keys/basics/index.ts';
 import type { PeopleSettings } from '../keys/authentication/index.ts';
-import { type Client, DEFAULT_REFRESH, type FederationRule, type RefreshSettings } from '../keys/consent/index.ts';
+import { type Client, DEFAULT_REFRESH, type RefreshSettings } from '../features/consent/index.ts';
+import type { FederationRule } from '../features/federation/index.ts';
 import type { NoticeSettings } from '../keys/feed/index.ts';
 import type {
   BUILTIN_RESOURCES,

@@ -1,5 +1,5 @@
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
-import type { ConsentPlace } from '../keys/consent/index.ts';
+import type { ConsentPlace } from '../features/consent/index.ts';
 import { operationsOn } from '../keys/operations/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { badInput, grantsIn, knownTo, refuseNulls } from './resolve.ts';

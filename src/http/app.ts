@@ -8,10 +8,11 @@ import type { Principal } from '../keys/authorization/index.ts';
 import {
   checkClients,
   type Client,
+  Consent,
   DEFAULT_REFRESH,
   type RefreshSettings,
-  type TokenIdentifier,
-} from '../keys/consent/index.ts';
+} from '../features/consent/index.ts';
+import { Exchange, type TokenIdentifier } from '../features/federation/index.ts';
 import { consentFlows } from '../keys/repository/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
@@ -167,8 +168,8 @@ export function createHttpApp({
   addHomePage(app, { hasConsole, commands });
   const { credentials: _, ...fromForms } = from;
   const consentParts = {
-    consent: keys.consent,
-    exchange: keys.exchange,
+    consent: keys.feature(Consent),
+    exchange: keys.feature(Exchange),
     tokens,
     countUse: (principal: Principal) => void keys.authenticator.countUse({ principal }),
     catalog: keys.catalog,

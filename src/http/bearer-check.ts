@@ -28,10 +28,16 @@ import {
   type Restrictions,
   restrictionsFor,
 } from '../keys/authorization/index.ts';
-import { replacing, scopeItems } from '../keys/consent/index.ts';
 import { isFor } from '../keys/key/index.ts';
 import { BEARER_ALONE, digestSecret, prefixOf } from '../keys/secret/index.ts';
-import { type Action, type Permission, type Role, splitPermission } from '../keys/permissions/index.ts';
+import {
+  type Action,
+  type Permission,
+  replacing,
+  type Role,
+  scopeItems,
+  splitPermission,
+} from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import type { Answer, Limited, Standing } from '../limits/index.ts';
 

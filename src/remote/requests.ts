@@ -27,15 +27,9 @@ import {
   type Role,
   splitPermission,
 } from '../keys/permissions/index.ts';
+import type { ConsentState } from '../features/consent/index.ts';
 import { publicIdOfPrefix, readSecret } from '../keys/secret/index.ts';
-import type {
-  ConsentState,
-  KeyState,
-  KeyWithAccess,
-  ManyPlan,
-  NamedIssue,
-  ReviewedKey,
-} from '../keys/service/index.ts';
+import type { KeyState, KeyWithAccess, ManyPlan, NamedIssue, ReviewedKey } from '../keys/service/index.ts';
 import {
   around,
   json,

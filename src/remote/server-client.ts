@@ -3,7 +3,7 @@ import { type Applied, formatCursor, type KeyState } from '../keys/service/index
 import { type ApplyRules, type DeclaredKey, plannedCreation } from '../keys/transfer/index.ts';
 import { readAuditRequest } from '../keys/audit/index.ts';
 import { readAttestation, type SecretDelivery } from '../keys/changes/index.ts';
-import { validateChosen } from '../keys/consent/index.ts';
+import { validateChosen } from '../features/consent/index.ts';
 import {
   assertValid,
   DEFAULT_PAGE_SIZE,

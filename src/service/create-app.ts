@@ -44,7 +44,8 @@ import {
   yesOrNo,
 } from '../keys/basics/index.ts';
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
-import { checkClients, type Client, type TokenIdentifier, unusableClients } from '../keys/consent/index.ts';
+import { checkClients, type Client, unusableClients } from '../features/consent/index.ts';
+import type { TokenIdentifier } from '../features/federation/index.ts';
 import { type KeysService, SERVICE } from '../keys/service/index.ts';
 import { RecentForms, type SentForms } from '../features/console/recent-forms.ts';
 import type { Log } from '../log.ts';

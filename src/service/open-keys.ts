@@ -2,7 +2,6 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { type Feature, listenersOf, portsOf } from '../feature.ts';
 import type { RequestCheck } from '../http/request-check.ts';
 import { operatorName } from '../keys/authorization/index.ts';
-import { Pace } from '../keys/consent/index.ts';
 import type { NoticeStore } from '../keys/feed/index.ts';
 import {
   amount,
@@ -32,7 +31,7 @@ import {
 } from '../keys/permissions/index.ts';
 import type { ChangeSource, NotificationReport, SchemaDifference } from '../keys/repository/index.ts';
 import { type KeysOptions, KeysService } from '../keys/service/index.ts';
-import { AttemptCounter, type Limited, Limiter } from '../limits/index.ts';
+import { type Limited, Limiter } from '../limits/index.ts';
 import type { OpenStoreOptions, Store } from '../store/open.ts';
 
 /** Which key store to open, and how. */
@@ -145,7 +144,6 @@ export function openKeysOver(
       operator: operatorName(),
       listeners: listenersOf(features),
       maxVerifiedKeys,
-      pace: new Pace((limit) => new AttemptCounter(limit)),
     },
   );
 }

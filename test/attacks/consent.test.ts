@@ -21,6 +21,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
 import { startServer, type TestService } from '../support/server.ts';
+import { Consent } from '../../src/features/consent/consent.ts';
 
 let test: TestService;
 let approver: string;
@@ -261,8 +262,8 @@ describeOnEach('whoever attacks the way to a key', () => {
 
     it('and was refused afterwards, gets none', async () => {
       const { device_code: device } = await agreedDevice();
-      const [request] = await test.keys.consent.list(1, OPERATOR);
-      await test.keys.consent.deny(request!, OPERATOR);
+      const [request] = await test.keys.feature(Consent).list(1, OPERATOR);
+      await test.keys.feature(Consent).deny(request!, OPERATOR);
       assert.equal((await pollDevice(test.url, device)).body['error'], 'access_denied');
     });
   });
@@ -287,7 +288,7 @@ describeOnEach('whoever attacks the way to a key', () => {
     const device = await agreedDevice();
     const { code } = await newCode();
     const rows = JSON.stringify([
-      await test.keys.consent.list(10, OPERATOR),
+      await test.keys.feature(Consent).list(10, OPERATOR),
       await test.keys.audit.read({ first: 50 }, OPERATOR),
     ]);
     for (const secret of [device.device_code, device.user_code, code, approver])
@@ -525,8 +526,8 @@ describe('whoever attacks the pages on which people decide', () => {
     const newest = async () => (await test.keys.audit.read({ first: 1 }, OPERATOR))[0]!.number;
     const before = await newest();
     for (let count = 0; count < 20; count += 1) {
-      const { request } = await test.keys.consent.ask(wanted);
-      await test.keys.consent.deny(request, null);
+      const { request } = await test.keys.feature(Consent).ask(wanted);
+      await test.keys.feature(Consent).deny(request, null);
     }
     assert.equal((await newest()) - before, 10);
   });
@@ -588,7 +589,9 @@ describe('whoever attacks the pages on which people decide', () => {
         test.time.now += 60_000;
       }
       const { code, verifier } = await newCode();
-      await test.keys.consent.approve(await test.keys.consent.show({ userCode: device.user_code }), {}, principal);
+      await test.keys
+        .feature(Consent)
+        .approve(await test.keys.feature(Consent).show({ userCode: device.user_code }), {}, principal);
       for (let count = 0; count < 11; count += 1) await pollDevice(test.url, 'x'.repeat(43));
       assert.equal((await exchange(test.url, code, verifier)).status, 200);
       assert.equal((await pollDevice(test.url, device.device_code)).status, 200);
@@ -602,7 +605,7 @@ describe('whoever attacks the pages on which people decide', () => {
         assert.deepEqual([status, body['error']], [400, 'authorization_pending'], `${count}`);
         test.time.now += 5000;
       }
-      await test.keys.consent.deny(await test.keys.consent.show({ userCode }), OPERATOR);
+      await test.keys.feature(Consent).deny(await test.keys.feature(Consent).show({ userCode }), OPERATOR);
       for (let other = 0; other < 11; other += 1) await pollDevice(test.url, 'x'.repeat(43));
       assert.equal((await pollDevice(test.url, code)).body['error'], 'access_denied');
       test.time.now += 5000;
@@ -718,7 +721,7 @@ describeOnEach('the room for requests of applications', () => {
 
   /** Requests that are there already, each from another address. */
   async function fill(addresses: readonly string[], status: 'PENDING' | 'DENIED' | 'APPROVED' = 'PENDING') {
-    const { request } = await test.keys.consent.ask({ client: APP, roles: ['GUEST'], permissions: [] });
+    const { request } = await test.keys.feature(Consent).ask({ client: APP, roles: ['GUEST'], permissions: [] });
     await test.store.repository.write(async (writer) => {
       const consents = writer.port(CONSENTS);
       for (const address of addresses) {
@@ -728,7 +731,7 @@ describeOnEach('the room for requests of applications', () => {
       }
     });
   }
-  const held = async () => (await test.keys.consent.list(2000, OPERATOR)).map(({ address }) => address);
+  const held = async () => (await test.keys.feature(Consent).list(2000, OPERATOR)).map(({ address }) => address);
   const isThere = async ({ body }: Awaited<ReturnType<typeof askFrom>>) => {
     test.time.now += 20_000;
     return (await pollDevice(test.url, body['device_code'] as string)).body['error'] === 'authorization_pending';

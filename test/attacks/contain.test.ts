@@ -7,13 +7,14 @@ import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { isInProgress } from '../../src/keys/key/rotation.ts';
 import type { Permission } from '../../src/keys/permissions/catalog.ts';
 import { PermissionSet } from '../../src/keys/permissions/permission-set.ts';
-import type { Redemption } from '../../src/keys/consent/redeem.ts';
+import type { Redemption } from '../../src/features/consent/redeem.ts';
 import { digestSecret, readSecret } from '../../src/keys/secret/secret.ts';
 import { APP, CALLBACK, newPkce } from '../support/consent.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
 import { migratedStore } from '../support/temp.ts';
+import { Consent } from '../../src/features/consent/consent.ts';
 
 const SEED = Number(process.env['TEST_SEED'] ?? 20_261_123);
 const STEPS = 30;
@@ -238,8 +239,8 @@ class World {
       const { verifier, challenge } = newPkce();
       const redirect = { uri: CALLBACK, state: null, challenge };
       const wanted = { client: APP, roles: [], permissions: this.random.some(GRANTS, 2) };
-      const asked = await this.#keys.consent.ask({ ...wanted, ...(!isDevice && { redirect }) });
-      const { code } = await this.#keys.consent.approve(asked.request, {}, by);
+      const asked = await this.#keys.feature(Consent).ask({ ...wanted, ...(!isDevice && { redirect }) });
+      const { code } = await this.#keys.feature(Consent).approve(asked.request, {}, by);
       const redemption: Redemption = isDevice
         ? { clientId: APP.id, deviceCode: asked.deviceCode! }
         : { clientId: APP.id, code: code!, redirectUri: CALLBACK, verifier };
@@ -247,7 +248,7 @@ class World {
         this.waiting.push({ redemption, isStolen: isThief });
         return;
       }
-      const redeemed = await this.#keys.consent.redeem(redemption);
+      const redeemed = await this.#keys.feature(Consent).redeem(redemption);
       if (!('key' in redeemed)) return;
       this.made(redeemed.key, by, isThief);
       if (isThief && !(await this.isChildOfLeaked(redeemed.apiKey))) this.planted.add(redeemed.apiKey.id);
@@ -390,7 +391,8 @@ describeOnEach('attacks: a thief whose key is contained', (dialect) => {
     }
     for (const { redemption, isStolen } of world.waiting) {
       time.now += 10_000;
-      if (isStolen) assert.ok('refused' in (await keys.consent.redeem(redemption)), `a request gets a key: ${said}`);
+      if (isStolen)
+        assert.ok('refused' in (await keys.feature(Consent).redeem(redemption)), `a request gets a key: ${said}`);
     }
   }
 

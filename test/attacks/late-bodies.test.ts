@@ -18,6 +18,7 @@ import { connectTo, readToEnd } from '../support/client.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, type Child, countKeys, createChild, type Loss, LOSSES, whileLimited } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
+import { Consent } from '../../src/features/consent/consent.ts';
 
 const MUTATION = JSON.stringify({
   query: 'mutation { createApiKey(input: { name: "Too late", roles: [GUEST] }) { apiKey { name } } }',
@@ -276,18 +277,21 @@ describeOnEach('a request whose body arrives late', () => {
       const { device_code: code, user_code: userCode } = await askDevice(test.url, { scope: 'role:ADMIN' });
       const found = await authenticate(test.keys, key.secret);
       assert.ok('principal' in found);
-      await test.keys.consent.approve(
-        await test.keys.consent.find({ userCode }),
-        { roles: ['ADMIN'], permissions: [], expiresAt: null },
-        found.principal,
-      );
+      await test.keys
+        .feature(Consent)
+        .approve(
+          await test.keys.feature(Consent).find({ userCode }),
+          { roles: ['ADMIN'], permissions: [], expiresAt: null },
+          found.principal,
+        );
       return { userCode, form: formOf({ grant_type: DEVICE_GRANT, device_code: code, client_id: APP.id }) };
     };
 
     it('gives an application no key if its request is refused meanwhile', async () => {
       const { userCode, form } = await approved();
       const before = await countKeys(test.store.repository);
-      const deny = async () => test.keys.consent.deny(await test.keys.consent.find({ userCode }), null);
+      const deny = async () =>
+        test.keys.feature(Consent).deny(await test.keys.feature(Consent).find({ userCode }), null);
       assert.match(await sendInTwo(test.url, form, true, deny, toToken), /^HTTP\/1\.1 400 [^]*"access_denied"/);
       assert.equal(await countKeys(test.store.repository), before);
     });
@@ -310,7 +314,7 @@ describeOnEach('a request whose body arrives late', () => {
         const to = { path: '/device', type, by: OWN.trim() };
         const answer = await sendInTwo(test.url, form, true, () => lose(test, key), to);
         assert.match(answer, /^HTTP\/1\.1 403 /, loss);
-        const { status } = await test.keys.consent.find({ userCode });
+        const { status } = await test.keys.feature(Consent).find({ userCode });
         assert.equal(status, 'PENDING', loss);
       }
     });

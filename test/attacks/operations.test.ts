@@ -15,6 +15,7 @@ import { startConsoleService, Visitor } from '../support/console.ts';
 import { describeOn } from '../support/dialects.ts';
 import { createPrincipal, principalOf } from '../support/keys.ts';
 import { query, type TestService } from '../support/server.ts';
+import { Consent } from '../../src/features/consent/consent.ts';
 
 /** The outcome of a try: a change that writes nothing is not `done`. */
 type Outcome = 'done' | 'no key' | 'refused' | `other: ${string}`;
@@ -395,7 +396,7 @@ describeOn('sqlite', 'each operation, at each door', () => {
         ? (await test.keys.rotate(apiKey.id, { activate: 'ON_FIRST_USE' }, OPERATOR)).after
         : apiKey;
       if (!asked || name.includes('Consent')) {
-        const { consent } = test.keys;
+        const consent = test.keys.feature(Consent);
         const { request, handle } = await consent.ask({ client: APP, roles: [], permissions: ['ONLINE:READ_ANY'] });
         asked = { request: await consent.findListed(request.id, OPERATOR), userCode: handle };
       }
@@ -410,7 +411,7 @@ describeOn('sqlite', 'each operation, at each door', () => {
       if (expected !== 'done') {
         assert.equal(await lastEntry(test), before);
         assert.deepEqual(await test.keys.findById(one.key.id, OPERATOR), one.key);
-        assert.deepEqual(await test.keys.consent.findListed(one.request.id, OPERATOR), one.request);
+        assert.deepEqual(await test.keys.feature(Consent).findListed(one.request.id, OPERATOR), one.request);
       }
       assert.deepEqual(found, Object.fromEntries(Object.keys(found).map((door) => [door, expected])));
     }

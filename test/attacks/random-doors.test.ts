@@ -23,6 +23,7 @@ import { query, startTestService, type TestService } from '../support/server.ts'
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { Consent } from '../../src/features/consent/consent.ts';
 
 /** `SVC_API_TEST_SEEDS=1,2,3 SVC_API_TEST_STEPS=2000` for other worlds, and longer ones. */
 const SEEDS = (process.env['SVC_API_TEST_SEEDS'] ?? '20261123,7').split(',').map(Number);
@@ -415,7 +416,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
   async agree(world) {
     const { by, door } = world.actor();
     const granted = world.grants();
-    const { consent } = world.server.keys;
+    const consent = world.server.keys.feature(Consent);
     const { handle, deviceCode } = await consent.ask({ client: APP, ...granted });
     const ends = world.end();
     await door.approveConsentRequest({ userCode: handle, choice: endText(ends) });
@@ -426,7 +427,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
     const agreed = world.agreed.pop();
     if (!agreed) return;
     const { deviceCode, by, granted, ends } = agreed;
-    const redeemed = await world.server.keys.consent.redeem({ clientId: APP.id, deviceCode });
+    const redeemed = await world.server.keys.feature(Consent).redeem({ clientId: APP.id, deviceCode });
     if (!('key' in redeemed)) return;
     const { id, name } = redeemed.apiKey;
     world.add(by, { ...NEW, id, name, ...granted, ends: ends ?? endOfActor(world, by), secret: redeemed.key });

@@ -5,6 +5,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';
 import { startServer, type TestService } from '../support/server.ts';
+import { Consent } from '../../src/features/consent/consent.ts';
 
 const OTHER = { id: 'wall-display', name: 'Wall display', redirects: [] };
 
@@ -23,7 +24,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
   /** A key that the application was given, as it is authenticated. */
   async function given(scope = 'DOCKER:READ_ANY', parameters: Record<string, string> = {}) {
     const { device_code: code, user_code: userCode } = await askDevice(test.url, { scope, ...parameters });
-    const { consent } = test.keys;
+    const consent = test.keys.feature(Consent);
     await consent.approve(await consent.show({ userCode }), {}, approver);
     const secret = (await pollDevice(test.url, code)).body['access_token'] as string;
     const authenticated = await authenticate(test.keys, secret);
@@ -57,7 +58,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     const scope = 'role:GUEST API_KEY:CREATE_OWN API_KEY:DELETE_OWN';
     for (const end of ['revocation', 'replay'] as const) {
       const { device_code: code, user_code: userCode } = await askDevice(test.url, { scope });
-      const { consent } = test.keys;
+      const consent = test.keys.feature(Consent);
       await consent.approve(await consent.show({ userCode }), {}, approver);
       let secret = (await pollDevice(test.url, code)).body['access_token'] as string;
       for (let time = 0; time < 2; time += 1) {

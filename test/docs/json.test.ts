@@ -13,6 +13,7 @@ import { blocksOf } from '../support/pages.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 import { Receiver, stopReceivers } from '../support/webhook.ts';
+import { Consent } from '../../src/features/consent/consent.ts';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const [DOCUMENTS, ...SHARED] = blocksOf('docs/json.md', 'text') as [string, ...string[]];
@@ -151,15 +152,16 @@ async function printAll(): Promise<Printed[]> {
   const [one, other] = await withKeys({ database: cli.database }, async (keys) => {
     const { principal } = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'] });
     await keys.create({ name: 'Child', roles: ['VIEWER'] }, principal);
-    const ask = () => keys.consent.ask({ client: APP, roles: ['GUEST'], permissions: [], address: '192.0.2.7' });
+    const ask = () =>
+      keys.feature(Consent).ask({ client: APP, roles: ['GUEST'], permissions: [], address: '192.0.2.7' });
     return [await ask(), await ask()];
   });
   await withKeys({ database: cli.database }, async (keys) => {
     const { principal } = await createPrincipal(keys, { name: 'Ops', roles: ['ADMIN'] });
     const { apiKey } = await keys.create({ name: 'Hit', roles: ['GUEST'] }, OPERATOR);
     await keys.update(apiKey.id, { roles: ['ADMIN'] }, principal);
-    const { request } = await keys.consent.ask({ client: APP, roles: ['GUEST'], permissions: [] });
-    await keys.consent.approve(request, {}, principal);
+    const { request } = await keys.feature(Consent).ask({ client: APP, roles: ['GUEST'], permissions: [] });
+    await keys.feature(Consent).approve(request, {}, principal);
   });
   await apikey('show', 'Ops');
   await apikey('disable', 'Ops');

@@ -18,6 +18,7 @@ import {
 import { type OpenKeys, openKeys } from '../../src/service/open-keys.ts';
 import { migratedStore, tempFolder } from '../support/temp.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { Consent } from '../../src/features/consent/consent.ts';
 
 const NAMED = 'Leave it out, or give it a value.';
 
@@ -290,7 +291,7 @@ describe('options of the library', () => {
       'keys.withAdditions: "resource" is not an option. Did you mean resources?',
     ],
     'keys.consent.approve': [
-      () => keys.consent.approve({} as never, { role: ['GUEST'] } as never, OPERATOR),
+      () => keys.feature(Consent).approve({} as never, { role: ['GUEST'] } as never, OPERATOR),
       'keys.consent.approve: "role" is not an option. Did you mean roles?',
     ],
   };

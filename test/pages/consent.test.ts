@@ -13,6 +13,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 import { needsPrograms, skipUnlessCI } from '../support/skip.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 import { authenticate } from '../support/keys.ts';
+import { Consent } from '../../src/features/consent/consent.ts';
 
 /** Debian's own, which has its packages. */
 const PYTHON = '/usr/bin/python3';
@@ -73,7 +74,7 @@ describe('an application that asks for a key', () => {
     const login = start('login', '--expires-in', '1h');
     const [line] = (await once(createInterface(login.stderr!), 'line')) as [string];
     const [, userCode] = / and type (\S+)$/.exec(line)!;
-    await keys.consent.approve(await keys.consent.show({ userCode: userCode! }), {}, OPERATOR);
+    await keys.feature(Consent).approve(await keys.feature(Consent).show({ userCode: userCode! }), {}, OPERATOR);
     const { stdout } = await finished(login);
     assert.match(stdout, /^Logged in to http:\S+ until \S+: API_KEY:CREATE_ANY, .*ME:READ_OWN\n$/);
     const listed = await finished(start('apikey', 'list'));
@@ -110,8 +111,8 @@ describe('an application that asks for a key', () => {
       const { said, done } = start();
       const [, page, userCode] = /^Open (\S+) and type (\S+)$/.exec(await said)!;
       assert.equal(page, `${server.url}/device`);
-      const request = await keys.consent.show({ userCode: userCode! });
-      await keys.consent.approve(request, {}, OPERATOR);
+      const request = await keys.feature(Consent).show({ userCode: userCode! });
+      await keys.feature(Consent).approve(request, {}, OPERATOR);
       const { stdout, stderr, code } = await done;
       assert.equal(code, 0, stderr);
       assert.equal(await accepts(stdout.trim()), true);

@@ -6,7 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { portsOf } from '../../src/feature.ts';
 import { FEATURES } from '../../src/features/index.ts';
-import { digestCode } from '../../src/keys/consent/codes.ts';
+import { digestCode } from '../../src/features/consent/codes.ts';
 import { CONSENTS } from '../../src/keys/repository/consent-request.ts';
 import { openKeys } from '../../src/service/open-keys.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -23,6 +23,7 @@ import { startServe } from '../support/serve.ts';
 import { tempFolder } from '../support/temp.ts';
 import { Receiver } from '../support/webhook.ts';
 import { authenticate } from '../support/keys.ts';
+import { Consent } from '../../src/features/consent/consent.ts';
 
 /** Where the examples of a page are typed. */
 interface Desk {
@@ -170,7 +171,7 @@ function declareInFiles({ folder }: Desk, text: string): void {
 async function askForKey({ cli }: Desk): Promise<void> {
   const keys = await openKeys({ database: cli.database });
   const wanted = { client: APP, roles: [], permissions: ['DOCKER:READ_ANY' as const] };
-  const { request } = await keys.consent.ask(wanted);
+  const { request } = await keys.feature(Consent).ask(wanted);
   await keys.close();
   const store = await openStore({ database: cli.database }, { ports: portsOf(FEATURES) });
   const handleDigest = digestCode('user', 'WDJB-MJHT');

@@ -18,6 +18,7 @@ import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 import { Receiver, stopReceivers } from '../support/webhook.ts';
 import { authenticate } from '../support/keys.ts';
+import { Consent } from '../../src/features/consent/consent.ts';
 
 /** A line of the log. */
 interface Line extends Record<string, unknown> {
@@ -77,7 +78,9 @@ class World {
   /** The code of an application that asks for a key. */
   async asks(): Promise<string> {
     const asked = await withKeys({ database: this.cli.database }, (keys) =>
-      keys.consent.ask({ client: APP, roles: ['GUEST'], permissions: [], address: '192.0.2.7', keyExpiresIn: '12h' }),
+      keys
+        .feature(Consent)
+        .ask({ client: APP, roles: ['GUEST'], permissions: [], address: '192.0.2.7', keyExpiresIn: '12h' }),
     );
     this.hide(asked.deviceCode!);
     return asked.handle;
@@ -324,9 +327,10 @@ for (const level of ['debug', 'trace'] as const) {
       await serving.says('the configuration was loaded');
       await until(() => /type ([B-Z]{4}-[B-Z]{4})/.test(login.stderr));
       const [, code] = /type ([B-Z]{4}-[B-Z]{4})/.exec(login.stderr)!;
-      await withKeys({ database: world.cli.database }, async ({ consent }) =>
-        consent.approve(await consent.show({ userCode: code! }), {}, OPERATOR),
-      );
+      await withKeys({ database: world.cli.database }, async (keys) => {
+        const consent = keys.feature(Consent);
+        await consent.approve(await consent.show({ userCode: code! }), {}, OPERATOR);
+      });
       const loggedIn = await login.ended();
       await world.hideDigests();
       check('login', level, loggedIn, { args: [], says: ['a server was asked'] }, world.hidden);

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Client } from '../../src/keys/consent/clients.ts';
+import type { Client } from '../../src/features/consent/clients.ts';
 import { startTestService, type TestService } from './server.ts';
 
 /** An application that tests register. */

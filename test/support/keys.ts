@@ -5,7 +5,6 @@ import { FEATURES } from '../../src/features/index.ts';
 import { type Feature, listenersOf, portsOf } from '../../src/feature.ts';
 import type { AuditReader } from '../../src/keys/audit/audit-reader.ts';
 import type { Authentication } from '../../src/keys/authentication/look-up.ts';
-import { Pace } from '../../src/keys/consent/pace.ts';
 import { BARE_KEY, type StoredKey } from '../../src/keys/key/api-key.ts';
 import type { NewKey } from '../../src/keys/key/key-change.ts';
 import { type CatalogAdditions, createCatalog } from '../../src/keys/permissions/catalog.ts';
@@ -14,7 +13,7 @@ import type { Port, ReadPorts } from '../../src/keys/basics/port.ts';
 import { UUID } from '../../src/keys/basics/options.ts';
 import type { KeyRepository } from '../../src/keys/repository/repository.ts';
 import { type KeysOptions, KeysService } from '../../src/keys/service/service.ts';
-import { AttemptCounter, type Limited, Limiter } from '../../src/limits/limiter.ts';
+import { type Limited, Limiter } from '../../src/limits/limiter.ts';
 import { isPostgresUrl, readPostgresUrl } from '../../src/store/postgres-address.ts';
 import { openStore, type Store } from '../../src/store/open.ts';
 import type { StoreTimer } from '../../src/store/connection.ts';
@@ -73,7 +72,7 @@ export async function openTestKeys(
     schedule: options.schedule ?? (() => {}),
     operator: 'tester',
     listeners: listenersOf(options.features ?? FEATURES),
-    pace: new Pace((limit) => new AttemptCounter(limit, () => time.now)),
+    elapsed: () => time.now,
   };
   const { schedule } = service;
   const limiter = new Limiter({ store: store.limits, elapsed: () => time.now, schedule, id: randomUUID() });

@@ -9,6 +9,7 @@ import { cpuTime, threadCpuTime } from './cpu.ts';
 import type { KeyHolder } from './keyed-requests.ts';
 import type { Random } from './random.ts';
 import { route } from './routes.ts';
+import { Consent } from '../../src/features/consent/consent.ts';
 
 /** A request without a valid key. `ADDRESS` in it is another address each time, as of many clients of a proxy. */
 export interface StrangerRequest {
@@ -336,7 +337,9 @@ export async function startAttacked(): Promise<{
   ]);
   const open = await openTestKeys({ asServer: true, resources: RESOURCES, consent: 'both' });
   const client = { id: CLIENT, name: 'Grafana sync', redirects: ['http://127.0.0.1/done'] };
-  const { request, deviceCode } = await open.keys.consent.ask({ client, roles: [], permissions: ['DOCKER:READ_ANY'] });
+  const { request, deviceCode } = await open.keys
+    .feature(Consent)
+    .ask({ client, roles: [], permissions: ['DOCKER:READ_ANY'] });
   await open.store.repository.write(async (writer) => {
     const consents = writer.port(CONSENTS);
     for (let index = 1; index < MAX_REQUESTS; index += 1) {

@@ -9,7 +9,7 @@ import {
   MAX_LEEWAY_MS,
   OWN_CLIENT,
   unusableClients,
-} from '../../keys/consent/index.ts';
+} from '../../features/consent/index.ts';
 import { CONSENT_MODES, readPeriod } from '../../keys/permissions/index.ts';
 import {
   atMost,

@@ -1,7 +1,12 @@
 import * as v from 'valibot';
 import { grantsOf, invalidProvider } from '../../keys/authentication/index.ts';
 import { formatList, isRecord, printable, readDuration, suggestion } from '../../keys/basics/index.ts';
-import { type ClaimCondition, MAX_EXCHANGED_SECONDS, readKeySet, type TokenIssuer } from '../../keys/consent/index.ts';
+import {
+  type ClaimCondition,
+  MAX_EXCHANGED_SECONDS,
+  readKeySet,
+  type TokenIssuer,
+} from '../../features/federation/index.ts';
 import { normalizeName, validateName } from '../../keys/key/index.ts';
 import { DURATION, GRANT } from '../patterns.ts';
 import {

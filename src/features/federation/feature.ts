@@ -1,3 +1,3 @@
 import type { Feature } from '../../feature.ts';
 
-export const federation: Feature = { name: 'federation' };
+export const federation: Feature = { name: 'federation', needs: ['consent'] };

@@ -1,15 +1,7 @@
 import { printable } from '../../keys/basics/index.ts';
-import {
-  type Claims,
-  digestToken,
-  type FederationRule,
-  type IdentifiedToken,
-  lacksOf,
-  meets,
-  type TokenIdentifier,
-  type TokenIssuer,
-  TokenRefused,
-} from '../../keys/consent/index.ts';
+import { type Claims, type FederationRule, lacksOf, meets } from './federation-rule.ts';
+import { digestToken, type IdentifiedToken, type TokenIdentifier, TokenRefused } from './identified-token.ts';
+import type { TokenIssuer } from './token-issuer.ts';
 import { canName } from '../../keys/key/index.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 

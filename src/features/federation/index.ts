@@ -1,3 +1,8 @@
-/** What tokens of issuers that are trusted prove. */
+/** Keys for tokens of trusted issuers. */
+export { Exchange, MAX_EXCHANGED_SECONDS, type WantedKey } from './exchange.ts';
 export { Federation } from './federation.ts';
+export * from './federation-rule.ts';
+export * from './identified-token.ts';
 export { IssuerKeys } from './issuer-keys.ts';
+export * from './key-set.ts';
+export * from './token-issuer.ts';

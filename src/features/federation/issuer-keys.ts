@@ -1,7 +1,9 @@
 import { pathToFileURL } from 'node:url';
 import type { createRemoteJWKSet, JWTVerifyGetKey } from 'jose';
 import { fetchFailure, freshSeconds, isLoopbackHost, proxyNote, readBounded } from '../../keys/basics/index.ts';
-import { readKeySet, type TokenIssuer, TokenRefused, USUAL_KEYS_MAX_AGE } from '../../keys/consent/index.ts';
+import { TokenRefused } from './identified-token.ts';
+import { readKeySet } from './key-set.ts';
+import { type TokenIssuer, USUAL_KEYS_MAX_AGE } from './token-issuer.ts';
 
 /** How long an issuer may take for all that is read of it, in milliseconds, and how long an answer is, in bytes. */
 const [PATIENCE_MS, MAX_ANSWER_BYTES] = [5000, 256 * 1024];

@@ -1,3 +1,3 @@
 import type { Feature } from '../../feature.ts';
 
-export const login: Feature = { name: 'login' };
+export const login: Feature = { name: 'login', needs: ['consent'] };

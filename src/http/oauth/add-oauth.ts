@@ -8,7 +8,7 @@ import { applicationForm, authorizeDevice, type ConsentParts, originOf } from '.
 import { OAUTH_PATHS, PROTECTED_RESOURCE } from './issuer.ts';
 import { giveKey, grantTypesOf } from './token.ts';
 import { isRecord } from '../../keys/basics/index.ts';
-import { invalidRedirect, registeredBy } from '../../keys/consent/index.ts';
+import { invalidRedirect, registeredBy } from '../../features/consent/index.ts';
 import { readJson } from '../request-body.ts';
 import { OAuthError } from './oauth-error.ts';
 

@@ -1,6 +1,6 @@
 import type { Context, Handler } from 'hono';
 import { isKeysError, ValidationError } from '../../keys/basics/index.ts';
-import { TooManyRequestsError } from '../../keys/consent/index.ts';
+import { TooManyRequestsError } from '../../features/consent/index.ts';
 import type { FailureLog } from '../refusal-log.ts';
 import { requestIdIn } from '../received.ts';
 import { answering, type Reply, RequestRefused } from '../replies.ts';

@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { type Client, hasRedirect, isChallenge, type NewConsentRequest } from '../../keys/consent/index.ts';
+import { type Client, hasRedirect, isChallenge, type NewConsentRequest } from '../../features/consent/index.ts';
 import { printable } from '../../keys/basics/index.ts';
 import type { ConsentRedirect } from '../../keys/repository/index.ts';
 import { askedIn, clientIn, type ConsentParts } from './endpoints.ts';

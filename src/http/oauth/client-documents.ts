@@ -13,7 +13,7 @@ import {
   readBounded,
   TooLong,
 } from '../../keys/basics/index.ts';
-import { type Client, selfDescribed } from '../../keys/consent/index.ts';
+import { type Client, selfDescribed } from '../../features/consent/index.ts';
 import { OAuthError } from './oauth-error.ts';
 
 const TIMEOUT_MS = 5000;

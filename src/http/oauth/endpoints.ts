@@ -2,13 +2,12 @@ import type { Context } from 'hono';
 import {
   type Client,
   type Consent,
-  type Exchange,
   type NewConsentRequest,
   parseScope,
   POLL_SECONDS,
   type RefreshSettings,
-  type TokenIdentifier,
-} from '../../keys/consent/index.ts';
+} from '../../features/consent/index.ts';
+import type { Exchange, TokenIdentifier } from '../../features/federation/index.ts';
 import { sourceOf } from '../../keys/basics/index.ts';
 import type { Principal } from '../../keys/authorization/index.ts';
 import { readAudience } from '../../keys/key/index.ts';

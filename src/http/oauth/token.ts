@@ -1,7 +1,8 @@
 import type { Context } from 'hono';
-import { formatScope, type Polled, type Redemption } from '../../keys/consent/index.ts';
+import type { Polled, Redemption } from '../../features/consent/index.ts';
 import { formatList } from '../../keys/basics/index.ts';
 import type { NewSecret } from '../../keys/changes/index.ts';
+import { formatScope } from '../../keys/permissions/index.ts';
 import { type ConsentFlow, consentFlows, requireFlow } from '../../keys/repository/index.ts';
 import { HonoHead } from '../received.ts';
 import { jsonReply, type Reply } from '../replies.ts';

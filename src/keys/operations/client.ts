@@ -1,3 +1,4 @@
+import type { ConsentState } from '../../features/consent/index.ts';
 import type { AuditEntry } from '../audit/index.ts';
 import type { Suggestion } from '../authorization/index.ts';
 import type { ConfusableName, SecretDelivery } from '../changes/index.ts';
@@ -7,7 +8,6 @@ import type { Catalog } from '../permissions/index.ts';
 import type {
   Applied,
   Changed,
-  ConsentState,
   Contained,
   Created,
   Deleted,

@@ -2,7 +2,7 @@ import { type Actor, OPERATOR } from '../authorization/index.ts';
 import type { AuditRequest } from '../audit/index.ts';
 import { withoutUndefined } from '../basics/index.ts';
 import type { Attestation, ManyChangeRequest, SecretDelivery, UndeletingChange } from '../changes/index.ts';
-import type { ConsentChoice, ConsentPlace } from '../consent/index.ts';
+import { Consent, type ConsentChoice, type ConsentPlace } from '../../features/consent/index.ts';
 import type { ApiKey, KeyChange, NewKey, RotationRequest, UsageRequest } from '../key/index.ts';
 import type { SelectionQuery } from '../lists/index.ts';
 import { type Permission, PermissionSet, type Role } from '../permissions/index.ts';
@@ -204,7 +204,7 @@ export const OPERATIONS = {
   consentRequests: reading({
     needs: 'API_KEY:CREATE_ANY',
     does: 'What applications ask for, and have not got yet, oldest first.',
-    run: (keys, { first }: { first: number }, actor) => keys.consent.list(first, actor),
+    run: (keys, { first }: { first: number }, actor) => keys.feature(Consent).list(first, actor),
   }),
   consentRequest: reading({
     needs: 'API_KEY:CREATE_OWN',
@@ -218,14 +218,17 @@ export const OPERATIONS = {
       'created, by the rules of createApiKey, which count again when it fetches that key. To agree to the same again ' +
       'changes nothing.',
     run: async (keys, { userCode, choice }: { userCode: string; choice: ConsentChoice }, actor) =>
-      (await keys.consent.approve(await findConsent(keys, { userCode }, actor), withoutUndefined(choice), actor))
-        .request,
+      (
+        await keys
+          .feature(Consent)
+          .approve(await findConsent(keys, { userCode }, actor), withoutUndefined(choice), actor)
+      ).request,
   }),
   denyConsentRequest: changing({
     needs: 'API_KEY:CREATE_OWN',
     does: 'Refuses what an application asks for, also again. By requestId, with CREATE_ANY alone.',
     run: async (keys, { place }: { place: ConsentPlace }, actor) =>
-      keys.consent.deny(await findConsent(keys, place, actor), actor),
+      keys.feature(Consent).deny(await findConsent(keys, place, actor), actor),
   }),
 
   routes: ofServer({ needs: 'CONFIG:READ_ANY', does: 'The routes of svc-api.yaml, in their order.' }),
@@ -289,7 +292,8 @@ async function applyDeclared(
 /** The source of tries of codes where the operator decides. */
 const TERMINAL = 'terminal';
 
-function findConsent({ consent }: KeysService, place: ConsentPlace, actor: Actor): Promise<ConsentRequest> {
+function findConsent(keys: KeysService, place: ConsentPlace, actor: Actor): Promise<ConsentRequest> {
+  const consent = keys.feature(Consent);
   if ('requestId' in place) return consent.findListed(place.requestId, actor);
   return consent.find({ ...place, by: { source: actor === OPERATOR ? TERMINAL : actor.apiKey.id } });
 }

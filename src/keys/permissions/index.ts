@@ -3,4 +3,5 @@ export * from './catalog.ts';
 export * from './parse-grants.ts';
 export * from './policy.ts';
 export * from './permission-set.ts';
+export * from './scope.ts';
 export { withoutIncluded } from './meanings.ts';

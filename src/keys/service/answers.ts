@@ -8,7 +8,6 @@ import type { KeysService } from './service.ts';
 
 export type { Applied } from '../transfer/index.ts';
 export type { Contained, KeyName, NamedIssue } from '../changes/index.ts';
-export type { ConsentPlace, ConsentState } from '../consent/index.ts';
 
 /** A key, and what the rules say of it now. */
 export interface KeyState {

@@ -12,8 +12,7 @@ import {
 } from '../authentication/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
 import { type Limit, UNIT_MS } from '../basics/index.ts';
-import { Containments, PermittedChanges, Transactions, UnusedKeys } from '../changes/index.ts';
-import { Consent, type ConsentOptions, Exchange } from '../consent/index.ts';
+import { Containments, type Parts, PermittedChanges, Transactions, UnusedKeys } from '../changes/index.ts';
 import { type EdgeReport, EdgeReports, Edges } from '../feed/index.ts';
 import { type ApiKey, appliedLimits, USAGE, Usage } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
@@ -24,7 +23,9 @@ import { KeyManagement } from './management.ts';
 import { type HealthOptions, StoreHealth } from './store-health.ts';
 
 /** What the rules need from outside. */
-export interface KeysOptions extends Omit<ConsentOptions & HealthOptions, 'transactions'> {
+export interface KeysOptions extends Omit<Parts & HealthOptions, 'transactions'> {
+  /** Milliseconds since any moment, which nobody can set. Default: `performance.now`. */
+  elapsed?: (() => number) | undefined;
   /** See `AuthenticatorOptions`. */
   maxVerifiedKeys?: number | undefined;
   /** Where activity is written, and kept within bounds. Default: the repository, and here. */
@@ -62,7 +63,12 @@ function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () =>
 }
 
 /** The parts that the rules of features are made of. */
-export type FeatureParts = KeysOptions & Shared & { transactions: Transactions };
+export type FeatureParts = KeysOptions &
+  Shared & {
+    transactions: Transactions;
+    /** A part of a feature that services over the same store share, by its class. */
+    shared: <Part>(part: new (options: KeysOptions) => Part) => Part;
+  };
 
 /** What services over the same store share in a process. */
 interface Shared {
@@ -71,6 +77,8 @@ interface Shared {
   chain: VerifiedChain;
   edges: Edges;
   reports: EdgeReports;
+  /** The parts of features, by their classes. */
+  made: Map<unknown, unknown>;
 }
 
 /**
@@ -109,8 +117,10 @@ export class KeysService extends KeyManagement {
       reports: new EdgeReports({ clock, refused, ...writers }),
       counts: noChecks(),
       chain: new VerifiedChain(options.repository.auditLog),
+      made: new Map(),
     };
-    this.#parts = { ...options, ...this.#shared, transactions };
+    const { made } = this.#shared;
+    this.#parts = { ...options, ...this.#shared, transactions, shared: (part) => madeOnce(made, part, options) };
     this.authenticator = new Authenticator({ ...options, ...this.#shared });
     this.clock = clock;
   }
@@ -118,11 +128,6 @@ export class KeysService extends KeyManagement {
   /** The audit log, as far as each may read it. */
   get audit(): AuditAccess {
     return this.feature(AuditAccess);
-  }
-
-  /** How applications get keys that people agree to. */
-  get consent(): Consent {
-    return this.feature(Consent);
   }
 
   /** What keys did to others, and how that is undone. */
@@ -133,11 +138,6 @@ export class KeysService extends KeyManagement {
   /** Brings keys to what is declared. */
   get declarations(): Declarations {
     return this.feature(Declarations);
-  }
-
-  /** Keys for who shows something else that proves who asks. */
-  get exchange(): Exchange {
-    return this.feature(Exchange);
   }
 
   /** The servers that answer without a store, as this process tells them of changes. */
@@ -194,9 +194,7 @@ export class KeysService extends KeyManagement {
 
   /** The rules of a feature over this store, by their class. They are made when they are first needed. */
   feature<Rules>(rules: new (parts: FeatureParts) => Rules): Rules {
-    let made = this.#features.get(rules) as Rules | undefined;
-    if (made === undefined) this.#features.set(rules, (made = new rules(this.#parts)));
-    return made;
+    return madeOnce(this.#features, rules, this.#parts);
   }
 
   /** A service stands for itself. */
@@ -229,4 +227,11 @@ export class KeysService extends KeyManagement {
   finishActivity(): Promise<void> {
     return this.#shared.activity.finish();
   }
+}
+
+/** The one of a class, which is made when it is first needed. */
+function madeOnce<Made, From>(all: Map<unknown, unknown>, of: new (from: From) => Made, from: From): Made {
+  let made = all.get(of) as Made | undefined;
+  if (made === undefined) all.set(of, (made = new of(from)));
+  return made;
 }

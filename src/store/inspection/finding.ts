@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto';
 import { isKeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
-import type { FederationRule } from '../../keys/consent/index.ts';
 import type { AnyPortOfStore } from '../port-of-store.ts';
 import { differenceText, type SchemaDifference } from '../../keys/repository/index.ts';
 
@@ -49,7 +48,7 @@ export interface InspectOptions {
   /** The patterns of the routes that observe. Default: there are none. */
   observing?: readonly string[] | undefined;
   /** The rules by which tokens are exchanged. Default: none are known. */
-  rules?: readonly FederationRule[] | undefined;
+  rules?: readonly { readonly name: string }[] | undefined;
   /** The ports of features. */
   ports: readonly AnyPortOfStore[];
   /** In entries of the audit log. */

@@ -1,8 +1,7 @@
 import type { Kysely } from 'kysely';
 import { checkAuditLog } from '../../keys/audit/index.ts';
 import { KEYS_IN_USE } from '../../keys/changes/index.ts';
-import { personOf } from '../../keys/consent/index.ts';
-import { digestPerson } from '../../keys/key/index.ts';
+import { digestPerson, FEDERATION } from '../../keys/key/index.ts';
 import { HISTORY_MS, MAX_WAITING, type NoticeStatus } from '../../keys/feed/index.ts';
 import {
   FIRST_MS,
@@ -228,7 +227,7 @@ async function inspectFederation(
   const repository = createKeyRepository(connection, undefined, ports);
   const ids = new Map<string, string>();
   for (const rule of rules) {
-    const key = (await repository.findByDigest(digestPerson(personOf(rule))))?.key;
+    const key = (await repository.findByDigest(digestPerson({ issuer: FEDERATION, subject: rule.name })))?.key;
     if (key) ids.set(rule.name, key.id);
   }
   const used = await repository.port(KEYS_IN_USE).find([...ids.values()], clock() - UNUSED_MS);

@@ -11,6 +11,7 @@ import { startConfiguredService } from '../../support/configured-service.ts';
 import { createPrincipal, openTestKeys } from '../../support/keys.ts';
 import { cliOnTerminal } from '../../support/pty.ts';
 import { tempFolder } from '../../support/temp.ts';
+import { Consent } from '../../../src/features/consent/consent.ts';
 
 const POLICY = 'policy: { maxLifetime: 90d, requireExpiry: true, grantableByKeys: [VIEWER], disableUnused: 60d }\n';
 const ENDLESS = 'would never expire, which the policy forbids (requireExpiry: true)';
@@ -78,7 +79,7 @@ describe('the policy of svc-api.yaml', () => {
       await keys.create({ name: 'Child', roles: ['VIEWER'] }, principal);
       await keys.setEnabled(principal.apiKey.id, false, OPERATOR);
       const wanted = { client: { id: 'app', name: 'App', redirects: [] }, roles: ['VIEWER'], permissions: [] };
-      const { handle } = await keys.consent.ask(wanted);
+      const { handle } = await keys.feature(Consent).ask(wanted);
       await refuses(['adopt', 'Child']);
       await refuses(['approve', handle, '--yes']);
       await passes('approve', handle, '--expires-in', '90d', '--yes');

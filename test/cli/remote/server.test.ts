@@ -12,6 +12,7 @@ import { startTestService } from '../../support/server.ts';
 import { keyNamed, namesIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { Consent } from '../../../src/features/consent/consent.ts';
 
 describe('commands by a server', () => {
   let cli: TestCli;
@@ -97,12 +98,12 @@ describe('commands by a server', () => {
     const { keys, store, time } = await openTestKeys({ database: cli.database });
     time.now = Date.now();
     const ask = (permissions: Permission[], keyExpiresIn?: string) =>
-      keys.consent.ask({ client: APP, roles: ['GUEST'], permissions, keyExpiresIn, address: '192.0.2.7' });
+      keys.feature(Consent).ask({ client: APP, roles: ['GUEST'], permissions, keyExpiresIn, address: '192.0.2.7' });
     const { handle, request } = await ask(['VMS:READ_OWN', 'DOCKER:READ_ANY', 'VMS:UPDATE_OWN'], '12h');
     const denied = await ask(['GONE:READ_ANY']);
-    await keys.consent.deny(denied.request, 'operator');
+    await keys.feature(Consent).deny(denied.request, 'operator');
     await ask(['GONE:READ_ANY']);
-    await keys.consent.approve(request, { permissions: ['vms:read_own'] }, 'operator');
+    await keys.feature(Consent).approve(request, { permissions: ['vms:read_own'] }, 'operator');
     const pending = await ask([]);
     await store.close();
     for (const args of [

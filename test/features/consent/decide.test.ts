@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import type { NewConsentRequest } from '../../../src/keys/consent/ask.ts';
+import type { NewConsentRequest } from '../../../src/features/consent/ask.ts';
 import { withKeys } from '../../../src/cli/with-keys.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { configFile } from '../../support/config-file.ts';
 import { APP } from '../../support/consent.ts';
 import { describeOnEachAndRemotely, isRemote, itOnStores } from '../../support/dialects.ts';
 import { remoteStore } from '../../support/remote.ts';
+import { Consent } from '../../../src/features/consent/consent.ts';
 
 describeOnEachAndRemotely('apikey requests, approve and deny', () => {
   let cli: TestCli;
@@ -23,12 +24,12 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
   async function ask(wanted: Partial<NewConsentRequest> = {}) {
     const grants = { roles: ['VIEWER' as const], permissions: ['DOCKER:UPDATE_ANY' as const] };
     const asked = await withKeys({ database: cli.database }, (keys) =>
-      keys.consent.ask({ client: APP, ...grants, address: '192.0.2.7', ...wanted }),
+      keys.feature(Consent).ask({ client: APP, ...grants, address: '192.0.2.7', ...wanted }),
     );
     return { ...asked, deviceCode: asked.deviceCode! };
   }
   const redeem = (deviceCode: string) =>
-    withKeys({ database: cli.database }, (keys) => keys.consent.redeem({ deviceCode, clientId: APP.id }));
+    withKeys({ database: cli.database }, (keys) => keys.feature(Consent).redeem({ deviceCode, clientId: APP.id }));
 
   it('list who asks for what, without the codes', async () => {
     assert.deepEqual(await apikey('requests'), {

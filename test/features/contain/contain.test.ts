@@ -5,6 +5,7 @@ import { authenticate } from '../../support/keys.ts';
 import { type CreatedKey, type TestCli, testCli } from '../../support/cli.ts';
 import { describeOnEachAndRemotely } from '../../support/dialects.ts';
 import { APP } from '../../support/consent.ts';
+import { Consent } from '../../../src/features/consent/consent.ts';
 
 describeOnEachAndRemotely('the command line and what a key did to others', () => {
   let cli: TestCli;
@@ -20,8 +21,8 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
       const by = result.principal;
       const { key } = await keys.rotate(ci.id, { grace: '90d', activate: 'on-first-use' }, by);
       await keys.update(web.id, { roles: ['VIEWER'] }, by);
-      const { request } = await keys.consent.ask({ client: APP, roles: ['GUEST'], permissions: [] });
-      await keys.consent.approve(request, {}, by);
+      const { request } = await keys.feature(Consent).ask({ client: APP, roles: ['GUEST'], permissions: [] });
+      await keys.feature(Consent).approve(request, {}, by);
       return key;
     });
   });

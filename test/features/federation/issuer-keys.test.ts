@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { Federation, IssuerKeys } from '../../../src/features/federation/index.ts';
 import { freshSeconds } from '../../../src/keys/basics/outgoing.ts';
-import type { FederationRule, TokenIssuer } from '../../../src/keys/consent/index.ts';
+import type { FederationRule, TokenIssuer } from '../../../src/features/federation/index.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 import { startIssuer, type TestIssuer } from '../../support/issuer.ts';

@@ -10,6 +10,7 @@ import { startConsentService } from '../../support/consent.ts';
 import { freePort } from '../../support/port.ts';
 import { authenticate } from '../../support/keys.ts';
 import { startServer, type TestService } from '../../support/server.ts';
+import { Consent } from '../../../src/features/consent/consent.ts';
 
 describe('asking a server for a key', () => {
   let test: TestService;
@@ -38,11 +39,11 @@ describe('asking a server for a key', () => {
     );
     return { given, waited, notes, page: shown!.page };
   }
-  const show = (userCode: string) => test.keys.consent.show({ userCode });
+  const show = (userCode: string) => test.keys.feature(Consent).show({ userCode });
 
   it('shows a code, waits as long as it is told, and gets the key', async () => {
     const { given, waited, page } = await ask(async (code, waits) => {
-      if (waits === 3) await test.keys.consent.approve(await show(code), {}, OPERATOR);
+      if (waits === 3) await test.keys.feature(Consent).approve(await show(code), {}, OPERATOR);
     });
     assert.deepEqual(waited, [5000, 5000, 5000]);
     assert.deepEqual([page, given.scope, given.expiresIn], [`${test.url}/device`, 'DOCKER:READ_ANY', 3600]);
@@ -53,7 +54,7 @@ describe('asking a server for a key', () => {
     const { waited } = await ask(async (code, waits) => {
       // As if no time had passed.
       if (waits === 2) test.time.now -= 5000;
-      if (waits === 3) await test.keys.consent.approve(await show(code), {}, OPERATOR);
+      if (waits === 3) await test.keys.feature(Consent).approve(await show(code), {}, OPERATOR);
     });
     assert.deepEqual(waited, [5000, 5000, 10_000]);
   });
@@ -104,7 +105,7 @@ describe('asking a server for a key', () => {
       const decide = async (code: string, waits: number) => {
         if (waits === 9) await closeFront();
         if (waits === 10) await listenAt(port);
-        if (waits === 11) await test.keys.consent.approve(await show(code), {}, OPERATOR);
+        if (waits === 11) await test.keys.feature(Consent).approve(await show(code), {}, OPERATOR);
       };
       const { given, waited, notes } = await ask(decide, { server });
       assert.deepEqual(
@@ -125,7 +126,7 @@ describe('asking a server for a key', () => {
       ] as const) {
         answers = [answer, answer];
         const decide = async (code: string, waits: number) => {
-          if (waits === 2) await test.keys.consent.approve(await show(code), {}, OPERATOR);
+          if (waits === 2) await test.keys.feature(Consent).approve(await show(code), {}, OPERATOR);
         };
         const { notes } = await ask(decide, { server });
         assert.match(notes.join('\n'), said);
@@ -205,7 +206,7 @@ describe('asking a server for a key', () => {
   });
 
   it('says why there is none', async () => {
-    const refuse = async (code: string) => test.keys.consent.deny(await show(code), OPERATOR);
+    const refuse = async (code: string) => test.keys.feature(Consent).deny(await show(code), OPERATOR);
     await assert.rejects(ask(refuse), { code: 'FORBIDDEN', message: /was refused/ });
     const forget = async () => void (test.time.now += 600_000);
     await assert.rejects(ask(forget), { code: 'FORBIDDEN', message: /Nobody has agreed in time/ });

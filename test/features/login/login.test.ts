@@ -11,6 +11,7 @@ import { freePort } from '../../support/port.ts';
 import type { TestService } from '../../support/server.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { authenticate } from '../../support/keys.ts';
+import { Consent } from '../../../src/features/consent/consent.ts';
 
 describe('the key of a login', () => {
   let test: TestService;
@@ -30,7 +31,7 @@ describe('the key of a login', () => {
   async function given(): Promise<string> {
     const form = { client_id: 'svc-api', scope: 'role:GUEST' };
     const { body } = await postJson(`${test.url}/oauth/device_authorization`, form);
-    const { consent } = test.keys;
+    const consent = test.keys.feature(Consent);
     await consent.approve(await consent.show({ userCode: body['user_code'] as string }), {}, OPERATOR);
     const answer = await pollDevice(test.url, body['device_code'] as string, 'svc-api');
     return answer.body['access_token'] as string;

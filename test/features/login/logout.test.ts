@@ -11,6 +11,7 @@ import { freePort } from '../../support/port.ts';
 import type { TestService } from '../../support/server.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { authenticate } from '../../support/keys.ts';
+import { Consent } from '../../../src/features/consent/consent.ts';
 
 describe('logging out', () => {
   let test: TestService;
@@ -22,7 +23,7 @@ describe('logging out', () => {
     env = { XDG_DATA_HOME: tempFolder() };
     const form = { client_id: 'svc-api', scope: 'role:GUEST API_KEY:CREATE_OWN' };
     const { body } = await postJson(`${test.url}/oauth/device_authorization`, form);
-    const { consent } = test.keys;
+    const consent = test.keys.feature(Consent);
     await consent.approve(await consent.show({ userCode: body['user_code'] as string }), {}, OPERATOR);
     const given = await pollDevice(test.url, body['device_code'] as string, 'svc-api');
     key = given.body['access_token'] as string;

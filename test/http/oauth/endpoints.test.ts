@@ -19,6 +19,7 @@ import {
 import { createPrincipal } from '../../support/keys.ts';
 import { collectingLog } from '../../support/log.ts';
 import { startServer, startTestService, type TestService } from '../../support/server.ts';
+import { Consent } from '../../../src/features/consent/consent.ts';
 
 describe('the endpoints for applications', () => {
   let test: TestService;
@@ -240,8 +241,8 @@ describe('the endpoints for applications', () => {
   it('give the program itself a key, which needs no registration', async () => {
     const form = { client_id: 'svc-api', scope: 'role:ADMIN' };
     const { body } = await postJson(`${test.url}/oauth/device_authorization`, form);
-    const request = await test.keys.consent.show({ userCode: body['user_code'] as string });
-    const { request: approved } = await test.keys.consent.approve(request, {}, OPERATOR);
+    const request = await test.keys.feature(Consent).show({ userCode: body['user_code'] as string });
+    const { request: approved } = await test.keys.feature(Consent).approve(request, {}, OPERATOR);
     assert.match(approved.approval!.keyName, /^svc api \d{8} [B-Z]{6}$/);
     const page = await openPage(
       authorizeUrl(test.url, { client_id: 'svc-api', redirect_uri: 'http://127.0.0.1:4711/callback' }),
@@ -364,15 +365,17 @@ describe('the ways in which applications may ask', () => {
   it('are followed while it runs: what waits then is agreed to no more, can be refused, and gets nothing', async () => {
     test = await startTestService({ consent: 'both', app: { clients: [APP] } });
     const agreed = await askDevice(test.url);
-    await test.keys.consent.approve(await test.keys.consent.show({ userCode: agreed.user_code }), {}, OPERATOR);
+    await test.keys
+      .feature(Consent)
+      .approve(await test.keys.feature(Consent).show({ userCode: agreed.user_code }), {}, OPERATOR);
     const waiting = await askDevice(test.url);
     const off = test.keys.withCatalog(createCatalog({ consent: 'off' }));
-    const request = await off.consent.find({ userCode: waiting.user_code });
-    await assert.rejects(off.consent.approve(request, {}, OPERATOR), {
+    const request = await off.feature(Consent).find({ userCode: waiting.user_code });
+    await assert.rejects(off.feature(Consent).approve(request, {}, OPERATOR), {
       code: 'CONSENT_OFF',
       message: 'No application may ask for a key: "consent" in svc-api.yaml is off.',
     });
-    assert.equal((await off.consent.deny(request, OPERATOR)).status, 'DENIED');
+    assert.equal((await off.feature(Consent).deny(request, OPERATOR)).status, 'DENIED');
     const later = await startServer(Object.assign(off, { limiter: test.keys.limiter }));
     test.time.now += 10_000;
     const { status, body } = await pollDevice(later.url, agreed.device_code);

@@ -8,6 +8,7 @@ import type { RotationRequest } from '../../../src/keys/key/rotation.ts';
 import { APP } from '../../support/consent.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { Consent } from '../../../src/features/consent/consent.ts';
 
 const HOUR = 3_600_000;
 const FORBIDDEN = { code: 'FORBIDDEN' };
@@ -50,7 +51,7 @@ describeOnEach('what a key did to others', () => {
     await test.keys.setEnabled(id, true, by);
   };
   const approve = async (by: Actor) => {
-    const { consent } = test.keys;
+    const consent = test.keys.feature(Consent);
     test.time.now += 1;
     const asked = await consent.ask({ client: APP, roles: [], permissions: ['DOCKER:READ_ANY'] });
     const { request } = await consent.approve(asked.request, {}, by);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { AskedConsent } from '../../../src/keys/consent/ask.ts';
+import type { AskedConsent } from '../../../src/features/consent/ask.ts';
 import { keepKey, keptKey } from '../../../src/cli/credentials.ts';
 import { openKeys } from '../../../src/service/open-keys.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
@@ -8,6 +8,7 @@ import { APP, pollDevice, postJson, startConsentService } from '../../support/co
 import { tempFolder } from '../../support/temp.ts';
 import { cliOnTerminal, KEYS, type TerminalSession } from '../../support/pty.ts';
 import { authenticate } from '../../support/keys.ts';
+import { Consent } from '../../../src/features/consent/consent.ts';
 
 describe('apikey approve on a terminal', () => {
   let cli: TestCli;
@@ -17,7 +18,7 @@ describe('apikey approve on a terminal', () => {
     cli = testCli();
     const keys = await openKeys({ database: cli.database });
     const grants = { roles: ['VIEWER' as const], permissions: ['DOCKER:UPDATE_ANY' as const] };
-    asked = await keys.consent.ask({ client: APP, ...grants, keyExpiresIn: '30d', address: '192.0.2.7' });
+    asked = await keys.feature(Consent).ask({ client: APP, ...grants, keyExpiresIn: '30d', address: '192.0.2.7' });
     await keys.close();
     session = cliOnTerminal(['apikey', 'approve', asked.handle], { SVC_API_DATABASE: cli.database });
   });
@@ -51,7 +52,7 @@ describe('logout on a terminal', () => {
     const test = await startConsentService();
     const form = { client_id: 'svc-api', scope: 'role:GUEST API_KEY:CREATE_OWN' };
     const { body } = await postJson(`${test.url}/oauth/device_authorization`, form);
-    const { consent } = test.keys;
+    const consent = test.keys.feature(Consent);
     await consent.approve(await consent.show({ userCode: body['user_code'] as string }), {}, OPERATOR);
     const given = await pollDevice(test.url, body['device_code'] as string, 'svc-api');
     const key = given.body['access_token'] as string;

@@ -1,7 +1,8 @@
 import * as Args from '@oclif/core/args';
 import { formatTime, relativeTime } from '../../../keys/basics/index.ts';
-import { readUserCode, scopeItems } from '../../../keys/consent/index.ts';
-import type { ConsentPlace, ConsentState } from '../../../keys/service/index.ts';
+import { scopeItems } from '../../../keys/permissions/index.ts';
+import { readUserCode } from '../codes.ts';
+import type { ConsentPlace, ConsentState } from '../consent.ts';
 import { KeyCommand } from '../../../cli/manage/key-command.ts';
 import type { Column } from '../../../cli/output.ts';
 

@@ -29,10 +29,10 @@ import {
   hostOfClient,
   isSelfRegistered,
   redirectTo,
-  scopeItems,
   TooManyRequestsError,
-} from '../../../keys/consent/index.ts';
+} from '../../consent/index.ts';
 import { formatTime, isKeysError } from '../../../keys/basics/index.ts';
+import { scopeItems } from '../../../keys/permissions/index.ts';
 import { type ApiKey, expiryIn } from '../../../keys/key/index.ts';
 import { createsKeys, wordsOfScope } from '../../../keys/permissions/meanings.ts';
 import { type ConsentRequest, requireFlow } from '../../../keys/repository/index.ts';

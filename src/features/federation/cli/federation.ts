@@ -1,6 +1,6 @@
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
 import { formatTime, KeysError, printable, withoutUndefined } from '../../../keys/basics/index.ts';
-import { TokenRefused } from '../../../keys/consent/index.ts';
+import { TokenRefused } from '../identified-token.ts';
 import { hostResources } from '../../../cli/host.ts';
 import { readText } from '../../../cli/input/input.ts';
 

@@ -5,7 +5,7 @@ import { CliError } from '../../../../cli/errors.ts';
 import { permissionsFlag, rolesFlag, serverArgs } from '../../../../cli/input/key-flags.ts';
 import { keepGivenKey, requirePlace } from '../../../../cli/credentials.ts';
 import { loginServer } from '../../../../cli/with-keys.ts';
-import { scopeItems } from '../../../../keys/consent/index.ts';
+import { scopeItems } from '../../../../keys/permissions/index.ts';
 import { formatTime, printable } from '../../../../keys/basics/index.ts';
 
 const DEFAULT_END = '30d';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { createCode, createUserCode, digestCode, readUserCode } from '../../../src/keys/consent/codes.ts';
+import { createCode, createUserCode, digestCode, readUserCode } from '../../../src/features/consent/codes.ts';
 
 describe('codes', () => {
   it('for people have eight consonants, each equally likely', () => {

@@ -1,4 +1,4 @@
-import { type Actor, OPERATOR, requirePermission } from '../authorization/index.ts';
+import { type Actor, OPERATOR, requirePermission } from '../../keys/authorization/index.ts';
 import {
   anyText,
   assertValid,
@@ -9,10 +9,25 @@ import {
   formatList,
   orNull,
   type Rules,
-} from '../basics/index.ts';
-import { buildKey, type Place, planCreation, type Transaction } from '../changes/index.ts';
-import { expiryIn, expiryOf, type ExpiryRequest, type NewKey, validateExpiry, validateGrants } from '../key/index.ts';
-import { type Catalog, parsePermissions, parseRoles, PermissionSet, unknownGrantsOf } from '../permissions/index.ts';
+} from '../../keys/basics/index.ts';
+import { buildKey, type Place, planCreation, type Transaction } from '../../keys/changes/index.ts';
+import {
+  expiryIn,
+  expiryOf,
+  type ExpiryRequest,
+  type NewKey,
+  validateExpiry,
+  validateGrants,
+} from '../../keys/key/index.ts';
+import {
+  formatScope,
+  scopeItems,
+  type Catalog,
+  parsePermissions,
+  parseRoles,
+  PermissionSet,
+  unknownGrantsOf,
+} from '../../keys/permissions/index.ts';
 import {
   type Approver,
   CODE_MS,
@@ -23,11 +38,10 @@ import {
   type Grants,
   refuseOver,
   requestEntry,
-} from '../repository/index.ts';
-import type { Secret } from '../secret/index.ts';
+} from '../../keys/repository/index.ts';
+import type { Secret } from '../../keys/secret/index.ts';
 import { shortScope, unknownRequest } from './ask.ts';
 import { isSelfRegistered } from './clients.ts';
-import { formatScope, scopeItems } from './scope.ts';
 
 /** What a person agrees to. Without grants, to all that was asked for; without an expiry, to the one that was. */
 export interface ConsentChoice extends ExpiryRequest {

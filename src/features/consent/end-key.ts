@@ -1,8 +1,8 @@
-import { lookUp } from '../authentication/index.ts';
-import { OPERATOR } from '../authorization/index.ts';
-import { finishRotation, Transaction, type TransactionOptions } from '../changes/index.ts';
-import { CONSENTS, type KeyRepository, type KeyWriter } from '../repository/index.ts';
-import { digestSecret } from '../secret/index.ts';
+import { lookUp } from '../../keys/authentication/index.ts';
+import { OPERATOR } from '../../keys/authorization/index.ts';
+import { finishRotation, Transaction, type TransactionOptions } from '../../keys/changes/index.ts';
+import { CONSENTS, type KeyRepository, type KeyWriter } from '../../keys/repository/index.ts';
+import { digestSecret } from '../../keys/secret/index.ts';
 import { findByRefreshToken } from './refresh.ts';
 
 /** A key that its application, or somebody else who has it, is done with. */

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { GivenPair } from '../../../src/keys/consent/refresh.ts';
+import type { GivenPair } from '../../../src/features/consent/refresh.ts';
 import { CONSENTS } from '../../../src/keys/repository/consent-request.ts';
 import { APP } from '../../support/consent.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { openTestKeys, type TestKeys, withPort } from '../../support/keys.ts';
+import { Consent } from '../../../src/features/consent/consent.ts';
 
 const HALF_HOUR = 30 * 60_000;
 
@@ -32,13 +33,15 @@ describeOnEach('an application that refreshes its key in two processes at once',
   it('gets the same new pair in both', async () => {
     const { keys, time } = test;
     const client = { ...APP, refreshes: true };
-    const { request, deviceCode } = await keys.consent.ask({ client, roles: [], permissions: ['ONLINE:READ_ANY'] });
-    await keys.consent.approve(request, {}, OPERATOR);
-    const first = (await keys.consent.redeem({ clientId: client.id, deviceCode: deviceCode! })) as GivenPair;
+    const { request, deviceCode } = await keys
+      .feature(Consent)
+      .ask({ client, roles: [], permissions: ['ONLINE:READ_ANY'] });
+    await keys.feature(Consent).approve(request, {}, OPERATOR);
+    const first = (await keys.feature(Consent).redeem({ clientId: client.id, deviceCode: deviceCode! })) as GivenPair;
     time.now += HALF_HOUR;
     const refresh = async () => {
       const shown = { clientId: client.id, refreshToken: first.refreshToken!, audience: undefined };
-      const { apiKey: _, ...pair } = (await keys.consent.refresh(shown)) as GivenPair;
+      const { apiKey: _, ...pair } = (await keys.feature(Consent).refresh(shown)) as GivenPair;
       return pair;
     };
     let other: object | undefined;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { answersChallenge, isChallenge } from '../../../src/keys/consent/pkce.ts';
+import { answersChallenge, isChallenge } from '../../../src/features/consent/pkce.ts';
 
 describe('a verifier', () => {
   // RFC 7636, appendix B.

@@ -1,6 +1,6 @@
-import { codePoints, printable } from '../basics/index.ts';
-import { validateName } from '../key/index.ts';
-import type { Catalog, ConsentMode } from '../permissions/index.ts';
+import { codePoints, printable } from '../../keys/basics/index.ts';
+import { validateName } from '../../keys/key/index.ts';
+import type { Catalog, ConsentMode } from '../../keys/permissions/index.ts';
 import { invalidRedirect, isSameRedirect } from './redirects.ts';
 
 /** An application that may ask for keys: a public client (RFC 6749, section 2.1), which has no secret. */

@@ -1,6 +1,6 @@
-import { People } from '../authentication/index.ts';
-import { chainExpiry, heldGrants, OPERATOR, type Principal, requireToGrant } from '../authorization/index.ts';
-import { assertValid, formatTime, type Issue, printable } from '../basics/index.ts';
+import { People } from '../../keys/authentication/index.ts';
+import { chainExpiry, heldGrants, OPERATOR, type Principal, requireToGrant } from '../../keys/authorization/index.ts';
+import { assertValid, formatTime, type Issue, printable } from '../../keys/basics/index.ts';
 import {
   buildKey,
   createKey,
@@ -10,7 +10,7 @@ import {
   type Parts,
   refreshed,
   type Transaction,
-} from '../changes/index.ts';
+} from '../../keys/changes/index.ts';
 import {
   type ApiKey,
   FEDERATION,
@@ -19,10 +19,10 @@ import {
   type StoredKey,
   validateNewKey,
   withoutDigests,
-} from '../key/index.ts';
-import { splitPermission } from '../permissions/index.ts';
-import { CONSENTS, type Grants, USED_TOKENS } from '../repository/index.ts';
-import { createSecret, type Secret } from '../secret/index.ts';
+} from '../../keys/key/index.ts';
+import { splitPermission } from '../../keys/permissions/index.ts';
+import { CONSENTS, type Grants, USED_TOKENS } from '../../keys/repository/index.ts';
+import { createSecret, type Secret } from '../../keys/secret/index.ts';
 import { personOf } from './federation-rule.ts';
 import { type IdentifiedToken, TokenRefused } from './identified-token.ts';
 

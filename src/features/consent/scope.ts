@@ -1,4 +1,4 @@
-import type { Issue } from '../basics/index.ts';
+import type { Issue } from '../../keys/basics/index.ts';
 import {
   type Catalog,
   createCatalog,
@@ -6,17 +6,12 @@ import {
   parseRoles,
   type Permission,
   type Role,
-} from '../permissions/index.ts';
-import type { Grants } from '../repository/index.ts';
+} from '../../keys/permissions/index.ts';
+import type { Grants } from '../../keys/repository/index.ts';
 
 const ROLE = /^role:/i;
 /** The id of a key. */
 const REPLACED = /^key:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
-
-/** The item of a scope which asks that a key ends that the application has: that which it gets takes its place. */
-export function replacing(id: string): string {
-  return `key:${id}`;
-}
 
 /** The built-in names are not secret. Only its keys learn the names that an installation declares. */
 const BUILT_IN = createCatalog();
@@ -62,12 +57,4 @@ function explained(name: string, isRole: boolean): Issue {
   const item = name.slice(0, MAX_EXPLAINED);
   const [issue] = (isRole ? parseRoles([item], BUILT_IN) : parsePermissions([item], BUILT_IN)).issues;
   return issue!;
-}
-
-export function scopeItems({ roles, permissions }: { [List in keyof Grants]: readonly string[] }): string[] {
-  return [...roles.map((role) => `role:${role}`), ...permissions];
-}
-
-export function formatScope(grants: Readonly<Grants>): string {
-  return scopeItems(grants).join(' ');
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
-import { formatScope, parseScope } from '../../../src/keys/consent/scope.ts';
+import { parseScope } from '../../../src/features/consent/scope.ts';
+import { formatScope } from '../../../src/keys/permissions/scope.ts';
 import { workOf } from '../../support/work.ts';
 
 describe('a scope', () => {

@@ -1,7 +1,7 @@
-import { OPERATOR } from '../authorization/index.ts';
-import { UNIT_MS } from '../basics/index.ts';
-import { rotatedKey, Transaction, type TransactionOptions } from '../changes/index.ts';
-import { type ApiKey, secretSince, withoutDigests } from '../key/index.ts';
+import { OPERATOR } from '../../keys/authorization/index.ts';
+import { UNIT_MS } from '../../keys/basics/index.ts';
+import { rotatedKey, Transaction, type TransactionOptions } from '../../keys/changes/index.ts';
+import { type ApiKey, secretSince, withoutDigests } from '../../keys/key/index.ts';
 import {
   CONSENTS,
   type ConsentFinder,
@@ -9,8 +9,8 @@ import {
   type KeyRepository,
   type KeyWriter,
   type Refresh,
-} from '../repository/index.ts';
-import { createSecret, type RandomBytes, type Secret } from '../secret/index.ts';
+} from '../../keys/repository/index.ts';
+import { createSecret, type RandomBytes, type Secret } from '../../keys/secret/index.ts';
 import { bytesFrom, createCode, createSalt, digestCode } from './codes.ts';
 
 /** How long a secret lasts that its application can replace, in milliseconds. */

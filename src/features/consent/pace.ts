@@ -1,18 +1,12 @@
-import { KeysError, type Limit, type Source } from '../basics/index.ts';
+import { KeysError, type Limit, type Source } from '../../keys/basics/index.ts';
+import type { FeatureParts } from '../../keys/service/index.ts';
+import { AttemptCounter } from '../../limits/index.ts';
 
 /** How long an application waits from one question for its key to the next, in seconds (RFC 8628, section 3.2). */
 export const POLL_SECONDS = 5;
 /** Others answer a little later than they were asked. */
 const TOLERANCE_MS = 500;
 const MAX_POLLS = 10_000;
-
-/** Counts what sources do, and their networks together, in the memory of this process. */
-interface SourceCounter {
-  /** Counts once more. @returns in how many microseconds that may be; undefined within the limit */
-  add(source: Source): number | undefined;
-}
-
-type CounterOf = (limit: Limit) => SourceCounter;
 
 /**
  * How many requests one address makes, how many codes one address, or one key, tries, how many pages it answers, and
@@ -37,11 +31,11 @@ export type Counted = keyof typeof TOO_OFTEN;
 /** Bounds what anybody may do without a key, in one process. */
 export class Pace {
   readonly polls = new Polls();
-  readonly #counters: Readonly<Record<Counted, SourceCounter>>;
+  readonly #counters: Readonly<Record<Counted, AttemptCounter>>;
 
-  constructor(counterOf: CounterOf) {
-    const [request, code, decision, failure] = [counterOf(EACH), counterOf(EACH), counterOf(EACH), counterOf(EACH)];
-    this.#counters = { request, code, decision, failure };
+  constructor({ elapsed }: Pick<FeatureParts, 'elapsed'>) {
+    const counter = () => new AttemptCounter(EACH, elapsed);
+    this.#counters = { request: counter(), code: counter(), decision: counter(), failure: counter() };
   }
 
   /** Counts something that was done. @throws KeysError TOO_MANY_REQUESTS */

@@ -1,4 +1,4 @@
-import type { AuditActor } from '../audit/index.ts';
+import type { AuditActor } from '../../keys/audit/index.ts';
 import {
   assertValid,
   debug,
@@ -7,9 +7,9 @@ import {
   SOURCE_DIGITS,
   sourceOf,
   WIDE_DIGITS,
-} from '../basics/index.ts';
-import type { Transaction } from '../changes/index.ts';
-import { expiryIn, validateExpiry } from '../key/index.ts';
+} from '../../keys/basics/index.ts';
+import type { Transaction } from '../../keys/changes/index.ts';
+import { expiryIn, validateExpiry } from '../../keys/key/index.ts';
 import {
   type ConsentRedirect,
   type ConsentRequest,
@@ -22,12 +22,12 @@ import {
   MAX_REQUESTS,
   REQUEST_MS,
   requestEntry,
-} from '../repository/index.ts';
-import type { RandomBytes } from '../secret/index.ts';
+} from '../../keys/repository/index.ts';
+import { formatScope } from '../../keys/permissions/index.ts';
+import type { RandomBytes } from '../../keys/secret/index.ts';
 import type { Client } from './clients.ts';
 import { createCode, createUserCode, digestCode } from './codes.ts';
 import { TooManyRequestsError } from './pace.ts';
-import { formatScope } from './scope.ts';
 
 /** In characters. */
 const MAX_NOTED_SCOPE = 300;

@@ -1,8 +1,8 @@
-import { chainExpiry, mayFor, OPERATOR } from '../authorization/index.ts';
-import { isKeysError } from '../basics/index.ts';
-import { buildKey, createKey, refreshed, Transaction, type TransactionOptions } from '../changes/index.ts';
-import { type ApiKey, withoutDigests } from '../key/index.ts';
-import type { Catalog } from '../permissions/index.ts';
+import { chainExpiry, mayFor, OPERATOR } from '../../keys/authorization/index.ts';
+import { isKeysError } from '../../keys/basics/index.ts';
+import { buildKey, createKey, refreshed, Transaction, type TransactionOptions } from '../../keys/changes/index.ts';
+import { type ApiKey, withoutDigests } from '../../keys/key/index.ts';
+import type { Catalog } from '../../keys/permissions/index.ts';
 import {
   type ConsentApproval,
   type ConsentFinder,
@@ -11,8 +11,8 @@ import {
   type KeyFinder,
   type KeyWriter,
   requestEntry,
-} from '../repository/index.ts';
-import { createSecret, type RandomBytes } from '../secret/index.ts';
+} from '../../keys/repository/index.ts';
+import { createSecret, type RandomBytes } from '../../keys/secret/index.ts';
 import { keyOf } from './approval.ts';
 import { actorOf } from './ask.ts';
 import { bytesFrom, createSalt, digestCode } from './codes.ts';

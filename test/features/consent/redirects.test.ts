@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { hasRedirect } from '../../../src/keys/consent/clients.ts';
-import { invalidRedirect, redirectTo } from '../../../src/keys/consent/redirects.ts';
+import { hasRedirect } from '../../../src/features/consent/clients.ts';
+import { invalidRedirect, redirectTo } from '../../../src/features/consent/redirects.ts';
 
 describe('a redirect URI', () => {
   it('is https, http on a loopback address, or of a scheme of the application, without a fragment or a user', () => {

@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import { isRecord, KeysError, printable, readPublicFile } from '../basics/index.ts';
+import { isRecord, KeysError, printable, readPublicFile } from '../../keys/basics/index.ts';
 
 /** Members that only a private key has, or one that both sides have (RFC 7518, sections 6.2.2, 6.3.2 and 6.4). */
 const PRIVATE = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];

@@ -1,9 +1,16 @@
-import { type Actor, OPERATOR, requirePermission } from '../authorization/index.ts';
-import { checkOptions, checkSearchText, KeysError, printable, type Source } from '../basics/index.ts';
-import type { Parts, Transaction } from '../changes/index.ts';
-import type { ApiKey } from '../key/index.ts';
-import { type ConsentApproval, type ConsentRequest, CONSENTS, KEPT_MS, requireFlow } from '../repository/index.ts';
-import { createSecret } from '../secret/index.ts';
+import { type Actor, OPERATOR, requirePermission } from '../../keys/authorization/index.ts';
+import { checkOptions, checkSearchText, KeysError, printable, type Source } from '../../keys/basics/index.ts';
+import type { Parts, Transaction } from '../../keys/changes/index.ts';
+import type { ApiKey } from '../../keys/key/index.ts';
+import {
+  type ConsentApproval,
+  type ConsentRequest,
+  CONSENTS,
+  KEPT_MS,
+  requireFlow,
+} from '../../keys/repository/index.ts';
+import { createSecret } from '../../keys/secret/index.ts';
+import type { FeatureParts } from '../../keys/service/index.ts';
 import {
   approveRequest,
   CHOICE_OPTIONS,
@@ -14,7 +21,7 @@ import {
   requireToSeeRequests,
 } from './approval.ts';
 import { actorOf, type AskedConsent, buildRequest, keepRequest, type NewConsentRequest } from './ask.ts';
-import type { Counted, Pace } from './pace.ts';
+import { type Counted, Pace } from './pace.ts';
 import { createCode, digestCode, randomLetters, readUserCode } from './codes.ts';
 import { type Ended, endKey, type KeyToEnd, refusalToEnd } from './end-key.ts';
 import {
@@ -39,12 +46,6 @@ import {
   refreshKey,
 } from './refresh.ts';
 
-/** What consent needs from outside. */
-export interface ConsentOptions extends Parts {
-  /** That of all services over the same store in a process. */
-  readonly pace: Pace;
-}
-
 /**
  * What a person decides by: a code that an application shows, typed somewhere, or the page that they were shown.
  * @property by who types it; undefined where that was counted before
@@ -65,12 +66,14 @@ const TOO_EARLY = { refused: 'slow_down', reason: 'too early' } as const;
 
 /** How applications get keys: they ask, a person who holds the grants agrees, narrows or refuses, and they get one. */
 export class Consent {
-  readonly #options: ConsentOptions;
+  readonly #options: Parts;
+  readonly #pace: Pace;
   /** When requests were last forgotten: that takes time, and anybody may ask. */
   #forgottenAt = 0;
 
-  constructor(options: ConsentOptions) {
+  constructor(options: Parts & Pick<FeatureParts, 'shared'>) {
     this.#options = options;
+    this.#pace = options.shared(Pace);
   }
 
   /**
@@ -79,7 +82,7 @@ export class Consent {
    * @throws KeysError TOO_MANY_REQUESTS
    */
   count(what: Counted, source: Source): void {
-    this.#options.pace.count(what, source);
+    this.#pace.count(what, source);
   }
 
   /**
@@ -169,8 +172,8 @@ export class Consent {
    * @throws KeysError STORE_…
    */
   async redeem(redemption: Redemption, address?: string, lifetime = DEFAULT_REFRESH.lifetime): Promise<Polled> {
-    const { repository, catalog, clock, randomBytes, randomId, listeners, pace } = this.#options;
-    const { polls } = pace;
+    const { repository, catalog, clock, randomBytes, randomId, listeners } = this.#options;
+    const { polls } = this.#pace;
     const now = clock();
     const digest = digestRedemption(redemption);
     // However often an application asks, the store is not.

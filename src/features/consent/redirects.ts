@@ -1,4 +1,4 @@
-import { printable } from '../basics/index.ts';
+import { printable } from '../../keys/basics/index.ts';
 
 /** A loopback address with any port, and the rest (RFC 8252, section 7.3); many applications write its name. */
 const LOOPBACK = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::(\d{1,5}))?([/?].*)?$/;

@@ -1,5 +1,5 @@
 import { hash, hkdfSync } from 'node:crypto';
-import type { RandomBytes } from '../secret/index.ts';
+import type { RandomBytes } from '../../keys/secret/index.ts';
 
 /** Consonants alone: no words, and nothing that is read for another one (RFC 8628, section 6.1). */
 const ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ';
