@@ -117,11 +117,45 @@ describe(PAGE, () => {
     });
   }
 
+  it('has an app that checks keys in five lines, in strict types', async () => {
+    const machine = new Machine();
+    const app = blockWith('bearerAuth', PAGE, 'ts');
+    assert.equal(app.trimEnd().split('\n').length, 5);
+    const packages = join(machine.folder, 'node_modules');
+    mkdirSync(packages);
+    symlinkSync(ROOT, join(packages, 'svc-api'));
+    for (const name of ['express', '@types']) symlinkSync(join(ROOT, 'node_modules', name), join(packages, name));
+    writeFileSync(join(machine.folder, 'package.json'), '{"type":"module"}');
+    writeFileSync(join(machine.folder, 'app.ts'), app);
+    const { code, stdout, stderr } = await machine.run(`
+      '${ROOT}/node_modules/.bin/tsc' --noEmit --strict --module nodenext --target es2024 --types node app.ts
+      for permission in DASHBOARD:READ_ANY DOCKER:READ_ANY; do
+        echo "Authorization: Bearer $(svc-api apikey create "Key \${permission%:*}" --permissions $permission)" >> keys
+      done
+      node app.ts &
+      curl --silent --retry 99 --retry-delay 1 --retry-connrefused http://127.0.0.1:3000/; echo
+      while read -r line; do echo "$line" | curl --silent -H @- http://127.0.0.1:3000/; echo; done < keys
+    `);
+    assert.equal(code, 0, stdout + stderr);
+    const [unknown, dashboard, docker] = stdout.split('\n');
+    assert.match(unknown!, /"code":"UNAUTHENTICATED"/);
+    assert.equal(dashboard, 'Hello, Key DASHBOARD');
+    assert.match(docker!, /This key lacks DASHBOARD:READ_ANY/);
+  });
+});
+
+describe('docs/guard.md', () => {
+  before(function () {
+    needsRoot(this);
+    needsPrograms(this, 'unshare', 'ip', 'curl');
+  });
+
   it('has a block for Caddy, which accepts what it should, as what it is', async function () {
     needsPrograms(this, 'caddy');
     const machine = new Machine();
     writeFileSync(join(machine.folder, 'service.cjs'), SERVICE);
-    const site = blockWith('forward_auth', PAGE, 'caddyfile');
+    // A built-in resource needs no declaration.
+    const site = blockWith('forward_auth', 'docs/guard.md', 'caddyfile').replaceAll('GRAFANA', 'DASHBOARD');
     // Nobody else could give it a certificate here.
     writeFileSync(join(machine.folder, 'Caddyfile'), `{\n\tlocal_certs\n\tskip_install_trust\n}\n${site}`);
     const keys = {
@@ -194,31 +228,5 @@ describe(PAGE, () => {
       assert.equal(others['upgrade'], expected.startsWith('101') ? 'websocket' : undefined);
     }
     assert.equal(answers.length, requests.length);
-  });
-
-  it('has an app that checks keys in five lines, in strict types', async () => {
-    const machine = new Machine();
-    const app = blockWith('bearerAuth', PAGE, 'ts');
-    assert.equal(app.trimEnd().split('\n').length, 5);
-    const packages = join(machine.folder, 'node_modules');
-    mkdirSync(packages);
-    symlinkSync(ROOT, join(packages, 'svc-api'));
-    for (const name of ['express', '@types']) symlinkSync(join(ROOT, 'node_modules', name), join(packages, name));
-    writeFileSync(join(machine.folder, 'package.json'), '{"type":"module"}');
-    writeFileSync(join(machine.folder, 'app.ts'), app);
-    const { code, stdout, stderr } = await machine.run(`
-      '${ROOT}/node_modules/.bin/tsc' --noEmit --strict --module nodenext --target es2024 --types node app.ts
-      for permission in DASHBOARD:READ_ANY DOCKER:READ_ANY; do
-        echo "Authorization: Bearer $(svc-api apikey create "Key \${permission%:*}" --permissions $permission)" >> keys
-      done
-      node app.ts &
-      curl --silent --retry 99 --retry-delay 1 --retry-connrefused http://127.0.0.1:3000/; echo
-      while read -r line; do echo "$line" | curl --silent -H @- http://127.0.0.1:3000/; echo; done < keys
-    `);
-    assert.equal(code, 0, stdout + stderr);
-    const [unknown, dashboard, docker] = stdout.split('\n');
-    assert.match(unknown!, /"code":"UNAUTHENTICATED"/);
-    assert.equal(dashboard, 'Hello, Key DASHBOARD');
-    assert.match(docker!, /This key lacks DASHBOARD:READ_ANY/);
   });
 });

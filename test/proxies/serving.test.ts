@@ -132,7 +132,7 @@ describe('each configuration of a proxy that is there to be pasted', () => {
     const run = [...CONFIGURATIONS.map(() => PAGE), ...GUARDING.map(({ title }) => title)];
     const files = globSync('examples/{nginx,caddy,haproxy,apache}', { cwd: ROOT });
     const expected = run.map((title) => (title === 'examples/guard' ? `${title}/README.md` : title));
-    // The guide's block is that of the README, which `test/docs/forward-auth.test.ts` holds.
+    // The guide's block is that of the example, which `test/docs/forward-auth.test.ts` holds.
     expected.push(STREAMING_PAGE, 'docs/guard.md');
     assert.deepEqual([...shown, ...files].toSorted(), expected.toSorted());
   });

@@ -72,18 +72,6 @@ const placeOfCaddy = (name: string, { port, svcApi, service }: Place) => ({
 /** All of them that guard a service. */
 export const CONFIGURATIONS: readonly Configuration[] = [
   {
-    title: 'README.md',
-    program: 'caddy',
-    by: 'serve',
-    resource: 'DASHBOARD',
-    requirement: '?resource=DASHBOARD',
-    write: (place, adapt) =>
-      writeCaddy(
-        adapt(blockWith('forward_auth', 'README.md', 'caddyfile'), placeOfCaddy('dashboard.example.org', place)),
-        place,
-      ),
-  },
-  {
     title: 'examples/nginx',
     program: 'nginx',
     by: 'serve',
