@@ -30,9 +30,9 @@ import { usage } from './usage/feature.ts';
 export const FEATURES: readonly Feature[] = [
   people,
   routes,
+  sessions,
   guard,
   edge,
-  sessions,
   consent,
   contain,
   federation,

@@ -19,7 +19,6 @@ export {
   partsOf,
   permissionOptions,
 } from './bearer-options.ts';
-export * from './door.ts';
 export {
   admitKey,
   badRequest,
@@ -101,7 +100,7 @@ export {
   type ServerLimits,
 } from './server.ts';
 export { shortcutOf } from './shortcut.ts';
-export { admitSession, cookieParts, DOOR_COOKIE, prefixFor, SeenOrigin, SESSION_COOKIE, tokenAt } from './sessions.ts';
+export { SeenOrigin, seenOrigin } from './seen-origin.ts';
 export {
   affordableConnections,
   type Endpoint,

@@ -8,8 +8,6 @@ import {
   type ClientAddresses,
   COMMON_OPTIONS,
   type CorsOptions,
-  type DoorPages,
-  type DoorParts,
   type IntrospectionMode,
   Issuer,
   listen,
@@ -51,6 +49,7 @@ import { RecentForms, type SentForms } from '../features/console/recent-forms.ts
 import type { Log } from '../log.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 import { packageVersion } from '../version.ts';
+import { type DoorPages, type DoorParts, Sessions } from '../features/sessions/index.ts';
 
 /** What the service is made of. */
 export interface CreateAppOptions {
@@ -233,7 +232,8 @@ export async function createAppOf(
     guarded: new Discovery(byRoutes(router), publicUrl),
   });
   for (const { routes } of allFeatures()) await routes?.(app, { ...app.routeContext, config });
-  const { sessions, authenticator, clock } = keys;
+  const { authenticator, clock } = keys;
+  const sessions = keys.feature(Sessions);
   const people = config?.people && (await peopleSignIn(config.people, { keys, addresses: app.addresses, publicUrl }));
   addPages(app, {
     ...app.consentParts,

@@ -89,7 +89,7 @@ const PACKAGES: Record<string, string[]> = {
   '@opentelemetry/exporter-trace-otlp-proto': ['features/telemetry'],
   semver: ['cli'],
   'string-width': ['cli/views', 'cli/wrapped'],
-  negotiator: ['http'],
+  negotiator: ['http', 'features/sessions'],
   'openid-client': ['features/people'],
   jose: ['features/federation'],
   dataloader: ['graphql'],

@@ -15,6 +15,7 @@ import { authenticate, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { Random } from '../support/random.ts';
 import { migratedStore } from '../support/temp.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
+import { Sessions } from '../../src/features/sessions/sessions.ts';
 
 const SEED = Number(process.env['TEST_SEED'] ?? 20_261_123);
 const STEPS = 30;
@@ -258,7 +259,11 @@ class World {
       const result = await authenticate(this.#keys, secret);
       if (!('principal' in result)) return;
       const { id } = result.principal.apiKey;
-      this.sessions.push({ token: await this.#keys.sessions.begin(id, digestSecret(secret)), publicId, keyId: id });
+      this.sessions.push({
+        token: await this.#keys.feature(Sessions).begin(id, digestSecret(secret)),
+        publicId,
+        keyId: id,
+      });
     },
     wait: async () => void (this.test.time.now += this.random.pick([60_000, HOUR, 30 * HOUR])),
   };
@@ -379,7 +384,7 @@ describeOnEach('attacks: a thief whose key is contained', (dialect) => {
     for (const publicId of stolen)
       assert.ok('refused' in (await authenticate(keys, world.secrets.get(publicId)!)), `a secret works: ${said}`);
     for (const { token, publicId, keyId } of world.sessions) {
-      const session = await keys.sessions.look(token);
+      const session = await keys.feature(Sessions).look(token);
       if (!session) continue;
       assert.notEqual(
         after.get(keyId)?.disabledAt === null &&

@@ -12,6 +12,7 @@ import { NOBODY, serviceMachine } from '../support/service-machine.ts';
 import { needsPrograms, needsRoot } from '../support/skip.ts';
 import { keysIn } from '../support/stored.ts';
 import { tempFolder } from '../support/temp.ts';
+import { Sessions } from '../../src/features/sessions/sessions.ts';
 
 const PAGE = 'docs/operations.md';
 
@@ -117,7 +118,7 @@ describe('a backup, as docs/backup.md has it', () => {
     needsPrograms(this, 'sqlite3');
     const { cli, folder, run } = workspace();
     const { id } = await cli.given('Before');
-    await withKeys({ database: cli.database }, (keys) => keys.sessions.begin(id, 'digest'));
+    await withKeys({ database: cli.database }, (keys) => keys.feature(Sessions).begin(id, 'digest'));
     const made = await run(blockWith('.backup', 'docs/backup.md'));
     assert.equal(made.code, 0, made.stderr);
     assert.equal(statSync(join(folder, 'copy.sqlite')).mode & 0o777, 0o600);

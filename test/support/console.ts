@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Principal } from '../../src/keys/authorization/principal.ts';
-import { SeenOrigin, tokenAt } from '../../src/http/sessions.ts';
+import { tokenAt } from '../../src/features/sessions/cookies.ts';
+import { SeenOrigin } from '../../src/http/seen-origin.ts';
 import { createPrincipal } from './keys.ts';
 import { startTestService, type TestService } from './server.ts';
 

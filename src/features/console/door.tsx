@@ -2,25 +2,18 @@ import type { Context } from 'hono';
 import { Hono } from 'hono';
 import {
   type BearerEnv,
-  DOOR_PATH,
-  type DoorPages,
-  type DoorParts,
   errorIn,
   errorReply,
   HonoHead,
   internalError,
   listenerOf,
-  type LoadedDoor,
-  LOST_FORM,
   readForm,
   readQuery,
-  readReturnTarget,
   type Reply,
   requestIdIn,
   RequestRefused,
   respond,
   type SeenOrigin,
-  sentFrom,
 } from '../../http/index.ts';
 import { isKeysError } from '../../keys/basics/index.ts';
 import { type PeopleSignIn, SignInFailed } from '../people/index.ts';
@@ -32,6 +25,15 @@ import { inYourWords, Problem, titleOf } from './parts/notice.tsx';
 import { addProviderWay } from './provider-way.ts';
 import { requireOwnForm, SessionAuth } from './session-auth.ts';
 import { answerHeaders, seeOther } from './visit.tsx';
+import {
+  DOOR_PATH,
+  type DoorPages,
+  type DoorParts,
+  type LoadedDoor,
+  LOST_FORM,
+  readReturnTarget,
+  sentFrom,
+} from '../sessions/index.ts';
 
 /** What the pages sign people in by who have no key. */
 interface PeopleParts {

@@ -1,3 +1,3 @@
 import type { Feature } from '../../feature.ts';
 
-export const console: Feature = { name: 'console', needs: ['people', 'consent'] };
+export const console: Feature = { name: 'console', needs: ['people', 'sessions', 'consent'] };

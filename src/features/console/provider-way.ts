@@ -1,10 +1,11 @@
 import type { Context, Hono } from 'hono';
 import { getCookie } from 'hono/cookie';
-import { type BearerEnv, prefixFor, readQuery, type RefusalLog, type SeenOrigin } from '../../http/index.ts';
+import { type BearerEnv, readQuery, type RefusalLog, type SeenOrigin } from '../../http/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import { type PeopleSignIn, SIGN_IN_MS, SignInFailed } from '../people/index.ts';
 import { type SessionAuth, setOwnCookie } from './session-auth.ts';
 import { seeOther } from './visit.tsx';
+import { prefixFor } from '../sessions/index.ts';
 
 /** How somebody goes from a page to a provider, and comes back from there. */
 interface ProviderWay {

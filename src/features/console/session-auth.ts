@@ -4,23 +4,26 @@ import {
   admitKey,
   type Admitted,
   type BearerCheck,
-  admitSession,
-  cookieParts,
-  DOOR_COOKIE,
   HonoHead,
-  prefixFor,
   type RefusedPerson,
   refusedPerson,
   RequestRefused,
   type SeenOrigin,
-  SESSION_COOKIE,
-  tokenAt,
 } from '../../http/index.ts';
-import type { Authenticator, Sessions } from '../../keys/authentication/index.ts';
+import type { Authenticator } from '../../keys/authentication/index.ts';
 import type { OrRefusal } from '../../keys/basics/index.ts';
-import { SESSION_MS } from '../../keys/repository/index.ts';
 import { digestSecret } from '../../keys/secret/index.ts';
 import { type Identified, type PeopleSignIn, SignInFailed } from '../people/index.ts';
+import {
+  admitSession,
+  cookieParts,
+  DOOR_COOKIE,
+  prefixFor,
+  SESSION_COOKIE,
+  tokenAt,
+  type Sessions,
+  SESSION_MS,
+} from '../sessions/index.ts';
 
 /** The field in which a key is entered again. */
 export const KEY_FIELD = 'yourKey';

@@ -22,14 +22,10 @@ import {
   type CheckOptions,
   type CheckParts,
   ClientAddresses,
-  Door,
-  type DoorParts,
   type RequestTo,
   errorReply,
   HonoHead,
-  type LoadedDoor,
   NodeHead,
-  type PeopleAtDoor,
   type Received,
   type RefusalLog,
   type Reply,
@@ -38,7 +34,6 @@ import {
   type Scheme,
   type SeenOrigin,
   seenOrigin,
-  type SignIn,
   unavailable,
   withFields,
 } from '../../http/index.ts';
@@ -69,6 +64,7 @@ import {
   type Router,
   type Upstream,
 } from '../routes/index.ts';
+import { Door, type DoorParts, type LoadedDoor, type PeopleAtDoor, type SignIn, Sessions } from '../sessions/index.ts';
 
 /** What the user asks for where routes are not to decide. */
 export interface AskedRequirement {
@@ -333,7 +329,7 @@ export class Access {
 
 /** Who may pass. This may change while the guard runs. */
 export interface GuardRules {
-  readonly keys: Pick<KeysService, 'catalog' | 'clock' | 'people' | 'sessions'> & {
+  readonly keys: Pick<KeysService, 'catalog' | 'clock' | 'feature' | 'people'> & {
     readonly store: Pick<KeysService['store'], 'check'>;
   } & CheckOptions['keys'];
   /** Who may make which requests. */
@@ -435,7 +431,8 @@ export function applyRules(
   });
   const otherwise = upstreams.otherwise && targetOf(upstreams.otherwise);
   const targets = new Map(Array.from(upstreams.byName, ([name, upstream]) => [name, targetOf(upstream)]));
-  const { sessions, authenticator } = keys;
+  const { authenticator } = keys;
+  const sessions = keys.feature(Sessions);
   const isFound = publicUrl !== undefined && consentFlows(keys.catalog).includes('CODE');
   const discovery = new Discovery(requirements, isFound ? publicUrl : undefined, parts.refusals);
   const isOwn = (to: RequestTo) => discovery.isOwn(to);

@@ -1,3 +1,3 @@
 import type { Feature } from '../../feature.ts';
 
-export const guard: Feature = { name: 'guard', needs: ['people', 'routes'] };
+export const guard: Feature = { name: 'guard', needs: ['people', 'routes', 'sessions'] };

@@ -11,16 +11,12 @@ import {
   type BearerEnv,
   type CheckParts,
   ClientAddresses,
-  Door,
-  DOOR_PATH,
   errorReply,
   honoHandler,
-  isAtDoor,
   type Received,
   type Reply,
   type ServedRequest,
   shortcutOf,
-  type SignIn,
   unavailable,
 } from '../../http/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
@@ -36,6 +32,7 @@ import {
   requirementOf,
   type Router,
 } from '../routes/index.ts';
+import { Door, DOOR_PATH, isAtDoor, type SignIn } from '../sessions/index.ts';
 
 /** What decisions need. */
 interface ForwardAuthOptions {

@@ -50,7 +50,6 @@ import {
   errorReply,
   FailureLog,
   internalError,
-  isAtDoor,
   isOldHealthCheck,
   jsonReply,
   notesOf,
@@ -68,6 +67,7 @@ import { type Charge, ONCE, type Principal } from '../../keys/authorization/inde
 import type { Permission } from '../../keys/permissions/index.ts';
 import type { Log } from '../../log.ts';
 import type { Match } from '../routes/index.ts';
+import { isAtDoor } from '../sessions/index.ts';
 
 /** What is passed on and has not ended. */
 interface OpenExchange extends Pick<PassedRequest, 'refusedNow'> {

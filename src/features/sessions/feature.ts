@@ -1,19 +1,26 @@
 import type { Feature } from '../../feature.ts';
-import { SESSIONS } from '../../keys/repository/index.ts';
+import type { ApiKey } from '../../keys/key/index.ts';
+import { SESSIONS } from './session.ts';
 import { sessionStore } from './store.ts';
 
-/** Sessions of people who have signed in. They end with their key, and when it is disabled. */
+/** Sessions of people who have signed in. They end with their key, when it is disabled, and with the last grant of a person. */
 export const sessions: Feature = {
   name: 'sessions',
   ports: [sessionStore],
   onKeys: {
     async changed(transaction, changes) {
-      const disabled = changes.filter(
-        ({ before, after }) => after.disabledAt !== null && before && (before.disabledAt === null || before.damaged),
-      );
-      await transaction.port(SESSIONS).end(disabled.map(({ after }) => after.id));
+      const ended = changes.filter(({ before, after }) => before && (isDisabled(before, after) || isLeftOut(after)));
+      await transaction.port(SESSIONS).end(ended.map(({ after }) => after.id));
     },
     restoring: async (_, ids) => (transaction) => transaction.port(SESSIONS).end(ids),
     deleted: (transaction, keys) => transaction.port(SESSIONS).end(keys.map(({ id }) => id)),
   },
 };
+
+function isDisabled(before: ApiKey, after: ApiKey): boolean {
+  return after.disabledAt !== null && (before.disabledAt === null || before.damaged === true);
+}
+
+function isLeftOut({ person, roles, permissions }: ApiKey): boolean {
+  return person !== null && roles.length + permissions.length === 0;
+}

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
-import { type Session, SESSIONS, type SessionWriter } from '../../keys/repository/index.ts';
 import { chunksOf, portOfStore, type SessionTable, type Tables } from '../../store/index.ts';
+import { type Session, SESSIONS, type SessionWriter } from './session.ts';
 
 /** The sessions of people who have signed in. */
 export const sessionStore = portOfStore({

@@ -6,4 +6,3 @@ export { type CheckCounts, lookUp, noChecks, type RefusalReason } from './look-u
 export { type Identification, identify, type SecretStatus } from './identify.ts';
 export type { VerifiedKey } from './verified-keys.ts';
 export * from './people.ts';
-export { Sessions } from './sessions.ts';

@@ -11,7 +11,6 @@ import {
   withoutDigests,
 } from '../key/index.ts';
 import type { Grant, Permission, Role } from '../permissions/index.ts';
-import { SESSIONS } from '../repository/index.ts';
 import { createPersonId } from '../secret/index.ts';
 
 /** What people are granted, by their groups; `*` is everybody who signs in. */
@@ -125,7 +124,6 @@ export class People {
     requireWhole(before);
     const after = { ...before, ...grants, person };
     await transaction.change(before, after, 'UPDATE');
-    if (isNothing(grants)) await transaction.port(SESSIONS).end([before.id]);
     return withoutDigests(after);
   }
 

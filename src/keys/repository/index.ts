@@ -5,5 +5,4 @@ export * from './grants.ts';
 export * from './feed.ts';
 export * from './repository.ts';
 export * from './schema-difference.ts';
-export * from './session.ts';
 export * from './used-tokens.ts';

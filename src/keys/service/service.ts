@@ -6,7 +6,6 @@ import {
   type CheckCounts,
   noChecks,
   People,
-  Sessions,
   UsageRetention,
   writeEvents,
 } from '../authentication/index.ts';
@@ -170,11 +169,6 @@ export class KeysService extends KeyManagement {
   /** Those who sign in without a key. */
   get people(): People {
     return this.feature(People);
-  }
-
-  /** The sessions of people who have signed in with keys. */
-  get sessions(): Sessions {
-    return this.feature(Sessions);
   }
 
   /** How the store answers. */

@@ -24,6 +24,7 @@ import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { isAccepted, namesIn } from '../../support/stored.ts';
 import { tempFolder } from '../../support/temp.ts';
+import { Sessions } from '../../../src/features/sessions/sessions.ts';
 
 describeOnEach('backup', (dialect) => {
   let cli: TestCli;
@@ -161,7 +162,7 @@ describeOnEach('backup', (dialect) => {
   if (dialect === 'sqlite') {
     it('has nothing of what is under way, such as the sessions of people who may sign out', async () => {
       const { id } = await cli.given('A');
-      await withKeys({ database: cli.database }, (keys) => keys.sessions.begin(id, 'digest'));
+      await withKeys({ database: cli.database }, (keys) => keys.feature(Sessions).begin(id, 'digest'));
       await changeDirectly(
         cli.database,
         "insert into consent_requests values ('a', 'b', null, 'PENDING', 1, 2, '{}', '')",

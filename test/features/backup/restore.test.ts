@@ -15,6 +15,7 @@ import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../s
 import { isAccepted, keyNamed, namesIn } from '../../support/stored.ts';
 import { makeStore, tempFolder } from '../../support/temp.ts';
 import { authenticate, idOf } from '../../support/keys.ts';
+import { Sessions } from '../../../src/features/sessions/sessions.ts';
 
 interface Named {
   name: string;
@@ -258,14 +259,14 @@ describeOnEach('restore', () => {
     const { id } = key('Same');
     const tokens: string[] = [];
     await act(async (keys) => {
-      for (let count = 0; count < 2; count += 1) tokens.push(await keys.sessions.begin(id, 'digest'));
-      await keys.sessions.begin(key('Disabled').id, 'digest');
+      for (let count = 0; count < 2; count += 1) tokens.push(await keys.feature(Sessions).begin(id, 'digest'));
+      await keys.feature(Sessions).begin(key('Disabled').id, 'digest');
     });
     await cli.run(['backup', backup, '--overwrite']);
     await act((keys) => keys.delete([id], OPERATOR));
     await restore('--bring-back', 'Same');
     await act(async (keys) => {
-      for (const token of tokens) assert.equal(await keys.sessions.find(token), undefined);
+      for (const token of tokens) assert.equal(await keys.feature(Sessions).find(token), undefined);
     });
     assert.equal(
       (await readDirectly(cli.database, 'select key_id from sessions')).length,

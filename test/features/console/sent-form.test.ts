@@ -6,6 +6,7 @@ import { type ConsolePage, startConsoleService, Visitor, visitorWith } from '../
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { startServer, type TestServer, type TestService } from '../../support/server.ts';
+import { Sessions } from '../../../src/features/sessions/sessions.ts';
 
 const MINUTE = 60_000;
 const PERMISSIONS = [
@@ -90,7 +91,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     const first = create(visitor.twin());
     await started.promise;
     const second = create(visitor.twin());
-    await test.keys.sessions.end(visitor.token);
+    await test.keys.feature(Sessions).end(visitor.token);
     finish.resolve();
     await Promise.all([first, second]);
     assert.equal(done, 1);
@@ -166,7 +167,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     bea.page = before.page;
     const refused = await create(bea);
     assert.deepEqual([refused.status, secretIn(refused)], [409, undefined]);
-    await test.keys.sessions.end(before.token);
+    await test.keys.feature(Sessions).end(before.token);
     const ended = await create(before);
     assert.deepEqual([secretIn(ended), /Sign in/.test(ended.text)], [undefined, true]);
     assert.deepEqual(await names(), ['Ada', 'Backup', 'Bea']);

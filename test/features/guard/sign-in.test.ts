@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { byRoutes } from '../../../src/features/guard/access.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { digestToken, SESSIONS } from '../../../src/keys/repository/index.ts';
-import { SeenOrigin, tokenAt } from '../../../src/http/sessions.ts';
+import { digestToken, SESSIONS } from '../../../src/features/sessions/session.ts';
+import { tokenAt } from '../../../src/features/sessions/cookies.ts';
+import { SeenOrigin } from '../../../src/http/seen-origin.ts';
 import { createRouter } from '../../../src/features/routes/router.ts';
 import {
   browse,

@@ -6,6 +6,7 @@ import { type ApiKey, digestPerson, type Person } from '../../../src/keys/key/in
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { Sessions } from '../../../src/features/sessions/sessions.ts';
 
 const ADA: Person = { issuer: 'https://id.example.org', subject: '248289761001', name: 'ada@example.org' };
 const BY_GROUP = { admins: ['ADMIN'], writers: ['DOCKER:UPDATE_ANY'], '*': ['VIEWER', 'API_KEY:CREATE_OWN'] } as const;
@@ -73,11 +74,11 @@ describeOnEach('a person', () => {
     const grants = grantsOf({ admins: ['ADMIN'] }, ['admins']);
     const { apiKey, digest } = (await test.keys.people.signIn(ADA, grants))!;
     const { apiKey: made } = await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, await principal(apiKey));
-    const token = await test.keys.sessions.begin(apiKey.id, digest);
+    const token = await test.keys.feature(Sessions).begin(apiKey.id, digest);
     assert.equal(await test.keys.people.signIn(ADA, grantsOf({ admins: ['ADMIN'] }, [])), undefined);
     assert.deepEqual((await found(apiKey.id)).roles, []);
     assert.deepEqual(test.keys.accessOf(await chainOf(await found(made.id))).permissions(), []);
-    assert.equal(await test.keys.sessions.find(token), undefined);
+    assert.equal(await test.keys.feature(Sessions).find(token), undefined);
   });
 
   it('is not created where nothing is granted to them', async () => {
@@ -143,22 +144,22 @@ describeOnEach('a person', () => {
 
   it('who is disabled is out, and stays so when they sign in, until somebody enables them', async () => {
     const { apiKey, digest } = (await signIn())!;
-    const token = await test.keys.sessions.begin(apiKey.id, digest);
+    const token = await test.keys.feature(Sessions).begin(apiKey.id, digest);
     await test.keys.setEnabled(apiKey.id, false, OPERATOR);
     const accepted = () => test.keys.authenticator.accepts(digest, apiKey.id);
     assert.equal((await key(['admins'])).id, apiKey.id);
     assert.equal(await accepted(), false);
     await test.keys.setEnabled(apiKey.id, true, OPERATOR);
     assert.equal(await accepted(), true);
-    assert.equal(await test.keys.sessions.find(token), undefined);
+    assert.equal(await test.keys.feature(Sessions).find(token), undefined);
   });
 
   it('who was deleted comes back as somebody new, without what they had made', async () => {
     const { apiKey, digest } = (await signIn())!;
     const { apiKey: made } = await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, await principal(apiKey));
-    const token = await test.keys.sessions.begin(apiKey.id, digest);
+    const token = await test.keys.feature(Sessions).begin(apiKey.id, digest);
     assert.equal((await test.keys.delete([apiKey.id], OPERATOR)).length, 2);
-    assert.equal(await test.keys.sessions.find(token), undefined);
+    assert.equal(await test.keys.feature(Sessions).find(token), undefined);
     const back = await key();
     assert.notEqual(back.id, apiKey.id);
     assert.equal(await test.keys.findById(made.id, OPERATOR), undefined);

@@ -9,6 +9,7 @@ import { APP } from '../../support/consent.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { Consent } from '../../../src/features/consent/consent.ts';
+import { Sessions } from '../../../src/features/sessions/sessions.ts';
 
 const HOUR = 3_600_000;
 const FORBIDDEN = { code: 'FORBIDDEN' };
@@ -383,10 +384,10 @@ describeOnEach('what a key did to others', () => {
       const old = await create('Old');
       await test.keys.setEnabled(old.id, false, OPERATOR);
       await enable(old);
-      const token = await test.keys.sessions.begin(old.id, 'digest');
+      const token = await test.keys.feature(Sessions).begin(old.id, 'digest');
       await contain();
       assert.equal(await refusal(old.secret), 'disabled');
-      assert.equal(await test.keys.sessions.find(token), undefined);
+      assert.equal(await test.keys.feature(Sessions).find(token), undefined);
     });
 
     it('requests that it agreed to get no key, and the keys of others are disabled', async () => {

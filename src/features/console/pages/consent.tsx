@@ -36,7 +36,6 @@ import { scopeItems } from '../../../keys/permissions/index.ts';
 import { type ApiKey, expiryIn } from '../../../keys/key/index.ts';
 import { createsKeys, wordsOfScope } from '../../../keys/permissions/meanings.ts';
 import { type ConsentRequest, requireFlow } from '../../../keys/repository/index.ts';
-import type { Sessions } from '../../../keys/authentication/index.ts';
 import { type Assets, plainPageHeaders } from '../assets.ts';
 import { OperationFailed } from '../operations.ts';
 import { KEY_FIELD, requireOwnForm } from '../session-auth.ts';
@@ -59,6 +58,7 @@ import { startOf } from '../provider-way.ts';
 import { answerHeaders, sendPage, type Visit } from '../visit.tsx';
 import { type Means, meansOf, NO_MORE_KEYS } from './grantable.ts';
 import { isFollowedLink, OneMoment } from './sign-in.tsx';
+import type { Sessions } from '../../sessions/index.ts';
 
 /** What the pages need beside what the endpoints for applications do. */
 interface ConsentPageParts extends ConsentParts {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { declarePort } from '../basics/index.ts';
+import { declarePort } from '../../keys/basics/index.ts';
 
 /** How long a session lasts at most, in milliseconds: 8 hours. */
 export const SESSION_MS = 8 * 60 * 60 * 1000;

@@ -1,51 +1,13 @@
 import { hash } from 'node:crypto';
 import { parse } from 'hono/utils/cookie';
-import type { Sessions } from '../keys/authentication/index.ts';
-import type { Session } from '../keys/repository/index.ts';
-import type { Admission, Admitted, BearerCheck } from './bearer-check.ts';
-import { isLoopback, type Received } from './received.ts';
+import type { Admission, Admitted, BearerCheck, Received, SeenOrigin } from '../../http/index.ts';
+import type { Session } from './session.ts';
+import type { Sessions } from './sessions.ts';
 
 /** The cookie of a session for pages of ours: a request that another site begins does not have it. */
 export const SESSION_COOKIE = 'svc_api_session';
 /** That of the same session for the door of a guarded service: a link of another site has it. */
 export const DOOR_COOKIE = 'svc_api_session_lax';
-
-/** Under which address a browser knows a service. */
-export class SeenOrigin {
-  readonly origin: string;
-  readonly #url: URL;
-
-  /** @param origin such as `https://keys.example.org` */
-  constructor(origin: string) {
-    this.#url = new URL(origin);
-    this.origin = this.#url.origin;
-  }
-
-  /** The same without the port, which cookies do not know. */
-  get site(): string {
-    return `${this.#url.protocol}//${this.#url.hostname}`;
-  }
-
-  /** The host, with the port if it is not the scheme's own. */
-  get host(): string {
-    return this.#url.host;
-  }
-
-  get isEncrypted(): boolean {
-    return this.#url.protocol === 'https:';
-  }
-
-  /** Whether nobody can read what is sent: it is encrypted, or does not leave the machine. */
-  get isPrivate(): boolean {
-    const { hostname } = this.#url;
-    return (
-      this.isEncrypted ||
-      hostname === 'localhost' ||
-      hostname.endsWith('.localhost') ||
-      isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))
-    );
-  }
-}
 
 /** How browsers keep a cookie that nobody but this host can have set, where they know that. */
 export function prefixFor({ isEncrypted }: SeenOrigin): 'host' | undefined {

@@ -1,14 +1,7 @@
-import type { Parts } from '../changes/index.ts';
-import {
-  boundsAt,
-  digestToken,
-  MAX_SESSIONS,
-  type Session,
-  SESSION_MS,
-  SESSIONS,
-  USED_TOKENS,
-} from '../repository/index.ts';
-import type { RandomBytes } from '../secret/index.ts';
+import type { Parts } from '../../keys/changes/index.ts';
+import { USED_TOKENS } from '../../keys/repository/index.ts';
+import { boundsAt, digestToken, MAX_SESSIONS, type Session, SESSION_MS, SESSIONS } from './session.ts';
+import type { RandomBytes } from '../../keys/secret/index.ts';
 
 const TOKEN_BYTES = 32;
 const TOKEN = /^[\w-]{43}$/;

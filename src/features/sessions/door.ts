@@ -1,12 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Context } from 'hono';
 import Negotiator from 'negotiator';
-import type { Authenticator, Sessions } from '../keys/authentication/index.ts';
-import type { Admission, Admitted, BearerCheck } from './bearer-check.ts';
-import { memoized, type Received, type RequestTo } from './received.ts';
-import type { FailureLog, RefusalLog } from './refusal-log.ts';
-import type { Reply } from './replies.ts';
-import { admitSession, cookieParts, DOOR_COOKIE, SeenOrigin, SESSION_COOKIE, tokenAt } from './sessions.ts';
+import {
+  type Admission,
+  type Admitted,
+  type BearerCheck,
+  type FailureLog,
+  memoized,
+  type Received,
+  type RefusalLog,
+  type Reply,
+  type RequestTo,
+  type SeenOrigin,
+  seenOrigin,
+} from '../../http/index.ts';
+import type { Authenticator } from '../../keys/authentication/index.ts';
+import { admitSession, cookieParts, DOOR_COOKIE, SESSION_COOKIE, tokenAt } from './cookies.ts';
+import type { Sessions } from './sessions.ts';
 
 /** Where people sign in to a guarded service. All of it is ours, and gets to no upstream. */
 export const DOOR_PATH = '/.svc-api/';
@@ -186,12 +196,6 @@ export class Door {
   #isPerson(request: Received, { method }: RequestTo): boolean {
     return this.#signIn !== undefined && isNavigation(request, method) && !this.#check.hasCredentials(request);
   }
-}
-
-/** The address that a browser has opened; undefined if it is none. */
-export function seenOrigin({ scheme, host }: RequestTo): SeenOrigin | undefined {
-  const origin = `${scheme}://${host}`;
-  return URL.canParse(origin) ? new SeenOrigin(origin) : undefined;
 }
 
 /** The page of the same host that a form was sent from, as a target; `/` if a browser does not say. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { digestToken, SESSIONS } from '../../../src/keys/repository/session.ts';
+import { digestToken, SESSIONS } from '../../../src/features/sessions/session.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { until } from '../../support/until.ts';
+import { Sessions } from '../../../src/features/sessions/sessions.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -17,8 +18,8 @@ describeOnEach('a session', () => {
   });
   afterEach(() => test.store.close());
 
-  const begin = () => test.keys.sessions.begin(keyId, 'digest');
-  const find = (token: string) => test.keys.sessions.find(token);
+  const begin = () => test.keys.feature(Sessions).begin(keyId, 'digest');
+  const find = (token: string) => test.keys.feature(Sessions).find(token);
   const lastUse = async (token: string) =>
     (await test.options.repository.port(SESSIONS).find(digestToken(token)))?.usedAt ?? 0;
 
@@ -35,7 +36,7 @@ describeOnEach('a session', () => {
     it(`is not found by ${JSON.stringify(token.slice(0, 5))} with ${token.length} characters`, async () => {
       await begin();
       assert.equal(await find(token), undefined);
-      await test.keys.sessions.end(token);
+      await test.keys.feature(Sessions).end(token);
     });
 
   it('ends after half an hour without a use', async () => {
@@ -70,7 +71,7 @@ describeOnEach('a session', () => {
     const token = await begin();
     const start = test.time.now;
     test.time.now += 29 * MINUTE;
-    assert.ok(await test.keys.sessions.look(token));
+    assert.ok(await test.keys.feature(Sessions).look(token));
     // What was written before it would be, too.
     await begin();
     assert.equal(await lastUse(token), start);
@@ -78,7 +79,7 @@ describeOnEach('a session', () => {
 
   it('is ended', async () => {
     const [token, other] = [await begin(), await begin()];
-    await test.keys.sessions.end(token);
+    await test.keys.feature(Sessions).end(token);
     assert.equal(await find(token), undefined);
     assert.ok(await find(other));
   });

@@ -1,0 +1,44 @@
+import { isLoopback, type RequestTo } from './received.ts';
+
+/** The address under which a browser knows a service. */
+export class SeenOrigin {
+  readonly origin: string;
+  readonly #url: URL;
+
+  /** @param origin such as `https://keys.example.org` */
+  constructor(origin: string) {
+    this.#url = new URL(origin);
+    this.origin = this.#url.origin;
+  }
+
+  /** The same without the port, which cookies do not know. */
+  get site(): string {
+    return `${this.#url.protocol}//${this.#url.hostname}`;
+  }
+
+  /** The host, with the port if it is not the scheme's own. */
+  get host(): string {
+    return this.#url.host;
+  }
+
+  get isEncrypted(): boolean {
+    return this.#url.protocol === 'https:';
+  }
+
+  /** Whether nobody can read what is sent: it is encrypted, or does not leave the machine. */
+  get isPrivate(): boolean {
+    const { hostname } = this.#url;
+    return (
+      this.isEncrypted ||
+      hostname === 'localhost' ||
+      hostname.endsWith('.localhost') ||
+      isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))
+    );
+  }
+}
+
+/** The address that a browser has opened; undefined if it is none. */
+export function seenOrigin({ scheme, host }: RequestTo): SeenOrigin | undefined {
+  const origin = `${scheme}://${host}`;
+  return URL.canParse(origin) ? new SeenOrigin(origin) : undefined;
+}
