@@ -1,10 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import {
   buildSchema,
   type GraphQLArgument,
   type GraphQLField,
   type GraphQLInputField,
   type GraphQLNamedType,
+  type GraphQLSchema,
   type GraphQLType,
   isEnumType,
   isInputObjectType,
@@ -12,43 +15,103 @@ import {
   isNonNullType,
   isObjectType,
   isScalarType,
+  Kind,
+  parse,
 } from 'graphql';
 import { withFilters } from '../src/graphql/filters.ts';
 
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const PARTS = ['keys', 'changes', 'lists', 'audit', 'consent', 'service'];
 
 /** What may be granted differs from one installation to the next: to the types, it is text. */
 const GRANTABLE = 'scalar Resource scalar Role';
 
-/** Only these types have resolvers: all others are what these return. */
+/** Types of the core that have resolvers: all others are what these return. */
 const RESOLVED = ['Query', 'Mutation', 'ApiKey', 'AuditActor', 'AuditEntry', 'ConsentRequest', 'Route'];
 
-/** What their fields are resolved from, and by. A resolver may leave to a function what is seldom asked for. */
-const COMMON = `import type { GraphQLResolveInfo, GraphQLScalarType } from 'graphql';
-import type { ApiKey } from '../keys/key/index.ts';
-import type { AuditActor, AuditEntry } from '../keys/audit/index.ts';
-import type { ConsentRequest } from '../keys/repository/index.ts';
-import type { BudgetedContext, ExplainedRoute as Route } from './context.ts';
-export type Maybe<T> = T | null | undefined;
+/** A resolver may leave to a function what is seldom asked for. */
+const COMMON = `export type Maybe<T> = T | null | undefined;
 export type Lazy<T> = T | Promise<T> | (() => T | Promise<T>);
 export type Resolver<Result, Parent, Args = object> = (parent: Parent, args: Args, context: BudgetedContext,
   info: GraphQLResolveInfo) => Result | Promise<Result>;
-export type Node = ApiKey;
-export type NodeResolvers = { __resolveType: (node: Node) => 'ApiKey'; };
 `;
 
-/** The types of the built-in resolvers, by the schema. */
-export function resolverTypes(): string {
+/** The types of resolvers, by the files that have them: those of the core, and of each feature with a schema. */
+export function resolverTypes(): Record<string, string> {
+  const features = globSync('src/features/*/schema.graphql', { cwd: ROOT }).toSorted();
+  const texts = features.map((path) => readFileSync(`${ROOT}${path}`, 'utf8'));
+  const whole = schemaOfTypes(texts);
+  return {
+    'src/graphql/schema-types.ts': typesOfCore(),
+    ...Object.fromEntries(
+      features.map((path, index) => [
+        path.replace('.graphql', '-types.ts'),
+        typesOfFeature(whole, texts[index]!, `${ROOT}${dirname(path)}/schema-parents.ts`),
+      ]),
+    ),
+  };
+}
+
+function typesOfCore(): string {
   const types = Object.values(schemaOfTypes().getTypeMap()).filter(({ name }) => !name.startsWith('__'));
   const members = [
     ...[...RESOLVED, 'Node'].map((name) => `${name}?: ${name}Resolvers;`),
     ...['DateTime', 'Resource', 'Role'].map((name) => `${name}?: GraphQLScalarType;`),
   ];
-  const written = [...types.flatMap(declarationsOf), `export type Resolvers = { ${members.join(' ')} };`];
-  return `${GENERATED}${COMMON}${written.map(wrapped).join('\n')}\n`;
+  const written = [
+    ...types.flatMap((type) => declarationsOf(type, RESOLVED)),
+    `export type Resolvers = { ${members.join(' ')} };`,
+  ];
+  return `${GENERATED}import type { GraphQLResolveInfo, GraphQLScalarType } from 'graphql';
+import type { ApiKey } from '../keys/key/index.ts';
+import type { AuditActor, AuditEntry } from '../keys/audit/index.ts';
+import type { ConsentRequest } from '../keys/repository/index.ts';
+import type { BudgetedContext, ExplainedRoute as Route } from './context.ts';
+${COMMON}export type Node = ApiKey;
+export type NodeResolvers = { __resolveType: (node: Node) => 'ApiKey'; };
+${written.map(wrapped).join('\n')}
+`;
 }
 
-function declarationsOf(type: GraphQLNamedType): string[] {
+/**
+ * The types of a feature's resolvers, with all that they name. Types that have resolvers of their own are those that its
+ * schema extends, and those that a file beside it exports.
+ */
+function typesOfFeature(whole: GraphQLSchema, text: string, parents: string): string {
+  const own = existsSync(parents) ? readFileSync(parents, 'utf8') : '';
+  const resolved = Array.from(own.matchAll(/\b(\w+)(?= [,}])/g), ([name]) => name);
+  const extended = parse(text).definitions.flatMap((definition) =>
+    definition.kind === Kind.OBJECT_TYPE_EXTENSION
+      ? { name: definition.name.value, fields: (definition.fields ?? []).map(({ name }) => name.value) }
+      : [],
+  );
+  const written = extended.flatMap(({ name, fields }) =>
+    declarationsOf(whole.getType(name)!, [name], (field) => fields.includes(field)),
+  );
+  const names = new Set<string>();
+  for (let more = [written.join(' ')]; more.length > 0;) {
+    const found = more.join(' ').match(/\b[A-Z]\w+/g) ?? [];
+    const fresh = found.filter((name) => !names.has(name) && whole.getType(name) && name !== 'ApiKey');
+    for (const name of fresh) names.add(name);
+    more = [...new Set(fresh)].flatMap((name) => declarationsOf(whole.getType(name)!, resolved));
+    written.push(...more);
+  }
+  const members = [...extended.map(({ name }) => name), ...resolved].map((name) => `${name}?: ${name}Resolvers;`);
+  const body = [...new Set(written), `export type Resolvers = { ${members.join(' ')} };`].map(wrapped).join('\n');
+  return `${GENERATED}import type { GraphQLResolveInfo } from 'graphql';
+import type { BudgetedContext } from '../../graphql/index.ts';
+${/\bApiKey\b/.test(body) ? "import type { ApiKey } from '../../keys/key/index.ts';\n" : ''}${
+    resolved.length > 0 ? `import type { ${resolved.join(', ')} } from './schema-parents.ts';\n` : ''
+  }${COMMON}${body}
+`;
+}
+
+/** @param has the fields of a type with resolvers; default: all */
+function declarationsOf(
+  type: GraphQLNamedType,
+  resolved: readonly string[],
+  has: (field: string) => boolean = () => true,
+): string[] {
   const { name } = type;
   if (isEnumType(type)) {
     const values = type.getValues().map((value) => `'${value.name}'`);
@@ -56,8 +119,8 @@ function declarationsOf(type: GraphQLNamedType): string[] {
   }
   if (isInputObjectType(type)) return [`export type ${name} = ${membersOf(Object.values(type.getFields()), '?')};`];
   if (!isObjectType(type)) return [];
-  const fields = Object.values(type.getFields());
-  if (!RESOLVED.includes(name)) {
+  const fields = Object.values(type.getFields()).filter((field) => has(field.name));
+  if (!resolved.includes(name)) {
     const members = fields.map((field) => `${field.name}${markOf(field.type)}: Lazy<${typed(field.type, 'output')}>;`);
     return [`export type ${name} = { ${members.join(' ')} };`];
   }
@@ -110,8 +173,9 @@ function present(type: GraphQLType, way: 'input' | 'output'): string {
   return name === 'DateTime' && way === 'output' ? 'number' : (SCALARS[name] ?? 'string');
 }
 
-function schemaOfTypes() {
-  return buildSchema([...PARTS.map((part) => withFilters(textOf(`graphql/${part}.graphql`))), GRANTABLE].join('\n'));
+function schemaOfTypes(others: readonly string[] = []): GraphQLSchema {
+  const parts = PARTS.map((part) => readFileSync(`${ROOT}src/graphql/${part}.graphql`, 'utf8'));
+  return buildSchema([...[...parts, ...others].map(withFilters), GRANTABLE].join('\n'));
 }
 
 const GENERATED = '// Generated by `npm run docs` from the schema.\n';
@@ -119,8 +183,4 @@ const GENERATED = '// Generated by `npm run docs` from the schema.\n';
 /** In lines of at most 120 columns. */
 function wrapped(declaration: string): string {
   return declaration.replaceAll(/\s+/g, ' ').replaceAll(/(?=.{119})(.{1,117}) /g, '$1\n  ');
-}
-
-function textOf(file: string): string {
-  return readFileSync(new URL(`../src/${file}`, import.meta.url), 'utf8');
 }

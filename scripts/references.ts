@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Config } from '@oclif/core/config';
 import { print } from 'graphql';
+import { FEATURES } from '../src/features/index.ts';
 import { typeDefsOf } from '../src/graphql/schema.ts';
 import { HELP_TOPICS } from '../src/cli/help/topics.ts';
 import { ownOptions } from '../src/cli/own-program.ts';
@@ -23,8 +24,8 @@ export async function references(): Promise<Record<string, string>> {
     'docs/errors.md': errorReference(),
     ...pagesWithParts(),
     'docs/library-surface.d.ts': surfaceReport(),
-    'docs/schema.graphql': schemaReference(),
-    'src/graphql/schema-types.ts': resolverTypes(),
+    'docs/schema.graphql': await schemaReference(),
+    ...resolverTypes(),
     'schemas/config.schema.json': configSchema(),
     'schemas/keys.schema.json': keysSchema(),
     'examples/scanners/gitleaks.toml': SCANNER_RULES.gitleaks,
@@ -33,8 +34,8 @@ export async function references(): Promise<Record<string, string>> {
   };
 }
 
-function schemaReference(): string {
-  const input = typeDefsOf(createCatalog()).map(print).join('\n\n');
+async function schemaReference(): Promise<string> {
+  const input = (await typeDefsOf(createCatalog(), FEATURES)).map(print).join('\n\n');
   return execFileSync('npx', ['oxfmt', '--stdin-filepath=schema.graphql'], { input, encoding: 'utf8' });
 }
 

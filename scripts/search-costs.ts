@@ -1,6 +1,7 @@
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
+import { FEATURES } from '../src/features/index.ts';
 import { createSchema } from '../src/graphql/schema.ts';
 import { createApp } from '../src/index.ts';
 import { REQUESTS } from '../src/remote/requests.ts';
@@ -51,7 +52,7 @@ const [seed = 1, count = 2000] = process.argv.slice(2).map(Number);
 const { path, secrets } = await largeStore();
 const keys = await openKeys({ database: path });
 const app = await createApp({ keys });
-const schema = await createSchema(keys, { name: 'x', version: '1', startedAt: 0 });
+const schema = await createSchema(keys, { name: 'x', version: '1', startedAt: 0 }, { features: FEATURES });
 const server = createServer(getRequestListener(app.fetch));
 await new Promise<void>((resolve) => {
   server.listen(0, '127.0.0.1', resolve);

@@ -1,8 +1,10 @@
 import type { Hono } from 'hono';
 import type { Config } from './config/config.ts';
+import type { FeatureSchema } from './graphql/index.ts';
 import type { BearerEnv, RouteContext } from './http/index.ts';
 import type { FeatureOfFields } from './keys/added/index.ts';
 import type { KeyListener } from './keys/changes/index.ts';
+import type { Operations, RemoteOperations } from './keys/operations/index.ts';
 import type { AnyPortOfStore } from './store/index.ts';
 
 /**
@@ -18,6 +20,12 @@ export interface Feature extends FeatureOfFields {
   readonly ports?: readonly AnyPortOfStore[];
   /** Its steps when keys change, in the transaction of the change. */
   readonly onKeys?: KeyListener;
+  /** Its operations, by the names of their root fields in its schema. */
+  readonly operations?: Operations;
+  /** Asks a server for its operations, by their names. Without it, commands do them on a store alone. */
+  readonly remote?: () => Promise<RemoteOperations>;
+  /** Its part of the schema. Import that here: only servers load it. */
+  readonly schema?: () => Promise<FeatureSchema>;
   /** Adds its endpoints to an app. Import what they need here, so that a command does not load it. */
   readonly routes?: (app: Hono<BearerEnv>, context: FeatureContext) => Promise<void>;
 }

@@ -1,11 +1,11 @@
 import { DEFAULT_PAGE_SIZE } from '../keys/basics/index.ts';
-import { operationsOn } from '../keys/operations/index.ts';
+import { OPERATIONS, operationsOn } from '../keys/operations/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { auditChanges, badInput, connectionOf, cursorOf, readCursor } from './resolve.ts';
 import type { QueryResolvers, Resolvers } from './schema-types.ts';
 
 export function auditResolversOf(keys: KeysService): Resolvers {
-  const does = operationsOn(keys);
+  const does = operationsOn(keys, OPERATIONS);
   const auditLog: QueryResolvers['auditLog'] = async (
     _,
     { after, beforeNumber, afterNumber, ...request },

@@ -5,7 +5,7 @@ import { type ApiKey, type NewKey, REMOVABLE_FIELDS, secretSince } from '../keys
 import { containedAs, namedIssues } from '../keys/changes/index.ts';
 import { formatTime, MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
 import { groupPermissions } from '../keys/permissions/index.ts';
-import { operationsOn } from '../keys/operations/index.ts';
+import { OPERATIONS, operationsOn } from '../keys/operations/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { auditChanges, badInput, grantsIn, readKeyChange, refuseNulls } from './resolve.ts';
 import type {
@@ -22,7 +22,7 @@ export const MAX_DECLARED_KEYS = 1000;
 
 /** The resolvers for changes of keys: they shape the answers of the service, which decides what is allowed. */
 export function changeResolversOf(keys: KeysService): Resolvers {
-  const does = operationsOn(keys);
+  const does = operationsOn(keys, OPERATIONS);
   const Query: QueryResolvers = {
     previewApiKey: async (_, { input }, { principal }) => {
       const preview = await does.previewApiKey({ input: readNewKey(input) }, principal);

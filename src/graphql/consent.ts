@@ -1,6 +1,6 @@
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
 import type { ConsentPlace } from '../features/consent/index.ts';
-import { operationsOn } from '../keys/operations/index.ts';
+import { OPERATIONS, operationsOn } from '../keys/operations/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { badInput, grantsIn, knownTo, refuseNulls } from './resolve.ts';
 import type { QueryConsentRequestArgs, Resolvers } from './schema-types.ts';
@@ -8,7 +8,7 @@ import type { QueryConsentRequestArgs, Resolvers } from './schema-types.ts';
 /** The resolvers for what applications ask for. */
 export function consentResolversOf(keys: KeysService): Resolvers {
   const { catalog } = keys;
-  const does = operationsOn(keys);
+  const does = operationsOn(keys, OPERATIONS);
   const placeIn = ({ userCode, requestId }: QueryConsentRequestArgs): ConsentPlace => {
     if ((userCode == null) === (requestId == null)) throw badInput('Pass either userCode or requestId.');
     return requestId == null ? { userCode: userCode! } : { requestId };

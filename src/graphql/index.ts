@@ -27,5 +27,6 @@ export {
   withoutStackTrace,
   writeData,
 } from './execution/index.ts';
+export type { FeatureSchema } from './feature-schema.ts';
 export type { SchemaExtension } from './extension.ts';
 export type { OwnSchema, RequiredByField, Resolvers } from './own-schema.ts';

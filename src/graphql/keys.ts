@@ -12,7 +12,7 @@ import { type Budget, isBudget } from '../keys/basics/index.ts';
 import { namedIssues } from '../keys/changes/index.ts';
 import { type ApiKey, NO_USAGE, previousUseSince, type UsageTotals, type UsedGrant } from '../keys/key/index.ts';
 import type { Branch } from '../keys/lists/index.ts';
-import { operationsOn } from '../keys/operations/index.ts';
+import { OPERATIONS, operationsOn } from '../keys/operations/index.ts';
 import { formatCursor, type KeysService } from '../keys/service/index.ts';
 import { groupPermissions, PermissionSet, splitPermission, unknownGrantsOf } from '../keys/permissions/index.ts';
 import { prefixOf } from '../keys/secret/index.ts';
@@ -22,7 +22,7 @@ import type { ApiKeyLimit, ApiKeyResolvers, QueryResolvers, Resolvers } from './
 
 /** The resolvers for keys: they shape the answers of the service, which decides what may be read. */
 export function keyResolversOf(keys: KeysService): Resolvers {
-  const does = operationsOn(keys);
+  const does = operationsOn(keys, OPERATIONS);
   const Query: QueryResolvers = {
     me: (_, __, { principal }) => principal.apiKey,
     apiKeys: async (_, args, { principal }) => {

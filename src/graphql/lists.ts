@@ -1,12 +1,12 @@
 import { MAX_PAGE_SIZE } from '../keys/basics/index.ts';
-import { operationsOn } from '../keys/operations/index.ts';
+import { OPERATIONS, operationsOn } from '../keys/operations/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import { badInput, readKeyChange } from './resolve.ts';
 import type { MutationResolvers, QueryResolvers, Resolvers } from './schema-types.ts';
 
 /** The resolvers for keys as people look through them, and for changes of many. */
 export function listResolversOf(keys: KeysService): Resolvers {
-  const does = operationsOn(keys);
+  const does = operationsOn(keys, OPERATIONS);
   const Query: QueryResolvers = {
     apiKeyList: async (_, args, { principal }) => {
       const { first, offset, sort, descending, createdByOperator, createdBy, ...filter } = args;

@@ -7,25 +7,30 @@ import {
   type NameNode,
   type StringValueNode,
 } from 'graphql';
-import { type Operation, OPERATIONS } from '../keys/operations/index.ts';
+import type { Operations } from '../keys/operations/index.ts';
 import { splitPermission } from '../keys/permissions/index.ts';
 
-const ALL: Readonly<Record<string, Operation>> = OPERATIONS;
-
-/** The same part of the schema, its root fields with the descriptions and `@requires` of their operations. */
-export function withOperations(document: DocumentNode): DocumentNode {
+/**
+ * The same part of the schema, its root fields with the descriptions and `@requires` of their operations.
+ * @throws Error if a root field has no operation, or a `@requires` of its own
+ */
+export function withOperations(document: DocumentNode, operations: Operations): DocumentNode {
   const definitions = document.definitions.map((definition) => {
     const isObject = definition.kind === Kind.OBJECT_TYPE_DEFINITION || definition.kind === Kind.OBJECT_TYPE_EXTENSION;
     if (!isObject || !['Query', 'Mutation'].includes(definition.name.value)) return definition;
-    return { ...definition, fields: definition.fields?.map((field) => withOperation(field, definition.name.value)) };
+    return {
+      ...definition,
+      fields: definition.fields?.map((field) => withOperation(field, definition.name.value, operations)),
+    };
   });
   return { ...document, definitions };
 }
 
-/** @throws Error if there is no operation for the field */
-function withOperation(field: FieldDefinitionNode, root: string): FieldDefinitionNode {
-  const { [field.name.value]: operation } = ALL;
+function withOperation(field: FieldDefinitionNode, root: string, operations: Operations): FieldDefinitionNode {
+  const { [field.name.value]: operation } = operations;
   if (operation?.root !== root) throw new Error(`There is no operation for ${root}.${field.name.value}.`);
+  if (field.directives?.some(({ name }) => name.value === 'requires'))
+    throw new Error(`${root}.${field.name.value} has a @requires: its operation says what it needs.`);
   const [resource, action] = splitPermission(operation.needs);
   const requires: ConstDirectiveNode = {
     kind: Kind.DIRECTIVE,

@@ -56,7 +56,7 @@ export type QueryResolvers = { me?: Resolver<Maybe<ApiKey>, object>; online?: Re
   routes?: Resolver<Maybe<RouteConnection>, object, QueryRoutesArgs>; explainRequest?:
   Resolver<Maybe<RequestExplanation>, object, QueryExplainRequestArgs>; routeKeys?: Resolver<Maybe<ApiKeyConnection>,
   object, QueryRouteKeysArgs>; policy?: Resolver<Maybe<Policy>, object>; limits?: Resolver<Maybe<ServiceLimits>,
-  object>; edges?: Resolver<Maybe<ReadonlyArray<Edge>>, object>; health?: Resolver<Maybe<Health>, object>; };
+  object>; health?: Resolver<Maybe<Health>, object>; };
 export type ApiKeyAccessArgs = { permission: string; };
 export type ApiKeyDescendantsArgs = { first: number; };
 export type ApiKeyUsageArgs = { from?: Maybe<string>; to?: Maybe<string>; by: Maybe<UsagePeriod>; };
@@ -218,9 +218,6 @@ export type ConsentRequestResolvers = { requestId?: Resolver<string, ConsentRequ
   Resolver<Maybe<ReadonlyArray<string>>, ConsentRequest>; keyExpiresAt?: Resolver<Maybe<number>, ConsentRequest>; };
 export type ApproveConsentRequestInput = { userCode: string; roles?: Maybe<ReadonlyArray<string>>; permissions?:
   Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; };
-export type Edge = { edgeId: Lazy<string>; name: Lazy<string>; keyId: Lazy<string>; keyName: Lazy<string>; address?:
-  Lazy<Maybe<string>>; leaseMs: Lazy<number>; isResting: Lazy<boolean>; lagMs: Lazy<number>; lastAskedAt: Lazy<number>;
-  };
 export type RouteAllow = 'OPEN' | 'KEY' | 'ALL' | 'ANY' | 'RESOURCE';
 export type RouteResolvers = { number?: Resolver<number, Route>; line?: Resolver<Maybe<number>, Route>; host?:
   Resolver<string, Route>; path?: Resolver<string, Route>; methods?: Resolver<Maybe<ReadonlyArray<string>>, Route>;

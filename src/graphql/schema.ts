@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { makeExecutableSchema } from '@graphql-tools/schema';
 import { assertValidSchema, type DocumentNode, type GraphQLSchema, isNonNullType } from 'graphql';
-import { KeysError } from '../keys/basics/index.ts';
+import { isKeysError, KeysError } from '../keys/basics/index.ts';
+import { OPERATIONS } from '../keys/operations/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
+import { type FeatureWithSchema, loadFeatures, requireFit, resolversOfFeature } from './feature-schema.ts';
 import {
   readHostPart,
   readOwnSchema,
@@ -42,8 +44,8 @@ const PARTS: readonly string[] = [
   readFileSync(new URL('./service.graphql', import.meta.url), 'utf8'),
 ].map((part) => withKeyFields(withFilters(part)));
 
-/** The built-in schema, in parts. What can be granted comes from the catalog, with all additions. */
-export function typeDefsOf(catalog: Catalog): DocumentNode[] {
+/** The schema of the core, in parts. What can be granted comes from the catalog, with all additions. */
+function coreOf(catalog: Catalog): DocumentNode[] {
   const resources = catalog.resources.map((name) => `  "${describeResource(name)}"\n  ${name}`);
   const roles = catalog.roles.map((name) => `  "${catalog.meaningOf(name)}"\n  ${name}`);
   const granted = `"What a permission applies to."
@@ -56,41 +58,64 @@ enum Role {
 ${roles.join('\n')}
 }
 `;
-  return documentsOf([...PARTS, granted], { noLocation: true }).map(withOperations);
+  return documentsOf([...PARTS, granted], { noLocation: true }).map((part) => withOperations(part, OPERATIONS));
+}
+
+/** The schema of the core and of features, in parts. */
+export async function typeDefsOf(catalog: Catalog, features: readonly FeatureWithSchema[]): Promise<DocumentNode[]> {
+  return [...coreOf(catalog), ...(await loadFeatures(features)).map(({ document }) => document)];
 }
 
 function describeResource(name: string): string {
   return `The resource ${name.toLowerCase().replaceAll('_', ' ').replaceAll(/ +/g, ' ')}.`;
 }
 
-/** The host's parts of the schema: in SDL, and made by a library of its own. */
-export interface HostParts {
+/** The parts of the schema beside that of the core. */
+interface SchemaParts {
+  features?: readonly FeatureWithSchema[];
+  /** Those of the host in SDL. */
   extensions?: readonly SchemaExtension[] | undefined;
+  /** That of a program, made by a library of its own. */
   own?: RequiringSchema | undefined;
 }
 
 /**
- * Creates the schema from the built-in part and those of the host.
- * @throws KeysError SCHEMA_INVALID if the parts do not fit, a host's part replaces something built-in, or a root field
+ * Creates the schema from those of the core, of features and of the host.
+ * @throws KeysError FEATURE_INVALID if that of a plugin's feature does not fit; SCHEMA_INVALID if the parts do not fit, a host's part replaces something built-in, or a root field
  * requires nothing, has no resolver, or is declared twice
  */
 export async function createSchema(
   keys: KeysService,
   info: ServiceInfo,
-  { extensions = [], own: ownSchema }: HostParts = {},
+  { features = [], extensions = [], own: ownSchema }: SchemaParts = {},
   service: ServiceParts = {},
 ): Promise<GraphQLSchema> {
   try {
     const parts = await Promise.all(extensions.map(readHostPart));
     if (ownSchema) parts.push(readOwnSchema(ownSchema));
-    const own = typeDefsOf(keys.catalog);
+    const loaded = (await loadFeatures(features)).map((each) => ({
+      ...each,
+      resolvers: resolversOfFeature(each, keys, service),
+    }));
+    const added = loaded.filter(({ isAdded }) => isAdded);
+    const own = [...coreOf(keys.catalog), ...loaded.flatMap(({ isAdded, document }) => (isAdded ? [] : document))];
+    for (const each of added) {
+      const { feature, document, resolvers } = each;
+      requireFit(
+        each,
+        { name: feature.name, documents: [document], resolvers, requires: new Map() },
+        own,
+        keys.catalog,
+      );
+      own.push(document);
+    }
     const documents = [...own, ...parts.flatMap((part) => part.documents)];
     const requirements = readRequirements(documents);
     refuseReplacements(own, parts);
     const schema = makeExecutableSchema({
       typeDefs: documents,
       // Ours are valid, and nobody else has the types yet: each of the two is a quarter of the work.
-      assumeValidSDL: parts.length === 0,
+      assumeValidSDL: parts.length === 0 && added.length === 0,
       updateResolversInPlace: true,
       resolvers: [
         { DateTime },
@@ -101,7 +126,7 @@ export async function createSchema(
         consentResolversOf(keys),
         routeResolversOf(keys, service),
         serviceResolversOf(keys, info, service),
-        ...parts.map(({ resolvers }) => resolvers),
+        ...[...loaded, ...parts].map(({ resolvers }) => resolvers),
       ] as Parameters<typeof makeExecutableSchema>[0]['resolvers'],
     });
     assertValidSchema(schema);
@@ -121,6 +146,7 @@ export async function createSchema(
     clampBuiltInDates(schema, own);
     return schema;
   } catch (error) {
+    if (isKeysError(error) && error.code === 'FEATURE_INVALID') throw error;
     throw new KeysError('SCHEMA_INVALID', (error as Error).message, { cause: error });
   }
 }

@@ -10,7 +10,7 @@ import {
 } from '../keys/basics/index.ts';
 import type { ApiKey } from '../keys/key/index.ts';
 import { groupPermissions, type PermissionSet } from '../keys/permissions/index.ts';
-import { operationsOn } from '../keys/operations/index.ts';
+import { OPERATIONS, operationsOn } from '../keys/operations/index.ts';
 import { formatCursor, type KeysService } from '../keys/service/index.ts';
 import type { RouteCaller, ServiceInfo, ServiceParts } from './context.ts';
 import {
@@ -34,7 +34,7 @@ const MAX_LOOKED_AT = 1000;
 
 /** The resolvers for the running program, what can be granted, what the service allows, and how it is. */
 export function serviceResolversOf(keys: KeysService, info: ServiceInfo, service: ServiceParts): Resolvers {
-  const does = operationsOn(keys);
+  const does = operationsOn(keys, OPERATIONS);
   const Query: QueryResolvers = {
     online: () => true,
     info: () => ({
@@ -66,10 +66,6 @@ export function serviceResolversOf(keys: KeysService, info: ServiceInfo, service
         failedCredentials: service.limits.failedCredentials,
         request: requestLimitsOf(service.limits.request),
       },
-    edges: async (_, _args, { principal }) => {
-      const edges = await does.edges({}, principal);
-      return edges.map(({ id: edgeId, key, ...edge }) => ({ ...edge, edgeId, keyId: key.id, keyName: key.name }));
-    },
     health: async (_, _args, { principal }) => {
       const { store, answeredInMs, hasSearchIndex, clockBehindMs, hearsChanges } = await does.health({}, principal);
       return {

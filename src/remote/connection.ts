@@ -11,7 +11,7 @@ import {
 } from '../keys/basics/index.ts';
 import { fieldsOf } from '../keys/key/index.ts';
 import { readSecret } from '../keys/secret/index.ts';
-import type { Request } from './shape.ts';
+import type { ServerRequest as Request } from '../keys/operations/index.ts';
 
 /** The server that requests go to. */
 export interface ServerOptions {

@@ -1,6 +1,5 @@
 import type { AuditAction, AuditActor, AuditEntry, AuditValues } from '../keys/audit/index.ts';
 import type { ErrorCode, Limit } from '../keys/basics/index.ts';
-import type { ListedEdge } from '../keys/feed/index.ts';
 import {
   type FieldChange,
   type FieldTable,
@@ -35,12 +34,13 @@ import {
   json,
   list,
   mapped,
+  mutation,
   nullable,
   number,
   object,
   of,
   only,
-  request,
+  query,
   type Shape,
   text,
   time,
@@ -210,17 +210,6 @@ const applied = object({
   unchanged: whole,
 });
 
-const edge: Shape<ListedEdge> = object({
-  id: of('edgeId', text),
-  name: text,
-  key: around({ id: of('keyId', text), name: of('keyName', text) }),
-  address: mapped(nullable(text), (address) => address ?? undefined),
-  leaseMs: number,
-  isResting: yesOrNo,
-  lagMs: number,
-  lastAskedAt: time,
-});
-
 const entry: Shape<AuditEntry> = mapped(
   object({
     number: whole,
@@ -345,10 +334,10 @@ const FILTERS = {
 
 /** The requests to servers, each with the types of its arguments in the schema and its answer. */
 export const REQUESTS = {
-  permissions: request('permissions', {}, catalog),
-  apiKey: request('apiKey', { id: 'ID', name: 'String' }, nullable(state)),
-  show: request('apiKey', { name: 'String!' }, nullable(access)),
-  decide: request(
+  permissions: query('permissions', {}, catalog),
+  apiKey: query('apiKey', { id: 'ID', name: 'String' }, nullable(state)),
+  show: query('apiKey', { name: 'String!' }, nullable(access)),
+  decide: query(
     'apiKey',
     { ...ID, permission: 'String!' },
     nullable(
@@ -364,7 +353,7 @@ export const REQUESTS = {
       ),
     ),
   ),
-  suggest: request(
+  suggest: query(
     'apiKey',
     ID,
     nullable(
@@ -377,7 +366,7 @@ export const REQUESTS = {
       }),
     ),
   ),
-  usageOf: request(
+  usageOf: query(
     'apiKey',
     { ...ID, from: 'DateTime!', to: 'DateTime!', by: 'UsagePeriod!' },
     nullable(
@@ -387,29 +376,29 @@ export const REQUESTS = {
       ),
     ),
   ),
-  apiKeys: request('apiKeys', { first: 'Int!', after: 'String', ...FILTERS }, pageOf(state)),
-  review: request('apiKeys', { first: 'Int!', after: 'String' }, pageOf(reviewed)),
-  apiKeyList: request(
+  apiKeys: query('apiKeys', { first: 'Int!', after: 'String', ...FILTERS }, pageOf(state)),
+  review: query('apiKeys', { first: 'Int!', after: 'String' }, pageOf(reviewed)),
+  apiKeyList: query(
     'apiKeyList',
     { first: 'Int!', offset: 'Int!', sort: 'ApiKeySort!', descending: 'Boolean!', ...FILTERS },
     object({ keys: list(state), total: number, hasMore: yesOrNo, isSorted: of('sorted', yesOrNo) }),
   ),
-  attestReview: request('attestReview', { input: 'AttestReviewInput!' }, yesOrNo),
+  attestReview: mutation('attestReview', { input: 'AttestReviewInput!' }, yesOrNo),
 
-  previewApiKey: request(
+  previewApiKey: query(
     'previewApiKey',
     { input: 'CreateApiKeyInput!' },
     object({ ...given, effectivePermissions: permissions }),
   ),
-  createApiKey: request(
+  createApiKey: mutation(
     'createApiKey',
     { input: 'CreateApiKeyInput!' },
     object({ key: secret, apiKey: keyFields, replaced: list(name) }),
   ),
-  updateApiKey: request('updateApiKey', { input: 'UpdateApiKeyInput!' }, state),
-  enable: request('setApiKeyEnabled', { ...ID, enabled: 'Boolean!' }, state),
-  disable: request('setApiKeyEnabled', { ...ID, enabled: 'Boolean!' }, object({ ...stateFields, issued })),
-  rotateApiKey: request(
+  updateApiKey: mutation('updateApiKey', { input: 'UpdateApiKeyInput!' }, state),
+  enable: mutation('setApiKeyEnabled', { ...ID, enabled: 'Boolean!' }, state),
+  disable: mutation('setApiKeyEnabled', { ...ID, enabled: 'Boolean!' }, object({ ...stateFields, issued })),
+  rotateApiKey: mutation(
     'rotateApiKey',
     { input: 'RotateApiKeyInput!' },
     object({
@@ -420,27 +409,26 @@ export const REQUESTS = {
       issued,
     }),
   ),
-  activateApiKeyRotation: request('activateApiKeyRotation', ID, state),
-  finishApiKeyRotation: request('finishApiKeyRotation', ID, state),
-  rollBackApiKeyRotation: request('rollBackApiKeyRotation', ID, state),
-  apiKeyChangePlan: request(
+  activateApiKeyRotation: mutation('activateApiKeyRotation', ID, state),
+  finishApiKeyRotation: mutation('finishApiKeyRotation', ID, state),
+  rollBackApiKeyRotation: mutation('rollBackApiKeyRotation', ID, state),
+  apiKeyChangePlan: query(
     'apiKeyChangePlan',
     { ...IDS, change: 'ManyKeysChange!', expiresAt: 'DateTime', update: 'ManyKeysUpdate' },
     manyPlan,
   ),
-  narrowApiKeys: request('narrowApiKeys', { input: 'NarrowApiKeysInput!' }, only('keys', list(name))),
-  updateApiKeys: request('updateApiKeys', { ...IDS, update: 'ManyKeysUpdate!' }, only('keys', list(name))),
-  deleteApiKeys: request('deleteApiKeys', IDS, object({ keys: list(name), issued })),
-  containKey: request('containKey', { input: 'ContainKeyInput!' }, contained),
-  applyApiKeys: request('applyApiKeys', { input: 'ApplyApiKeysInput!' }, applied),
+  narrowApiKeys: mutation('narrowApiKeys', { input: 'NarrowApiKeysInput!' }, only('keys', list(name))),
+  updateApiKeys: mutation('updateApiKeys', { ...IDS, update: 'ManyKeysUpdate!' }, only('keys', list(name))),
+  deleteApiKeys: mutation('deleteApiKeys', IDS, object({ keys: list(name), issued })),
+  containKey: mutation('containKey', { input: 'ContainKeyInput!' }, contained),
+  applyApiKeys: mutation('applyApiKeys', { input: 'ApplyApiKeysInput!' }, applied),
 
-  consentRequests: request('consentRequests', { first: 'Int!' }, list(consent)),
-  consentRequest: request('consentRequest', PLACE, consent),
-  approveConsentRequest: request('approveConsentRequest', { input: 'ApproveConsentRequestInput!' }, consent),
-  denyConsentRequest: request('denyConsentRequest', PLACE, consent),
+  consentRequests: query('consentRequests', { first: 'Int!' }, list(consent)),
+  consentRequest: query('consentRequest', PLACE, consent),
+  approveConsentRequest: mutation('approveConsentRequest', { input: 'ApproveConsentRequestInput!' }, consent),
+  denyConsentRequest: mutation('denyConsentRequest', PLACE, consent),
 
-  edges: request('edges', {}, list(edge)),
-  auditLog: request(
+  auditLog: query(
     'auditLog',
     {
       first: 'Int',

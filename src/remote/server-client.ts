@@ -1,4 +1,10 @@
-import { type Client, takeBack } from '../keys/operations/index.ts';
+import {
+  type Client,
+  type RemoteOperations,
+  type Server,
+  type ServerRequest,
+  takeBack,
+} from '../keys/operations/index.ts';
 import { type Applied, formatCursor, type KeyState } from '../keys/service/index.ts';
 import { type ApplyRules, type DeclaredKey, plannedCreation } from '../keys/transfer/index.ts';
 import { readAuditRequest } from '../keys/audit/index.ts';
@@ -88,12 +94,18 @@ export function serverClient(options: ServerOptions): Client {
     const request = mapRequest(REQUESTS.applyApiKeys, (applied) => appliedIn(applied, declared));
     return connection.ask(request, { input: { keys: declared.map(declaredInput), prune, dryRun } });
   };
+  const server: Server = {
+    ask: (request: ServerRequest<unknown> | string, variables?: object) =>
+      connection.ask(typeof request === 'string' ? documentOf(request) : request, variables ?? {}) as never,
+    permissions,
+  };
   const client: Client = {
     location: options.server,
     exists: true,
     revertsAll: false,
     mostAtOnce: MAX_PAGE_SIZE,
     pollMs: 1000,
+    of: ({ operations, remote }) => askedBy(Object.keys(operations), server, remote) as never,
 
     permissions,
     apiKey: (which) => connection.ask(REQUESTS.apiKey, which),
@@ -218,7 +230,6 @@ export function serverClient(options: ServerOptions): Client {
       return connection.ask(REQUESTS.approveConsentRequest, { input: { userCode, ...changeInput(choice, catalog) } });
     },
     denyConsentRequest: ({ place }) => connection.ask(REQUESTS.denyConsentRequest, place),
-    edges: () => connection.ask(REQUESTS.edges, {}),
 
     show: async (name) => (await connection.ask(REQUESTS.show, { name })) ?? undefined,
     async *review() {
@@ -243,6 +254,24 @@ export function serverClient(options: ServerOptions): Client {
     close: async () => {},
   };
   return client;
+}
+
+/** Operations of a feature, each asked of a server. */
+function askedBy(names: readonly string[], server: Server, remote?: () => Promise<RemoteOperations>) {
+  const asked = names.map((name) => [
+    name,
+    async (input: never) => {
+      const ask = (await remote?.())?.[name];
+      if (ask) return ask(server, input);
+      throw new KeysError('STORE_REQUIRED', `Servers are not asked for "${name}". Run it where the store is.`);
+    },
+  ]);
+  return Object.fromEntries(asked) as object;
+}
+
+/** The request of a document, whose answer is read by the one who asks. */
+function documentOf(text: string): ServerRequest<unknown> {
+  return { documentFor: () => text, read: (data) => data };
 }
 
 /** The changes of an apply. @throws TypeError for a key that is not declared */

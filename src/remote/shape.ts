@@ -1,6 +1,6 @@
 import { isRecord } from '../keys/basics/index.ts';
 import { type JsonObject, MAX_JSON_BYTES } from '../keys/key/index.ts';
-import { OPERATIONS } from '../keys/operations/index.ts';
+import type { ServerRequest as Request } from '../keys/operations/index.ts';
 
 /** A value in an answer: its selection in a document, and its reader, which throws for anything else. */
 export interface Shape<Value> {
@@ -93,36 +93,35 @@ export function only<Value>(field: string, shape: Shape<Value>): Shape<Value> {
   return mapped(object({ value: of(field, shape) }), ({ value }) => value);
 }
 
-/** An operation as it is asked of a server. */
-export interface Request<Answer> {
-  /** The document. Arguments that are undefined are left out: they cost nothing. */
-  documentFor(variables: object): string;
-  /** Reads the data of an answer. */
-  readonly read: (data: unknown) => Answer;
-}
-
 /**
- * An operation of the table, with the types of its arguments in the schema. Those that its selection has are arguments
+ * A request for a root field, with the types of its arguments in the schema. Those that its selection has are arguments
  * there.
  */
-export function request<Answer>(
-  name: keyof typeof OPERATIONS,
-  types: Readonly<Record<string, string>>,
-  shape: Shape<Answer>,
-): Request<Answer> {
-  return {
-    documentFor(variables) {
-      const given = Object.keys(types).filter((each) => variables[each as keyof typeof variables] !== undefined);
-      const passed = given.filter((each) => !new RegExp(`\\$${each}\\b`).test(shape.selection));
-      const inParentheses = (parts: string[]) => (parts.length > 0 ? `(${parts.join(', ')})` : '');
-      const declared = inParentheses(given.map((each) => `$${each}: ${types[each]}`));
-      const field = name + inParentheses(passed.map((each) => `${each}: $${each}`));
-      const selection = object({ [name]: of(field, shape) });
-      return `${OPERATIONS[name].root.toLowerCase()}${declared} { ${selection.selection} }`;
-    },
-    read: only(name, shape).read,
+function requestOf(root: 'query' | 'mutation') {
+  return function request<Answer>(
+    name: string,
+    types: Readonly<Record<string, string>>,
+    shape: Shape<Answer>,
+  ): Request<Answer> {
+    return {
+      documentFor(variables) {
+        const given = Object.keys(types).filter((each) => variables[each as keyof typeof variables] !== undefined);
+        const passed = given.filter((each) => !new RegExp(`\\$${each}\\b`).test(shape.selection));
+        const inParentheses = (parts: string[]) => (parts.length > 0 ? `(${parts.join(', ')})` : '');
+        const declared = inParentheses(given.map((each) => `$${each}: ${types[each]}`));
+        const field = name + inParentheses(passed.map((each) => `${each}: $${each}`));
+        const selection = object({ [name]: of(field, shape) });
+        return `${root}${declared} { ${selection.selection} }`;
+      },
+      read: only(name, shape).read,
+    };
   };
 }
+
+/** A request that changes nothing. */
+export const query = requestOf('query');
+/** A request that changes something. */
+export const mutation = requestOf('mutation');
 
 /** A request whose answer is read on. What `map` throws refuses the answer. */
 export function mapRequest<Answer, Result>(asked: Request<Answer>, map: (answer: Answer) => Result): Request<Result> {

@@ -217,7 +217,7 @@ export async function createAppOf(
   const schema = await createSchema(
     keys,
     info,
-    { extensions, own: own && { schema: own, requires: requires ?? {} } },
+    { features: allFeatures(), extensions, own: own && { schema: own, requires: requires ?? {} } },
     described,
   );
   const tokens = config && (await tokensOf(config.federation, keys, others.replaces));

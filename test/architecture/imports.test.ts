@@ -29,7 +29,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   remote: { any: ['features/consent', 'keys'] },
   limits: { any: ['keys'] },
   log: { any: ['keys'] },
-  feature: { any: [], type: ['config/config', 'store', 'http', 'keys'] },
+  feature: { any: [], type: ['config/config', 'store', 'http', 'graphql', 'keys'] },
   'file-watch': { any: [] },
   version: { any: [] },
   client: { any: [] },
@@ -37,7 +37,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
 };
 
 /** Rooms of the core that each feature may import. Its commands may also import those that the core's commands may. */
-const FOR_FEATURES = ['feature', 'store', 'http', 'limits', 'keys', 'log', 'version'];
+const FOR_FEATURES = ['feature', 'store', 'http', 'graphql', 'remote', 'limits', 'keys', 'log', 'version'];
 
 /** Imports of a feature that are still to go. */
 const NOT_YET: Record<string, string[]> = { 'features/nats': ['config/config', 'service'] };
@@ -79,7 +79,7 @@ const PACKAGES: Record<string, string[]> = {
   '@hono/node-server': ['http', 'type:features/guard'],
   fastify: ['type:fastify'],
   '@hono/graphql-server': ['http'],
-  graphql: ['graphql', 'http'],
+  graphql: ['graphql', 'http', 'type:features'],
   '@graphql-tools/schema': ['graphql'],
   pino: ['log'],
   'prom-client': ['features/telemetry'],

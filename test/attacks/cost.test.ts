@@ -7,6 +7,7 @@ import { USAGE } from '../../src/keys/key/usage.ts';
 import type { KeyRepository } from '../../src/keys/repository/repository.ts';
 import { REQUESTS } from '../../src/remote/requests.ts';
 import { createPrincipal, openTestKeys, type TestKeys, withPort } from '../support/keys.ts';
+import { FEATURES } from '../../src/features/index.ts';
 import { createSchema } from '../../src/graphql/schema.ts';
 import { costlyDocument, operationNameIn } from '../support/costly-document.ts';
 import { costlyQuery } from '../support/costly-query.ts';
@@ -342,7 +343,7 @@ describe('a costly request', () => {
     let cpuOfPage = Infinity;
     for (let again = 0; again < 6; again += 1) cpuOfPage = Math.min(cpuOfPage, await cpuOf(page));
     const limit = 10 * cpuOfPage;
-    const schema = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 });
+    const schema = await createSchema(test.keys, { name: 'x', version: '1', startedAt: 0 }, { features: FEATURES });
     const random = new Random(Number(process.env['SVC_API_TEST_SEEDS']?.split(',')[0] ?? 1));
     for (let count = 0; count < 200; count += 1) {
       const document = count < 100 ? costlyQuery(schema, random, test.time.now) : costlyDocument(random);

@@ -3,7 +3,9 @@ import { serverTarget } from '../../src/cli/with-keys.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
-import { type KeysOperation, OPERATIONS, operationsOn, perform } from '../../src/keys/operations/index.ts';
+import type { Feature } from '../../src/feature.ts';
+import { FEATURES } from '../../src/features/index.ts';
+import { isOnKeys, type Operation, OPERATIONS, type Operations, perform } from '../../src/keys/operations/index.ts';
 import { createCatalog, type Permission } from '../../src/keys/permissions/catalog.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import type { ConsentRequest } from '../../src/keys/repository/consent-request.ts';
@@ -63,8 +65,11 @@ const GRANTED = 'permissions: [{ resource: ONLINE, actions: [READ_ANY] }]';
 
 const selection = { first: 1, offset: 0, sort: 'CREATED', descending: true } as const;
 
+/** The operations of the core and of features. */
+const ALL: Operations = Object.assign({}, OPERATIONS, ...FEATURES.map(({ operations = {} }) => operations));
+
 /** Every operation, at each of its doors, on a key and a request of an application. */
-const triesOn = ({ key, request, userCode }: Target): Readonly<Record<keyof typeof OPERATIONS, Doors>> => {
+const triesOn = ({ key, request, userCode }: Target): Readonly<Record<string, Doors>> => {
   const { id, name } = key;
   const ids = [id];
   const { id: requestId } = request;
@@ -299,14 +304,14 @@ const LOGGED_OUT = { HOME: '/nonexistent', XDG_DATA_HOME: '/nonexistent' };
 async function outcomes(
   test: TestService,
   library: OpenKeys,
-  name: keyof typeof OPERATIONS,
+  name: string,
   { secret, principal }: Caller,
   target: () => Promise<Target>,
 ): Promise<Record<string, Outcome>> {
-  const operation = OPERATIONS[name];
+  const operation = ALL[name]!;
   const found: Record<string, Outcome> = {};
   async function at(door: string, work: (doors: Doors) => Promise<Outcome>): Promise<void> {
-    const doors = triesOn(await target())[name];
+    const doors = triesOn(await target())[name]!;
     const before = await lastEntry(test);
     const outcome = await work(doors);
     const isUnwritten = outcome === 'done' && operation.root === 'Mutation' && (await lastEntry(test)) === before;
@@ -321,20 +326,23 @@ async function outcomes(
     return outcome === 'done' && Object.values(body.data ?? {}).includes(null) ? 'other: null' : outcome;
   });
 
-  const { library: call, console: ways = [] } = triesOn(await target())[name];
-  if (name in serverClient({ server: test.url, key: '' }))
+  const { library: call, console: ways = [] } = triesOn(await target())[name]!;
+  const feature = FEATURES.find(({ operations = {} }) => name in operations);
+  const isOnServer = feature
+    ? name in ((await feature.remote?.()) ?? {})
+    : name in serverClient({ server: '', key: '' });
+  if (isOnServer)
     await at('server', ({ input }) =>
       tried(() => {
         const env = { ...LOGGED_OUT, ...(secret !== undefined && { SVC_API_KEY: secret }) };
-        const client: object = serverClient(serverTarget({ server: test.url }, env, 'login')!);
-        return (client as Readonly<Record<string, (given: unknown) => unknown>>)[name]!(input);
+        const client = serverClient(serverTarget({ server: test.url }, env, 'login')!);
+        const door: object = feature ? client.of(feature as Required<Feature>) : client;
+        return (door as Readonly<Record<string, (given: unknown) => unknown>>)[name]!(input);
       }),
     );
 
-  if ('run' in operation && principal)
-    await at('table', ({ input }) =>
-      tried(() => perform(operation as KeysOperation<object, unknown>, test.keys, input!, principal)),
-    );
+  if (isOnKeys(operation) && principal)
+    await at('table', ({ input }) => tried(() => perform(operation, test.keys, input!, principal)));
 
   if (call && secret !== undefined)
     await at('library', async (doors) => {
@@ -386,8 +394,8 @@ describeOn('sqlite', 'each operation, at each door', () => {
     await test.stop();
   });
 
-  for (const name of Object.keys(OPERATIONS) as (keyof typeof OPERATIONS)[]) {
-    const { needs } = OPERATIONS[name];
+  for (const [name, operation] of Object.entries(ALL)) {
+    const { needs }: Operation = operation;
 
     const target = async (): Promise<Target> => {
       const { apiKey } = await test.keys.create(newKey(), OPERATOR);
@@ -427,10 +435,9 @@ describeOn('sqlite', 'each operation, at each door', () => {
     });
 
     it(`${name} is done for the operator`, async () => {
-      const operation = OPERATIONS[name];
-      const { input } = triesOn(await target())[name];
-      if ('run' in operation) await perform(operation as KeysOperation<object, unknown>, test.keys, input!, OPERATOR);
-      await triesOn(await target())[name].library?.(library, { actor: OPERATOR });
+      const { input } = triesOn(await target())[name]!;
+      if (isOnKeys(operation)) await perform(operation, test.keys, input!, OPERATOR);
+      await triesOn(await target())[name]!.library?.(library, { actor: OPERATOR });
     });
   }
 
@@ -442,9 +449,10 @@ describeOn('sqlite', 'each operation, at each door', () => {
     assert.equal(await shown(allBut('ME:READ_OWN').filter((one) => !one.startsWith('API_KEY:READ'))), 'refused');
   });
 
-  it('has an input for each that is one on keys', () => {
-    const tries: Readonly<Record<string, Doors>> = triesOn({ key: {}, request: {}, userCode: '' } as Target);
-    const without = Object.keys(operationsOn(test.keys)).filter((name) => !tries[name]?.input);
+  it('is tried, with an input if it is one on keys', () => {
+    const tries = triesOn({ key: {}, request: {}, userCode: '' } as Target);
+    assert.deepEqual(Object.keys(tries).toSorted(), Object.keys(ALL).toSorted());
+    const without = Object.entries(ALL).filter(([name, operation]) => isOnKeys(operation) && !tries[name]?.input);
     assert.deepEqual(without, []);
   });
 });

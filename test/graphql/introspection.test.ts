@@ -12,6 +12,7 @@ import {
   isObjectType,
   print,
 } from 'graphql';
+import { FEATURES } from '../../src/features/index.ts';
 import { MAX_DECLARED_KEYS } from '../../src/graphql/changes.ts';
 import { typeDefsOf } from '../../src/graphql/schema.ts';
 import { MAX_URL_LENGTH, ROUTES_PAGE_SIZE } from '../../src/graphql/service.ts';
@@ -157,8 +158,8 @@ describe('the schema, as introspection shows it', () => {
     assert.equal(specifiedByURL, 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6');
   });
 
-  it('says the numbers and the names that the rules go by', () => {
-    const sdl = typeDefsOf(createCatalog()).map(print).join('\n');
+  it('says the numbers and the names that the rules go by', async () => {
+    const sdl = (await typeDefsOf(createCatalog(), FEATURES)).map(print).join('\n');
     const said = (pattern: RegExp) => Array.from(sdl.matchAll(pattern), ([, value]) => value);
     const most = String(MAX_PAGE_SIZE);
     assert.deepEqual(new Set(said(/assumedSize: (\d+), slicingArguments/g)), new Set([most]));

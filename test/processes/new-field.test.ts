@@ -120,9 +120,10 @@ describe('fields that are added to the tables', () => {
     writeFileSync(
       join(copy, 'graphql.ts'),
       `import { print } from 'graphql';
+      import { FEATURES } from './src/features/index.ts';
       import { typeDefsOf } from './src/graphql/schema.ts';
       import { createCatalog } from './src/keys/permissions/index.ts';
-      process.stdout.write(typeDefsOf(createCatalog()).map(print).join('\\n'));`,
+      process.stdout.write((await typeDefsOf(createCatalog(), FEATURES)).map(print).join('\\n'));`,
     );
     const program = {
       manifest: read('oclif.manifest.json'),

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   buildASTSchema,
   concatAST,
@@ -16,13 +18,20 @@ import {
   type SelectionSetNode,
   validate,
 } from 'graphql';
+import { FEATURES } from '../../src/features/index.ts';
 import { typeDefsOf } from '../../src/graphql/schema.ts';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { createSecret } from '../../src/keys/secret/secret.ts';
 import { prefixOf, readSecret } from '../../src/keys/secret/index.ts';
+import type { ServerRequest } from '../../src/keys/operations/index.ts';
 import { REQUESTS } from '../../src/remote/requests.ts';
+import { ROOT } from '../support/process.ts';
 
-const schema = buildASTSchema(concatAST([...typeDefsOf(createCatalog())]));
+const schema = buildASTSchema(concatAST(await typeDefsOf(createCatalog(), FEATURES)));
+/** The requests of the core and of features. */
+const ALL: Readonly<Record<string, ServerRequest<unknown>>> = { ...REQUESTS };
+for (const path of globSync('src/features/*/requests.ts', { cwd: ROOT }))
+  Object.assign(ALL, ((await import(join(ROOT, path))) as { REQUESTS: object }).REQUESTS);
 const secret = createSecret(randomBytes).text;
 const prefix = prefixOf(readSecret(secret)!.publicId);
 /** Texts in a form of their own. */
@@ -78,7 +87,7 @@ function others(value: unknown): unknown[] {
 }
 
 describe('a request to a server', () => {
-  for (const [name, request] of Object.entries(REQUESTS))
+  for (const [name, request] of Object.entries(ALL))
     it(`of ${name} fits the published schema, and takes each answer that this allows, and no other`, () => {
       const anything = new Proxy<Record<string, unknown>>({}, { get: () => 'given' });
       const document = parse(request.documentFor(anything));

@@ -1,10 +1,13 @@
 import type { Feature } from '../../feature.ts';
 import { feed } from '../../store/index.ts';
+import { edgeOperations } from './operations.ts';
 
 /** Servers that answer without a store, and the feed that they follow. */
 export const edges: Feature = {
   name: 'edges',
   ports: [feed],
+  ...edgeOperations,
+  schema: () => import('./schema.ts'),
   async routes(app, context) {
     const { addFeed } = await import('./routes.ts');
     addFeed(app, context, { needsCertificate: context.config?.tls?.clientCa !== undefined });

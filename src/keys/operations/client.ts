@@ -2,7 +2,6 @@ import type { ConsentState } from '../../features/consent/index.ts';
 import type { AuditEntry } from '../audit/index.ts';
 import type { Suggestion } from '../authorization/index.ts';
 import type { ConfusableName, SecretDelivery } from '../changes/index.ts';
-import type { ListedEdge } from '../feed/index.ts';
 import type { KeyFields, PlannedChange, UsageByPeriod, UsageRequest } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type {
@@ -22,7 +21,7 @@ import type {
   Rotated,
   SortedKeys,
 } from '../service/index.ts';
-import type { KeysOperation } from './operation.ts';
+import type { KeysOperation, Operations } from './operation.ts';
 import type { OPERATIONS } from './operations.ts';
 
 /** The answers that commands get to operations: those of the table, with the state of each key. */
@@ -52,7 +51,6 @@ interface Answers {
   consentRequest: ConsentState;
   approveConsentRequest: ConsentState;
   denyConsentRequest: ConsentState;
-  edges: ListedEdge[];
 }
 
 type InputOf<Name extends keyof Answers> =
@@ -62,6 +60,37 @@ type InputOf<Name extends keyof Answers> =
 type Asked<Input, Answer> = Input extends { delivery?: unknown }
   ? Omit<Input, 'delivery'> & { readonly delivery?: SecretDelivery<Answer> | undefined }
   : Input;
+
+/** A request to a server. */
+export interface ServerRequest<Answer> {
+  /** The document. Arguments that are undefined are left out: they cost nothing. */
+  documentFor(variables: object): string;
+  /** Reads the data of an answer. */
+  readonly read: (data: unknown) => Answer;
+}
+
+/** A running server, as operations of features ask it. */
+export interface Server {
+  /**
+   * Asks, and reads the answer.
+   * @throws KeysError as the rules do on the server; UNAUTHENTICATED, RATE_LIMITED, SERVER_…
+   */
+  ask<Answer>(request: ServerRequest<Answer>, variables: object): Promise<Answer>;
+  /** Asks by a document. Its data is what the server has sent. */
+  ask(document: string, variables?: object): Promise<unknown>;
+  /** Everything that can be granted there. */
+  permissions(): Promise<Catalog>;
+}
+
+/** How a server is asked for the operations of a feature, by their names. */
+export type RemoteOperations = Readonly<Record<string, (server: Server, input: never) => Promise<unknown>>>;
+
+/** Operations of a feature as commands do them. */
+type Done<Table> = {
+  readonly [
+    Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never
+  ]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input) => Promise<Awaited<Answer>> : never;
+};
 
 /** Operations as commands do them, by their names in the table. */
 export type ClientOperations = {
@@ -82,6 +111,11 @@ export interface Client extends ClientOperations {
   readonly revertsAll: boolean;
   /** The most keys that are changed at once. */
   readonly mostAtOnce: number;
+  /** The operations of a feature. On a server, each is done by its function of `remote`. */
+  of<Table extends Operations>(feature: {
+    readonly operations: Table;
+    readonly remote?: () => Promise<RemoteOperations>;
+  }): Done<Table>;
   /** The time between two looks for new entries, in milliseconds. */
   readonly pollMs: number;
   show(name: string): Promise<KeyWithAccess | undefined>;

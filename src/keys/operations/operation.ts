@@ -16,6 +16,9 @@ export interface KeysOperation<Input extends object, Answer> extends Operation {
   run(keys: KeysService, input: Input, actor: Actor): Answer;
 }
 
+/** Operations by their names, which are those of root fields of the schema. */
+export type Operations = Readonly<Record<string, Operation & Partial<KeysOperation<object, unknown>>>>;
+
 type Defined<Made extends Operation> = Omit<Made, 'root'>;
 
 /** An operation that changes nothing. */
@@ -43,6 +46,19 @@ export type Performed<Table, By extends [] | [actor: Actor] = [actor: Actor]> = 
     Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never
   ]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input, ...by: By) => Answer : never;
 };
+
+/** The operations of a table on the keys of a service. */
+export function operationsOn<Table extends Operations>(keys: KeysService, table: Table): Performed<Table> {
+  const performed = Object.entries(table).flatMap(([name, operation]) =>
+    isOnKeys(operation) ? [[name, (input: object, actor: Actor) => perform(operation, keys, input, actor)]] : [],
+  );
+  return Object.fromEntries(performed) as never;
+}
+
+/** Whether an operation is one on keys, and not one that the server answers by itself. */
+export function isOnKeys(operation: Operations[string]): operation is KeysOperation<object, unknown> {
+  return operation.run !== undefined;
+}
 
 /** Does an operation, if the actor has the permission that it needs. @throws ForbiddenError; what its `run` throws */
 export function perform<Input extends object, Answer>(

@@ -9,7 +9,7 @@ import { type Permission, PermissionSet, type Role } from '../permissions/index.
 import type { ConsentRequest } from '../repository/index.ts';
 import type { CreatedKey, KeysService, PageQuery, RotatedKey } from '../service/index.ts';
 import type { AppliedKeys, ApplyRules, DeclaredKey, Plan } from '../transfer/index.ts';
-import { changing, ofServer, type Performed, perform, reading } from './operation.ts';
+import { changing, ofServer, reading } from './operation.ts';
 
 const AS_UPDATE = 'With only UPDATE_OWN: as for updateApiKey.';
 
@@ -20,7 +20,7 @@ interface ById {
 /** A key by its id or by its name. */
 type WhichKey = ById | { readonly name: string };
 
-/** All that can be done, by the names of the root fields of the schema. */
+/** The operations of the core, by the names of the root fields of the schema. */
 export const OPERATIONS = {
   me: ofServer({ needs: 'ME:READ_OWN', does: 'The key that makes the request.' }),
   online: ofServer({ needs: 'ONLINE:READ_ANY', does: 'Always true.' }),
@@ -246,22 +246,7 @@ export const OPERATIONS = {
       'at most: it may have fewer than asked for, even none, and others after it.',
   }),
   limits: ofServer({ needs: 'CONFIG:READ_ANY', does: 'How much keys, addresses and requests may take.' }),
-  edges: reading({
-    needs: 'EDGE:READ_ANY',
-    does: 'The servers without a store that follow this one and have asked within 10 minutes, by their names.',
-    run: (keys) => keys.edges.all(),
-  }),
 } as const;
-
-/** All operations on the keys of a service. */
-export function operationsOn(keys: KeysService): Performed<typeof OPERATIONS> {
-  const performed = Object.entries(OPERATIONS).flatMap(([name, operation]) =>
-    'run' in operation
-      ? [[name, (input: never, actor: Actor) => perform<never, unknown>(operation, keys, input, actor)]]
-      : [],
-  );
-  return Object.fromEntries(performed) as never;
-}
 
 function changeMany(
   keys: KeysService,

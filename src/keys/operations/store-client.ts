@@ -14,12 +14,12 @@ import {
 } from '../service/index.ts';
 import { type Applied, type AppliedKeys, plannedChanges } from '../transfer/index.ts';
 import type { Client } from './client.ts';
-import type { Performed } from './operation.ts';
-import { type OPERATIONS, operationsOn } from './operations.ts';
+import { type Operations, operationsOn, type Performed } from './operation.ts';
+import { OPERATIONS } from './operations.ts';
 
 /** The client of a store, where commands act as its operator. */
 export function storeClient(keys: OpenService): Client {
-  const does = asOperator(keys);
+  const does = asOperator(keys, OPERATIONS);
   const issuedBy = async (ids: readonly string[]) => namedIssues(await keys.containments.issuedBy(ids, OPERATOR));
   const namesOf = (changed: readonly { after: ApiKey }[]) => changed.map(({ after }) => after);
   const chainOf = async (id: string) => {
@@ -34,6 +34,7 @@ export function storeClient(keys: OpenService): Client {
     revertsAll: true,
     mostAtOnce: MAX_SELECTED,
     pollMs: 250,
+    of: ({ operations }) => asOperator(keys, operations) as never,
 
     permissions: async () => keys.catalog,
     async apiKey(which) {
@@ -113,9 +114,9 @@ export function storeClient(keys: OpenService): Client {
   };
 }
 
-/** All operations, as the operator. Values that are undefined are left out. */
-function asOperator(keys: KeysService): Performed<typeof OPERATIONS, []> {
-  const does = Object.entries(operationsOn(keys)) as [string, (input: unknown, actor: Actor) => unknown][];
+/** Operations as the operator. Values that are undefined are left out. */
+function asOperator<Table extends Operations>(keys: KeysService, table: Table): Performed<Table, []> {
+  const does = Object.entries(operationsOn(keys, table)) as [string, (input: unknown, actor: Actor) => unknown][];
   const bound = does.map(([name, run]) => [name, (input: object) => run(withoutUndefinedIn(input), OPERATOR)]);
   return Object.fromEntries(bound) as never;
 }

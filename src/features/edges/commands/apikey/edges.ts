@@ -2,6 +2,7 @@ import { examplesOf } from '../../../../cli/base-command.ts';
 import { KeyCommand } from '../../../../cli/manage/key-command.ts';
 import { type Column, openTable } from '../../../../cli/output.ts';
 import { formatTime, relativeTime } from '../../../../keys/basics/index.ts';
+import { edgeOperations } from '../../operations.ts';
 
 const COLUMNS: readonly Column[] = [
   { title: 'NAME', least: 10 },
@@ -28,7 +29,7 @@ export default class Edges extends KeyCommand {
   async run(): Promise<object> {
     const { flags } = await this.parse(Edges);
     return this.withKeys(flags, async (keys) => {
-      const edges = await keys.edges({});
+      const edges = await keys.of(edgeOperations).edges({});
       const { isTerminal } = this.terminal;
       const table = await openTable(COLUMNS, this.terminal);
       const rows = edges.map(({ name, key, address, leaseMs, isResting, lagMs, lastAskedAt }) => [

@@ -1,0 +1,5 @@
+import type { ListedEdge } from '../../keys/feed/index.ts';
+import type { Server } from '../../keys/operations/index.ts';
+import { REQUESTS } from './requests.ts';
+
+export const edges = (server: Server): Promise<ListedEdge[]> => server.ask(REQUESTS.edges, {});

@@ -1,0 +1,109 @@
+import { buildASTSchema, concatAST, type DocumentNode, parse } from 'graphql';
+import { addedFeatures, invalidFeature } from '../keys/added/index.ts';
+import { isOnKeys, type Operations, perform } from '../keys/operations/index.ts';
+import type { Catalog } from '../keys/permissions/index.ts';
+import type { KeysService } from '../keys/service/index.ts';
+import type { GraphQLContext, ServiceParts } from './context.ts';
+import { type HostPart, refuseReplacements } from './extension.ts';
+import { withFilters } from './filters.ts';
+import { withKeyFields } from './key-fields.ts';
+import { withOperations } from './operations.ts';
+import type { Resolvers } from './own-schema.ts';
+
+/** The schema of a feature. */
+export interface FeatureSchema {
+  /** SDL. Its root fields have no description and no `@requires`: both come from their operations. */
+  readonly typeDefs: string;
+  /** Its resolvers, or a function that makes them. A root field without one does its operation with its arguments. */
+  readonly resolvers?: object | ((keys: KeysService, service: ServiceParts) => object);
+}
+
+/** A feature, as far as the schema has it. */
+export interface FeatureWithSchema {
+  readonly name: string;
+  readonly operations?: Operations;
+  readonly schema?: () => Promise<FeatureSchema>;
+}
+
+/** A feature with its schema loaded. */
+export interface LoadedFeature {
+  readonly feature: FeatureWithSchema;
+  readonly schema: FeatureSchema;
+  readonly document: DocumentNode;
+  /** True for one of a plugin. */
+  readonly isAdded: boolean;
+}
+
+/** Loads the schemas of features. @throws KeysError FEATURE_INVALID */
+export async function loadFeatures(features: readonly FeatureWithSchema[]): Promise<LoadedFeature[]> {
+  const added = new Set<unknown>(addedFeatures());
+  const withSchema = features.flatMap((feature) => (feature.schema ? { feature, load: feature.schema } : []));
+  return Promise.all(
+    withSchema.map(async ({ feature, load }) => {
+      const isAdded = added.has(feature);
+      const { name, operations = {} } = feature;
+      const schema = isAdded ? await attempt(name, load) : await load();
+      const text = isAdded ? schema.typeDefs : withKeyFields(withFilters(schema.typeDefs));
+      const read = () => withOperations(parse(text, { noLocation: true }), operations);
+      return { feature, schema, document: isAdded ? await attempt(name, read) : read(), isAdded };
+    }),
+  );
+}
+
+/** The resolvers of a feature. */
+export function resolversOfFeature(
+  { feature: { operations = {} }, schema }: LoadedFeature,
+  keys: KeysService,
+  service: ServiceParts,
+): Resolvers {
+  const { resolvers = {} } = schema;
+  const own = (typeof resolvers === 'function' ? resolvers(keys, service) : resolvers) as Record<string, object>;
+  const given = { ...own };
+  for (const [name, operation] of Object.entries(operations))
+    if (isOnKeys(operation) && !Object.hasOwn(own[operation.root] ?? {}, name))
+      given[operation.root] = {
+        [name]: (_: unknown, args: object, { principal }: GraphQLContext) => perform(operation, keys, args, principal),
+        ...given[operation.root],
+      };
+  return given;
+}
+
+/**
+ * Refuses a feature of a plugin that does not fit: one that replaces something, has a type or a root field that is there
+ * already, or an operation without a root field.
+ * @throws KeysError FEATURE_INVALID
+ */
+export function requireFit(
+  { feature, document }: LoadedFeature,
+  part: HostPart,
+  own: readonly DocumentNode[],
+  catalog: Catalog,
+): void {
+  const { name, operations = {} } = feature;
+  const there = (root: string) =>
+    document.definitions.flatMap((definition) =>
+      'fields' in definition && definition.name.value === root
+        ? (definition.fields ?? []).map((field) => field.name.value)
+        : [],
+    );
+  for (const [each, { root, needs }] of Object.entries(operations)) {
+    if (!there(root).includes(each))
+      throw invalidFeature(name, `Its schema has no field "${root}.${each}" for its operation.`);
+    if (!catalog.knows(needs))
+      throw invalidFeature(name, `Its operation "${each}" needs ${needs}, which cannot be granted.`);
+  }
+  try {
+    refuseReplacements(own, [part]);
+    buildASTSchema(concatAST([...own, document]));
+  } catch (error) {
+    throw invalidFeature(name, (error as Error).message, error);
+  }
+}
+
+async function attempt<Result>(name: string, work: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw invalidFeature(name, `Its schema could not be read: ${(error as Error).message}`, error);
+  }
+}
