@@ -710,6 +710,9 @@ export interface Feature extends FeatureOfFields {
     readonly needs?: readonly string[];
     readonly ports?: readonly AnyPortOfStore[];
     readonly onKeys?: KeyListener;
+    readonly operations?: Operations;
+    readonly remote?: () => Promise<RemoteOperations>;
+    readonly schema?: () => Promise<FeatureSchema>;
     readonly routes?: (app: Hono<BearerEnv>, context: FeatureContext) => Promise<void>;
 }
 
@@ -788,6 +791,12 @@ export interface AppliedLimit {
     readonly limit: Limit;
     readonly route?: string;
     readonly weight?: number;
+}
+
+export interface AskedRequest {
+    readonly method: string;
+    readonly url: string;
+    readonly preflight: boolean;
 }
 
 interface Asking {
@@ -1031,12 +1040,51 @@ export interface ErrorEntry {
 
 export declare const ERRORS: Readonly<Record<"BACKUP_EXISTS" | "BACKUP_INVALID" | "BACKUP_UNAVAILABLE" | "BUDGET_SPENT" | "CHAIN_TOO_LONG" | "CONFIG_INSECURE" | "CONFIG_INVALID" | "CONFIG_UNAVAILABLE" | "CONSENT_OFF" | "CREDENTIALS_INVALID" | "DECLARATION_INVALID" | "DESCRIPTION_INVALID" | "DRIVER_UNSUPPORTED" | "EDGE_STALE" | "EXPIRY_INVALID" | "FEATURE_INVALID" | "FORBIDDEN" | "GRAPHQL_UNSUPPORTED" | "HOST_INVALID" | "ID_TAKEN" | "INPUT_INVALID" | "LIMIT_EXCEEDED" | "LIMIT_INVALID" | "LISTEN_FAILED" | "NAME_CONFUSABLE" | "NAME_INVALID" | "NAME_TAKEN" | "NETWORK_INVALID" | "NODE_UNSUPPORTED" | "NOT_FOR_PEOPLE" | "NOT_FOUND" | "NO_GRANTS" | "OPTION_INVALID" | "OUTPUT_FAILED" | "OWNER_INVALID" | "PERMISSION_INVALID" | "POLICY_VIOLATED" | "PREFIX_TAKEN" | "PRUNE_REFUSED" | "RATE_LIMITED" | "REQUEST_DECIDED" | "RESTORE_BLIND" | "RESTORE_OUTDATED" | "ROLE_INVALID" | "ROTATION_IN_PROGRESS" | "ROTATION_NONE" | "SCHEMA_INVALID" | "SECRET_INVALID" | "SECRET_TAKEN" | "SERVER_FAILED" | "SERVER_INCOMPATIBLE" | "SERVER_INSECURE" | "SERVER_UNREACHABLE" | "STORE_AUDIT_KEY" | "STORE_CORRUPT" | "STORE_FAILED" | "STORE_FOREIGN" | "STORE_FULL" | "STORE_INSECURE" | "STORE_LOCKED" | "STORE_NEWER" | "STORE_NOT_EMPTY" | "STORE_OLDER" | "STORE_READONLY" | "STORE_REPLACED" | "STORE_REQUIRED" | "STORE_UNAVAILABLE" | "TAG_INVALID" | "TAKEOVER_REFUSED" | "TLS_INVALID" | "TOO_MANY_REQUESTS" | "UNAUTHENTICATED" | "USAGE", import("./table.ts").ErrorEntry>>;
 
+export interface ExplainedRequest {
+    readonly outcome: 'ALLOWED' | 'REFUSED' | 'FORBIDDEN';
+    readonly reason: string;
+    readonly request: {
+        readonly method: string;
+        readonly host: string;
+        readonly path: string;
+    } | undefined;
+    readonly preflightFor: string | undefined;
+    readonly route: ExplainedRoute | undefined;
+    readonly used: readonly Permission[];
+    readonly missing: readonly Permission[];
+    readonly otherCaseOf: ExplainedRoute | undefined;
+    readonly after: readonly {
+        readonly route: ExplainedRoute;
+        readonly because: string;
+    }[];
+    readonly otherMethods: readonly ExplainedRoute[];
+}
+
+export interface ExplainedRoute {
+    readonly number: number;
+    readonly line: number | undefined;
+    readonly host: string;
+    readonly path: string;
+    readonly methods: readonly string[] | undefined;
+    readonly allow: 'OPEN' | 'KEY' | 'ALL' | 'ANY' | 'RESOURCE';
+    readonly resource: string | undefined;
+    readonly permissions: readonly Permission[];
+    readonly requires: string;
+    readonly crossSiteAllowed: boolean;
+    readonly preflightOpen: boolean;
+}
+
 export declare class FailureLog;
 
 export interface FeatureOfFields {
     readonly name: string;
     readonly needs?: readonly string[];
     readonly fields?: AddedFields;
+}
+
+export interface FeatureSchema {
+    readonly typeDefs: string;
+    readonly resolvers?: object | ((keys: KeysService, service: ServiceParts) => object);
 }
 
 export type FieldFilters = {
@@ -1179,6 +1227,10 @@ export type KeyRow = typeof KEY;
 export type KeyRowBySecret = KeyRow & {
     rotated_public_id?: string;
 };
+
+export interface KeysOperation<Input extends object, Answer> extends Operation {
+    run(keys: KeysService, input: Input, actor: Actor): Answer;
+}
 
 export declare class KeysService extends KeyManagement;
 
@@ -1342,6 +1394,14 @@ export interface OpenStoreOptions {
     timer?: StoreTimer | undefined;
 }
 
+export interface Operation {
+    readonly root: 'Query' | 'Mutation';
+    readonly does: string;
+    readonly needs: Permission;
+}
+
+export type Operations = Readonly<Record<string, Operation & Partial<KeysOperation<object, unknown>>>>;
+
 export type Outcome = (typeof OUTCOMES)[number];
 
 export type OutcomeCounts = Readonly<Record<Outcome, number>>;
@@ -1433,6 +1493,8 @@ export interface RefusalReply {
     readonly message: string;
 }
 
+export type RemoteOperations = Readonly<Record<string, (server: Server, input: never) => Promise<unknown>>>;
+
 export interface Replacement {
     readonly key: ApiKey;
     readonly replaced: readonly [ApiKey, ...ApiKey[]];
@@ -1504,6 +1566,18 @@ export interface RotatedSecretTable {
     rotated_at: number;
 }
 
+export interface RouteAccess {
+    readonly passes: readonly string[];
+    readonly passesAll: boolean;
+    readonly missing: readonly Permission[];
+}
+
+export interface RouteCaller {
+    readonly name: string;
+    readonly status: Status;
+    readonly permissions: PermissionSet;
+}
+
 export interface RouteCharge {
     readonly route: string;
     readonly limit: Limit;
@@ -1520,7 +1594,22 @@ export interface RouteContext extends CheckParts {
     };
 }
 
+export interface RouteExplainer {
+    readonly isConfigured: boolean;
+    readonly count: number;
+    list(leftOut: number, most: number): ExplainedRoute[];
+    hiddenBy(number: number): readonly number[];
+    accessTo(number: number, permissions: PermissionSet | undefined): RouteAccess | undefined;
+    explain(request: AskedRequest, caller: RouteCaller | undefined): ExplainedRequest;
+}
+
 export type Scheme = 'http' | 'https';
+
+export interface Server {
+    ask<Answer>(request: ServerRequest<Answer>, variables: object): Promise<Answer>;
+    ask(document: string, variables?: object): Promise<unknown>;
+    permissions(): Promise<Catalog>;
+}
 
 export type ServerOptions = ListenAddress & {
     tls?: CertificateFiles;
@@ -1529,6 +1618,21 @@ export type ServerOptions = ListenAddress & {
     log?: Log;
     watchers?: readonly RequestWatcher[];
 };
+
+export interface ServerRequest<Answer> {
+    documentFor(variables: object): string;
+    readonly read: (data: unknown) => Answer;
+}
+
+export interface ServiceLimits {
+    readonly failedCredentials: string | null;
+    readonly request: BudgetLimits;
+}
+
+export interface ServiceParts {
+    readonly routes?: RouteExplainer | undefined;
+    readonly limits?: ServiceLimits | undefined;
+}
 
 export interface SessionTable {
     token_digest: string;
@@ -1546,6 +1650,10 @@ export interface Span {
     readonly from: number;
     readonly to: number;
 }
+
+export type Status = (typeof STATUSES)[number];
+
+export declare const STATUSES: readonly ['ACTIVE', 'DISABLED', 'EXPIRED'];
 
 declare const STORE_OPERATIONS: readonly ['find', 'read', 'write'];
 
