@@ -1,5 +1,5 @@
 import { buildASTSchema, concatAST, type DocumentNode, parse } from 'graphql';
-import { addedFeatures, invalidFeature } from '../keys/added/index.ts';
+import { invalidFeature, isAdded } from '../keys/added/index.ts';
 import { isOnKeys, type Operations, perform } from '../keys/operations/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
@@ -31,21 +31,20 @@ export interface LoadedFeature {
   readonly schema: FeatureSchema;
   readonly document: DocumentNode;
   /** True for one of a plugin. */
-  readonly isAdded: boolean;
+  readonly isOfPlugin: boolean;
 }
 
 /** Loads the schemas of features. @throws KeysError FEATURE_INVALID */
 export async function loadFeatures(features: readonly FeatureWithSchema[]): Promise<LoadedFeature[]> {
-  const added = new Set<unknown>(addedFeatures());
   const withSchema = features.flatMap((feature) => (feature.schema ? { feature, load: feature.schema } : []));
   return Promise.all(
     withSchema.map(async ({ feature, load }) => {
-      const isAdded = added.has(feature);
       const { name, operations = {} } = feature;
-      const schema = isAdded ? await attempt(name, load) : await load();
-      const text = isAdded ? schema.typeDefs : withKeyFields(withFilters(schema.typeDefs));
+      const isOfPlugin = isAdded(feature);
+      const schema = isOfPlugin ? await attempt(name, load) : await load();
+      const text = isOfPlugin ? schema.typeDefs : withKeyFields(withFilters(schema.typeDefs));
       const read = () => withOperations(parse(text, { noLocation: true }), operations);
-      return { feature, schema, document: isAdded ? await attempt(name, read) : read(), isAdded };
+      return { feature, schema, document: isOfPlugin ? await attempt(name, read) : read(), isOfPlugin };
     }),
   );
 }

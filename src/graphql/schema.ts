@@ -97,8 +97,11 @@ export async function createSchema(
       ...each,
       resolvers: resolversOfFeature(each, keys, service),
     }));
-    const added = loaded.filter(({ isAdded }) => isAdded);
-    const own = [...coreOf(keys.catalog), ...loaded.flatMap(({ isAdded, document }) => (isAdded ? [] : document))];
+    const added = loaded.filter(({ isOfPlugin }) => isOfPlugin);
+    const own = [
+      ...coreOf(keys.catalog),
+      ...loaded.flatMap(({ isOfPlugin, document }) => (isOfPlugin ? [] : document)),
+    ];
     for (const each of added) {
       const { feature, document, resolvers } = each;
       requireFit(

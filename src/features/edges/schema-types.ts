@@ -3,22 +3,10 @@ import type { GraphQLResolveInfo } from 'graphql';
 import type { BudgetedContext } from '../../graphql/index.ts';
 export type Maybe<T> = T | null | undefined;
 export type Lazy<T> = T | Promise<T> | (() => T | Promise<T>);
-export type Resolver<Result, Parent, Args = object> = (
-  parent: Parent,
-  args: Args,
-  context: BudgetedContext,
-  info: GraphQLResolveInfo,
-) => Result | Promise<Result>;
-export type QueryResolvers = { edges?: Resolver<Maybe<ReadonlyArray<Edge>>, object> };
-export type Edge = {
-  edgeId: Lazy<string>;
-  name: Lazy<string>;
-  keyId: Lazy<string>;
-  keyName: Lazy<string>;
-  address?: Lazy<Maybe<string>>;
-  leaseMs: Lazy<number>;
-  isResting: Lazy<boolean>;
-  lagMs: Lazy<number>;
-  lastAskedAt: Lazy<number>;
-};
-export type Resolvers = { Query?: QueryResolvers };
+export type Resolver<Result, Parent, Args = object> = (parent: Parent, args: Args, context: BudgetedContext,
+  info: GraphQLResolveInfo) => Result | Promise<Result>;
+export type QueryResolvers = { edges?: Resolver<Maybe<ReadonlyArray<Edge>>, object>; };
+export type Edge = { edgeId: Lazy<string>; name: Lazy<string>; keyId: Lazy<string>; keyName: Lazy<string>; address?:
+  Lazy<Maybe<string>>; leaseMs: Lazy<number>; isResting: Lazy<boolean>; lagMs: Lazy<number>; lastAskedAt: Lazy<number>;
+  };
+export type Resolvers = { Query?: QueryResolvers; };

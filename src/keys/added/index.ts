@@ -113,6 +113,11 @@ export function addedFeatures(own: readonly string[]): readonly FeatureOfFields[
   return ordered;
 }
 
+/** True for a feature of a plugin. */
+export function isAdded(feature: FeatureOfFields): boolean {
+  return features.includes(feature);
+}
+
 /** The fields that were added. From then on, none can be added: types, flags and tables are made of them. */
 export function addedFields(): ReadonlyMap<string, RegisteredField> {
   isClosed = true;

@@ -55,7 +55,7 @@ export function operationsOn<Table extends Operations>(keys: KeysService, table:
   return Object.fromEntries(performed) as never;
 }
 
-/** Whether an operation is one on keys, and not one that the server answers by itself. */
+/** True for an operation on keys; false for one that the server answers by itself. */
 export function isOnKeys(operation: Operations[string]): operation is KeysOperation<object, unknown> {
   return operation.run !== undefined;
 }
