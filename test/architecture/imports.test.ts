@@ -1,17 +1,9 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, posix } from 'node:path';
+import { dirname, join } from 'node:path';
+import { cycleIn, importsOf } from '../../scripts/imports.ts';
 import { FEATURES } from '../../src/features/index.ts';
 import { ROOT } from '../support/process.ts';
-
-type Kind = 'import' | 'type' | 'dynamic';
-
-interface Import {
-  from: string;
-  /** A path from the root, or a package's name. */
-  to: string;
-  kind: Kind;
-}
 
 /** What the files of one room may import of the others. Files beside the rooms, and `service`, put the parts together: they may import all. */
 const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string[] }> = {
@@ -270,38 +262,6 @@ function isOfCommands(path: string): boolean {
   return /^src\/features\/[^/]+\/(commands|cli)\//.test(path);
 }
 
-/** The imports of a file, in the order of their forms; those of Node's own modules left out. */
-function importsOf(from: string, text: string): Import[] {
-  const code = text.replaceAll(/\/\*.*?\*\//gs, '').replaceAll(/(?<=^|\s)\/\/.*$/gm, '');
-  const statements = code.matchAll(/^\s*(?:import|export)\s+(type\s)?([^;'"]*?)\s*from\s*['"]([^'"]+)['"]/gm);
-  const found = [
-    ...Array.from(statements, ([, type, names = '', to = '']): [string, Kind] => [
-      to,
-      type || hasTypesAlone(names) ? 'type' : 'import',
-    ]),
-    ...Array.from(code.matchAll(/^\s*import\s*['"]([^'"]+)['"]/gm), ([, to = '']): [string, Kind] => [to, 'import']),
-    // Dynamic where it is called for its module; in the place of a type a type's name follows.
-    ...Array.from(
-      code.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)(\.[A-Z])?/g),
-      ([, to = '', member]): [string, Kind] => [to, member ? 'type' : 'dynamic'],
-    ),
-  ];
-  return found.filter(([to]) => !to.startsWith('node:')).map(([to, kind]) => ({ from, to: targetOf(from, to), kind }));
-}
-
-function hasTypesAlone(names: string): boolean {
-  const items = /^\{(.*)\}$/s
-    .exec(names)?.[1]
-    ?.split(',')
-    .map((item) => item.trim()) ?? [''];
-  return items.filter(Boolean).length > 0 && items.filter(Boolean).every((item) => item.startsWith('type '));
-}
-
-function targetOf(from: string, to: string): string {
-  if (to.startsWith('.')) return posix.join(posix.dirname(from), to);
-  return to.split('/', to.startsWith('@') ? 2 : 1).join('/');
-}
-
 /** Whether a file is the one, or in the folder, that a place below src names. */
 function isIn(place: string, path: string): boolean {
   return path.startsWith(`src/${place}/`) || path.startsWith(`src/${place}.`);
@@ -324,23 +284,4 @@ function roomOf(path: string): string {
     .slice(`src/${folderOf(path)}/`.length)
     .split('/')[0]!
     .replace(/\.tsx?$/, '');
-}
-
-function cycleIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
-  const done = new Set<string>();
-  const visit = (node: string, path: readonly string[]): string[] => {
-    if (path.includes(node)) return [...path.slice(path.indexOf(node)), node];
-    if (done.has(node)) return [];
-    for (const next of graph.get(node) ?? []) {
-      const cycle = visit(next, [...path, node]);
-      if (cycle.length > 0) return cycle;
-    }
-    done.add(node);
-    return [];
-  };
-  for (const node of graph.keys()) {
-    const cycle = visit(node, []);
-    if (cycle.length > 0) return cycle;
-  }
-  return [];
 }

@@ -1,0 +1,54 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { FEATURES } from '../src/features/index.ts';
+import { type Import, importsOf } from './imports.ts';
+
+/** Tests of the core. Those in other folders are about the whole product. */
+export const CORE_TESTS = 'test/{core,keys,store,http,graphql,cli,config,limits,remote}/**/*.test.ts';
+/** Tests of features. */
+export const FEATURE_TESTS = 'test/features/**/*.test.ts';
+/** The list of features. */
+export const LIST = 'src/features/index.ts';
+
+/** Features that cannot be deleted yet: something outside of them still uses them. Take out those that are free. */
+export const HELD: readonly string[] =
+  'people routes guard edge consent contain federation leaks nats notices telemetry transfer console usage'.split(' ');
+
+/** Features, and all that need one of them. */
+export function withDependents(given: readonly string[]): string[] {
+  const gone = new Set(given);
+  // Each stands after those that it needs.
+  for (const { name, needs = [] } of FEATURES) if (needs.some((needed) => gone.has(needed))) gone.add(name);
+  return [...gone];
+}
+
+/** The folders that are deleted with a feature. */
+export function foldersOf(feature: string): string[] {
+  return [`src/features/${feature}`, `test/features/${feature}`];
+}
+
+/** Imports of the core, of other features and of the tests of both that end in a deleted feature. */
+export function importsInto(root: string, gone: readonly string[]): Import[] {
+  const folders = gone.flatMap(foldersOf);
+  const isGone = (path: string) => folders.some((folder) => path.startsWith(`${folder}/`));
+  const files = new Set(
+    globSync(['src/**/*.{ts,tsx}', CORE_TESTS, FEATURE_TESTS], { cwd: root })
+      .map((path) => path.replaceAll('\\', '/'))
+      .filter((path) => !isGone(path)),
+  );
+  const found: Import[] = [];
+  for (const path of files)
+    for (const each of importsFrom(root, path)) {
+      if (isGone(each.to)) found.push(each);
+      else if (/^(src|test|scripts)\/.*\.tsx?$/.test(each.to)) files.add(each.to);
+    }
+  return found.filter(({ from }) => from !== LIST);
+}
+
+const known = new Map<string, Import[]>();
+
+function importsFrom(root: string, path: string): Import[] {
+  const found = known.get(path) ?? importsOf(path, readFileSync(join(root, path), 'utf8'));
+  known.set(path, found);
+  return found;
+}

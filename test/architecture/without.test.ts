@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { HELD, importsInto, withDependents } from '../../scripts/without-features.ts';
+import { FEATURES } from '../../src/features/index.ts';
+import { ROOT } from '../support/process.ts';
+
+describe('without a feature and those that need it', () => {
+  for (const { name } of FEATURES.filter((feature) => !HELD.includes(feature.name)))
+    it(`nothing that is left imports it: ${name}`, () => {
+      assert.deepEqual(importsInto(ROOT, withDependents([name])), []);
+    });
+
+  it('there are features, of which those that are held exist', () => {
+    const names = FEATURES.map(({ name }) => name);
+    assert.deepEqual(
+      HELD.filter((name) => !names.includes(name)),
+      [],
+    );
+    assert.ok(names.length > HELD.length);
+  });
+});
