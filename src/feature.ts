@@ -1,10 +1,10 @@
-import type { Hono } from 'hono';
 import type { Config } from './config/config.ts';
 import type { FeatureSchema } from './graphql/index.ts';
-import type { BearerEnv, RouteContext } from './http/index.ts';
+import type { HttpApp, NamedCommands, RouteContext } from './http/index.ts';
 import type { FeatureOfFields } from './keys/added/index.ts';
 import type { KeyListener } from './keys/changes/index.ts';
 import type { Operations, RemoteOperations } from './keys/operations/index.ts';
+import type { CredentialPlace } from './keys/secret/index.ts';
 import type { AnyPortOfStore } from './store/index.ts';
 
 /**
@@ -27,12 +27,31 @@ export interface Feature extends FeatureOfFields {
   /** Its part of the schema. Import that here: only servers load it. */
   readonly schema?: () => Promise<FeatureSchema>;
   /** Adds its endpoints to an app. Import what they need here, so that a command does not load it. */
-  readonly routes?: (app: Hono<BearerEnv>, context: FeatureContext) => Promise<void>;
+  readonly routes?: (app: HttpApp, context: FeatureContext) => Promise<void>;
+  /** Parts for other features, by their names, where those do not need it. */
+  readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
+  /** Serves the worker processes of `serve`, in the process that starts them. */
+  readonly inPrimary?: () => Promise<void>;
 }
 
-/** Parts of a service for the endpoints of features. */
+/** Parts of a service for the endpoints of features. An app has one, which all features get. */
 export interface FeatureContext extends RouteContext {
   readonly config: Config | undefined;
+  /** True if a console was asked for. */
+  readonly console: boolean;
+  /** Places of keys in requests. */
+  readonly credentials: readonly CredentialPlace[];
+  /** Networks of proxies that are believed. */
+  readonly trust: readonly string[];
+  /** The address of the service; undefined where that is not configured. */
+  readonly publicUrl: string | undefined;
+  /** The commands that pages name. */
+  readonly commands: NamedCommands;
+  readonly provided: Provided;
+  /** True in each of several worker processes of `serve`. */
+  readonly isWorker: boolean;
+  /** The app whose place it takes. */
+  readonly replaces: object | undefined;
 }
 
 /** The listeners of features, in their order. A feature that does not listen costs nothing. */
@@ -43,4 +62,12 @@ export function listenersOf(features: readonly Feature[]): KeyListener[] {
 /** The ports of features. */
 export function portsOf(features: readonly Feature[]): AnyPortOfStore[] {
   return features.flatMap(({ ports }) => ports ?? []);
+}
+
+/** Parts of features by their names; undefined where no feature provides one. */
+export type Provided = (name: string) => (() => Promise<unknown>) | undefined;
+
+/** The parts that features provide. */
+export function providedBy(features: readonly Feature[]): Provided {
+  return (name) => features.find(({ provides }) => provides?.[name])?.provides?.[name];
 }

@@ -32,11 +32,10 @@ export default class Serve extends ServingCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Serve);
     const { database, config } = flags;
-    const [{ serveApp }, { formsOfPrimary, isWorker }] = await Promise.all([
+    const [{ serveApp }, { isWorker }] = await Promise.all([
       import('../service/create-app.ts'),
       import('../cli/serve/workers.ts'),
     ]);
-    const forms = isWorker() ? formsOfPrimary() : undefined;
     const commands = {
       create: commandText(this.config, 'apikey:create'),
       login: commandText(this.config, 'apikey:login'),
@@ -47,7 +46,7 @@ export default class Serve extends ServingCommand {
       config,
       logPath: '/graphql',
       isOrigin: true,
-      start: serveApp({ console: !flags['no-console'], commands, forms }),
+      start: serveApp({ console: !flags['no-console'], commands, isWorker: isWorker() }),
     });
   }
 }

@@ -26,8 +26,15 @@ import { Cors, corsBy, type CorsOptions, errorReply, respond } from './replies.t
 import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
 import { honoHandler } from './hono-request.ts';
-import type { Shortcut, ShortcutParts } from './shortcut.ts';
-import { addHealthChecks, addHomePage, addIntrospection, type NamedCommands, OWN_COMMANDS } from './plain-endpoints.ts';
+import { type Shortcut, type ShortcutParts, shortcutOf } from './shortcut.ts';
+import {
+  addHealthChecks,
+  addHomePage,
+  addIntrospection,
+  type HomeLink,
+  type NamedCommands,
+  OWN_COMMANDS,
+} from './plain-endpoints.ts';
 import { addOAuth } from './oauth/add-oauth.ts';
 import { ClientDocuments } from './oauth/client-documents.ts';
 import { Clients } from './oauth/clients.ts';
@@ -56,12 +63,8 @@ export interface AppOptions {
   dynamicRegistration?: boolean | undefined;
   /** How the keys of applications are refreshed. */
   refresh?: RefreshSettings | undefined;
-  /** See `ConsentParts`. */
-  guarded?: GuardedDiscovery | undefined;
   /** Knows whose tokens are exchanged for keys. */
   tokens?: TokenIdentifier | undefined;
-  /** Whether the page at `/` leads to a console. */
-  hasConsole?: boolean;
   commands?: NamedCommands;
   log?: Log;
   /** The app whose place it takes: it logs on in the same sums. */
@@ -86,18 +89,27 @@ export type ServiceApp = Hono<BearerEnv> & {
   readonly tokens: object | undefined;
 };
 
-/** The endpoints that need nothing of guarding, and what those for proxies share with them. */
+/** The endpoints of the core, and parts of them for the endpoints of features. */
 export type HttpApp = Hono<BearerEnv> &
-  Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'tokens'> & {
-    readonly check: BearerCheck;
-    readonly graphql: NonNullable<ShortcutParts['graphql']>;
+  Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'tokens' | 'shortcut'> & {
     /** What the pages on which people decide share with the endpoints for applications. */
     readonly consentParts: ConsentParts;
     readonly routeContext: RouteContext;
   };
 
+/** Places of an app that are filled while endpoints are added to it. */
+export interface AppPlaces extends ShortcutParts {
+  /** Tells clients where they get keys for services that are guarded for proxies. */
+  guarded?: GuardedDiscovery;
+  /** Pages that `/` leads to. */
+  readonly links: HomeLink[];
+}
+
 /** Parts of an app for endpoints that are added to it. */
 export interface RouteContext extends CheckParts {
+  readonly places: AppPlaces;
+  /** Takes the keys of requests, wherever they can stand. */
+  readonly check: BearerCheck;
   readonly keys: KeysService & Limited;
   readonly addresses: ClientAddresses;
   /** Lets pages of the configured origins call an endpoint. */
@@ -123,9 +135,7 @@ export function createHttpApp({
   documents,
   dynamicRegistration = false,
   refresh = DEFAULT_REFRESH,
-  guarded,
   tokens,
-  hasConsole = false,
   commands = OWN_COMMANDS,
   log = NO_LOG,
   replaces,
@@ -135,13 +145,19 @@ export function createHttpApp({
   const parts = partsOf({ log, ...from }, replaces);
   const addresses = new ClientAddresses(from.trust);
   const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
+  const links: HomeLink[] = [];
+  const guarded: GuardedDiscovery = {
+    isOwn: (to) => places.guarded?.isOwn(to) === true,
+    find: (to) => places.guarded?.find(to),
+    answer: (to) => places.guarded?.answer(to),
+  };
   const isFound = consentFlows(keys.catalog).includes('CODE');
   const at = (endpoint: string) => ({
     toOf: (request: Received) => issuer.ownOf(request as ServedRequest, endpoint),
-    isOwn: (to: RequestTo) => guarded?.isOwn(to) === true,
+    isOwn: (to: RequestTo) => guarded.isOwn(to),
     discover: (request: Received) => {
       if (!isFound) return undefined;
-      if (request.to) return guarded?.find(request.to);
+      if (request.to) return guarded.find(request.to);
       const { scheme, host, target } = issuer.to(request as ServedRequest, endpoint);
       return { metadata: `${scheme}://${host}${PROTECTED_RESOURCE}${target}`, scope: [] };
     },
@@ -156,6 +172,7 @@ export function createHttpApp({
     introspection,
     log,
   });
+  const places: AppPlaces = { graphql: { check, cors, pipeline }, links };
   const allowOrigins = corsBy(cors);
   const answer = honoHandler((request, c) => pipeline.answer(request, admissionOf(c)));
   app.all('/graphql', allowOrigins, ownBearerAuth(check), answer);
@@ -165,7 +182,7 @@ export function createHttpApp({
     return { check: checked, auth: ownBearerAuth(checked) };
   };
   addHealthChecks(app, keys, { allowOrigins, failures: parts.failures });
-  addHomePage(app, { hasConsole, commands });
+  addHomePage(app, { links, commands });
   const { credentials: _, ...fromForms } = from;
   const consentParts = {
     consent: keys.feature(Consent),
@@ -187,12 +204,11 @@ export function createHttpApp({
   app.onError((error, c) => respond(c, pipeline.failed(error, new HonoHead(c))));
   return Object.assign(app, parts, {
     startedAt,
-    check,
-    graphql: { check, cors, pipeline },
+    shortcut: shortcutOf(places),
     addresses,
     tokens,
     consentParts,
-    routeContext: { keys, addresses, allowOrigins, bearer, ...parts },
+    routeContext: { keys, places, check, addresses, allowOrigins, bearer, ...parts },
   });
 }
 

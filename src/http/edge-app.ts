@@ -4,29 +4,21 @@ import { consentFlows } from '../keys/repository/index.ts';
 import type { BearerEnv } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
 import { type CheckParts, partsOf } from './bearer-options.ts';
-import type { AppOptions, HttpApp } from './app.ts';
+import type { AppOptions, AppPlaces, RouteContext, ServiceApp } from './app.ts';
 import { Issuer } from './oauth/issuer.ts';
 import { addHealthChecks, addIntrospection } from './plain-endpoints.ts';
 import { ClientAddresses, type Received, requestIdIn, type ServedRequest } from './received.ts';
+import { shortcutOf } from './shortcut.ts';
 import { Cors, corsBy, errorReply, internalError, respond } from './replies.ts';
 
 /** What an edge serves is made of. */
 export type EdgeAppOptions = Pick<
   AppOptions,
-  | 'keys'
-  | 'startedAt'
-  | 'credentials'
-  | 'trust'
-  | 'failedCredentials'
-  | 'cors'
-  | 'publicUrl'
-  | 'guarded'
-  | 'log'
-  | 'replaces'
+  'keys' | 'startedAt' | 'credentials' | 'trust' | 'failedCredentials' | 'cors' | 'publicUrl' | 'log' | 'replaces'
 >;
 
 /** What checks keys, without what proxies ask by. */
-type EdgeApp = Hono<BearerEnv> & Pick<HttpApp, 'check' | 'startedAt' | 'addresses' | 'tokens' | keyof CheckParts>;
+type EdgeApp = ServiceApp & { readonly routeContext: Pick<RouteContext, 'places' | 'check' | keyof CheckParts> };
 
 /** What checks keys alone: `/introspect`, health checks, what proxies ask by, and 404 as JSON for all else. */
 export function createEdgeApp({
@@ -34,21 +26,21 @@ export function createEdgeApp({
   startedAt,
   cors: corsOptions,
   publicUrl,
-  guarded,
   log,
   replaces,
   ...from
 }: EdgeAppOptions): EdgeApp {
   const app = new Hono<BearerEnv>();
   const parts = partsOf({ ...(log && { log }), ...from }, replaces);
+  const places: AppPlaces = { graphql: undefined, links: [] };
   const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
   const isFound = consentFlows(keys.catalog).includes('CODE');
   const check = new BearerCheck(
     {
       keys,
       ...from,
-      isOwn: (to) => guarded?.isOwn(to) === true,
-      discover: ({ to }) => (isFound && to ? guarded?.find(to) : undefined),
+      isOwn: (to) => places.guarded?.isOwn(to) === true,
+      discover: ({ to }) => (isFound && to ? places.guarded?.find(to) : undefined),
     },
     parts,
   );
@@ -65,8 +57,9 @@ export function createEdgeApp({
   const addresses = new ClientAddresses(from.trust);
   return Object.assign(app, parts, {
     startedAt,
-    check,
+    shortcut: shortcutOf(places),
     addresses,
     tokens: undefined,
+    routeContext: { places, check, ...parts },
   });
 }

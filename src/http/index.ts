@@ -1,6 +1,6 @@
 /** Who may enter, what is answered, and the server. */
 export { type Authenticated, bearerAuth, type BearerEnv } from './bearer-auth.ts';
-export type { RouteContext } from './app.ts';
+export type { HttpApp, RouteContext } from './app.ts';
 export {
   type Admission,
   type Admitted,
@@ -99,7 +99,6 @@ export {
   type StartedServer,
   type ServerLimits,
 } from './server.ts';
-export { shortcutOf } from './shortcut.ts';
 export { SeenOrigin, seenOrigin } from './seen-origin.ts';
 export {
   affordableConnections,

@@ -68,8 +68,7 @@ export interface NamedCommands {
 /** Those of our own program. */
 export const OWN_COMMANDS: NamedCommands = { create: 'svc-api apikey create', login: 'svc-api login' };
 
-/** @param console what the page says of the console */
-const pageWith = (console: string, { create }: NamedCommands) => `<!doctype html>
+const pageWith = (links: readonly HomeLink[], { create }: NamedCommands) => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -85,7 +84,7 @@ queries also by <code>GET /graphql?query=…</code></dd>
 <dt>${HEALTH_PATHS.map((path) => `<code>GET ${path}</code>`).join(', ')}</dt>
 <dd>whether it is alive, and whether its key store answers; without a key</dd>
 </dl>
-${console}
+${links.map(({ path, says }) => `<p>${says} <a href="${path.slice(1)}/">${path.slice(1)}</a>.</p>`).join('\n')}
 <p>Keys come from whoever runs this service, by <code>${create}</code>. The documentation is in the folder
 <code>docs</code> of the package <code>svc-api</code>; <code>docs/http.md</code> is about this interface.</p>
 </main>
@@ -108,29 +107,36 @@ const HTML = {
 };
 const JSON_TYPE = 'application/json';
 
-const CONSOLE = '<p>People sign in at the <a href="console/">console</a>.</p>';
+/** A page that `/` leads to. */
+export interface HomeLink {
+  /** Below the root, such as `/console`. */
+  readonly path: string;
+  /** The words in front of the link, in HTML. */
+  readonly says: string;
+}
 
 /** Adds a page to an app that says what it is: to a browser as HTML, to anybody else as JSON. */
 export function addHomePage(
   app: Hono<BearerEnv>,
-  { hasConsole, commands }: { hasConsole: boolean; commands: NamedCommands },
+  { links, commands }: { links: readonly HomeLink[]; commands: NamedCommands },
 ): void {
-  const page: Reply = { ...HTML, text: pageWith(hasConsole ? CONSOLE : '', commands) };
-  const json = jsonReply(
-    {
-      service: 'svc-api',
-      graphql: '/graphql',
-      authorization: 'Bearer <API key>',
-      ...(hasConsole && { console: '/console' }),
-      health: HEALTH_PATHS,
-      documentation: 'docs/http.md in the package svc-api',
-    },
-    { Vary: 'Accept' },
-  );
+  const page = (): Reply => ({ ...HTML, text: pageWith(links, commands) });
+  const json = () =>
+    jsonReply(
+      {
+        service: 'svc-api',
+        graphql: '/graphql',
+        authorization: 'Bearer <API key>',
+        ...Object.fromEntries(links.map(({ path }) => [path.slice(1), path])),
+        health: HEALTH_PATHS,
+        documentation: 'docs/http.md in the package svc-api',
+      },
+      { Vary: 'Accept' },
+    );
   app.get('/', (c) => {
     const accept = c.req.header('accept') ?? '*/*';
     const best = new Negotiator({ headers: { accept } }).mediaType([JSON_TYPE, 'text/html']);
-    return respond(c, best === 'text/html' ? page : json);
+    return respond(c, best === 'text/html' ? page() : json());
   });
 }
 

@@ -7,7 +7,7 @@ import { bodyCutOff, readBody } from './request-body.ts';
 import { stoppingOf } from './watched-request.ts';
 
 /** Answers a request of one endpoint. */
-type Answer = (request: ServedRequest) => Reply | Promise<Reply>;
+export type Answer = (request: ServedRequest) => Reply | Promise<Reply>;
 
 /** The parts of an app that the shortcut answers by. */
 export interface ShortcutParts {
@@ -15,8 +15,8 @@ export interface ShortcutParts {
   readonly graphql:
     | { readonly check: BearerCheck; readonly cors: Cors; readonly pipeline: GraphQLPipeline }
     | undefined;
-  /** Decides for proxies whether requests can pass. */
-  readonly auth: Answer;
+  /** Decides for proxies whether requests can pass. Default: Hono answers them. */
+  auth?: Answer;
 }
 
 /** Answers a request of Node, and returns whether it has: Hono answers the others. */
@@ -42,10 +42,10 @@ export function isForProxies(url: string): boolean {
  * The shortcut of an app: it answers what proxies ask and ordinary GraphQL requests without Hono, which takes longer
  * to hand on a request than it takes to answer one.
  */
-export function shortcutOf({ auth, graphql }: ShortcutParts): Shortcut {
-  const query = graphql && behindBearer(graphql);
+export function shortcutOf(parts: ShortcutParts): Shortcut {
+  const query = parts.graphql && behindBearer(parts.graphql);
   return (incoming, outgoing) => {
-    const answer = isForProxies(incoming.url!) ? auth : isOrdinary(incoming) ? query : undefined;
+    const answer = isForProxies(incoming.url!) ? parts.auth : isOrdinary(incoming) ? query : undefined;
     if (answer) sendAnswer(answer, new NodeRequest(incoming, outgoing), { incoming, outgoing });
     return answer !== undefined;
   };

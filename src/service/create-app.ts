@@ -1,22 +1,17 @@
 import type { Config } from '../config/config.ts';
-import type { PeopleSettings } from '../keys/authentication/index.ts';
-import type { PeopleSignIn } from '../features/people/index.ts';
 import type { BudgetLimits, CreateContext, OwnSchema, RequiredByField, SchemaExtension } from '../graphql/index.ts';
-import type { ClientDocuments, HttpApp, ServiceApp } from '../http/app.ts';
+import type { FeatureContext } from '../feature.ts';
+import type { ClientDocuments, ServiceApp } from '../http/app.ts';
 import {
   aFunction,
-  type ClientAddresses,
   COMMON_OPTIONS,
   type CorsOptions,
   type IntrospectionMode,
-  Issuer,
   listen,
   type NamedCommands,
-  originOf,
   OWN_COMMANDS,
   type OpenedStore,
   permissionOptions,
-  SeenOrigin,
 } from '../http/index.ts';
 import { BEARER_ALONE, type CredentialPlace } from '../keys/secret/index.ts';
 import {
@@ -29,7 +24,6 @@ import {
   invalidPublicUrl,
   list,
   LOOPBACK,
-  Networks,
   oneOf,
   options as optionsIn,
   readBy,
@@ -45,11 +39,9 @@ import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
 import { checkClients, type Client, unusableClients } from '../features/consent/index.ts';
 import type { TokenIdentifier } from '../features/federation/index.ts';
 import { type KeysService, SERVICE } from '../keys/service/index.ts';
-import { RecentForms, type SentForms } from '../features/console/recent-forms.ts';
 import type { Log } from '../log.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 import { packageVersion } from '../version.ts';
-import { type DoorPages, type DoorParts, Sessions } from '../features/sessions/index.ts';
 
 /** What the service is made of. */
 export interface CreateAppOptions {
@@ -162,12 +154,12 @@ export function createApp(options: CreateAppOptions): Promise<ServiceApp> {
 /**
  * @param commands those that pages name
  * @param documents those of applications that describe themselves; default: as the configuration has it
- * @param forms which forms of the console were sent; default: those that this app is sent
+ * @param isWorker see `FeatureContext`
  */
 export async function createAppOf(
   options: CreateAppOptions,
   commands: NamedCommands,
-  { documents, forms }: { documents?: ClientDocuments; forms?: SentForms } = {},
+  { documents, isWorker = false }: { documents?: ClientDocuments; isWorker?: boolean } = {},
 ): Promise<ServiceApp> {
   checkOptions<CreateAppOptions>('createApp', options, {
     ...OPTIONS,
@@ -185,19 +177,17 @@ export async function createAppOf(
   const [
     { createSchema },
     { createHttpApp, ClientDocuments },
-    { Discovery, byRoutes, serveForwardAuth },
     { createRouter },
     { describeService },
-    { addPages },
     { allFeatures },
+    { providedBy },
   ] = await Promise.all([
     import('../graphql/schema.ts'),
     import('../http/app.ts'),
-    import('../features/guard/forward-auth.ts'),
     import('../features/routes/index.ts'),
     import('./describe-service.ts'),
-    import('../features/console/add-console.ts'),
     import('../features/index.ts'),
+    import('../feature.ts'),
   ]);
   const startedAt = others.replaces?.startedAt ?? Date.now();
   const info = { name: 'svc-api', version: packageVersion(), startedAt };
@@ -223,55 +213,28 @@ export async function createAppOf(
   const tokens = config && (await tokensOf(config.federation, keys, others.replaces));
   const allowed = config?.clientDocuments ?? 'off';
   const publicUrl = others.publicUrl ?? configured?.publicUrl;
-  const parts = { keys, schema, startedAt, hasConsole: console, commands, tokens };
+  const parts = { keys, schema, startedAt, commands, tokens };
   const app = createHttpApp({
     ...parts,
     ...configured,
     ...others,
     documents: documents ?? (allowed === 'off' ? undefined : new ClientDocuments({ allowed, clock: keys.clock })),
-    guarded: new Discovery(byRoutes(router), publicUrl),
   });
-  for (const { routes } of allFeatures()) await routes?.(app, { ...app.routeContext, config });
-  const { authenticator, clock } = keys;
-  const sessions = keys.feature(Sessions);
-  const people = config?.people && (await peopleSignIn(config.people, { keys, addresses: app.addresses, publicUrl }));
-  addPages(app, {
-    ...app.consentParts,
-    hasConsole: console,
-    commands,
+  const features = allFeatures();
+  const context: FeatureContext = {
+    ...app.routeContext,
+    config,
+    console,
     credentials: others.credentials ?? configured?.credentials ?? BEARER_ALONE,
-    keys,
-    sessions,
-    authenticator,
-    people,
-    failedCredentials: app.failedCredentials,
-    pipeline: app.graphql.pipeline,
-    forms: forms ?? new RecentForms(clock),
-    clock,
-  });
-  const trust = others.trust ?? configured?.trust ?? LOOPBACK;
-  const pages = config?.signIn === 'on' ? await addDoorTo(app, { sessions, authenticator, people }, trust) : undefined;
-  return serveForwardAuth(app, {
-    authenticator,
-    catalog: keys.catalog,
-    router,
-    trust: new Networks(trust),
-    // Whose headers a proxy passes on with its question, is not known.
-    signIn: pages && {
-      sessions,
-      people: people && { goesOn: (issuer) => people.goesOn(issuer) },
-      pages: async () => pages,
-    },
-  });
-}
-
-/** Signs people in who have no key. @throws KeysError CONFIG_… if the secret for a provider cannot be read */
-async function peopleSignIn(
-  settings: PeopleSettings,
-  { keys, ...of }: { keys: KeysService; addresses: ClientAddresses; publicUrl: string | undefined },
-): Promise<PeopleSignIn> {
-  const { PeopleSignIn } = await import('../features/people/index.ts');
-  return new PeopleSignIn({ settings, people: keys.people, clock: keys.clock, ...of });
+    trust: others.trust ?? configured?.trust ?? LOOPBACK,
+    publicUrl,
+    commands,
+    provided: providedBy(features),
+    isWorker,
+    replaces: others.replaces,
+  };
+  for (const { routes } of features) await routes?.(app, context);
+  return app;
 }
 
 /** Knows whose tokens are exchanged for keys, also what was known before of their issuers. */
@@ -286,40 +249,21 @@ async function tokensOf(
   return new Federation({ rules, keys: known, clock });
 }
 
-/** Adds the pages on which people sign in to services whose proxies ask. They are on the hosts of those. */
-async function addDoorTo(
-  app: HttpApp,
-  signIn: Pick<DoorParts, 'sessions' | 'authenticator'> & { people: PeopleSignIn | undefined },
-  trust: readonly string[],
-): Promise<DoorPages> {
-  const { addDoor } = await import('../features/console/door.tsx');
-  const { check, refusals, failures } = app.consentParts;
-  const address = new Issuer(undefined, trust);
-  return addDoor(app, {
-    ...signIn,
-    check,
-    refusals,
-    failures,
-    seenBy: (c) => new SeenOrigin(address.of(c)),
-    countFailure: (c) => app.failedCredentials?.add(originOf(c, app)),
-  });
-}
-
 /** The parts of an app that a command chooses. */
 interface ServedApp {
   readonly console: boolean;
   readonly commands?: NamedCommands;
-  /** Which forms of the console were sent. Default: those that this process is sent. */
-  readonly forms?: SentForms | undefined;
+  /** See `FeatureContext`. */
+  readonly isWorker?: boolean;
 }
 
 /** Serves the app. Throws KeysError SCHEMA_INVALID, GRAPHQL_UNSUPPORTED, LISTEN_FAILED, TLS_INVALID. */
 export const serveApp =
-  ({ console, commands = OWN_COMMANDS, forms = new RecentForms() }: ServedApp): StartService =>
+  ({ console, commands = OWN_COMMANDS, isWorker = false }: ServedApp): StartService =>
   async (opened, options) => {
     const logged = options.log && { log: options.log };
     const served = await servedBy((changed, replaces) =>
-      createAppOf({ ...changed, ...logged, console, ...(replaces && { replaces }) }, commands, { forms }),
+      createAppOf({ ...changed, ...logged, console, ...(replaces && { replaces }) }, commands, { isWorker }),
     )(opened, options);
     const { url } = served.server;
     return { ...served, details: { ...(console && options.socket === undefined && { console: `${url}/console` }) } };

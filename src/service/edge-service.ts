@@ -5,7 +5,9 @@ import {
   type HttpFeedOptions,
   openEdgeStore,
 } from '../features/edge/index.ts';
-import { byRoutes, Discovery, serveForwardAuth } from '../features/guard/forward-auth.ts';
+import { byRoutes } from '../features/guard/access.ts';
+import { Discovery } from '../features/guard/discovery.ts';
+import { addForwardAuth } from '../features/guard/forward-auth.ts';
 import type { createEdgeApp, EdgeAppOptions } from '../http/edge-app.ts';
 import { KeysError } from '../keys/basics/index.ts';
 import type { Config } from '../config/config.ts';
@@ -115,10 +117,11 @@ function edgeApp(
     cors,
     publicUrl,
     failedCredentials: limits.failedCredentials,
-    guarded: new Discovery(byRoutes(router), publicUrl),
     replaces,
     ...more,
   });
   const { authenticator, catalog } = keys;
-  return serveForwardAuth(app, { authenticator, catalog, router, trust, signIn: undefined });
+  app.routeContext.places.guarded = new Discovery(byRoutes(router), publicUrl);
+  addForwardAuth(app, app.routeContext, { authenticator, catalog, router, trust, signIn: undefined });
+  return app;
 }

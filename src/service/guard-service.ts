@@ -1,3 +1,6 @@
+import { providedBy } from '../feature.ts';
+import { doorOf } from '../features/sessions/index.ts';
+import { allFeatures } from '../features/index.ts';
 import type { Config } from '../config/config.ts';
 import { type AskedRequirement, type GuardRules, readRequirements, readUpstreams } from '../features/guard/access.ts';
 import { type GuardOptions, serveGuard } from '../features/guard/guard.ts';
@@ -5,8 +8,6 @@ import type { Catalog } from '../keys/permissions/index.ts';
 import type { Log } from '../log.ts';
 import type { Route, Upstream } from '../features/routes/index.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
-
-export { type Holder, type Holders, KnownHolders } from '../features/guard/mcp-holders.ts';
 
 /** What a command line says of a guard. */
 export type AskedGuard = AskedRequirement &
@@ -32,6 +33,7 @@ export function checkGuard(
 export const guardService =
   (asked: AskedGuard, log: Log): StartService =>
   async (opened, server) => {
+    const loadDoor = doorOf(providedBy(allFeatures()));
     const rulesBy = ({
       keys,
       config: { routes, credentials, trust, limits, upstreams, signIn, people, publicUrl },
@@ -46,9 +48,7 @@ export const guardService =
       publicUrl,
       hosts: routes.map(({ host }) => host),
       loadDoor:
-        signIn === 'off' || asked.hasNoDoor
-          ? undefined
-          : async (parts) => (await import('../features/console/door.tsx')).openDoor(parts),
+        signIn === 'off' || asked.hasNoDoor ? undefined : loadDoor && (async (parts) => (await loadDoor()).open(parts)),
     });
     const running = await serveGuard({ ...asked, log }, rulesBy(opened), server);
     return {

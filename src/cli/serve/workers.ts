@@ -1,8 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
-import { setImmediate, setTimeout as delay } from 'node:timers/promises';
-import type { AnsweredForm, FormAnswer, SentForms } from '../../service/console-forms.ts';
-import type { Holder, Holders } from '../../service/guard-service.ts';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ChangeSource, Received } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import { followForWorkers, type StartConfig } from './config-source.ts';
@@ -69,8 +67,8 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   );
   followForWorkers(config, log);
   const stopListening = listenForWorkers(listen);
-  keepHolders();
-  keepForms();
+  const { allFeatures } = await import('../../features/index.ts');
+  for (const { inPrimary } of allFeatures()) await inPrimary?.();
   const first = fork();
   // The others wait for the first: what keeps one from listening keeps all from it, and is reported once.
   const exited = once(first, 'exit') as Promise<[number | null]>;
@@ -186,131 +184,6 @@ export function changesOfPrimary(): ChangeSource {
     },
     followed: () => void tell('followed'),
     async close() {},
-  };
-}
-
-/** A message of a worker about MCP sessions and tasks: the client's next request can reach any worker. */
-type HolderMessage =
-  | { holds: 'note'; id: string; holder: Holder }
-  | { holds: 'find'; ids: readonly string[]; ask: number };
-
-/** The primary's answer to a worker. */
-interface FoundMessage {
-  found: (Holder | null)[];
-  ask: number;
-}
-
-/** Keeps in the primary, for all workers, who has begun which sessions and tasks of MCP servers. */
-function keepHolders(): void {
-  let loading: Promise<Holders> | undefined;
-  const load = async (): Promise<Holders> => new (await import('../../service/guard-service.ts')).KnownHolders();
-  const take = async (worker: Worker, message: HolderMessage) => {
-    const known = await (loading ??= load());
-    if (message.holds === 'note') return known.note(message.id, message.holder);
-    // A note of another worker can arrive in the same turn.
-    await setImmediate();
-    const found = await known.find(message.ids);
-    if (worker.isConnected()) worker.send({ found, ask: message.ask } satisfies FoundMessage, () => {});
-  };
-  cluster.on('message', (worker, message: object) => {
-    if ('holds' in message) void take(worker, message as HolderMessage);
-  });
-}
-
-/** In a worker: who holds sessions and tasks, as the primary knows it. */
-export function holdersOfPrimary(): Holders {
-  const asking = new Map<number, (found: FoundMessage['found']) => void>();
-  let asked = 0;
-  const send = (message: HolderMessage) => process.connected && process.send?.(message, undefined, undefined, () => {});
-  process.on('message', (message: Partial<FoundMessage>) => {
-    const { found, ask = 0 } = message;
-    if (found) asking.get(ask)?.(found);
-    asking.delete(ask);
-  });
-  return {
-    note: (id, holder) => void send({ holds: 'note', id, holder }),
-    find(ids) {
-      asked += 1;
-      const { promise, resolve } = Promise.withResolvers<FoundMessage['found']>();
-      asking.set(asked, resolve);
-      send({ holds: 'find', ids, ask: asked });
-      return promise;
-    },
-  };
-}
-
-/** A message to the primary about a form of the console: it was sent, or is answered. */
-type FormMessage = { form: 'sent'; id: string; ask: number } | ({ form: 'answered'; id: string } & AnsweredForm);
-
-/** The primary's reply to a worker that received a form. */
-interface FormReply {
-  /** The worker is to do it, or gets the answer. */
-  formed: 'turn' | { readonly answer: FormAnswer | undefined };
-  ask: number;
-}
-
-/** Keeps in the primary, for all workers, the answers to forms of the console: the second click goes to any worker. */
-function keepForms(): void {
-  let loading: Promise<SentForms> | undefined;
-  const load = async (): Promise<SentForms> => new (await import('../../service/console-forms.ts')).RecentForms();
-  const running = new Map<string, { readonly worker: Worker; readonly finish: (answered: AnsweredForm) => void }>();
-  const take = async (worker: Worker, message: FormMessage) => {
-    const { id } = message;
-    if (message.form === 'answered') return running.get(id)?.finish(message);
-    const { ask } = message;
-    const reply = (formed: FormReply['formed']) =>
-      worker.isConnected() && worker.send({ formed, ask } satisfies FormReply, () => {});
-    let isTurn = false;
-    const answer = await (
-      await (loading ??= load())
-    ).once(id, () => {
-      isTurn = true;
-      const { promise, resolve } = Promise.withResolvers<AnsweredForm>();
-      running.set(id, { worker, finish: resolve });
-      if (!worker.isConnected()) resolve(UNKNOWN);
-      reply('turn');
-      return promise.finally(() => running.delete(id));
-    });
-    if (!isTurn) reply({ answer });
-  };
-  cluster.on('message', (worker, message: object) => {
-    if ('form' in message) void take(worker, message as FormMessage);
-  });
-  cluster.on('exit', (exited) => {
-    for (const { worker, finish } of running.values()) if (worker === exited) finish(UNKNOWN);
-  });
-}
-
-/** Its worker has failed. */
-const UNKNOWN: AnsweredForm = { answer: undefined, isDone: false };
-
-/** In a worker: the forms of the console that any worker was sent, as the primary knows them. */
-export function formsOfPrimary(): SentForms {
-  const asking = new Map<number, (reply: FormReply['formed']) => void>();
-  let asked = 0;
-  const send = (message: FormMessage) => process.connected && process.send?.(message, undefined, undefined, () => {});
-  process.on('message', (message: Partial<FormReply>) => {
-    const { formed, ask = 0 } = message;
-    if (formed === undefined) return;
-    asking.get(ask)?.(formed);
-    asking.delete(ask);
-  });
-  return {
-    async once(id, work) {
-      asked += 1;
-      const { promise, resolve } = Promise.withResolvers<FormReply['formed']>();
-      asking.set(asked, resolve);
-      send({ form: 'sent', id, ask: asked });
-      const formed = await promise;
-      if (formed !== 'turn') return formed.answer;
-      let answered = UNKNOWN;
-      try {
-        answered = await work();
-        return answered.answer;
-      } finally {
-        send({ form: 'answered', id, ...answered });
-      }
-    },
   };
 }
 

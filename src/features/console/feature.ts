@@ -1,3 +1,16 @@
 import type { Feature } from '../../feature.ts';
+import type { DoorRoom } from '../sessions/index.ts';
 
-export const console: Feature = { name: 'console', needs: ['people', 'sessions', 'consent'] };
+/** Pages on which people manage keys, agree to what applications get, and sign in to guarded services. */
+export const console: Feature = {
+  name: 'console',
+  needs: ['people', 'sessions', 'consent'],
+  routes: async (app, context) => (await import('./routes.ts')).addConsole(app, context),
+  provides: {
+    async door(): Promise<DoorRoom> {
+      const { addDoor, openDoor } = await import('./door.tsx');
+      return { add: addDoor, open: openDoor };
+    },
+  },
+  inPrimary: async () => (await import('./forms-of-workers.ts')).keepForms(),
+};

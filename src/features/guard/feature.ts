@@ -1,3 +1,9 @@
 import type { Feature } from '../../feature.ts';
 
-export const guard: Feature = { name: 'guard', needs: ['people', 'routes', 'sessions'] };
+/** Keys in front of services that know nothing of keys: a reverse proxy, and answers to the questions of other proxies. */
+export const guard: Feature = {
+  name: 'guard',
+  needs: ['people', 'routes', 'sessions'],
+  routes: async (app, context) => (await import('./routes.ts')).addGuard(app, context),
+  inPrimary: async () => (await import('./holders-of-workers.ts')).keepHolders(),
+};

@@ -4,7 +4,6 @@ import { authorize } from './access.ts';
 import { type AskedRequest, type RequestIssue, readAsked, refuse, Requirements } from './asked-request.ts';
 import { askingPage, BY_BROWSER, crossSiteRefused } from './cross-site.ts';
 import { identityHeaders, type IdentityHeaders, NOBODY, refusedRequest } from './identity-headers.ts';
-import type { HttpApp, ServiceApp } from '../../http/app.ts';
 import {
   type Admission,
   type BearerCheck,
@@ -15,8 +14,8 @@ import {
   honoHandler,
   type Received,
   type Reply,
+  type RouteContext,
   type ServedRequest,
-  shortcutOf,
   unavailable,
 } from '../../http/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
@@ -185,25 +184,17 @@ function required(
   return required;
 }
 
-/** An app that checks keys. */
-type CheckingApp = Hono<BearerEnv> &
-  Pick<HttpApp, 'check' | 'refusals' | 'failures'> &
-  Partial<Pick<HttpApp, 'graphql'>>;
-
-/** Adds the endpoints of forward-auth to an app, at `/auth/…`, with the shortcut of the app. */
-export function serveForwardAuth<App extends CheckingApp>(
-  app: App,
+/** Adds the endpoints of forward-auth to an app, at `/auth/…`, and to its shortcut. */
+export function addForwardAuth(
+  app: Hono<BearerEnv>,
+  { check, places, ...logs }: Pick<RouteContext, 'check' | 'places' | 'refusals' | 'failures'>,
   {
     authenticator,
     ...options
   }: Omit<ForwardAuthOptions, 'check' | 'logs' | 'observed'> & Pick<KeysService, 'authenticator'>,
-): App & Pick<ServiceApp, 'shortcut'> {
+): void {
   const observed = new ObservedRoutes(authenticator);
-  const forwardAuth = new ForwardAuth({ check: app.check, logs: app, observed, ...options });
-  const auth = (asking: ServedRequest) => forwardAuth.decide(asking);
-  app.all('/auth/*', honoHandler(auth));
-  return Object.assign(app, { shortcut: shortcutOf({ graphql: app.graphql, auth }) });
+  const forwardAuth = new ForwardAuth({ check, logs, observed, ...options });
+  places.auth = (asking) => forwardAuth.decide(asking);
+  app.all('/auth/*', honoHandler(places.auth));
 }
-
-export { Discovery } from './discovery.ts';
-export { byRoutes } from './access.ts';

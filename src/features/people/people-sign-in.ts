@@ -1,3 +1,4 @@
+import type { FeatureContext } from '../../feature.ts';
 import { type ClientAddresses, isLoopbackHost, type SeenOrigin } from '../../http/index.ts';
 import { grantsOf, type People, type PeopleSettings, type SignedIn } from '../../keys/authentication/index.ts';
 import { AttemptCounter } from '../../limits/index.ts';
@@ -33,6 +34,21 @@ const OTHER_HOST =
 const NOT_PRIVATE =
   'Your proxy has signed you in, but this connection is not encrypted, so that others could read it. Use https. Behind ' +
   'a proxy that ends TLS, X-Forwarded-Proto or "publicUrl" says so.';
+
+/** Those who sign people in, by the parts of their apps. */
+const made = new WeakMap<FeatureContext, PeopleSignIn>();
+
+/** Signs the people of an app in; undefined where the configuration names nobody. @throws KeysError CONFIG_… */
+export function peopleOf(context: FeatureContext): PeopleSignIn | undefined {
+  const { config, keys, addresses, publicUrl } = context;
+  if (!config?.people) return undefined;
+  const known = made.get(context);
+  if (known) return known;
+  const { people, clock } = keys;
+  const signIn = new PeopleSignIn({ settings: config.people, people, clock, addresses, publicUrl });
+  made.set(context, signIn);
+  return signIn;
+}
 
 /** Signs people in who have no key, as the configuration says: at the console, for consent, and at the door. */
 export class PeopleSignIn {

@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Context } from 'hono';
+import type { Context, Hono } from 'hono';
 import Negotiator from 'negotiator';
+import type { Provided } from '../../feature.ts';
 import {
   type Admission,
   type Admitted,
   type BearerCheck,
+  type BearerEnv,
   type FailureLog,
   memoized,
   type Received,
@@ -57,6 +59,19 @@ export interface LoadedDoor {
   readonly pages: DoorPages;
   /** Answers a request to one of our own addresses at the host of the service: see `isAtDoor`. */
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+}
+
+/** Makes the pages at the door. */
+export interface DoorRoom {
+  /** Adds them to the app of a service, for the hosts of others. */
+  add(app: Hono<BearerEnv>, parts: DoorParts & { people?: Pick<PeopleAtDoor, 'goesOn'> | undefined }): DoorPages;
+  /** Makes them for a server that answers nothing else of ours. */
+  open(parts: DoorParts & { people?: Pick<PeopleAtDoor, 'goesOn'> | undefined }): Promise<LoadedDoor>;
+}
+
+/** The pages at the door, of the feature that provides them as `door`. */
+export function doorOf(provided: Provided): (() => Promise<DoorRoom>) | undefined {
+  return provided('door') as (() => Promise<DoorRoom>) | undefined;
 }
 
 /** Those who come to a guarded service without a key. */

@@ -34,10 +34,11 @@ export default class Guard extends ServingCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Guard);
-    const [asked, { checkGuard, guardService }, { holdersOfPrimary, isWorker }] = await Promise.all([
+    const [asked, { checkGuard, guardService }, { isWorker }, { holdersOfPrimary }] = await Promise.all([
       readGuard(args.upstream, flags),
       import('../../../../service/guard-service.ts'),
       import('../../../../cli/serve/workers.ts'),
+      import('../../holders-of-workers.ts'),
     ]);
     const holders = isWorker() ? holdersOfPrimary() : undefined;
     await this.serve({

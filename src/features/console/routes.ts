@@ -1,0 +1,33 @@
+import type { FeatureContext } from '../../feature.ts';
+import type { HttpApp } from '../../http/index.ts';
+import { Sessions } from '../sessions/index.ts';
+import { peopleOf } from '../people/index.ts';
+import { addPages } from './add-console.ts';
+import { formsOfPrimary } from './forms-of-workers.ts';
+import { RecentForms, type SentForms } from './recent-forms.ts';
+
+/** The forms that apps were sent. An app that takes the place of another one goes on with those. */
+const forms = new WeakMap<object, SentForms>();
+
+/** Adds the pages for people: the console, if it is wanted, and those for applications that ask for keys. */
+export function addConsole(app: HttpApp, context: FeatureContext): void {
+  const { keys, config, console: hasConsole, commands, credentials, places, isWorker, replaces } = context;
+  const { authenticator, clock } = keys;
+  const own = (replaces && forms.get(replaces)) ?? (isWorker ? formsOfPrimary() : new RecentForms(clock));
+  forms.set(app, own);
+  if (hasConsole) places.links.push({ path: '/console', says: 'People sign in at the' });
+  addPages(app, {
+    ...app.consentParts,
+    hasConsole,
+    commands,
+    credentials,
+    keys,
+    sessions: keys.feature(Sessions),
+    authenticator,
+    people: config && peopleOf(context),
+    failedCredentials: context.failedCredentials,
+    pipeline: places.graphql!.pipeline,
+    forms: own,
+    clock,
+  });
+}
