@@ -713,11 +713,21 @@ export interface Feature extends FeatureOfFields {
     readonly operations?: Operations;
     readonly remote?: () => Promise<RemoteOperations>;
     readonly schema?: () => Promise<FeatureSchema>;
-    readonly routes?: (app: Hono<BearerEnv>, context: FeatureContext) => Promise<void>;
+    readonly routes?: (app: HttpApp, context: FeatureContext) => Promise<void>;
+    readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
+    readonly inPrimary?: () => Promise<void>;
 }
 
 export interface FeatureContext extends RouteContext {
     readonly config: Config | undefined;
+    readonly console: boolean;
+    readonly credentials: readonly CredentialPlace[];
+    readonly trust: readonly string[];
+    readonly publicUrl: string | undefined;
+    readonly commands: NamedCommands;
+    readonly provided: Provided;
+    readonly isWorker: boolean;
+    readonly replaces: object | undefined;
 }
 
 export type FeatureHook = Hook<'svc-api:feature', Hooks & {
@@ -760,6 +770,8 @@ export declare const ACTIONS: readonly ['CREATE_ANY', 'CREATE_OWN', 'READ_ANY', 
 
 export type Actor = Principal | typeof OPERATOR;
 
+export type Answer = (request: ServedRequest) => Reply | Promise<Reply>;
+
 interface AnyAddedField {
     readonly label: string;
     readonly help: string;
@@ -791,6 +803,11 @@ export interface AppliedLimit {
     readonly limit: Limit;
     readonly route?: string;
     readonly weight?: number;
+}
+
+export interface AppPlaces extends ShortcutParts {
+    guarded?: GuardedDiscovery;
+    readonly links: HomeLink[];
 }
 
 export interface AskedRequest {
@@ -978,6 +995,8 @@ export interface ClientAddress {
 
 export declare class ClientAddresses;
 
+export declare class Clients;
+
 export interface Connection {
     readonly dialect: DialectName;
     readonly location: string;
@@ -1001,7 +1020,25 @@ export interface ConnectionLimits {
     connectionsPerAddress?: number;
 }
 
+export declare class Consent;
+
 export declare const CONSENT_MODES: readonly ['off', 'device', 'code', 'both'];
+
+export interface ConsentParts {
+    readonly consent: Consent;
+    readonly exchange: Exchange;
+    readonly tokens: TokenIdentifier | undefined;
+    readonly countUse: (principal: Principal) => void;
+    readonly catalog: Catalog;
+    readonly clients: Clients;
+    readonly refresh: RefreshSettings;
+    readonly issuer: Issuer;
+    readonly guarded?: GuardedDiscovery | undefined;
+    readonly addresses: ClientAddresses;
+    readonly check: BearerCheck;
+    readonly refusals: RefusalLog;
+    readonly failures: FailureLog;
+}
 
 export interface ConsentRequestTable {
     id: string;
@@ -1014,11 +1051,18 @@ export interface ConsentRequestTable {
     source: string;
 }
 
+export declare class Cors;
+
 export type CreateContext = (context: Omit<GraphQLContext, 'principal'> & {
     readonly principal: Caller;
 }) => object | Promise<object>;
 
 export type DialectName = 'sqlite' | 'postgres';
+
+export interface Discovery {
+    readonly metadata: string;
+    readonly scope: readonly string[];
+}
 
 export type Endpoint = (typeof ENDPOINTS)[number];
 
@@ -1039,6 +1083,8 @@ export interface ErrorEntry {
 }
 
 export declare const ERRORS: Readonly<Record<"BACKUP_EXISTS" | "BACKUP_INVALID" | "BACKUP_UNAVAILABLE" | "BUDGET_SPENT" | "CHAIN_TOO_LONG" | "CONFIG_INSECURE" | "CONFIG_INVALID" | "CONFIG_UNAVAILABLE" | "CONSENT_OFF" | "CREDENTIALS_INVALID" | "DECLARATION_INVALID" | "DESCRIPTION_INVALID" | "DRIVER_UNSUPPORTED" | "EDGE_STALE" | "EXPIRY_INVALID" | "FEATURE_INVALID" | "FORBIDDEN" | "GRAPHQL_UNSUPPORTED" | "HOST_INVALID" | "ID_TAKEN" | "INPUT_INVALID" | "LIMIT_EXCEEDED" | "LIMIT_INVALID" | "LISTEN_FAILED" | "NAME_CONFUSABLE" | "NAME_INVALID" | "NAME_TAKEN" | "NETWORK_INVALID" | "NODE_UNSUPPORTED" | "NOT_FOR_PEOPLE" | "NOT_FOUND" | "NO_GRANTS" | "OPTION_INVALID" | "OUTPUT_FAILED" | "OWNER_INVALID" | "PERMISSION_INVALID" | "POLICY_VIOLATED" | "PREFIX_TAKEN" | "PRUNE_REFUSED" | "RATE_LIMITED" | "REQUEST_DECIDED" | "RESTORE_BLIND" | "RESTORE_OUTDATED" | "ROLE_INVALID" | "ROTATION_IN_PROGRESS" | "ROTATION_NONE" | "SCHEMA_INVALID" | "SECRET_INVALID" | "SECRET_TAKEN" | "SERVER_FAILED" | "SERVER_INCOMPATIBLE" | "SERVER_INSECURE" | "SERVER_UNREACHABLE" | "STORE_AUDIT_KEY" | "STORE_CORRUPT" | "STORE_FAILED" | "STORE_FOREIGN" | "STORE_FULL" | "STORE_INSECURE" | "STORE_LOCKED" | "STORE_NEWER" | "STORE_NOT_EMPTY" | "STORE_OLDER" | "STORE_READONLY" | "STORE_REPLACED" | "STORE_REQUIRED" | "STORE_UNAVAILABLE" | "TAG_INVALID" | "TAKEOVER_REFUSED" | "TLS_INVALID" | "TOO_MANY_REQUESTS" | "UNAUTHENTICATED" | "USAGE", import("./table.ts").ErrorEntry>>;
+
+export declare class Exchange;
 
 export interface ExplainedRequest {
     readonly outcome: 'ALLOWED' | 'REFUSED' | 'FORBIDDEN';
@@ -1133,17 +1179,45 @@ export interface GraphQLContext {
     readonly signal: AbortSignal;
 }
 
+export declare class GraphQLPipeline;
+
+export interface GuardedDiscovery {
+    isOwn(to: RequestTo): boolean;
+    find(to: RequestTo): Discovery | undefined;
+    answer(to: RequestTo): Reply | undefined;
+}
+
 export interface HeaderValues {
     header(name: string): string | undefined;
+}
+
+export interface HomeLink {
+    readonly path: string;
+    readonly says: string;
 }
 
 type HonoAuthOptions = BearerAuthOptions & {
     address?: (c: Context) => string | undefined;
 };
 
+export type HttpApp = Hono<BearerEnv> & Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'tokens' | 'shortcut'> & {
+    readonly consentParts: ConsentParts;
+    readonly routeContext: RouteContext;
+};
+
+export interface IdentifiedToken {
+    readonly rule: FederationRule;
+    readonly subject: string;
+    readonly id: string | null;
+    readonly digest: string;
+    readonly endsAt: number;
+}
+
 export type IntrospectionMode = 'on' | 'off' | 'permitted';
 
 export type IssuedKind = EffectKind | 'APPROVAL';
+
+export declare class Issuer;
 
 declare const KEY: {
     id: string;
@@ -1326,6 +1400,11 @@ export type ListenAddress = {
 
 export declare const LOG_LEVELS: readonly ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
+export interface NamedCommands {
+    readonly create: string;
+    readonly login: string;
+}
+
 export interface NamedOperation {
     readonly isMutation: boolean;
     readonly name: string | undefined;
@@ -1463,6 +1542,8 @@ interface PrincipalParts {
     readonly observer?: AccessObserver | undefined;
 }
 
+export type Provided = (name: string) => (() => Promise<unknown>) | undefined;
+
 type RateUnit = keyof typeof LIMIT_SECONDS;
 
 export interface Reading {
@@ -1504,6 +1585,14 @@ export interface Replacement {
 export interface ReplacementSteps {
     replaced(transaction: Transaction): Promise<void>;
     reverted(transaction: Transaction): Promise<void>;
+}
+
+export interface Reply {
+    readonly status: number;
+    readonly type?: string | undefined;
+    readonly text: string;
+    readonly bytes?: Uint8Array<ArrayBuffer> | undefined;
+    readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface RepositoryWriteOptions {
@@ -1585,6 +1674,8 @@ export interface RouteCharge {
 }
 
 export interface RouteContext extends CheckParts {
+    readonly places: AppPlaces;
+    readonly check: BearerCheck;
     readonly keys: KeysService & Limited;
     readonly addresses: ClientAddresses;
     readonly allowOrigins: MiddlewareHandler;
@@ -1604,6 +1695,21 @@ export interface RouteExplainer {
 }
 
 export type Scheme = 'http' | 'https';
+
+export interface ServedRequest extends Received {
+    readonly method: string;
+    readonly url: string;
+    readonly target: string;
+    readonly search: string;
+    readonly rawHeaders: readonly string[];
+    client: ClientAddress | undefined;
+    charge: Charge | undefined;
+    readonly hasCertificate: boolean;
+    readonly stopping: AbortSignal | undefined;
+    body(): Promise<Uint8Array>;
+    readonly webRequest: Request;
+    onClientGone(listener: () => void): () => void;
+}
 
 export interface Server {
     ask<Answer>(request: ServerRequest<Answer>, variables: object): Promise<Answer>;
@@ -1645,6 +1751,15 @@ export interface SessionTable {
 }
 
 export type Shortcut = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+
+export interface ShortcutParts {
+    readonly graphql: {
+        readonly check: BearerCheck;
+        readonly cors: Cors;
+        readonly pipeline: GraphQLPipeline;
+    } | undefined;
+    auth?: Answer;
+}
 
 export interface Span {
     readonly from: number;
@@ -1695,6 +1810,10 @@ export interface Tables {
     notice_outbox: NoticeOutboxTable;
     key_effects: KeyEffectTable;
     key_effect_actors: KeyEffectActorTable;
+}
+
+export interface TokenIdentifier {
+    identify(token: string, clientId: string): Promise<IdentifiedToken>;
 }
 
 export declare class Transaction implements Place<StoredKey>, WritePorts;
