@@ -10,9 +10,14 @@ export const FEATURE_TESTS = 'test/features/**/*.test.ts';
 /** The list of features. */
 export const LIST = 'src/features/index.ts';
 
-/** Features that cannot be deleted yet: something outside of them still uses them. Take out those that are free. */
+/** Features that something outside of them still uses. Take out those that are free. */
 export const HELD: readonly string[] =
   'people routes guard edge consent contain federation leaks nats notices telemetry transfer console usage'.split(' ');
+
+/** Features that can be deleted: nothing uses them, nor those that need them. */
+export function freeFeatures(): string[] {
+  return FEATURES.map(({ name }) => name).filter((name) => !withDependents([name]).some((each) => HELD.includes(each)));
+}
 
 /** Features, and all that need one of them. */
 export function withDependents(given: readonly string[]): string[] {

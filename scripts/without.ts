@@ -3,7 +3,15 @@ import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, symlinkS
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FEATURES } from '../src/features/index.ts';
-import { CORE_TESTS, FEATURE_TESTS, foldersOf, HELD, importsInto, LIST, withDependents } from './without-features.ts';
+import {
+  CORE_TESTS,
+  FEATURE_TESTS,
+  foldersOf,
+  freeFeatures,
+  importsInto,
+  LIST,
+  withDependents,
+} from './without-features.ts';
 
 /**
  * `npm run without -- <feature>…`: deletes features in a copy of the tree, with their tests, their lines and the features
@@ -47,9 +55,7 @@ function isWholeWithout(names: readonly string[]): boolean {
 
 function goneWith(names: readonly string[]): readonly string[] {
   if (names.includes('all')) return NAMES;
-  return withDependents(
-    names.flatMap((name) => (name === 'free' ? NAMES.filter((each) => !HELD.includes(each)) : name)),
-  );
+  return withDependents(names.flatMap((name) => (name === 'free' ? freeFeatures() : name)));
 }
 
 /** The checks of a copy, in their order. */

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { HELD, importsInto, withDependents } from '../../scripts/without-features.ts';
+import { cycleIn } from '../../scripts/imports.ts';
+import { freeFeatures, HELD, importsInto, withDependents } from '../../scripts/without-features.ts';
 import { FEATURES } from '../../src/features/index.ts';
 import { ROOT } from '../support/process.ts';
 
 describe('without a feature and those that need it', () => {
-  for (const { name } of FEATURES.filter((feature) => !HELD.includes(feature.name)))
+  for (const name of freeFeatures())
     it(`nothing that is left imports it: ${name}`, () => {
       assert.deepEqual(importsInto(ROOT, withDependents([name])), []);
     });
@@ -16,5 +17,11 @@ describe('without a feature and those that need it', () => {
       [],
     );
     assert.ok(names.length > HELD.length);
+  });
+});
+
+describe('the needs of features', () => {
+  it('form no circle', () => {
+    assert.deepEqual(cycleIn(new Map(FEATURES.map(({ name, needs = [] }) => [name, needs]))), []);
   });
 });
