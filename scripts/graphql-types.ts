@@ -21,13 +21,13 @@ import {
 import { withFilters } from '../src/graphql/filters.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const PARTS = ['keys', 'changes', 'lists', 'audit', 'consent', 'service'];
+const PARTS = ['keys', 'changes', 'lists', 'audit', 'service'];
 
 /** What may be granted differs from one installation to the next: to the types, it is text. */
 const GRANTABLE = 'scalar Resource scalar Role';
 
 /** Types of the core that have resolvers: all others are what these return. */
-const RESOLVED = ['Query', 'Mutation', 'ApiKey', 'AuditActor', 'AuditEntry', 'ConsentRequest', 'Route'];
+const RESOLVED = ['Query', 'Mutation', 'ApiKey', 'AuditActor', 'AuditEntry', 'Route'];
 
 /** A resolver may leave to a function what is seldom asked for. */
 const COMMON = `export type Maybe<T> = T | null | undefined;
@@ -65,7 +65,6 @@ function typesOfCore(): string {
   return `${GENERATED}import type { GraphQLResolveInfo, GraphQLScalarType } from 'graphql';
 import type { ApiKey } from '../keys/key/index.ts';
 import type { AuditActor, AuditEntry } from '../keys/audit/index.ts';
-import type { ConsentRequest } from '../keys/repository/index.ts';
 import type { BudgetedContext, ExplainedRoute as Route } from './context.ts';
 ${COMMON}export type Node = ApiKey;
 export type NodeResolvers = { __resolveType: (node: Node) => 'ApiKey'; };

@@ -28,5 +28,6 @@ export {
   writeData,
 } from './execution/index.ts';
 export type { FeatureSchema } from './feature-schema.ts';
+export { badInput, grantsIn, knownTo, refuseNulls } from './resolve.ts';
 export type { SchemaExtension } from './extension.ts';
 export type { OwnSchema, RequiredByField, Resolvers } from './own-schema.ts';

@@ -2,7 +2,6 @@
 import type { GraphQLResolveInfo, GraphQLScalarType } from 'graphql';
 import type { ApiKey } from '../keys/key/index.ts';
 import type { AuditActor, AuditEntry } from '../keys/audit/index.ts';
-import type { ConsentRequest } from '../keys/repository/index.ts';
 import type { BudgetedContext, ExplainedRoute as Route } from './context.ts';
 export type Maybe<T> = T | null | undefined;
 export type Lazy<T> = T | Promise<T> | (() => T | Promise<T>);
@@ -34,8 +33,6 @@ export type QueryAuditLogArgs = { first: Maybe<number>; after?: Maybe<string>; b
   Maybe<AuditOutcome>; since?: Maybe<string>; until?: Maybe<string>; };
 export type QueryAuditCountsArgs = { since: string; until?: Maybe<string>; by: Maybe<UsagePeriod>; apiKey?:
   Maybe<string>; actor?: Maybe<string>; action?: Maybe<AuditAction>; outcome?: Maybe<AuditOutcome>; };
-export type QueryConsentRequestsArgs = { first: Maybe<number>; };
-export type QueryConsentRequestArgs = { userCode?: Maybe<string>; requestId?: Maybe<string>; };
 export type QueryRoutesArgs = { first: Maybe<number>; after?: Maybe<string>; keyId?: Maybe<string>; keyName?:
   Maybe<string>; };
 export type QueryExplainRequestArgs = { method: Maybe<string>; url: string; preflight: Maybe<boolean>; keyId?:
@@ -51,12 +48,10 @@ export type QueryResolvers = { me?: Resolver<Maybe<ApiKey>, object>; online?: Re
   Resolver<Maybe<ReadonlyArray<ApiKeyUsage>>, object, QueryServiceUsageArgs>; apiKeyChangePlan?:
   Resolver<Maybe<ApiKeyChangePlan>, object, QueryApiKeyChangePlanArgs>; auditLog?: Resolver<Maybe<AuditLogConnection>,
   object, QueryAuditLogArgs>; auditCounts?: Resolver<Maybe<AuditCounts>, object, QueryAuditCountsArgs>; auditChain?:
-  Resolver<Maybe<AuditChain>, object>; consentRequests?: Resolver<Maybe<ReadonlyArray<ConsentRequest>>, object,
-  QueryConsentRequestsArgs>; consentRequest?: Resolver<Maybe<ConsentRequest>, object, QueryConsentRequestArgs>;
-  routes?: Resolver<Maybe<RouteConnection>, object, QueryRoutesArgs>; explainRequest?:
-  Resolver<Maybe<RequestExplanation>, object, QueryExplainRequestArgs>; routeKeys?: Resolver<Maybe<ApiKeyConnection>,
-  object, QueryRouteKeysArgs>; policy?: Resolver<Maybe<Policy>, object>; limits?: Resolver<Maybe<ServiceLimits>,
-  object>; health?: Resolver<Maybe<Health>, object>; };
+  Resolver<Maybe<AuditChain>, object>; routes?: Resolver<Maybe<RouteConnection>, object, QueryRoutesArgs>;
+  explainRequest?: Resolver<Maybe<RequestExplanation>, object, QueryExplainRequestArgs>; routeKeys?:
+  Resolver<Maybe<ApiKeyConnection>, object, QueryRouteKeysArgs>; policy?: Resolver<Maybe<Policy>, object>; limits?:
+  Resolver<Maybe<ServiceLimits>, object>; health?: Resolver<Maybe<Health>, object>; };
 export type ApiKeyAccessArgs = { permission: string; };
 export type ApiKeyDescendantsArgs = { first: number; };
 export type ApiKeyUsageArgs = { from?: Maybe<string>; to?: Maybe<string>; by: Maybe<UsagePeriod>; };
@@ -119,8 +114,6 @@ export type MutationApplyApiKeysArgs = { input: ApplyApiKeysInput; };
 export type MutationNarrowApiKeysArgs = { input: NarrowApiKeysInput; };
 export type MutationUpdateApiKeysArgs = { ids: ReadonlyArray<string>; update: ManyKeysUpdate; };
 export type MutationAttestReviewArgs = { input: AttestReviewInput; };
-export type MutationApproveConsentRequestArgs = { input: ApproveConsentRequestInput; };
-export type MutationDenyConsentRequestArgs = { userCode?: Maybe<string>; requestId?: Maybe<string>; };
 export type MutationResolvers = { createApiKey?: Resolver<Maybe<CreatedApiKey>, object, MutationCreateApiKeyArgs>;
   updateApiKey?: Resolver<Maybe<ApiKey>, object, MutationUpdateApiKeyArgs>; setApiKeyEnabled?: Resolver<Maybe<ApiKey>,
   object, MutationSetApiKeyEnabledArgs>; rotateApiKey?: Resolver<Maybe<RotatedApiKey>, object,
@@ -131,9 +124,7 @@ export type MutationResolvers = { createApiKey?: Resolver<Maybe<CreatedApiKey>, 
   MutationDeleteApiKeysArgs>; containKey?: Resolver<Maybe<ContainedKey>, object, MutationContainKeyArgs>;
   applyApiKeys?: Resolver<Maybe<AppliedApiKeys>, object, MutationApplyApiKeysArgs>; narrowApiKeys?:
   Resolver<Maybe<ChangedApiKeys>, object, MutationNarrowApiKeysArgs>; updateApiKeys?: Resolver<Maybe<ChangedApiKeys>,
-  object, MutationUpdateApiKeysArgs>; attestReview?: Resolver<Maybe<boolean>, object, MutationAttestReviewArgs>;
-  approveConsentRequest?: Resolver<Maybe<ConsentRequest>, object, MutationApproveConsentRequestArgs>;
-  denyConsentRequest?: Resolver<Maybe<ConsentRequest>, object, MutationDenyConsentRequestArgs>; };
+  object, MutationUpdateApiKeysArgs>; attestReview?: Resolver<Maybe<boolean>, object, MutationAttestReviewArgs>; };
 export type CreateApiKeyInput = { name: string; roles?: Maybe<ReadonlyArray<string>>; permissions?:
   Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; overwrite?:
   Maybe<boolean>; };
@@ -206,18 +197,6 @@ export type AuditEntryResolvers = { number?: Resolver<number, AuditEntry>; at?: 
   AuditEntry>; address?: Resolver<Maybe<string>, AuditEntry>; hash?: Resolver<string, AuditEntry>; };
 export type AuditLogConnection = { edges: Lazy<ReadonlyArray<AuditLogEdge>>; pageInfo: Lazy<PageInfo>; };
 export type AuditLogEdge = { node: Lazy<AuditEntry>; cursor: Lazy<string>; };
-export type ConsentFlow = 'DEVICE' | 'CODE';
-export type ConsentStatus = 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';
-export type ConsentRequestResolvers = { requestId?: Resolver<string, ConsentRequest>; flow?: Resolver<ConsentFlow,
-  ConsentRequest>; clientId?: Resolver<string, ConsentRequest>; audience?: Resolver<Maybe<string>, ConsentRequest>;
-  clientName?: Resolver<string, ConsentRequest>; roles?: Resolver<ReadonlyArray<string>, ConsentRequest>; permissions?:
-  Resolver<ReadonlyArray<Permission>, ConsentRequest>; grants?: Resolver<ReadonlyArray<string>, ConsentRequest>;
-  keyExpiresIn?: Resolver<Maybe<string>, ConsentRequest>; address?: Resolver<Maybe<string>, ConsentRequest>;
-  createdAt?: Resolver<number, ConsentRequest>; expiresAt?: Resolver<number, ConsentRequest>; status?:
-  Resolver<ConsentStatus, ConsentRequest>; keyName?: Resolver<Maybe<string>, ConsentRequest>; keyGrants?:
-  Resolver<Maybe<ReadonlyArray<string>>, ConsentRequest>; keyExpiresAt?: Resolver<Maybe<number>, ConsentRequest>; };
-export type ApproveConsentRequestInput = { userCode: string; roles?: Maybe<ReadonlyArray<string>>; permissions?:
-  Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; };
 export type RouteAllow = 'OPEN' | 'KEY' | 'ALL' | 'ANY' | 'RESOURCE';
 export type RouteResolvers = { number?: Resolver<number, Route>; line?: Resolver<Maybe<number>, Route>; host?:
   Resolver<string, Route>; path?: Resolver<string, Route>; methods?: Resolver<Maybe<ReadonlyArray<string>>, Route>;
@@ -248,6 +227,5 @@ export type StoreKind = 'SQLITE' | 'POSTGRESQL';
 export type Health = { storeKind: Lazy<StoreKind>; storeAnswers: Lazy<boolean>; answeredInMs?: Lazy<Maybe<number>>;
   hearsChanges: Lazy<boolean>; searchIndex?: Lazy<Maybe<boolean>>; clockBehind: Lazy<number>; };
 export type Resolvers = { Query?: QueryResolvers; Mutation?: MutationResolvers; ApiKey?: ApiKeyResolvers;
-  AuditActor?: AuditActorResolvers; AuditEntry?: AuditEntryResolvers; ConsentRequest?: ConsentRequestResolvers; Route?:
-  RouteResolvers; Node?: NodeResolvers; DateTime?: GraphQLScalarType; Resource?: GraphQLScalarType; Role?:
-  GraphQLScalarType; };
+  AuditActor?: AuditActorResolvers; AuditEntry?: AuditEntryResolvers; Route?: RouteResolvers; Node?: NodeResolvers;
+  DateTime?: GraphQLScalarType; Resource?: GraphQLScalarType; Role?: GraphQLScalarType; };

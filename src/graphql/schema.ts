@@ -16,7 +16,6 @@ import {
 import { changeResolversOf } from './changes.ts';
 import { auditResolversOf } from './audit.ts';
 import { keepToBudget } from './execution/index.ts';
-import { consentResolversOf } from './consent.ts';
 import { clampBuiltInDates, DateTime, mapAnswer } from './date-time.ts';
 import {
   documentsOf,
@@ -40,7 +39,6 @@ const PARTS: readonly string[] = [
   readFileSync(new URL('./changes.graphql', import.meta.url), 'utf8'),
   readFileSync(new URL('./lists.graphql', import.meta.url), 'utf8'),
   readFileSync(new URL('./audit.graphql', import.meta.url), 'utf8'),
-  readFileSync(new URL('./consent.graphql', import.meta.url), 'utf8'),
   readFileSync(new URL('./service.graphql', import.meta.url), 'utf8'),
 ].map((part) => withKeyFields(withFilters(part)));
 
@@ -126,7 +124,6 @@ export async function createSchema(
         changeResolversOf(keys),
         listResolversOf(keys),
         auditResolversOf(keys),
-        consentResolversOf(keys),
         routeResolversOf(keys, service),
         serviceResolversOf(keys, info, service),
         ...[...loaded, ...parts].map(({ resolvers }) => resolvers),

@@ -26,7 +26,6 @@ import {
   type Role,
   splitPermission,
 } from '../keys/permissions/index.ts';
-import type { ConsentState } from '../features/consent/index.ts';
 import { publicIdOfPrefix, readSecret } from '../keys/secret/index.ts';
 import type { KeyState, KeyWithAccess, ManyPlan, NamedIssue, ReviewedKey } from '../keys/service/index.ts';
 import {
@@ -53,8 +52,8 @@ const texts = list(text);
 const name = object({ id: text, name: text });
 const permissions = mapped(list(object({ resource: text, actions: list(word<Action>()) })), permissionsIn);
 const isPermission = (grant: string): grant is Permission => grant.includes(':');
-const rolesOf = mapped(texts, (grants): Role[] => grants.filter((grant) => !isPermission(grant)));
-const permissionsOf = mapped(texts, (grants) => grants.filter(isPermission));
+export const rolesOf = mapped(texts, (grants): Role[] => grants.filter((grant) => !isPermission(grant)));
+export const permissionsOf = mapped(texts, (grants) => grants.filter(isPermission));
 /** Text of a secret, which goes to stdout as it is. */
 const secret = mapped(text, (value) => {
   if (!readSecret(value)) throw new TypeError('not a secret');
@@ -73,7 +72,7 @@ function fieldsIn<Table extends FieldTable>(table: Table) {
   return Object.fromEntries(shapes) as { [Name in keyof Table]: Shape<ValuesOf<Table>[Name]> };
 }
 
-const granted = { roles: of('grants', rolesOf), permissions: of('grants', permissionsOf) };
+export const granted = { roles: of('grants', rolesOf), permissions: of('grants', permissionsOf) };
 const given = {
   name: text,
   ...fieldsIn(labelFields),
@@ -237,31 +236,6 @@ function valuesIn(changes: FieldChanges, side: 'before' | 'after'): AuditValues 
   return Object.fromEntries(changes.map((each) => [each.field, JSON.parse(each[side]!) as unknown]));
 }
 
-const approval = mapped(
-  object({
-    keyName: nullable(text),
-    roles: of('keyGrants', nullable(rolesOf)),
-    permissions: of('keyGrants', nullable(permissionsOf)),
-    keyExpiresAt: nullable(time),
-  }),
-  ({ keyName, roles, permissions: allowed, keyExpiresAt }) =>
-    keyName === null ? null : { keyName, roles: roles ?? [], permissions: allowed ?? [], keyExpiresAt },
-);
-
-const consent: Shape<ConsentState> = object({
-  id: of('requestId', text),
-  flow: word<ConsentState['flow']>(),
-  client: around({ id: of('clientId', text), name: of('clientName', text) }),
-  audience: nullable(text),
-  ...granted,
-  keyExpiresIn: nullable(text),
-  address: nullable(text),
-  createdAt: time,
-  expiresAt: time,
-  status: word<ConsentState['status']>(),
-  approval: of('', approval),
-});
-
 const denying = mapped(object({ deniedById: nullable(text), deniedByName: nullable(text) }), (by) =>
   by.deniedById === null ? null : { id: by.deniedById, name: by.deniedByName },
 );
@@ -321,7 +295,6 @@ function readCatalog({
 
 const ID = { id: 'ID!' };
 const IDS = { ids: '[ID!]!' };
-const PLACE = { userCode: 'String', requestId: 'ID' };
 const FILTERS = {
   search: 'String',
   roles: '[Role!]',
@@ -422,11 +395,6 @@ export const REQUESTS = {
   deleteApiKeys: mutation('deleteApiKeys', IDS, object({ keys: list(name), issued })),
   containKey: mutation('containKey', { input: 'ContainKeyInput!' }, contained),
   applyApiKeys: mutation('applyApiKeys', { input: 'ApplyApiKeysInput!' }, applied),
-
-  consentRequests: query('consentRequests', { first: 'Int!' }, list(consent)),
-  consentRequest: query('consentRequest', PLACE, consent),
-  approveConsentRequest: mutation('approveConsentRequest', { input: 'ApproveConsentRequestInput!' }, consent),
-  denyConsentRequest: mutation('denyConsentRequest', PLACE, consent),
 
   auditLog: query(
     'auditLog',

@@ -9,7 +9,6 @@ import { type Applied, formatCursor, type KeyState } from '../keys/service/index
 import { type ApplyRules, type DeclaredKey, plannedCreation } from '../keys/transfer/index.ts';
 import { readAuditRequest } from '../keys/audit/index.ts';
 import { readAttestation, type SecretDelivery } from '../keys/changes/index.ts';
-import { validateChosen } from '../features/consent/index.ts';
 import {
   assertValid,
   DEFAULT_PAGE_SIZE,
@@ -17,7 +16,6 @@ import {
   isKeysError,
   KeysError,
   MAX_PAGE_SIZE,
-  readDate,
   requirePastTime,
 } from '../keys/basics/index.ts';
 import {
@@ -27,19 +25,12 @@ import {
   readRotation,
   readUsageRequest,
   validateChange,
-  validateExpiry,
   validateNewKey,
 } from '../keys/key/index.ts';
 import { type KeyFilters, readFieldFilters, readRoles, readStatus } from '../keys/lists/index.ts';
-import {
-  type Catalog,
-  createCatalog,
-  parsePermissions,
-  parseRoles,
-  type Permission,
-  splitPermission,
-} from '../keys/permissions/index.ts';
+import { type Catalog, createCatalog } from '../keys/permissions/index.ts';
 import { ServerConnection, type ServerOptions } from './connection.ts';
+import { changeInput, permissionsInput } from './inputs.ts';
 import { plannedIn, REQUESTS } from './requests.ts';
 import { mapRequest } from './shape.ts';
 
@@ -105,7 +96,8 @@ export function serverClient(options: ServerOptions): Client {
     revertsAll: false,
     mostAtOnce: MAX_PAGE_SIZE,
     pollMs: 1000,
-    of: ({ operations, remote }) => askedBy(Object.keys(operations), server, remote) as never,
+    of: ({ operations, remote }) =>
+      askedBy(Object.keys(operations), server, remote as () => Promise<RemoteOperations>) as never,
 
     permissions,
     apiKey: (which) => connection.ask(REQUESTS.apiKey, which),
@@ -220,16 +212,6 @@ export function serverClient(options: ServerOptions): Client {
       });
     },
     attestReview: ({ input }) => connection.ask(REQUESTS.attestReview, { input: readAttestation(input) }),
-    consentRequests: (page) => connection.ask(REQUESTS.consentRequests, page),
-    consentRequest: ({ place }) => connection.ask(REQUESTS.consentRequest, place),
-    async approveConsentRequest({ userCode, choice }) {
-      const isNarrowed = (choice.roles ?? choice.permissions) !== undefined;
-      const catalog = isNarrowed ? await permissions() : createCatalog();
-      if (isNarrowed) assertValid(validateChosen(choice, catalog));
-      assertValid(validateExpiry(choice, Date.now()));
-      return connection.ask(REQUESTS.approveConsentRequest, { input: { userCode, ...changeInput(choice, catalog) } });
-    },
-    denyConsentRequest: ({ place }) => connection.ask(REQUESTS.denyConsentRequest, place),
 
     show: async (name) => (await connection.ask(REQUESTS.show, { name })) ?? undefined,
     async *review() {
@@ -327,27 +309,6 @@ function newKeyInput({ name, overwrite, ...input }: NewKey, catalog: Catalog) {
   return { name, ...changeInput(input, catalog), overwrite };
 }
 
-/** Changes of a key as the schema takes them. Their values are valid. */
-function changeInput({ roles, permissions, expiresAt, ...change }: KeyChange, catalog: Catalog) {
-  return {
-    ...change,
-    roles: roles && parseRoles(roles, catalog).values,
-    permissions: permissions && permissionsInput(parsePermissions(permissions, catalog).values),
-    // The command line takes forms that the schema does not.
-    expiresAt: expiresAt
-      ? formatTime(expiresAt instanceof Date ? expiresAt.getTime() : (readDate(expiresAt) ?? null))
-      : expiresAt,
-  };
-}
-
 function declaredInput({ permissions, expiresAt, ...key }: DeclaredKey) {
   return { ...key, permissions: permissionsInput(permissions), expiresAt: formatTime(expiresAt) };
-}
-
-/** One by one: grouped by their resources, they would lose their order. */
-function permissionsInput(permissions: readonly Permission[]) {
-  return permissions.map((permission) => {
-    const [resource, action] = splitPermission(permission);
-    return { resource, actions: [action] };
-  });
 }

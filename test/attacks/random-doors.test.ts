@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { portsOf } from '../../src/feature.ts';
 import { FEATURES } from '../../src/features/index.ts';
 import { join } from 'node:path';
+import { consentOperations } from '../../src/features/consent/operations.ts';
 import { type Client, storeClient } from '../../src/keys/operations/index.ts';
 import type { DeclaredKey } from '../../src/keys/transfer/declaration.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
@@ -419,7 +420,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
     const consent = world.server.keys.feature(Consent);
     const { handle, deviceCode } = await consent.ask({ client: APP, ...granted });
     const ends = world.end();
-    await door.approveConsentRequest({ userCode: handle, choice: endText(ends) });
+    await door.of(consentOperations).approveConsentRequest({ userCode: handle, choice: endText(ends) });
     world.check(by, undefined, { ...NEW, ...granted, name: '', creator: null, ends: ends ?? endOfActor(world, by) });
     world.agreed.push({ deviceCode: deviceCode!, by, granted, ends });
   },

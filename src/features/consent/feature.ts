@@ -1,11 +1,14 @@
 import type { Feature } from '../../feature.ts';
 import { CONSENTS, type Refresh } from '../../keys/repository/index.ts';
+import { consentOperations } from './operations.ts';
 import { consentStore } from './store.ts';
 
 /** How applications get keys that people agree to. A key that replaces itself still belongs to its application. */
 export const consent: Feature = {
   name: 'consent',
   ports: [consentStore],
+  ...consentOperations,
+  schema: () => import('./schema.ts'),
   onKeys: {
     async restoring(backup, ids) {
       const kept = backup.port(CONSENTS);

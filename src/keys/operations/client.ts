@@ -1,4 +1,3 @@
-import type { ConsentState } from '../../features/consent/index.ts';
 import type { AuditEntry } from '../audit/index.ts';
 import type { Suggestion } from '../authorization/index.ts';
 import type { ConfusableName, SecretDelivery } from '../changes/index.ts';
@@ -47,10 +46,6 @@ interface Answers {
   applyApiKeys: Applied;
   auditLog: AuditEntry[];
   attestReview: unknown;
-  consentRequests: ConsentState[];
-  consentRequest: ConsentState;
-  approveConsentRequest: ConsentState;
-  denyConsentRequest: ConsentState;
 }
 
 type InputOf<Name extends keyof Answers> =
@@ -85,6 +80,13 @@ export interface Server {
 /** How a server is asked for the operations of a feature, by their names. */
 export type RemoteOperations = Readonly<Record<string, (server: Server, input: never) => Promise<unknown>>>;
 
+/** Functions that ask a server for the operations of a table. */
+type RemoteOf<Table> = {
+  readonly [Name in keyof Table]?: Table[Name] extends KeysOperation<infer Input, infer Answer>
+    ? (server: Server, input: Input) => Promise<Awaited<Answer>>
+    : RemoteOperations[string];
+};
+
 /** Operations of a feature as commands do them. */
 type Done<Table> = {
   readonly [
@@ -114,7 +116,7 @@ export interface Client extends ClientOperations {
   /** The operations of a feature. On a server, each is done by its function of `remote`. */
   of<Table extends Operations>(feature: {
     readonly operations: Table;
-    readonly remote?: () => Promise<RemoteOperations>;
+    readonly remote?: () => Promise<RemoteOf<Table>>;
   }): Done<Table>;
   /** The time between two looks for new entries, in milliseconds. */
   readonly pollMs: number;

@@ -1,5 +1,6 @@
 /** Everything that can be done with keys, once: the doors are views of it. */
 export {
+  changing,
   isOnKeys,
   type KeysOperation,
   type Operation,

@@ -1,12 +1,10 @@
-import { type Actor, OPERATOR } from '../authorization/index.ts';
+import type { Actor } from '../authorization/index.ts';
 import type { AuditRequest } from '../audit/index.ts';
 import { withoutUndefined } from '../basics/index.ts';
 import type { Attestation, ManyChangeRequest, SecretDelivery, UndeletingChange } from '../changes/index.ts';
-import { Consent, type ConsentChoice, type ConsentPlace } from '../../features/consent/index.ts';
 import type { ApiKey, KeyChange, NewKey, RotationRequest, UsageRequest } from '../key/index.ts';
 import type { SelectionQuery } from '../lists/index.ts';
 import { type Permission, PermissionSet, type Role } from '../permissions/index.ts';
-import type { ConsentRequest } from '../repository/index.ts';
 import type { CreatedKey, KeysService, PageQuery, RotatedKey } from '../service/index.ts';
 import type { AppliedKeys, ApplyRules, DeclaredKey, Plan } from '../transfer/index.ts';
 import { changing, ofServer, reading } from './operation.ts';
@@ -201,36 +199,6 @@ export const OPERATIONS = {
     run: (keys, { input }: { input: Attestation }, actor) => keys.attest(input, actor),
   }),
 
-  consentRequests: reading({
-    needs: 'API_KEY:CREATE_ANY',
-    does: 'What applications ask for, and have not got yet, oldest first.',
-    run: (keys, { first }: { first: number }, actor) => keys.feature(Consent).list(first, actor),
-  }),
-  consentRequest: reading({
-    needs: 'API_KEY:CREATE_OWN',
-    does: 'What one application asks for. A key has only so many tries of codes. By requestId, with CREATE_ANY alone.',
-    run: (keys, { place }: { place: ConsentPlace }, actor) => findConsent(keys, place, actor),
-  }),
-  approveConsentRequest: changing({
-    needs: 'API_KEY:CREATE_OWN',
-    does:
-      'Agrees to what an application asks for, or to a part of it. The application gets a key that the caller has ' +
-      'created, by the rules of createApiKey, which count again when it fetches that key. To agree to the same again ' +
-      'changes nothing.',
-    run: async (keys, { userCode, choice }: { userCode: string; choice: ConsentChoice }, actor) =>
-      (
-        await keys
-          .feature(Consent)
-          .approve(await findConsent(keys, { userCode }, actor), withoutUndefined(choice), actor)
-      ).request,
-  }),
-  denyConsentRequest: changing({
-    needs: 'API_KEY:CREATE_OWN',
-    does: 'Refuses what an application asks for, also again. By requestId, with CREATE_ANY alone.',
-    run: async (keys, { place }: { place: ConsentPlace }, actor) =>
-      keys.feature(Consent).deny(await findConsent(keys, place, actor), actor),
-  }),
-
   routes: ofServer({ needs: 'CONFIG:READ_ANY', does: 'The routes of svc-api.yaml, in their order.' }),
   explainRequest: ofServer({
     needs: 'CONFIG:READ_ANY',
@@ -272,13 +240,4 @@ async function applyDeclared(
   if (!dryRun) return declarations.apply(declared, withoutUndefined({ ...options, delivery }), actor);
   const plan: Plan = await declarations.plan(declared, options, actor);
   return { plan, created: [], rotated: [] };
-}
-
-/** The source of tries of codes where the operator decides. */
-const TERMINAL = 'terminal';
-
-function findConsent(keys: KeysService, place: ConsentPlace, actor: Actor): Promise<ConsentRequest> {
-  const consent = keys.feature(Consent);
-  if ('requestId' in place) return consent.findListed(place.requestId, actor);
-  return consent.find({ ...place, by: { source: actor === OPERATOR ? TERMINAL : actor.apiKey.id } });
 }

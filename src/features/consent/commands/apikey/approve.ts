@@ -1,5 +1,6 @@
 import { examplesOf } from '../../../../cli/base-command.ts';
 import { codeArg, ConsentCommand, consentJson } from '../../cli/consent-command.ts';
+import { consentOperations } from '../../operations.ts';
 import { CHANGES_MADE } from '../../../../cli/errors.ts';
 import { grantFlags, noInputFlag, yesFlag } from '../../../../cli/input/key-flags.ts';
 import { refuseOver } from '../../../../keys/repository/index.ts';
@@ -23,11 +24,11 @@ export default class Approve extends ConsentCommand {
     const { args, flags } = await this.parse(Approve);
     const { roles, permissions, 'expires-in': expiresIn, 'expires-at': expiresAt } = flags;
     return this.withKeys(flags, async (keys) => {
-      const shown = await keys.consentRequest({ place: { userCode: args.code } });
+      const shown = await keys.of(consentOperations).consentRequest({ place: { userCode: args.code } });
       refuseOver(shown);
       await this.confirmDecision(shown, `Let ${shown.client.name} have an API key?`);
       const choice = { roles, permissions, expiresIn, expiresAt };
-      const request = await keys.approveConsentRequest({ userCode: args.code, choice });
+      const request = await keys.of(consentOperations).approveConsentRequest({ userCode: args.code, choice });
       this.done = CHANGES_MADE;
       const text = `${request.client.name} gets the API key "${request.approval!.keyName}"`;
       return this.print({ request: consentJson(request) }, text);

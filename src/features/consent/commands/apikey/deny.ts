@@ -1,5 +1,6 @@
 import { examplesOf } from '../../../../cli/base-command.ts';
 import { codeArg, ConsentCommand, consentJson, placeOf } from '../../cli/consent-command.ts';
+import { consentOperations } from '../../operations.ts';
 import { CHANGES_MADE } from '../../../../cli/errors.ts';
 import { noInputFlag, yesFlag } from '../../../../cli/input/key-flags.ts';
 
@@ -15,9 +16,9 @@ export default class Deny extends ConsentCommand {
     const { args, flags } = await this.parse(Deny);
     const place = placeOf(args.code);
     return this.withKeys(flags, async (keys) => {
-      const shown = await keys.consentRequest({ place });
+      const shown = await keys.of(consentOperations).consentRequest({ place });
       await this.confirmDecision(shown, `Refuse ${shown.client.name} an API key?`);
-      const request = await keys.denyConsentRequest({ place });
+      const request = await keys.of(consentOperations).denyConsentRequest({ place });
       this.done = CHANGES_MADE;
       return this.print({ request: consentJson(request) }, `${request.client.name} gets no API key`);
     });

@@ -1,5 +1,6 @@
 import { examplesOf } from '../../../../cli/base-command.ts';
 import { CONSENT_COLUMNS, ConsentCommand, consentJson, consentRow } from '../../cli/consent-command.ts';
+import { consentOperations } from '../../operations.ts';
 import { limitFlag, readLimit } from '../../../../cli/input/key-flags.ts';
 import { openTable } from '../../../../cli/output.ts';
 import { DEFAULT_PAGE_SIZE } from '../../../../keys/basics/index.ts';
@@ -20,7 +21,7 @@ export default class Requests extends ConsentCommand {
     const { flags } = await this.parse(Requests);
     const limit = readLimit(flags.limit, 'requests') ?? DEFAULT_PAGE_SIZE;
     return this.withKeys(flags, async (keys) => {
-      const requests = await keys.consentRequests({ first: limit });
+      const requests = await keys.of(consentOperations).consentRequests({ first: limit });
       const { isTerminal } = this.terminal;
       const table = await openTable(CONSENT_COLUMNS, this.terminal);
       const rows = requests.map((request) => consentRow(request, isTerminal));

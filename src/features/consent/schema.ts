@@ -1,14 +1,18 @@
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
-import type { ConsentPlace } from '../features/consent/index.ts';
-import { OPERATIONS, operationsOn } from '../keys/operations/index.ts';
-import type { KeysService } from '../keys/service/index.ts';
-import { badInput, grantsIn, knownTo, refuseNulls } from './resolve.ts';
+import { readFileSync } from 'node:fs';
+import { badInput, grantsIn, knownTo, refuseNulls } from '../../graphql/index.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, withoutUndefined } from '../../keys/basics/index.ts';
+import { operationsOn } from '../../keys/operations/index.ts';
+import type { KeysService } from '../../keys/service/index.ts';
+import type { ConsentPlace } from './consent.ts';
+import { consentOperations } from './operations.ts';
 import type { QueryConsentRequestArgs, Resolvers } from './schema-types.ts';
 
-/** The resolvers for what applications ask for. */
-export function consentResolversOf(keys: KeysService): Resolvers {
+export const typeDefs = readFileSync(new URL('./schema.graphql', import.meta.url), 'utf8');
+
+/** The resolvers for requests of applications. */
+export function resolvers(keys: KeysService): Resolvers {
   const { catalog } = keys;
-  const does = operationsOn(keys, OPERATIONS);
+  const does = operationsOn(keys, consentOperations.operations);
   const placeIn = ({ userCode, requestId }: QueryConsentRequestArgs): ConsentPlace => {
     if ((userCode == null) === (requestId == null)) throw badInput('Pass either userCode or requestId.');
     return requestId == null ? { userCode: userCode! } : { requestId };

@@ -1,0 +1,1 @@
+export type { ConsentState as ConsentRequest } from './consent.ts';
