@@ -97,9 +97,6 @@ export interface Config {
     readonly roles: Readonly<Record<string, readonly Permission[]>>;
     readonly credentials: readonly CredentialPlace[];
     readonly trust: Networks;
-    readonly upstreams: readonly Upstream[];
-    readonly routes: readonly Route[];
-    readonly expect: readonly string[];
     readonly cors: {
         readonly origins: readonly string[];
     };
@@ -114,12 +111,9 @@ export interface Config {
         readonly failedCredentials: string;
     };
     readonly policy: PolicyRules;
-    readonly people: PeopleSettings | undefined;
-    readonly federation: readonly FederationRule[];
     readonly audit: {
         readonly keep: number | null;
     };
-    readonly notices: NoticeSettings | undefined;
     readonly introspection: 'on' | 'off' | 'permitted';
     readonly publicUrl: string | undefined;
     readonly consent: ConsentMode | undefined;
@@ -127,10 +121,16 @@ export interface Config {
     readonly clientDocuments: 'any' | 'off' | readonly string[];
     readonly dynamicRegistration: boolean;
     readonly refresh: RefreshSettings;
+    readonly federation: readonly FederationRule[];
     readonly signIn: 'on' | 'off' | undefined;
     readonly feed: {
         readonly nats: FeedByNats;
     } | undefined;
+    readonly notices: NoticeSettings | undefined;
+    readonly people: PeopleSettings | undefined;
+    readonly upstreams: readonly Upstream[];
+    readonly routes: readonly Route[];
+    readonly expect: readonly string[];
 }
 
 export interface ConfusableName {

@@ -74,7 +74,7 @@ function mentionedBy(names: readonly Declaration[]): Declaration[] {
   const known = new Map<string, Declaration>(names.map((each) => [keyOf(each), each]));
   for (const { text, file } of known.values())
     for (const [name] of text.matchAll(/\b[A-Z]\w+/g)) {
-      const found = declarationOf(name, file);
+      const found = [file, ...fieldsAdded(file).keys()].flatMap((each) => declarationOf(name, each) ?? [])[0];
       if (!found || known.has(keyOf(found))) continue;
       const [head = '', isClass] = /^(?:export )?(?:declare )?(class)? ?.*/.exec(found.text) ?? [];
       known.set(keyOf(found), isClass ? { ...found, text: `${head.replace(/ \{$/, '')};` } : found);
@@ -117,6 +117,18 @@ function declarationsOf(imported: string, by: string): string {
   return posix.join(posix.dirname(by), imported).replace(/\.ts$/, '.d.ts');
 }
 
+/** The fields that other files add to an interface, or to any of a file, by those files. */
+function fieldsAdded(file: string, name?: string): ReadonlyMap<string, string> {
+  const added = new Map<string, string>();
+  for (const each of readDeclarations())
+    for (const [, module, declared, fields] of read(each).matchAll(ADDED))
+      if (declarationsOf(module!, each) === file && (name ?? declared) === declared)
+        added.set(each, fields!.replaceAll(/^ {4}/gm, ''));
+  return added;
+}
+
+const ADDED = /^declare module '(\.[^']+)' \{\n    interface (\w+) \{\n(.*?)^    \}\n/gms;
+
 /** What a name in a file is, followed to where it is declared; undefined if it is not ours. */
 function declarationOf(asked: string, file: string): Declaration | undefined {
   const found = Array.from(read(file).matchAll(DECLARED)).find((match) => match[2] === asked);
@@ -128,7 +140,8 @@ function declarationOf(asked: string, file: string): Declaration | undefined {
     const text = `${declaration.text.replace(behind.declared, asked)}\n\ntype ${behind.declared} = ${asked};`;
     return { ...declaration, name: asked, text };
   }
-  const [text, comment = ''] = found;
+  const [declared, comment = ''] = found;
+  const text = declared.replace(/\}$/, () => `${[...fieldsAdded(file, asked).values()].join('')}}`);
   return {
     name: asked,
     declared: asked,

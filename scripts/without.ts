@@ -83,13 +83,14 @@ function copyTree(copy: string): void {
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
 }
 
-/** Deletes the folders of a feature, and its line. */
+/** Deletes the folders of a feature, and its lines in the list. */
 function remove(copy: string, name: string): void {
   for (const folder of foldersOf(name)) rmSync(join(copy, folder), { recursive: true, force: true });
   const path = join(copy, LIST);
   const list = readFileSync(path, 'utf8');
-  const [line, variable] = new RegExp(`^import \\{ (\\w+) \\} from '\\./${name}/feature\\.ts';\n`, 'm').exec(list)!;
-  writeFileSync(path, list.replace(line, '').replace(new RegExp(`^  ${variable!},\n`, 'm'), ''));
+  const [, variable] = new RegExp(`^import \\{ (\\w+) \\} from '\\./${name}/feature\\.ts';\n`, 'm').exec(list)!;
+  const lines = new RegExp(`^(?:(?:im|ex)port .* from '\\./${name}/feature\\.ts';|  ${variable!},)\n`, 'gm');
+  writeFileSync(path, list.replaceAll(lines, ''));
 }
 
 function linesOf(copy: string): number {

@@ -1,5 +1,6 @@
 import type { Config } from './config/config.ts';
 import type { FeatureSchema } from './graphql/index.ts';
+import type { FeatureConfig } from './config/section.ts';
 import type { HttpApp, NamedCommands, RouteContext } from './http/index.ts';
 import type { FeatureOfFields } from './keys/added/index.ts';
 import type { KeyListener } from './keys/changes/index.ts';
@@ -18,6 +19,8 @@ export interface Feature extends FeatureOfFields {
   readonly needs?: readonly string[];
   /** The ports that its rules ask for, as the store implements them. */
   readonly ports?: readonly AnyPortOfStore[];
+  /** Its sections of `svc-api.yaml`. */
+  readonly config?: FeatureConfig;
   /** Its steps when keys change, in the transaction of the change. */
   readonly onKeys?: KeyListener;
   /** Its operations, by the names of their root fields in its schema. */

@@ -22,7 +22,7 @@ export { keysOf, type SchemaHook } from './cli/host.ts';
 export { startTelemetry } from './features/telemetry/start-telemetry.ts';
 
 // The types of which arguments and results consist, so that programs can name them.
-export type { FeedByNats, ServerSettings } from './config/config.ts';
+export type { ServerSettings } from './config/config.ts';
 export type { LoadConfigOptions } from './config/load-config.ts';
 export type { Resolvers, SchemaExtension } from './graphql/index.ts';
 export type { CertificateFiles } from './http/certificate.ts';
@@ -54,6 +54,10 @@ export type {
 export type { Grants } from './keys/repository/index.ts';
 export type { CredentialPlace } from './keys/secret/index.ts';
 export type { LogLevel, OpenLog } from './log.ts';
+// With the fields of `Config` that features have.
+// oxlint-disable-next-line unicorn/require-module-specifiers
+export type {} from './features/index.ts';
+export type { FeedByNats } from './features/nats/settings.ts';
 export type { Allow, McpPatterns, Route, SentCredential, Upstream, UpstreamAddress } from './features/routes/index.ts';
 export type { NatsFeedOptions, OpenEdgeOptions } from './service/library-keys.ts';
 export type { Telemetry, TelemetryOptions } from './features/telemetry/start-telemetry.ts';

@@ -1,19 +1,8 @@
 import { BEARER_ALONE, type CredentialPlace } from '../keys/secret/index.ts';
 import { LOOPBACK, Networks } from '../keys/basics/index.ts';
-import type { PeopleSettings } from '../keys/authentication/index.ts';
-import { type Client, DEFAULT_REFRESH, type RefreshSettings } from '../features/consent/index.ts';
-import type { FederationRule } from '../features/federation/index.ts';
-import type { NoticeSettings } from '../keys/feed/index.ts';
-import type {
-  BUILTIN_RESOURCES,
-  ConsentMode,
-  HostResource,
-  Permission,
-  PolicyRules,
-} from '../keys/permissions/index.ts';
-import type { Route, Upstream } from '../features/routes/index.ts';
+import type { BUILTIN_RESOURCES, HostResource, Permission, PolicyRules } from '../keys/permissions/index.ts';
 
-/** What only tunes a server, each undefined for its default. */
+/** Settings that tune a server, each undefined for its default. */
 export interface ServerSettings {
   /** How long a connection is kept for a further request, in seconds. */
   readonly keepAlive?: number | undefined;
@@ -40,28 +29,7 @@ export function isCount(value: unknown, most: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most;
 }
 
-/** How servers that answer without a store follow it by NATS, beside HTTP. */
-export interface FeedByNats {
-  /** Addresses, as `nats://127.0.0.1:4222` or `tls://nats.example.org`. */
-  readonly servers: readonly string[];
-  /** The absolute path of a file as `nsc` makes it; undefined where NATS asks for none. */
-  readonly credentials: { readonly file: string } | undefined;
-  /** The first part of the names of its bucket and subjects. */
-  readonly name: string;
-}
-
-/** The name where none is given, and the form of one. */
-export const NATS_NAME = 'svc-api';
-export const NATS_NAME_FORM = /^[A-Za-z0-9_-]{1,100}$/;
-
-/** Whether a text is the address of a server of NATS: secrets stand in the file of the credentials. */
-export function isNatsAddress(text: string): boolean {
-  if (!/^(?:nats|tls):\/\//.test(text) || !URL.canParse(text)) return false;
-  const { hostname, username, password, pathname, search, hash } = new URL(text);
-  return hostname !== '' && username + password + search + hash === '' && ['', '/'].includes(pathname);
-}
-
-/** What `svc-api.yaml` says: checked, with defaults for what it omits. */
+/** The content of `svc-api.yaml`: checked, with defaults for what it omits. Features add their own fields. */
 export interface Config {
   /** The absolute path of the file; undefined if there is none. */
   readonly file: string | undefined;
@@ -75,80 +43,42 @@ export interface Config {
   readonly credentials: readonly CredentialPlace[];
   /** Whose forwarded headers are believed. Default: loopback. */
   readonly trust: Networks;
-  /** The services that `guard` passes requests on to, each with a name. */
-  readonly upstreams: readonly Upstream[];
-  readonly routes: readonly Route[];
-  /** What was expected of the routes, and is so. */
-  readonly expect: readonly string[];
   /** Origins, such as `https://app.example.org`, whose pages may send requests; `*` for all. */
   readonly cors: { readonly origins: readonly string[] };
   /** Absolute paths. */
   readonly tls: { readonly cert: string; readonly key: string; readonly clientCa?: string } | undefined;
-  /** What only tunes a server, from when it starts. */
+  /** Settings from when a server starts. */
   readonly server: ServerSettings;
   readonly limits: {
-    /** Each as `100/m`; what keys have that name none themselves. */
+    /** Each as `100/m`; for keys that have no limits of their own. */
     readonly default: readonly string[];
     /** Failed credentials of one address, as `20/m`. */
     readonly failedCredentials: string;
   };
-  /** What is demanded of all keys. */
+  /** Rules for all keys. */
   readonly policy: PolicyRules;
-  /** Who signs people in without a key, and what they are granted; undefined for nobody. */
-  readonly people: PeopleSettings | undefined;
-  /** Which tokens of issuers are exchanged for which keys. */
-  readonly federation: readonly FederationRule[];
   /** How long entries of the audit log are kept, in milliseconds; null for ever. */
   readonly audit: { readonly keep: number | null };
-  /** Who is notified of what happens to keys; undefined for nobody. */
-  readonly notices: NoticeSettings | undefined;
   /** Whether GraphQL introspection is answered: always, never, or to keys with PERMISSION:READ_ANY. */
   readonly introspection: 'on' | 'off' | 'permitted';
   /** The address under which clients reach the service; undefined for the one that a request was made to. */
   readonly publicUrl: string | undefined;
-  /** How applications may ask for keys; undefined lets `svc-api login` alone, by a code that it shows. */
-  readonly consent: ConsentMode | undefined;
-  /** Applications that may ask for keys. */
-  readonly clients: readonly Client[];
-  /** At which hosts applications may describe themselves, at the URLs that are their ids. */
-  readonly clientDocuments: 'any' | 'off' | readonly string[];
-  /** Whether applications may register themselves. */
-  readonly dynamicRegistration: boolean;
-  /** How the keys of applications are refreshed. */
-  readonly refresh: RefreshSettings;
-  /** Whether people sign in to guarded services; undefined for those behind `guard` alone. */
-  readonly signIn: 'on' | 'off' | undefined;
-  /** By what else than HTTP edges follow; undefined for nothing. */
-  readonly feed: { readonly nats: FeedByNats } | undefined;
 }
 
-/** What applies where the file says nothing. */
-export const DEFAULT_CONFIG: Config = {
+/** The fields of the core where the file says nothing. */
+export const CORE_DEFAULTS = {
   file: undefined,
   resources: [],
   builtinResources: 'shown',
   roles: {},
   credentials: BEARER_ALONE,
   trust: new Networks(LOOPBACK),
-  upstreams: [],
-  routes: [],
-  expect: [],
   cors: { origins: [] },
   tls: undefined,
   server: {},
   limits: { default: [], failedCredentials: '20/m' },
   policy: {},
-  people: undefined,
-  federation: [],
   audit: { keep: null },
-  notices: undefined,
   introspection: 'on',
   publicUrl: undefined,
-  consent: undefined,
-  clients: [],
-  clientDocuments: 'off',
-  dynamicRegistration: false,
-  refresh: DEFAULT_REFRESH,
-  signIn: undefined,
-  feed: undefined,
-};
+} as const satisfies Partial<Config>;

@@ -10,7 +10,7 @@ import {
 import { HOST_RESOURCES, type HostResource } from '../keys/permissions/index.ts';
 import { describeIssues, locatedText, readYaml } from '../yaml/read-yaml.ts';
 import { type ConfigFile, configLocation, readConfigFile } from './config-file.ts';
-import { type Config, DEFAULT_CONFIG } from './config.ts';
+import type { Config } from './config.ts';
 
 /** Which configuration to load. */
 export interface LoadConfigOptions {
@@ -52,7 +52,8 @@ export async function parseConfig(
   resources: readonly HostResource[] = [],
   onUnmet?: (text: string) => void,
 ): Promise<Config> {
-  if (!file) return DEFAULT_CONFIG;
+  // Loaded when it is used, so that programs that only import the library start sooner.
+  if (!file) return (await import('./default-config.ts')).defaultConfig();
   const { path, text } = file;
   const name = printable(path, 200);
   const document = await readYaml(text);
@@ -61,7 +62,7 @@ export async function parseConfig(
     onUnmet && ((issues: readonly DocumentIssue[]) => onUnmet(describeIssues(name, issues, document.positionOf)));
   // Loaded for a file alone, so that commands without one start sooner.
   const { readConfig } = await import('./read-config.ts');
-  const read = readConfig(document.value, { file: path, resources, onUnmet: noteUnmet });
+  const read = await readConfig(document.value, { file: path, resources, onUnmet: noteUnmet });
   if ('config' in read) {
     const lineOf = (index: number) => document.positionOf({ path: ['routes', index] }).line;
     return { ...read.config, routes: read.config.routes.map((route, index) => ({ ...route, line: lineOf(index) })) };

@@ -21,12 +21,19 @@ export interface SectionContext {
   readonly unmet: DocumentIssue[];
 }
 
-/** A section of the configuration: its field in the file, its text, and its schema. */
+/** A section of the configuration: its text, and its schema. */
 export interface Section extends About {
-  readonly name: string;
   readonly schema: (context: SectionContext) => Schema;
   /** The part of the configuration that the section becomes. */
   readonly into: (output: never) => Partial<Config>;
+}
+
+/** Sections of the configuration that a feature has. */
+export interface FeatureConfig {
+  /** Its part of the configuration where the file has none of its sections. */
+  readonly defaults?: Partial<Config>;
+  /** The sections by their names in the file. Import them here: commands that read no file do not load them. */
+  readonly sections: Readonly<Record<string, () => Promise<Section>>>;
 }
 
 /** Declares a section. */

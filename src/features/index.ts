@@ -26,6 +26,15 @@ import { transfer } from './transfer/feature.ts';
 import { unusedKeys } from './unused-keys/feature.ts';
 import { usage } from './usage/feature.ts';
 
+// Programs get the types of their configuration: the declarations that tsc writes have no other import of them.
+export type * from './consent/feature.ts';
+export type * from './federation/feature.ts';
+export type * from './guard/feature.ts';
+export type * from './nats/feature.ts';
+export type * from './notices/feature.ts';
+export type * from './people/feature.ts';
+export type * from './routes/feature.ts';
+
 /** The features of svc-api, each after those that it needs. */
 export const FEATURES: readonly Feature[] = [
   people,

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { isNatsAddress, NATS_NAME, NATS_NAME_FORM } from '../config/config.ts';
+import { isNatsAddress, NATS_NAME, NATS_NAME_FORM } from '../features/nats/settings.ts';
 import type { FeedSource } from '../features/edge/index.ts';
 import { COMMON_OPTIONS } from '../http/index.ts';
 import type { CheckedRequest, CheckRequestOptions, RequestCheck } from '../http/request-check.ts';

@@ -6,6 +6,15 @@ import { ROOT } from '../support/process.ts';
 
 /** Files that name no feature. */
 const CORE = [
+  'src/config/config-file.ts',
+  'src/config/config-follower.ts',
+  'src/config/default-config.ts',
+  'src/config/load-config.ts',
+  'src/config/read-config.ts',
+  'src/config/section.ts',
+  'src/config/sections.ts',
+  'src/config/sections/access.ts',
+  'src/config/values.ts',
   'src/keys/changes/adopt.ts',
   'src/keys/changes/delete.ts',
   'src/keys/changes/delivery.ts',
@@ -49,7 +58,7 @@ function wordsOf(text: string): Set<string> {
   const code = text
     .replaceAll(/\/\*.*?\*\//gs, '')
     .replaceAll(/(?<=^|\s)\/\/.*$/gm, '')
-    .replaceAll(/^\s*import\b/gm, '')
+    .replaceAll(/^\s*import\b|\bimport(?=\()/gm, '')
     .replaceAll(/'(?:[^'\\\n]|\\.)*'/g, '');
   const names = code.match(/[A-Za-z]\w*/g) ?? [];
   const parts = names.flatMap((name) => name.match(/[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|[A-Z]/g) ?? []);

@@ -16,12 +16,12 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   http: { any: ['features/consent', 'features/federation', 'graphql', 'limits', 'keys', 'file-watch', 'log'] },
   graphql: { any: ['keys'], type: ['features/consent'] },
   store: { any: ['limits', 'keys'] },
-  config: { any: ['features/consent', 'features/federation', 'features/routes', 'yaml', 'keys', 'file-watch'] },
+  config: { any: ['features/index', 'yaml', 'keys', 'file-watch'] },
   yaml: { any: ['keys'] },
   remote: { any: ['features/consent', 'keys'] },
   limits: { any: ['keys'] },
   log: { any: ['keys'] },
-  feature: { any: [], type: ['config/config', 'store', 'http', 'graphql', 'keys'] },
+  feature: { any: [], type: ['config', 'store', 'http', 'graphql', 'keys'] },
   'file-watch': { any: [] },
   version: { any: [] },
   client: { any: [] },
@@ -29,10 +29,10 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
 };
 
 /** Rooms of the core that each feature may import. Its commands may also import those that the core's commands may. */
-const FOR_FEATURES = ['feature', 'store', 'http', 'graphql', 'remote', 'limits', 'keys', 'log', 'version'];
+const FOR_FEATURES = ['feature', 'config', 'store', 'http', 'graphql', 'remote', 'limits', 'keys', 'log', 'version'];
 
 /** Imports of a feature that are still to go. */
-const NOT_YET: Record<string, string[]> = { 'features/nats': ['config/config', 'service'] };
+const NOT_YET: Record<string, string[]> = { 'features/nats': ['service'] };
 
 /** The rooms of `keys`, in the order in which they may import each other: each those that stand before it. */
 const ROOMS_OF_KEYS = [
@@ -86,12 +86,12 @@ const PACKAGES: Record<string, string[]> = {
   jose: ['features/federation'],
   dataloader: ['graphql'],
   yaml: ['yaml'],
-  valibot: ['config'],
+  valibot: ['config', 'features'],
   // The check of Node's version, which must also run where nothing of ours can be loaded yet.
   'bin/node-version.js': ['store', 'cli'],
 };
 
-/** Packages of one feature, or of prompts. A program loads them when it uses that feature, or asks. */
+/** Packages of one feature, of prompts, or of the configuration. A program loads them when it uses that. */
 const LOADED_WHEN_USED = [
   '@inquirer/core',
   '@inquirer/figures',
@@ -105,6 +105,7 @@ const LOADED_WHEN_USED = [
   'jose',
   'openid-client',
   'prom-client',
+  'valibot',
 ];
 
 const SOURCES = globSync('src/**/*.{ts,tsx}', { cwd: ROOT }).map((path) => path.replaceAll('\\', '/'));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { DEFAULT_CONFIG } from '../../src/config/config.ts';
+import { defaultConfig } from '../../src/config/default-config.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { inBrowser } from '../support/browser.ts';
 import { expectAccessible } from '../support/browser/accessible.ts';
@@ -25,7 +25,7 @@ async function withProvider(visit: Visit) {
   const secretFile = join(tempFolder(), 'client.secret');
   writeFileSync(secretFile, CLIENT.secret, { mode: 0o600 });
   const by = { issuer: provider.issuer, clientId: CLIENT.id, secretFile, groups: 'groups' };
-  const config = { ...DEFAULT_CONFIG, clients: [APP], people: { by, grant: GRANT } };
+  const config = { ...defaultConfig(), clients: [APP], people: { by, grant: GRANT } };
   const service = await visit.serve({ consent: 'both', app: { console: true, config } });
   provider.register(`${service.url}/console/sign-in/callback`);
   return { provider, ...service };
@@ -144,7 +144,7 @@ describe('people who have no key, in a browser', () => {
     'are in by the header of their proxy, and out without it',
     inBrowser(async (visit) => {
       const people = { by: { header: 'remote-user', groups: 'remote-groups' }, grant: GRANT };
-      const config = { ...DEFAULT_CONFIG, people };
+      const config = { ...defaultConfig(), people };
       const { url, keys } = await visit.serve({ app: { console: true, config } });
       const context = await visit.context();
       await context.setExtraHTTPHeaders({ 'remote-user': 'ada', 'remote-groups': 'admins' });

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseConfig } from '../../src/config/load-config.ts';
-import { PRESETS } from '../../src/config/sections/federation.ts';
+import { PRESETS } from '../../src/features/federation/config.ts';
 import { lacksOf } from '../../src/features/federation/index.ts';
 import type { KeysError } from '../../src/keys/basics/errors.ts';
 import { tempFolder } from '../support/temp.ts';

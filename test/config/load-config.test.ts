@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { CONFIG_FIELDS } from '../../src/config/read-config.ts';
+import { allSections } from '../../src/config/read-config.ts';
 import { formatList } from '../../src/keys/basics/text.ts';
 import { needsRoot } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -343,7 +343,7 @@ trust: [10.0.0.0/33]
         '3:3: "ADMIN" is a built-in role, which cannot be changed.',
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',
         '5:11: The role "KEEPER" needs at least one permission.',
-        `6:1: "colour" is not a field. The fields here are ${formatList(CONFIG_FIELDS)}.`,
+        `6:1: "colour" is not a field. The fields here are ${formatList(['$schema', ...(await allSections()).keys()])}.`,
         '7:15: "cookie" is not a place for a key. Write bearer, basic, or { header: X-Api-Key }.',
         '7:33: The header "Authorization" cannot hold a key: it is read by "bearer" and "basic".',
         '8:9: "10.0.0.0/33" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { DEFAULT_CONFIG } from '../../src/config/config.ts';
+import { defaultConfig } from '../../src/config/default-config.ts';
 import { requestCheck } from '../../src/http/request-check.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { agree, APP, authorizeUrl, CALLBACK, exchange, newPkce, openPage, postJson } from '../support/consent.ts';
@@ -22,7 +22,7 @@ describeOnEach('a key that is for one address alone', () => {
       { host: SITE, path: '/api/**', allow: { kind: 'key' as const }, preflightOpen: false },
       { host: SITE, path: '/other', allow: { kind: 'key' as const }, preflightOpen: false },
     ];
-    const app = { clients: [APP], publicUrl: OWN, config: { ...DEFAULT_CONFIG, routes }, console: true };
+    const app = { clients: [APP], publicUrl: OWN, config: { ...defaultConfig(), routes }, console: true };
     test = await startTestService({ consent: 'both', log, app });
     ({ secret: approver } = await createPrincipal(test.keys, { name: 'Anna', roles: ['ADMIN'] }));
   });

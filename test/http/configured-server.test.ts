@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { type Config, DEFAULT_CONFIG } from '../../src/config/config.ts';
+import type { Config } from '../../src/config/config.ts';
+import { defaultConfig } from '../../src/config/default-config.ts';
 import { ConfiguredServer } from '../../src/service/configured-server.ts';
 import { serveApp } from '../../src/service/create-app.ts';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
@@ -23,7 +24,7 @@ describe('a server whose configuration changes', () => {
   let keys: OpenKeys;
   let configured: ConfiguredServer | undefined;
   const { log, lines } = collectingLog();
-  const withWiki: Config = { ...DEFAULT_CONFIG, resources: ['WIKI'] };
+  const withWiki: Config = { ...defaultConfig(), resources: ['WIKI'] };
   const start = async (config: Config, extensions: SchemaExtension[] = []) => {
     keys = await openKeys({ database: tempStore(), resources: config.resources });
     const server = { host: '127.0.0.1', port: 0, log };
@@ -42,7 +43,7 @@ describe('a server whose configuration changes', () => {
     const { running } = await start(withWiki, [WIKI]);
     const secret = await secretOf();
     const pages = async () => (await query(running.url, secret, '{ pages }')).body.data;
-    await assert.rejects(configured!.take(DEFAULT_CONFIG), { code: 'SCHEMA_INVALID' });
+    await assert.rejects(configured!.take(defaultConfig()), { code: 'SCHEMA_INVALID' });
     assert.deepEqual(await pages(), { pages: ['Start'] });
     await configured!.take({ ...withWiki, resources: ['WIKI', 'BOOK'] });
     assert.deepEqual(await pages(), { pages: ['Start'] });
@@ -50,7 +51,7 @@ describe('a server whose configuration changes', () => {
   });
 
   it('takes where keys may stand, whose pages may ask, and who is told the schema', async () => {
-    const { running } = await start(DEFAULT_CONFIG);
+    const { running } = await start(defaultConfig());
     const secret = await secretOf();
     const ask = async () => {
       const headers = { 'x-api-key': secret, origin: 'https://app.example', 'content-type': 'application/json' };
@@ -61,15 +62,15 @@ describe('a server whose configuration changes', () => {
     };
     assert.deepEqual(await ask(), [401, null, 1]);
     const cors = { origins: ['https://app.example'] };
-    await configured!.take({ ...DEFAULT_CONFIG, credentials: [{ header: 'x-api-key' }], cors });
+    await configured!.take({ ...defaultConfig(), credentials: [{ header: 'x-api-key' }], cors });
     assert.deepEqual(await ask(), [200, 'https://app.example', undefined]);
-    await configured!.take({ ...DEFAULT_CONFIG, credentials: [{ header: 'x-api-key' }], introspection: 'off' });
+    await configured!.take({ ...defaultConfig(), credentials: [{ header: 'x-api-key' }], introspection: 'off' });
     assert.deepEqual((await ask())[2], 1);
   });
 
   it('takes a certificate from other files, and says that TLS ends with the next start', async () => {
     const folder = tempFolder();
-    const { running } = await start({ ...DEFAULT_CONFIG, tls: writePair(FIRST) });
+    const { running } = await start({ ...defaultConfig(), tls: writePair(FIRST) });
     const serialOf = async () => {
       const { port } = new URL(running.url);
       const socket = connect({ port: Number(port), servername: 'localhost', ca: [FIRST.cert, OTHER.cert] });
@@ -83,7 +84,7 @@ describe('a server whose configuration changes', () => {
       code: 'TLS_INVALID',
     });
     assert.deepEqual([await serialOf(), configured!.keys.catalog.resources.includes('WIKI')], [first, false]);
-    await configured!.take({ ...DEFAULT_CONFIG, tls: writePair(OTHER, folder) });
+    await configured!.take({ ...defaultConfig(), tls: writePair(OTHER, folder) });
     assert.notEqual(await serialOf(), first);
     assert.equal(lines.length, 0);
     await configured!.take(withWiki);
@@ -94,10 +95,10 @@ describe('a server whose configuration changes', () => {
   });
 
   it('says that what only tunes it changes with the next start', async () => {
-    await start({ ...DEFAULT_CONFIG, server: { keepAlive: 90 } });
+    await start({ ...defaultConfig(), server: { keepAlive: 90 } });
     await configured!.take({ ...withWiki, server: { keepAlive: 90 } });
     assert.equal(lines.length, 0);
-    await configured!.take({ ...DEFAULT_CONFIG, server: { keepAlive: 60 } });
+    await configured!.take({ ...defaultConfig(), server: { keepAlive: 60 } });
     assert.equal(
       lines.at(-1)?.message,
       'a changed "server" takes effect with the next start; everything else was loaded',
@@ -105,7 +106,7 @@ describe('a server whose configuration changes', () => {
   });
 
   it('says that TLS begins with the next start', async () => {
-    await start(DEFAULT_CONFIG);
+    await start(defaultConfig());
     await configured!.take({ ...withWiki, tls: writePair(FIRST) });
     assert.ok(configured!.keys.catalog.resources.includes('WIKI'));
     assert.equal(lines.at(-1)?.message, 'TLS begins or ends with the next start; everything else was loaded');

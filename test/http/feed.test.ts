@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { get as getRaw, type IncomingMessage } from 'node:http';
 import { get as getSecurely } from 'node:https';
 import { zstdDecompressSync } from 'node:zlib';
-import { DEFAULT_CONFIG } from '../../src/config/config.ts';
+import { defaultConfig } from '../../src/config/default-config.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { USAGE } from '../../src/keys/key/usage.ts';
@@ -232,7 +232,7 @@ describeOnEach('the feed', () => {
   it('asks edges for a certificate where the configuration names who signs those, and nobody else', async () => {
     const files = writePair(pairOf('first'));
     const tls = { ...files, clientCa: files.cert };
-    const config = { ...DEFAULT_CONFIG, tls };
+    const config = { ...defaultConfig(), tls };
     const app = await createApp({ keys: test.keys, config });
     const secure = await listen({ app, host: '127.0.0.1', port: 0, tls });
     try {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { DEFAULT_CONFIG } from '../../src/config/config.ts';
+import { defaultConfig } from '../../src/config/default-config.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { serveMetrics } from '../../src/features/telemetry/metrics-server.ts';
 import { startConsoleService, visitorWith } from '../support/console.ts';
@@ -22,7 +22,7 @@ describe('a page that leads its own name to this machine', () => {
       consent: 'both',
       app: {
         config: {
-          ...DEFAULT_CONFIG,
+          ...defaultConfig(),
           routes: [routeTo('/open', { kind: 'open' }), routeTo('/closed', { kind: 'key' })],
           people: { by: { header: 'remote-user', groups: undefined }, grant: { '*': ['ADMIN'] } },
         },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { getIntrospectionQuery } from 'graphql';
-import { DEFAULT_CONFIG } from '../../src/config/config.ts';
+import { defaultConfig } from '../../src/config/default-config.ts';
 import { createApp } from '../../src/service/create-app.ts';
 import type { IntrospectionMode } from '../../src/http/graphql-errors.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
@@ -117,7 +117,7 @@ describe('introspection of the schema', () => {
   });
 
   it('is as the configuration says, unless createApp is told otherwise', async () => {
-    const config = { ...DEFAULT_CONFIG, introspection: 'off' as const };
+    const config = { ...defaultConfig(), introspection: 'off' as const };
     for (const [options, isAnswered] of [
       [{}, false],
       [{ introspection: 'on' }, true],

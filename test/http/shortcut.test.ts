@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { mock } from 'node:test';
 import { Hono } from 'hono';
-import { DEFAULT_CONFIG } from '../../src/config/config.ts';
+import { defaultConfig } from '../../src/config/default-config.ts';
 import type { Reply } from '../../src/http/replies.ts';
 import { listen, type RunningServer } from '../../src/http/server.ts';
 import { shortcutOf } from '../../src/http/shortcut.ts';
@@ -290,7 +290,7 @@ describe('a request, by the shortcut or by Hono,', () => {
     ];
     const app = await createApp({
       keys: test.keys,
-      config: { ...DEFAULT_CONFIG, routes },
+      config: { ...defaultConfig(), routes },
       cors: { origins: ['https://a.example'] },
       failedCredentials: false,
     });

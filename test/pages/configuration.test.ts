@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { CONFIG_FIELDS } from '../../src/config/read-config.ts';
+import { allSections } from '../../src/config/read-config.ts';
 import { testCli } from '../support/cli.ts';
 import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
 import { cleanEnv, ROOT } from '../support/process.ts';
@@ -22,13 +22,14 @@ describe(PAGE, () => {
         .join(' ')
         .match(/[\w$-]+/g),
     );
-    for (const field of CONFIG_FIELDS) assert.ok(rows.has(field), field);
+    const fields = ['$schema', ...(await allSections()).keys()];
+    for (const field of fields) assert.ok(rows.has(field), field);
     const file = join(tempFolder(), 'svc-api.yaml');
     const text = blockWith('resources: [GRAFANA', PAGE, 'yaml');
     writeFileSync(file, text);
     const { routes, tls } = await loadConfig({ file });
     assert.deepEqual([routes.length, tls?.cert], [2, join(file, '../tls/cert.pem')]);
-    for (const field of CONFIG_FIELDS) assert.match(text, new RegExp(`^(# .*)?${field.replace('$', '\\$')}[:=]`, 'm'));
+    for (const field of fields) assert.match(text, new RegExp(`^(# .*)?${field.replace('$', '\\$')}[:=]`, 'm'));
   });
 
   it('has a program that goes by all of the file', async () => {

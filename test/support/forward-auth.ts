@@ -1,5 +1,6 @@
 import { createApp } from '../../src/service/create-app.ts';
-import { type Config, DEFAULT_CONFIG } from '../../src/config/config.ts';
+import type { Config } from '../../src/config/config.ts';
+import { defaultConfig } from '../../src/config/default-config.ts';
 import { listen } from '../../src/http/server.ts';
 import { Networks } from '../../src/keys/basics/networks.ts';
 import type { Allow, Route } from '../../src/features/routes/router.ts';
@@ -119,7 +120,7 @@ export async function startAskedServer({
   const test = await openTestKeys({ asServer: true, resources: ['GRAFANA'], ...options });
   const { log, lines } = collectingLog();
   const trusted = trust ? { trust: new Networks(trust) } : {};
-  const app = await createApp({ keys: test.keys, log, config: { ...DEFAULT_CONFIG, ...trusted, ...config } });
+  const app = await createApp({ keys: test.keys, log, config: { ...defaultConfig(), ...trusted, ...config } });
   const server = await listen({ app, host: '127.0.0.1', port: 0 });
   return {
     ...test,

@@ -317,7 +317,7 @@ export async function startAttacked(): Promise<{
   const [
     { listen },
     { createApp },
-    { DEFAULT_CONFIG },
+    { defaultConfig },
     { startGuarded },
     { byRoutes },
     { createRouter },
@@ -327,7 +327,7 @@ export async function startAttacked(): Promise<{
   ] = await Promise.all([
     import('../../src/http/server.ts'),
     import('../../src/service/create-app.ts'),
-    import('../../src/config/config.ts'),
+    import('../../src/config/default-config.ts'),
     import('./guard.ts'),
     import('../../src/features/guard/access.ts'),
     import('../../src/features/routes/router.ts'),
@@ -347,7 +347,7 @@ export async function startAttacked(): Promise<{
       await consents.insert({ ...request, id: `${index}`, handleDigest: `${index}`, codeDigest: null, source });
     }
   });
-  const config = { ...DEFAULT_CONFIG, routes: ROUTES, clients: [client] };
+  const config = { ...defaultConfig(), routes: ROUTES, clients: [client] };
   const app = await createApp({
     keys: open.keys,
     config,

@@ -1,6 +1,5 @@
 import * as v from 'valibot';
 import {
-  formatList,
   invalidNetwork,
   invalidOrigin,
   invalidPublicUrl,
@@ -9,23 +8,15 @@ import {
   OTHER_ORIGIN,
   printable,
   PUBLIC_URL,
-  suggestion,
   UNIT_MS,
   withoutUndefined,
 } from '../../keys/basics/index.ts';
-import {
-  DEFAULT_NOTICES,
-  invalidWebhook,
-  MAX_REFUSED_OFTEN,
-  NOTICE_TYPES,
-  type NoticeType,
-} from '../../keys/feed/index.ts';
-import { readPeriod } from '../../keys/permissions/index.ts';
 import { problemOfHeader } from '../../keys/secret/index.ts';
-import { isNatsAddress, NATS_NAME, NATS_NAME_FORM, SERVER_NUMBERS } from '../config.ts';
-import { DURATION, HEADER } from '../patterns.ts';
-import { count, distinct, either, list, map, oneOf, optional, required, text, textWith } from '../schema.ts';
-import { fileIn, filePath, section } from '../section.ts';
+import { SERVER_NUMBERS } from '../config.ts';
+import { HEADER } from '../patterns.ts';
+import { count, distinct, either, list, map, oneOf, optional, required, textWith } from '../schema.ts';
+import { filePath, section } from '../section.ts';
+import { period } from '../values.ts';
 
 const placeOfHeader = map(
   {
@@ -42,7 +33,6 @@ const placeOfHeader = map(
 );
 
 export const credentials = section({
-  name: 'credentials',
   description: 'The places of a key in a request: bearer, basic (the key is the password), or a header of your choice.',
   otherwise: 'bearer alone',
   schema: () =>
@@ -63,7 +53,6 @@ export const credentials = section({
 });
 
 export const trust = section({
-  name: 'trust',
   description: 'Networks of reverse proxies, whose headers about the client are believed. "people.header" requires it.',
   otherwise: 'loopback: 127.0.0.0/8 and ::1/128',
   schema: () =>
@@ -79,7 +68,6 @@ export const trust = section({
 const ORIGIN = { anyOf: [{ const: '*' }, { pattern: '^https?://[^/?#@\\s]+$' }, { pattern: OTHER_ORIGIN.source }] };
 
 export const cors = section({
-  name: 'cors',
   description: 'The pages of other origins that can send requests.',
   schema: () =>
     map(
@@ -94,7 +82,6 @@ export const cors = section({
 });
 
 export const tls = section({
-  name: 'tls',
   description: 'Files in PEM, from the folder of this file.',
   otherwise: 'plain HTTP',
   schema: (context) =>
@@ -113,7 +100,6 @@ export const tls = section({
 });
 
 export const server = section({
-  name: 'server',
   description: 'Settings of "serve" and "guard", from when they start. Flags and environment variables win.',
   schema: () =>
     map({
@@ -152,16 +138,7 @@ export const server = section({
   into: (server) => ({ server }),
 });
 
-/** A duration in milliseconds. @param least the shortest */
-export function period(least: number) {
-  return text<number>((given) => {
-    const read = readPeriod(given, least);
-    return typeof read === 'number' ? { value: read } : { refusal: read };
-  }, DURATION);
-}
-
 export const audit = section({
-  name: 'audit',
   description: 'How long the audit log is kept.',
   otherwise: 'for ever',
   schema: () =>
@@ -179,41 +156,7 @@ export const audit = section({
   into: (audit) => ({ audit }),
 });
 
-export const notices = section({
-  name: 'notices',
-  description: 'A webhook that is notified of what happens to keys, signed as Standard Webhooks has it.',
-  otherwise: 'none',
-  page: 'notices.md',
-  schema: (context) =>
-    map({
-      url: required(textWith(invalidWebhook, { pattern: '^https?://' }), 'By https, or by http on loopback.'),
-      secretFile: optional(filePath(context), 'A file with the secret that signs, from the folder of this file.', {
-        otherwise: 'SVC_API_NOTICES_SECRET',
-      }),
-      events: optional(
-        list(
-          text<NoticeType>(
-            (given) => {
-              const value = NOTICE_TYPES.find((type) => type === given);
-              const message = `"${printable(given)}" is not an event. ${suggestion(given, NOTICE_TYPES)}`;
-              return value ? { value } : { refusal: `${message}The events are ${formatList(NOTICE_TYPES)}.` };
-            },
-            { enum: NOTICE_TYPES },
-          ),
-          'The field "events" is empty. Leave it out for all events, or leave out "notices".',
-        ),
-        'The events that it is notified of.',
-        { otherwise: 'all' },
-      ),
-      refusedOften: optional(count(MAX_REFUSED_OFTEN), 'How many refused requests of a key within an hour are often.', {
-        otherwise: String(DEFAULT_NOTICES.refusedOften),
-      }),
-    }),
-  into: (notices) => ({ notices: { secretFile: undefined, ...DEFAULT_NOTICES, ...withoutUndefined(notices) } }),
-});
-
 export const introspection = section({
-  name: 'introspection',
   description:
     'Who can ask GraphQL for its schema: "on" for every key, "permitted" for those with PERMISSION:READ_ANY, or "off".',
   otherwise: 'on',
@@ -222,69 +165,9 @@ export const introspection = section({
 });
 
 export const publicUrl = section({
-  name: 'publicUrl',
   description: 'The address under which clients reach the service, with its path.',
   otherwise: 'the one of each request',
   page: 'consent.md',
   schema: () => textWith(invalidPublicUrl, { pattern: PUBLIC_URL.source, examples: ['https://keys.example.org'] }),
   into: (publicUrl) => ({ publicUrl }),
-});
-
-export const signIn = section({
-  name: 'sign-in',
-  description: 'Whether people sign in to guarded services, on a page: "on" or "off".',
-  otherwise: 'only behind guard',
-  page: 'guard.md#people',
-  schema: () => oneOf(['on', 'off']),
-  into: (signIn) => ({ signIn }),
-});
-
-const NO_SERVERS = 'The list "servers" is empty. Name at least one, as nats://127.0.0.1:4222.';
-
-export const feed = section({
-  name: 'feed',
-  description: 'Another way than HTTP for edges to follow, from the start of the server.',
-  otherwise: 'HTTP alone',
-  page: 'edge.md',
-  schema: (context) =>
-    map(
-      {
-        nats: required(
-          map(
-            {
-              servers: required(
-                list(
-                  textWith(
-                    (address) =>
-                      isNatsAddress(address)
-                        ? undefined
-                        : `"${printable(address)}" is not a server: write it as nats://127.0.0.1:4222 or tls://host, alone.`,
-                    { pattern: '^(nats|tls)://[^/?#@\\s]+/?$' },
-                  ),
-                  NO_SERVERS,
-                ),
-                'Addresses of its servers, without secrets.',
-              ),
-              credentials: optional(
-                fileIn(context, 'The field "credentials" must be a map with the field "file".'),
-                'A file of credentials as nsc makes it.',
-                { otherwise: 'none' },
-              ),
-              name: optional(
-                v.pipe(
-                  v.string('must be of letters, digits, "-" and "_", and at most 100 long.'),
-                  v.regex(NATS_NAME_FORM, 'must be of letters, digits, "-" and "_", and at most 100 long.'),
-                ),
-                'The first part of the names of its bucket and subjects.',
-                { otherwise: NATS_NAME },
-              ),
-            },
-            'must be a map with servers, credentials and name.',
-          ),
-          'NATS with JetStream; "edge" then needs no --origin.',
-        ),
-      },
-      'must be a map with the field "nats".',
-    ),
-  into: ({ nats: { servers, credentials, name = NATS_NAME } }) => ({ feed: { nats: { servers, credentials, name } } }),
 });

@@ -1,7 +1,25 @@
 import type { Feature } from '../../feature.ts';
+import type { ConsentMode } from '../../keys/permissions/index.ts';
 import { CONSENTS, type Refresh } from '../../keys/repository/index.ts';
 import { consentOperations } from './operations.ts';
+import type { Client } from './clients.ts';
+import { DEFAULT_REFRESH, type RefreshSettings } from './refresh.ts';
 import { consentStore } from './store.ts';
+
+declare module '../../config/config.ts' {
+  interface Config {
+    /** How applications can ask for keys; undefined lets `svc-api login` alone, by a code that it shows. */
+    readonly consent: ConsentMode | undefined;
+    /** Applications that can ask for keys. */
+    readonly clients: readonly Client[];
+    /** The hosts at which applications can describe themselves, at the URLs that are their ids. */
+    readonly clientDocuments: 'any' | 'off' | readonly string[];
+    /** True if applications can register themselves. */
+    readonly dynamicRegistration: boolean;
+    /** How the keys of applications are refreshed. */
+    readonly refresh: RefreshSettings;
+  }
+}
 
 /** How applications get keys that people agree to. A key that replaces itself still belongs to its application. */
 export const consent: Feature = {
@@ -9,6 +27,19 @@ export const consent: Feature = {
   ports: [consentStore],
   ...consentOperations,
   schema: () => import('./schema.ts'),
+  config: {
+    defaults: {
+      consent: undefined,
+      clients: [],
+      clientDocuments: 'off',
+      dynamicRegistration: false,
+      refresh: DEFAULT_REFRESH,
+    },
+    sections: {
+      consent: async () => (await import('./config.ts')).consent,
+      clients: async () => (await import('./config.ts')).clients,
+    },
+  },
   onKeys: {
     async restoring(backup, ids) {
       const kept = backup.port(CONSENTS);

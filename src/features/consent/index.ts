@@ -9,4 +9,4 @@ export { readUserCode } from './codes.ts';
 export { isChallenge } from './pkce.ts';
 export * from './consent.ts';
 export type { Redemption } from './redeem.ts';
-export { DEFAULT_REFRESH, MAX_LEEWAY_MS, type RefreshSettings } from './refresh.ts';
+export { DEFAULT_REFRESH, type RefreshSettings } from './refresh.ts';

@@ -1,3 +1,18 @@
 import type { Feature } from '../../feature.ts';
+import type { FederationRule } from './federation-rule.ts';
 
-export const federation: Feature = { name: 'federation', needs: ['consent'] };
+declare module '../../config/config.ts' {
+  interface Config {
+    /** Which tokens of issuers are exchanged for which keys. */
+    readonly federation: readonly FederationRule[];
+  }
+}
+
+export const federation: Feature = {
+  name: 'federation',
+  needs: ['consent'],
+  config: {
+    defaults: { federation: [] },
+    sections: { federation: async () => (await import('./config.ts')).federation },
+  },
+};

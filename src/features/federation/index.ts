@@ -1,5 +1,5 @@
 /** Keys for tokens of trusted issuers. */
-export { Exchange, MAX_EXCHANGED_SECONDS, type WantedKey } from './exchange.ts';
+export { Exchange, type WantedKey } from './exchange.ts';
 export { Federation } from './federation.ts';
 export * from './federation-rule.ts';
 export * from './identified-token.ts';

@@ -1,5 +1,5 @@
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
-import type { FeedByNats } from '../../config/config.ts';
+import type { FeedByNats } from './settings.ts';
 import { isPackageMissing, isRecord, KeysError, printable, readSecretFile, rethrow } from '../../keys/basics/index.ts';
 
 /** What the library of NATS has; it is loaded where it is used alone. */

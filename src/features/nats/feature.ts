@@ -1,3 +1,18 @@
 import type { Feature } from '../../feature.ts';
+import type { FeedByNats } from './settings.ts';
 
-export const nats: Feature = { name: 'nats', needs: ['edge'] };
+declare module '../../config/config.ts' {
+  interface Config {
+    /** The way beside HTTP in which edges follow; undefined for none. */
+    readonly feed: { readonly nats: FeedByNats } | undefined;
+  }
+}
+
+export const nats: Feature = {
+  name: 'nats',
+  needs: ['edge'],
+  config: {
+    defaults: { feed: undefined },
+    sections: { feed: async () => (await import('./config.ts')).feed },
+  },
+};

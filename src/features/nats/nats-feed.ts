@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JsMsg } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
-import type { FeedByNats } from '../../config/config.ts';
+import type { FeedByNats } from './settings.ts';
 import {
   type ActivityReport,
   FeedGone,

@@ -1,5 +1,5 @@
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
-import type { FeedByNats } from '../../config/config.ts';
+import type { FeedByNats } from './settings.ts';
 import { isKeysError, KeysError } from '../../keys/basics/index.ts';
 import { MAX_FEED_LEASES, readEdgeReport } from '../../keys/feed/index.ts';
 import { readLeaseRequests } from '../../limits/index.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JetStreamClient, JetStreamManager, PubAck, StreamInfo } from '@nats-io/jetstream';
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
-import type { FeedByNats } from '../../config/config.ts';
+import type { FeedByNats } from './settings.ts';
 import { KeysError, Wakeup } from '../../keys/basics/index.ts';
 import { EDGE_FORMS, type Edges, type Knowledge } from '../../keys/feed/index.ts';
 import {

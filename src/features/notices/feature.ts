@@ -1,3 +1,17 @@
 import type { Feature } from '../../feature.ts';
+import type { NoticeSettings } from '../../keys/feed/index.ts';
 
-export const notices: Feature = { name: 'notices' };
+declare module '../../config/config.ts' {
+  interface Config {
+    /** The webhook that is notified of changes of keys; undefined for none. */
+    readonly notices: NoticeSettings | undefined;
+  }
+}
+
+export const notices: Feature = {
+  name: 'notices',
+  config: {
+    defaults: { notices: undefined },
+    sections: { notices: async () => (await import('./config.ts')).notices },
+  },
+};

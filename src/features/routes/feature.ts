@@ -1,3 +1,25 @@
 import type { Feature } from '../../feature.ts';
+import type { Route } from './router.ts';
+import type { Upstream } from './upstream.ts';
 
-export const routes: Feature = { name: 'routes' };
+declare module '../../config/config.ts' {
+  interface Config {
+    /** The services that `guard` passes requests on to, each with a name. */
+    readonly upstreams: readonly Upstream[];
+    readonly routes: readonly Route[];
+    /** The expectations of the routes, which hold. */
+    readonly expect: readonly string[];
+  }
+}
+
+export const routes: Feature = {
+  name: 'routes',
+  config: {
+    defaults: { upstreams: [], routes: [], expect: [] },
+    sections: {
+      upstreams: async () => (await import('./config/upstreams.ts')).upstreams,
+      routes: async () => (await import('./config/routes.ts')).routes,
+      expect: async () => (await import('./config/routes.ts')).expect,
+    },
+  },
+};

@@ -8,12 +8,10 @@ export {
   describePattern,
   explain,
   type Explanation,
-  failureOf,
   goesByMethod,
   isReading,
   neededBy,
   neededFor,
-  parseExpectation,
   requirementOf,
 } from './decide.ts';
 export {
@@ -29,13 +27,11 @@ export {
   type Router,
   sumOfCharges,
 } from './router.ts';
-export { findRouteIssues, findWideRoutes, type WideRoute } from './route-issues.ts';
+export { findWideRoutes, type WideRoute } from './route-issues.ts';
 export {
   canonicalHost,
   canonicalSite,
   parseHostPattern,
-  parseMethod,
-  parsePathPattern,
   parseRequest,
   preflightOf,
   preflightParts,

@@ -4,14 +4,14 @@ import { browse, cookiesOf, OPENS_PAGE, sendKey, SENDS_FORM } from '../../suppor
 import { ASKING } from '../../support/forward-auth.ts';
 import { createPrincipal } from '../../support/keys.ts';
 import type { TestService } from '../../support/server.ts';
-import { DEFAULT_CONFIG } from '../../../src/config/config.ts';
+import { defaultConfig } from '../../../src/config/default-config.ts';
 
 const ADA = { name: 'Ada', roles: ['ADMIN'] } as const;
 
 describe('a session of a host', () => {
   let test: TestService;
   beforeEach(async () => {
-    test = await startConsoleService({ app: { config: { ...DEFAULT_CONFIG, signIn: 'on' } } });
+    test = await startConsoleService({ app: { config: { ...defaultConfig(), signIn: 'on' } } });
   });
   afterEach(() => test.stop());
 

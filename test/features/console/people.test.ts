@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { type Config, DEFAULT_CONFIG } from '../../../src/config/config.ts';
+import type { Config } from '../../../src/config/config.ts';
+import { defaultConfig } from '../../../src/config/default-config.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { PeopleSettings } from '../../../src/keys/authentication/people.ts';
 import { fieldsIn } from '../../support/consent.ts';
@@ -19,7 +20,7 @@ const BY_HEADER: PeopleSettings = { by: { header: 'remote-user', groups: 'remote
 describeOnEach('somebody whom a proxy signs in', () => {
   let test: TestService;
   beforeEach(async () => {
-    test = await startConsoleService({ app: { config: { ...DEFAULT_CONFIG, people: BY_HEADER } } });
+    test = await startConsoleService({ app: { config: { ...defaultConfig(), people: BY_HEADER } } });
   });
   afterEach(() => test.stop());
 
@@ -120,7 +121,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
   });
 
   it('is nobody by a header that somebody else than a trusted proxy has written', async () => {
-    const config = { ...DEFAULT_CONFIG, people: BY_HEADER };
+    const config = { ...defaultConfig(), people: BY_HEADER };
     const other = await startConsoleService({ app: { config, trust: ['192.0.2.0/24'] } });
     try {
       const page = await new Visitor(other.url, { 'remote-user': 'ada', 'remote-groups': 'admins' }).open('keys');
@@ -161,7 +162,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
     });
   const restart = async (config: Partial<Config>) => {
     await test.stop();
-    test = await startConsoleService({ app: { config: { ...DEFAULT_CONFIG, people: BY_HEADER, ...config } } });
+    test = await startConsoleService({ app: { config: { ...defaultConfig(), people: BY_HEADER, ...config } } });
   };
 
   it('is nobody at a host that is not that of the service: a page of any site may have led its own name here', async () => {
@@ -250,7 +251,7 @@ describeOnEach('somebody whom a provider signs in', () => {
     secretFile = join(tempFolder(), 'client.secret');
     writeFileSync(secretFile, `${CLIENT.secret}\n`, { mode: 0o600 });
     const by = { issuer: provider.issuer, clientId: CLIENT.id, secretFile, groups: 'groups' };
-    test = await startConsoleService({ log, app: { config: { ...DEFAULT_CONFIG, people: { by, grant } } } });
+    test = await startConsoleService({ log, app: { config: { ...defaultConfig(), people: { by, grant } } } });
     provider.register(`${test.url}/console/sign-in/callback`);
     provider.account = ADA;
   }
@@ -483,7 +484,7 @@ describeOnEach('somebody whom a provider signs in', () => {
     await start();
     chmodSync(secretFile, 0o644);
     const by = { issuer: provider.issuer, clientId: CLIENT.id, secretFile, groups: 'groups' };
-    const config = { ...DEFAULT_CONFIG, people: { by, grant: GRANT } };
+    const config = { ...defaultConfig(), people: { by, grant: GRANT } };
     await assert.rejects(startConsoleService({ app: { config } }), { code: 'CONFIG_INSECURE' });
   });
 });

@@ -12,7 +12,7 @@ import { Discovery } from '../../../src/features/guard/discovery.ts';
 import { type RunningGuard, serveGuard } from '../../../src/features/guard/guard.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { Networks } from '../../../src/keys/basics/networks.ts';
-import { DEFAULT_CONFIG } from '../../../src/config/config.ts';
+import { defaultConfig } from '../../../src/config/default-config.ts';
 import { createRouter, type Route } from '../../../src/features/routes/index.ts';
 import { agree, authorizeUrl, codeFor, exchange, newPkce, openPage, postJson } from '../../support/consent.ts';
 import { connectRaw } from '../../support/guard.ts';
@@ -104,7 +104,7 @@ describe('an agent of the official SDK that logs in', () => {
     const clients = [AGENT, LASTING];
     const { log, ...collected } = collectingLog();
     ({ lines } = collected);
-    const config = { ...DEFAULT_CONFIG, dynamicRegistration: true };
+    const config = { ...defaultConfig(), dynamicRegistration: true };
     service = await startTestService({ consent: 'both', app: { clients, config } });
     const address = { protocol: 'http:', host: '127.0.0.1', port: (upstream.address() as AddressInfo).port } as const;
     guard = await serveGuard(
@@ -381,7 +381,7 @@ describe('an agent of the official SDK that logs in', () => {
 
     it('has as long as svc-api.yaml says, and the leeway that it says', async () => {
       const refresh = { leeway: 0, lifetime: 100 * MINUTE };
-      const other = await startServer(service.keys, { clients: [LASTING], config: { ...DEFAULT_CONFIG, refresh } });
+      const other = await startServer(service.keys, { clients: [LASTING], config: { ...defaultConfig(), refresh } });
       const { verifier, challenge } = newPkce();
       const at = { client_id: LASTING.id, redirect_uri: REDIRECT };
       const code = await codeFor(other.url, approver, { ...at, scope: 'DOCKER:READ_ANY', code_challenge: challenge });

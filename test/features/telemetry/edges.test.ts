@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { DEFAULT_CONFIG } from '../../../src/config/config.ts';
+import { defaultConfig } from '../../../src/config/default-config.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import { NO_LOG } from '../../../src/log.ts';
@@ -65,10 +65,10 @@ describe('metrics of edges', () => {
       passCredential: false,
       timeoutMs: 1000,
     };
-    const opening = { config: DEFAULT_CONFIG, catalog: createCatalog({}), maxVerifiedKeys: undefined };
+    const opening = { config: defaultConfig(), catalog: createCatalog({}), maxVerifiedKeys: undefined };
     edge = await openEdge(asked, guard, opening);
     served = await edge.start(
-      { keys: edge.keys, config: DEFAULT_CONFIG, extensions: [] },
+      { keys: edge.keys, config: defaultConfig(), extensions: [] },
       { host: '127.0.0.1', port: 0 },
     );
     ofOrigin = new Metrics();

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { DEFAULT_CONFIG } from '../../../src/config/config.ts';
+import { defaultConfig } from '../../../src/config/default-config.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import {
@@ -58,7 +58,7 @@ describe('the endpoints for applications', () => {
   it('name the host of a client that is not known, and what lets it in, on the page and in the log', async () => {
     for (const clientDocuments of ['off', ['claude.ai']] as const) {
       const { log, lines } = collectingLog();
-      const config = { ...DEFAULT_CONFIG, consent: 'both', clientDocuments } as const;
+      const config = { ...defaultConfig(), consent: 'both', clientDocuments } as const;
       const server = await startServer(test.keys, { clients: [APP], config, log });
       for (const [host, path] of [
         ['claude.com', 'oauth/mcp-oauth-client-metadata'],
@@ -264,7 +264,7 @@ describe('the endpoints for applications', () => {
 
   it('know the clients of svc-api.yaml', async () => {
     const clients = [{ id: 'tv', name: 'TV', redirects: [] }];
-    const config = { ...DEFAULT_CONFIG, clients, publicUrl: 'https://keys.example.org' };
+    const config = { ...defaultConfig(), clients, publicUrl: 'https://keys.example.org' };
     const server = await startServer(test.keys, { config });
     const form = { client_id: 'tv', scope: 'role:GUEST' };
     const { body } = await postJson(`${server.url}/oauth/device_authorization`, form);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FeedByNats } from '../../../src/config/config.ts';
+import type { FeedByNats } from '../../../src/features/nats/settings.ts';
 import { type EdgeStore, openEdgeStore } from '../../../src/features/edge/index.ts';
 import { requestCheck } from '../../../src/http/request-check.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';

@@ -4,7 +4,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { Hono } from 'hono';
 import { createApp } from '../../../../src/service/create-app.ts';
-import { DEFAULT_CONFIG } from '../../../../src/config/config.ts';
+import { defaultConfig } from '../../../../src/config/default-config.ts';
 import { listen } from '../../../../src/http/server.ts';
 import { OPERATOR } from '../../../../src/keys/authorization/principal.ts';
 import {
@@ -277,10 +277,10 @@ describe('whoever asks', () => {
     const { keys, store } = await openTestKeys();
     const routes = [routeTo('/x', { kind: 'open' })];
     for (const [trust, expected] of [
-      [DEFAULT_CONFIG.trust, 200],
+      [defaultConfig().trust, 200],
       [new Networks(['192.0.2.0/24']), 403],
     ] as const) {
-      const app = await createApp({ keys, config: { ...DEFAULT_CONFIG, routes, trust } });
+      const app = await createApp({ keys, config: { ...defaultConfig(), routes, trust } });
       const socketPath = join(tempFolder(), 'api.sock');
       const server = await listen({ app, socket: socketPath });
       const { target: path, headers } = ASKING.nginx({ target: '/x' });
@@ -295,7 +295,7 @@ describe('whoever asks', () => {
   it('is believed behind the middleware of a host that mounts the app, and only by a server of Node', async () => {
     const { keys, store } = await openTestKeys({ resources: ['GRAFANA'] });
     const routes = [routeTo('/public/**', { kind: 'open' }), routeTo('/**', { kind: 'key' })];
-    const app = await createApp({ keys, config: { ...DEFAULT_CONFIG, routes } });
+    const app = await createApp({ keys, config: { ...defaultConfig(), routes } });
     const seen: string[] = [];
     const host = new Hono()
       .use(async (c, next) => {

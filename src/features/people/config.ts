@@ -1,11 +1,12 @@
 import * as v from 'valibot';
 import { invalidProvider, type PeopleSettings } from '../../keys/authentication/index.ts';
-import { type Issue, printable } from '../../keys/basics/index.ts';
-import { type Catalog, type Grant, parsePermissions, parseRoles } from '../../keys/permissions/index.ts';
+import { printable } from '../../keys/basics/index.ts';
+import type { Catalog } from '../../keys/permissions/index.ts';
 import { problemOfHeader } from '../../keys/secret/index.ts';
-import { GRANT, HEADER } from '../patterns.ts';
-import { json, map, named, namesAtMost, optional, parsed, required, rule, textWith } from '../schema.ts';
-import { fileIn, section, type SectionContext } from '../section.ts';
+import { GRANT, HEADER } from '../../config/patterns.ts';
+import { json, map, named, namesAtMost, optional, parsed, required, rule, textWith } from '../../config/schema.ts';
+import { fileIn, section, type SectionContext } from '../../config/section.ts';
+import { parseGrants } from '../../config/values.ts';
 
 /** The most groups that are granted something. */
 const MAX_GROUPS = 1000;
@@ -87,7 +88,6 @@ function grantOf(catalog: Catalog) {
 const REMEDY = 'Give "header" for people whom a proxy signs in, or "oidc" for a provider';
 
 export const people = section({
-  name: 'people',
   description: 'People who sign in without a key, for the console and for consent, and their grants.',
   otherwise: 'nobody',
   page: 'console.md#people-without-a-key',
@@ -137,21 +137,3 @@ export const people = section({
   },
   into: (people) => ({ people }),
 });
-
-const ROLE = /^role:\s*/i;
-
-/** Permissions as `RESOURCE:ACTION`, and roles as `role:VIEWER`, as scopes of OAuth have them. */
-export function parseGrants(items: readonly string[], catalog: Catalog): { values: Grant[]; issues: Issue[] } {
-  const parsed = items.map((item) => {
-    const text = item.trim();
-    if (ROLE.test(text)) return parseRoles([text.replace(ROLE, '')], catalog);
-    const [role] = text.includes(':') ? [] : parseRoles([text], catalog).values;
-    if (role === undefined) return parsePermissions([text], catalog);
-    const message = `"${printable(text)}" is not a permission. Of a role, write role:${role}.`;
-    return { values: [], issues: [{ code: 'PERMISSION_INVALID' as const, message }] };
-  });
-  return {
-    values: [...new Set(parsed.flatMap(({ values }): Grant[] => values))],
-    issues: parsed.flatMap(({ issues }) => issues),
-  };
-}

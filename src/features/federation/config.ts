@@ -1,14 +1,8 @@
 import * as v from 'valibot';
 import { grantsOf, invalidProvider } from '../../keys/authentication/index.ts';
 import { formatList, isRecord, printable, readDuration, suggestion } from '../../keys/basics/index.ts';
-import {
-  type ClaimCondition,
-  MAX_EXCHANGED_SECONDS,
-  readKeySet,
-  type TokenIssuer,
-} from '../../features/federation/index.ts';
 import { normalizeName, validateName } from '../../keys/key/index.ts';
-import { DURATION, GRANT } from '../patterns.ts';
+import { DURATION, GRANT } from '../../config/patterns.ts';
 import {
   atMost,
   distinct,
@@ -23,9 +17,13 @@ import {
   required,
   rule,
   textWith,
-} from '../schema.ts';
-import { filePath, section, type SectionContext } from '../section.ts';
-import { parseGrants } from './people.ts';
+} from '../../config/schema.ts';
+import { filePath, section, type SectionContext } from '../../config/section.ts';
+import { parseGrants } from '../../config/values.ts';
+import { MAX_EXCHANGED_SECONDS } from './exchange.ts';
+import type { ClaimCondition } from './federation-rule.ts';
+import { readKeySet } from './key-set.ts';
+import type { TokenIssuer } from './token-issuer.ts';
 
 /** The most rules, and the most claims and values that one names. */
 const [MAX_RULES, MAX_VALUES] = [500, 100];
@@ -259,7 +257,6 @@ function ruleOf(context: SectionContext) {
 }
 
 export const federation = section({
-  name: 'federation',
   description: 'Tokens of issuers, such as those of pipelines, and the keys that they are exchanged for.',
   otherwise: 'none',
   page: 'reference.md#a-pipeline-without-a-secret',

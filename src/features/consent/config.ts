@@ -1,15 +1,5 @@
 import * as v from 'valibot';
 import { formatDuration, printable, suggestion, UNIT_MS, withoutUndefined } from '../../keys/basics/index.ts';
-import {
-  type Client,
-  CLIENT_ID,
-  DEFAULT_REFRESH,
-  invalidClient,
-  MAX_CLIENT_NAME_LENGTH,
-  MAX_LEEWAY_MS,
-  OWN_CLIENT,
-  unusableClients,
-} from '../../features/consent/index.ts';
 import { CONSENT_MODES, readPeriod } from '../../keys/permissions/index.ts';
 import {
   atMost,
@@ -24,12 +14,20 @@ import {
   rule,
   text,
   textWith,
-} from '../schema.ts';
-import { section } from '../section.ts';
-import { period } from './server.ts';
+} from '../../config/schema.ts';
+import { section } from '../../config/section.ts';
+import { period } from '../../config/values.ts';
+import {
+  type Client,
+  CLIENT_ID,
+  invalidClient,
+  MAX_CLIENT_NAME_LENGTH,
+  OWN_CLIENT,
+  unusableClients,
+} from './clients.ts';
+import { DEFAULT_REFRESH, MAX_LEEWAY_MS } from './refresh.ts';
 
 export const consent = section({
-  name: 'consent',
   description:
     'How applications can ask for keys: by codes that they show ("device"), by pages that they open ("code"), "both", ' +
     'or not at all ("off").',
@@ -151,7 +149,6 @@ const others = map(
 const EMPTY = 'The map "clients" is empty. Leave it out, or write a list of clients.';
 
 export const clients = section({
-  name: 'clients',
   description: 'Applications that can ask for keys, beside svc-api itself: a list, or a map. They need "consent".',
   otherwise: 'svc-api itself',
   page: 'consent.md#applications',

@@ -1,14 +1,26 @@
 import * as v from 'valibot';
-import { printable } from '../../keys/basics/index.ts';
+import { printable } from '../../../keys/basics/index.ts';
 import {
   parseUpstream,
   problemOfPassedHeader,
   problemOfSentHeader,
   type SentCredential,
   type Upstream,
-} from '../../features/routes/index.ts';
-import { atMost, either, json, map, named, namesAtMost, optional, required, rule, text, textWith } from '../schema.ts';
-import { fileIn, filePath, section, type SectionContext } from '../section.ts';
+} from '../upstream.ts';
+import {
+  atMost,
+  either,
+  json,
+  map,
+  named,
+  namesAtMost,
+  optional,
+  required,
+  rule,
+  text,
+  textWith,
+} from '../../../config/schema.ts';
+import { fileIn, filePath, section, type SectionContext } from '../../../config/section.ts';
 
 /** The names of upstreams, which stand in logs and metrics. */
 const UPSTREAM_NAME = /^[a-z0-9](?:[a-z0-9_.-]{0,62}[a-z0-9])?$/i;
@@ -145,7 +157,6 @@ function upstreamOf(context: SectionContext) {
 }
 
 export const upstreams = section({
-  name: 'upstreams',
   description: 'The services that guard passes requests on to, by names that routes have: an address, or a map.',
   otherwise: 'none',
   page: 'guard.md#several-services',

@@ -1,0 +1,20 @@
+import type { Section } from './section.ts';
+import { builtinResources, limits, policy, resources, roles } from './sections/access.ts';
+import { audit, cors, credentials, introspection, publicUrl, server, tls, trust } from './sections/server.ts';
+
+/** The sections of the core, by their names, in the order in which they are read and described. */
+export const SECTIONS: Readonly<Record<string, Section>> = {
+  resources,
+  builtinResources,
+  roles,
+  credentials,
+  trust,
+  cors,
+  tls,
+  server,
+  limits,
+  policy,
+  audit,
+  introspection,
+  publicUrl,
+};

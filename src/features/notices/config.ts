@@ -1,0 +1,42 @@
+import { count, list, map, optional, required, text, textWith } from '../../config/schema.ts';
+import { filePath, section } from '../../config/section.ts';
+import { formatList, printable, suggestion, withoutUndefined } from '../../keys/basics/index.ts';
+import {
+  DEFAULT_NOTICES,
+  invalidWebhook,
+  MAX_REFUSED_OFTEN,
+  NOTICE_TYPES,
+  type NoticeType,
+} from '../../keys/feed/index.ts';
+
+export const notices = section({
+  description: 'A webhook that is notified of what happens to keys, signed as Standard Webhooks has it.',
+  otherwise: 'none',
+  page: 'notices.md',
+  schema: (context) =>
+    map({
+      url: required(textWith(invalidWebhook, { pattern: '^https?://' }), 'By https, or by http on loopback.'),
+      secretFile: optional(filePath(context), 'A file with the secret that signs, from the folder of this file.', {
+        otherwise: 'SVC_API_NOTICES_SECRET',
+      }),
+      events: optional(
+        list(
+          text<NoticeType>(
+            (given) => {
+              const value = NOTICE_TYPES.find((type) => type === given);
+              const message = `"${printable(given)}" is not an event. ${suggestion(given, NOTICE_TYPES)}`;
+              return value ? { value } : { refusal: `${message}The events are ${formatList(NOTICE_TYPES)}.` };
+            },
+            { enum: NOTICE_TYPES },
+          ),
+          'The field "events" is empty. Leave it out for all events, or leave out "notices".',
+        ),
+        'The events that it is notified of.',
+        { otherwise: 'all' },
+      ),
+      refusedOften: optional(count(MAX_REFUSED_OFTEN), 'How many refused requests of a key within an hour are often.', {
+        otherwise: String(DEFAULT_NOTICES.refusedOften),
+      }),
+    }),
+  into: (notices) => ({ notices: { secretFile: undefined, ...DEFAULT_NOTICES, ...withoutUndefined(notices) } }),
+});
