@@ -709,6 +709,7 @@ export interface Feature extends FeatureOfFields {
     readonly name: string;
     readonly needs?: readonly string[];
     readonly ports?: readonly AnyPortOfStore[];
+    readonly config?: FeatureConfig;
     readonly onKeys?: KeyListener;
     readonly operations?: Operations;
     readonly remote?: () => Promise<RemoteOperations>;
@@ -755,6 +756,13 @@ export interface NumberField extends AnyAddedField {
 }
 
 // What these mention, which has no name to import
+
+export interface About {
+    readonly description: string;
+    readonly otherwise?: string;
+    readonly page?: string;
+    readonly remedy?: string;
+}
 
 export interface AccessObserver {
     used(permission: Permission): void;
@@ -1064,6 +1072,15 @@ export interface Discovery {
     readonly scope: readonly string[];
 }
 
+export interface DocumentIssue {
+    path: DocumentPath;
+    ofField?: boolean;
+    related?: DocumentPath;
+    message: string;
+}
+
+export type DocumentPath = readonly (string | number)[];
+
 export type Endpoint = (typeof ENDPOINTS)[number];
 
 export declare const ENDPOINTS: readonly ['graphql', 'introspect', 'consent', 'console', 'sign-in', 'health', 'home', 'forward-auth', 'guard', 'other'];
@@ -1121,6 +1138,11 @@ export interface ExplainedRoute {
 }
 
 export declare class FailureLog;
+
+export interface FeatureConfig {
+    readonly defaults?: Partial<Config>;
+    readonly sections: Readonly<Record<string, () => Promise<Section>>>;
+}
 
 export interface FeatureOfFields {
     readonly name: string;
@@ -1694,7 +1716,23 @@ export interface RouteExplainer {
     explain(request: AskedRequest, caller: RouteCaller | undefined): ExplainedRequest;
 }
 
+export type Schema<Output = unknown> = v.GenericSchema<unknown, Output>;
+
 export type Scheme = 'http' | 'https';
+
+export interface Section extends About {
+    readonly schema: (context: SectionContext) => Schema;
+    readonly into: (output: never) => Partial<Config>;
+}
+
+export interface SectionContext {
+    readonly file: string;
+    readonly given: Readonly<Record<string, unknown>>;
+    readonly catalog: Catalog;
+    readonly read: Partial<Config>;
+    readonly issues: DocumentIssue[];
+    readonly unmet: DocumentIssue[];
+}
 
 export interface ServedRequest extends Received {
     readonly method: string;
