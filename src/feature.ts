@@ -40,6 +40,8 @@ export interface Feature extends FeatureOfFields {
 /** Parts of a service for the endpoints of features. An app has one, which all features get. */
 export interface FeatureContext extends RouteContext {
   readonly config: Config | undefined;
+  /** The options of `createApp`. */
+  readonly options: object;
   /** True if a console was asked for. */
   readonly console: boolean;
   /** Places of keys in requests. */

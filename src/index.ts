@@ -39,8 +39,10 @@ export type {
 export type { GrantsByGroup, PeopleSettings, SignInProvider, SignInProxy } from './keys/authentication/index.ts';
 export type { ErrorCode, Issue, Limit, LimitUnit, Networks } from './keys/basics/index.ts';
 export type { ChangedKey, ConfusableName, EffectKind, Issued, KeyRotation, UpdatedKey } from './keys/changes/index.ts';
-export type { Client, RefreshSettings } from './features/consent/index.ts';
-export type { ClaimCondition, FederationRule, TokenIssuer } from './features/federation/index.ts';
+export type { Client } from './features/consent/clients.ts';
+export type { RefreshSettings } from './features/consent/refresh.ts';
+export type { ClaimCondition, FederationRule } from './features/federation/federation-rule.ts';
+export type { TokenIssuer } from './features/federation/token-issuer.ts';
 export type { NoticeSettings, NoticeType } from './keys/feed/index.ts';
 export type { ExpiryRequest, Person, Rotation } from './keys/key/index.ts';
 export type {

@@ -4,28 +4,20 @@ import { type BudgetLimits, Budgets, type CreateContext } from '../graphql/index
 import type { IntrospectionMode } from './graphql-errors.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 import { LOOPBACK } from '../keys/basics/index.ts';
-import type { Principal } from '../keys/authorization/index.ts';
-import {
-  checkClients,
-  type Client,
-  Consent,
-  DEFAULT_REFRESH,
-  type RefreshSettings,
-} from '../features/consent/index.ts';
-import { Exchange, type TokenIdentifier } from '../features/federation/index.ts';
 import { consentFlows } from '../keys/repository/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import type { AttemptCounter, Limited } from '../limits/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { admissionOf, type BearerEnv, ownBearerAuth } from './bearer-auth.ts';
-import { BearerCheck } from './bearer-check.ts';
+import { BearerCheck, type GuardedDiscovery } from './bearer-check.ts';
 import { type CheckParts, partsOf } from './bearer-options.ts';
 import { ClientAddresses, HonoHead, type Received, type RequestTo, type ServedRequest } from './received.ts';
 import { Cors, corsBy, type CorsOptions, errorReply, respond } from './replies.ts';
 import type { FailureLog, RefusalLog } from './refusal-log.ts';
 import { GraphQLPipeline } from './graphql-pipeline.ts';
 import { honoHandler } from './hono-request.ts';
+import { Issuer, PROTECTED_RESOURCE } from './issuer.ts';
 import { type Shortcut, type ShortcutParts, shortcutOf } from './shortcut.ts';
 import {
   addHealthChecks,
@@ -35,11 +27,6 @@ import {
   type NamedCommands,
   OWN_COMMANDS,
 } from './plain-endpoints.ts';
-import { addOAuth } from './oauth/add-oauth.ts';
-import { ClientDocuments } from './oauth/client-documents.ts';
-import { Clients } from './oauth/clients.ts';
-import type { ConsentParts, GuardedDiscovery } from './oauth/endpoints.ts';
-import { Issuer, PROTECTED_RESOURCE } from './oauth/issuer.ts';
 
 /** What the service is made of. */
 export interface AppOptions {
@@ -58,13 +45,6 @@ export interface AppOptions {
   cors?: CorsOptions;
   /** See `CreateAppOptions`. */
   publicUrl?: string | undefined;
-  clients?: readonly Client[];
-  documents?: ClientDocuments | undefined;
-  dynamicRegistration?: boolean | undefined;
-  /** How the keys of applications are refreshed. */
-  refresh?: RefreshSettings | undefined;
-  /** Knows whose tokens are exchanged for keys. */
-  tokens?: TokenIdentifier | undefined;
   commands?: NamedCommands;
   log?: Log;
   /** The app whose place it takes: it logs on in the same sums. */
@@ -85,15 +65,11 @@ export type ServiceApp = Hono<BearerEnv> & {
   readonly startedAt: number;
   /** Finds out where requests come from. */
   readonly addresses: ClientAddresses;
-  /** What is known of the issuers whose tokens are exchanged for keys. */
-  readonly tokens: object | undefined;
 };
 
 /** The endpoints of the core, and parts of them for the endpoints of features. */
 export type HttpApp = Hono<BearerEnv> &
-  Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'tokens' | 'shortcut'> & {
-    /** What the pages on which people decide share with the endpoints for applications. */
-    readonly consentParts: ConsentParts;
+  Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'shortcut'> & {
     readonly routeContext: RouteContext;
   };
 
@@ -112,6 +88,12 @@ export interface RouteContext extends CheckParts {
   readonly check: BearerCheck;
   readonly keys: KeysService & Limited;
   readonly addresses: ClientAddresses;
+  /** The address of this service, as clients know it. */
+  readonly issuer: Issuer;
+  /** Tells clients where they get keys for services that are guarded for proxies. */
+  readonly guarded: GuardedDiscovery;
+  /** Takes keys that people show in forms, wherever programs put theirs. */
+  readonly formCheck: BearerCheck;
   /** Lets pages of the configured origins call an endpoint. */
   readonly allowOrigins: MiddlewareHandler;
   /** Checks the keys of requests for a path. They need the permission. */
@@ -119,8 +101,7 @@ export interface RouteContext extends CheckParts {
 }
 
 /**
- * The service: `/graphql` and `/introspect` behind the bearer check, what applications ask for keys by, health checks
- * and a page at `/`, and 404 as JSON for all else.
+ * The service: `/graphql` and `/introspect` behind the bearer check, health checks and a page at `/`, and 404 as JSON for all else.
  */
 export function createHttpApp({
   keys,
@@ -131,11 +112,6 @@ export function createHttpApp({
   introspection = 'on',
   cors: corsOptions,
   publicUrl,
-  clients = [],
-  documents,
-  dynamicRegistration = false,
-  refresh = DEFAULT_REFRESH,
-  tokens,
   commands = OWN_COMMANDS,
   log = NO_LOG,
   replaces,
@@ -184,21 +160,7 @@ export function createHttpApp({
   addHealthChecks(app, keys, { allowOrigins, failures: parts.failures });
   addHomePage(app, { links, commands });
   const { credentials: _, ...fromForms } = from;
-  const consentParts = {
-    consent: keys.feature(Consent),
-    exchange: keys.feature(Exchange),
-    tokens,
-    countUse: (principal: Principal) => void keys.authenticator.countUse({ principal }),
-    catalog: keys.catalog,
-    clients: new Clients(checkClients(clients, keys.catalog), documents, dynamicRegistration),
-    refresh,
-    issuer,
-    guarded,
-    addresses,
-    check: new BearerCheck({ keys, ...fromForms }, parts),
-    ...parts,
-  };
-  addOAuth(app, allowOrigins, consentParts);
+  const formCheck = new BearerCheck({ keys, ...fromForms }, parts);
   const notFound = errorReply('NOT_FOUND', 'There is nothing at this address. GraphQL is at POST /graphql.');
   app.notFound(async (c) => (await allowOrigins(c, async () => void (c.res = respond(c, notFound)))) ?? c.res);
   app.onError((error, c) => respond(c, pipeline.failed(error, new HonoHead(c))));
@@ -206,10 +168,6 @@ export function createHttpApp({
     startedAt,
     shortcut: shortcutOf(places),
     addresses,
-    tokens,
-    consentParts,
-    routeContext: { keys, places, check, addresses, allowOrigins, bearer, ...parts },
+    routeContext: { keys, places, check, addresses, issuer, guarded, formCheck, allowOrigins, bearer, ...parts },
   });
 }
-
-export { ClientDocuments };

@@ -286,6 +286,13 @@ export interface Discovery {
   readonly scope: readonly string[];
 }
 
+/** Where clients get keys for what is guarded for proxies. */
+export interface GuardedDiscovery {
+  isOwn(to: RequestTo): boolean;
+  find(to: RequestTo): Discovery | undefined;
+  answer(to: RequestTo): Reply | undefined;
+}
+
 /** What requests are checked by. */
 export interface CheckOptions extends Omit<BearerAuthOptions, 'keys'> {
   keys: Pick<KeysService, 'authenticator' | 'catalog'> & Limited;

@@ -5,7 +5,7 @@ import type { BearerEnv } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
 import { type CheckParts, partsOf } from './bearer-options.ts';
 import type { AppOptions, AppPlaces, RouteContext, ServiceApp } from './app.ts';
-import { Issuer } from './oauth/issuer.ts';
+import { Issuer } from './issuer.ts';
 import { addHealthChecks, addIntrospection } from './plain-endpoints.ts';
 import { ClientAddresses, type Received, requestIdIn, type ServedRequest } from './received.ts';
 import { shortcutOf } from './shortcut.ts';
@@ -59,7 +59,6 @@ export function createEdgeApp({
     startedAt,
     shortcut: shortcutOf(places),
     addresses,
-    tokens: undefined,
     routeContext: { places, check, ...parts },
   });
 }

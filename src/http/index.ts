@@ -7,6 +7,7 @@ export {
   BearerCheck,
   type CheckOptions,
   type Discovery,
+  type GuardedDiscovery,
   tooManyFailures,
 } from './bearer-check.ts';
 export {
@@ -32,12 +33,9 @@ export {
 } from './request-body.ts';
 export type { IntrospectionMode } from './graphql-errors.ts';
 export type { GraphQLPipeline } from './graphql-pipeline.ts';
+export { RecentlyUsed } from '../graphql/index.ts';
 export { HonoRequest, honoHandler } from './hono-request.ts';
-export { oauthErrorFor } from './oauth/answers.ts';
-export { authorizationIn, type ReturnAddress, returnAddressIn } from './oauth/authorization-request.ts';
-export { type ConsentParts, originOf } from './oauth/endpoints.ts';
-export { Issuer, OAUTH_PATHS, PROTECTED_RESOURCE } from './oauth/issuer.ts';
-export { Parameters } from './oauth/oauth-error.ts';
+export { Issuer, PROTECTED_RESOURCE } from './issuer.ts';
 export { failedForm, isOldHealthCheck, type NamedCommands, OWN_COMMANDS, readToken } from './plain-endpoints.ts';
 export {
   ClientAddresses,
@@ -50,10 +48,12 @@ export {
   readScheme,
   NodeHead,
   notesOf,
+  originOf,
   type Received,
   RequestDetails,
   type RequestTo,
   requestIdIn,
+  requestTo,
   saidScheme,
   type Scheme,
   type ServedRequest,
@@ -67,6 +67,7 @@ export {
   errorReply,
   headersOf,
   internalError,
+  JSON_RESPONSE,
   jsonReply,
   type RateLimitFields,
   type Reply,

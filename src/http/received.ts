@@ -3,7 +3,7 @@ import { isIP, isIPv4, type Server, type Socket, SocketAddress } from 'node:net'
 import type { Context } from 'hono';
 import type { HeaderValues } from './credentials.ts';
 import type { Charge } from '../keys/authorization/index.ts';
-import { LOOPBACK, Networks } from '../keys/basics/index.ts';
+import { LOOPBACK, Networks, sourceOf } from '../keys/basics/index.ts';
 import { readAudience } from '../keys/key/index.ts';
 
 /**
@@ -519,4 +519,10 @@ export class HonoHead extends ServedHead<IncomingMessage | undefined> {
 /** The id of a request, if it has one. */
 export function requestIdIn(c: Context): string | undefined {
   return new HonoHead(c).notes?.id;
+}
+
+/** The address that a request comes from, and what attempts from there are counted by. */
+export function originOf(c: Context, { addresses }: { readonly addresses: ClientAddresses }) {
+  const { address } = addresses.of(new HonoHead(c));
+  return { address, ...sourceOf(address) };
 }

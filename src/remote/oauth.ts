@@ -1,5 +1,6 @@
 import { debugTimed, KeysError, printable, readRetryAfter } from '../keys/basics/index.ts';
-import { OWN_CLIENT, readUserCode } from '../features/consent/index.ts';
+import { OWN_CLIENT } from '../features/consent/clients.ts';
+import { readUserCode } from '../features/consent/codes.ts';
 import { readSecret } from '../keys/secret/index.ts';
 import { incompatible, isUntrusted, textOf, unreachable } from './connection.ts';
 

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts';
 import type { BudgetLimits, CreateContext, OwnSchema, RequiredByField, SchemaExtension } from '../graphql/index.ts';
 import type { FeatureContext } from '../feature.ts';
-import type { ClientDocuments, ServiceApp } from '../http/app.ts';
+import type { ServiceApp } from '../http/app.ts';
 import {
   aFunction,
   COMMON_OPTIONS,
@@ -36,9 +36,8 @@ import {
   yesOrNo,
 } from '../keys/basics/index.ts';
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
-import { checkClients, type Client, unusableClients } from '../features/consent/index.ts';
-import type { TokenIdentifier } from '../features/federation/index.ts';
-import { type KeysService, SERVICE } from '../keys/service/index.ts';
+import { checkClients, type Client, unusableClients } from '../features/consent/clients.ts';
+import { SERVICE } from '../keys/service/index.ts';
 import type { Log } from '../log.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 import { packageVersion } from '../version.ts';
@@ -159,7 +158,7 @@ export function createApp(options: CreateAppOptions): Promise<ServiceApp> {
 export async function createAppOf(
   options: CreateAppOptions,
   commands: NamedCommands,
-  { documents, isWorker = false }: { documents?: ClientDocuments; isWorker?: boolean } = {},
+  { isWorker = false, ...more }: { documents?: object; isWorker?: boolean } = {},
 ): Promise<ServiceApp> {
   checkOptions<CreateAppOptions>('createApp', options, {
     ...OPTIONS,
@@ -174,21 +173,15 @@ export async function createAppOf(
   // Alone: the rest of that room might not even load.
   const { checkGraphQLRelease } = await import('../graphql/release.ts');
   await checkGraphQLRelease();
-  const [
-    { createSchema },
-    { createHttpApp, ClientDocuments },
-    { createRouter },
-    { describeService },
-    { allFeatures },
-    { providedBy },
-  ] = await Promise.all([
-    import('../graphql/schema.ts'),
-    import('../http/app.ts'),
-    import('../features/routes/index.ts'),
-    import('./describe-service.ts'),
-    import('../features/index.ts'),
-    import('../feature.ts'),
-  ]);
+  const [{ createSchema }, { createHttpApp }, { createRouter }, { describeService }, { allFeatures }, { providedBy }] =
+    await Promise.all([
+      import('../graphql/schema.ts'),
+      import('../http/app.ts'),
+      import('../features/routes/index.ts'),
+      import('./describe-service.ts'),
+      import('../features/index.ts'),
+      import('../feature.ts'),
+    ]);
   const startedAt = others.replaces?.startedAt ?? Date.now();
   const info = { name: 'svc-api', version: packageVersion(), startedAt };
   const configured = config && {
@@ -197,9 +190,6 @@ export async function createAppOf(
     cors: config.cors,
     introspection: config.introspection,
     publicUrl: config.publicUrl,
-    clients: config.clients,
-    dynamicRegistration: config.dynamicRegistration,
-    refresh: config.refresh,
     failedCredentials: config.limits.failedCredentials,
   };
   const router = createRouter(config?.routes ?? []);
@@ -210,20 +200,18 @@ export async function createAppOf(
     { features: allFeatures(), extensions, own: own && { schema: own, requires: requires ?? {} } },
     described,
   );
-  const tokens = config && (await tokensOf(config.federation, keys, others.replaces));
-  const allowed = config?.clientDocuments ?? 'off';
   const publicUrl = others.publicUrl ?? configured?.publicUrl;
-  const parts = { keys, schema, startedAt, commands, tokens };
+  const parts = { keys, schema, startedAt, commands };
   const app = createHttpApp({
     ...parts,
     ...configured,
     ...others,
-    documents: documents ?? (allowed === 'off' ? undefined : new ClientDocuments({ allowed, clock: keys.clock })),
   });
   const features = allFeatures();
   const context: FeatureContext = {
     ...app.routeContext,
     config,
+    options: { ...options, ...more },
     console,
     credentials: others.credentials ?? configured?.credentials ?? BEARER_ALONE,
     trust: others.trust ?? configured?.trust ?? LOOPBACK,
@@ -235,18 +223,6 @@ export async function createAppOf(
   };
   for (const { routes } of features) await routes?.(app, context);
   return app;
-}
-
-/** Knows whose tokens are exchanged for keys, also what was known before of their issuers. */
-async function tokensOf(
-  rules: Config['federation'],
-  { clock }: KeysService,
-  replaces: ServiceApp | undefined,
-): Promise<TokenIdentifier | undefined> {
-  if (rules.length === 0) return undefined;
-  const { Federation, IssuerKeys } = await import('../features/federation/index.ts');
-  const known = replaces?.tokens instanceof Federation ? replaces.tokens.keys : new IssuerKeys(clock);
-  return new Federation({ rules, keys: known, clock });
 }
 
 /** The parts of an app that a command chooses. */

@@ -51,8 +51,8 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
 /** Whether the public keys of each issuer can be read from here. */
 async function inspectIssuers(rules: Config['federation']): Promise<Finding[]> {
   if (rules.length === 0) return [];
-  const { IssuerKeys } = await import('../features/federation/index.ts');
-  const keys = new IssuerKeys(Date.now);
+  const { IssuerKeys } = await import('../features/federation/issuer-keys.ts');
+  const keys = new IssuerKeys({ clock: Date.now });
   const issuers = new Map(rules.map(({ issuer }) => [JSON.stringify([issuer.url, issuer.jwks]), issuer]));
   const inspected = [...issuers.values()].map(async (issuer) => {
     const failure = await keys.failureOf(issuer);

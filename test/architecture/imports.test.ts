@@ -13,7 +13,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
     type: ['*'],
     dynamic: ['features', 'service', 'config', 'remote', 'http'],
   },
-  http: { any: ['features/consent', 'features/federation', 'graphql', 'limits', 'keys', 'file-watch', 'log'] },
+  http: { any: ['graphql', 'limits', 'keys', 'file-watch', 'log'] },
   graphql: { any: ['keys'], type: ['features/consent'] },
   store: { any: ['limits', 'keys'] },
   config: { any: ['features/index', 'yaml', 'keys', 'file-watch'] },

@@ -9,7 +9,7 @@ import { Hono } from 'hono';
 import { type AuthenticatedRequest, bearerAuth as forNode } from '../../src/express.ts';
 import { bearerAuth as forFastify } from '../../src/fastify.ts';
 import { bearerAuth, type BearerEnv } from '../../src/http/bearer-auth.ts';
-import { DEVICE_GRANT } from '../../src/http/oauth/issuer.ts';
+import { DEVICE_GRANT } from '../../src/features/consent/oauth/paths.ts';
 import { listen } from '../../src/http/server.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { APP, askDevice } from '../support/consent.ts';

@@ -4,7 +4,7 @@ import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseConfig } from '../../src/config/load-config.ts';
 import { PRESETS } from '../../src/features/federation/config.ts';
-import { lacksOf } from '../../src/features/federation/index.ts';
+import { lacksOf } from '../../src/features/federation/federation-rule.ts';
 import type { KeysError } from '../../src/keys/basics/errors.ts';
 import { tempFolder } from '../support/temp.ts';
 import { PLATFORM_CLAIMS } from '../support/platform-claims.ts';

@@ -59,9 +59,9 @@ describe('where the only way out is a proxy', () => {
     );
   const issuerFailure = (env: NodeJS.ProcessEnv) =>
     run(
-      `const { IssuerKeys } = await import('${SOURCE}/federation/index.ts');
+      `const { IssuerKeys } = await import('${SOURCE}/federation/issuer-keys.ts');
        const issuer = { url: 'https://issuer.invalid', jwks: undefined, audience: 'x', algorithms: ['ES256'] };
-       console.log(JSON.stringify({ failure: await new IssuerKeys(Date.now).failureOf(issuer) }));`,
+       console.log(JSON.stringify({ failure: await new IssuerKeys({ clock: Date.now }).failureOf(issuer) }));`,
       env,
     );
 

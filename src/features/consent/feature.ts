@@ -40,6 +40,10 @@ export const consent: Feature = {
       clients: async () => (await import('./config.ts')).clients,
     },
   },
+  async routes(app, context) {
+    const [{ addOAuth }, { oauthOf }] = await Promise.all([import('./oauth/add-oauth.ts'), import('./oauth/oauth.ts')]);
+    addOAuth(app, context.allowOrigins, oauthOf(context));
+  },
   onKeys: {
     async restoring(backup, ids) {
       const kept = backup.port(CONSENTS);

@@ -4,18 +4,18 @@ import { METHOD_NAME_ALL } from 'hono/router';
 import {
   type BearerEnv,
   type CheckParts,
-  type ConsentParts,
   type FailureLog,
   type GraphQLPipeline,
   HonoHead,
   type NamedCommands,
-  OAUTH_PATHS,
   originOf,
   readForm,
   requestIdIn,
   RequestRefused,
   SeenOrigin,
 } from '../../http/index.ts';
+import type { ConsentParts } from '../consent/oauth/parts.ts';
+import { OAUTH_PATHS } from '../consent/oauth/paths.ts';
 import { isKeysError } from '../../keys/basics/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
 import { SignInFailed } from '../people/index.ts';

@@ -1,5 +1,6 @@
 import type { FeatureContext } from '../../feature.ts';
 import type { HttpApp } from '../../http/index.ts';
+import { oauthOf } from '../consent/oauth/oauth.ts';
 import { Sessions } from '../sessions/index.ts';
 import { peopleOf } from '../people/index.ts';
 import { addPages } from './add-console.ts';
@@ -17,7 +18,7 @@ export function addConsole(app: HttpApp, context: FeatureContext): void {
   forms.set(app, own);
   if (hasConsole) places.links.push({ path: '/console', says: 'People sign in at the' });
   addPages(app, {
-    ...app.consentParts,
+    ...oauthOf(context),
     hasConsole,
     commands,
     credentials,

@@ -23,8 +23,10 @@ import {
 import { splitPermission } from '../../keys/permissions/index.ts';
 import { CONSENTS, type Grants, USED_TOKENS } from '../../keys/repository/index.ts';
 import { createSecret, type Secret } from '../../keys/secret/index.ts';
+import type { FeatureParts } from '../../keys/service/index.ts';
 import { personOf } from './federation-rule.ts';
 import { type IdentifiedToken, TokenRefused } from './identified-token.ts';
+import { IssuerKeys } from './issuer-keys.ts';
 
 /** How long a key is valid that was given for another key, in seconds, unless something else is asked for. */
 const USUAL_SECONDS = 600;
@@ -51,9 +53,12 @@ export interface WantedKey {
 export class Exchange {
   readonly #options: Parts;
   readonly #people: People;
+  /** The public keys of issuers, which all services over the same store share. */
+  readonly issuerKeys: IssuerKeys;
 
-  constructor(options: Parts) {
+  constructor(options: Parts & Pick<FeatureParts, 'shared'>) {
     this.#options = options;
+    this.issuerKeys = options.shared(IssuerKeys);
     this.#people = new People(options);
   }
 

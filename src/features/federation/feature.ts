@@ -8,9 +8,11 @@ declare module '../../config/config.ts' {
   }
 }
 
+/** Keys for other keys, and for tokens of trusted issuers. */
 export const federation: Feature = {
   name: 'federation',
   needs: ['consent'],
+  routes: async (_, context) => (await import('./routes.ts')).addExchange(context),
   config: {
     defaults: { federation: [] },
     sections: { federation: async () => (await import('./config.ts')).federation },

@@ -1,7 +1,7 @@
 import { formatList, isRecord, printable } from '../../keys/basics/index.ts';
 import { FEDERATION, type Person } from '../../keys/key/index.ts';
 import type { Grants } from '../../keys/repository/index.ts';
-import { OWN_CLIENT } from '../consent/index.ts';
+import { OWN_CLIENT } from '../consent/clients.ts';
 import type { TokenIssuer } from './token-issuer.ts';
 
 /** A claim that a token must have, with one of some values. */

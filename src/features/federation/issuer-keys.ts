@@ -35,8 +35,8 @@ export class IssuerKeys {
   readonly #patienceMs: number;
   readonly #known = new Map<string, KnownKeys>();
 
-  /** @param clock milliseconds since 1970 */
-  constructor(clock: () => number, patienceMs = PATIENCE_MS) {
+  /** @param options with a clock, in milliseconds since 1970 */
+  constructor({ clock }: { readonly clock: () => number }, patienceMs = PATIENCE_MS) {
     this.#clock = clock;
     this.#patienceMs = patienceMs;
   }

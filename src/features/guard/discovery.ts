@@ -1,5 +1,6 @@
 import type { CheckParts, Discovery as Discovered, RequestTo, Reply } from '../../http/index.ts';
-import { errorReply, isLoopbackHost, jsonReply, OAUTH_PATHS, PROTECTED_RESOURCE } from '../../http/index.ts';
+import { errorReply, isLoopbackHost, jsonReply, PROTECTED_RESOURCE } from '../../http/index.ts';
+import { OAUTH_PATHS } from '../consent/oauth/paths.ts';
 import { printable } from '../../keys/basics/index.ts';
 import type { Permission } from '../../keys/permissions/index.ts';
 import type { Match, Needed, RequestParts } from '../routes/index.ts';

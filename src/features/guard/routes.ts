@@ -36,7 +36,7 @@ async function signInFor(app: HttpApp, context: FeatureContext): Promise<SignIn 
     sessions,
     authenticator,
     people,
-    check: app.consentParts.check,
+    check: context.formCheck,
     refusals,
     failures,
     seenBy: (c: Context) => new SeenOrigin(address.of(c)),

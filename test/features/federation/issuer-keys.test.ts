@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { Federation, IssuerKeys } from '../../../src/features/federation/index.ts';
+import { Federation } from '../../../src/features/federation/federation.ts';
+import { IssuerKeys } from '../../../src/features/federation/issuer-keys.ts';
 import { freshSeconds } from '../../../src/keys/basics/outgoing.ts';
-import type { FederationRule, TokenIssuer } from '../../../src/features/federation/index.ts';
+import type { FederationRule } from '../../../src/features/federation/federation-rule.ts';
+import type { TokenIssuer } from '../../../src/features/federation/token-issuer.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { until } from '../../support/until.ts';
 import { startIssuer, type TestIssuer } from '../../support/issuer.ts';
@@ -26,7 +28,7 @@ describe('the keys of an issuer', () => {
     },
   ];
   const federationOf = (rules = rulesOf(), patienceMs?: number) =>
-    new Federation({ rules, keys: new IssuerKeys(() => now, patienceMs), clock: () => now });
+    new Federation({ rules, keys: new IssuerKeys({ clock: () => now }, patienceMs), clock: () => now });
   beforeEach(async () => {
     now = Date.UTC(2030, 0, 1);
     issuer = await startIssuer();

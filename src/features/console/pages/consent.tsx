@@ -2,35 +2,30 @@ import type { Context, Handler, Hono } from 'hono';
 import type { Child } from 'hono/jsx';
 import {
   admitKey,
-  authorizationIn,
   type BearerCheck,
   type BearerEnv,
-  type ConsentParts,
   type FailureLog,
   HonoHead,
-  OAUTH_PATHS,
-  oauthErrorFor,
   originOf,
-  Parameters,
   readForm,
   readQuery,
   type RefusedPerson,
   REPLY_HEADERS,
   RequestRefused,
-  type ReturnAddress,
-  returnAddressIn,
   type SeenOrigin,
   statusOf,
 } from '../../../http/index.ts';
+import { oauthErrorFor } from '../../consent/oauth/answers.ts';
+import { authorizationIn, type ReturnAddress, returnAddressIn } from '../../consent/oauth/authorization-request.ts';
+import { Parameters } from '../../consent/oauth/oauth-error.ts';
+import type { ConsentParts } from '../../consent/oauth/parts.ts';
+import { OAUTH_PATHS } from '../../consent/oauth/paths.ts';
 import type { Principal } from '../../../keys/authorization/index.ts';
-import {
-  type ApprovedConsent,
-  type ConsentChoice,
-  hostOfClient,
-  isSelfRegistered,
-  redirectTo,
-  TooManyRequestsError,
-} from '../../consent/index.ts';
+import type { ApprovedConsent } from '../../consent/consent.ts';
+import type { ConsentChoice } from '../../consent/approval.ts';
+import { hostOfClient, isSelfRegistered } from '../../consent/clients.ts';
+import { redirectTo } from '../../consent/redirects.ts';
+import { TooManyRequestsError } from '../../consent/pace.ts';
 import { formatTime, isKeysError } from '../../../keys/basics/index.ts';
 import { scopeItems } from '../../../keys/permissions/index.ts';
 import { type ApiKey, expiryIn } from '../../../keys/key/index.ts';

@@ -1,4 +1,4 @@
-import { OAUTH_PATHS } from '../../../http/index.ts';
+import { OAUTH_PATHS } from '../../consent/oauth/paths.ts';
 import type { ResourceActions } from '../../../keys/permissions/index.ts';
 import { OperationFailed, orFailed } from '../operations.ts';
 import type { Pages, Visit } from '../visit.tsx';

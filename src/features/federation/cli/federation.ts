@@ -16,16 +16,17 @@ function refusalText({ message, cause }: TokenRefused): string {
  * @throws KeysError INPUT_INVALID for what is not a token; CONFIG_…
  */
 export async function explainToken(oclif: OclifConfig, named: string | undefined, file: string) {
-  const [{ loadConfig }, ofHost, { Federation, IssuerKeys }] = await Promise.all([
+  const [{ loadConfig }, ofHost, { Federation }, { IssuerKeys }] = await Promise.all([
     import('../../../config/load-config.ts'),
     hostResources(oclif),
-    import('../index.ts'),
+    import('../federation.ts'),
+    import('../issuer-keys.ts'),
   ]);
   const { federation: rules } = await loadConfig(withoutUndefined({ file: named, resources: ofHost }));
   if (rules.length === 0)
     throw new KeysError('CONFIG_UNAVAILABLE', 'The configuration has no "federation". Pass --config <path>.');
   const token = (await readText(file, file)).trim();
-  const federation = new Federation({ rules, keys: new IssuerKeys(Date.now), clock: Date.now });
+  const federation = new Federation({ rules, keys: new IssuerKeys({ clock: Date.now }), clock: Date.now });
   const judged = await federation.judge(token).catch((error: unknown) => {
     throw error instanceof TokenRefused ? new KeysError('INPUT_INVALID', error.message) : error;
   });

@@ -11,14 +11,14 @@ import {
   type DocumentOptions,
   isPublic,
   resolveHost,
-} from '../../../src/http/oauth/client-documents.ts';
-import type { OAuthError } from '../../../src/http/oauth/oauth-error.ts';
-import { OWN_COMMANDS } from '../../../src/http/plain-endpoints.ts';
-import { listen } from '../../../src/http/server.ts';
-import { createAppOf } from '../../../src/service/create-app.ts';
-import { pairOf } from '../../support/certificates.ts';
-import { agree, authorizeUrl, CALLBACK, exchange, newPkce, openPage } from '../../support/consent.ts';
-import { createPrincipal, openTestKeys } from '../../support/keys.ts';
+} from '../../../../src/features/consent/oauth/client-documents.ts';
+import type { OAuthError } from '../../../../src/features/consent/oauth/oauth-error.ts';
+import { OWN_COMMANDS } from '../../../../src/http/plain-endpoints.ts';
+import { listen } from '../../../../src/http/server.ts';
+import { createAppOf } from '../../../../src/service/create-app.ts';
+import { pairOf } from '../../../support/certificates.ts';
+import { agree, authorizeUrl, CALLBACK, exchange, newPkce, openPage } from '../../../support/consent.ts';
+import { createPrincipal, openTestKeys } from '../../../support/keys.ts';
 
 const HERE: LookupAddress = { address: '127.0.0.1', family: 4 };
 

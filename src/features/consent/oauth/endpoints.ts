@@ -1,59 +1,15 @@
 import type { Context } from 'hono';
-import {
-  type Client,
-  type Consent,
-  type NewConsentRequest,
-  parseScope,
-  POLL_SECONDS,
-  type RefreshSettings,
-} from '../../features/consent/index.ts';
-import type { Exchange, TokenIdentifier } from '../../features/federation/index.ts';
-import { sourceOf } from '../../keys/basics/index.ts';
-import type { Principal } from '../../keys/authorization/index.ts';
-import { readAudience } from '../../keys/key/index.ts';
-import type { Catalog } from '../../keys/permissions/index.ts';
-import { type Grants, requireFlow } from '../../keys/repository/index.ts';
-import type { BearerCheck, Discovery } from '../bearer-check.ts';
-import { type ClientAddresses, HonoHead, requestTo, type RequestTo } from '../received.ts';
-import type { FailureLog, RefusalLog } from '../refusal-log.ts';
-import { readForm } from '../request-body.ts';
-import { jsonReply, type Reply } from '../replies.ts';
-import { type Issuer, OAUTH_PATHS } from './issuer.ts';
-import type { Clients } from './clients.ts';
+import { HonoHead, jsonReply, originOf, readForm, requestTo, type Reply } from '../../../http/index.ts';
+import { readAudience } from '../../../keys/key/index.ts';
+import type { Catalog } from '../../../keys/permissions/index.ts';
+import { type Grants, requireFlow } from '../../../keys/repository/index.ts';
+import type { NewConsentRequest } from '../ask.ts';
+import type { Client } from '../clients.ts';
+import { POLL_SECONDS } from '../pace.ts';
+import { parseScope } from '../scope.ts';
+import type { ConsentParts } from './parts.ts';
 import { OAuthError, Parameters } from './oauth-error.ts';
-
-/** Where clients get keys for what is guarded for proxies. */
-export interface GuardedDiscovery {
-  isOwn(to: RequestTo): boolean;
-  find(to: RequestTo): Discovery | undefined;
-  answer(to: RequestTo): Reply | undefined;
-}
-
-/** What the endpoints for applications, and the pages for people, share. */
-export interface ConsentParts {
-  readonly consent: Consent;
-  readonly exchange: Exchange;
-  /** Knows whose tokens are trusted; undefined where nobody's are. */
-  readonly tokens: TokenIdentifier | undefined;
-  /** Counts a use of a key. */
-  readonly countUse: (principal: Principal) => void;
-  readonly catalog: Catalog;
-  readonly clients: Clients;
-  readonly refresh: RefreshSettings;
-  readonly issuer: Issuer;
-  readonly guarded?: GuardedDiscovery | undefined;
-  readonly addresses: ClientAddresses;
-  /** Takes keys that people show in forms, wherever programs put theirs. */
-  readonly check: BearerCheck;
-  readonly refusals: RefusalLog;
-  readonly failures: FailureLog;
-}
-
-/** Where a request comes from, and as what it is counted. */
-export function originOf(c: Context, { addresses }: Pick<ConsentParts, 'addresses'>) {
-  const { address } = addresses.of(new HonoHead(c));
-  return { address, ...sourceOf(address) };
-}
+import { OAUTH_PATHS } from './paths.ts';
 
 /** Answers an application that shows a code to a person (RFC 8628, section 3.2). @throws OAuthError */
 export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<Reply> {

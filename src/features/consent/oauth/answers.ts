@@ -1,11 +1,9 @@
 import type { Context, Handler } from 'hono';
-import { isKeysError, ValidationError } from '../../keys/basics/index.ts';
-import { TooManyRequestsError } from '../../features/consent/index.ts';
-import type { FailureLog } from '../refusal-log.ts';
-import { requestIdIn } from '../received.ts';
-import { answering, type Reply, RequestRefused } from '../replies.ts';
-import { type ConsentParts, originOf } from './endpoints.ts';
+import { answering, type FailureLog, originOf, type Reply, requestIdIn, RequestRefused } from '../../../http/index.ts';
+import { isKeysError, ValidationError } from '../../../keys/basics/index.ts';
+import { TooManyRequestsError } from '../pace.ts';
 import { type OAuthCode, OAuthError } from './oauth-error.ts';
+import type { ConsentParts } from './parts.ts';
 
 /** What a request gets that failed, in the terms of OAuth. @throws what is not a refusal */
 export function oauthErrorFor(c: Context, error: unknown, failures: FailureLog): OAuthError {

@@ -1,26 +1,10 @@
 import type { Context } from 'hono';
 import { basePath } from 'hono/route';
-import { invalidPublicUrl, Networks } from '../../keys/basics/index.ts';
-import { HonoHead, isLoopbackHost, requestTo, type RequestTo, saidScheme, type ServedRequest } from '../received.ts';
+import { invalidPublicUrl, Networks } from '../keys/basics/index.ts';
+import { HonoHead, isLoopbackHost, requestTo, type RequestTo, saidScheme, type ServedRequest } from './received.ts';
 
-/** Where applications and people find what. */
-export const OAUTH_PATHS = {
-  metadata: '/.well-known/oauth-authorization-server',
-  authorize: '/oauth/authorize',
-  token: '/oauth/token',
-  deviceAuthorization: '/oauth/device_authorization',
-  revoke: '/oauth/revoke',
-  register: '/oauth/register',
-  /** Short, since people type it. */
-  device: '/device',
-} as const;
-
-/** Where the metadata of what is guarded is (RFC 9728, section 3). */
+/** The path of the metadata of what is guarded (RFC 9728, section 3). */
 export const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource';
-
-export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
-export const JWT_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
-export const EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
 /** The parts of a request that say under which address it has come. */
 type Arrived = Pick<ServedRequest, 'url' | 'peer' | 'header'>;
@@ -41,10 +25,9 @@ export class Issuer {
     this.#trust = new Networks(trust);
   }
 
-  /** Whether clients find the metadata of an issuer with a path there (RFC 8414, section 3.1). */
-  hasMetadataAt(path: string): boolean {
-    const { pathname = '/' } = this.#configured === undefined ? {} : new URL(this.#configured);
-    return pathname !== '/' && path === OAUTH_PATHS.metadata + pathname;
+  /** The path of the address as it is configured; `/` if it has none, or is not configured. */
+  get path(): string {
+    return this.#configured === undefined ? '/' : new URL(this.#configured).pathname;
   }
 
   /** The address, such as `https://keys.example.org`, or `https://example.org/keys` for an app under that path. */

@@ -3,7 +3,7 @@ import { Resolver } from 'node:dns/promises';
 import type { IncomingMessage } from 'node:http';
 import { request, type RequestOptions } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { RecentlyUsed } from '../../graphql/index.ts';
+import { RecentlyUsed } from '../../../http/index.ts';
 import {
   embeddedIpv4,
   freshSeconds,
@@ -12,8 +12,8 @@ import {
   proxyNote,
   readBounded,
   TooLong,
-} from '../../keys/basics/index.ts';
-import { type Client, selfDescribed } from '../../features/consent/index.ts';
+} from '../../../keys/basics/index.ts';
+import { type Client, selfDescribed } from '../clients.ts';
 import { OAuthError } from './oauth-error.ts';
 
 const TIMEOUT_MS = 5000;

@@ -1,4 +1,4 @@
-import { type Client, findClient, hostOfClient, readRegistered } from '../../features/consent/index.ts';
+import { type Client, findClient, hostOfClient, readRegistered } from '../clients.ts';
 import type { ClientDocuments } from './client-documents.ts';
 import { OAuthError, type Parameters } from './oauth-error.ts';
 

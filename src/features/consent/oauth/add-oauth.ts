@@ -1,16 +1,25 @@
 import type { Context, Hono, MiddlewareHandler } from 'hono';
-import { consentFlows } from '../../keys/repository/index.ts';
-import type { BearerEnv } from '../bearer-auth.ts';
-import { HonoHead, requestTo } from '../received.ts';
-import { jsonReply, type Reply, respond } from '../replies.ts';
+import {
+  type BearerEnv,
+  HonoHead,
+  jsonReply,
+  originOf,
+  PROTECTED_RESOURCE,
+  readJson,
+  type Reply,
+  requestTo,
+  respond,
+} from '../../../http/index.ts';
+import { isRecord } from '../../../keys/basics/index.ts';
+import { consentFlows } from '../../../keys/repository/index.ts';
+import { registeredBy } from '../clients.ts';
+import { invalidRedirect } from '../redirects.ts';
 import { answeringApplications, countingFailures } from './answers.ts';
-import { applicationForm, authorizeDevice, type ConsentParts, originOf } from './endpoints.ts';
-import { OAUTH_PATHS, PROTECTED_RESOURCE } from './issuer.ts';
-import { giveKey, grantTypesOf } from './token.ts';
-import { isRecord } from '../../keys/basics/index.ts';
-import { invalidRedirect, registeredBy } from '../../features/consent/index.ts';
-import { readJson } from '../request-body.ts';
+import { applicationForm, authorizeDevice } from './endpoints.ts';
 import { OAuthError } from './oauth-error.ts';
+import type { ConsentParts } from './parts.ts';
+import { OAUTH_PATHS } from './paths.ts';
+import { giveKey, grantTypesOf } from './token.ts';
 
 /** Adds the endpoints by which applications ask for keys. Pages of other origins may call them as they may GraphQL. */
 export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, parts: ConsentParts): void {
@@ -19,7 +28,7 @@ export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
   const answerMetadata = (c: Context) => respond(c, jsonReply(metadataOf(issuer.of(c), parts)));
   app.get(OAUTH_PATHS.metadata, allowOrigins, answerMetadata);
   app.get(`${OAUTH_PATHS.metadata}/*`, allowOrigins, (c) =>
-    issuer.hasMetadataAt(c.req.path) ? answerMetadata(c) : c.notFound(),
+    issuer.path !== '/' && c.req.path === OAUTH_PATHS.metadata + issuer.path ? answerMetadata(c) : c.notFound(),
   );
   if (flows.includes('CODE')) {
     app.get(PROTECTED_RESOURCE, (c) => answerResource(c, parts));

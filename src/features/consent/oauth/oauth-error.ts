@@ -1,4 +1,4 @@
-import { JSON_RESPONSE, type Reply } from '../replies.ts';
+import { JSON_RESPONSE, type Reply } from '../../../http/index.ts';
 
 /**
  * The codes of RFC 6749, sections 4.1.2.1 and 5.2, of RFC 7009, section 2.2.1, of RFC 7591, section 3.2.2, of RFC 8628,

@@ -16,10 +16,10 @@ import {
   processDiscoveryResponse,
   validateAuthResponse,
 } from 'oauth4webapi';
-import { createApp, type CreateAppOptions } from '../../../src/service/create-app.ts';
-import { APP, CALLBACK, openPage, postForm } from '../../support/consent.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { freePort } from '../../support/port.ts';
+import { createApp, type CreateAppOptions } from '../../../../src/service/create-app.ts';
+import { APP, CALLBACK, openPage, postForm } from '../../../support/consent.ts';
+import { createPrincipal, openTestKeys, type TestKeys } from '../../../support/keys.ts';
+import { freePort } from '../../../support/port.ts';
 
 const METADATA = '/.well-known/oauth-authorization-server';
 const INSECURE = { [allowInsecureRequests]: true };

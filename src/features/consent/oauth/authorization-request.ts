@@ -1,9 +1,12 @@
 import type { Context } from 'hono';
-import { type Client, hasRedirect, isChallenge, type NewConsentRequest } from '../../features/consent/index.ts';
-import { printable } from '../../keys/basics/index.ts';
-import type { ConsentRedirect } from '../../keys/repository/index.ts';
-import { askedIn, clientIn, type ConsentParts } from './endpoints.ts';
+import { printable } from '../../../keys/basics/index.ts';
+import type { ConsentRedirect } from '../../../keys/repository/index.ts';
+import type { NewConsentRequest } from '../ask.ts';
+import { type Client, hasRedirect } from '../clients.ts';
+import { isChallenge } from '../pkce.ts';
+import { askedIn, clientIn } from './endpoints.ts';
 import { OAuthError, type Parameters } from './oauth-error.ts';
+import type { ConsentParts } from './parts.ts';
 
 const MAX_STATE_LENGTH = 2000;
 /** In characters. */

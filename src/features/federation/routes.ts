@@ -1,13 +1,50 @@
 import type { Context } from 'hono';
+import type { FeatureContext } from '../../feature.ts';
+import { admitKey, HonoHead, originOf } from '../../http/index.ts';
+import type { Principal } from '../../keys/authorization/index.ts';
 import { formatList, isKeysError } from '../../keys/basics/index.ts';
 import type { NewSecret } from '../../keys/changes/index.ts';
 import { isFor } from '../../keys/key/index.ts';
-import { OWN_CLIENT } from '../../features/consent/index.ts';
-import { type TokenIdentifier, TokenRefused, type WantedKey } from '../../features/federation/index.ts';
-import { admitKey } from '../request-body.ts';
-import { HonoHead } from '../received.ts';
-import { audienceIn, type ConsentParts, grantsIn, originOf } from './endpoints.ts';
-import { OAuthError, type Parameters } from './oauth-error.ts';
+import { OWN_CLIENT } from '../consent/clients.ts';
+import { audienceIn, grantsIn } from '../consent/oauth/endpoints.ts';
+import { oauthOf } from '../consent/oauth/oauth.ts';
+import { OAuthError, type Parameters } from '../consent/oauth/oauth-error.ts';
+import type { ConsentParts } from '../consent/oauth/parts.ts';
+import { Exchange, type WantedKey } from './exchange.ts';
+import { Federation } from './federation.ts';
+import { type TokenIdentifier, TokenRefused } from './identified-token.ts';
+
+const JWT_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+const EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
+
+/** Parts of the endpoints for applications, with what exchanges need beside them. */
+interface ExchangeParts extends ConsentParts {
+  readonly exchange: Exchange;
+  /** Identifies tokens of trusted issuers; undefined if no issuer is trusted. */
+  readonly tokens: TokenIdentifier | undefined;
+  /** Counts a use of a key. */
+  readonly countUse: (principal: Principal) => void;
+}
+
+/** Adds the exchange of keys and tokens to the token endpoint. */
+export function addExchange(context: FeatureContext): void {
+  const { keys, config } = context;
+  const exchange = keys.feature(Exchange);
+  const { federation: rules = [] } = config ?? {};
+  const tokens =
+    rules.length === 0 ? undefined : new Federation({ rules, keys: exchange.issuerKeys, clock: keys.clock });
+  const countUse = (principal: Principal) => void keys.authenticator.countUse({ principal });
+  const { grantTypes } = oauthOf(context);
+  const more = { exchange, tokens, countUse };
+  grantTypes.set(EXCHANGE_GRANT, {
+    isOffered: true,
+    give: (c, form, parts) => exchangeToken(c, form, { ...parts, ...more }),
+  });
+  grantTypes.set(JWT_GRANT, {
+    isOffered: tokens !== undefined,
+    give: (c, form, parts) => exchangeAssertion(c, form, { ...parts, ...more }),
+  });
+}
 
 const TYPE = 'urn:ietf:params:oauth:token-type:';
 const ACCESS_TOKEN = `${TYPE}access_token`;
@@ -19,10 +56,10 @@ const SIGNED = [`${TYPE}jwt`, `${TYPE}id_token`];
  * does a part of their work; whoever has a token of an issuer that is trusted gets what a rule says.
  * @throws OAuthError
  */
-export async function exchangeToken(
+async function exchangeToken(
   c: Context,
   form: Parameters,
-  parts: ConsentParts,
+  parts: ExchangeParts,
 ): Promise<NewSecret & { readonly more: object }> {
   const subject = form.need('subject_token');
   const type = form.need('subject_token_type');
@@ -42,13 +79,13 @@ export async function exchangeToken(
 }
 
 /** The same for a token of an issuer that is trusted, as RFC 7523, section 2.1, has it. @throws OAuthError */
-export function exchangeAssertion(c: Context, form: Parameters, parts: ConsentParts): Promise<NewSecret> {
+function exchangeAssertion(c: Context, form: Parameters, parts: ExchangeParts): Promise<NewSecret> {
   const token = form.need('assertion');
   const wanted = wantedIn(c, form, parts);
   return federate(c, token, wanted, { ...parts, tokens: parts.tokens!, refusal: 'invalid_grant' });
 }
 
-async function delegate(c: Context, key: string, wanted: WantedKey, parts: ConsentParts): Promise<NewSecret> {
+async function delegate(c: Context, key: string, wanted: WantedKey, parts: ExchangeParts): Promise<NewSecret> {
   const admission = await admitKey(c, key, parts.check, true);
   if (!('refusal' in admission)) {
     const { principal } = admission;
@@ -66,7 +103,7 @@ async function federate(
   c: Context,
   token: string,
   wanted: WantedKey,
-  parts: ConsentParts & { tokens: TokenIdentifier; refusal: 'invalid_request' | 'invalid_grant' },
+  parts: ExchangeParts & { tokens: TokenIdentifier; refusal: 'invalid_request' | 'invalid_grant' },
 ): Promise<NewSecret> {
   const { address } = originOf(c, parts);
   try {
@@ -85,7 +122,7 @@ async function federate(
 }
 
 /** What is asked for of a key. @throws OAuthError */
-function wantedIn(c: Context, form: Parameters, parts: ConsentParts): WantedKey {
+function wantedIn(c: Context, form: Parameters, parts: ExchangeParts): WantedKey {
   const own = parts.issuer.of(c);
   const targets = new Set([...form.all('resource'), ...form.all('audience')].filter((target) => target !== ''));
   const [target] = targets;

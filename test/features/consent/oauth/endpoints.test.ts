@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { defaultConfig } from '../../../src/config/default-config.ts';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
+import { defaultConfig } from '../../../../src/config/default-config.ts';
+import { OPERATOR } from '../../../../src/keys/authorization/principal.ts';
+import { createCatalog } from '../../../../src/keys/permissions/catalog.ts';
 import {
   agree,
   APP,
@@ -15,11 +15,11 @@ import {
   postForm,
   postJson,
   startConsentService,
-} from '../../support/consent.ts';
-import { createPrincipal } from '../../support/keys.ts';
-import { collectingLog } from '../../support/log.ts';
-import { startServer, startTestService, type TestService } from '../../support/server.ts';
-import { Consent } from '../../../src/features/consent/consent.ts';
+} from '../../../support/consent.ts';
+import { createPrincipal } from '../../../support/keys.ts';
+import { collectingLog } from '../../../support/log.ts';
+import { startServer, startTestService, type TestService } from '../../../support/server.ts';
+import { Consent } from '../../../../src/features/consent/consent.ts';
 
 describe('the endpoints for applications', () => {
   let test: TestService;

@@ -19,11 +19,11 @@ import {
   revocationRequest,
   validateAuthResponse,
 } from 'oauth4webapi';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { agree, APP, CALLBACK, openPage, startConsentService } from '../../support/consent.ts';
-import { describeOnEach } from '../../support/dialects.ts';
-import { createPrincipal } from '../../support/keys.ts';
-import { query, type TestService } from '../../support/server.ts';
+import { OPERATOR } from '../../../../src/keys/authorization/principal.ts';
+import { agree, APP, CALLBACK, openPage, startConsentService } from '../../../support/consent.ts';
+import { describeOnEach } from '../../../support/dialects.ts';
+import { createPrincipal } from '../../../support/keys.ts';
+import { query, type TestService } from '../../../support/server.ts';
 
 const INSECURE = { [allowInsecureRequests]: true };
 const CLIENT: Client = { client_id: APP.id };
