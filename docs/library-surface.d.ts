@@ -510,7 +510,6 @@ export type ServiceApp = Hono<BearerEnv> & {
     readonly failedCredentials: AttemptCounter | undefined;
     readonly startedAt: number;
     readonly addresses: ClientAddresses;
-    readonly tokens: object | undefined;
 };
 
 export interface SignInProvider {
@@ -721,6 +720,7 @@ export interface Feature extends FeatureOfFields {
 
 export interface FeatureContext extends RouteContext {
     readonly config: Config | undefined;
+    readonly options: object;
     readonly console: boolean;
     readonly credentials: readonly CredentialPlace[];
     readonly trust: readonly string[];
@@ -1003,8 +1003,6 @@ export interface ClientAddress {
 
 export declare class ClientAddresses;
 
-export declare class Clients;
-
 export interface Connection {
     readonly dialect: DialectName;
     readonly location: string;
@@ -1028,25 +1026,7 @@ export interface ConnectionLimits {
     connectionsPerAddress?: number;
 }
 
-export declare class Consent;
-
 export declare const CONSENT_MODES: readonly ['off', 'device', 'code', 'both'];
-
-export interface ConsentParts {
-    readonly consent: Consent;
-    readonly exchange: Exchange;
-    readonly tokens: TokenIdentifier | undefined;
-    readonly countUse: (principal: Principal) => void;
-    readonly catalog: Catalog;
-    readonly clients: Clients;
-    readonly refresh: RefreshSettings;
-    readonly issuer: Issuer;
-    readonly guarded?: GuardedDiscovery | undefined;
-    readonly addresses: ClientAddresses;
-    readonly check: BearerCheck;
-    readonly refusals: RefusalLog;
-    readonly failures: FailureLog;
-}
 
 export interface ConsentRequestTable {
     id: string;
@@ -1100,8 +1080,6 @@ export interface ErrorEntry {
 }
 
 export declare const ERRORS: Readonly<Record<"BACKUP_EXISTS" | "BACKUP_INVALID" | "BACKUP_UNAVAILABLE" | "BUDGET_SPENT" | "CHAIN_TOO_LONG" | "CONFIG_INSECURE" | "CONFIG_INVALID" | "CONFIG_UNAVAILABLE" | "CONSENT_OFF" | "CREDENTIALS_INVALID" | "DECLARATION_INVALID" | "DESCRIPTION_INVALID" | "DRIVER_UNSUPPORTED" | "EDGE_STALE" | "EXPIRY_INVALID" | "FEATURE_INVALID" | "FORBIDDEN" | "GRAPHQL_UNSUPPORTED" | "HOST_INVALID" | "ID_TAKEN" | "INPUT_INVALID" | "LIMIT_EXCEEDED" | "LIMIT_INVALID" | "LISTEN_FAILED" | "NAME_CONFUSABLE" | "NAME_INVALID" | "NAME_TAKEN" | "NETWORK_INVALID" | "NODE_UNSUPPORTED" | "NOT_FOR_PEOPLE" | "NOT_FOUND" | "NO_GRANTS" | "OPTION_INVALID" | "OUTPUT_FAILED" | "OWNER_INVALID" | "PERMISSION_INVALID" | "POLICY_VIOLATED" | "PREFIX_TAKEN" | "PRUNE_REFUSED" | "RATE_LIMITED" | "REQUEST_DECIDED" | "RESTORE_BLIND" | "RESTORE_OUTDATED" | "ROLE_INVALID" | "ROTATION_IN_PROGRESS" | "ROTATION_NONE" | "SCHEMA_INVALID" | "SECRET_INVALID" | "SECRET_TAKEN" | "SERVER_FAILED" | "SERVER_INCOMPATIBLE" | "SERVER_INSECURE" | "SERVER_UNREACHABLE" | "STORE_AUDIT_KEY" | "STORE_CORRUPT" | "STORE_FAILED" | "STORE_FOREIGN" | "STORE_FULL" | "STORE_INSECURE" | "STORE_LOCKED" | "STORE_NEWER" | "STORE_NOT_EMPTY" | "STORE_OLDER" | "STORE_READONLY" | "STORE_REPLACED" | "STORE_REQUIRED" | "STORE_UNAVAILABLE" | "TAG_INVALID" | "TAKEOVER_REFUSED" | "TLS_INVALID" | "TOO_MANY_REQUESTS" | "UNAUTHENTICATED" | "USAGE", import("./table.ts").ErrorEntry>>;
-
-export declare class Exchange;
 
 export interface ExplainedRequest {
     readonly outcome: 'ALLOWED' | 'REFUSED' | 'FORBIDDEN';
@@ -1222,18 +1200,9 @@ type HonoAuthOptions = BearerAuthOptions & {
     address?: (c: Context) => string | undefined;
 };
 
-export type HttpApp = Hono<BearerEnv> & Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'tokens' | 'shortcut'> & {
-    readonly consentParts: ConsentParts;
+export type HttpApp = Hono<BearerEnv> & Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'shortcut'> & {
     readonly routeContext: RouteContext;
 };
-
-export interface IdentifiedToken {
-    readonly rule: FederationRule;
-    readonly subject: string;
-    readonly id: string | null;
-    readonly digest: string;
-    readonly endsAt: number;
-}
 
 export type IntrospectionMode = 'on' | 'off' | 'permitted';
 
@@ -1700,6 +1669,9 @@ export interface RouteContext extends CheckParts {
     readonly check: BearerCheck;
     readonly keys: KeysService & Limited;
     readonly addresses: ClientAddresses;
+    readonly issuer: Issuer;
+    readonly guarded: GuardedDiscovery;
+    readonly formCheck: BearerCheck;
     readonly allowOrigins: MiddlewareHandler;
     readonly bearer: (path: string, permission: Permission) => {
         check: BearerCheck;
@@ -1848,10 +1820,6 @@ export interface Tables {
     notice_outbox: NoticeOutboxTable;
     key_effects: KeyEffectTable;
     key_effect_actors: KeyEffectActorTable;
-}
-
-export interface TokenIdentifier {
-    identify(token: string, clientId: string): Promise<IdentifiedToken>;
 }
 
 export declare class Transaction implements Place<StoredKey>, WritePorts;
