@@ -1,10 +1,17 @@
 import { fileURLToPath } from 'node:url';
 import { Plugin } from '@oclif/core/config';
+import { FEATURES } from '../src/features/index.ts';
+import { ownCommands } from './own-commands.ts';
 
-/** The manifest of the built commands, as a text. Our own program adds the short names of commands as it starts. */
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/**
+ * The manifest of the built commands, and of the features that a host can choose, as a text. Our own program adds the
+ * short names of commands as it starts.
+ */
 export async function manifestOf(): Promise<string> {
   const plugin = new Plugin({
-    root: fileURLToPath(new URL('..', import.meta.url)),
+    root,
     type: 'core',
     ignoreManifest: true,
     errorOnManifestCreate: true,
@@ -13,5 +20,11 @@ export async function manifestOf(): Promise<string> {
   await plugin.load();
   // The order in which folders are read differs from run to run.
   const commands = Object.entries(plugin.manifest.commands).toSorted(([one], [other]) => (one < other ? -1 : 1));
-  return `${JSON.stringify({ ...plugin.manifest, commands: Object.fromEntries(commands) }, null, 2)}\n`;
+  const featureOf = new Map(ownCommands(root).map(({ id, feature }) => [id, feature]));
+  const manifest = {
+    ...plugin.manifest,
+    commands: Object.fromEntries(commands.map(([id, command]) => [id, { ...command, feature: featureOf.get(id) }])),
+    features: Object.fromEntries(FEATURES.map(({ name, needs = [] }) => [name, needs])),
+  };
+  return `${JSON.stringify(manifest, null, 2)}\n`;
 }

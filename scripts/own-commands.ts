@@ -1,5 +1,4 @@
 import { globSync } from 'node:fs';
-import { shortId } from '../src/cli/short-id.ts';
 
 /** Files of commands: those of the core, and those of features. */
 export const COMMAND_FILES = ['src/commands/**/*.ts', 'src/features/*/commands/**/*.ts'];
@@ -7,17 +6,18 @@ export const COMMAND_FILES = ['src/commands/**/*.ts', 'src/features/*/commands/*
 export interface CommandFile {
   readonly id: string;
   readonly file: string;
+  /** The feature that brings it; undefined for the core. */
+  readonly feature: string | undefined;
 }
 
-/** The commands of our own program by all of their ids, with the file of each. */
+/** Our commands, with the file of each. */
 export function ownCommands(root: string): CommandFile[] {
   return globSync(COMMAND_FILES, { cwd: root })
-    .map((file) => ({ id: idOf(file), file }))
-    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-    .flatMap(({ id, file }) => [id, shortId(id) ?? []].flat().map((each) => ({ id: each, file })));
+    .map((file) => ({ id: idOf(file), file, feature: /^src\/features\/([^/]+)/.exec(file)?.[1] }))
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** `src/commands/apikey/index.ts` is `apikey`, `src/features/guard/commands/guard.ts` is `guard`. */
+/** The id of `src/commands/apikey/index.ts` is `apikey`, and of `src/features/scan/commands/apikey/scan.ts` `apikey:scan`. */
 function idOf(file: string): string {
   return file.replace(/^.*?\/commands\/(.*?)(\/index)?\.ts$/, '$1').replaceAll('/', ':');
 }

@@ -40,6 +40,12 @@ export function examplesOf(examples: readonly (readonly [description: string, li
  * a command of a host runs by `config.runCommand` prints nothing: it returns its JSON result, or throws the failure.
  */
 export abstract class BaseCommand extends Command {
+  /** The heading that it stands under in the help of `apikey`. */
+  declare static group?: string;
+  /** True if our own program has it without `apikey`, too. In a host, that name might be the host's. */
+  declare static isAtTop?: boolean;
+  /** The summary of its topic, where that has no command of its own. */
+  declare static topic?: string;
   static override enableJsonFlag = true;
   static override baseFlags = {
     database: Flags.string({

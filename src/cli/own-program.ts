@@ -4,6 +4,7 @@ import { Config, Plugin } from '@oclif/core/config';
 import type { LoadOptions } from '@oclif/core/interfaces';
 import { run } from '@oclif/core/run';
 import { packageFolder } from '../version.ts';
+import { topicsOf } from './help/verbs.ts';
 import { printVersion } from './help/version.ts';
 import { shortId } from './short-id.ts';
 
@@ -42,12 +43,12 @@ async function withInstalledPlugins(options: OwnOptions): Promise<Config> {
 export async function ownOptions(): Promise<OwnOptions> {
   const root = packageFolder();
   const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Config['pjson'];
-  const { topics } = pjson.oclif as { topics: Record<string, { subtopics?: object }> };
-  Object.assign(pjson.oclif, { topics: { ...topics, ...topics['apikey']!.subtopics } });
   const own = new Plugin({ root, pjson, isRoot: true });
   const plugins = [own, new Plugin({ name: '@oclif/plugin-help', root, type: 'core' })];
   await Promise.all(plugins.map((plugin) => plugin.load()));
   addShortNames(own);
+  const topics = topicsOf(own.commands).map(({ name, description }) => [name, { description }]);
+  Object.assign(pjson.oclif, { topics: { ...pjson.oclif.topics, ...Object.fromEntries(topics) } });
   return { root, pjson, plugins: new Map(plugins.map((plugin) => [plugin.name, plugin])) };
 }
 
@@ -55,7 +56,7 @@ export async function ownOptions(): Promise<OwnOptions> {
 function addShortNames(plugin: Plugin): void {
   const { commands } = plugin.manifest;
   for (const command of plugin.commands.slice()) {
-    const id = shortId(command.id);
+    const id = shortId(command);
     if (id === undefined) continue;
     commands[id] = { ...commands[command.id]!, id };
     plugin.commands.push({ ...command, id, load: async () => plugin.findCommand(id, { must: true }) });

@@ -241,7 +241,13 @@ interface Manifest {
   version: string;
   commands: Record<
     string,
-    { aliases: string[]; args: Record<string, { required?: boolean }>; flags: Record<string, Flag> }
+    {
+      id: string;
+      isAtTop?: boolean;
+      aliases: string[];
+      args: Record<string, { required?: boolean }>;
+      flags: Record<string, Flag>;
+    }
   >;
 }
 interface Flag {
@@ -314,14 +320,19 @@ describe('the commands', () => {
       ids.filter((id) => !/^apikey(:|$)/.test(id)),
       ['serve'],
     );
-    assert.deepEqual(ids.flatMap((id) => shortId(id) ?? []).toSorted(), atTop);
+    assert.deepEqual(
+      Object.values(manifest.commands)
+        .flatMap((command) => shortId(command) ?? [])
+        .toSorted(),
+      atTop,
+    );
     const { commands } = await ownConfig();
     const ours = commands.filter(({ pluginName }) => pluginName === 'svc-api');
     assert.deepEqual(ours.map(({ id }) => id).toSorted(), [...ids, ...atTop].toSorted());
     const shown = ours.filter(({ hidden }) => !hidden).map(({ id }) => id);
     assert.deepEqual(
       shown.toSorted(),
-      [...ids.filter((id) => !shortId(id) && id !== 'apikey:complete'), ...atTop].toSorted(),
+      [...ids.filter((id) => !shortId(manifest.commands[id]!) && id !== 'apikey:complete'), ...atTop].toSorted(),
     );
   });
 

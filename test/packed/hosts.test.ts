@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { VERB_GROUPS } from '../../src/cli/help/verbs.ts';
 import { errorText } from '../support/errors.ts';
 import {
   type Host,
@@ -19,7 +18,7 @@ import { tempFolder } from '../support/temp.ts';
 
 const folder = tempFolder();
 const manifest = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
-  commands: Record<string, { hidden?: boolean }>;
+  commands: Record<string, { hidden?: boolean; group?: string }>;
 };
 const OWN_COMMANDS = Object.keys(manifest.commands);
 const OWN_TOPICS = [
@@ -195,7 +194,7 @@ for (const core of [5, 4] as const) {
         // A host says the summary twice, and groups the verbs in the description alone.
         const inHostAlso = new Set([
           ...words(inHost.stdout),
-          ...Object.keys(VERB_GROUPS).map((name) => name.toUpperCase()),
+          ...Object.values(manifest.commands).flatMap(({ group }) => group?.toUpperCase() ?? []),
           'OTHER',
           '\\',
         ]);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Visitor } from '../support/console.ts';
 import { DataFolder } from '../support/plugins.ts';
@@ -262,6 +262,19 @@ describe('a plugin with fields of keys', () => {
     } finally {
       await serve.stop();
     }
+  });
+
+  it('has its commands under its headings in the help of apikey', async () => {
+    data.install('svc-api-teams', '{}', [], { oclif: { commands: './commands' } });
+    const folder = join(data.path, 'svc-api/node_modules/svc-api-teams/commands/apikey');
+    mkdirSync(folder, { recursive: true });
+    for (const [name, group] of Object.entries({ hand: 'Keys', teams: 'Teams' })) {
+      const members = `static group = '${group}'; static summary = 'Command of a plugin.'; static run() {}`;
+      writeFileSync(join(folder, `${name}.js`), `export default class { ${members} }`);
+    }
+    const help = await cli(['apikey', '--help']);
+    assert.match(help, /^KEYS\n(?: {2}.*\n)* {2}apikey hand +Command of a plugin\.$/m);
+    assert.match(help, /^TEAMS\n {2}apikey teams +Command of a plugin\.$/m);
   });
 
   it('that has a hook of an unknown name is warned of, once by each command', async () => {

@@ -5,7 +5,7 @@ import type { Config, HelpOptions, Topic } from '@oclif/core/interfaces';
 import { ReaderGoneError } from '../errors.ts';
 import { shortestId } from '../output.ts';
 import { Columns, HELP_TOPICS, renderTemplates, topicNamed, topicText, VERSION_TOPIC, widthOf } from './topics.ts';
-import { VERB_GROUPS, VERB_LINES } from './verbs.ts';
+import { groupsOf } from './verbs.ts';
 import { processTerminal } from '../terminal.ts';
 import { packageFolder } from '../../version.ts';
 
@@ -94,7 +94,7 @@ class OwnCommandHelp extends CommandHelp {
   protected override description(): string | undefined {
     const { description = '', summary } = this.command;
     const text = summary === undefined ? description.split('\n').slice(1).join('\n') : description;
-    return this.wrap(text.replace(`${VERB_LINES}\n\n`, '').trim()) || undefined;
+    return this.wrap(text.trim()) || undefined;
   }
 
   private example({ description, command }: { description: string; command: string }): string {
@@ -211,11 +211,8 @@ export default class OwnHelp extends Help {
   }
 
   private grouped(parent: string, children: Command.Loadable[]): string {
-    const groups = parent === 'apikey' ? Object.entries(VERB_GROUPS) : [];
-    const sections = groups.map(([name, verbs]): [string, Command.Loadable[]] => [
-      name.toUpperCase(),
-      verbs.flatMap((verb) => children.filter(({ id }) => id === `${parent}:${verb}`)),
-    ]);
+    const groups = parent === 'apikey' ? groupsOf(children) : [];
+    const sections = groups.map(([name, commands]): [string, Command.Loadable[]] => [name.toUpperCase(), commands]);
     const others = children.filter((child) => !sections.some(([, commands]) => commands.includes(child)));
     sections.push([groups.length > 0 ? 'OTHER COMMANDS' : 'COMMANDS', others]);
     const width = Math.max(...children.map(({ id }) => id.length));

@@ -1,15 +1,46 @@
-/** The verbs of `apikey` by what they are for. One that is in no group is shown after them. */
-export const VERB_GROUPS: Readonly<Record<string, readonly string[]>> = {
-  Keys: 'create list show update rotate disable enable delete adopt can usage suggest review'.split(' '),
-  Automation: ['apply', 'exec'],
-  Leaks: ['contain', 'scan', 'verify'],
-  Applications: ['requests', 'approve', 'deny'],
-  Store: ['log', 'export', 'import', 'copy', 'backup', 'restore', 'compact', 'doctor'],
-  Servers: ['guard', 'proxy', 'routes', 'edge', 'edges', 'notices', 'federation', 'login', 'logout'],
-  Program: ['plugins'],
-};
+/** The headings of verbs in their order. Others that plugins have come after them. */
+const GROUPS = ['Keys', 'Automation', 'Leaks', 'Applications', 'Store', 'Servers', 'Program'];
+/** Verbs that come first under their heading. */
+const FIRST = 'create list show update rotate disable enable delete'.split(' ');
+
+/** A command as a manifest has it, with what its class says of its place. */
+interface Listed {
+  readonly id: string;
+  readonly group?: unknown;
+  readonly topic?: unknown;
+}
+
+/** Commands of `apikey` by their headings. Those without one are left out. */
+export function groupsOf<Of extends Listed>(commands: readonly Of[]): [group: string, commands: Of[]][] {
+  const grouped = commands.filter(({ id, group }) => id.startsWith('apikey:') && typeof group === 'string');
+  const groups = Map.groupBy(grouped.toSorted(byVerb), ({ group }) => group as string);
+  const others = [...groups.keys()].filter((group) => !GROUPS.includes(group)).toSorted();
+  return [...GROUPS, ...others].flatMap((group) => (groups.has(group) ? [[group, groups.get(group)!]] : []));
+}
 
 /** The groups in lines, for the help of a host, which lists the verbs by the alphabet. */
-export const VERB_LINES = Object.entries(VERB_GROUPS)
-  .map(([group, verbs]) => `${group}: ${verbs.join(', ')}.`)
-  .join('\n');
+export function verbLines(commands: readonly Listed[]): string {
+  return groupsOf(commands)
+    .map(([group, all]) => `${group}: ${[...new Set(all.map(verbOf))].join(', ')}.`)
+    .join('\n');
+}
+
+/** Topics that commands describe, as they have no command of their own. */
+export function topicsOf(commands: readonly Listed[]): { name: string; description: string }[] {
+  return commands.flatMap(({ id, topic }) =>
+    typeof topic === 'string' ? [{ name: id.slice(0, id.lastIndexOf(':')), description: topic }] : [],
+  );
+}
+
+function byVerb(one: Listed, other: Listed): number {
+  return placeOf(one) - placeOf(other) || (one.id < other.id ? -1 : 1);
+}
+
+function placeOf(command: Listed): number {
+  const place = FIRST.indexOf(verbOf(command));
+  return place === -1 ? FIRST.length : place;
+}
+
+function verbOf({ id }: Listed): string {
+  return id.split(':')[1]!;
+}

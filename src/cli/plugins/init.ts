@@ -1,11 +1,22 @@
-import type { Hook } from '@oclif/core/interfaces';
+import type { Config, Hook } from '@oclif/core/interfaces';
+import { topicsOf, verbLines } from '../help/verbs.ts';
 import { FEATURE_HOOK, warnOfUnknownHooks } from './hooks.ts';
 
 /** oclif runs it before it loads a command, in our own program and in those of hosts. It must load no rules of keys. */
 const hook: Hook<'init'> = async ({ config, id, argv }) => {
   warnOfUnknownHooks(config);
+  if (config.name !== 'svc-api') describeInHost(config);
   if (!config.getPluginsList().some(({ hooks }) => hooks[FEATURE_HOOK])) return;
   const { addFeaturesOfPlugins } = await import('./features-of-plugins.ts');
   await addFeaturesOfPlugins(config, [id ?? '', ...argv]);
 };
 export default hook;
+
+/** Describes what oclif of a host cannot know: topics, and verbs in their groups. */
+function describeInHost(config: Config): void {
+  const commands = config.commands.filter(({ pluginName }) => pluginName === 'svc-api');
+  for (const { name, description } of topicsOf(commands)) Object.assign(config.findTopic(name) ?? {}, { description });
+  const apikey = config.findCommand('apikey');
+  if (apikey?.pluginName === 'svc-api')
+    apikey.description = `${apikey.description ?? ''}\n\n${verbLines(config.commands)}`;
+}

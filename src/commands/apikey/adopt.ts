@@ -8,6 +8,7 @@ import { stateOf } from '../../keys/operations/index.ts';
 import { OPERATOR } from '../../keys/authorization/index.ts';
 
 export default class Adopt extends StoreCommand {
+  static override group = 'Keys';
   static override summary = 'Make an API key independent of the key that created it.';
   static override description =
     'A created key can do no more than the key that created it, and is refused and deleted with it. ' +

@@ -11,6 +11,7 @@ import { formatList, printable } from '../../keys/basics/index.ts';
 const NOT_ALLOWED = 4;
 
 export default class Can extends KeyCommand {
+  static override group = 'Keys';
   static override summary = 'Check whether an API key has a permission, and through which grant.';
   static override description = 'Exits with 0 for yes and 4 for no. For a disabled or expired key, the answer is no.';
   static override examples = examplesOf([

@@ -4,6 +4,7 @@ import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { nameArgs, nameFlag, newKeyFlags, noInputFlag, requestOf, yesFlag } from '../../cli/input/key-flags.ts';
 
 export default class Create extends KeyCommand {
+  static override group = 'Keys';
   static override summary = 'Create an API key.';
   static override description = `The secret is written to stdout, once; everything else goes to stderr. \
 If stdin and stderr are terminals, prompts for missing values.`;

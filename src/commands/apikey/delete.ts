@@ -3,6 +3,7 @@ import { KeyCommand, nameOf } from '../../cli/manage/key-command.ts';
 import { listFlags, nameArgs, nameFlag, selectFlags, selects } from '../../cli/input/key-flags.ts';
 
 export default class Delete extends KeyCommand {
+  static override group = 'Keys';
   static override summary = 'Delete API keys, and the keys that they created.';
   static override description =
     'Deleted keys are refused from the next request on. ' +

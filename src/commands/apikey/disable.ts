@@ -6,6 +6,7 @@ import { isKeysError } from '../../keys/basics/index.ts';
 import type { CatalogAdditions } from '../../keys/permissions/index.ts';
 
 export default class Disable extends KeyCommand {
+  static override group = 'Keys';
   static override summary = 'Disable API keys, until they are enabled again.';
   static override description =
     'A disabled key is refused from the next request on. Without a name, all keys are disabled that filters select, ' +

@@ -13,6 +13,7 @@ import { type Issue, printable } from '../../keys/basics/index.ts';
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export default class Exec extends KeyCommand {
+  static override group = 'Automation';
   // Stdout belongs to the command.
   static override enableJsonFlag = false;
   static override strict = false;

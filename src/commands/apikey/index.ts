@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags';
 import { examplesOf, type FlagsOf } from '../../cli/base-command.ts';
 import { CliError } from '../../cli/errors.ts';
 import type { Failed } from '../../cli/explain/present.ts';
-import { VERB_LINES } from '../../cli/help/verbs.ts';
+import { verbLines } from '../../cli/help/verbs.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import {
   inGroup,
@@ -21,7 +21,6 @@ export default class ApiKey extends KeyCommand {
   static override description =
     'The secret of a new key is written to stdout, once; everything else goes to stderr. ' +
     'If stdin and stderr are terminals, prompts for missing values.\n\n' +
-    `${VERB_LINES}\n\n` +
     'Exit codes and environment variables: ' +
     '"<%= config.bin %> <%= command.id %><%= config.topicSeparator %>help exit-codes" and ' +
     '"<%= config.bin %> <%= command.id %><%= config.topicSeparator %>help environment".';
@@ -58,7 +57,7 @@ export default class ApiKey extends KeyCommand {
   }
 
   protected override get failed(): Failed {
-    return this.argv.length > 0 ? super.failed : { ...super.failed, verbs: VERB_LINES };
+    return this.argv.length > 0 ? super.failed : { ...super.failed, verbs: verbLines(this.config.commands) };
   }
 
   async run(): Promise<object> {

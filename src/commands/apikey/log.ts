@@ -20,6 +20,7 @@ const GLOBAL = ['database', 'server', 'insecure', 'json', 'no-color', 'no-input'
 type EntriesText = (entries: readonly AuditEntry[]) => string;
 
 export default class Log extends KeyCommand {
+  static override group = 'Store';
   static override summary = 'Show the audit log: who changed which key, and which requests were refused.';
   static override description =
     'Prints the newest entries, in the order in which they were written. On a terminal, they are shortened to its ' +

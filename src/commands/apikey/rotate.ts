@@ -15,6 +15,7 @@ const REVERTED = 'The key has its old secret alone again, because nobody has the
 const MAX_NAMES = 10;
 
 export default class Rotate extends KeyCommand {
+  static override group = 'Keys';
   static override summary = 'Replace the secret of an API key, without an interruption.';
   static override description = `The new secret is written to stdout, once. Id, name, grants and counts stay. \
 The previous secret works until the grace ends. The grace starts now, or when the new secret is first used: \

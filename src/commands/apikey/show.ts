@@ -8,6 +8,7 @@ import type { KeyWithAccess } from '../../keys/service/index.ts';
 import { ALL_ACCESS, withoutIncluded } from '../../keys/permissions/index.ts';
 
 export default class Show extends KeyCommand {
+  static override group = 'Keys';
   static override summary = 'Show an API key, and all that it may do.';
   static override description =
     'Names the parent keys that limit what it may do, and what it did to other keys. The secret is never shown.';

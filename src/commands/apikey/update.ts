@@ -18,6 +18,7 @@ import { warningsOf } from '../../keys/changes/index.ts';
 import { fieldChanges } from '../../keys/key/index.ts';
 
 export default class Update extends KeyCommand {
+  static override group = 'Keys';
   static override summary = 'Change API keys: names, owners, grants, limits or expiry.';
   static override description =
     'What is left out does not change. The secret stays; to replace it, see rotate or create --overwrite. Without a ' +

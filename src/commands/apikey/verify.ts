@@ -15,6 +15,7 @@ const NOT_VALID = 3;
 const NOT_ALLOWED = 4;
 
 export default class Verify extends StoreCommand {
+  static override group = 'Leaks';
   // Arguments are checked here: oclif would repeat an unexpected one, which may be a secret.
   static override strict = false;
   static override summary = 'Tell which API key a secret belongs to, and whether it is valid.';

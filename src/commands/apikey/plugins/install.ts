@@ -3,6 +3,8 @@ import { examplesOf } from '../../../cli/base-command.ts';
 import { PluginCommand } from '../../../cli/plugin-command.ts';
 
 export default class Install extends PluginCommand {
+  static override group = 'Program';
+  static override isAtTop = true;
   static override summary = 'Install a plugin by npm.';
   static override description =
     'Runs npm in the data folder of the user. Installing a plugin again updates it. Its code runs with the rights of ' +

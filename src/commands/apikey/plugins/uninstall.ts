@@ -3,6 +3,8 @@ import { examplesOf } from '../../../cli/base-command.ts';
 import { PluginCommand } from '../../../cli/plugin-command.ts';
 
 export default class Uninstall extends PluginCommand {
+  static override group = 'Program';
+  static override isAtTop = true;
   static override summary = 'Uninstall a plugin.';
   static override description =
     'Values of its fields stay in the key store, and are there again when you install it again.';

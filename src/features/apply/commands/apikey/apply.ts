@@ -8,6 +8,7 @@ import { warn } from '../../../../cli/terminal.ts';
 import { warningsOf } from '../../../../keys/changes/index.ts';
 
 export default class Apply extends KeyCommand {
+  static override group = 'Automation';
   static override summary = 'Create and update API keys to match a file.';
   static override description =
     'A field that a declared key leaves out is empty, except "enabled": a disabled key stays disabled. ' +

@@ -13,6 +13,8 @@ import { BUSY_TIMEOUT_MS } from '../../../../cli/with-keys.ts';
 const BROKEN = 1;
 
 export default class Backup extends StoreCommand {
+  static override group = 'Store';
+  static override isAtTop = true;
   static override summary = 'Write a backup of the key store into a file, and check it.';
   static override description =
     'The backup is the store as it is at one moment: keys with the digests of their secrets, their usage, and the ' +

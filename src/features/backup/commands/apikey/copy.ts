@@ -13,6 +13,7 @@ const CHANGED =
   'The original has changed since the copy began, which the copy lacks. To move, stop what changes it, and copy again.';
 
 export default class Copy extends StoreCommand {
+  static override group = 'Store';
   static override summary = 'Copy the whole key store into another one, such as a PostgreSQL database.';
   static override description =
     'Copies the keys with the digests of their secrets, their usage, and the audit log. ' +

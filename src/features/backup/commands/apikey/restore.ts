@@ -18,6 +18,8 @@ const WITHOUT_COMPARISON =
   'that were deleted, disabled or rotated since. Keys that were created since are gone.';
 
 export default class Restore extends StoreCommand {
+  static override group = 'Store';
+  static override isAtTop = true;
   static override summary = 'Restore a backup, without what was revoked since.';
   static override description =
     'The keys of the store become those of the backup, which is checked first, and compared with the store. ' +

@@ -4,6 +4,7 @@ import { type Shell, SHELLS } from '../../cli/index.ts';
 import { CliError } from '../../../../cli/errors.ts';
 
 export default class Autocomplete extends BaseCommand {
+  static override isAtTop = true;
   static override enableJsonFlag = false;
   static override baseFlags: (typeof BaseCommand)['baseFlags'] = FLAGS_WITHOUT_STORE;
   static override summary = 'Print a script with which a shell completes commands, flags, values, and names of keys.';

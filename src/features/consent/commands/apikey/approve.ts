@@ -6,6 +6,7 @@ import { grantFlags, noInputFlag, yesFlag } from '../../../../cli/input/key-flag
 import { refuseOver } from '../../../../keys/repository/index.ts';
 
 export default class Approve extends ConsentCommand {
+  static override group = 'Applications';
   static override summary = 'Approve the request of an application for an API key.';
   static override description =
     'Shows what the application asks for, and asks you. With --roles or --permissions, it gets only these, ' +

@@ -5,6 +5,7 @@ import { CHANGES_MADE } from '../../../../cli/errors.ts';
 import { noInputFlag, yesFlag } from '../../../../cli/input/key-flags.ts';
 
 export default class Deny extends ConsentCommand {
+  static override group = 'Applications';
   static override summary = 'Refuse an application an API key.';
   static override description =
     'An application can be refused after somebody has agreed, too, as long as the application has not fetched its key.';

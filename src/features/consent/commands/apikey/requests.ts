@@ -6,6 +6,7 @@ import { openTable } from '../../../../cli/output.ts';
 import { DEFAULT_PAGE_SIZE } from '../../../../keys/basics/index.ts';
 
 export default class Requests extends ConsentCommand {
+  static override group = 'Applications';
   static override summary = 'List the applications that ask for an API key, oldest first.';
   static override description =
     'Applications ask a running server, and wait ten minutes at most. Where this is not a terminal, a request is one ' +

@@ -10,6 +10,7 @@ import type { Contained } from '../../../../keys/service/index.ts';
 import { printable } from '../../../../keys/basics/index.ts';
 
 export default class Contain extends KeyCommand {
+  static override group = 'Leaks';
   static override summary = 'Undo what an API key did: to itself, its child keys and other keys.';
   static override description =
     'For a key that leaked. It and all its child keys are disabled. Secrets that it gave to other keys end: the ' +

@@ -4,6 +4,8 @@ import { formatCount } from '../../../../cli/output.ts';
 import { withKeys } from '../../../../cli/with-keys.ts';
 
 export default class Compact extends StoreCommand {
+  static override group = 'Store';
+  static override isAtTop = true;
   static override summary = 'Return the free space of the key store to the system.';
   static override description =
     'What deleted keys and pruned entries of the audit log leave is used again, and stays in the file until then. ' +

@@ -8,6 +8,8 @@ import type { Finding } from '../../../../store/index.ts';
 const FAILED = 1;
 
 export default class Doctor extends StoreCommand {
+  static override group = 'Store';
+  static override isAtTop = true;
   static override summary = 'Check store, configuration and environment.';
   static override description =
     'Each check is ok, a warning, a failure, or was skipped since another one failed; what is wrong comes with what ' +

@@ -12,6 +12,8 @@ const PORT = 4100;
 const { workers: _, ...FLAGS } = servingFlags(PORT);
 
 export default class Edge extends ServingCommand {
+  static override group = 'Servers';
+  static override isAtTop = true;
   static override summary = 'Check keys beside your services, without the key store.';
   static override description =
     'Follows the server at --origin, whose keys it loads into memory before it is ready, and answers what proxies ask ' +

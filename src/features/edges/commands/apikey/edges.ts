@@ -14,6 +14,8 @@ const COLUMNS: readonly Column[] = [
 ];
 
 export default class Edges extends KeyCommand {
+  static override group = 'Servers';
+  static override isAtTop = true;
   static override summary = 'List the servers without a store that follow this one.';
   static override description =
     'Edges that have asked for changes within ten minutes, whichever server of the store they follow. The state is ' +

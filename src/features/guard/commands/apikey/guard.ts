@@ -5,6 +5,8 @@ import { guardFlags, readGuard, upstreamArg } from '../../cli/guard-flags.ts';
 const PORT = 8080;
 
 export default class Guard extends ServingCommand {
+  static override group = 'Servers';
+  static override isAtTop = true;
   static override summary = 'Put a key in front of a service: a proxy that asks for one.';
   static override description =
     'Requests with a key that may pass go to the service at <upstream>, without the key, with X-Auth-Key-Id, ' +

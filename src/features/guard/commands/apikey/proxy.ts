@@ -8,6 +8,8 @@ import { formatList, printable, suggestion } from '../../../../keys/basics/index
 import { createCatalog, invalidResource } from '../../../../keys/permissions/index.ts';
 
 export default class Proxy extends BaseCommand {
+  static override group = 'Servers';
+  static override isAtTop = true;
   static override summary = 'Print the configuration of a proxy that lets only keys through to a service.';
   static override description =
     'The configuration goes to stdout, and what else you need to do goes to stderr. Caddy, nginx, Traefik, HAProxy ' +

@@ -21,6 +21,8 @@ const PERMISSIONS = [
 ];
 
 export default class Login extends BaseCommand {
+  static override group = 'Servers';
+  static override isAtTop = true;
   static override summary = 'Get a key for a running server, once somebody has agreed.';
   static override description =
     "Shows a code. Whoever has a key of the server types it on the server's page /device, or whoever has its store " +

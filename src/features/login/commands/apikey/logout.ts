@@ -7,6 +7,8 @@ import { loginServer } from '../../../../cli/with-keys.ts';
 import { isKeysError, KeysError } from '../../../../keys/basics/index.ts';
 
 export default class Logout extends BaseCommand {
+  static override group = 'Servers';
+  static override isAtTop = true;
   static override summary = 'Revoke the key that login saved for a server, and remove it.';
   static override description =
     'The key is deleted on the server. If it has created other keys, these are deleted with it, and you are asked. ' +

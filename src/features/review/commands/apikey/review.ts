@@ -8,6 +8,7 @@ import { csvLine } from '../../../../keys/basics/index.ts';
 import { readAttestation } from '../../../../keys/changes/index.ts';
 
 export default class Review extends KeyCommand {
+  static override group = 'Keys';
   static override summary = 'List all API keys for a review: who answers for each, and what it may do.';
   static override description =
     'A key without an owner of its own is shown with that of the nearest parent key that has one. What a key may do ' +

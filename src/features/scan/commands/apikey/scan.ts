@@ -15,6 +15,7 @@ const UNREADABLE = 1;
 const LIVE = 3;
 
 export default class Scan extends StoreCommand {
+  static override group = 'Leaks';
   static override summary = 'Find API keys in files, and show which of them are live.';
   static override description =
     'Keys are found by their format and checksum, and then looked up in the key store. ' +

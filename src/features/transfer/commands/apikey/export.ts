@@ -4,6 +4,7 @@ import { StoreCommand } from '../../../../cli/manage/key-command.ts';
 import { printableJson } from '../../../../keys/basics/index.ts';
 
 export default class Export extends StoreCommand {
+  static override group = 'Store';
   static override enableJsonFlag = false;
   static override summary = 'Export all API keys as JSON lines, without secrets.';
   static override description =

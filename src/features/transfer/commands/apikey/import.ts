@@ -57,6 +57,7 @@ function formatReportLines({ line, status, name, prefix, errors, warnings }: Lin
 const FIELDS = namesOf(storedFields).map((name) => `"${name}"`);
 
 export default class Import extends StoreCommand {
+  static override group = 'Store';
   static override summary = 'Import API keys from elsewhere: they keep working unchanged.';
   static override description =
     'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +

@@ -8,6 +8,7 @@ import type { UsedTool } from '../../../../keys/key/index.ts';
 import type { KeyName } from '../../../../keys/service/index.ts';
 
 export default class Usage extends KeyCommand {
+  static override group = 'Keys';
   static override summary = 'Show how many requests an API key made, by hour or day, and how they ended.';
   static override description =
     'Requests were accepted, forbidden (the key lacks a permission, or may not be used from that network), limited ' +

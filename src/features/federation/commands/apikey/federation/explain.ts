@@ -2,6 +2,8 @@ import * as Args from '@oclif/core/args';
 import { BaseCommand, examplesOf } from '../../../../../cli/base-command.ts';
 
 export default class Explain extends BaseCommand {
+  static override group = 'Servers';
+  static override isAtTop = true;
   static override summary = 'Explain which rule of federation a token meets, or what it lacks for each.';
   static override description =
     'The token is verified by the keys of its issuer, which is asked for them; it is sent to nobody, and never ' +

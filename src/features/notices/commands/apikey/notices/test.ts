@@ -2,6 +2,9 @@ import { examplesOf, BaseCommand } from '../../../../../cli/base-command.ts';
 import type { TestResult } from '../../../cli/webhook.ts';
 
 export default class Test extends BaseCommand {
+  static override group = 'Servers';
+  static override isAtTop = true;
+  static override topic = 'Check the webhook that gets notices.';
   static override summary = 'Send a test notice to the webhook, and say what it answers.';
   static override description =
     'The notice is sent once, from this machine, signed as servers sign theirs, and has the type "test". Needs the ' +

@@ -1,6 +1,9 @@
 import { examplesOf, BaseCommand } from '../../../../../cli/base-command.ts';
 
 export default class Check extends BaseCommand {
+  static override group = 'Servers';
+  static override isAtTop = true;
+  static override topic = 'Check and explain what requests require.';
   static override summary = 'Check the routes of svc-api.yaml, and what it expects of them.';
   static override description =
     'Exits with 0 if a server takes the file, and otherwise with 1. Lists the routes that can never match.';

@@ -20,6 +20,8 @@ import type { RequestParts } from '../../../index.ts';
 type Caller = Pick<ExplainedRequest, 'key'> & { permissions: PermissionSet | undefined };
 
 export default class Explain extends StoreCommand {
+  static override group = 'Servers';
+  static override isAtTop = true;
   static override summary = 'Explain which route decides about a request, and why.';
   static override description =
     'Without --key and --permissions, the request has no key. Nothing is sent. Limits, and the addresses that a key ' +

@@ -2,6 +2,8 @@ import { examplesOf } from '../../../../../cli/base-command.ts';
 import { KeyCommand } from '../../../../../cli/manage/key-command.ts';
 
 export default class Observed extends KeyCommand {
+  static override group = 'Servers';
+  static override isAtTop = true;
   static override summary = 'List what routes that observe would refuse.';
   static override description =
     'A route with "observe: true" lets pass what it would refuse, which servers note in the audit log: each key with ' +

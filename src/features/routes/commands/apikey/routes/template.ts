@@ -5,6 +5,8 @@ import { CliError } from '../../../../../cli/errors.ts';
 import { formatList, printable, suggestion } from '../../../../../keys/basics/index.ts';
 
 export default class Template extends BaseCommand {
+  static override group = 'Servers';
+  static override isAtTop = true;
   static override summary = 'Print a svc-api.yaml for a service that has one key for everything.';
   static override description =
     'The file has roles for readers, operators and administrators, the routes of its API, what is expected of them, ' +
