@@ -16,6 +16,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'The hook of a CLI': 'hook.ts',
   'A command of a CLI': 'host-command.ts',
   'Fields of keys': 'feature.ts',
+  'An operation of a plugin': 'operation.ts',
 };
 
 /** Every name that programs may import, with what it means, and an example that uses it, unless it is a type alone. */

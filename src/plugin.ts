@@ -1,9 +1,11 @@
-import type { Hook, Hooks } from '@oclif/core/interfaces';
+import type { Config, Hook, Hooks } from '@oclif/core/interfaces';
 import { addFields } from './keys/added/index.ts';
 import type { Feature } from './feature.ts';
+import type { OperationsClient } from './keys/operations/index.ts';
 import { takenNames } from './cli/plugins/taken-names.ts';
 
 export type { Feature, FeatureContext } from './feature.ts';
+export type { OperationsClient, Server } from './keys/operations/index.ts';
 export type { AddedField, AddedFields, ChoiceField, LineField, ListField, NumberField } from './keys/added/index.ts';
 
 /**
@@ -23,4 +25,47 @@ export type FeatureHook = Hook<
  */
 export function addFeatures(...features: readonly Feature[]): void {
   addFields(features, takenNames());
+}
+
+function option<const Name extends string>(description: string, helpValue: Name) {
+  return {
+    type: 'option' as const,
+    multiple: false as const,
+    input: [],
+    parse: async (input: string) => input,
+    helpGroup: 'GLOBAL',
+    description,
+    helpValue,
+  };
+}
+
+/** The flags of a command that works on a key store or on a server, for its `flags`. */
+export const clientFlags = {
+  database: option('Path or postgres:// URL of the key store.', '<path>'),
+  config: option('Path of the configuration.', '<path>'),
+  server: option('Address of a running server, in place of a key store, with the key in SVC_API_KEY.', '<url>'),
+  insecure: {
+    type: 'boolean' as const,
+    allowNo: false,
+    parse: async (input: boolean) => input,
+    helpGroup: 'GLOBAL',
+    description: 'Send the key also to a server elsewhere that speaks plain HTTP.',
+  },
+};
+
+/**
+ * Does operations of a feature in a command of a plugin: on a key store as its operator, or on a running server as the
+ * key that is sent.
+ * @param flags values of `clientFlags`
+ * @throws KeysError FEATURE_INVALID, USAGE, UNAUTHENTICATED, SERVER_…, STORE_…; what `work` throws
+ * @example
+ * await withClient(this.config, flags, (client) => client.of(feature).approveDeploy({ id: '7' }));
+ */
+export async function withClient<Result>(
+  config: Config,
+  flags: { [Name in keyof typeof clientFlags]?: (Name extends 'insecure' ? boolean : string) | undefined },
+  work: (client: OperationsClient) => Promise<Result>,
+): Promise<Result> {
+  const { withPluginClient } = await import('./cli/plugins/plugin-client.ts');
+  return withPluginClient(config, flags, work);
 }

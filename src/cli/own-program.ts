@@ -1,5 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { Config, Plugin } from '@oclif/core/config';
 import type { LoadOptions } from '@oclif/core/interfaces';
 import { run } from '@oclif/core/run';
@@ -35,8 +37,19 @@ export async function runOwnProgram(typed: readonly string[]): Promise<void> {
 /** The configuration with the plugins that the user has installed. oclif loads these if it may find all others, too. */
 async function withInstalledPlugins(options: OwnOptions): Promise<Config> {
   const config = await Config.load(options);
-  if (existsSync(join(config.dataDir, 'package.json'))) await config.loadPluginsAndCommands({ force: true });
+  if (!existsSync(join(config.dataDir, 'package.json'))) return config;
+  offerOwnPackage();
+  await config.loadPluginsAndCommands({ force: true });
   return config;
+}
+
+/** Lets plugins import svc-api, which is not in the folder where they are installed: they get this program. */
+function offerOwnPackage(): void {
+  const parentURL = pathToFileURL(join(packageFolder(), 'package.json')).href;
+  registerHooks({
+    resolve: (specifier, context, next) =>
+      next(specifier, /^svc-api(\/|$)/.test(specifier) ? { ...context, parentURL } : context),
+  });
 }
 
 /** Options of oclif for our own program. `help` is added here: from package.json, a host would get it too. */

@@ -1,5 +1,6 @@
 import type { Feature } from '../feature.ts';
-import { addedFeatures } from '../keys/added/index.ts';
+import { addedFeatures, invalidFeature } from '../keys/added/index.ts';
+import { OPERATIONS } from '../keys/operations/index.ts';
 import { apply } from './apply/feature.ts';
 import { backup } from './backup/feature.ts';
 import { completion } from './completion/feature.ts';
@@ -64,7 +65,18 @@ export const FEATURES: readonly Feature[] = [
   usage,
 ];
 
-/** The features of svc-api, then those of plugins. @throws KeysError FEATURE_INVALID if a plugin needs one that is not there */
+/**
+ * The features of svc-api, then those of plugins.
+ * @throws KeysError FEATURE_INVALID if a plugin needs one that is not there, or has an operation of a name that is taken
+ */
 export function allFeatures(): readonly Feature[] {
-  return [...FEATURES, ...addedFeatures(FEATURES.map(({ name }) => name))];
+  const all: readonly Feature[] = [...FEATURES, ...addedFeatures(FEATURES.map(({ name }) => name))];
+  const taken = new Set(Object.keys(OPERATIONS));
+  for (const { name, operations = {} } of all)
+    for (const operation of Object.keys(operations)) {
+      if (taken.has(operation))
+        throw invalidFeature(name, `svc-api or another plugin has an operation "${operation}" as well. Rename it.`);
+      taken.add(operation);
+    }
+  return all;
 }

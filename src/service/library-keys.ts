@@ -9,6 +9,7 @@ import {
   anything,
   checkOptions,
   count,
+  formatList,
   having,
   invalidOption,
   isLoopbackHost,
@@ -25,7 +26,8 @@ import {
   UUID,
   yesOrNo,
 } from '../keys/basics/index.ts';
-import { type KeysOperation, OPERATIONS, perform } from '../keys/operations/index.ts';
+import { isAdded } from '../keys/added/index.ts';
+import { isOnKeys, type KeysOperation, OPERATIONS, type Operations, perform } from '../keys/operations/index.ts';
 import type { ChangedKey, UpdatedKey } from '../keys/changes/index.ts';
 import type { ApiKey, KeyChange, NewKey, RotationRequest } from '../keys/key/index.ts';
 import type { CatalogAdditions } from '../keys/permissions/index.ts';
@@ -91,6 +93,11 @@ export interface OpenKeys {
   rollBackRotation(id: string, by: Asking): Promise<ChangedKey>;
   /** Deletes a key or several, and all keys that they created. Unknown ids are ignored. Returns what was deleted. */
   delete(ids: string | readonly string[], by: Asking): Promise<ApiKey[]>;
+  /**
+   * Does an operation of a plugin, by its name.
+   * @returns what its `run` returns
+   */
+  run(operation: string, input: object, by: Asking): Promise<unknown>;
   /**
    * The same open store with other resources, roles, limits and policy, such as those of a changed configuration.
    * Closing either of them closes the store.
@@ -289,17 +296,43 @@ function libraryKeys(service: OpenService, state = { isClosed: false }): OpenKey
       });
       const actor = actorOf(`keys.${method}`, values[rules.length] as Asking | undefined);
       const named = Object.fromEntries(given) as never;
-      if (!state.isClosed) return perform(operation, service, input?.(named) ?? named, actor);
-      const message = `The key store ${location} is closed. Open it again, or close it once nothing uses it.`;
-      throw new KeysError('STORE_UNAVAILABLE', message);
+      requireOpen();
+      return perform(operation, service, input?.(named) ?? named, actor);
     };
     return [method, called];
   });
+  const requireOpen = () => {
+    if (!state.isClosed) return;
+    const message = `The key store ${location} is closed. Open it again, or close it once nothing uses it.`;
+    throw new KeysError('STORE_UNAVAILABLE', message);
+  };
   return {
     ...(Object.fromEntries(methods) as Pick<OpenKeys, keyof typeof METHODS>),
     location,
     created,
     check,
+    async run(name, input, by) {
+      const actor = actorOf('keys.run', by);
+      const { allFeatures } = await import('../features/index.ts');
+      const operations = Object.assign(
+        {},
+        ...allFeatures()
+          .filter(isAdded)
+          .map((each) => each.operations),
+      ) as Operations;
+      const operation = Object.hasOwn(operations, name) ? operations[name]! : undefined;
+      if (!operation || !isOnKeys(operation)) {
+        const known = formatList(Object.keys(operations)) || 'none';
+        throw invalidOption(
+          'keys.run',
+          `No plugin has the operation "${printable(String(name))}". There are: ${known}.`,
+        );
+      }
+      if (typeof input !== 'object' || input === null)
+        throw invalidOption('keys.run', `The input is ${kindOf(input)}. It must be an object.`);
+      requireOpen();
+      return perform(operation, service, input, actor);
+    },
     verify: (secret, ...more) => check({ secret: secret ?? undefined }, ...more),
     get [SERVICE]() {
       return service;

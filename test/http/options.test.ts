@@ -318,6 +318,7 @@ describe('options of the library', () => {
       finishRotation: (...by) => open.finishRotation('id', ...by),
       rollBackRotation: (...by) => open.rollBackRotation('id', ...by),
       delete: (...by) => open.delete(['id'], ...by),
+      run: (...by) => open.run('operation', {}, ...by),
     };
     const methods = Object.entries(open).flatMap(([name, member]) => (typeof member === 'function' ? name : []));
     assert.deepEqual(

@@ -1,12 +1,28 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { ROOT } from './process.ts';
 import { tempFolder } from './temp.ts';
 
+/** Texts by the paths of files. */
+type Files = Readonly<Record<string, string>>;
+
 /** Makes a plugin, a package with hooks. @param result the value that they return, as JavaScript */
-function makePlugin(name: string, result: string, hooks: readonly string[], manifest: object): string {
+function makePlugin(name: string, result: string, hooks: readonly string[], manifest: object, files: Files): string {
   const folder = join(tempFolder(), name);
   mkdirSync(folder, { recursive: true });
-  const oclif = { hooks: Object.fromEntries(hooks.map((hook) => [hook, './feature.js'])) };
+  const hasCommands = Object.keys(files).some((path) => path.startsWith('commands/'));
+  const oclif = {
+    hooks: Object.fromEntries(hooks.map((hook) => [hook, './feature.js'])),
+    ...(hasCommands && { commands: './commands' }),
+  };
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  if (hasCommands) {
+    mkdirSync(join(folder, 'node_modules/@oclif'), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules/@oclif/core'), join(folder, 'node_modules/@oclif/core'));
+  }
   writeFileSync(
     join(folder, 'package.json'),
     JSON.stringify({ name, version: '1.0.0', type: 'module', oclif, ...manifest }),
@@ -24,9 +40,18 @@ export class DataFolder {
     return { XDG_DATA_HOME: this.path, HOME: this.path };
   }
 
-  /** @param manifest more of its package.json */
-  install(name: string, result: string, hooks: readonly string[] = ['svc-api:feature'], manifest = {}): void {
-    this.#installed.set(name, makePlugin(name, result, hooks, manifest));
+  /**
+   * @param manifest more of its package.json
+   * @param files its other files; those in `commands` are its commands
+   */
+  install(
+    name: string,
+    result: string,
+    hooks: readonly string[] = ['svc-api:feature'],
+    manifest: object = {},
+    files: Files = {},
+  ): void {
+    this.#installed.set(name, makePlugin(name, result, hooks, manifest, files));
     this.#write();
   }
 

@@ -230,12 +230,41 @@ const LISTENER: Readonly<Record<string, Rule<any>>> = {
   restoring: aFunction(),
 };
 
+/** A name that GraphQL, and a function, can have. */
+const OPERATION_NAME = /^[a-z][A-Za-z0-9]{1,59}$/;
+const PERMISSION = /^[A-Z][A-Z0-9_]*:(CREATE|READ|UPDATE|DELETE)_(ANY|OWN)$/;
+
+const operations = recordOf(
+  options<Record<'root' | 'does' | 'needs' | 'run', unknown>>({
+    root: required(oneOf('Query', 'Mutation')),
+    does: required(words),
+    needs: required((value) =>
+      typeof value === 'string' && PERMISSION.test(value)
+        ? undefined
+        : 'must be a permission, such as DOCKER:UPDATE_ANY.',
+    ),
+    run: required(aFunction()),
+  }),
+);
+
+const operationsRule: Rule<object> = (value, path) => {
+  const wrong = operations(value, path) ?? undefined;
+  const misnamed =
+    wrong === undefined ? Object.keys(value as object).find((name) => !OPERATION_NAME.test(name)) : undefined;
+  return misnamed === undefined
+    ? wrong
+    : `Its operation "${printable(misnamed)}" has no valid name, such as approveDeploy: a lower-case letter, then letters and digits.`;
+};
+
 /** The members of a feature, with their rules. Other code takes those of other rooms as they are. */
 const MEMBERS: Readonly<Record<string, Rule<any>>> = {
   name: required(text),
   needs: list(text),
   fields: recordOf((value, path) => ruleOfField(value, path)),
   onKeys: options(LISTENER),
+  operations: operationsRule,
+  remote: aFunction(),
+  schema: aFunction(),
   routes: aFunction(),
 };
 
@@ -249,6 +278,8 @@ function readFeature(given: unknown): FeatureOfFields {
   // The rules are those of options.
   const shown = problem?.replaceAll('an option', 'a property').replaceAll(/\boption/gi, 'property');
   if (shown !== undefined) throw invalidFeature(name, shown.replaceAll('propertys', 'properties'));
+  if ('operations' in given && !('schema' in given))
+    throw invalidFeature(name, 'It has "operations" without a "schema", which has their root fields.');
   return given as FeatureOfFields;
 }
 

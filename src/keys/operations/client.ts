@@ -99,25 +99,29 @@ export type ClientOperations = {
   readonly [Name in keyof Answers]: (input: Asked<InputOf<Name>, Answers[Name]>) => Promise<Answers[Name]>;
 };
 
+/** Does operations of features. */
+export interface OperationsClient {
+  /** The absolute path of the store, its URL without the password, or the address of the server. */
+  readonly location: string;
+  /** The operations of a feature. On a server, each is done by its function of `remote`. */
+  of<Table extends Operations>(feature: {
+    readonly operations: Table;
+    readonly remote?: () => Promise<RemoteOf<Table>>;
+  }): Done<Table>;
+}
+
 /**
  * Operations on the keys of a store, as its operator, or of a running server, as the key that is sent. The rules decide
  * wherever they run. Each throws what `KeysService` throws; with a server also KeysError UNAUTHENTICATED, RATE_LIMITED
  * and SERVER_…. A secret that cannot be delivered is taken back.
  */
-export interface Client extends ClientOperations {
-  /** The absolute path of the store, its URL without the password, or the address of the server. */
-  readonly location: string;
+export interface Client extends ClientOperations, OperationsClient {
   /** False for a store that does not exist: it is empty, and takes no changes. */
   readonly exists: boolean;
   /** True if a change whose secrets cannot be delivered is reverted as a whole, and not its new secrets alone. */
   readonly revertsAll: boolean;
   /** The most keys that are changed at once. */
   readonly mostAtOnce: number;
-  /** The operations of a feature. On a server, each is done by its function of `remote`. */
-  of<Table extends Operations>(feature: {
-    readonly operations: Table;
-    readonly remote?: () => Promise<RemoteOf<Table>>;
-  }): Done<Table>;
   /** The time between two looks for new entries, in milliseconds. */
   readonly pollMs: number;
   show(name: string): Promise<KeyWithAccess | undefined>;

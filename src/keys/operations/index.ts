@@ -10,5 +10,12 @@ export {
   reading,
 } from './operation.ts';
 export { OPERATIONS } from './operations.ts';
-export { type Client, type RemoteOperations, type Server, type ServerRequest, takeBack } from './client.ts';
+export {
+  type Client,
+  type OperationsClient,
+  type RemoteOperations,
+  type Server,
+  type ServerRequest,
+  takeBack,
+} from './client.ts';
 export { stateOf, storeClient } from './store-client.ts';
