@@ -97,9 +97,6 @@ export interface Config {
     readonly roles: Readonly<Record<string, readonly Permission[]>>;
     readonly credentials: readonly CredentialPlace[];
     readonly trust: Networks;
-    readonly upstreams: readonly Upstream[];
-    readonly routes: readonly Route[];
-    readonly expect: readonly string[];
     readonly cors: {
         readonly origins: readonly string[];
     };
@@ -114,12 +111,9 @@ export interface Config {
         readonly failedCredentials: string;
     };
     readonly policy: PolicyRules;
-    readonly people: PeopleSettings | undefined;
-    readonly federation: readonly FederationRule[];
     readonly audit: {
         readonly keep: number | null;
     };
-    readonly notices: NoticeSettings | undefined;
     readonly introspection: 'on' | 'off' | 'permitted';
     readonly publicUrl: string | undefined;
     readonly consent: ConsentMode | undefined;
@@ -127,10 +121,16 @@ export interface Config {
     readonly clientDocuments: 'any' | 'off' | readonly string[];
     readonly dynamicRegistration: boolean;
     readonly refresh: RefreshSettings;
+    readonly federation: readonly FederationRule[];
     readonly signIn: 'on' | 'off' | undefined;
     readonly feed: {
         readonly nats: FeedByNats;
     } | undefined;
+    readonly notices: NoticeSettings | undefined;
+    readonly people: PeopleSettings | undefined;
+    readonly upstreams: readonly Upstream[];
+    readonly routes: readonly Route[];
+    readonly expect: readonly string[];
 }
 
 export interface ConfusableName {
@@ -511,7 +511,6 @@ export type ServiceApp = Hono<BearerEnv> & {
     readonly failedCredentials: AttemptCounter | undefined;
     readonly startedAt: number;
     readonly addresses: ClientAddresses;
-    readonly tokens: object | undefined;
 };
 
 export interface SignInProvider {
@@ -747,6 +746,7 @@ export interface Feature extends FeatureOfFields {
     readonly name: string;
     readonly needs?: readonly string[];
     readonly ports?: readonly AnyPortOfStore[];
+    readonly config?: FeatureConfig;
     readonly onKeys?: KeyListener;
     readonly operations?: Operations;
     readonly remote?: () => Promise<RemoteOperations>;
@@ -758,6 +758,7 @@ export interface Feature extends FeatureOfFields {
 
 export interface FeatureContext extends RouteContext {
     readonly config: Config | undefined;
+    readonly options: object;
     readonly console: boolean;
     readonly credentials: readonly CredentialPlace[];
     readonly trust: readonly string[];
@@ -811,6 +812,13 @@ export declare function withClient<Result>(config: Config, flags: {
 }, work: (client: OperationsClient) => Promise<Result>): Promise<Result>;
 
 // What these mention, which has no name to import
+
+export interface About {
+    readonly description: string;
+    readonly otherwise?: string;
+    readonly page?: string;
+    readonly remedy?: string;
+}
 
 export interface AccessObserver {
     used(permission: Permission): void;
@@ -1051,8 +1059,6 @@ export interface ClientAddress {
 
 export declare class ClientAddresses;
 
-export declare class Clients;
-
 export interface Connection {
     readonly dialect: DialectName;
     readonly location: string;
@@ -1076,25 +1082,7 @@ export interface ConnectionLimits {
     connectionsPerAddress?: number;
 }
 
-export declare class Consent;
-
 export declare const CONSENT_MODES: readonly ['off', 'device', 'code', 'both'];
-
-export interface ConsentParts {
-    readonly consent: Consent;
-    readonly exchange: Exchange;
-    readonly tokens: TokenIdentifier | undefined;
-    readonly countUse: (principal: Principal) => void;
-    readonly catalog: Catalog;
-    readonly clients: Clients;
-    readonly refresh: RefreshSettings;
-    readonly issuer: Issuer;
-    readonly guarded?: GuardedDiscovery | undefined;
-    readonly addresses: ClientAddresses;
-    readonly check: BearerCheck;
-    readonly refusals: RefusalLog;
-    readonly failures: FailureLog;
-}
 
 export interface ConsentRequestTable {
     id: string;
@@ -1120,6 +1108,15 @@ export interface Discovery {
     readonly scope: readonly string[];
 }
 
+export interface DocumentIssue {
+    path: DocumentPath;
+    ofField?: boolean;
+    related?: DocumentPath;
+    message: string;
+}
+
+export type DocumentPath = readonly (string | number)[];
+
 type Done<Table> = {
     readonly [Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input) => Promise<Awaited<Answer>> : never;
 };
@@ -1143,8 +1140,6 @@ export interface ErrorEntry {
 }
 
 export declare const ERRORS: Readonly<Record<"BACKUP_EXISTS" | "BACKUP_INVALID" | "BACKUP_UNAVAILABLE" | "BUDGET_SPENT" | "CHAIN_TOO_LONG" | "CONFIG_INSECURE" | "CONFIG_INVALID" | "CONFIG_UNAVAILABLE" | "CONSENT_OFF" | "CREDENTIALS_INVALID" | "DECLARATION_INVALID" | "DESCRIPTION_INVALID" | "DRIVER_UNSUPPORTED" | "EDGE_STALE" | "EXPIRY_INVALID" | "FEATURE_INVALID" | "FORBIDDEN" | "GRAPHQL_UNSUPPORTED" | "HOST_INVALID" | "ID_TAKEN" | "INPUT_INVALID" | "LIMIT_EXCEEDED" | "LIMIT_INVALID" | "LISTEN_FAILED" | "NAME_CONFUSABLE" | "NAME_INVALID" | "NAME_TAKEN" | "NETWORK_INVALID" | "NODE_UNSUPPORTED" | "NOT_FOR_PEOPLE" | "NOT_FOUND" | "NO_GRANTS" | "OPTION_INVALID" | "OUTPUT_FAILED" | "OWNER_INVALID" | "PERMISSION_INVALID" | "POLICY_VIOLATED" | "PREFIX_TAKEN" | "PRUNE_REFUSED" | "RATE_LIMITED" | "REQUEST_DECIDED" | "RESTORE_BLIND" | "RESTORE_OUTDATED" | "ROLE_INVALID" | "ROTATION_IN_PROGRESS" | "ROTATION_NONE" | "SCHEMA_INVALID" | "SECRET_INVALID" | "SECRET_TAKEN" | "SERVER_FAILED" | "SERVER_INCOMPATIBLE" | "SERVER_INSECURE" | "SERVER_UNREACHABLE" | "STORE_AUDIT_KEY" | "STORE_CORRUPT" | "STORE_FAILED" | "STORE_FOREIGN" | "STORE_FULL" | "STORE_INSECURE" | "STORE_LOCKED" | "STORE_NEWER" | "STORE_NOT_EMPTY" | "STORE_OLDER" | "STORE_READONLY" | "STORE_REPLACED" | "STORE_REQUIRED" | "STORE_UNAVAILABLE" | "TAG_INVALID" | "TAKEOVER_REFUSED" | "TLS_INVALID" | "TOO_MANY_REQUESTS" | "UNAUTHENTICATED" | "USAGE", import("./table.ts").ErrorEntry>>;
-
-export declare class Exchange;
 
 export interface ExplainedRequest {
     readonly outcome: 'ALLOWED' | 'REFUSED' | 'FORBIDDEN';
@@ -1181,6 +1176,11 @@ export interface ExplainedRoute {
 }
 
 export declare class FailureLog;
+
+export interface FeatureConfig {
+    readonly defaults?: Partial<Config>;
+    readonly sections: Readonly<Record<string, () => Promise<Section>>>;
+}
 
 export interface FeatureOfFields {
     readonly name: string;
@@ -1260,18 +1260,9 @@ type HonoAuthOptions = BearerAuthOptions & {
     address?: (c: Context) => string | undefined;
 };
 
-export type HttpApp = Hono<BearerEnv> & Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'tokens' | 'shortcut'> & {
-    readonly consentParts: ConsentParts;
+export type HttpApp = Hono<BearerEnv> & Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'shortcut'> & {
     readonly routeContext: RouteContext;
 };
-
-export interface IdentifiedToken {
-    readonly rule: FederationRule;
-    readonly subject: string;
-    readonly id: string | null;
-    readonly digest: string;
-    readonly endsAt: number;
-}
 
 export type IntrospectionMode = 'on' | 'off' | 'permitted';
 
@@ -1742,6 +1733,9 @@ export interface RouteContext extends CheckParts {
     readonly check: BearerCheck;
     readonly keys: KeysService & Limited;
     readonly addresses: ClientAddresses;
+    readonly issuer: Issuer;
+    readonly guarded: GuardedDiscovery;
+    readonly formCheck: BearerCheck;
     readonly allowOrigins: MiddlewareHandler;
     readonly bearer: (path: string, permission: Permission) => {
         check: BearerCheck;
@@ -1758,7 +1752,23 @@ export interface RouteExplainer {
     explain(request: AskedRequest, caller: RouteCaller | undefined): ExplainedRequest;
 }
 
+export type Schema<Output = unknown> = v.GenericSchema<unknown, Output>;
+
 export type Scheme = 'http' | 'https';
+
+export interface Section extends About {
+    readonly schema: (context: SectionContext) => Schema;
+    readonly into: (output: never) => Partial<Config>;
+}
+
+export interface SectionContext {
+    readonly file: string;
+    readonly given: Readonly<Record<string, unknown>>;
+    readonly catalog: Catalog;
+    readonly read: Partial<Config>;
+    readonly issues: DocumentIssue[];
+    readonly unmet: DocumentIssue[];
+}
 
 export interface ServedRequest extends Received {
     readonly method: string;
@@ -1868,10 +1878,6 @@ export interface Tables {
     notice_outbox: NoticeOutboxTable;
     key_effects: KeyEffectTable;
     key_effect_actors: KeyEffectActorTable;
-}
-
-export interface TokenIdentifier {
-    identify(token: string, clientId: string): Promise<IdentifiedToken>;
 }
 
 export declare class Transaction implements Place<StoredKey>, WritePorts;
