@@ -1,11 +1,15 @@
 import type { Config } from './config/config.ts';
 import type { FeatureSchema } from './graphql/index.ts';
 import type { FeatureConfig } from './config/section.ts';
-import type { HttpApp, NamedCommands, RouteContext } from './http/index.ts';
+import type { HttpApp, NamedCommands, RequestCheck, RouteContext } from './http/index.ts';
 import type { FeatureOfFields } from './keys/added/index.ts';
 import type { KeyListener } from './keys/changes/index.ts';
+import type { NoticeStore } from './keys/feed/index.ts';
 import type { Operations, RemoteOperations } from './keys/operations/index.ts';
 import type { CredentialPlace } from './keys/secret/index.ts';
+import type { KeysService } from './keys/service/index.ts';
+import type { Limited } from './limits/index.ts';
+import type { Log } from './log.ts';
 import type { AnyPortOfStore } from './store/index.ts';
 
 /**
@@ -33,6 +37,11 @@ export interface Feature extends FeatureOfFields {
   readonly routes?: (app: HttpApp, context: FeatureContext) => Promise<void>;
   /** Parts for other features, by their names, where those do not need it. */
   readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
+  /**
+   * Starts its work beside requests, in each process of a server that has the store. Import what it needs here.
+   * @throws what keeps the server from being started
+   */
+  readonly background?: (context: BackgroundContext) => Promise<Background>;
   /** Serves the worker processes of `serve`, in the process that starts them. */
   readonly inPrimary?: () => Promise<void>;
 }
@@ -57,6 +66,33 @@ export interface FeatureContext extends RouteContext {
   readonly isWorker: boolean;
   /** The app whose place it takes. */
   readonly replaces: object | undefined;
+}
+
+/** A server, for work beside its requests. */
+export interface BackgroundContext {
+  /** The keys by the configuration that it starts with. */
+  readonly keys: KeysService & Limited & { readonly check: RequestCheck };
+  readonly config: Config;
+  /** Notices that wait in the store. */
+  readonly notices: NoticeStore;
+  /** True for `serve`, false for a guard. */
+  readonly hasGraphQL: boolean;
+  /** Resolves once this process is the one of several that does what is done once. */
+  readonly turn: Promise<void>;
+  readonly log: Log;
+  /** Tells metrics that something to be measured has started. */
+  readonly onStarted: (part: object) => void;
+}
+
+/** Work beside requests, while it goes on. */
+export interface Background {
+  /**
+   * Prepares to go on by another configuration. The function that it returns does so, and cannot fail.
+   * @throws what keeps the configuration from being taken
+   */
+  prepare?(changed: Pick<BackgroundContext, 'keys' | 'config'>): Promise<() => void | Promise<void>>;
+  /** Resolves once nothing is under way. */
+  stop(): Promise<void>;
 }
 
 /** The listeners of features, in their order. A feature that does not listen costs nothing. */

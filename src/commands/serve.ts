@@ -45,7 +45,7 @@ export default class Serve extends ServingCommand {
       database,
       config,
       logPath: '/graphql',
-      isOrigin: true,
+      hasGraphQL: true,
       start: serveApp({ console: !flags['no-console'], commands, isWorker: isWorker() }),
     });
   }

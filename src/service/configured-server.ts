@@ -21,7 +21,7 @@ export interface ServedService {
   /** What the log says beside the address. */
   readonly details?: object;
   /** Prepares to go on by another configuration. What it returns does so, and cannot fail. */
-  prepare(opened: OpenedService): Promise<() => void>;
+  prepare(opened: OpenedService): Promise<() => void | Promise<void>>;
   /** Stops accepting requests, and resolves once those in flight have ended. */
   stop(): Promise<void>;
 }
@@ -88,7 +88,7 @@ export class ConfiguredServer {
     const tls = certificateOf(this.#server, config);
     const isTls = tls ? await server.replaceCertificate(tls) : server.url.startsWith('https:');
     // From here on, nothing fails.
-    goOn();
+    await goOn();
     this.#opened = opened;
     const { log = NO_LOG } = this.#server;
     if (isTls !== (tls !== undefined))

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts';
 import type { BudgetLimits, CreateContext, OwnSchema, RequiredByField, SchemaExtension } from '../graphql/index.ts';
 import type { FeatureContext } from '../feature.ts';
-import type { ServiceApp } from '../http/app.ts';
+import type { HttpApp, ServiceApp } from '../http/app.ts';
 import {
   aFunction,
   COMMON_OPTIONS,
@@ -38,6 +38,7 @@ import {
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
 import { checkClients, type Client, unusableClients } from '../features/consent/clients.ts';
 import { SERVICE } from '../keys/service/index.ts';
+import { invalidFeature } from '../keys/added/index.ts';
 import type { Log } from '../log.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 import { packageVersion } from '../version.ts';
@@ -141,7 +142,7 @@ function requirements(catalog: () => Catalog): Rule<RequiredByField> {
 /**
  * Creates the whole service as a Hono app: `/graphql`, `/introspect`, `/auth/…` for proxies, `/healthz` and `/readyz`,
  * and, if wanted, a console at `/console`.
- * @throws KeysError OPTION_INVALID; SCHEMA_INVALID if an extension of the schema is invalid; GRAPHQL_UNSUPPORTED
+ * @throws KeysError OPTION_INVALID; SCHEMA_INVALID if an extension of the schema is invalid; GRAPHQL_UNSUPPORTED; FEATURE_INVALID
  * @example
  * const app = await createApp({ keys: await openKeys() });
  * const server = await listen({ app, host: '127.0.0.1', port: 4000 });
@@ -173,15 +174,21 @@ export async function createAppOf(
   // Alone: the rest of that room might not even load.
   const { checkGraphQLRelease } = await import('../graphql/release.ts');
   await checkGraphQLRelease();
-  const [{ createSchema }, { createHttpApp }, { createRouter }, { describeService }, { allFeatures }, { providedBy }] =
-    await Promise.all([
-      import('../graphql/schema.ts'),
-      import('../http/app.ts'),
-      import('../features/routes/index.ts'),
-      import('./describe-service.ts'),
-      import('../features/index.ts'),
-      import('../feature.ts'),
-    ]);
+  const [
+    { createSchema },
+    { createHttpApp },
+    { createRouter },
+    { describeService },
+    { allFeatures, FEATURES },
+    { providedBy },
+  ] = await Promise.all([
+    import('../graphql/schema.ts'),
+    import('../http/app.ts'),
+    import('../features/routes/index.ts'),
+    import('./describe-service.ts'),
+    import('../features/index.ts'),
+    import('../feature.ts'),
+  ]);
   const startedAt = others.replaces?.startedAt ?? Date.now();
   const info = { name: 'svc-api', version: packageVersion(), startedAt };
   const configured = config && {
@@ -221,8 +228,30 @@ export async function createAppOf(
     isWorker,
     replaces: others.replaces,
   };
-  for (const { routes } of features) await routes?.(app, context);
+  for (const feature of features) {
+    const present = app.routes.slice();
+    await feature.routes?.(app, context);
+    if (!FEATURES.includes(feature)) checkPaths(feature.name, app.routes.slice(present.length), present);
+  }
   return app;
+}
+
+/** Refuses endpoints of a plugin that never answer, as others do at their paths. @throws KeysError FEATURE_INVALID */
+function checkPaths(name: string, added: HttpApp['routes'], present: HttpApp['routes']): void {
+  for (const { path, method } of added) {
+    const isTaken = present.some(
+      (other) =>
+        (other.path === path || (other.path.length > 2 && isWithin(path, other.path))) &&
+        (method === other.method || method === 'ALL' || other.method === 'ALL'),
+    );
+    if (isTaken)
+      throw invalidFeature(name, `Its endpoint ${path} has the path of another one. Give it a path of its own.`);
+  }
+}
+
+/** True for paths that a pattern of Hono with a final `*` covers. */
+function isWithin(path: string, pattern: string): boolean {
+  return pattern.endsWith('/*') && `${path}/`.startsWith(pattern.slice(0, -1));
 }
 
 /** The parts of an app that a command chooses. */

@@ -21,7 +21,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   remote: { any: ['features/consent', 'keys'] },
   limits: { any: ['keys'] },
   log: { any: ['keys'] },
-  feature: { any: [], type: ['config', 'store', 'http', 'graphql', 'keys'] },
+  feature: { any: [], type: ['config', 'store', 'http', 'graphql', 'keys', 'limits', 'log'] },
   'file-watch': { any: [] },
   version: { any: [] },
   client: { any: [] },
@@ -30,9 +30,6 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
 
 /** Rooms of the core that each feature may import. Its commands may also import those that the core's commands may. */
 const FOR_FEATURES = ['feature', 'config', 'store', 'http', 'graphql', 'remote', 'limits', 'keys', 'log', 'version'];
-
-/** Imports of a feature that are still to go. */
-const NOT_YET: Record<string, string[]> = { 'features/nats': ['service'] };
 
 /** The rooms of `keys`, in the order in which they may import each other: each those that stand before it. */
 const ROOMS_OF_KEYS = [
@@ -252,8 +249,7 @@ function ruleFor(path: string): (typeof FOLDERS)[string] | undefined {
   const feature = FEATURES.find(({ name }) => here === `features/${name}`);
   if (!feature) return FOLDERS[here];
   const any = [...FOR_FEATURES, ...(feature.needs ?? []).map((needed) => `features/${needed}`)];
-  const { [here]: type = [] } = NOT_YET;
-  if (!isOfCommands(path)) return { any, type };
+  if (!isOfCommands(path)) return { any };
   const { any: own } = FOLDERS.cli!;
   return { any: [...any, 'cli', ...own], type: ['*'], dynamic: ['*'] };
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Visitor } from '../support/console.ts';
 import { DataFolder } from '../support/plugins.ts';
@@ -7,6 +7,7 @@ import { finished, ROOT, runCliWithInput, startCli } from '../support/process.ts
 import { startServe } from '../support/serve.ts';
 import { query } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
+import { until } from '../support/until.ts';
 import { spawn } from 'node:child_process';
 
 type Json = Record<string, unknown>;
@@ -275,6 +276,54 @@ describe('a plugin with fields of keys', () => {
     const help = await cli(['apikey', '--help']);
     assert.match(help, /^KEYS\n(?: {2}.*\n)* {2}apikey hand +Command of a plugin\.$/m);
     assert.match(help, /^TEAMS\n {2}apikey teams +Command of a plugin\.$/m);
+  });
+
+  it('works beside the requests of a server, from its start to its end', async () => {
+    const file = join(data.path, 'pulse.log');
+    data.install(
+      'svc-api-pulse',
+      `{ name: 'svc-api-pulse', background: async ({ keys, config, turn }) => {
+        const { appendFileSync } = await import('node:fs');
+        const note = (text) => appendFileSync(${JSON.stringify(file)}, text + '\\n');
+        note(\`started by \${config.limits.failedCredentials}\`);
+        void turn.then(async () => note(\`\${await keys.store.check().then(() => 'has')} its turn\`));
+        return {
+          prepare: async (changed) => {
+            if (changed.config.limits.failedCredentials === '1/m') throw new Error('Not that.');
+            return () => note(\`goes on by \${changed.config.limits.failedCredentials}\`);
+          },
+          stop: async () => note('stopped'),
+        };
+      } }`,
+    );
+    const notes = () => readFileSync(file, 'utf8').trim().split('\n');
+    const config = join(data.path, 'svc-api.yaml');
+    const configure = (limit: string) => writeFileSync(config, `limits: { failedCredentials: ${limit} }\n`);
+    configure('20/m');
+    const serve = await startServe(database, ['--port', '0', '--config', config], data.env);
+    try {
+      await until(() => notes().includes('has its turn'));
+      configure('1/m');
+      serve.kill('SIGHUP');
+      configure('5/m');
+      serve.kill('SIGHUP');
+      await until(() => notes().includes('goes on by 5/m'));
+    } finally {
+      await serve.stop();
+    }
+    assert.deepEqual(notes(), ['started by 20/m', 'has its turn', 'goes on by 5/m', 'stopped']);
+  });
+
+  it('that has an endpoint at the path of another one is refused by name', async () => {
+    for (const path of ['/graphql', '/auth/mine', '/console/mine', '/healthz']) {
+      data.install(
+        'svc-api-mine',
+        `{ name: 'svc-api-mine', routes: async (app) => void app.get('${path}', (context) => context.text('mine')) }`,
+      );
+      const env = { ...data.env, SVC_API_DATABASE: database };
+      const { code, stderr } = await runCliWithInput('', ['serve', '--port', '0'], { env });
+      assert.deepEqual([code, stderr.includes('svc-api-mine') && stderr.includes(path)], [1, true], stderr);
+    }
   });
 
   it('that has a hook of an unknown name is warned of, once by each command', async () => {

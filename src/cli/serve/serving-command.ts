@@ -13,7 +13,6 @@ import {
   type StartConfig,
   startConfig,
 } from './config-source.ts';
-import { destinationIn, NoticeDelivery } from './notices.ts';
 import type { ServeOptions } from './options.ts';
 import { announce, FLUSH_MS, leave, listenForStop, serviceManager, type StopSignal } from './service-manager.ts';
 import type { ConfigFile } from '../../config/config-file.ts';
@@ -25,8 +24,8 @@ import { debug, formatTime, isDebugged, millisecondsSince } from '../../keys/bas
 import type { ChangeSource } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import type { ConfiguredServer, StartService } from '../../service/configured-server.ts';
-import type { NatsPublisher } from '../../features/nats/publisher.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
+import type { MeasuredNotices } from '../../features/telemetry/metrics.ts';
 import type { MetricsServer } from '../../features/telemetry/metrics-server.ts';
 import type { Telemetry, TelemetryOptions } from '../../features/telemetry/telemetry.ts';
 
@@ -48,26 +47,12 @@ async function finished<Result>(
 }
 
 /**
- * Does what is done once an hour: as the configuration says, disables keys that are not used and prunes the audit log.
+ * Prunes the audit log once an hour, as the configuration says, and gives free space back.
  * @param present the service by the present configuration
  * @returns stops it, and resolves once nothing of it is under way
  */
 function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> {
   let isStopped = false;
-  const disableUnused = async () => {
-    const { keys } = present();
-    let count = 0;
-    try {
-      for await (const disabled of keys.unusedKeys.disableUnused()) {
-        count += disabled;
-        await yieldToEventLoop();
-        if (isStopped || present().keys !== keys) break;
-      }
-    } catch (error) {
-      log.warn({ err: error }, 'keys that are not used could not be disabled');
-    }
-    if (count > 0) log.info({ disabled: count }, 'disabled keys that were not used, as the policy says');
-  };
   const prune = async () => {
     const { keys, config } = present();
     if (config.audit.keep === null) return;
@@ -87,9 +72,8 @@ function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> 
       log.debug({ err: error }, 'no space was given back');
     }
   };
-  // Keys are not disabled at the start: after a long rest, those who use them first get the time to do so.
   let running = prune();
-  const timer = setInterval(() => (running = running.then(disableUnused).then(prune).then(compact)), EVERY_MS);
+  const timer = setInterval(() => (running = running.then(prune).then(compact)), EVERY_MS);
   timer.unref();
   return () => {
     isStopped = true;
@@ -127,8 +111,8 @@ interface Serving extends ServeOptions {
   readonly start: StartService;
   /** Opens keys that are not in a store, where there is nothing to keep up. Default: opens the key store. */
   readonly open?: (opening: Opening) => Promise<OpenKeys>;
-  /** Whether edges follow the store as the configuration says, beside HTTP. */
-  readonly isOrigin?: boolean;
+  /** True if it answers GraphQL. */
+  readonly hasGraphQL?: boolean;
   /** What the log says that is listened on, behind the address. */
   readonly logPath?: string;
 }
@@ -247,15 +231,22 @@ export abstract class ServingCommand extends BaseCommand {
   ): Promise<void> {
     const { database, source, check, start, logPath = '', stop, onListening, address, tls } = context;
     const { keepAlive, maxConnections, maxConnectionsPerAddress, maxVerifiedKeys } = settings;
-    const [{ openKeysWithNotices }, { parseConfig }, { additionsIn, ConfiguredServer }] = await Promise.all([
+    const [
+      { openKeysWithNotices },
+      { parseConfig },
+      { additionsIn, ConfiguredServer },
+      { withBackground },
+      { allFeatures },
+    ] = await Promise.all([
       import('../../service/open-keys.ts'),
       import('../../config/load-config.ts'),
       import('../../service/configured-server.ts'),
+      import('../../service/background.ts'),
+      import('../../features/index.ts'),
     ]);
     const additions = additionsIn(config, ofHost);
     const catalog = createCatalog(additions);
     check?.(config, catalog);
-    const destination = await destinationIn(config);
     const opened = context.open
       ? { keys: await context.open({ config, catalog, maxVerifiedKeys, telemetry }), notices: undefined }
       : await openKeysWithNotices(
@@ -270,7 +261,6 @@ export abstract class ServingCommand extends BaseCommand {
           context.changes,
         );
     let { keys } = opened;
-    let publisher: NatsPublisher | undefined;
     try {
       if (opened.notices) await this.reportStore(keys, context);
       telemetry?.metrics?.measure(keys);
@@ -281,23 +271,20 @@ export abstract class ServingCommand extends BaseCommand {
       };
       const keepAliveMs = keepAlive && keepAlive * 1000;
       const server = { ...address, tls, keepAliveMs, limits, log: this.logger, watchers };
-      const configured = await ConfiguredServer.start({ keys, config, extensions }, server, start);
-      const notices =
-        opened.notices &&
-        new NoticeDelivery({
-          store: opened.notices,
-          clock: keys.clock,
-          turn: context.turn,
-          log: this.logger,
-          onStart: (started) => telemetry?.metrics?.measureNotices(started),
-        });
-      await notices?.take(destination);
+      const { hasGraphQL = false, turn } = context;
+      const beside = opened.notices && {
+        notices: opened.notices,
+        hasGraphQL,
+        turn,
+        log: this.logger,
+        onStarted: (part: object) => telemetry?.metrics?.measureNotices(part as MeasuredNotices),
+      };
+      const started = beside ? withBackground(start, allFeatures(), beside) : start;
+      const configured = await ConfiguredServer.start({ keys, config, extensions }, server, started);
       source.follow(async (file) => {
         try {
           const changed = await parseConfig(file, ofHost);
-          const changedDestination = await destinationIn(changed);
           await configured.take(changed);
-          await notices?.take(changedDestination);
           keys = configured.keys;
           telemetry?.metrics?.measure(keys);
           reportTaken(changed, this.logger);
@@ -309,10 +296,6 @@ export abstract class ServingCommand extends BaseCommand {
       });
       const stopKeepingUp = opened.notices ? keepUp(() => configured, this.logger) : undefined;
       const { service } = configured;
-      if (context.isOrigin && config.feed) {
-        const { NatsPublisher } = await import('../../features/nats/publisher.ts');
-        publisher = new NatsPublisher({ settings: config.feed.nats, keys: () => keys, log: this.logger });
-      }
       await collectGarbage();
       stop.serving();
       onListening(service.server.url);
@@ -325,9 +308,8 @@ export abstract class ServingCommand extends BaseCommand {
       this.logger.info({ url, store: keys.location, ...from }, 'listening');
       const reason = await stop.received;
       this.logger.info({ reason }, 'stopping');
-      await Promise.all([service.stop(), stopKeepingUp?.(), notices?.stop()]);
+      await Promise.all([service.stop(), stopKeepingUp?.()]);
     } finally {
-      await publisher?.stop();
       await keys.close();
     }
   }

@@ -8,6 +8,7 @@ declare module '../../config/config.ts' {
   }
 }
 
+/** The feed of keys by NATS, beside HTTP. */
 export const nats: Feature = {
   name: 'nats',
   needs: ['edge'],
@@ -15,4 +16,5 @@ export const nats: Feature = {
     defaults: { feed: undefined },
     sections: { feed: async () => (await import('./config.ts')).feed },
   },
+  background: async (context) => (await import('./background.ts')).publishFeed(context),
 };

@@ -1,10 +1,10 @@
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
+import type { BackgroundContext } from '../../feature.ts';
 import type { FeedByNats } from './settings.ts';
 import { isKeysError, KeysError } from '../../keys/basics/index.ts';
 import { MAX_FEED_LEASES, readEdgeReport } from '../../keys/feed/index.ts';
 import { readLeaseRequests } from '../../limits/index.ts';
 import type { Log } from '../../log.ts';
-import type { OpenKeys } from '../../service/open-keys.ts';
 import { connectTo, failureOf, namesOf, type Nats, readMessage } from './connection.ts';
 import { type Answering, isPublished, pause, type SeenBucket, Turn } from './turn.ts';
 
@@ -12,7 +12,7 @@ import { type Answering, isPublished, pause, type SeenBucket, Turn } from './tur
 export interface PublisherOptions {
   readonly settings: FeedByNats;
   /** The keys by the present configuration. */
-  readonly keys: () => Pick<OpenKeys, 'check' | 'edges' | 'limiter' | 'ownLimitsOf' | 'takeReport'>;
+  readonly keys: () => Pick<BackgroundContext['keys'], 'check' | 'edges' | 'limiter' | 'ownLimitsOf' | 'takeReport'>;
   readonly log: Log;
   /** For how long it is kept at least that a key is gone, in milliseconds. Default: an hour. */
   readonly clearMs?: number | undefined;

@@ -8,10 +8,12 @@ declare module '../../config/config.ts' {
   }
 }
 
+/** Notices of what happens to keys, for a receiver elsewhere. */
 export const notices: Feature = {
   name: 'notices',
   config: {
     defaults: { notices: undefined },
     sections: { notices: async () => (await import('./config.ts')).notices },
   },
+  background: async (context) => (await import('./delivery.ts')).deliverNotices(context),
 };

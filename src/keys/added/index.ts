@@ -266,6 +266,7 @@ const MEMBERS: Readonly<Record<string, Rule<any>>> = {
   remote: aFunction(),
   schema: aFunction(),
   routes: aFunction(),
+  background: aFunction(),
 };
 
 function readFeature(given: unknown): FeatureOfFields {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { RETRY_MS } from '../../../src/keys/feed/notice.ts';
 import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
-import { NoticeDelivery } from '../../../src/cli/serve/notices.ts';
+import { NoticeDelivery } from '../../../src/features/notices/delivery.ts';
 import { NO_LOG } from '../../../src/log.ts';
 import { endpointOf } from '../../../src/features/notices/dispatcher.ts';
 import { destinationOf, testCourier, type TestCourier } from '../../support/couriers.ts';

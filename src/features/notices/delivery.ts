@@ -1,17 +1,33 @@
 import { randomUUID } from 'node:crypto';
-import type { Config } from '../../config/config.ts';
+import type { Background, BackgroundContext } from '../../feature.ts';
 import type { NoticeStore } from '../../keys/feed/index.ts';
 import type { Log } from '../../log.ts';
-import type { Dispatcher, DeliveryCounts, Destination } from '../../features/notices/index.ts';
+import { packageVersion } from '../../version.ts';
+import { type DeliveryCounts, Dispatcher } from './dispatcher.ts';
+import { type Destination, postNotice, readDestination } from './post.ts';
 
 /** How often to look for what is new. */
 const EVERY_MS = 1000;
 
-/** Whom the configuration wants to be notified, with the secrets as they are now. @throws KeysError CONFIG_… */
-export async function destinationIn({ notices }: Config): Promise<Destination | undefined> {
-  if (!notices) return undefined;
-  const { readDestination } = await import('../../features/notices/index.ts');
-  return readDestination(notices, process.env);
+/** The destination that a configuration names, with the secrets as they are now. @throws KeysError CONFIG_… */
+function destinationIn({ notices }: Pick<BackgroundContext['config'], 'notices'>): Destination | undefined {
+  return notices && readDestination(notices, process.env);
+}
+
+/** Delivers notices as the configuration says. @throws KeysError CONFIG_… if they cannot be signed */
+export async function deliverNotices(context: BackgroundContext): Promise<Background> {
+  const { keys, config, notices: store, turn, log } = context;
+  const destination = destinationIn(config);
+  const onStart = (started: StartedDelivery) => context.onStarted(started);
+  const delivery = new NoticeDelivery({ store, clock: keys.clock, turn, log, onStart });
+  await delivery.take(destination);
+  return {
+    async prepare(changed) {
+      const next = destinationIn(changed.config);
+      return () => delivery.take(next);
+    },
+    stop: () => delivery.stop(),
+  };
 }
 
 export interface StartedDelivery {
@@ -32,7 +48,7 @@ interface DeliveryOptions {
   onStart?: (started: StartedDelivery) => void;
 }
 
-/** Sends notices while a server runs. Nothing of it is loaded while there is no webhook. */
+/** Sends notices while a server runs. */
 export class NoticeDelivery {
   readonly #options: DeliveryOptions;
   #destination: Destination | undefined;
@@ -52,11 +68,6 @@ export class NoticeDelivery {
     // A webhook that wanted no notices may want them again. If it cannot be written now, the next reload does.
     await store.forgetGone().catch((error: unknown) => log.debug({ err: error }, 'notices stay off'));
     if (this.#dispatcher) return;
-    const [{ Dispatcher, postNotice }, { packageVersion }] = await Promise.all([
-      import('../../features/notices/index.ts'),
-      import('../../version.ts'),
-    ]);
-    if (this.#dispatcher) return;
     const version = packageVersion();
     const dispatcher = new Dispatcher({
       store,
@@ -72,7 +83,7 @@ export class NoticeDelivery {
     });
     this.#dispatcher = dispatcher;
     await dispatcher.begin();
-    // Whoever sees that there are notices can rely on it that what happens from then on is notified.
+    // From then on, all that happens is notified.
     onStart?.({
       counts: dispatcher.counts,
       countWaiting: async () => this.#destination && store.countWaiting(),
