@@ -753,6 +753,7 @@ export interface Feature extends FeatureOfFields {
     readonly schema?: () => Promise<FeatureSchema>;
     readonly routes?: (app: HttpApp, context: FeatureContext) => Promise<void>;
     readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
+    readonly background?: (context: BackgroundContext) => Promise<Background>;
     readonly inPrimary?: () => Promise<void>;
 }
 
@@ -884,6 +885,13 @@ interface Asking {
     readonly actor: Actor;
 }
 
+export interface Attempt {
+    id: string;
+    at: number;
+    failure: string | null;
+    nextAt: number | null;
+}
+
 export declare class AttemptCounter;
 
 export declare const AUDIT_ACTIONS: readonly ['CREATE', 'UPDATE', 'DELETE', 'ENABLE', 'DISABLE', 'ROTATE', 'ROTATE_ACTIVATE', 'ROTATE_FINISH', 'ROTATE_ROLLBACK', 'ADOPT', 'IMPORT', 'CONSENT_REQUEST', 'CONSENT_APPROVE', 'CONSENT_DENY', 'CONSENT_EXCHANGE', 'CONSENT_REPLAY', 'CONSENT_REVOKE', 'FEDERATE', 'REFUSE', 'PRUNE', 'RESTORE', 'LEAK', 'CONTAIN', 'REVIEW', 'OBSERVE'];
@@ -1005,6 +1013,23 @@ export interface Authenticated {
     checkAgain(): Promise<boolean>;
 }
 
+export interface Background {
+    prepare?(changed: Pick<BackgroundContext, 'keys' | 'config'>): Promise<() => void | Promise<void>>;
+    stop(): Promise<void>;
+}
+
+export interface BackgroundContext {
+    readonly keys: KeysService & Limited & {
+        readonly check: RequestCheck;
+    };
+    readonly config: Config;
+    readonly notices: NoticeStore;
+    readonly hasGraphQL: boolean;
+    readonly turn: Promise<void>;
+    readonly log: Log;
+    readonly onStarted: (part: object) => void;
+}
+
 export declare class BearerCheck;
 
 export declare const BUDGET_UNITS: readonly ['budget', 'uses'];
@@ -1121,9 +1146,34 @@ type Done<Table> = {
     readonly [Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input) => Promise<Awaited<Answer>> : never;
 };
 
+export type EndingKey = ApiKey & {
+    expiresAt: number;
+};
+
+interface EndingsPosition {
+    until: number;
+    next?: {
+        to: number;
+        threshold: number;
+        after?: EndPosition | undefined;
+    } | undefined;
+}
+
 export type Endpoint = (typeof ENDPOINTS)[number];
 
 export declare const ENDPOINTS: readonly ['graphql', 'introspect', 'consent', 'console', 'sign-in', 'health', 'home', 'forward-auth', 'guard', 'other'];
+
+interface EndPosition {
+    expiresAt: number;
+    id: string;
+}
+
+export interface EndsQuery {
+    from: number;
+    to: number;
+    after: EndPosition | undefined;
+    limit: number;
+}
 
 export interface ErrorEntry {
     readonly exit?: number | null;
@@ -1480,7 +1530,19 @@ type NodeMiddleware = (incoming: IncomingMessage, outgoing: ServerResponse, next
 
 declare class NotedRequest implements RequestNotes;
 
+export interface Notice {
+    readonly id: string;
+    readonly type: NoticeType | 'test';
+    readonly at: number;
+    readonly body: string;
+}
+
 export declare const NOTICE_TYPES: readonly ['key.created', 'key.deleted', 'key.ending', 'key.ended', 'key.leaked', 'key.reused', 'key.refused_often'];
+
+interface NoticedRefusals {
+    hour: number;
+    ids: readonly string[];
+}
 
 export interface NoticeOutboxTable {
     id: string;
@@ -1489,6 +1551,14 @@ export interface NoticeOutboxTable {
     body: string;
     attempts: number;
     next_at: number;
+}
+
+export interface NoticeState {
+    logNumber: number;
+    seenAt: number;
+    endings: EndingsPosition;
+    refusals: NoticedRefusals;
+    gone: string | null;
 }
 
 export interface NoticeStateTable {
@@ -1503,6 +1573,48 @@ export interface NoticeStateTable {
     failed_at: number | null;
     failure: string | null;
     delivered_at: number | null;
+}
+
+export interface NoticeStatus {
+    seenAt: number;
+    waiting: number;
+    oldestAt: number | null;
+    behind: number;
+    deliveredAt: number | null;
+    failedAt: number | null;
+    failure: string | null;
+    gone: string | null;
+}
+
+export interface NoticeStore {
+    withLease<Result>(lease: {
+        holder: string;
+        forMs: number;
+    }, work: (writer: NoticeWriter) => Promise<Result>): Promise<Result | undefined>;
+    release(holder: string): Promise<void>;
+    isFree(holder: string): Promise<boolean>;
+    pending(): Promise<PendingNotices>;
+    changesReceived(): number | undefined;
+    countWaiting(): Promise<number>;
+    due(now: number, limit: number): Promise<WaitingNotice[]>;
+    findRefused(hour: number, query: {
+        least: number;
+        limit: number;
+    }): Promise<RefusedKey[]>;
+    status(): Promise<NoticeStatus | undefined>;
+    forgetGone(): Promise<void>;
+}
+
+export interface NoticeWriter {
+    readonly state: NoticeState | undefined;
+    head(): Promise<number>;
+    entries(after: number, limit: number): Promise<AuditEntry[]>;
+    ending(query: EndsQuery): Promise<EndingKey[]>;
+    countWaiting(): Promise<number>;
+    add(notices: readonly Notice[], now: number): Promise<void>;
+    setState(state: NoticeState): Promise<void>;
+    settle(attempts: readonly Attempt[]): Promise<void>;
+    clear(): Promise<void>;
 }
 
 export type NotificationReport = (problem: Error | undefined) => void;
@@ -1548,6 +1660,11 @@ export interface OwnSchema {
 export interface ParsedTypeDefs {
     readonly kind: string;
     readonly definitions: readonly object[];
+}
+
+export interface PendingNotices {
+    behind: number;
+    dueAt: number | null;
 }
 
 export declare class PermissionSet;
@@ -1623,6 +1740,11 @@ export interface RefusalReply {
     readonly status: number;
     readonly code: string;
     readonly message: string;
+}
+
+export interface RefusedKey {
+    key: ApiKey;
+    counts: Omit<OutcomeCounts, 'accepted'>;
 }
 
 type RemoteOf<Table> = {
@@ -1901,6 +2023,10 @@ export interface UsedTokenTable {
 }
 
 export declare const VALUE_ERRORS: Readonly<Record<"DESCRIPTION_INVALID" | "EXPIRY_INVALID" | "INPUT_INVALID" | "LIMIT_INVALID" | "NAME_INVALID" | "NETWORK_INVALID" | "NO_GRANTS" | "OWNER_INVALID" | "PERMISSION_INVALID" | "ROLE_INVALID" | "SECRET_INVALID" | "TAG_INVALID" | "USAGE", import("./table.ts").ErrorEntry>>;
+
+export interface WaitingNotice extends Notice {
+    readonly attempts: number;
+}
 
 export type WriteOptions = Pick<RepositoryWriteOptions, 'revokes' | 'counts'>;
 
