@@ -175,8 +175,6 @@ export type CredentialPlace = 'bearer' | 'basic' | {
     readonly header: string;
 };
 
-export type EffectKind = 'SECRET' | 'WIDENING' | 'ENABLING' | 'CREATION' | 'ADOPTION';
-
 export type ErrorCode = keyof typeof ERRORS;
 
 export interface ExpiryRequest {
@@ -229,6 +227,8 @@ export interface Issued<Key extends ApiKey = ApiKey> {
     readonly what: IssuedKind;
     readonly at: number;
 }
+
+export type IssuedKind = 'SECRET' | 'WIDENING' | 'ENABLING' | 'CREATION' | 'ADOPTION' | 'APPROVAL';
 
 export interface KeyChange extends ExpiryRequest, FieldInput {
     name?: string;
@@ -1064,6 +1064,8 @@ export interface Chain {
     readonly isComplete: boolean;
 }
 
+export type ChangeRule = (place: Place, key: ApiKey) => void | Promise<void>;
+
 export interface Charge {
     readonly requests: number;
     readonly cost: number;
@@ -1316,8 +1318,6 @@ export type HttpApp = Hono<BearerEnv> & Pick<ServiceApp, keyof CheckParts | 'sta
 
 export type IntrospectionMode = 'on' | 'off' | 'permitted';
 
-export type IssuedKind = EffectKind | 'APPROVAL';
-
 export declare class Issuer;
 
 declare const KEY: {
@@ -1392,6 +1392,8 @@ export interface KeyListener {
     readonly changed?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
     readonly deleted?: (transaction: Transaction, keys: readonly ApiKey[]) => Promise<void>;
     readonly replacing?: (transaction: Transaction, replacement: Replacement) => Promise<ReplacementSteps>;
+    readonly issued?: (place: Place, ids: readonly string[], since: number) => Promise<Issued[]>;
+    readonly rules?: Readonly<Record<string, ChangeRule>>;
     readonly restoring?: (backup: KeyWriter, ids: readonly string[]) => Promise<RestoreStep>;
 }
 

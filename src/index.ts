@@ -38,7 +38,7 @@ export type {
 } from './http/index.ts';
 export type { GrantsByGroup, PeopleSettings, SignInProvider, SignInProxy } from './keys/authentication/index.ts';
 export type { ErrorCode, Issue, Limit, LimitUnit, Networks } from './keys/basics/index.ts';
-export type { ChangedKey, ConfusableName, EffectKind, Issued, KeyRotation, UpdatedKey } from './keys/changes/index.ts';
+export type { ChangedKey, ConfusableName, Issued, IssuedKind, KeyRotation, UpdatedKey } from './keys/changes/index.ts';
 export type { Client } from './features/consent/clients.ts';
 export type { RefreshSettings } from './features/consent/refresh.ts';
 export type { ClaimCondition, FederationRule } from './features/federation/federation-rule.ts';

@@ -2,7 +2,7 @@ import { type DeclaredKey, type Plan, readDeclaration } from '../keys/transfer/i
 import { auditChange, type AuditValues } from '../keys/audit/index.ts';
 import { mayFor } from '../keys/authorization/index.ts';
 import { type ApiKey, type NewKey, REMOVABLE_FIELDS, secretSince } from '../keys/key/index.ts';
-import { containedAs, namedIssues } from '../keys/changes/index.ts';
+import { namedIssues } from '../keys/changes/index.ts';
 import { formatTime, MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
 import { groupPermissions } from '../keys/permissions/index.ts';
 import { OPERATIONS, operationsOn } from '../keys/operations/index.ts';
@@ -59,36 +59,8 @@ export function changeResolversOf(keys: KeysService): Resolvers {
       if (ids.length > MAX_PAGE_SIZE)
         throw badInput(`There are ${ids.length} ids; at most ${MAX_PAGE_SIZE} are allowed.`);
       const deleted = await does.deleteApiKeys({ ids }, principal);
-      const issued = async () => namedIssues(await keys.containments.issuedBy(ids, principal));
+      const issued = async () => namedIssues(await keys.issuedBy(ids, principal));
       return { deleted: deleted.length, keys: deleted, issued };
-    },
-    containKey: async (_, { input: { id, name, since, dryRun } }, { principal }) => {
-      if ((id == null) === (name == null)) throw badInput('Pass either the id or the name of the key.');
-      const contained = await does.containKey(
-        { key: id ?? name!, since: since ?? undefined, dryRun: dryRun ?? false },
-        principal,
-      );
-      const { changes, requests, apiKey: key, exists, issued } = containedAs(contained);
-      return {
-        keyId: key.id,
-        name: key.name,
-        exists,
-        issued,
-        changes: changes.map(({ id: keyId, changes: fields = [], ...change }) => ({
-          ...change,
-          keyId,
-          changes: fields.map(({ field, before, after }) => ({
-            field,
-            before: JSON.stringify(before),
-            after: JSON.stringify(after),
-          })),
-        })),
-        requests: requests.map(({ id: requestId, client: clientName, keyName }) => ({
-          requestId,
-          clientName,
-          keyName,
-        })),
-      };
     },
     applyApiKeys: async (_, { input }, { principal }) => {
       refuseNulls(input);

@@ -75,7 +75,7 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
     grants: ({ roles, permissions }) => [...roles, ...permissions],
     unknownGrants: (key) => unknownGrantsOf(key, catalog),
     issued: ({ id }, _, { principal, budget }) =>
-      budget.inSequence(async () => namedIssues(await keys.containments.issuedBy([id], principal))),
+      budget.inSequence(async () => namedIssues(await keys.issuedBy([id], principal))),
     answering: (key, _, context) =>
       withChain(key, context, (chain) => {
         const found = findAnswering(chain);

@@ -109,7 +109,6 @@ export type MutationActivateApiKeyRotationArgs = { id: string; };
 export type MutationFinishApiKeyRotationArgs = { id: string; };
 export type MutationRollBackApiKeyRotationArgs = { id: string; };
 export type MutationDeleteApiKeysArgs = { ids: ReadonlyArray<string>; };
-export type MutationContainKeyArgs = { input: ContainKeyInput; };
 export type MutationApplyApiKeysArgs = { input: ApplyApiKeysInput; };
 export type MutationNarrowApiKeysArgs = { input: NarrowApiKeysInput; };
 export type MutationUpdateApiKeysArgs = { ids: ReadonlyArray<string>; update: ManyKeysUpdate; };
@@ -121,10 +120,10 @@ export type MutationResolvers = { createApiKey?: Resolver<Maybe<CreatedApiKey>, 
   MutationActivateApiKeyRotationArgs>; finishApiKeyRotation?: Resolver<Maybe<ApiKey>, object,
   MutationFinishApiKeyRotationArgs>; rollBackApiKeyRotation?: Resolver<Maybe<ApiKey>, object,
   MutationRollBackApiKeyRotationArgs>; deleteApiKeys?: Resolver<Maybe<DeletedApiKeys>, object,
-  MutationDeleteApiKeysArgs>; containKey?: Resolver<Maybe<ContainedKey>, object, MutationContainKeyArgs>;
-  applyApiKeys?: Resolver<Maybe<AppliedApiKeys>, object, MutationApplyApiKeysArgs>; narrowApiKeys?:
-  Resolver<Maybe<ChangedApiKeys>, object, MutationNarrowApiKeysArgs>; updateApiKeys?: Resolver<Maybe<ChangedApiKeys>,
-  object, MutationUpdateApiKeysArgs>; attestReview?: Resolver<Maybe<boolean>, object, MutationAttestReviewArgs>; };
+  MutationDeleteApiKeysArgs>; applyApiKeys?: Resolver<Maybe<AppliedApiKeys>, object, MutationApplyApiKeysArgs>;
+  narrowApiKeys?: Resolver<Maybe<ChangedApiKeys>, object, MutationNarrowApiKeysArgs>; updateApiKeys?:
+  Resolver<Maybe<ChangedApiKeys>, object, MutationUpdateApiKeysArgs>; attestReview?: Resolver<Maybe<boolean>, object,
+  MutationAttestReviewArgs>; };
 export type CreateApiKeyInput = { name: string; roles?: Maybe<ReadonlyArray<string>>; permissions?:
   Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; overwrite?:
   Maybe<boolean>; };
@@ -144,12 +143,6 @@ export type DeletedApiKeys = { deleted: Lazy<number>; keys: Lazy<ReadonlyArray<D
 export type IssuedKind = 'SECRET' | 'WIDENING' | 'ENABLING' | 'APPROVAL' | 'ADOPTION' | 'CREATION';
 export type IssuedChange = { name: Lazy<string>; keyId?: Lazy<Maybe<string>>; what: Lazy<IssuedKind>; at:
   Lazy<number>; disabled: Lazy<boolean>; };
-export type ContainKeyInput = { id?: Maybe<string>; name?: Maybe<string>; since?: Maybe<string>; dryRun?:
-  Maybe<boolean>; };
-export type ContainedKey = { keyId: Lazy<string>; name: Lazy<string>; exists: Lazy<boolean>; issued:
-  Lazy<ReadonlyArray<IssuedChange>>; changes: Lazy<ReadonlyArray<AppliedChange>>; requests:
-  Lazy<ReadonlyArray<CancelledRequest>>; };
-export type CancelledRequest = { requestId: Lazy<string>; clientName: Lazy<string>; keyName: Lazy<string>; };
 export type DeletedApiKey = { id: Lazy<string>; name: Lazy<string>; };
 export type ApplyApiKeysInput = { keys: ReadonlyArray<DeclaredApiKeyInput>; prune?: Maybe<boolean>; dryRun?:
   Maybe<boolean>; };

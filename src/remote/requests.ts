@@ -124,7 +124,8 @@ const stateFields = {
 };
 const state: Shape<KeyState> = object(stateFields);
 
-const issued: Shape<NamedIssue[]> = list(
+/** Things that a key did to others. */
+export const issued: Shape<NamedIssue[]> = list(
   object({ name: text, keyId: nullable(text), what: word<NamedIssue['what']>(), at: time, disabled: yesOrNo }),
 );
 
@@ -161,7 +162,8 @@ const pageOf = <Key>(key: Shape<Key>) =>
 const fieldChanges = list(object({ field: text, before: nullable(text), after: nullable(text) }));
 type FieldChanges = ReturnType<typeof fieldChanges.read>;
 
-const change = object({
+/** A change of a key. */
+export const change = object({
   action: word<PlannedChange['action']>(),
   name: text,
   keyId: nullable(text),
@@ -191,14 +193,6 @@ function shownIn(changes: FieldChanges): FieldChange[] {
   const isLast = ({ field }: FieldChange) => Number(field === 'createdBy');
   return read.toSorted((one, other) => isLast(one) - isLast(other));
 }
-
-const contained = object({
-  apiKey: around({ id: of('keyId', text), name: text }),
-  exists: yesOrNo,
-  issued,
-  changes: mapped(list(change), (changes) => changes.map(plannedIn)),
-  requests: list(object({ id: of('requestId', text), client: of('clientName', text), keyName: text })),
-});
 
 const secrets = list(object({ key: secret, apiKey: name }));
 const applied = object({
@@ -393,7 +387,6 @@ export const REQUESTS = {
   narrowApiKeys: mutation('narrowApiKeys', { input: 'NarrowApiKeysInput!' }, only('keys', list(name))),
   updateApiKeys: mutation('updateApiKeys', { ...IDS, update: 'ManyKeysUpdate!' }, only('keys', list(name))),
   deleteApiKeys: mutation('deleteApiKeys', IDS, object({ keys: list(name), issued })),
-  containKey: mutation('containKey', { input: 'ContainKeyInput!' }, contained),
   applyApiKeys: mutation('applyApiKeys', { input: 'ApplyApiKeysInput!' }, applied),
 
   auditLog: query(

@@ -16,7 +16,6 @@ import {
   isKeysError,
   KeysError,
   MAX_PAGE_SIZE,
-  requirePastTime,
 } from '../keys/basics/index.ts';
 import {
   type KeyChange,
@@ -177,10 +176,6 @@ export function serverClient(options: ServerOptions): Client {
       connection.ask(REQUESTS.narrowApiKeys, { input: { ids, expiresAt } }),
     updateApiKeys: async ({ ids, request: { change } }) =>
       connection.ask(REQUESTS.updateApiKeys, { ids, update: await changeIn(change!) }),
-    async containKey({ key: name, since: text, dryRun }) {
-      const since = text === undefined ? undefined : formatTime(requirePastTime(text, Date.now()));
-      return connection.ask(REQUESTS.containKey, { input: { name, since, dryRun } });
-    },
     async applyApiKeys({ declared, rules, dryRun, delivery }) {
       const plan = await apply(declared, rules, true);
       if (dryRun || plan.changes.length === 0) return plan;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Actor, OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
-import { EFFECTS } from '../../src/keys/changes/effects.ts';
+import { EFFECTS } from '../../src/features/contain/effects.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { isInProgress } from '../../src/keys/key/rotation.ts';
@@ -16,6 +16,7 @@ import { Random } from '../support/random.ts';
 import { migratedStore } from '../support/temp.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 import { Sessions } from '../../src/features/sessions/sessions.ts';
+import { Containments } from '../../src/features/contain/contain.ts';
 
 const SEED = Number(process.env['TEST_SEED'] ?? 20_261_123);
 const STEPS = 30;
@@ -323,12 +324,15 @@ describeOnEach('attacks: a thief whose key is contained', (dialect) => {
   async function contained(world: World, id: string): Promise<Map<string, ApiKey>> {
     const { keys } = world.test;
     const since = world.since > 0 ? new Date(world.since).toISOString() : undefined;
-    const plan = await keys.containments.plan(id, since, OPERATOR);
-    const done = await keys.containments.contain(id, since, OPERATOR);
+    const plan = await keys.feature(Containments).plan(id, since, OPERATOR);
+    const done = await keys.feature(Containments).contain(id, since, OPERATOR);
     assert.deepEqual([done.issued, done.requests], [plan.issued, plan.requests]);
-    const again = await keys.containments.plan(id, since, OPERATOR).catch((error: unknown) => {
-      assert.ok(isKeysError(error) && error.code === 'NOT_FOUND');
-    });
+    const again = await keys
+      .feature(Containments)
+      .plan(id, since, OPERATOR)
+      .catch((error: unknown) => {
+        assert.ok(isKeysError(error) && error.code === 'NOT_FOUND');
+      });
     if (again) assert.deepEqual([again.changes, again.requests], [[], []], `once is enough: ${world.said.join('\n')}`);
     assert.deepEqual((await keys.audit.check()).comparison!.differences, []);
     return new Map((await world.all()).map((key) => [key.id, key]));

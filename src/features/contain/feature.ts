@@ -1,5 +1,7 @@
 import type { Feature } from '../../feature.ts';
-import { EFFECTS, recordEffects } from '../../keys/changes/index.ts';
+import { findIssued, requireToContainNow } from './contain.ts';
+import { EFFECTS, recordEffects } from './effects.ts';
+import { containOperations } from './operations.ts';
 import { effectStore } from './store.ts';
 
 /** Effects of keys on other keys, and how they are undone. Requests of applications that a key agreed to are among them. */
@@ -7,8 +9,12 @@ export const contain: Feature = {
   name: 'contain',
   needs: ['consent'],
   ports: [effectStore],
+  ...containOperations,
+  schema: () => import('./schema.ts'),
   onKeys: {
     changing: recordEffects,
+    issued: (...asked) => findIssued(...asked),
+    rules: { CONTAIN: requireToContainNow },
     async restoring(backup, ids) {
       const effects = await backup.port(EFFECTS).export(ids);
       return (transaction) => transaction.port(EFFECTS).insert(effects);

@@ -6,8 +6,8 @@ import {
   EFFECTS,
   type EffectWriter,
   type NewEffect,
-  type Widening,
-} from '../../keys/changes/index.ts';
+} from './effects.ts';
+import type { Widening } from './widening.ts';
 import {
   chunksOf,
   type Connection,

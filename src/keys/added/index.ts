@@ -228,6 +228,8 @@ const LISTENER: Readonly<Record<string, Rule<any>>> = {
   deleted: aFunction(),
   replacing: aFunction(),
   restoring: aFunction(),
+  issued: aFunction(),
+  rules: recordOf(aFunction()),
 };
 
 /** A name that GraphQL, and a function, can have. */

@@ -1,27 +1,9 @@
 /** Changes of keys, each in a transaction, what outlives the key that did it, and what can be foreseen. */
 export { attest, type Attestation, readAttestation } from './attestation.ts';
 export { changeKeys, type ManyChangeRequest, readManyChange, type UndeletingChange } from './change-many.ts';
-export {
-  type Contained,
-  containedAs,
-  Containments,
-  type Issued,
-  type IssuedKind,
-  type KeyName,
-  type NamedIssue,
-  namedIssues,
-} from './contain.ts';
 export * from './confusable-names.ts';
 export * from './create.ts';
-export {
-  type Effect,
-  type EffectFinder,
-  type EffectKind,
-  EFFECTS,
-  type EffectWriter,
-  type NewEffect,
-  recordEffects,
-} from './effects.ts';
+export * from './issued.ts';
 export * from './permitted-changes.ts';
 export {
   activateRotation,
@@ -40,4 +22,3 @@ export { KEYS_IN_USE, UnusedKeys } from './unused-keys.ts';
 export { adoptKey } from './adopt.ts';
 export { deleteKeys } from './delete.ts';
 export { setKeyEnabled, type UpdatedKey, updateKey } from './update.ts';
-export type { Widening } from './widening.ts';

@@ -26,26 +26,21 @@ import {
   readManyChange,
   requireToChangeBy,
 } from './change-many.ts';
-import { requireToContainNow } from './contain.ts';
 import { leakedSince, requireRotating, requireToRollBack, requireToRotate } from './rotate.ts';
-import { type Parts, type Place, refreshed } from './transaction.ts';
+import { type ChangeRule, type Parts, type Place, refreshed } from './transaction.ts';
 import { planSwitch, requireChange } from './update.ts';
 
-/** What can be done to a key, each as it is asked for. */
-export const KEY_CHANGES = [
-  'UPDATE',
-  'ENABLE',
-  'DISABLE',
-  'ROTATE',
-  'ROTATE_AND_DISABLE_CREATED',
-  'ACTIVATE_ROTATION',
-  'FINISH_ROTATION',
-  'ROLL_BACK_ROTATION',
-  'DELETE',
-  'CONTAIN',
-] as const;
-/** One of `KEY_CHANGES`. */
-export type KeyChangeKind = (typeof KEY_CHANGES)[number];
+/** A change of a key that can be asked for. */
+export type KeyChangeKind =
+  | 'UPDATE'
+  | 'ENABLE'
+  | 'DISABLE'
+  | 'ROTATE'
+  | 'ROTATE_AND_DISABLE_CREATED'
+  | 'ACTIVATE_ROTATION'
+  | 'FINISH_ROTATION'
+  | 'ROLL_BACK_ROTATION'
+  | 'DELETE';
 
 /** Why something would be refused. */
 export interface Refusal {
@@ -55,7 +50,8 @@ export interface Refusal {
 
 /** Whether a change of a key would be made now. */
 export interface PossibleChange {
-  readonly change: KeyChangeKind;
+  /** A `KeyChangeKind`, or the name of a rule of a listener. */
+  readonly change: string;
   /** Null if it would be made. */
   readonly refusal: Refusal | null;
 }
@@ -82,20 +78,7 @@ const RULES: Readonly<Record<KeyChangeKind, (place: PlaceBefore, key: ApiKey) =>
   FINISH_ROTATION: (place, key) => changed(place, key, () => requireRotating(key, place.now)),
   ROLL_BACK_ROTATION: (place, key) => changed(place, key, () => requireToRollBack(place, key)),
   DELETE: (place, key) => requireFor(place.caller, 'DELETE', [key]),
-  CONTAIN: requireToContainNow,
 };
-
-/**
- * Tells for each change of a key whether it would be made now, by the rules that decide when it is asked for. Nothing
- * is written.
- * @throws KeysError STORE_…
- */
-async function findPossibleChanges(place: PlaceBefore, key: ApiKey): Promise<PossibleChange[]> {
-  const decided: PossibleChange[] = [];
-  for (const change of KEY_CHANGES)
-    decided.push({ change, refusal: await findRefusal(async () => void (await RULES[change](place, key))) });
-  return decided;
-}
 
 /** Why something is refused; null if it is not. @throws what is not a refusal, such as KeysError STORE_… */
 async function findRefusal(attempt: () => void | Promise<void>): Promise<Refusal | null> {
@@ -280,19 +263,24 @@ export class PermittedChanges {
   }
 
   /**
-   * Tells of each of these keys which changes an actor is permitted to make now, by the rules of those changes; nothing
-   * is written, and nothing counts as used.
+   * Foresees for each of these keys which changes an actor is permitted to make now, by the rules that decide when they
+   * are made. Nothing is written, and nothing counts as used.
    * @throws KeysError STORE_…
    */
   async possibleChanges(keys: readonly ApiKey[], actor: Principal): Promise<PossibleChange[][]> {
     const place = await this.#findPlace(actor, keys);
+    const own = this.#options.listeners.map(({ rules }) => rules);
+    const rules = Object.entries<ChangeRule | (typeof RULES)[KeyChangeKind]>(Object.assign({}, RULES, ...own));
     const decided: PossibleChange[][] = [];
-    for (const key of keys)
-      decided.push(
-        'refusal' in place
-          ? KEY_CHANGES.map((change) => ({ change, refusal: place.refusal }))
-          : await findPossibleChanges(place, key),
-      );
+    for (const key of keys) {
+      const changes: PossibleChange[] = [];
+      for (const [change, rule] of rules) {
+        const refusal =
+          'refusal' in place ? place.refusal : await findRefusal(async () => void (await rule(place, key)));
+        changes.push({ change, refusal });
+      }
+      decided.push(changes);
+    }
     return decided;
   }
 

@@ -16,7 +16,7 @@ import {
 import { formatTime, KeysError } from '../basics/index.ts';
 import type { KeyFinder } from '../repository/index.ts';
 import type { Secret } from '../secret/index.ts';
-import { findIssued, type Issued } from './contain.ts';
+import type { Issued } from './issued.ts';
 import type { ChangedKey, Place, Transaction } from './transaction.ts';
 
 /** A rotation, and what became of the keys that the key had created. */
@@ -51,7 +51,7 @@ export async function rotateKey(
   return {
     ...rotated,
     ...created,
-    issued: disableSince === null ? [] : await findIssued(transaction, [id], disableSince),
+    issued: disableSince === null ? [] : await transaction.issued([id], disableSince),
   };
 }
 

@@ -23,6 +23,7 @@ import type { Catalog } from '../permissions/index.ts';
 import type { KeyFinder, KeyRepository, KeyWriter, StoredKeyFinder } from '../repository/index.ts';
 import type { RandomBytes } from '../secret/index.ts';
 import type { SecretDelivery } from './delivery.ts';
+import type { Issued } from './issued.ts';
 
 /** A key that was changed, as it was and as it is. */
 export interface ChangedKey {
@@ -66,9 +67,20 @@ export interface KeyListener {
   readonly deleted?: (transaction: Transaction, keys: readonly ApiKey[]) => Promise<void>;
   /** A key is about to take the place of others, which are still there. */
   readonly replacing?: (transaction: Transaction, replacement: Replacement) => Promise<ReplacementSteps>;
+  /**
+   * Finds what keys did to others and is in force, oldest first, as far as the caller may read the others. The keys may
+   * be gone.
+   * @param since in milliseconds since 1970; 0 for all of it
+   */
+  readonly issued?: (place: Place, ids: readonly string[], since: number) => Promise<Issued[]>;
+  /** The rules of changes that a feature makes to a key, by the names of these. Pages offer what is not refused. */
+  readonly rules?: Readonly<Record<string, ChangeRule>>;
   /** Revoked keys with these ids are about to come back from a backup. Returns a step that runs once they are back. */
   readonly restoring?: (backup: KeyWriter, ids: readonly string[]) => Promise<RestoreStep>;
 }
+
+/** Refuses a caller that may not make a change of a key now, by throwing a `KeysError`. */
+export type ChangeRule = (place: Place, key: ApiKey) => void | Promise<void>;
 
 /** A step of a listener that belongs to a restore. */
 export type RestoreStep = (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
@@ -155,6 +167,11 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     if (!key) throw new KeysError('NOT_FOUND', `There is no API key with the id "${printable(id)}".`);
     requireFor(this.caller, 'UPDATE', [key]);
     return key;
+  }
+
+  /** Finds the effects of keys on others: see `KeyListener`. */
+  issued(ids: readonly string[], since: number): Promise<Issued[]> {
+    return findIssued(this.#listeners, this, ids, since);
   }
 
   findChain(key: ApiKey): Promise<Chain> {
@@ -250,6 +267,19 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   async finish(): Promise<void> {
     await this.#writer.appendToAuditLog(this.#entries);
   }
+}
+
+/** Finds the effects of keys on others that are in force, by the listeners. */
+export async function findIssued(
+  listeners: readonly KeyListener[],
+  place: Place,
+  ids: readonly string[],
+  since: number,
+): Promise<Issued[]> {
+  const found: Issued[] = [];
+  for (const { issued } of listeners) found.push(...((await issued?.(place, ids, since)) ?? []));
+  const shown = found.map(({ apiKey, ...others }) => ({ ...others, apiKey: apiKey && withoutDigests(apiKey) }));
+  return shown.toSorted((one, other) => one.at - other.at);
 }
 
 export interface TransactionsOptions {

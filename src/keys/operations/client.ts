@@ -6,7 +6,6 @@ import type { Catalog } from '../permissions/index.ts';
 import type {
   Applied,
   Changed,
-  Contained,
   Created,
   Deleted,
   KeyDecision,
@@ -42,7 +41,6 @@ interface Answers {
   /** The keys that were changed. */
   narrowApiKeys: readonly KeyName[];
   updateApiKeys: readonly KeyName[];
-  containKey: Contained;
   applyApiKeys: Applied;
   auditLog: AuditEntry[];
   attestReview: unknown;

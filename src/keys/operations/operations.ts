@@ -152,15 +152,6 @@ export const OPERATIONS = {
       `as they are. ${AS_UPDATE}`,
     run: changeMany,
   }),
-  containKey: changing({
-    needs: 'API_KEY:UPDATE_OWN',
-    does:
-      'Undoes what a key did, in one transaction: it and all its child keys are disabled, secrets end that it issued ' +
-      'to others, and what it widened or enabled is taken back. Who may update and delete the key, and the others, ' +
-      'may do so; of a key that is gone, who may update and delete any. No key gets more by it than it has.',
-    run: (keys, { key, since, dryRun }: { key: string; since?: string | undefined; dryRun?: boolean }, actor) =>
-      keys.containments[dryRun ? 'plan' : 'contain'](key, since, actor),
-  }),
   applyApiKeys: changing({
     needs: 'API_KEY:UPDATE_OWN',
     does:

@@ -1,6 +1,6 @@
 import { type Actor, findAnswering, OPERATOR, readPermission, suggestGrants } from '../authorization/index.ts';
 import { KeysError, MAX_PAGE_SIZE, mapYielding, withoutUndefined } from '../basics/index.ts';
-import { containedAs, namedIssues, presented } from '../changes/index.ts';
+import { namedIssues, presented } from '../changes/index.ts';
 import { type ApiKey, NO_USAGE } from '../key/index.ts';
 import { MAX_SELECTED } from '../lists/index.ts';
 import { unknownGrantsOf } from '../permissions/index.ts';
@@ -20,7 +20,7 @@ import { OPERATIONS } from './operations.ts';
 /** The client of a store, where commands act as its operator. */
 export function storeClient(keys: OpenService): Client {
   const does = asOperator(keys, OPERATIONS);
-  const issuedBy = async (ids: readonly string[]) => namedIssues(await keys.containments.issuedBy(ids, OPERATOR));
+  const issuedBy = async (ids: readonly string[]) => namedIssues(await keys.issuedBy(ids, OPERATOR));
   const namesOf = (changed: readonly { after: ApiKey }[]) => changed.map(({ after }) => after);
   const chainOf = async (id: string) => {
     const key = await does.apiKey({ id });
@@ -64,7 +64,6 @@ export function storeClient(keys: OpenService): Client {
     deleteApiKeys: async (input) => ({ keys: await does.deleteApiKeys(input), issued: await issuedBy(input.ids) }),
     narrowApiKeys: async (input) => namesOf(await does.narrowApiKeys(input)),
     updateApiKeys: async (input) => namesOf(await does.updateApiKeys(input)),
-    containKey: async (input) => containedAs(await does.containKey(input)),
     applyApiKeys: async ({ delivery, ...input }) =>
       appliedAs(await does.applyApiKeys({ ...input, delivery: delivery && presented(delivery, appliedAs) })),
 

@@ -44,6 +44,8 @@ import {
   createKey,
   deleteKeys,
   DELIVERY_OPTIONS,
+  findIssued,
+  type Issued,
   findConfusableNames,
   finishRotation,
   type KeyPreview,
@@ -218,6 +220,16 @@ export class KeyManagement {
     const ids = keys.filter(({ limits }) => limits.some(isBudget)).map(({ id }) => id);
     const spent = ids.length > 0 ? await this.#options.repository.port(SPENT_LIMITS).find(ids) : [];
     return new Map(keys.map((key) => [key.id, budgetsOf(key, spent)]));
+  }
+
+  /**
+   * The effects of keys on others that are in force, oldest first, as far as the actor may read the others. The keys may
+   * be gone.
+   * @throws KeysError STORE_…
+   */
+  issuedBy(ids: readonly string[], actor: Actor): Promise<Issued[]> {
+    const { repository: find, catalog, clock, listeners } = this.#options;
+    return findIssued(listeners, { caller: actor, catalog, now: clock(), find }, ids, 0);
   }
 
   /** The rotation of a key while its previous secret still works. */

@@ -11,7 +11,7 @@ import {
 } from '../authentication/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
 import { type Limit, UNIT_MS } from '../basics/index.ts';
-import { Containments, type Parts, PermittedChanges, Transactions, UnusedKeys } from '../changes/index.ts';
+import { type Parts, PermittedChanges, Transactions, UnusedKeys } from '../changes/index.ts';
 import { type EdgeReport, EdgeReports, Edges } from '../feed/index.ts';
 import { type ApiKey, appliedLimits, USAGE, Usage } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
@@ -127,11 +127,6 @@ export class KeysService extends KeyManagement {
   /** The audit log, as far as each may read it. */
   get audit(): AuditAccess {
     return this.feature(AuditAccess);
-  }
-
-  /** What keys did to others, and how that is undone. */
-  get containments(): Containments {
-    return this.feature(Containments);
   }
 
   /** Brings keys to what is declared. */

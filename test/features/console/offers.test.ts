@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { KeyChangeKind } from '../../../src/keys/changes/permitted-changes.ts';
+import type { KeyAction } from '../../../src/features/console/pages/key/shown-key.ts';
 import { startConsoleService, Visitor } from '../../support/console.ts';
 import { principalOf } from '../../support/keys.ts';
 import { STRICT, WorldMaker } from '../../support/offers.ts';
@@ -39,7 +39,7 @@ for (const [demands, policy] of [
         const principal = await principalOf(test.keys, secret);
         const apiKey = (await test.keys.findById(target.id, OPERATOR))!;
         const [changes] = await test.keys.permittedChanges.possibleChanges([apiKey], principal);
-        const may = (change: KeyChangeKind) => changes!.find((one) => one.change === change)!.refusal === null;
+        const may = (change: KeyAction) => changes!.find((one) => one.change === change)!.refusal === null;
         const visitor = new Visitor(test.url);
         await visitor.signIn(secret);
         const { html } = await visitor.open(`keys/${target.id}`);

@@ -7,6 +7,7 @@ import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { Transfer } from '../../../src/features/transfer/transfer.ts';
 import { Sessions } from '../../../src/features/sessions/sessions.ts';
+import { Containments } from '../../../src/features/contain/contain.ts';
 
 const ADA: Person = { issuer: 'https://id.example.org', subject: '248289761001', name: 'ada@example.org' };
 const BY_GROUP = { admins: ['ADMIN'], writers: ['DOCKER:UPDATE_ANY'], '*': ['VIEWER', 'API_KEY:CREATE_OWN'] } as const;
@@ -169,7 +170,7 @@ describeOnEach('a person', () => {
   it('is contained with all that they made', async () => {
     const person = await key(['admins']);
     const { apiKey: made } = await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, await principal(person));
-    await test.keys.containments.contain(person.id, undefined, OPERATOR);
+    await test.keys.feature(Containments).contain(person.id, undefined, OPERATOR);
     assert.notEqual((await found(person.id)).disabledAt, null);
     assert.equal(test.keys.statusOf(await chainOf(await found(made.id))), 'DISABLED');
   });

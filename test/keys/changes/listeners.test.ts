@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { KeyListener } from '../../../src/keys/changes/transaction.ts';
 import { KeysError } from '../../../src/keys/basics/errors.ts';
+import { KeysService } from '../../../src/keys/service/service.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
@@ -126,5 +127,43 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
     refuses = 'deleted a';
     await assert.rejects(test.keys.delete([apiKey.id], OPERATOR), { message: 'not this one' });
     assert.ok(await test.keys.findById(apiKey.id, OPERATOR));
+  });
+
+  it('adds to what keys did to others, which a rotation after a leak and others show', async () => {
+    const { apiKey } = await create('a');
+    const { apiKey: other } = await create('b');
+    const at = [test.time.now - 1, test.time.now - 2];
+    const issuing = at.map((time): KeyListener => {
+      const one = { name: 'b', what: 'ENABLING', at: time } as const;
+      return {
+        issued: async ({ find }, ids) =>
+          ids.includes(apiKey.id) ? [{ ...one, apiKey: (await find.findById(other.id))! }] : [],
+      };
+    });
+    const keys = new KeysService({ ...test.options, listeners: issuing });
+    const expected = at.toReversed().map((time) => ({ name: 'b', apiKey: other, what: 'ENABLING', at: time }));
+    assert.deepEqual(await keys.issuedBy([apiKey.id], OPERATOR), expected);
+    assert.deepEqual(await keys.issuedBy([other.id], OPERATOR), []);
+    const { issued } = await keys.rotate(apiKey.id, { disableCreated: true }, OPERATOR);
+    assert.deepEqual(issued, expected);
+  });
+
+  it('says which of its own changes of a key would be refused', async () => {
+    const { principal } = await createPrincipal(test.keys, { name: 'a', roles: ['ADMIN'] });
+    const rules: KeyListener['rules'] = {
+      PRAISE: () => {},
+      BLAME: async ({ caller }, { name }) => {
+        throw new KeysError(
+          'FORBIDDEN',
+          `${caller === OPERATOR ? 'The operator' : caller.apiKey.name} blames ${name}.`,
+        );
+      },
+    };
+    const keys = new KeysService({ ...test.options, listeners: [{ rules }] });
+    const [changes] = await keys.permittedChanges.possibleChanges([principal.apiKey], principal);
+    assert.deepEqual(changes!.slice(-2), [
+      { change: 'PRAISE', refusal: null },
+      { change: 'BLAME', refusal: { code: 'FORBIDDEN', reason: 'a blames a.' } },
+    ]);
   });
 });

@@ -124,10 +124,13 @@ export function grantedTo({ effectivePermissions, ancestors }: ShownKey): Permis
   return new PermissionSet(permissionsOf([...effectivePermissions, ...taken]) as Permission[]);
 }
 
+/** A change of a key that pages offer. */
+export type KeyAction = KeyChangeKind | 'CONTAIN';
+
 /** What somebody is permitted to do to a key, by the rules that decide when they do so. */
 export class Rights {
   /** Why each change is refused; null if it is not. */
-  readonly #reasons: ReadonlyMap<KeyChangeKind, string | null>;
+  readonly #reasons: ReadonlyMap<string, string | null>;
   /** Whether it is the key that the person has signed in with. */
   readonly isSelf: boolean;
   /** Whether that key ends with it: it is the same, or a child key of it. */
@@ -143,12 +146,12 @@ export class Rights {
   }
 
   /** Whether a change would be made. */
-  may(change: KeyChangeKind): boolean {
+  may(change: KeyAction): boolean {
     return this.#reasons.get(change) === null;
   }
 
   /** Why a change would be refused; undefined if it would not. */
-  whyNot(change: KeyChangeKind): string | undefined {
+  whyNot(change: KeyAction): string | undefined {
     return this.#reasons.get(change) ?? undefined;
   }
 }

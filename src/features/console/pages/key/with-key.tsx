@@ -1,10 +1,9 @@
-import type { KeyChangeKind } from '../../../../keys/changes/index.ts';
 import { type ApiKey, fixedFields, labelFields, restrictionFields } from '../../../../keys/key/index.ts';
 import type { Visit, VisitHandler } from '../../visit.tsx';
 import { Message } from '../../parts/layout.tsx';
 import { BackLink, Fact, formatCount, KeyLink, Time } from '../../parts/notice.tsx';
 import { FieldFacts } from '../../parts/key-texts.tsx';
-import { findKey, Rights, type ShownKey } from './shown-key.ts';
+import { findKey, type KeyAction, Rights, type ShownKey } from './shown-key.ts';
 
 /** What a page about a key is made of. */
 export interface KeyVisit {
@@ -23,7 +22,7 @@ const NO_SUCH_KEY = 'There is no key with this id that you may see. It may have 
  * Answers with the key that the address names, or says that there is none.
  * @param change what it is for; where that would be refused, the page says so
  */
-export function withKey(answer: (here: KeyVisit) => Promise<Response>, change?: KeyChangeKind): VisitHandler {
+export function withKey(answer: (here: KeyVisit) => Promise<Response>, change?: KeyAction): VisitHandler {
   return async (visit) => {
     const shown = await findKey(visit);
     const { parts, principal } = visit;

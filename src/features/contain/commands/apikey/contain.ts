@@ -6,8 +6,9 @@ import { KeyCommand, nameOf } from '../../../../cli/manage/key-command.ts';
 import { formatDiff } from '../../../../cli/views/change-view.ts';
 import { formatCount } from '../../../../cli/output.ts';
 import { issuedLines, issueJson } from '../../../../cli/views/key-view.ts';
-import type { Contained } from '../../../../keys/service/index.ts';
 import { printable } from '../../../../keys/basics/index.ts';
+import type { Contained } from '../../contain.ts';
+import { containOperations } from '../../operations.ts';
 
 export default class Contain extends KeyCommand {
   static override group = 'Leaks';
@@ -45,14 +46,15 @@ export default class Contain extends KeyCommand {
       throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or by --name <name>.');
     if (!dryRun) this.requireAnswer('contain the key, or --dry-run to see what that does');
     return this.withKeys(input.flags, async (keys) => {
+      const { containKey } = keys.of(containOperations);
       const request = { key, since };
       if (dryRun || !yes) {
-        const plan = await keys.containKey({ ...request, dryRun: true });
+        const plan = await containKey({ ...request, dryRun: true });
         if (dryRun) return this.show(plan, true);
         await this.terminal.note(shownText(textOf(plan, 'Plan', ['to change', 'to cancel'])));
         if (changes(plan)) await this.confirm(`Contain ${nameIn(plan)}?`);
       }
-      return this.show(await keys.containKey(request), false);
+      return this.show(await containKey(request), false);
     });
   }
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { type Chain, findChain, OPERATOR } from '../authorization/index.ts';
-import { declarePort, yielding } from '../basics/index.ts';
-import type { ApiKey } from '../key/index.ts';
-import type { Catalog } from '../permissions/index.ts';
-import type { Transaction, WrittenKey } from './transaction.ts';
+import { type Chain, findChain, OPERATOR } from '../../keys/authorization/index.ts';
+import { declarePort, yielding } from '../../keys/basics/index.ts';
+import type { ApiKey } from '../../keys/key/index.ts';
+import type { Catalog } from '../../keys/permissions/index.ts';
+import type { Transaction, WrittenKey } from '../../keys/changes/index.ts';
 import { findWidening, isStillWidened, type Widening } from './widening.ts';
 
 /**

@@ -1,6 +1,12 @@
-import { addedGrants, type Chain, chainHolds, chainHoldsUnknown, endsLater } from '../authorization/index.ts';
-import { type ApiKey, RESTRICTIONS, type ValuesOf, type wideningFields } from '../key/index.ts';
-import { type Catalog, type Permission, PermissionSet, type Role, splitPermission } from '../permissions/index.ts';
+import { addedGrants, type Chain, chainHolds, chainHoldsUnknown, endsLater } from '../../keys/authorization/index.ts';
+import { type ApiKey, RESTRICTIONS, type ValuesOf, type wideningFields } from '../../keys/key/index.ts';
+import {
+  type Catalog,
+  type Permission,
+  PermissionSet,
+  type Role,
+  splitPermission,
+} from '../../keys/permissions/index.ts';
 
 type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type Actor, OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
-import { containedFields } from '../../../src/keys/changes/contain.ts';
+import { containedFields } from '../../../src/features/contain/contain.ts';
 import { KeysError } from '../../../src/keys/basics/errors.ts';
-import { EFFECTS } from '../../../src/keys/changes/effects.ts';
+import { EFFECTS } from '../../../src/features/contain/effects.ts';
 import type { KeyChange, NewKey } from '../../../src/keys/key/key-change.ts';
 import type { RotationRequest } from '../../../src/keys/key/rotation.ts';
 import { APP } from '../../support/consent.ts';
@@ -10,6 +10,7 @@ import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { Consent } from '../../../src/features/consent/consent.ts';
 import { Sessions } from '../../../src/features/sessions/sessions.ts';
+import { Containments } from '../../../src/features/contain/contain.ts';
 
 const HOUR = 3_600_000;
 const FORBIDDEN = { code: 'FORBIDDEN' };
@@ -63,10 +64,10 @@ describeOnEach('what a key did to others', () => {
     const result = await authenticate(test.keys, secret);
     return 'refused' in result ? result.refused : undefined;
   };
-  const issued = async (by: Made = ops, actor: Actor = OPERATOR, since?: number) =>
-    (await test.keys.containments.issuedBy([by.id], actor, since)).map(({ name, what }) => `${what} ${name}`);
+  const issued = async (by: Made = ops, actor: Actor = OPERATOR) =>
+    (await test.keys.issuedBy([by.id], actor)).map(({ name, what }) => `${what} ${name}`);
   const contain = (nameOrId = 'Ops', since?: string, actor: Actor = OPERATOR) =>
-    test.keys.containments.contain(nameOrId, since, actor);
+    test.keys.feature(Containments).contain(nameOrId, since, actor);
   const keyOf = async ({ id }: Made) => (await test.keys.findById(id, OPERATOR))!;
 
   describe('is kept', () => {
@@ -86,7 +87,7 @@ describeOnEach('what a key did to others', () => {
       assert.deepEqual(await issued(), ['SECRET CI']);
       await test.keys.delete([ops.id], OPERATOR);
       assert.deepEqual(await issued(), ['SECRET CI']);
-      assert.equal((await test.keys.containments.plan('Old ops', undefined, OPERATOR)).contained.id, ops.id);
+      assert.equal((await test.keys.feature(Containments).plan('Old ops', undefined, OPERATOR)).contained.id, ops.id);
     });
 
     it('as what its parent keys did', async () => {
@@ -488,7 +489,7 @@ describeOnEach('what a key did to others', () => {
       const ci = await create('CI');
       await rotate(ci);
       const head = await test.store.repository.auditLog.head();
-      const plan = await test.keys.containments.plan('Ops', undefined, OPERATOR);
+      const plan = await test.keys.feature(Containments).plan('Ops', undefined, OPERATOR);
       assert.deepEqual(await test.store.repository.auditLog.head(), head);
       const fields = plan.changes.map((change) => [
         change.before.name,

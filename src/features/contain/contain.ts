@@ -10,7 +10,7 @@ import {
   requirePermission,
   requireToHoldKey,
   uses,
-} from '../authorization/index.ts';
+} from '../../keys/authorization/index.ts';
 import {
   checkSearchText,
   formatTime,
@@ -19,7 +19,7 @@ import {
   printable,
   requirePassedTime,
   yielding,
-} from '../basics/index.ts';
+} from '../../keys/basics/index.ts';
 import {
   type ApiKey,
   type FieldChange,
@@ -30,26 +30,21 @@ import {
   rolledBackKey,
   type StoredKey,
   withoutDigests,
-} from '../key/index.ts';
-import { type ConsentRequest, CONSENTS, MAX_REQUESTS, requestEntry } from '../repository/index.ts';
-import { createSecret, prefixOf, type Secret } from '../secret/index.ts';
-import { type Effect, type EffectFinder, type EffectKind, EFFECTS, mayBeInForce } from './effects.ts';
-import { type Parts, type Place, refreshed, type Transaction } from './transaction.ts';
+} from '../../keys/key/index.ts';
+import { type ConsentRequest, CONSENTS, MAX_REQUESTS, requestEntry } from '../../keys/repository/index.ts';
+import { createSecret, prefixOf, type Secret } from '../../keys/secret/index.ts';
+import { type Effect, type EffectFinder, EFFECTS, mayBeInForce } from './effects.ts';
+import {
+  type Issued,
+  type KeyName,
+  type NamedIssue,
+  namedIssues,
+  type Parts,
+  type Place,
+  refreshed,
+  type Transaction,
+} from '../../keys/changes/index.ts';
 import { withoutWidening } from './widening.ts';
-
-/** What a key did to others: as `EffectKind`, or agreed to a request whose application has no key yet. */
-export type IssuedKind = EffectKind | 'APPROVAL';
-
-/** Something that a key did to another one, and that is in force. */
-export interface Issued<Key extends ApiKey = ApiKey> {
-  /** The name of the other key, or of the one that an application is to get. */
-  readonly name: string;
-  /** The other key; null for one that there is not yet. */
-  readonly apiKey: Key | null;
-  readonly what: IssuedKind;
-  /** In milliseconds since 1970. */
-  readonly at: number;
-}
 
 /** Which key is contained, and from when on what it did to others is undone. */
 interface WhatToContain {
@@ -91,17 +86,6 @@ export class Containments {
 
   constructor(options: Parts) {
     this.#options = options;
-  }
-
-  /**
-   * What keys did to others and is in force, oldest first: also what was done by their child keys, and with secrets
-   * that they issued; as far as the actor may read the others. The keys may be gone.
-   * @param since in milliseconds since 1970
-   * @throws KeysError STORE_…
-   */
-  async issuedBy(ids: readonly string[], actor: Actor, since = 0): Promise<Issued[]> {
-    const { repository, catalog, clock } = this.#options;
-    return findIssued({ caller: actor, catalog, now: clock(), find: repository }, ids, since);
   }
 
   /**
@@ -160,25 +144,23 @@ interface Affected<Key extends ApiKey> {
 }
 
 /**
- * What keys did to others, and what is in force of it, oldest first: also what was done by their child keys, and with
- * secrets that they issued; as far as the caller may read the others. Their child keys are not among it: what becomes
- * of the keys becomes of these.
+ * Effects of keys on others that are in force, oldest first: also those of their child keys, and of secrets that they
+ * issued; as far as the caller may read the others. Effects on their child keys are left out, as these share what becomes
+ * of the keys.
  * @param since in milliseconds since 1970
  */
 export async function findIssued<Key extends ApiKey>(
   place: Place<Key>,
   ids: readonly string[],
-  since = 0,
-): Promise<Issued[]> {
-  const { caller, find } = place;
-  const reach = await findReach(find.port(EFFECTS), ids, since);
-  return readable(issuedBy(await findAffected(place, reach), await findApproved(place, reach, since)), caller);
+  since: number,
+): Promise<Issued<Key>[]> {
+  const reach = await findReach(place.find.port(EFFECTS), ids, since);
+  const issued = issuedBy(await findAffected(place, reach), await findApproved(place, reach, since));
+  return readable(issued, place.caller);
 }
 
-function readable(issued: readonly Issued<ApiKey | StoredKey>[], caller: Actor): Issued[] {
-  return issued
-    .filter(({ apiKey }) => (apiKey ? mayFor(caller, 'READ', apiKey) : readsRequests(caller)))
-    .map(({ apiKey, ...others }) => ({ ...others, apiKey: apiKey && withoutDigests(apiKey) }));
+function readable<Key extends ApiKey>(issued: readonly Issued<Key>[], caller: Actor): Issued<Key>[] {
+  return issued.filter(({ apiKey }) => (apiKey ? mayFor(caller, 'READ', apiKey) : readsRequests(caller)));
 }
 
 function readsRequests(caller: Actor): boolean {
@@ -303,7 +285,7 @@ function requireToContain(
   if (!key) for (const action of ANY) requirePermission(caller, 'API_KEY', action);
 }
 
-/** Refuses who may not contain a key now. @throws ForbiddenError */
+/** Refuses a caller that may not contain a key now. @throws ForbiddenError */
 export async function requireToContainNow(place: Place, key: ApiKey): Promise<void> {
   const affected = await findAffected(place, await findReach(place.find.port(EFFECTS), [key.id], 0));
   requireToContain(place, { key, others: affected.map((one) => one.key) });
@@ -401,7 +383,10 @@ function shownContainment(
 ): Containment {
   return {
     ...plan,
-    issued: readable(issued, caller),
+    issued: readable(issued, caller).map(({ apiKey, ...others }) => ({
+      ...others,
+      apiKey: apiKey && withoutDigests(apiKey),
+    })),
     changes: changes
       .filter(({ before }) => mayFor(caller, 'READ', before))
       .map(({ before, after, secrets }) => ({ before: withoutDigests(before), after: withoutDigests(after), secrets })),
@@ -465,15 +450,7 @@ function unknown(nameOrId: string): KeysError {
   );
 }
 
-export type KeyName = Pick<ApiKey, 'id' | 'name'>;
-
-/** Something that a key did to another one, and that is in force. Without an id, the other key does not exist yet. */
-export type NamedIssue = Omit<Issued, 'apiKey'> & {
-  readonly keyId: string | null;
-  /** True if the other key is disabled already. */
-  readonly disabled: boolean;
-};
-
+/** The outcome of containing a key, as callers get it. */
 export interface Contained {
   readonly apiKey: KeyName;
   /** Whether the key is still there. */
@@ -485,13 +462,7 @@ export interface Contained {
   readonly requests: readonly { readonly id: string; readonly client: string; readonly keyName: string }[];
 }
 
-/** Effects of a key on others, by the names of these. */
-export function namedIssues(issued: readonly Issued[]): NamedIssue[] {
-  return issued.map(({ name, apiKey, what, at }) => {
-    return { name, keyId: apiKey?.id ?? null, what, at, disabled: apiKey?.disabledAt != null };
-  });
-}
-
+/** The same for callers. */
 export function containedAs({ contained, exists, issued, changes, requests }: Containment): Contained {
   return {
     apiKey: contained,
