@@ -268,11 +268,11 @@ describe('options of the library', () => {
     ],
     'keys.feature(Transfer).import': [
       () => keys.feature(Transfer).import((async function* () {})(), { dryrun: true } as never),
-      'keys.feature(Transfer).import: "dryrun" is not an option. Did you mean dryRun?',
+      'keys.transfer.import: "dryrun" is not an option. Did you mean dryRun?',
     ],
     'keys.feature(Transfer).export': [
       () => keys.feature(Transfer).export({ withDigest: true } as never),
-      'keys.feature(Transfer).export: "withDigest" is not an option. Did you mean withDigests?',
+      'keys.transfer.export: "withDigest" is not an option. Did you mean withDigests?',
     ],
     'keys.declarations.plan': [
       () => keys.declarations.plan([], { prun: true } as never, OPERATOR),

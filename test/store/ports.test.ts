@@ -11,7 +11,7 @@ import { ROOT } from '../support/process.ts';
 
 describeAlwaysOnEach('what a store keeps for features', () => {
   it('is all that any of them declares', () => {
-    const declared = globSync('src/keys/**/*.ts', { cwd: ROOT }).flatMap((file) =>
+    const declared = globSync('src/**/*.ts', { cwd: ROOT }).flatMap((file) =>
       Array.from(
         readFileSync(join(ROOT, file), 'utf8').matchAll(/= declarePort<[^;]*>\('([^']+)'\)/g),
         ([, name]) => name!,
