@@ -705,41 +705,8 @@ export interface ChoiceField extends AnyAddedField {
     readonly values: readonly string[];
 }
 
-export declare const clientFlags: {
-    database: {
-        type: 'option';
-        multiple: false;
-        input: never[];
-        parse: (input: string) => Promise<string>;
-        helpGroup: string;
-        description: string;
-        helpValue: "<path>";
-    };
-    config: {
-        type: 'option';
-        multiple: false;
-        input: never[];
-        parse: (input: string) => Promise<string>;
-        helpGroup: string;
-        description: string;
-        helpValue: "<path>";
-    };
-    server: {
-        type: 'option';
-        multiple: false;
-        input: never[];
-        parse: (input: string) => Promise<string>;
-        helpGroup: string;
-        description: string;
-        helpValue: "<url>";
-    };
-    insecure: {
-        type: 'boolean';
-        allowNo: boolean;
-        parse: (input: boolean) => Promise<boolean>;
-        helpGroup: string;
-        description: string;
-    };
+export declare const clientFlags: Texts & {
+    readonly insecure: BooleanFlag<boolean>;
 };
 
 export interface Feature extends FeatureOfFields {
@@ -809,7 +776,9 @@ export interface Server {
 }
 
 export declare function withClient<Result>(config: Config, flags: {
-    [Name in keyof typeof clientFlags]?: (Name extends 'insecure' ? boolean : string) | undefined;
+    readonly [Name in keyof Texts]?: string | undefined;
+} & {
+    readonly insecure?: boolean | undefined;
 }, work: (client: OperationsClient) => Promise<Result>): Promise<Result>;
 
 // What these mention, which has no name to import
@@ -2003,6 +1972,8 @@ export interface Tables {
     key_effects: KeyEffectTable;
     key_effect_actors: KeyEffectActorTable;
 }
+
+type Texts = Readonly<Record<'database' | 'config' | 'server', OptionFlag<string | undefined>>>;
 
 export declare class Transaction implements Place<StoredKey>, WritePorts;
 

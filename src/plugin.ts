@@ -1,4 +1,4 @@
-import type { Config, Hook, Hooks } from '@oclif/core/interfaces';
+import type { BooleanFlag, Config, Hook, Hooks, OptionFlag } from '@oclif/core/interfaces';
 import { addFields } from './keys/added/index.ts';
 import type { Feature } from './feature.ts';
 import type { OperationsClient } from './keys/operations/index.ts';
@@ -27,30 +27,26 @@ export function addFeatures(...features: readonly Feature[]): void {
   addFields(features, takenNames());
 }
 
-function option<const Name extends string>(description: string, helpValue: Name) {
-  return {
-    type: 'option' as const,
-    multiple: false as const,
-    input: [],
-    parse: async (input: string) => input,
-    helpGroup: 'GLOBAL',
-    description,
-    helpValue,
-  };
+type Texts = Readonly<Record<'database' | 'config' | 'server', OptionFlag<string | undefined>>>;
+
+/** As `Flags.string` of oclif makes it, which programs without commands do not load. */
+function option(description: string, helpValue: string): OptionFlag<string | undefined> {
+  const flag = { type: 'option', multiple: false, input: [], parse: async (input: string) => input };
+  return { ...flag, helpGroup: 'GLOBAL', description, helpValue } as unknown as OptionFlag<string | undefined>;
 }
 
 /** The flags of a command that works on a key store or on a server, for its `flags`. */
-export const clientFlags = {
+export const clientFlags: Texts & { readonly insecure: BooleanFlag<boolean> } = {
   database: option('Path or postgres:// URL of the key store.', '<path>'),
   config: option('Path of the configuration.', '<path>'),
   server: option('Address of a running server, in place of a key store, with the key in SVC_API_KEY.', '<url>'),
   insecure: {
-    type: 'boolean' as const,
+    type: 'boolean',
     allowNo: false,
     parse: async (input: boolean) => input,
     helpGroup: 'GLOBAL',
     description: 'Send the key also to a server elsewhere that speaks plain HTTP.',
-  },
+  } as unknown as BooleanFlag<boolean>,
 };
 
 /**
@@ -63,7 +59,7 @@ export const clientFlags = {
  */
 export async function withClient<Result>(
   config: Config,
-  flags: { [Name in keyof typeof clientFlags]?: (Name extends 'insecure' ? boolean : string) | undefined },
+  flags: { readonly [Name in keyof Texts]?: string | undefined } & { readonly insecure?: boolean | undefined },
   work: (client: OperationsClient) => Promise<Result>,
 ): Promise<Result> {
   const { withPluginClient } = await import('./cli/plugins/plugin-client.ts');
