@@ -1,29 +1,30 @@
-import { CLI_ERRORS, codesWith, EXIT_CODES } from '../src/cli/error-codes.ts';
+import { codesWith, EXIT_CODES } from '../src/cli/error-codes.ts';
+import { FEATURES } from '../src/features/index.ts';
+import { gatherErrors } from '../src/keys/added/index.ts';
 import {
-  BACKUP_ERRORS,
-  CONSENT_ERRORS,
+  CLI_ERRORS,
   type ErrorEntry,
   type ErrorTable,
   KEY_ERRORS,
   PROGRAM_ERRORS,
   SERVER_ERRORS,
   STORE_ERRORS,
-  TRANSFER_ERRORS,
   VALUE_ERRORS,
 } from '../src/keys/basics/index.ts';
-import { IMPORT_WARNINGS } from '../src/features/transfer/read-import.ts';
 import { tableOf } from './tables.ts';
 
-/** The parts of the page. */
+gatherErrors(FEATURES);
+
+/** The parts of the page: those of the core, then those of features. */
 const PARTS: Readonly<Record<string, ErrorTable>> = {
   'Commands and values': VALUE_ERRORS,
   Keys: KEY_ERRORS,
-  'Import and apply': { ...TRANSFER_ERRORS, ...IMPORT_WARNINGS },
-  'Applications that ask for keys': CONSENT_ERRORS,
   'The key store': STORE_ERRORS,
-  Backups: BACKUP_ERRORS,
   'Servers elsewhere': SERVER_ERRORS,
   'The program': { ...CLI_ERRORS, ...PROGRAM_ERRORS },
+  ...Object.fromEntries(
+    FEATURES.flatMap(({ name, errors }) => (errors ? [[`The feature ${name}`, errors] as const] : [])),
+  ),
 };
 
 const INTRODUCTION = `# Errors

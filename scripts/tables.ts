@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ENVIRONMENT } from '../src/cli/help/environment.ts';
-import { FEATURES } from '../src/features/index.ts';
-import { REPLIES } from '../src/http/replies.ts';
+import { allFeatures, FEATURES } from '../src/features/index.ts';
+import { errorTable, HTTP_ERRORS, type ReplyEntry } from '../src/keys/basics/index.ts';
 import type { About, Schema } from '../src/config/schema.ts';
 import { DESCRIBED } from './config-schema.ts';
 import { libraryNames } from './library-names.ts';
@@ -45,7 +45,8 @@ function needsOfFeatures(): string {
 
 /** The codes of replies: first those with a status, in its order. */
 function replies(): [code: string, status: string, meaning: string][] {
-  return Object.entries(REPLIES)
+  allFeatures();
+  return Object.entries<ReplyEntry>({ ...errorTable(), ...HTTP_ERRORS })
     .toSorted(([, one], [, other]) => (one.status ?? Infinity) - (other.status ?? Infinity))
     .flatMap(([code, { status, graphql, meaning }]): [string, string, string][] => {
       const ways = [...(status === undefined ? [] : [`${status}`]), ...(graphql ? ['GraphQL'] : [])];

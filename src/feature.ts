@@ -3,6 +3,7 @@ import type { FeatureSchema } from './graphql/index.ts';
 import type { FeatureConfig } from './config/section.ts';
 import type { HttpApp, NamedCommands, RequestCheck, RouteContext } from './http/index.ts';
 import type { FeatureOfFields } from './keys/added/index.ts';
+import type { ErrorTable } from './keys/basics/index.ts';
 import type { KeyListener } from './keys/changes/index.ts';
 import type { NoticeStore } from './keys/feed/index.ts';
 import type { Operations, RemoteOperations } from './keys/operations/index.ts';
@@ -21,6 +22,8 @@ export interface Feature extends FeatureOfFields {
   readonly name: string;
   /** The names of the features that it uses, which stand before it in the list. */
   readonly needs?: readonly string[];
+  /** Its error codes, such as `TEAM_MISSING`, that no other feature has. */
+  readonly errors?: ErrorTable;
   /** The ports that its rules ask for, as the store implements them. */
   readonly ports?: readonly AnyPortOfStore[];
   /** Its sections of `svc-api.yaml`. */

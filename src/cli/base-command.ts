@@ -4,11 +4,12 @@ import type * as Interfaces from '@oclif/core/interfaces';
 import { type Log, type LogLevel, logLevelOf, NO_LOG, openLog, type OpenLog } from '../log.ts';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { requireFeatures } from '../keys/added/index.ts';
-import { debug, isDebugged, KeysError, millisecondsSince } from '../keys/basics/index.ts';
+import { debug, errorEntry, isDebugged, isKeysError, KeysError, millisecondsSince } from '../keys/basics/index.ts';
 import { type CatalogAdditions, ROLES } from '../keys/permissions/index.ts';
 import { explainSpacedList } from './explain/did-you-mean.ts';
 import { additionsOf, hostDatabase, isRunByAnother } from './host.ts';
 import { commandText, hasFlag, jsonText, turnColorsOff, withHiddenSecrets } from './output.ts';
+import { loadErrorCodes } from './error-codes.ts';
 import { CliError, isParserError, ReaderGoneError, ReportedFailure } from './errors.ts';
 import type { Failed } from './explain/present.ts';
 import { processTerminal, type Terminal, withoutOutput } from './terminal.ts';
@@ -257,6 +258,7 @@ export abstract class BaseCommand extends Command {
     if (error.code === 'EEXIT') throw error;
     if (error instanceof ReportedFailure) throw this.asReported(error);
     const { presentFailure } = await import('./explain/present.ts');
+    if (isKeysError(error) && errorEntry(error.code) === undefined) await loadErrorCodes();
     const { code, message, exit, text } = presentFailure(error, this.failed);
     // An error of oclif's parser holds all that was typed.
     this.logger.debug({ err: isParserError(error) ? message : error }, 'the command failed');

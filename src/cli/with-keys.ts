@@ -5,6 +5,7 @@ import type { Client } from '../keys/operations/index.ts';
 import type { ServerOptions } from '../remote/connection.ts';
 import type { OpenKeys, OpenKeysOptions } from '../service/open-keys.ts';
 import { keyFor } from './credentials.ts';
+import { loadErrorCodes } from './error-codes.ts';
 import { CliError } from './errors.ts';
 
 /** The flags that say whose keys a command works on. */
@@ -226,6 +227,6 @@ export function storePlace(database: string | undefined, find: FindAdditions): K
 /** The keys of a server. */
 export async function remotePlace(target: ServerOptions): Promise<KeysPlace> {
   const { serverClient } = await import('../remote/server-client.ts');
-  const keys = serverClient(target);
+  const keys = serverClient({ ...target, loadErrorCodes });
   return { catalog: () => keys.permissions({}), open: async () => keys };
 }

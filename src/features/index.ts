@@ -1,5 +1,5 @@
 import type { Feature } from '../feature.ts';
-import { addedFeatures, invalidFeature } from '../keys/added/index.ts';
+import { addedFeatures, gatherErrors, invalidFeature } from '../keys/added/index.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
 import { apply } from './apply/feature.ts';
 import { backup } from './backup/feature.ts';
@@ -66,8 +66,9 @@ export const FEATURES: readonly Feature[] = [
 ];
 
 /**
- * The features of svc-api, then those of plugins.
- * @throws KeysError FEATURE_INVALID if a plugin needs one that is not there, or has an operation of a name that is taken
+ * The features of svc-api, then those of plugins. Their error codes are known from then on.
+ * @throws KeysError FEATURE_INVALID if a plugin needs one that is not there, or has a name, an operation or a code that is
+ * taken
  */
 export function allFeatures(): readonly Feature[] {
   const all: readonly Feature[] = [...FEATURES, ...addedFeatures(FEATURES.map(({ name }) => name))];
@@ -78,5 +79,6 @@ export function allFeatures(): readonly Feature[] {
         throw invalidFeature(name, `svc-api or another plugin has an operation "${operation}" as well. Rename it.`);
       taken.add(operation);
     }
+  gatherErrors(all);
   return all;
 }

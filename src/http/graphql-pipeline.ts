@@ -29,6 +29,8 @@ import {
   withoutStackTrace,
   writeData,
 } from '../graphql/index.ts';
+import { errorEntry, isKeysError } from '../keys/basics/index.ts';
+import { redactSecrets } from '../keys/secret/index.ts';
 import { Admission, LIGHT_COST } from './admission.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import {
@@ -155,6 +157,8 @@ export class GraphQLPipeline {
 
   /** The reply to a request that failed unexpectedly, which is logged. */
   failed(error: unknown, { notes }: Pick<ServedRequest, 'notes'>): Reply {
+    if (isKeysError(error) && isOfFeature(error.code))
+      return noted(errorReply(error.code, redactSecrets(error.message)), notes);
     const requestId = notes?.id ?? randomUUID();
     this.#options.log.error({ err: error, requestId }, 'a request failed');
     return noted(internalError(requestId), notes);
@@ -524,4 +528,10 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Tells whether a feature has this code, with a status for replies. */
+function isOfFeature(code: string): boolean {
+  const { feature, status } = errorEntry(code) ?? {};
+  return feature !== undefined && status !== undefined;
 }

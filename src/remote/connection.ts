@@ -2,7 +2,7 @@ import { DeclarationError } from '../keys/transfer/index.ts';
 import {
   debugTimed,
   type ErrorCode,
-  ERRORS,
+  errorEntry,
   fetchFailure,
   isRecord,
   KeysError,
@@ -21,6 +21,8 @@ export interface ServerOptions {
   key: string;
   /** How long an answer may take, in milliseconds. Default: a minute. */
   timeoutMs?: number;
+  /** Makes the error codes of features known. */
+  loadErrorCodes?: () => Promise<void>;
 }
 
 const MAX_CHARACTERS = 64 * 1024 * 1024;
@@ -68,6 +70,7 @@ export class ServerConnection {
     const code = error?.extensions?.code;
     if (status === 404 || status === 405)
       throw incompatible(this.server, `has no GraphQL endpoint there (status ${status}).`);
+    if (typeof code === 'string' && errorEntry(code) === undefined) await this.#options.loadErrorCodes?.();
     if (error) throw readError(code === undefined && status >= 500 ? asFailure(error) : error, this.server);
     try {
       if (status !== 200 || hasControls(data)) throw new TypeError(`status ${status}`);
@@ -190,7 +193,7 @@ function readError({ message, extensions }: AnsweredError, server: string): Keys
 /** Selects the codes with which a command fails as it does on the key store itself. */
 function isOfRules(code: unknown): code is ErrorCode {
   if (typeof code !== 'string') return false;
-  const { graphql, exit } = ERRORS[code as ErrorCode] ?? {};
+  const { graphql, exit } = errorEntry(code) ?? {};
   return graphql === true && exit !== null;
 }
 

@@ -14,6 +14,7 @@ import { noticeOf } from '../../src/keys/feed/notice.ts';
 import { postNotice, readSigningKey } from '../../src/features/notices/post.ts';
 import { askForKey } from '../../src/remote/oauth.ts';
 import { endKey } from '../../src/remote/oauth.ts';
+import { loadErrorCodes } from '../../src/cli/error-codes.ts';
 import { serverClient } from '../../src/remote/server-client.ts';
 import { pairOf } from '../support/certificates.ts';
 import { runCliHere } from '../support/cli-here.ts';
@@ -41,7 +42,7 @@ const failure = (code: string, status = 200, headers = {}, message = 'No.') =>
   answer(JSON.stringify({ errors: [{ message, extensions: { code, requestId: 'r1' } }] }), status, headers);
 
 const keysOf = (server: string, timeoutMs?: number) =>
-  serverClient({ server, key: KEY, ...(timeoutMs !== undefined && { timeoutMs }) });
+  serverClient({ server, key: KEY, loadErrorCodes, ...(timeoutMs !== undefined && { timeoutMs }) });
 const refusal = (code: string, message: RegExp) => (error: Error & { code?: string }) => {
   assert.equal(error.code, code, error.message);
   assert.match(error.message, message);

@@ -45,6 +45,11 @@ describe('an example of docs/plugins.md', () => {
     await cli('apikey create --name B --roles GUEST --owner Ada');
   });
 
+  it('adds an error code', async () => {
+    example('svc-api-owners');
+    assert.equal((await cli('apikey create --name D --roles GUEST', 2))['code'], 'OWNER_MISSING');
+  });
+
   it('adds an endpoint', async () => {
     example('svc-api-whoami');
     const { key } = await cli('apikey create --name C --roles ADMIN --owner Ada');
@@ -57,5 +62,5 @@ describe('an example of docs/plugins.md', () => {
     }
   });
 
-  after('each of them is tried', () => assert.deepEqual([...EXAMPLES.keys()], [...tried]));
+  it('is tried, each of them', () => assert.deepEqual([...EXAMPLES.keys()], [...tried]));
 });

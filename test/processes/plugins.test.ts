@@ -326,6 +326,69 @@ describe('a plugin with fields of keys', () => {
     }
   });
 
+  it('has error codes, with which commands, servers and endpoints fail', async () => {
+    const withErrors = (errors: string, more = '') => `{ name: 'other', errors: { ${errors} }, ${more} }`;
+    const entry = `{ exit: 7, status: 409, graphql: true, meaning: 'A key has no team.', causes: ['--team was left out'],
+      remedy: 'Pass --team.' }`;
+    data.install(
+      'other',
+      withErrors(
+        `TEAM_MISSING: ${entry}`,
+        `onKeys: { changed: async (transaction, changes) => changes.forEach(({ after: { name, team } }) => {
+          if (!team) throw Object.assign(new Error(name + ' has no team.'), { code: 'TEAM_MISSING' });
+        }) },
+        routes: async (app) => {
+          app.get('/fails', () => { throw Object.assign(new Error('No team.'), { code: 'TEAM_MISSING' }); });
+        }`,
+      ),
+    );
+    const without = ['apikey', 'create', '--name', 'New', '--roles', 'GUEST'];
+    const expected = { error: 'New has no team.', code: 'TEAM_MISSING' };
+    assert.deepEqual(await json(without, { code: 7 }), expected);
+    const { stderr } = await finished(startCli(without, { env: { ...data.env, SVC_API_DATABASE: database } }));
+    for (const text of [
+      'New has no team.',
+      'Code: TEAM_MISSING',
+      '--team was left out',
+      'Pass --team.',
+      'Plugin: other',
+    ])
+      assert.ok(stderr.includes(text), stderr);
+    assert.match(await cli(['help', 'exit-codes']), /^ +7 +.*TEAM_MISSING/m);
+    const { key } = (await create('Admin', '--roles', 'ADMIN', '--team', 'Web')) as { key: string };
+    const serve = await startServe(database, ['--port', '0'], data.env);
+    try {
+      const document = 'mutation { createApiKey(input: { name: "New", roles: [GUEST] }) { key } }';
+      const { body } = await query(serve.url, key, document);
+      const [{ message, extensions }] = body.errors as unknown as [{ message: string; extensions: Json }];
+      assert.deepEqual([message, extensions['code']], ['New has no team.', 'TEAM_MISSING']);
+      const answer = await fetch(`${serve.url}/fails`);
+      const failed = (await answer.json()) as { errors: unknown };
+      assert.deepEqual(
+        [answer.status, failed.errors],
+        [409, [{ message: 'No team.', extensions: { code: 'TEAM_MISSING' } }]],
+      );
+      onServer = { SVC_API_SERVER: serve.url, SVC_API_KEY: key };
+      assert.deepEqual(await json(without, { code: 7 }), expected);
+      onServer = undefined;
+    } finally {
+      await serve.stop();
+    }
+    for (const [code, ...messages] of [
+      ['NAME_TAKEN', /error code NAME_TAKEN is one of svc-api itself/],
+      ['NOT_ACCEPTABLE', /NOT_ACCEPTABLE is one of svc-api itself/],
+      ['CONSENT_OFF', /CONSENT_OFF is one of consent/],
+      ['teamMissing', /error code "teamMissing" is not valid/],
+      ['ERR_TEAM', /"ERR_TEAM" is not valid/],
+    ] as const) {
+      data.install('other', withErrors(`${code}: ${entry}`));
+      const { error } = await json(['apikey', 'list'], { code: 1 });
+      for (const each of [/other is invalid/, ...messages]) assert.match(error as string, each);
+    }
+    data.install('other', withErrors(`TEAM_MISSING: ${entry.replace('remedy', 'remdy')}`));
+    assert.match((await json(['apikey', 'list'], { code: 1 }))['error'] as string, /TEAM_MISSING.*remdy.*remedy/);
+  });
+
   it('that has a hook of an unknown name is warned of, once by each command', async () => {
     for (const hooks of [['svc-api:features'], ['svc-api:feature', 'svc-api:features']]) {
       data.install('other', pluginOf('other', ''), hooks);

@@ -4,13 +4,13 @@ import type { Command } from '@oclif/core/command';
 import { CommandHelp } from '@oclif/core/help';
 import type { Config } from '@oclif/core/interfaces';
 import { isParserError, type ParserError, type PresentedError, presentError, shownText } from '../errors.ts';
-import { COMMAND_ERRORS } from '../error-codes.ts';
 import { closeTo, didYouMean, explainSpacedList } from './did-you-mean.ts';
 import { wordsBesideCommands } from '../help/topics.ts';
+import { isAdded } from '../../keys/added/index.ts';
 import { commandText, withNamesOf } from '../output.ts';
 import { packageFolder } from '../../version.ts';
 import { wrapped } from '../wrapped.ts';
-import { formatList, printable } from '../../keys/basics/index.ts';
+import { errorEntry, formatList, printable } from '../../keys/basics/index.ts';
 
 /** Lines are wrapped later, by the width of stderr. */
 const UNLIMITED = 100_000;
@@ -247,8 +247,8 @@ export function presentFailure(error: unknown, failed: Failed): ShownFailure {
 export function failureText({ code, message }: Pick<PresentedError, 'code' | 'message'>, failed: Failed): string {
   if (code === 'CANCELLED') return message;
   const error = underneath('Error: ', message.split('\n'), failed.columns);
-  if (COMMAND_ERRORS[code]?.page === false) return error;
-  return [error, `Code: ${code}`, ...(code === 'USAGE' ? usageLines(failed) : [referenceLine(code)])].join('\n');
+  if (errorEntry(code)?.page === false) return error;
+  return [error, `Code: ${code}`, ...(code === 'USAGE' ? usageLines(failed) : helpWith(code))].join('\n');
 }
 
 /** The width of usage lines where stderr is not a terminal. Other lines stay whole there, so that programs can read them. */
@@ -262,7 +262,14 @@ function usageLines({ id, config, columns, verbs, usage = usageOf(id, config) }:
   ];
 }
 
-/** The page of the package that explains the code. */
+/** The page of the package that explains the code. That of a plugin is explained here. */
+function helpWith(code: string): string[] {
+  const { feature, causes, remedy } = errorEntry(code) ?? {};
+  if (feature !== undefined && isAdded({ name: feature }))
+    return [`Common causes: ${causes!.join('; ')}.`, remedy!, `Plugin: ${feature}`].map(shownText);
+  return [referenceLine(code)];
+}
+
 function referenceLine(code: string): string {
   return `Reference: ${pathToFileURL(join(packageFolder(), 'docs', 'errors.md')).href}#${code.toLowerCase()}`;
 }

@@ -171,7 +171,7 @@ export default class OwnHelp extends Help {
   private async collectHelp(argv: string[]): Promise<void> {
     const subject = argv.find((arg) => arg !== 'help' && !arg.startsWith('-')) ?? '';
     const topic = subject === 'version' ? VERSION_TOPIC : topicNamed(subject);
-    if (topic) this.log(topicText(topic, this.config));
+    if (topic) this.log(await topicText(topic, this.config));
     else await super.showHelp(argv);
   }
 

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { HelpFormatter } from '@oclif/core/help';
 import type { Config, HelpOptions } from '@oclif/core/interfaces';
-import { codesWith, EXIT_CODES } from '../error-codes.ts';
+import { allExitCodes, codesWith, loadErrorCodes } from '../error-codes.ts';
 import { processTerminal } from '../terminal.ts';
 import { ENVIRONMENT } from './environment.ts';
 
@@ -47,10 +47,12 @@ export function renderTemplates(render: (text: string) => string): (text: string
   return (text) => (text.includes('<%') ? render(text) : text);
 }
 
+type Body = string | [string, string][];
+
 /** A page of the help that is about no command. */
 export interface HelpTopic {
   summary: string;
-  sections: readonly { header: string; body: string | [string, string][] }[];
+  sections: readonly { header: string; body: Body | (() => Promise<Body>) }[];
 }
 
 export const HELP_TOPICS: Readonly<Record<string, HelpTopic>> = {
@@ -71,10 +73,13 @@ export const HELP_TOPICS: Readonly<Record<string, HelpTopic>> = {
     sections: [
       {
         header: 'EXIT CODES',
-        body: EXIT_CODES.map(({ exit, meaning }) => {
-          const codes = codesWith(exit);
-          return [exit, plain(codes.length === 0 ? meaning : `${meaning} Codes: ${codes.join(', ')}.`)];
-        }),
+        async body() {
+          await loadErrorCodes();
+          return allExitCodes().map(({ exit, meaning }) => {
+            const codes = codesWith(exit);
+            return [exit, plain(codes.length === 0 ? meaning : `${meaning} Codes: ${codes.join(', ')}.`)];
+          });
+        },
       },
       {
         header: 'CODES OF ERRORS',
@@ -91,12 +96,13 @@ export function topicNamed(name: string): HelpTopic | undefined {
 }
 
 /** A topic as text, within the width. */
-export function topicText({ summary, sections }: HelpTopic, config: Config): string {
+export async function topicText({ summary, sections }: HelpTopic, config: Config): Promise<string> {
   const page = new Columns(config);
-  return [
-    page.wrap(summary, 0),
-    ...sections.map(({ header, body }) => page.section(header, typeof body === 'string' ? page.wrap(body) : body)),
-  ].join('\n\n');
+  const parts = sections.map(async ({ header, body: given }) => {
+    const body = typeof given === 'function' ? await given() : given;
+    return page.section(header, typeof body === 'string' ? page.wrap(body) : body);
+  });
+  return [page.wrap(summary, 0), ...(await Promise.all(parts))].join('\n\n');
 }
 
 /** Text of Markdown as it is shown at a terminal. */

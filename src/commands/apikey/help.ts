@@ -27,7 +27,7 @@ export default class ApiKeyHelp extends BaseCommand {
       const { unexpectedArguments } = await import('../../cli/explain/present.ts');
       throw new CliError('USAGE', unexpectedArguments(words.slice(1)));
     }
-    if (topic) return this.write(`${topicText(topic, this.config)}\n`);
+    if (topic) return this.write(`${await topicText(topic, this.config)}\n`);
     const id = ['apikey', ...words].join(':');
     if (!this.config.findCommand(id)) {
       const topics = formatList(Object.keys(HELP_TOPICS));

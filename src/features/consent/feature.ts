@@ -5,6 +5,7 @@ import { consentOperations } from './operations.ts';
 import type { Client } from './clients.ts';
 import { DEFAULT_REFRESH, type RefreshSettings } from './refresh.ts';
 import { consentStore } from './store.ts';
+import { errors } from './errors.ts';
 
 declare module '../../config/config.ts' {
   interface Config {
@@ -24,6 +25,7 @@ declare module '../../config/config.ts' {
 /** How applications get keys that people agree to. A key that replaces itself still belongs to its application. */
 export const consent: Feature = {
   name: 'consent',
+  errors,
   ports: [consentStore],
   ...consentOperations,
   schema: () => import('./schema.ts'),
@@ -61,7 +63,7 @@ export const consent: Feature = {
         }
       };
     },
-    async replacing(transaction, { key, replaced, takesOwnPlace }) {
+    async replacing(transaction, { apiKey: key, replaced, takesOwnPlace }) {
       const clients = await transaction.port(CONSENTS).clientsOf(replaced.map(({ id }) => id));
       const own = replaced[0].id;
       return {

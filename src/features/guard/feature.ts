@@ -1,4 +1,5 @@
 import type { Feature } from '../../feature.ts';
+import { errors } from './errors.ts';
 
 declare module '../../config/config.ts' {
   interface Config {
@@ -10,6 +11,7 @@ declare module '../../config/config.ts' {
 /** Keys in front of services that know nothing of keys: a reverse proxy, and answers to the questions of other proxies. */
 export const guard: Feature = {
   name: 'guard',
+  errors,
   needs: ['people', 'routes', 'sessions', 'consent'],
   routes: async (app, context) => (await import('./routes.ts')).addGuard(app, context),
   inPrimary: async () => (await import('./holders-of-workers.ts')).keepHolders(),

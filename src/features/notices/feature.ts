@@ -1,5 +1,6 @@
 import type { Feature } from '../../feature.ts';
 import type { NoticeSettings } from '../../keys/feed/index.ts';
+import { errors } from './errors.ts';
 
 declare module '../../config/config.ts' {
   interface Config {
@@ -11,6 +12,7 @@ declare module '../../config/config.ts' {
 /** Notices of what happens to keys, for a receiver elsewhere. */
 export const notices: Feature = {
   name: 'notices',
+  errors,
   config: {
     defaults: { notices: undefined },
     sections: { notices: async () => (await import('./config.ts')).notices },

@@ -1,5 +1,6 @@
 import type { Feature } from '../../feature.ts';
 import type { PeopleSettings } from '../../keys/authentication/index.ts';
+import { errors } from './errors.ts';
 
 declare module '../../config/config.ts' {
   interface Config {
@@ -10,6 +11,7 @@ declare module '../../config/config.ts' {
 
 export const people: Feature = {
   name: 'people',
+  errors,
   config: {
     defaults: { people: undefined },
     sections: { people: async () => (await import('./config.ts')).people },

@@ -10,7 +10,7 @@ export const spentLimits: Feature = {
   name: 'spent-limits',
   ports: [spentLimitStore],
   onKeys: {
-    async replacing(transaction, { key, replaced: [named, ...others], takesOwnPlace }) {
+    async replacing(transaction, { apiKey: key, replaced: [named, ...others], takesOwnPlace }) {
       const spent = await transaction.port(SPENT_LIMITS).find([named, ...others].map(({ id }) => id));
       const kept = spent.filter(({ keyId, unit }) => keyId === named.id && (takesOwnPlace || !isBudgetUnit(unit)));
       return {

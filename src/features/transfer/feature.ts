@@ -1,5 +1,6 @@
 import type { Feature } from '../../feature.ts';
 import { spools } from './store.ts';
+import { errors } from './errors.ts';
 
 /** Keys from elsewhere: export and import. */
-export const transfer: Feature = { name: 'transfer', ports: [spools] };
+export const transfer: Feature = { name: 'transfer', errors, ports: [spools] };

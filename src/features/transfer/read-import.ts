@@ -1,6 +1,5 @@
 import { OPERATOR, violationsOfNew } from '../../keys/authorization/index.ts';
 import {
-  defineErrors,
   type ErrorCode,
   formatList,
   formatTime,
@@ -11,6 +10,7 @@ import {
   readDate,
   UUID,
 } from '../../keys/basics/index.ts';
+import type { IMPORT_WARNINGS } from './errors.ts';
 import type { Parts } from '../../keys/changes/index.ts';
 import {
   BARE_KEY,
@@ -60,22 +60,6 @@ export interface ImportProblem {
   /** A sentence, without any secret. */
   message: string;
 }
-
-/** Warnings about keys that can be imported. */
-export const IMPORT_WARNINGS = defineErrors({
-  SECRET_GUESSABLE: {
-    exit: null,
-    meaning: 'A warning: the secret of an imported key could be guessed.',
-    causes: ['it has fewer than 20 characters'],
-    remedy: 'Rotate the key soon.',
-  },
-  EXPIRED: {
-    exit: null,
-    meaning: 'A warning: an imported key has expired already, and will be refused.',
-    causes: ['`expiresAt` is in the past'],
-    remedy: 'If it is still wanted, give it another end by `apikey update`.',
-  },
-});
 
 /** What is worth knowing about a key that can be imported. */
 export interface ImportWarning {

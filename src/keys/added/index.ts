@@ -1,13 +1,18 @@
 import {
+  addErrors,
   aFunction,
   anyNumber,
+  type ErrorEntry,
+  type FeatureOfErrors,
   formatList,
   hasControlCharacters,
+  isErrorCode,
   KeysError,
   kindOf,
   list,
   oneOf,
   options,
+  orNull,
   printable,
   recordOf,
   required,
@@ -114,8 +119,8 @@ export function addedFeatures(own: readonly string[]): readonly FeatureOfFields[
 }
 
 /** True for a feature of a plugin. */
-export function isAdded(feature: FeatureOfFields): boolean {
-  return features.includes(feature);
+export function isAdded({ name }: { readonly name: string }): boolean {
+  return features.some((feature) => feature.name === name);
 }
 
 /** The fields that were added. From then on, none can be added: types, flags and tables are made of them. */
@@ -163,6 +168,13 @@ export function addFields(given: readonly FeatureOfFields[], isTaken: (name: str
   features.push(...given);
 }
 
+/** Makes the error codes of features known. @throws KeysError FEATURE_INVALID for one that something else has */
+export function gatherErrors(all: readonly FeatureOfErrors[]): void {
+  addErrors(all, (name, code, by = 'svc-api itself') =>
+    invalidFeature(name, `Its error code ${printable(code)} is one of ${by}. Give it another one.`),
+  );
+}
+
 /** Keeps why features could not be added, for `requireFeatures`. */
 export function featuresFailed(error: unknown): void {
   failure = error;
@@ -185,11 +197,15 @@ export function kebab(name: string): string {
 
 const MAX_TEXT = 300;
 
-const words: Rule<string> = (value, name) =>
-  text(value, name) ??
-  ((value as string).length > MAX_TEXT || hasControlCharacters(value as string)
-    ? `must be one line of at most ${MAX_TEXT} characters.`
-    : undefined);
+function textUpTo(most: number): Rule<string> {
+  return (value, name) =>
+    text(value, name) ??
+    ((value as string).length > most || hasControlCharacters(value as string)
+      ? `must be one line of at most ${most} characters.`
+      : undefined);
+}
+
+const words = textUpTo(MAX_TEXT);
 
 function whole(min: number, max: number): Rule<number> {
   return (value, name) =>
@@ -263,6 +279,7 @@ const MEMBERS: Readonly<Record<string, Rule<any>>> = {
   name: required(text),
   needs: list(text),
   fields: recordOf((value, path) => ruleOfField(value, path)),
+  errors: recordOf((value, path) => ruleOfError(value, path)),
   onKeys: options(LISTENER),
   operations: operationsRule,
   remote: aFunction(),
@@ -285,6 +302,26 @@ function readFeature(given: unknown): FeatureOfFields {
     throw invalidFeature(name, 'It has "operations" without a "schema", which has their root fields.');
   return given as FeatureOfFields;
 }
+
+const STATUS = whole(400, 599);
+const SENTENCE = textUpTo(1000);
+
+const ERROR = options<ErrorEntry>({
+  exit: orNull(whole(1, 125)),
+  status: STATUS,
+  graphql: oneOf(true),
+  page: oneOf(false),
+  meaning: required(SENTENCE),
+  causes: required(list(SENTENCE, 1)),
+  remedy: required(SENTENCE),
+  remedyIn: options<NonNullable<ErrorEntry['remedyIn']>>({ flags: SENTENCE, schema: SENTENCE }),
+});
+
+const ruleOfError: Rule<ErrorEntry> = (value, path) => {
+  const code = path.slice(path.lastIndexOf('.') + 1);
+  if (isErrorCode(code)) return ERROR(value, path);
+  return `Its error code "${code}" is not valid. Write it as TEAM_MISSING: words in capital letters, joined by "_".`;
+};
 
 const ruleOfField: Rule<AddedField> = (value, path) => {
   const name = path.slice(path.lastIndexOf('.') + 1);

@@ -1,4 +1,4 @@
-import { ERRORS, type VALUE_ERRORS } from './error-codes/index.ts';
+import { errorEntry, type ERRORS, type VALUE_ERRORS } from './error-codes/index.ts';
 
 /** One validation problem: a rule that a given value breaks. */
 export interface Issue {
@@ -10,8 +10,8 @@ export interface Issue {
   field?: string;
 }
 
-/** Every code that a `KeysError` can carry. Codes are stable: scripts compare them. */
-export type ErrorCode = keyof typeof ERRORS;
+/** A code of a `KeysError`: one of the core, or of a feature. Codes are stable: scripts compare them. */
+export type ErrorCode = keyof typeof ERRORS | (string & Record<never, never>);
 
 const brand = Symbol.for('svc-api.keys-error');
 
@@ -62,7 +62,7 @@ export class NameTakenError extends KeysError {
 /** Remedy in terms of flags or of the GraphQL schema; undefined if the message says all. */
 export function remedyIn(terms: 'flags' | 'schema', error: KeysError): string | undefined {
   if ('replaceable' in error && error.replaceable === false) return 'Choose another name.';
-  return ERRORS[error.code]?.remedyIn?.[terms];
+  return errorEntry(error.code)?.remedyIn?.[terms];
 }
 
 /** Invalid values. The code is that of the first issue. */
@@ -84,7 +84,7 @@ export function assertValid(issues: readonly Issue[]): void {
 
 /**
  * Tells whether an error is a `KeysError`, even of another copy of this package: a host CLI and its plugin may each
- * load their own.
+ * load their own. An error with a code of a feature is one as well: a plugin need not import svc-api to throw it.
  * @example
  * try {
  *   await keys.create({ name: 'CI', roles: ['VIEWER'] }, { actor: OPERATOR });
@@ -93,7 +93,11 @@ export function assertValid(issues: readonly Issue[]): void {
  * }
  */
 export function isKeysError(error: unknown): error is KeysError {
-  return typeof error === 'object' && error !== null && brand in error;
+  if (typeof error !== 'object' || error === null) return false;
+  return (
+    brand in error ||
+    (error instanceof Error && 'code' in error && errorEntry(String(error.code))?.feature !== undefined)
+  );
 }
 
 /** Throws what an `import()` of an optional package threw. With such a handler, bundlers leave out one that is missing. */

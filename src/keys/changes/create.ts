@@ -137,7 +137,7 @@ function takeOwnPlace(caller: Principal, input: NewKey, key: StoredKey, catalog:
 export async function createKey(transaction: Transaction, input: NewKey, built: StoredKey): Promise<Created> {
   const creation = await planCreation(transaction, input, built);
   const { key, replaced, takesOwnPlace } = creation;
-  const steps = await transaction.replacing(creation);
+  const steps = await transaction.replacing({ apiKey: key, replaced, takesOwnPlace });
   await transaction.delete(replaced);
   await transaction.insert([key], 'CREATE', takesOwnPlace ? replaced[0] : undefined);
   for (const step of steps) await step.replaced(transaction);

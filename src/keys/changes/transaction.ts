@@ -39,7 +39,7 @@ export interface WrittenKey<Key extends ApiKey = ApiKey> {
 
 /** A new key that takes the place of others. */
 export interface Replacement {
-  readonly key: ApiKey;
+  readonly apiKey: ApiKey;
   /** The keys that are deleted for it: the one of the same name first, then those that this one had created. */
   readonly replaced: readonly [ApiKey, ...ApiKey[]];
   /** True if the key replaces itself. */
@@ -225,7 +225,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
 
   /** Tells listeners that a key is about to take the place of others, if there are any. */
   async replacing({
-    key,
+    apiKey,
     replaced,
     takesOwnPlace,
   }: Omit<Replacement, 'replaced'> & { replaced: readonly ApiKey[] }): Promise<ReplacementSteps[]> {
@@ -233,7 +233,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     if (!named) return [];
     const steps: ReplacementSteps[] = [];
     for (const { replacing } of this.#listeners)
-      if (replacing) steps.push(await replacing(this, { key, replaced: [named, ...created], takesOwnPlace }));
+      if (replacing) steps.push(await replacing(this, { apiKey, replaced: [named, ...created], takesOwnPlace }));
     return steps;
   }
 

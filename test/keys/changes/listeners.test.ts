@@ -39,11 +39,11 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
       assert.equal(await find.findById(keys[0]!.id), undefined);
       hear(`deleted ${names(keys)}`);
     },
-    async replacing({ find }, { replaced, key }) {
+    async replacing({ find }, { replaced, apiKey }) {
       assert.ok(await find.findById(replaced[0].id));
       hear(`replacing ${names(replaced)}`);
       return {
-        replaced: async (here) => hear(`replaced ${(await here.find.findById(key.id))?.name}`),
+        replaced: async (here) => hear(`replaced ${(await here.find.findById(apiKey.id))?.name}`),
         reverted: async (here) => hear(`reverted ${(await here.find.findById(replaced[0].id))?.name}`),
       };
     },

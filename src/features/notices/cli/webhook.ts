@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
-import { CliError } from '../../../cli/errors.ts';
 import { hostResources } from '../../../cli/host.ts';
 import { KeysError, printable, withoutUndefined } from '../../../keys/basics/index.ts';
 import { type NoticeSettings, shownWebhook, testNotice } from '../../../keys/feed/index.ts';
@@ -76,7 +75,7 @@ export async function tryWebhook(settings: NoticeSettings, options: TryOptions):
   const { webhook, id } = tried;
   const hint = hintOf(answer.failure, answer.status);
   const message = `The webhook ${webhook} did not accept the test notice ${id}: ${answer.failure}.${hint}`;
-  throw new CliError('WEBHOOK_FAILED', message);
+  throw new KeysError('WEBHOOK_FAILED', message);
 }
 
 /** What may lead to it, where that is likely. */

@@ -1,32 +1,72 @@
 /** The error codes, by the part of the program that they are about. */
-import { BACKUP_ERRORS } from './backups.ts';
-import { CONSENT_ERRORS } from './consent.ts';
+import { CLI_ERRORS } from './commands.ts';
 import { KEY_ERRORS } from './keys.ts';
 import { PROGRAM_ERRORS } from './program.ts';
+import { HTTP_ERRORS, type ReplyEntry } from './replies.ts';
 import { SERVER_ERRORS } from './servers.ts';
 import { STORE_ERRORS } from './store.ts';
-import { defineErrors } from './table.ts';
-import { TRANSFER_ERRORS } from './transfer.ts';
+import { defineErrors, type ErrorEntry, type ErrorTable } from './table.ts';
 import { VALUE_ERRORS } from './values.ts';
 
-export * from './backups.ts';
-export * from './consent.ts';
+export * from './commands.ts';
 export * from './keys.ts';
 export * from './program.ts';
+export * from './replies.ts';
 export * from './servers.ts';
 export * from './store.ts';
 export * from './table.ts';
-export * from './transfer.ts';
 export * from './values.ts';
 
-/** All codes that a `KeysError` can carry. */
+/** The codes of the core that a `KeysError` can carry. */
 export const ERRORS = defineErrors({
   ...VALUE_ERRORS,
   ...KEY_ERRORS,
-  ...TRANSFER_ERRORS,
-  ...CONSENT_ERRORS,
   ...STORE_ERRORS,
-  ...BACKUP_ERRORS,
   ...SERVER_ERRORS,
   ...PROGRAM_ERRORS,
 });
+
+const ofCore: ErrorTable = { ...ERRORS, ...CLI_ERRORS };
+const ofFeatures = new Map<string, ErrorEntry & { readonly feature: string }>();
+
+/** A feature with its error codes. */
+export interface FeatureOfErrors {
+  readonly name: string;
+  readonly errors?: ErrorTable;
+}
+
+/**
+ * Adds the codes of features, once each.
+ * @param taken gets a code that something else has, and the name of that feature if it is one
+ */
+export function addErrors(
+  features: readonly FeatureOfErrors[],
+  taken: (feature: string, code: string, by: string | undefined) => Error,
+): void {
+  for (const { name, errors = {} } of features)
+    for (const [code, entry] of Object.entries(errors)) {
+      const { feature: other } = ofFeatures.get(code) ?? {};
+      if (other === name) continue;
+      if (other !== undefined || isOfCore(code)) throw taken(name, code, other);
+      ofFeatures.set(code, { ...entry, feature: name });
+    }
+}
+
+function isOfCore(code: string): boolean {
+  return Object.hasOwn(ofCore, code) || Object.hasOwn(HTTP_ERRORS, code);
+}
+
+/** The entry of a code that an error can carry. Those of features are known once they are loaded. */
+export function errorEntry(code: string): (ErrorEntry & { readonly feature?: string }) | undefined {
+  return ofFeatures.get(code) ?? (Object.hasOwn(ofCore, code) ? ofCore[code] : undefined);
+}
+
+/** All codes that a command can fail with. */
+export function errorTable(): ErrorTable {
+  return { ...ofCore, ...Object.fromEntries(ofFeatures) };
+}
+
+/** The entry of a code that a reply can carry. */
+export function replyEntry(code: string): ReplyEntry | undefined {
+  return Object.hasOwn(HTTP_ERRORS, code) ? HTTP_ERRORS[code as keyof typeof HTTP_ERRORS] : errorEntry(code);
+}

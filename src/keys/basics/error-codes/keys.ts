@@ -54,13 +54,6 @@ export const KEY_ERRORS = defineErrors({
     causes: ['the grace has ended already', '`--finish` or `--rollback` was run before'],
     remedy: 'There is nothing to do.',
   },
-  NOT_FOR_PEOPLE: {
-    graphql: true,
-    meaning: 'The key stands for a person who signs in: they have no secret, and are granted what their groups are.',
-    causes: ['a person is to be rotated, replaced, declared, or given other grants'],
-    remedy:
-      'Change [`people`](console.md#people-without-a-key) in `svc-api.yaml`, or the groups of that person; or disable them.',
-  },
   POLICY_VIOLATED: {
     status: 403,
     graphql: true,

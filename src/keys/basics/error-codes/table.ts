@@ -25,3 +25,8 @@ export type ErrorTable<Code extends string = string> = Readonly<Record<Code, Err
 export function defineErrors<Code extends string>(table: ErrorTable<Code>): ErrorTable<Code> {
   return table;
 }
+
+/** Tells whether a feature can have such a code, such as `TEAM_MISSING`. Codes of Node begin with `ERR_`. */
+export function isErrorCode(code: string): boolean {
+  return /^(?!ERR_)[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$/.test(code) && code.length <= 60;
+}

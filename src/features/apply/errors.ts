@@ -1,7 +1,7 @@
-import { defineErrors } from './table.ts';
+import { defineErrors } from '../../keys/basics/index.ts';
 
-/** Keys that are imported, or declared in a file. */
-export const TRANSFER_ERRORS = defineErrors({
+/** Error codes of keys that are declared in a file. */
+export const errors = defineErrors({
   DECLARATION_INVALID: {
     exit: 2,
     graphql: true,
@@ -23,20 +23,5 @@ export const TRANSFER_ERRORS = defineErrors({
     meaning: 'A declared key was created by another key, or got its name from one.',
     causes: ['the name that the file declares was taken by somebody else before the first `apply`'],
     remedy: 'Delete that key, or pass `--adopt` to make it yours with the secret that it has.',
-  },
-  SECRET_TAKEN: {
-    meaning: 'A key to import has the secret of another key.',
-    causes: ['the key was imported before, and it or its line was changed since', 'the key is in the file twice'],
-    remedy: 'Remove the line.',
-  },
-  PREFIX_TAKEN: {
-    meaning: 'A key to import has the prefix of another key.',
-    causes: ['the key was imported before, and it or its line was changed since', 'the prefix was chosen by hand'],
-    remedy: 'Remove the line, or its `prefix`: the key gets another one.',
-  },
-  ID_TAKEN: {
-    meaning: 'A key to import has the id of another key.',
-    causes: ['the key was imported before, and it or its line was changed since', 'the key is in the file twice'],
-    remedy: 'Remove the line, or its `id`: the key gets another one.',
   },
 });

@@ -1,7 +1,7 @@
-import { defineErrors } from './table.ts';
+import { defineErrors } from '../../keys/basics/index.ts';
 
-/** Backups, and restoring them. */
-export const BACKUP_ERRORS = defineErrors({
+/** Error codes of backups, and of restoring them. */
+export const errors = defineErrors({
   BACKUP_EXISTS: {
     meaning: 'There is a file already where the backup would be.',
     causes: ['the backup was made before', 'the name has no date in it'],

@@ -1,7 +1,7 @@
-import { defineErrors } from './table.ts';
+import { defineErrors } from '../../keys/basics/index.ts';
 
-/** Applications that ask for keys. */
-export const CONSENT_ERRORS = defineErrors({
+/** Error codes of applications that ask for keys. */
+export const errors = defineErrors({
   REQUEST_DECIDED: {
     status: 409,
     graphql: true,

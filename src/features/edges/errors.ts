@@ -1,0 +1,12 @@
+import { defineErrors } from '../../keys/basics/index.ts';
+
+/** Error codes of the feed that edges follow. */
+export const errors = defineErrors({
+  FEED_GONE: {
+    exit: null,
+    status: 410,
+    meaning: 'From /feed: the position is not known. Load /feed/snapshot, and go on from there.',
+    causes: ['the store was replaced, as by a restore', 'the changes since that position were cleared'],
+    remedy: 'There is nothing to do: an edge loads all keys again by itself.',
+  },
+});
