@@ -175,8 +175,6 @@ export type CredentialPlace = 'bearer' | 'basic' | {
     readonly header: string;
 };
 
-export type EffectKind = 'SECRET' | 'WIDENING' | 'ENABLING' | 'CREATION' | 'ADOPTION';
-
 export type ErrorCode = keyof typeof ERRORS | (string & Record<never, never>);
 
 export interface ExpiryRequest {
@@ -229,6 +227,8 @@ export interface Issued<Key extends ApiKey = ApiKey> {
     readonly what: IssuedKind;
     readonly at: number;
 }
+
+export type IssuedKind = 'SECRET' | 'WIDENING' | 'ENABLING' | 'CREATION' | 'ADOPTION' | 'APPROVAL';
 
 export interface KeyChange extends ExpiryRequest, FieldInput {
     name?: string;
@@ -721,6 +721,7 @@ export interface Feature extends FeatureOfFields {
     readonly schema?: () => Promise<FeatureSchema>;
     readonly routes?: (app: HttpApp, context: FeatureContext) => Promise<void>;
     readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
+    readonly background?: (context: BackgroundContext) => Promise<Background>;
     readonly inPrimary?: () => Promise<void>;
 }
 
@@ -854,6 +855,13 @@ interface Asking {
     readonly actor: Actor;
 }
 
+export interface Attempt {
+    id: string;
+    at: number;
+    failure: string | null;
+    nextAt: number | null;
+}
+
 export declare class AttemptCounter;
 
 export declare const AUDIT_ACTIONS: readonly ['CREATE', 'UPDATE', 'DELETE', 'ENABLE', 'DISABLE', 'ROTATE', 'ROTATE_ACTIVATE', 'ROTATE_FINISH', 'ROTATE_ROLLBACK', 'ADOPT', 'IMPORT', 'CONSENT_REQUEST', 'CONSENT_APPROVE', 'CONSENT_DENY', 'CONSENT_EXCHANGE', 'CONSENT_REPLAY', 'CONSENT_REVOKE', 'FEDERATE', 'REFUSE', 'PRUNE', 'RESTORE', 'LEAK', 'CONTAIN', 'REVIEW', 'OBSERVE'];
@@ -975,6 +983,23 @@ export interface Authenticated {
     checkAgain(): Promise<boolean>;
 }
 
+export interface Background {
+    prepare?(changed: Pick<BackgroundContext, 'keys' | 'config'>): Promise<() => void | Promise<void>>;
+    stop(): Promise<void>;
+}
+
+export interface BackgroundContext {
+    readonly keys: KeysService & Limited & {
+        readonly check: RequestCheck;
+    };
+    readonly config: Config;
+    readonly notices: NoticeStore;
+    readonly hasGraphQL: boolean;
+    readonly turn: Promise<void>;
+    readonly log: Log;
+    readonly onStarted: (part: object) => void;
+}
+
 export declare class BearerCheck;
 
 export declare const BUDGET_UNITS: readonly ['budget', 'uses'];
@@ -1008,6 +1033,8 @@ export interface Chain {
     readonly keys: readonly [ApiKey, ...ApiKey[]];
     readonly isComplete: boolean;
 }
+
+export type ChangeRule = (place: Place, key: ApiKey) => void | Promise<void>;
 
 export interface Charge {
     readonly requests: number;
@@ -1091,9 +1118,34 @@ type Done<Table> = {
     readonly [Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input) => Promise<Awaited<Answer>> : never;
 };
 
+export type EndingKey = ApiKey & {
+    expiresAt: number;
+};
+
+interface EndingsPosition {
+    until: number;
+    next?: {
+        to: number;
+        threshold: number;
+        after?: EndPosition | undefined;
+    } | undefined;
+}
+
 export type Endpoint = (typeof ENDPOINTS)[number];
 
 export declare const ENDPOINTS: readonly ['graphql', 'introspect', 'consent', 'console', 'sign-in', 'health', 'home', 'forward-auth', 'guard', 'other'];
+
+interface EndPosition {
+    expiresAt: number;
+    id: string;
+}
+
+export interface EndsQuery {
+    from: number;
+    to: number;
+    after: EndPosition | undefined;
+    limit: number;
+}
 
 export interface ErrorEntry {
     readonly exit?: number | null;
@@ -1238,8 +1290,6 @@ export type HttpApp = Hono<BearerEnv> & Pick<ServiceApp, keyof CheckParts | 'sta
 
 export type IntrospectionMode = 'on' | 'off' | 'permitted';
 
-export type IssuedKind = EffectKind | 'APPROVAL';
-
 export declare class Issuer;
 
 declare const KEY: {
@@ -1314,6 +1364,8 @@ export interface KeyListener {
     readonly changed?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
     readonly deleted?: (transaction: Transaction, keys: readonly ApiKey[]) => Promise<void>;
     readonly replacing?: (transaction: Transaction, replacement: Replacement) => Promise<ReplacementSteps>;
+    readonly issued?: (place: Place, ids: readonly string[], since: number) => Promise<Issued[]>;
+    readonly rules?: Readonly<Record<string, ChangeRule>>;
     readonly restoring?: (backup: KeyWriter, ids: readonly string[]) => Promise<RestoreStep>;
 }
 
@@ -1452,7 +1504,19 @@ type NodeMiddleware = (incoming: IncomingMessage, outgoing: ServerResponse, next
 
 declare class NotedRequest implements RequestNotes;
 
+export interface Notice {
+    readonly id: string;
+    readonly type: NoticeType | 'test';
+    readonly at: number;
+    readonly body: string;
+}
+
 export declare const NOTICE_TYPES: readonly ['key.created', 'key.deleted', 'key.ending', 'key.ended', 'key.leaked', 'key.reused', 'key.refused_often'];
+
+interface NoticedRefusals {
+    hour: number;
+    ids: readonly string[];
+}
 
 export interface NoticeOutboxTable {
     id: string;
@@ -1461,6 +1525,14 @@ export interface NoticeOutboxTable {
     body: string;
     attempts: number;
     next_at: number;
+}
+
+export interface NoticeState {
+    logNumber: number;
+    seenAt: number;
+    endings: EndingsPosition;
+    refusals: NoticedRefusals;
+    gone: string | null;
 }
 
 export interface NoticeStateTable {
@@ -1475,6 +1547,48 @@ export interface NoticeStateTable {
     failed_at: number | null;
     failure: string | null;
     delivered_at: number | null;
+}
+
+export interface NoticeStatus {
+    seenAt: number;
+    waiting: number;
+    oldestAt: number | null;
+    behind: number;
+    deliveredAt: number | null;
+    failedAt: number | null;
+    failure: string | null;
+    gone: string | null;
+}
+
+export interface NoticeStore {
+    withLease<Result>(lease: {
+        holder: string;
+        forMs: number;
+    }, work: (writer: NoticeWriter) => Promise<Result>): Promise<Result | undefined>;
+    release(holder: string): Promise<void>;
+    isFree(holder: string): Promise<boolean>;
+    pending(): Promise<PendingNotices>;
+    changesReceived(): number | undefined;
+    countWaiting(): Promise<number>;
+    due(now: number, limit: number): Promise<WaitingNotice[]>;
+    findRefused(hour: number, query: {
+        least: number;
+        limit: number;
+    }): Promise<RefusedKey[]>;
+    status(): Promise<NoticeStatus | undefined>;
+    forgetGone(): Promise<void>;
+}
+
+export interface NoticeWriter {
+    readonly state: NoticeState | undefined;
+    head(): Promise<number>;
+    entries(after: number, limit: number): Promise<AuditEntry[]>;
+    ending(query: EndsQuery): Promise<EndingKey[]>;
+    countWaiting(): Promise<number>;
+    add(notices: readonly Notice[], now: number): Promise<void>;
+    setState(state: NoticeState): Promise<void>;
+    settle(attempts: readonly Attempt[]): Promise<void>;
+    clear(): Promise<void>;
 }
 
 export type NotificationReport = (problem: Error | undefined) => void;
@@ -1520,6 +1634,11 @@ export interface OwnSchema {
 export interface ParsedTypeDefs {
     readonly kind: string;
     readonly definitions: readonly object[];
+}
+
+export interface PendingNotices {
+    behind: number;
+    dueAt: number | null;
 }
 
 export declare class PermissionSet;
@@ -1597,6 +1716,11 @@ export interface RefusalReply {
     readonly message: string;
 }
 
+export interface RefusedKey {
+    key: ApiKey;
+    counts: Omit<OutcomeCounts, 'accepted'>;
+}
+
 type RemoteOf<Table> = {
     readonly [Name in keyof Table]?: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (server: Server, input: Input) => Promise<Awaited<Answer>> : RemoteOperations[string];
 };
@@ -1604,7 +1728,7 @@ type RemoteOf<Table> = {
 export type RemoteOperations = Readonly<Record<string, (server: Server, input: never) => Promise<unknown>>>;
 
 export interface Replacement {
-    readonly key: ApiKey;
+    readonly apiKey: ApiKey;
     readonly replaced: readonly [ApiKey, ...ApiKey[]];
     readonly takesOwnPlace: boolean;
 }
@@ -1875,6 +1999,10 @@ export interface UsedTokenTable {
 }
 
 export declare const VALUE_ERRORS: Readonly<Record<"DESCRIPTION_INVALID" | "EXPIRY_INVALID" | "INPUT_INVALID" | "LIMIT_INVALID" | "NAME_INVALID" | "NETWORK_INVALID" | "NO_GRANTS" | "OWNER_INVALID" | "PERMISSION_INVALID" | "ROLE_INVALID" | "SECRET_INVALID" | "TAG_INVALID" | "USAGE", import("./table.ts").ErrorEntry>>;
+
+export interface WaitingNotice extends Notice {
+    readonly attempts: number;
+}
 
 export type WriteOptions = Pick<RepositoryWriteOptions, 'revokes' | 'counts'>;
 
