@@ -116,6 +116,7 @@ export interface Config {
     };
     readonly introspection: 'on' | 'off' | 'permitted';
     readonly publicUrl: string | undefined;
+    readonly added: Readonly<Record<string, unknown>>;
     readonly consent: ConsentMode | undefined;
     readonly clients: readonly Client[];
     readonly clientDocuments: 'any' | 'off' | readonly string[];
@@ -175,7 +176,9 @@ export type CredentialPlace = 'bearer' | 'basic' | {
     readonly header: string;
 };
 
-export type ErrorCode = keyof typeof ERRORS | (string & Record<never, never>);
+export type EffectKind = 'SECRET' | 'WIDENING' | 'ENABLING' | 'CREATION' | 'ADOPTION';
+
+export type ErrorCode = keyof typeof ERRORS;
 
 export interface ExpiryRequest {
     expiresIn?: string;
@@ -227,8 +230,6 @@ export interface Issued<Key extends ApiKey = ApiKey> {
     readonly what: IssuedKind;
     readonly at: number;
 }
-
-export type IssuedKind = 'SECRET' | 'WIDENING' | 'ENABLING' | 'CREATION' | 'ADOPTION' | 'APPROVAL';
 
 export interface KeyChange extends ExpiryRequest, FieldInput {
     name?: string;
@@ -348,7 +349,6 @@ export interface OpenKeys {
     finishRotation(id: string, by: Asking): Promise<ChangedKey>;
     rollBackRotation(id: string, by: Asking): Promise<ChangedKey>;
     delete(ids: string | readonly string[], by: Asking): Promise<ApiKey[]>;
-    run(operation: string, input: object, by: Asking): Promise<unknown>;
     withAdditions(additions: CatalogAdditions): OpenKeys;
     close(): Promise<void>;
 }
@@ -511,6 +511,7 @@ export type ServiceApp = Hono<BearerEnv> & {
     readonly failedCredentials: AttemptCounter | undefined;
     readonly startedAt: number;
     readonly addresses: ClientAddresses;
+    readonly tokens: object | undefined;
 };
 
 export interface SignInProvider {
@@ -698,6 +699,10 @@ export type AddedField = LineField | NumberField | ChoiceField | ListField;
 
 export type AddedFields = Readonly<Record<string, AddedField>>;
 
+export interface AddedSection extends About {
+    readonly schema: StandardSchema;
+}
+
 export declare function addFeatures(...features: readonly Feature[]): void;
 
 export interface ChoiceField extends AnyAddedField {
@@ -705,29 +710,23 @@ export interface ChoiceField extends AnyAddedField {
     readonly values: readonly string[];
 }
 
-export declare const clientFlags: Texts & {
-    readonly insecure: BooleanFlag<boolean>;
-};
-
 export interface Feature extends FeatureOfFields {
     readonly name: string;
     readonly needs?: readonly string[];
-    readonly errors?: ErrorTable;
     readonly ports?: readonly AnyPortOfStore[];
     readonly config?: FeatureConfig;
+    readonly resources?: readonly HostResource[];
     readonly onKeys?: KeyListener;
     readonly operations?: Operations;
     readonly remote?: () => Promise<RemoteOperations>;
     readonly schema?: () => Promise<FeatureSchema>;
     readonly routes?: (app: HttpApp, context: FeatureContext) => Promise<void>;
     readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
-    readonly background?: (context: BackgroundContext) => Promise<Background>;
     readonly inPrimary?: () => Promise<void>;
 }
 
 export interface FeatureContext extends RouteContext {
     readonly config: Config | undefined;
-    readonly options: object;
     readonly console: boolean;
     readonly credentials: readonly CredentialPlace[];
     readonly trust: readonly string[];
@@ -762,25 +761,27 @@ export interface NumberField extends AnyAddedField {
     readonly max?: number;
 }
 
-export interface OperationsClient {
-    readonly location: string;
-    of<Table extends Operations>(feature: {
-        readonly operations: Table;
-        readonly remote?: () => Promise<RemoteOf<Table>>;
-    }): Done<Table>;
+export interface StandardIssue {
+    readonly message: string;
+    readonly path?: readonly (PropertyKey | {
+        readonly key: PropertyKey;
+    })[] | undefined;
 }
 
-export interface Server {
-    ask<Answer>(request: ServerRequest<Answer>, variables: object): Promise<Answer>;
-    ask(document: string, variables?: object): Promise<unknown>;
-    permissions(): Promise<Catalog>;
-}
+export type StandardResult = {
+    readonly value: unknown;
+    readonly issues?: undefined;
+} | {
+    readonly issues: readonly StandardIssue[];
+};
 
-export declare function withClient<Result>(config: Config, flags: {
-    readonly [Name in keyof Texts]?: string | undefined;
-} & {
-    readonly insecure?: boolean | undefined;
-}, work: (client: OperationsClient) => Promise<Result>): Promise<Result>;
+export interface StandardSchema {
+    readonly '~standard': {
+        readonly version: 1;
+        readonly vendor: string;
+        readonly validate: (value: unknown) => StandardResult | Promise<StandardResult>;
+    };
+}
 
 // What these mention, which has no name to import
 
@@ -853,13 +854,6 @@ export interface AskedRequest {
 
 interface Asking {
     readonly actor: Actor;
-}
-
-export interface Attempt {
-    id: string;
-    at: number;
-    failure: string | null;
-    nextAt: number | null;
 }
 
 export declare class AttemptCounter;
@@ -983,23 +977,6 @@ export interface Authenticated {
     checkAgain(): Promise<boolean>;
 }
 
-export interface Background {
-    prepare?(changed: Pick<BackgroundContext, 'keys' | 'config'>): Promise<() => void | Promise<void>>;
-    stop(): Promise<void>;
-}
-
-export interface BackgroundContext {
-    readonly keys: KeysService & Limited & {
-        readonly check: RequestCheck;
-    };
-    readonly config: Config;
-    readonly notices: NoticeStore;
-    readonly hasGraphQL: boolean;
-    readonly turn: Promise<void>;
-    readonly log: Log;
-    readonly onStarted: (part: object) => void;
-}
-
 export declare class BearerCheck;
 
 export declare const BUDGET_UNITS: readonly ['budget', 'uses'];
@@ -1034,8 +1011,6 @@ export interface Chain {
     readonly isComplete: boolean;
 }
 
-export type ChangeRule = (place: Place, key: ApiKey) => void | Promise<void>;
-
 export interface Charge {
     readonly requests: number;
     readonly cost: number;
@@ -1055,6 +1030,8 @@ export interface ClientAddress {
 }
 
 export declare class ClientAddresses;
+
+export declare class Clients;
 
 export interface Connection {
     readonly dialect: DialectName;
@@ -1079,7 +1056,25 @@ export interface ConnectionLimits {
     connectionsPerAddress?: number;
 }
 
+export declare class Consent;
+
 export declare const CONSENT_MODES: readonly ['off', 'device', 'code', 'both'];
+
+export interface ConsentParts {
+    readonly consent: Consent;
+    readonly exchange: Exchange;
+    readonly tokens: TokenIdentifier | undefined;
+    readonly countUse: (principal: Principal) => void;
+    readonly catalog: Catalog;
+    readonly clients: Clients;
+    readonly refresh: RefreshSettings;
+    readonly issuer: Issuer;
+    readonly guarded?: GuardedDiscovery | undefined;
+    readonly addresses: ClientAddresses;
+    readonly check: BearerCheck;
+    readonly refusals: RefusalLog;
+    readonly failures: FailureLog;
+}
 
 export interface ConsentRequestTable {
     id: string;
@@ -1114,38 +1109,9 @@ export interface DocumentIssue {
 
 export type DocumentPath = readonly (string | number)[];
 
-type Done<Table> = {
-    readonly [Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input) => Promise<Awaited<Answer>> : never;
-};
-
-export type EndingKey = ApiKey & {
-    expiresAt: number;
-};
-
-interface EndingsPosition {
-    until: number;
-    next?: {
-        to: number;
-        threshold: number;
-        after?: EndPosition | undefined;
-    } | undefined;
-}
-
 export type Endpoint = (typeof ENDPOINTS)[number];
 
 export declare const ENDPOINTS: readonly ['graphql', 'introspect', 'consent', 'console', 'sign-in', 'health', 'home', 'forward-auth', 'guard', 'other'];
-
-interface EndPosition {
-    expiresAt: number;
-    id: string;
-}
-
-export interface EndsQuery {
-    from: number;
-    to: number;
-    after: EndPosition | undefined;
-    limit: number;
-}
 
 export interface ErrorEntry {
     readonly exit?: number | null;
@@ -1161,9 +1127,9 @@ export interface ErrorEntry {
     };
 }
 
-export declare const ERRORS: Readonly<Record<"BUDGET_SPENT" | "CHAIN_TOO_LONG" | "CONFIG_INSECURE" | "CONFIG_INVALID" | "CONFIG_UNAVAILABLE" | "CREDENTIALS_INVALID" | "DESCRIPTION_INVALID" | "DRIVER_UNSUPPORTED" | "EXPIRY_INVALID" | "FEATURE_INVALID" | "FORBIDDEN" | "GRAPHQL_UNSUPPORTED" | "HOST_INVALID" | "INPUT_INVALID" | "LIMIT_EXCEEDED" | "LIMIT_INVALID" | "LISTEN_FAILED" | "NAME_CONFUSABLE" | "NAME_INVALID" | "NAME_TAKEN" | "NETWORK_INVALID" | "NODE_UNSUPPORTED" | "NOT_FOUND" | "NO_GRANTS" | "OPTION_INVALID" | "OUTPUT_FAILED" | "OWNER_INVALID" | "PERMISSION_INVALID" | "POLICY_VIOLATED" | "RATE_LIMITED" | "ROLE_INVALID" | "ROTATION_IN_PROGRESS" | "ROTATION_NONE" | "SCHEMA_INVALID" | "SECRET_INVALID" | "SERVER_FAILED" | "SERVER_INCOMPATIBLE" | "SERVER_INSECURE" | "SERVER_UNREACHABLE" | "STORE_AUDIT_KEY" | "STORE_CORRUPT" | "STORE_FAILED" | "STORE_FOREIGN" | "STORE_FULL" | "STORE_INSECURE" | "STORE_LOCKED" | "STORE_NEWER" | "STORE_NOT_EMPTY" | "STORE_OLDER" | "STORE_READONLY" | "STORE_REPLACED" | "STORE_REQUIRED" | "STORE_UNAVAILABLE" | "TAG_INVALID" | "TLS_INVALID" | "UNAUTHENTICATED" | "USAGE", ErrorEntry>>;
+export declare const ERRORS: Readonly<Record<"BACKUP_EXISTS" | "BACKUP_INVALID" | "BACKUP_UNAVAILABLE" | "BUDGET_SPENT" | "CHAIN_TOO_LONG" | "CONFIG_INSECURE" | "CONFIG_INVALID" | "CONFIG_UNAVAILABLE" | "CONSENT_OFF" | "CREDENTIALS_INVALID" | "DECLARATION_INVALID" | "DESCRIPTION_INVALID" | "DRIVER_UNSUPPORTED" | "EDGE_STALE" | "EXPIRY_INVALID" | "FEATURE_INVALID" | "FORBIDDEN" | "GRAPHQL_UNSUPPORTED" | "HOST_INVALID" | "ID_TAKEN" | "INPUT_INVALID" | "LIMIT_EXCEEDED" | "LIMIT_INVALID" | "LISTEN_FAILED" | "NAME_CONFUSABLE" | "NAME_INVALID" | "NAME_TAKEN" | "NETWORK_INVALID" | "NODE_UNSUPPORTED" | "NOT_FOR_PEOPLE" | "NOT_FOUND" | "NO_GRANTS" | "OPTION_INVALID" | "OUTPUT_FAILED" | "OWNER_INVALID" | "PERMISSION_INVALID" | "POLICY_VIOLATED" | "PREFIX_TAKEN" | "PRUNE_REFUSED" | "RATE_LIMITED" | "REQUEST_DECIDED" | "RESTORE_BLIND" | "RESTORE_OUTDATED" | "ROLE_INVALID" | "ROTATION_IN_PROGRESS" | "ROTATION_NONE" | "SCHEMA_INVALID" | "SECRET_INVALID" | "SECRET_TAKEN" | "SERVER_FAILED" | "SERVER_INCOMPATIBLE" | "SERVER_INSECURE" | "SERVER_UNREACHABLE" | "STORE_AUDIT_KEY" | "STORE_CORRUPT" | "STORE_FAILED" | "STORE_FOREIGN" | "STORE_FULL" | "STORE_INSECURE" | "STORE_LOCKED" | "STORE_NEWER" | "STORE_NOT_EMPTY" | "STORE_OLDER" | "STORE_READONLY" | "STORE_REPLACED" | "STORE_REQUIRED" | "STORE_UNAVAILABLE" | "TAG_INVALID" | "TAKEOVER_REFUSED" | "TLS_INVALID" | "TOO_MANY_REQUESTS" | "UNAUTHENTICATED" | "USAGE", import("./table.ts").ErrorEntry>>;
 
-export type ErrorTable<Code extends string = string> = Readonly<Record<Code, ErrorEntry>>;
+export declare class Exchange;
 
 export interface ExplainedRequest {
     readonly outcome: 'ALLOWED' | 'REFUSED' | 'FORBIDDEN';
@@ -1203,13 +1169,14 @@ export declare class FailureLog;
 
 export interface FeatureConfig {
     readonly defaults?: Partial<Config>;
-    readonly sections: Readonly<Record<string, () => Promise<Section>>>;
+    readonly sections: Readonly<Record<string, () => Promise<Section | AddedSection>>>;
 }
 
 export interface FeatureOfFields {
     readonly name: string;
     readonly needs?: readonly string[];
     readonly fields?: AddedFields;
+    readonly resources?: readonly HostResource[];
 }
 
 export interface FeatureSchema {
@@ -1284,11 +1251,22 @@ type HonoAuthOptions = BearerAuthOptions & {
     address?: (c: Context) => string | undefined;
 };
 
-export type HttpApp = Hono<BearerEnv> & Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'shortcut'> & {
+export type HttpApp = Hono<BearerEnv> & Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'tokens' | 'shortcut'> & {
+    readonly consentParts: ConsentParts;
     readonly routeContext: RouteContext;
 };
 
+export interface IdentifiedToken {
+    readonly rule: FederationRule;
+    readonly subject: string;
+    readonly id: string | null;
+    readonly digest: string;
+    readonly endsAt: number;
+}
+
 export type IntrospectionMode = 'on' | 'off' | 'permitted';
+
+export type IssuedKind = EffectKind | 'APPROVAL';
 
 export declare class Issuer;
 
@@ -1364,8 +1342,6 @@ export interface KeyListener {
     readonly changed?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
     readonly deleted?: (transaction: Transaction, keys: readonly ApiKey[]) => Promise<void>;
     readonly replacing?: (transaction: Transaction, replacement: Replacement) => Promise<ReplacementSteps>;
-    readonly issued?: (place: Place, ids: readonly string[], since: number) => Promise<Issued[]>;
-    readonly rules?: Readonly<Record<string, ChangeRule>>;
     readonly restoring?: (backup: KeyWriter, ids: readonly string[]) => Promise<RestoreStep>;
 }
 
@@ -1504,19 +1480,7 @@ type NodeMiddleware = (incoming: IncomingMessage, outgoing: ServerResponse, next
 
 declare class NotedRequest implements RequestNotes;
 
-export interface Notice {
-    readonly id: string;
-    readonly type: NoticeType | 'test';
-    readonly at: number;
-    readonly body: string;
-}
-
 export declare const NOTICE_TYPES: readonly ['key.created', 'key.deleted', 'key.ending', 'key.ended', 'key.leaked', 'key.reused', 'key.refused_often'];
-
-interface NoticedRefusals {
-    hour: number;
-    ids: readonly string[];
-}
 
 export interface NoticeOutboxTable {
     id: string;
@@ -1525,14 +1489,6 @@ export interface NoticeOutboxTable {
     body: string;
     attempts: number;
     next_at: number;
-}
-
-export interface NoticeState {
-    logNumber: number;
-    seenAt: number;
-    endings: EndingsPosition;
-    refusals: NoticedRefusals;
-    gone: string | null;
 }
 
 export interface NoticeStateTable {
@@ -1547,48 +1503,6 @@ export interface NoticeStateTable {
     failed_at: number | null;
     failure: string | null;
     delivered_at: number | null;
-}
-
-export interface NoticeStatus {
-    seenAt: number;
-    waiting: number;
-    oldestAt: number | null;
-    behind: number;
-    deliveredAt: number | null;
-    failedAt: number | null;
-    failure: string | null;
-    gone: string | null;
-}
-
-export interface NoticeStore {
-    withLease<Result>(lease: {
-        holder: string;
-        forMs: number;
-    }, work: (writer: NoticeWriter) => Promise<Result>): Promise<Result | undefined>;
-    release(holder: string): Promise<void>;
-    isFree(holder: string): Promise<boolean>;
-    pending(): Promise<PendingNotices>;
-    changesReceived(): number | undefined;
-    countWaiting(): Promise<number>;
-    due(now: number, limit: number): Promise<WaitingNotice[]>;
-    findRefused(hour: number, query: {
-        least: number;
-        limit: number;
-    }): Promise<RefusedKey[]>;
-    status(): Promise<NoticeStatus | undefined>;
-    forgetGone(): Promise<void>;
-}
-
-export interface NoticeWriter {
-    readonly state: NoticeState | undefined;
-    head(): Promise<number>;
-    entries(after: number, limit: number): Promise<AuditEntry[]>;
-    ending(query: EndsQuery): Promise<EndingKey[]>;
-    countWaiting(): Promise<number>;
-    add(notices: readonly Notice[], now: number): Promise<void>;
-    setState(state: NoticeState): Promise<void>;
-    settle(attempts: readonly Attempt[]): Promise<void>;
-    clear(): Promise<void>;
 }
 
 export type NotificationReport = (problem: Error | undefined) => void;
@@ -1634,11 +1548,6 @@ export interface OwnSchema {
 export interface ParsedTypeDefs {
     readonly kind: string;
     readonly definitions: readonly object[];
-}
-
-export interface PendingNotices {
-    behind: number;
-    dueAt: number | null;
 }
 
 export declare class PermissionSet;
@@ -1716,19 +1625,10 @@ export interface RefusalReply {
     readonly message: string;
 }
 
-export interface RefusedKey {
-    key: ApiKey;
-    counts: Omit<OutcomeCounts, 'accepted'>;
-}
-
-type RemoteOf<Table> = {
-    readonly [Name in keyof Table]?: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (server: Server, input: Input) => Promise<Awaited<Answer>> : RemoteOperations[string];
-};
-
 export type RemoteOperations = Readonly<Record<string, (server: Server, input: never) => Promise<unknown>>>;
 
 export interface Replacement {
-    readonly apiKey: ApiKey;
+    readonly key: ApiKey;
     readonly replaced: readonly [ApiKey, ...ApiKey[]];
     readonly takesOwnPlace: boolean;
 }
@@ -1829,9 +1729,6 @@ export interface RouteContext extends CheckParts {
     readonly check: BearerCheck;
     readonly keys: KeysService & Limited;
     readonly addresses: ClientAddresses;
-    readonly issuer: Issuer;
-    readonly guarded: GuardedDiscovery;
-    readonly formCheck: BearerCheck;
     readonly allowOrigins: MiddlewareHandler;
     readonly bearer: (path: string, permission: Permission) => {
         check: BearerCheck;
@@ -1879,6 +1776,12 @@ export interface ServedRequest extends Received {
     body(): Promise<Uint8Array>;
     readonly webRequest: Request;
     onClientGone(listener: () => void): () => void;
+}
+
+export interface Server {
+    ask<Answer>(request: ServerRequest<Answer>, variables: object): Promise<Answer>;
+    ask(document: string, variables?: object): Promise<unknown>;
+    permissions(): Promise<Catalog>;
 }
 
 export type ServerOptions = ListenAddress & {
@@ -1976,7 +1879,9 @@ export interface Tables {
     key_effect_actors: KeyEffectActorTable;
 }
 
-type Texts = Readonly<Record<'database' | 'config' | 'server', OptionFlag<string | undefined>>>;
+export interface TokenIdentifier {
+    identify(token: string, clientId: string): Promise<IdentifiedToken>;
+}
 
 export declare class Transaction implements Place<StoredKey>, WritePorts;
 
@@ -1999,10 +1904,6 @@ export interface UsedTokenTable {
 }
 
 export declare const VALUE_ERRORS: Readonly<Record<"DESCRIPTION_INVALID" | "EXPIRY_INVALID" | "INPUT_INVALID" | "LIMIT_INVALID" | "NAME_INVALID" | "NETWORK_INVALID" | "NO_GRANTS" | "OWNER_INVALID" | "PERMISSION_INVALID" | "ROLE_INVALID" | "SECRET_INVALID" | "TAG_INVALID" | "USAGE", import("./table.ts").ErrorEntry>>;
-
-export interface WaitingNotice extends Notice {
-    readonly attempts: number;
-}
 
 export type WriteOptions = Pick<RepositoryWriteOptions, 'revokes' | 'counts'>;
 

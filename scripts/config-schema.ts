@@ -1,7 +1,7 @@
 import { type ConversionConfig, toJsonSchema } from '@valibot/to-json-schema';
 import type { About, Schema } from '../src/config/schema.ts';
 import { allSections } from '../src/config/read-config.ts';
-import type { SectionContext } from '../src/config/section.ts';
+import type { Section, SectionContext } from '../src/config/section.ts';
 import { createCatalog } from '../src/keys/permissions/index.ts';
 import { SCHEMA_FIELD } from './schema-parts.ts';
 
@@ -14,11 +14,10 @@ const CONTEXT: SectionContext = {
   issues: [],
   unmet: [],
 };
-export const DESCRIBED = Array.from(await allSections(), ([name, { schema, ...about }]) => ({
-  name,
-  ...about,
-  schema: schema(CONTEXT),
-}));
+export const DESCRIBED = Array.from(await allSections(), ([name, section]) => {
+  const { schema, ...about } = section as Section;
+  return { name, ...about, schema: schema(CONTEXT) };
+});
 
 function textOf({ description, otherwise }: About): { description?: string } {
   const isDefault = otherwise !== undefined && !['none', 'false'].includes(otherwise);

@@ -7,6 +7,7 @@ import type { ErrorTable } from './keys/basics/index.ts';
 import type { KeyListener } from './keys/changes/index.ts';
 import type { NoticeStore } from './keys/feed/index.ts';
 import type { Operations, RemoteOperations } from './keys/operations/index.ts';
+import type { HostResource } from './keys/permissions/index.ts';
 import type { CredentialPlace } from './keys/secret/index.ts';
 import type { KeysService } from './keys/service/index.ts';
 import type { Limited } from './limits/index.ts';
@@ -28,6 +29,8 @@ export interface Feature extends FeatureOfFields {
   readonly ports?: readonly AnyPortOfStore[];
   /** Its sections of `svc-api.yaml`. */
   readonly config?: FeatureConfig;
+  /** Resources that keys can be granted actions on. */
+  readonly resources?: readonly HostResource[];
   /** Its steps when keys change, in the transaction of the change. */
   readonly onKeys?: KeyListener;
   /** Its operations, by the names of their root fields in its schema. */

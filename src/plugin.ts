@@ -6,6 +6,7 @@ import { takenNames } from './cli/plugins/taken-names.ts';
 
 export type { Feature, FeatureContext } from './feature.ts';
 export type { OperationsClient, Server } from './keys/operations/index.ts';
+export type { AddedSection, StandardIssue, StandardResult, StandardSchema } from './config/added-section.ts';
 export type { AddedField, AddedFields, ChoiceField, LineField, ListField, NumberField } from './keys/added/index.ts';
 
 /**

@@ -63,6 +63,8 @@ export interface Config {
   readonly introspection: 'on' | 'off' | 'permitted';
   /** The address under which clients reach the service; undefined for the one that a request was made to. */
   readonly publicUrl: string | undefined;
+  /** Sections of plugins, by their names. */
+  readonly added: Readonly<Record<string, unknown>>;
 }
 
 /** The fields of the core where the file says nothing. */
@@ -81,4 +83,5 @@ export const CORE_DEFAULTS = {
   audit: { keep: null },
   introspection: 'on',
   publicUrl: undefined,
+  added: {},
 } as const satisfies Partial<Config>;

@@ -1,7 +1,9 @@
 import * as v from 'valibot';
-import { type DocumentIssue, isRecord } from '../keys/basics/index.ts';
+import { invalidFeature, isAdded } from '../keys/added/index.ts';
+import { type DocumentIssue, isRecord, printable } from '../keys/basics/index.ts';
 import { createCatalog, type HostResource } from '../keys/permissions/index.ts';
 import { allFeatures } from '../features/index.ts';
+import { type AddedSection, checkAddedSection, readAddedSection } from './added-section.ts';
 import type { Config } from './config.ts';
 import { defaultConfig } from './default-config.ts';
 import { located, readBy, unknownFields } from './schema.ts';
@@ -12,11 +14,29 @@ import { validResources, validRoles } from './sections/access.ts';
 /** The location of the JSON Schema, for editors. */
 const SCHEMA = section({ description: '', schema: () => v.string(), into: () => ({}) });
 
-/** The sections of the core, then those of features, by their names. */
-export async function allSections(): Promise<ReadonlyMap<string, Section>> {
-  const ofFeatures = allFeatures().flatMap(({ config }) => Object.entries(config?.sections ?? {}));
-  const read = ofFeatures.map(async ([name, load]) => [name, await load()] as const);
-  return new Map([...Object.entries(SECTIONS), ...(await Promise.all(read))]);
+/** A section of a plugin, and the name of its feature. */
+interface FromPlugin extends AddedSection {
+  readonly feature: string;
+}
+
+/**
+ * The sections of the core, then those of features, by their names.
+ * @throws KeysError FEATURE_INVALID that names a plugin and its section
+ */
+export async function allSections(): Promise<ReadonlyMap<string, Section | FromPlugin>> {
+  const sections = new Map<string, Section | FromPlugin>(Object.entries(SECTIONS));
+  for (const feature of allFeatures())
+    for (const [name, load] of Object.entries(feature.config?.sections ?? {})) {
+      if (sections.has(name) || name === '$schema')
+        throw invalidFeature(feature.name, `Its section "${printable(name)}" has the name of another one. Rename it.`);
+      const section = await load();
+      if (!isAdded(feature)) sections.set(name, section as Section);
+      else {
+        checkAddedSection(feature.name, name, section);
+        sections.set(name, { ...(section as AddedSection), feature: feature.name });
+      }
+    }
+  return sections;
 }
 
 interface ConfigContext {
@@ -36,7 +56,8 @@ export async function readConfig(
   const document = value ?? {};
   if (!isRecord(document)) return { issues: [{ path: [], message: NO_MAP }] };
   const sections = new Map([['$schema', SCHEMA], ...(await allSections())]);
-  const { unknown, meant, issues: ofFields } = unknownFields(document, [...sections.keys()]);
+  const fields = [...sections.keys()];
+  const { unknown, meant, issues: ofFields } = unknownFields(document, fields, PLUGINS);
   const issues = ofFields.map((issue) => located(issue));
   // A misspelt field is read as the one that was meant, so that nothing else is missing.
   const misspelt = unknown.flatMap((field, index) => {
@@ -52,15 +73,23 @@ export async function readConfig(
   const catalog = createCatalog({ resources: own, builtinResources, roles, declaredIn });
   const [config, unmet]: [Partial<Config>, DocumentIssue[]] = [{}, []];
   const context = { file, given, catalog, read: config, issues, unmet };
-  for (const [name, { schema, into }] of sections) {
-    if (given[name] === undefined) continue;
-    const result = readBy(schema(context), given[name], [name]);
-    if ('output' in result) Object.assign(config, into(result.output as never));
+  const added: Record<string, unknown> = {};
+  for (const [name, section] of sections) {
+    const value = given[name];
+    if (value === undefined) continue;
+    const isOfPlugin = 'feature' in section;
+    const result = isOfPlugin
+      ? await readAddedSection(section.feature, name, { schema: section.schema, value })
+      : readBy(section.schema(context), value, [name]);
+    if ('output' in result)
+      if (isOfPlugin) added[name] = result.output;
+      else Object.assign(config, section.into(result.output as never));
     else if (!misspelt.some(([field]) => field === name)) issues.push(...result.issues);
   }
   if (!onUnmet) issues.push(...unmet);
   else if (unmet.length > 0) onUnmet(unmet);
-  return issues.length > 0 ? { issues } : { config: { ...defaultConfig(), file, ...config } };
+  return issues.length > 0 ? { issues } : { config: { ...defaultConfig(), file, ...config, added } };
 }
 
+const PLUGINS = ' A plugin can add fields: if it is one of a plugin, install that for this user.';
 const NO_MAP = 'The configuration must be a map of fields, such as "resources: [WIKI]".';

@@ -274,13 +274,18 @@ function stepTo(key: string | number, origin: 'key' | 'value' = 'value') {
   return { type: 'unknown' as const, origin: origin as 'value', input: undefined, key, value: undefined };
 }
 
-/** The issues of fields that are not known, and whether one of these may stand for a field that is. */
-export function unknownFields(value: Record<string, unknown>, fields: readonly string[]) {
+/**
+ * The issues of fields that are not known, and whether one of these may stand for a field that is.
+ * @param more a sentence after the list of fields
+ */
+export function unknownFields(value: Record<string, unknown>, fields: readonly string[], more = '') {
   const unknown = Object.keys(value).filter((field) => !fields.includes(field));
   const meant = unknown.map((field, index) => (index < MAX_EXPLAINED ? nearest(field, fields, 1)[0] : undefined));
   const issues = unknown.flatMap((field, index) => {
     const remedy =
-      meant[index] === undefined ? `The fields here are ${formatList(fields)}.` : `Did you mean "${meant[index]}"?`;
+      meant[index] === undefined
+        ? `The fields here are ${formatList(fields)}.${more}`
+        : `Did you mean "${meant[index]}"?`;
     return within([issueOf(`"${printable(field)}" is not a field. ${remedy}`)], field, 'key');
   });
   return { issues, unknown, meant, mayStand: (field: string) => meant.includes(undefined) || meant.includes(field) };

@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path';
 import * as v from 'valibot';
 import type { DocumentIssue } from '../keys/basics/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
+import type { AddedSection } from './added-section.ts';
 import type { Config } from './config.ts';
 import { type About, map, reads, required, type Schema } from './schema.ts';
 
@@ -32,8 +33,11 @@ export interface Section extends About {
 export interface FeatureConfig {
   /** Its part of the configuration where the file has none of its sections. */
   readonly defaults?: Partial<Config>;
-  /** The sections by their names in the file. Import them here: commands that read no file do not load them. */
-  readonly sections: Readonly<Record<string, () => Promise<Section>>>;
+  /**
+   * The sections by their names in the file, those of plugins as `AddedSection`. Import them here: commands that read no
+   * file do not load them.
+   */
+  readonly sections: Readonly<Record<string, () => Promise<Section | AddedSection>>>;
 }
 
 /** Declares a section. */

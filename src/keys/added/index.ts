@@ -1,3 +1,4 @@
+import { addResources, type HostResource, HOST_RESOURCES, problemOfAddedResource } from '../permissions/index.ts';
 import {
   addErrors,
   aFunction,
@@ -81,6 +82,7 @@ export interface FeatureOfFields {
   readonly name: string;
   readonly needs?: readonly string[];
   readonly fields?: AddedFields;
+  readonly resources?: readonly HostResource[];
 }
 
 const features: FeatureOfFields[] = [];
@@ -137,11 +139,18 @@ export function addedFields(): ReadonlyMap<string, RegisteredField> {
 export function addFields(given: readonly FeatureOfFields[], isTaken: (name: string, flag: string) => boolean): void {
   const added = new Map(fields);
   const names = new Set(features.map(({ name }) => name));
+  const resources = new Map<string, Exclude<HostResource, string>>();
   for (const feature of given) {
-    const { name, fields: own = {} } = readFeature(feature);
+    const { name, fields: own = {}, resources: ofFeature = [] } = readFeature(feature);
     const invalid = (problem: string) => invalidFeature(name, problem);
     if (names.has(name)) throw invalid('Another feature has this name.');
     names.add(name);
+    for (const resource of ofFeature) {
+      const given = typeof resource === 'string' ? { name: resource } : resource;
+      const problem = problemOfAddedResource(given, [...resources.keys()]);
+      if (problem !== undefined) throw invalid(problem);
+      resources.set(given.name, given);
+    }
     for (const [field, description] of Object.entries(own)) {
       if (!FIELD_NAME.test(field) || field in Object.prototype)
         throw invalid(
@@ -166,6 +175,7 @@ export function addFields(given: readonly FeatureOfFields[], isTaken: (name: str
     );
   for (const [name, field] of added) fields.set(name, field);
   features.push(...given);
+  addResources([...resources.values()]);
 }
 
 /** Makes the error codes of features known. @throws KeysError FEATURE_INVALID for one that something else has */
@@ -286,6 +296,8 @@ const MEMBERS: Readonly<Record<string, Rule<any>>> = {
   schema: aFunction(),
   routes: aFunction(),
   background: aFunction(),
+  resources: HOST_RESOURCES,
+  config: options<{ sections: unknown }>({ sections: required(recordOf(aFunction())) }),
 };
 
 function readFeature(given: unknown): FeatureOfFields {

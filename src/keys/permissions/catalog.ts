@@ -146,6 +146,24 @@ export type HostResource = string | { readonly name: string; readonly credential
 /** What servers need that answer without a store: READ_ANY on it lets them have the digests of all secrets. */
 const EDGE = { name: 'EDGE', credentials: true } as const satisfies HostResource;
 
+const ofPlugins: Exclude<HostResource, string>[] = [];
+
+/** Adds resources of plugins to each catalog that is created from then on. */
+export function addResources(resources: readonly Exclude<HostResource, string>[]): void {
+  ofPlugins.push(...resources);
+}
+
+/** The problem of a resource that a plugin adds; undefined if there is none. @param others added at the same time */
+export function problemOfAddedResource(
+  resource: Exclude<HostResource, string>,
+  others: readonly string[],
+): string | undefined {
+  const { name } = resource;
+  if ([...RESOURCES, EDGE.name, ...ofPlugins.map((each) => each.name), ...others].includes(name))
+    return `Its resource "${printable(name)}" is there already. Give it another name.`;
+  return invalidResource(resource);
+}
+
 /** A list of such resources. Whether their names are right is said by `createCatalog`. */
 export const HOST_RESOURCES: Rule<readonly HostResource[]> = list(
   textOr(options<Exclude<HostResource, string>>({ name: required(text), credentials: yesOrNo })),
@@ -194,7 +212,9 @@ export function createCatalog({
   consent,
   declaredIn,
 }: CatalogAdditions = {}): Catalog {
-  const own = [EDGE, ...added].map((resource) => (typeof resource === 'string' ? { name: resource } : resource));
+  const own = [EDGE, ...ofPlugins, ...added].map((resource) =>
+    typeof resource === 'string' ? { name: resource } : resource,
+  );
   const resources = [...new Set<string>([...RESOURCES, ...own.map(({ name }) => name)])];
   const ownNames = own.slice(1).map(({ name }) => name);
   const withCredentials = new Set(own.filter(({ credentials }) => credentials).map(({ name }) => name));

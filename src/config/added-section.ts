@@ -1,0 +1,64 @@
+import { type DocumentIssue, printable } from '../keys/basics/index.ts';
+import { invalidFeature } from '../keys/added/index.ts';
+import type { About } from './schema.ts';
+
+/** A schema of any library that implements [Standard Schema](https://standardschema.dev), such as valibot or zod. */
+export interface StandardSchema {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => StandardResult | Promise<StandardResult>;
+  };
+}
+
+/** The value that a schema makes of another one, or the issues of that, as Standard Schema has them. */
+export type StandardResult =
+  | { readonly value: unknown; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+/** An issue of a value, with its place within. */
+export interface StandardIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** A section of a plugin. Its value is that which the schema makes of the one in the file. */
+export interface AddedSection extends About {
+  readonly schema: StandardSchema;
+}
+
+/** @throws KeysError FEATURE_INVALID */
+export function checkAddedSection(feature: string, name: string, given: unknown): void {
+  const { description, schema } = (given ?? {}) as Partial<AddedSection>;
+  const problem =
+    typeof description !== 'string'
+      ? 'needs a "description", a sentence'
+      : typeof schema?.['~standard']?.validate !== 'function'
+        ? 'needs a "schema" of a library that implements Standard Schema, such as valibot or zod'
+        : undefined;
+  if (problem !== undefined) throw invalidFeature(feature, `Its section "${printable(name)}" ${problem}.`);
+}
+
+/** Reads the value of a section of a plugin. @throws KeysError FEATURE_INVALID if its schema throws */
+export async function readAddedSection(
+  feature: string,
+  name: string,
+  { schema, value }: { schema: StandardSchema; value: unknown },
+): Promise<{ output: unknown } | { issues: DocumentIssue[] }> {
+  try {
+    const result = await schema['~standard'].validate(value);
+    if (!result.issues) return { output: result.value };
+    return { issues: result.issues.map((issue) => locatedIn(name, issue)) };
+  } catch (error) {
+    const problem = `The schema of its section "${name}" failed: ${printable(String(error))}`;
+    throw invalidFeature(feature, problem, error);
+  }
+}
+
+function locatedIn(name: string, { message, path: steps = [] }: StandardIssue): DocumentIssue {
+  const keys = steps.map((step) => (typeof step === 'object' ? step.key : step));
+  const path = [name, ...keys.map((key) => (typeof key === 'symbol' ? String(key) : key))];
+  // valibot says so of fields that are not known.
+  const ofField = (steps.at(-1) as { origin?: unknown } | undefined)?.origin === 'key';
+  return { path, ...(ofField && { ofField }), message: `"${printable(path.join('.'))}": ${printable(message, 500)}` };
+}

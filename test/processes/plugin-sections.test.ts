@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { DataFolder } from '../support/plugins.ts';
+import { ROOT, runCliWithInput } from '../support/process.ts';
+import { startServe } from '../support/serve.ts';
+import { query } from '../support/server.ts';
+import { tempFolder } from '../support/temp.ts';
+
+const NAME = 'svc-api-approval';
+const VALIBOT = JSON.stringify(pathToFileURL(join(ROOT, 'node_modules/valibot/dist/index.mjs')).href);
+const SECTION = `async () => {
+  const v = await import(${VALIBOT});
+  const approvers = v.pipe(v.array(v.string()), v.minLength(1, 'needs one approver'));
+  return { description: 'People who approve.', schema: v.strictObject({ approvers, wait: v.optional(v.number(), 30) }) };
+}`;
+const APPROVAL = `{
+  name: '${NAME}',
+  resources: ['APPROVAL', { name: 'VAULT', credentials: true }],
+  config: { sections: { approval: ${SECTION} } },
+  routes: async (app, { config }) => app.get('/approval', (c) => c.json(config?.added['approval'] ?? null)),
+}`;
+
+describe('a plugin with a section of the configuration and resources', () => {
+  let data: DataFolder;
+  let database: string;
+  let config: string;
+  beforeEach(() => {
+    data = new DataFolder();
+    data.install(NAME, APPROVAL);
+    const folder = tempFolder();
+    database = join(folder, 'keys.sqlite');
+    config = join(folder, 'svc-api.yaml');
+  });
+
+  const write = (text: string) => writeFileSync(config, text);
+  const env = () => ({ ...data.env, SVC_API_DATABASE: database, SVC_API_CONFIG: config });
+  const cli = async (args: string, code = 0): Promise<string> => {
+    const result = await runCliWithInput('', args.split(' '), { env: env() });
+    assert.equal(result.code, code, `${args}: ${result.stdout}${result.stderr}`);
+    return code === 0 ? result.stdout : result.stderr.replaceAll(`${config}:`, '').replaceAll(/\s+/g, ' ');
+  };
+
+  it('gets the value of its section, and the next one when the file changes', async () => {
+    write('approval:\n  approvers: [ada]\n');
+    await cli('apikey create --name CI --roles GUEST');
+    const serve = await startServe(database, ['--port', '0', '--config', config], env());
+    try {
+      const read = async () => (await (await fetch(`${serve.url}/approval`)).json()) as { wait: number };
+      assert.deepEqual(await read(), { approvers: ['ada'], wait: 30 });
+      write('approval: { approvers: [ada, bob], wait: 5 }\n');
+      while ((await read()).wait !== 5) serve.kill('SIGHUP');
+      assert.deepEqual(await read(), { approvers: ['ada', 'bob'], wait: 5 });
+    } finally {
+      await serve.stop();
+    }
+  });
+
+  it('has the faults of its section found with line and column', async () => {
+    write('resources: [WIKI]\napproval:\n  approvers: []\n  wiat: 5\n');
+    const stderr = await cli('apikey create --name CI --roles GUEST', 2);
+    assert.match(stderr, /3:14: "approval.approvers": needs one approver/);
+    assert.match(stderr, /4:3: "approval.wiat": /);
+    write('aproval:\n  approvers: [ada]\n');
+    assert.match(await cli('apikey create --name CI --roles GUEST', 2), /1:1: "aproval" .* Did you mean "approval"/);
+  });
+
+  it('is missed by name where it is not installed', async () => {
+    write('approval:\n  approvers: [ada]\n');
+    data.uninstall(NAME);
+    assert.match(await cli('apikey create --name CI --roles GUEST', 2), /1:1: "approval" is not a field.* plugin/);
+  });
+
+  it('is refused if its section or resource has a name that is taken, or is none', async () => {
+    write('resources: [WIKI]\n');
+    const part = "async () => ({ description: 'x', schema: { '~standard': { validate: () => ({}) } } })";
+    for (const [members, message] of [
+      [`config: { sections: { routes: ${part} } }`, /section "routes" has the name of another/],
+      [`config: { sections: { tls: ${part} } }`, /section "tls" has the name of another/],
+      ["config: { sections: { a: async () => ({ description: 'x' }) } }", /section "a" needs a "schema"/],
+      ['config: { sections: { a: async () => ({ schema: 1 }) } }', /section "a" needs a "description"/],
+      ['config: { sections: { a: 1 } }', /"config.sections" has "a"/],
+      ['config: { secions: {} }', /secions/],
+      ["resources: ['DOCKER']", /resource "DOCKER" is there already/],
+      ["resources: ['EDGE']", /resource "EDGE" is there already/],
+      ["resources: ['A', 'A']", /resource "A" is there already/],
+      ["resources: ['wiki']", /"wiki" is not a resource name/],
+      ['resources: [1]', /resources/],
+    ] as const) {
+      data.uninstall(NAME);
+      data.install(NAME, `{ name: '${NAME}', ${members} }`);
+      const stderr = await cli('apikey create --name CI --roles GUEST', 1);
+      assert.match(stderr, new RegExp(`${NAME} .*${message.source}`), stderr);
+    }
+  });
+
+  it('has resources that keys are granted, at each door', async () => {
+    write('routes: [{ host: "*", path: /vault, resource: VAULT }]\nroles: { APPROVER: [APPROVAL:CREATE_ANY] }\n');
+    await cli('apikey create --name CI --permissions APPROVAL:READ_ANY --roles APPROVER');
+    const { effectivePermissions } = JSON.parse(await cli('apikey show CI --json')) as Record<string, string[]>;
+    const effective = ['CREATE_ANY', 'CREATE_OWN', 'READ_ANY', 'READ_OWN'].map((action) => `APPROVAL:${action}`);
+    assert.deepEqual(effectivePermissions, effective);
+    assert.match(await cli('apikey create --name Other --permissions APROVAL:READ_ANY', 2), /Did you mean APPROVAL/);
+    const viewer = JSON.parse(await cli('apikey create --name V --roles VIEWER --dry-run --json')) as Record<
+      string,
+      string[]
+    >;
+    const granted = new Set(viewer['effectivePermissions']);
+    assert.deepEqual(
+      ['APPROVAL:READ_ANY', 'VAULT:READ_ANY'].map((each) => granted.has(each)),
+      [true, false],
+    );
+    const { key } = JSON.parse(await cli('apikey create --name Admin --roles ADMIN --json')) as { key: string };
+    const serve = await startServe(database, ['--port', '0', '--config', config], env());
+    try {
+      const ask = async (document: string) => (await query(serve.url, key, document)).body.data;
+      const answer = await ask('{ permissions { resources } }');
+      const { resources } = (answer as { permissions: { resources: string[] } }).permissions;
+      assert.deepEqual(resources.slice(0, 2), ['APPROVAL', 'VAULT']);
+      const made =
+        'mutation { createApiKey(input: { name: "W", permissions: { resource: VAULT, actions: [READ_ANY] } }) { apiKey { name } } }';
+      assert.deepEqual(await ask(made), { createApiKey: { apiKey: { name: 'W' } } });
+    } finally {
+      await serve.stop();
+    }
+    data.uninstall(NAME);
+    write('resources: [WIKI]\n');
+    const kept = JSON.parse(await cli('apikey show CI --json')) as Record<string, string[]>;
+    assert.deepEqual([kept['permissions'], kept['effectivePermissions']], [['APPROVAL:READ_ANY'], []]);
+  });
+});
