@@ -36,7 +36,7 @@ export type {
   UnreadRequest,
   WatchedRequest,
 } from './http/index.ts';
-export type { GrantsByGroup, PeopleSettings, SignInProvider, SignInProxy } from './keys/authentication/index.ts';
+export type { GrantsByGroup, PeopleSettings, SignInProvider, SignInProxy } from './features/people/people.ts';
 export type { ErrorCode, Issue, Limit, LimitUnit, Networks } from './keys/basics/index.ts';
 export type { ChangedKey, ConfusableName, Issued, IssuedKind, KeyRotation, UpdatedKey } from './keys/changes/index.ts';
 export type { Client } from './features/consent/clients.ts';

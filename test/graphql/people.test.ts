@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { grantsOf } from '../../src/keys/authentication/index.ts';
+import { grantsOf, People } from '../../src/features/people/people.ts';
 import { principalOf } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
@@ -14,7 +14,9 @@ describeOnEach('a person over GraphQL', () => {
   beforeEach(async () => {
     test = await startTestService();
     admin = (await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] })).secret;
-    const { apiKey } = (await test.keys.people.signIn(ADA, grantsOf({ '*': ['VIEWER', 'API_KEY:CREATE_OWN'] }, [])))!;
+    const { apiKey } = (await test.keys
+      .feature(People)
+      .signIn(ADA, grantsOf({ '*': ['VIEWER', 'API_KEY:CREATE_OWN'] }, [])))!;
     id = apiKey.id;
     const [chain] = await test.keys.chainsOf([apiKey]);
     await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, principalOf(chain!, test.keys.catalog));

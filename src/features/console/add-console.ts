@@ -18,7 +18,7 @@ import type { ConsentParts } from '../consent/oauth/parts.ts';
 import { OAUTH_PATHS } from '../consent/oauth/paths.ts';
 import { isKeysError } from '../../keys/basics/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
-import { SignInFailed } from '../people/index.ts';
+import { SignInFailed } from '../people/failure.ts';
 import { addAssets, readAssets } from './assets.ts';
 import { SessionAuth, type SessionAuthParts, requireOwnForm, sessionTokenIn } from './session-auth.ts';
 import { OperationFailed } from './operations.ts';

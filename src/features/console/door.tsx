@@ -16,7 +16,8 @@ import {
   type SeenOrigin,
 } from '../../http/index.ts';
 import { isKeysError } from '../../keys/basics/index.ts';
-import { type PeopleSignIn, SignInFailed } from '../people/index.ts';
+import type { PeopleSignIn } from '../people/people-sign-in.ts';
+import { SignInFailed } from '../people/failure.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import { addAssets, type Assets, plainPageHeaders, readAssets } from './assets.ts';
 import { OneMoment, SignInForm } from './pages/sign-in.tsx';

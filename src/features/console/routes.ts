@@ -2,7 +2,7 @@ import type { FeatureContext } from '../../feature.ts';
 import type { HttpApp } from '../../http/index.ts';
 import { oauthOf } from '../consent/oauth/oauth.ts';
 import { Sessions } from '../sessions/index.ts';
-import { peopleOf } from '../people/index.ts';
+import { peopleOf } from '../people/people-sign-in.ts';
 import { addPages } from './add-console.ts';
 import { formsOfPrimary } from './forms-of-workers.ts';
 import { RecentForms, type SentForms } from './recent-forms.ts';

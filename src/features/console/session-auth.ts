@@ -13,7 +13,9 @@ import {
 import type { Authenticator } from '../../keys/authentication/index.ts';
 import type { OrRefusal } from '../../keys/basics/index.ts';
 import { digestSecret } from '../../keys/secret/index.ts';
-import { type Identified, type PeopleSignIn, SignInFailed } from '../people/index.ts';
+import type { Identified } from '../people/proxy-headers.ts';
+import type { PeopleSignIn } from '../people/people-sign-in.ts';
+import { SignInFailed } from '../people/failure.ts';
 import {
   admitSession,
   cookieParts,

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { grantsOf, invalidProvider } from '../../keys/authentication/index.ts';
+import { grantsOf, invalidProvider } from '../people/people.ts';
 import { formatList, isRecord, printable, readDuration, suggestion } from '../../keys/basics/index.ts';
 import { normalizeName, validateName } from '../../keys/key/index.ts';
 import { DURATION, GRANT } from '../../config/patterns.ts';

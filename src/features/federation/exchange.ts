@@ -1,4 +1,4 @@
-import { People } from '../../keys/authentication/index.ts';
+import { People } from '../people/people.ts';
 import { chainExpiry, heldGrants, OPERATOR, type Principal, requireToGrant } from '../../keys/authorization/index.ts';
 import { assertValid, formatTime, type Issue, printable } from '../../keys/basics/index.ts';
 import {

@@ -11,7 +11,7 @@ declare module '../../config/config.ts' {
 /** Keys for other keys, and for tokens of trusted issuers. */
 export const federation: Feature = {
   name: 'federation',
-  needs: ['consent'],
+  needs: ['consent', 'people'],
   routes: async (_, context) => (await import('./routes.ts')).addExchange(context),
   config: {
     defaults: { federation: [] },

@@ -38,13 +38,14 @@ import {
   withFields,
 } from '../../http/index.ts';
 import type { CredentialPlace } from '../../keys/secret/index.ts';
-import type { PeopleSettings } from '../../keys/authentication/index.ts';
+import type { PeopleSettings } from '../people/people.ts';
 import { consentFlows } from '../../keys/repository/index.ts';
 import { NOT_YET, ONCE } from '../../keys/authorization/index.ts';
 import { assertValid, KeysError, type Networks, type OrRefusal, sourceOf } from '../../keys/basics/index.ts';
 import { type Catalog, parsePermissions, parseResource, type Permission } from '../../keys/permissions/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
-import { PeopleSignIn, SignInFailed } from '../people/index.ts';
+import { PeopleSignIn } from '../people/people-sign-in.ts';
+import { SignInFailed } from '../people/failure.ts';
 import type { Log } from '../../log.ts';
 import {
   type Allow,
@@ -65,6 +66,7 @@ import {
   type Upstream,
 } from '../routes/index.ts';
 import { Door, type DoorParts, type LoadedDoor, type PeopleAtDoor, type SignIn, Sessions } from '../sessions/index.ts';
+import { People } from '../people/people.ts';
 
 /** What the user asks for where routes are not to decide. */
 export interface AskedRequirement {
@@ -329,7 +331,7 @@ export class Access {
 
 /** Who may pass. This may change while the guard runs. */
 export interface GuardRules {
-  readonly keys: Pick<KeysService, 'catalog' | 'clock' | 'feature' | 'people'> & {
+  readonly keys: Pick<KeysService, 'catalog' | 'clock' | 'feature'> & {
     readonly store: Pick<KeysService['store'], 'check'>;
   } & CheckOptions['keys'];
   /** Who may make which requests. */
@@ -445,7 +447,7 @@ export function applyRules(
     settings &&
     new PeopleSignIn({
       settings,
-      people: keys.people,
+      people: keys.feature(People),
       addresses: clients,
       clock: () => keys.clock(),
       publicUrl,

@@ -3,7 +3,7 @@ import type { FeatureContext } from '../../feature.ts';
 import { type HttpApp, Issuer, originOf, SeenOrigin } from '../../http/index.ts';
 import { Networks } from '../../keys/basics/index.ts';
 import { doorOf, Sessions, type SignIn } from '../sessions/index.ts';
-import { peopleOf } from '../people/index.ts';
+import { peopleOf } from '../people/people-sign-in.ts';
 import { createRouter } from '../routes/index.ts';
 import { byRoutes } from './access.ts';
 import { Discovery } from './discovery.ts';

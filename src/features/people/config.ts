@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { invalidProvider, type PeopleSettings } from '../../keys/authentication/index.ts';
+import { invalidProvider, type PeopleSettings } from './people.ts';
 import { printable } from '../../keys/basics/index.ts';
 import type { Catalog } from '../../keys/permissions/index.ts';
 import { problemOfHeader } from '../../keys/secret/index.ts';

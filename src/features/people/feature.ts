@@ -1,5 +1,5 @@
 import type { Feature } from '../../feature.ts';
-import type { PeopleSettings } from '../../keys/authentication/index.ts';
+import type { PeopleSettings } from './people.ts';
 import { errors } from './errors.ts';
 
 declare module '../../config/config.ts' {

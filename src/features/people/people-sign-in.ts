@@ -1,6 +1,6 @@
 import type { FeatureContext } from '../../feature.ts';
 import { type ClientAddresses, isLoopbackHost, type SeenOrigin } from '../../http/index.ts';
-import { grantsOf, type People, type PeopleSettings, type SignedIn } from '../../keys/authentication/index.ts';
+import { grantsOf, People, type PeopleSettings, type SignedIn } from './people.ts';
 import { AttemptCounter } from '../../limits/index.ts';
 import { beginSignIn, finishSignIn, type PendingSignIn } from './at-provider.ts';
 import { SignInFailed } from './failure.ts';
@@ -44,7 +44,8 @@ export function peopleOf(context: FeatureContext): PeopleSignIn | undefined {
   if (!config?.people) return undefined;
   const known = made.get(context);
   if (known) return known;
-  const { people, clock } = keys;
+  const { clock } = keys;
+  const people = keys.feature(People);
   const signIn = new PeopleSignIn({ settings: config.people, people, clock, addresses, publicUrl });
   made.set(context, signIn);
   return signIn;

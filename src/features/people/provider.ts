@@ -1,5 +1,5 @@
 import type { Configuration, IDToken, UserInfoResponse } from 'openid-client';
-import type { SignInProvider } from '../../keys/authentication/index.ts';
+import type { SignInProvider } from './people.ts';
 import { fetchFailure, isRecord, KeysError, proxyNote, readBounded, readSecretFile } from '../../keys/basics/index.ts';
 import { canName } from '../../keys/key/index.ts';
 import { SignInFailed } from './failure.ts';

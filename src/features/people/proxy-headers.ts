@@ -1,5 +1,5 @@
 import type { ClientAddresses } from '../../http/index.ts';
-import type { SignInProxy } from '../../keys/authentication/index.ts';
+import type { SignInProxy } from './people.ts';
 import { canName, headerIssuer, type Person } from '../../keys/key/index.ts';
 import { SignInFailed } from './failure.ts';
 

@@ -5,4 +5,3 @@ export { Authenticator } from './authenticator.ts';
 export { type CheckCounts, lookUp, noChecks, type RefusalReason } from './look-up.ts';
 export { type Identification, identify, type SecretStatus } from './identify.ts';
 export type { VerifiedKey } from './verified-keys.ts';
-export * from './people.ts';

@@ -5,7 +5,6 @@ import {
   Authenticator,
   type CheckCounts,
   noChecks,
-  People,
   UsageRetention,
   writeEvents,
 } from '../authentication/index.ts';
@@ -159,11 +158,6 @@ export class KeysService extends KeyManagement {
   /** Keys as people look through them. */
   get lists(): KeyLists {
     return this.feature(KeyLists);
-  }
-
-  /** Those who sign in without a key. */
-  get people(): People {
-    return this.feature(People);
   }
 
   /** How the store answers. */

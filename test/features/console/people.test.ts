@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Config } from '../../../src/config/config.ts';
 import { defaultConfig } from '../../../src/config/default-config.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { PeopleSettings } from '../../../src/keys/authentication/people.ts';
+import type { PeopleSettings } from '../../../src/features/people/people.ts';
 import { fieldsIn } from '../../support/consent.ts';
 import { startConsoleService, Visitor } from '../../support/console.ts';
 import { describeOnEach } from '../../support/dialects.ts';

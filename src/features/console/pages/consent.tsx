@@ -48,7 +48,7 @@ import { permissionsOf, WITHHELD } from '../parts/grants.ts';
 import { CreatesKeys } from '../permission-words.tsx';
 import { Layout, Message } from '../parts/layout.tsx';
 import { Done, Fact, Problem, Time, titleOf } from '../parts/notice.tsx';
-import { SignInFailed } from '../../people/index.ts';
+import { SignInFailed } from '../../people/failure.ts';
 import { startOf } from '../provider-way.ts';
 import { answerHeaders, sendPage, type Visit } from '../visit.tsx';
 import { type Means, meansOf, NO_MORE_KEYS } from './grantable.ts';

@@ -9,7 +9,7 @@ import {
   type SeenOrigin,
 } from '../../../http/index.ts';
 import { prefixOf } from '../../../keys/secret/index.ts';
-import type { PeopleSignIn } from '../../people/index.ts';
+import type { PeopleSignIn } from '../../people/people-sign-in.ts';
 import type { Assets } from '../assets.ts';
 import type { SessionAuth } from '../session-auth.ts';
 import { Layout, MessagePage } from '../parts/layout.tsx';

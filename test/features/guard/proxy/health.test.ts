@@ -52,9 +52,9 @@ describe('the health path of the guard', () => {
 
   it('says so while the store does not answer', async () => {
     const { keys } = service;
-    const { authenticator, catalog, clock, limiter, people } = keys;
+    const { authenticator, catalog, clock, limiter } = keys;
     const store = { check: () => Promise.reject(new Error()) };
-    const failing = { authenticator, catalog, clock, limiter, people, feature: keys.feature.bind(keys), store };
+    const failing = { authenticator, catalog, clock, limiter, feature: keys.feature.bind(keys), store };
     const url = await service.beside({ keys: failing });
     assert.equal((await answerOf(url + healthPath))[0], 503);
   });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { grantsOf } from '../../../src/keys/authentication/index.ts';
+import { grantsOf, People } from '../../../src/features/people/people.ts';
 import { type Actor, OPERATOR, principalOf } from '../../../src/keys/authorization/index.ts';
 import type { ErrorCode } from '../../../src/keys/basics/index.ts';
 import { type ApiKey, digestPerson, type Person } from '../../../src/keys/key/index.ts';
@@ -20,7 +20,7 @@ describeOnEach('a person', () => {
   afterEach(() => test.store.close());
 
   const signIn = (groups: readonly string[] = [], person = ADA) =>
-    test.keys.people.signIn(person, grantsOf(BY_GROUP, groups));
+    test.keys.feature(People).signIn(person, grantsOf(BY_GROUP, groups));
   const key = async (groups: readonly string[] = [], person = ADA) => (await signIn(groups, person))!.apiKey;
   const chainOf = async (of: ApiKey) => (await test.keys.chainsOf([of]))[0]!;
   const principal = async (of: ApiKey) => principalOf(await chainOf(of), test.keys.catalog);
@@ -73,17 +73,17 @@ describeOnEach('a person', () => {
 
   it('who is granted nothing any more, has nothing, no session, and nothing by what they made', async () => {
     const grants = grantsOf({ admins: ['ADMIN'] }, ['admins']);
-    const { apiKey, digest } = (await test.keys.people.signIn(ADA, grants))!;
+    const { apiKey, digest } = (await test.keys.feature(People).signIn(ADA, grants))!;
     const { apiKey: made } = await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, await principal(apiKey));
     const token = await test.keys.feature(Sessions).begin(apiKey.id, digest);
-    assert.equal(await test.keys.people.signIn(ADA, grantsOf({ admins: ['ADMIN'] }, [])), undefined);
+    assert.equal(await test.keys.feature(People).signIn(ADA, grantsOf({ admins: ['ADMIN'] }, [])), undefined);
     assert.deepEqual((await found(apiKey.id)).roles, []);
     assert.deepEqual(test.keys.accessOf(await chainOf(await found(made.id))).permissions(), []);
     assert.equal(await test.keys.feature(Sessions).find(token), undefined);
   });
 
   it('is not created where nothing is granted to them', async () => {
-    assert.equal(await test.keys.people.signIn(ADA, grantsOf({}, ['admins'])), undefined);
+    assert.equal(await test.keys.feature(People).signIn(ADA, grantsOf({}, ['admins'])), undefined);
     assert.deepEqual((await test.keys.list({}, OPERATOR)).keys, []);
   });
 

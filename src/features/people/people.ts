@@ -1,6 +1,6 @@
-import { isWidened, OPERATOR } from '../authorization/index.ts';
-import { isLoopbackHost, printable } from '../basics/index.ts';
-import { freeName, type Parts, type Transaction } from '../changes/index.ts';
+import { isWidened, OPERATOR } from '../../keys/authorization/index.ts';
+import { isLoopbackHost, printable } from '../../keys/basics/index.ts';
+import { freeName, type Parts, type Transaction } from '../../keys/changes/index.ts';
 import {
   type ApiKey,
   BARE_KEY,
@@ -9,9 +9,9 @@ import {
   requireWhole,
   type StoredKey,
   withoutDigests,
-} from '../key/index.ts';
-import type { Grant, Permission, Role } from '../permissions/index.ts';
-import { createPersonId } from '../secret/index.ts';
+} from '../../keys/key/index.ts';
+import type { Grant, Permission, Role } from '../../keys/permissions/index.ts';
+import { createPersonId } from '../../keys/secret/index.ts';
 
 /** What people are granted, by their groups; `*` is everybody who signs in. */
 export type GrantsByGroup = Readonly<Record<string, readonly Grant[]>>;
