@@ -67,7 +67,13 @@ export const CHOICE_OPTIONS: Rules<ConsentChoice> = {
 function approvalOf(
   request: ConsentRequest,
   choice: ConsentChoice,
-  { caller, catalog, now, operator, suffix }: Omit<Place, 'find'> & { operator: string; suffix: string },
+  {
+    caller,
+    catalog,
+    now,
+    operator,
+    suffix,
+  }: Pick<Place, 'caller' | 'catalog' | 'now'> & { operator: string; suffix: string },
 ): ConsentApproval {
   const grants = narrowed(request, choice, catalog);
   const hasEnd = choice.expiresIn !== undefined || choice.expiresAt !== undefined;

@@ -95,10 +95,10 @@ export class Containments {
    * @throws KeysError NOT_FOUND, INPUT_INVALID; ForbiddenError; a STORE_ error
    */
   async plan(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
-    const { repository, catalog, clock } = this.#options;
+    const { repository, catalog, clock, listeners } = this.#options;
     const now = clock();
     const caller: Actor = actor === OPERATOR ? OPERATOR : await refreshed(actor, repository, { catalog, now });
-    const place = { caller, catalog, now, find: repository };
+    const place = { caller, catalog, now, find: repository, listeners };
     const from = since === undefined ? 0 : requirePassedTime(since, now);
     const plan = await planContainment(place, { id: await findToContain(place, nameOrId), since: from });
     return shownContainment(plan, caller);

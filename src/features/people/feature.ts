@@ -1,6 +1,7 @@
 import type { Feature } from '../../feature.ts';
 import type { PeopleSettings } from './people.ts';
 import { errors } from './errors.ts';
+import { refusePeople } from './refuse.ts';
 
 declare module '../../config/config.ts' {
   interface Config {
@@ -9,9 +10,11 @@ declare module '../../config/config.ts' {
   }
 }
 
+/** People who sign in without a key, at a provider or by a proxy. Each is a key without a secret. */
 export const people: Feature = {
   name: 'people',
   errors,
+  onKeys: { refuses: refusePeople },
   config: {
     defaults: { people: undefined },
     sections: { people: async () => (await import('./config.ts')).people },

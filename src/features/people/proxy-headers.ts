@@ -1,6 +1,7 @@
 import type { ClientAddresses } from '../../http/index.ts';
 import type { SignInProxy } from './people.ts';
-import { canName, headerIssuer, type Person } from '../../keys/key/index.ts';
+import { canName, type Person } from '../../keys/key/index.ts';
+import { headerIssuer } from './refuse.ts';
 import { SignInFailed } from './failure.ts';
 
 /** Who somebody is, and in which groups. */

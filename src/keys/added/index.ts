@@ -249,6 +249,7 @@ const PACKAGE_NAME = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 const FIELD_NAME = /^(?!(?:no|with)[A-Z])[a-z][A-Za-z0-9]{1,39}$/;
 
 const LISTENER: Readonly<Record<string, Rule<any>>> = {
+  refuses: aFunction(),
   changing: aFunction(),
   changed: aFunction(),
   deleted: aFunction(),

@@ -12,7 +12,6 @@ import {
   withoutDigests,
 } from '../key/index.ts';
 import { KEY_LISTS } from '../lists/index.ts';
-import type { Catalog } from '../permissions/index.ts';
 import type { KeyRepository } from '../repository/index.ts';
 import type { ChangedKey, Place, Transaction } from './transaction.ts';
 import { requireChange, updated } from './update.ts';
@@ -40,8 +39,9 @@ interface ManyChange {
 /** Parses a change of many keys. @throws ValidationError; KeysError INPUT_INVALID, OPTION_INVALID */
 export function readManyChange(
   { what, expiresAt, change }: ManyChangeRequest,
-  { catalog, now }: { catalog: Catalog; now: number },
+  place: Pick<Place, 'catalog' | 'now' | 'listeners'>,
 ): ManyChange {
+  const { catalog, now } = place;
   if ((what === 'EXPIRE') !== (expiresAt != null))
     throw new KeysError('INPUT_INVALID', 'Say when the keys are to expire, and only if they are to.');
   if ((what === 'UPDATE') !== (change !== undefined))
@@ -65,7 +65,7 @@ export function readManyChange(
       'Each key has a name of its own: several cannot be renamed at once. Leave the new name out.',
     );
   assertValid(validateChange(change!, catalog, now));
-  return { what, after: (before) => updated(before, change!, { catalog, now }) };
+  return { what, after: (before) => updated(before, change!, place) };
 }
 
 /** Whether a key would be another one afterwards. */

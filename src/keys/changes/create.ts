@@ -19,7 +19,6 @@ import {
   type GivenFields,
   type NewKey,
   readNewFields,
-  requireNoPerson,
   RESTRICTION_FIELDS,
   type StoredKey,
   valuesOf,
@@ -27,7 +26,7 @@ import {
 import type { Catalog, Permission } from '../permissions/index.ts';
 import type { Secret } from '../secret/index.ts';
 import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
-import type { Place, ReplacementSteps, Transaction } from './transaction.ts';
+import { type Place, refusalOf, type ReplacementSteps, requireUnrefused, type Transaction } from './transaction.ts';
 
 interface Creation<Replaced extends ApiKey = StoredKey> {
   key: StoredKey;
@@ -95,10 +94,11 @@ export async function planCreation<Key extends ApiKey>(
 }
 
 async function planReplacement<Key extends ApiKey>(
-  { caller, find, catalog, now }: Place<Key>,
+  place: Place<Key>,
   input: NewKey,
   built: StoredKey,
 ): Promise<Creation<Key>> {
+  const { caller, find, catalog, now } = place;
   const key = { ...built };
   if (caller !== OPERATOR) {
     key.createdBy = caller.apiKey.id;
@@ -107,14 +107,14 @@ async function planReplacement<Key extends ApiKey>(
   }
   requireToCreate(caller, key, catalog);
   const existing = await find.findByName(key.name);
-  if (existing && !input.overwrite) throw new NameTakenError(key.name, existing.person === null);
+  if (existing && !input.overwrite) throw new NameTakenError(key.name, !refusalOf(place, existing));
   if (!existing) {
     const confusable = await findConfusableNames(caller, find, [key.name]);
     return { key, replaced: [], takesOwnPlace: false, confusable };
   }
   const replaced = await find.findWithDescendants([existing.id]);
   requireFor(caller, 'DELETE', [existing]);
-  requireNoPerson(existing);
+  requireUnrefused(place, existing);
   const takesOwnPlace = caller !== OPERATOR && existing.id === caller.apiKey.id;
   if (takesOwnPlace) takeOwnPlace(caller, input, key, catalog);
   // It would take the place of that key, and its creator: it would have no parent key any more.

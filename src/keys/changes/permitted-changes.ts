@@ -15,7 +15,7 @@ import {
   violationsOfEnd,
 } from '../authorization/index.ts';
 import { type ErrorCode, isKeysError, yielding, yieldToEventLoop } from '../basics/index.ts';
-import { type ApiKey, MAX_DURATION_MS, requireNoPerson, requireWhole, statusOf } from '../key/index.ts';
+import { type ApiKey, MAX_DURATION_MS, requireWhole, statusOf } from '../key/index.ts';
 import { type Catalog, type Grant, PermissionSet, type Role } from '../permissions/index.ts';
 import type { KeyRepository } from '../repository/index.ts';
 import {
@@ -27,7 +27,7 @@ import {
   requireToChangeBy,
 } from './change-many.ts';
 import { leakedSince, requireRotating, requireToRollBack, requireToRotate } from './rotate.ts';
-import { type ChangeRule, type Parts, type Place, refreshed } from './transaction.ts';
+import { type ChangeRule, type Parts, type Place, refreshed, requireUnrefused } from './transaction.ts';
 import { planSwitch, requireChange } from './update.ts';
 
 /** A change of a key that can be asked for. */
@@ -203,7 +203,7 @@ const NOTHING = { roles: [], permissions: new PermissionSet(), withheld: [] };
 /** Refuses who may add nothing to a key. @throws ForbiddenError */
 async function requireToAdd(place: KeyPlace, key: ApiKey): Promise<void> {
   requireFor(place.caller, 'UPDATE', [key]);
-  requireNoPerson(key);
+  requireUnrefused(place, key);
   requireToHoldKey(place.caller, await findChain(place.find, key), key, place.catalog);
 }
 
@@ -290,8 +290,8 @@ export class PermittedChanges {
    * @throws ValidationError; KeysError INPUT_INVALID, STORE_…
    */
   async planOf(ids: readonly string[], request: ManyChangeRequest, actor: Actor): Promise<ManyChangePlan> {
-    const { repository, catalog, clock } = this.#options;
-    const change = readManyChange(request, { catalog, now: clock() });
+    const { repository, catalog, clock, listeners } = this.#options;
+    const change = readManyChange(request, { catalog, now: clock(), listeners });
     const found = await repository.findBy('id', [...new Set(ids)]);
     const byId = new Map(found.map((key) => [key.id, key]));
     const keys = [...new Set(ids)].flatMap((id) => byId.get(id) ?? []).filter((key) => mayFor(actor, 'READ', key));
@@ -329,7 +329,7 @@ export class PermittedChanges {
     actor: Who,
     keys: readonly ApiKey[],
   ): Promise<(PlaceBefore & { readonly caller: Who }) | { refusal: Refusal }> {
-    const { repository, catalog, clock } = this.#options;
+    const { repository, catalog, clock, listeners } = this.#options;
     const now = clock();
     let caller = actor;
     const refusal = await findRefusal(async () => {
@@ -346,6 +346,7 @@ export class PermittedChanges {
       counts.set(creator, count);
       return count;
     };
-    return { caller, catalog, now, find: { ...repository, findAncestors: async () => ancestors, countLive } };
+    const find = { ...repository, findAncestors: async () => ancestors, countLive };
+    return { caller, catalog, now, find, listeners };
   }
 }

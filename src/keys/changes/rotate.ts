@@ -6,7 +6,6 @@ import {
   isInProgress,
   isTakenUp,
   NO_USAGE,
-  requireNoPerson,
   rolledBackKey,
   type Rotation,
   type StoredKey,
@@ -17,7 +16,7 @@ import { formatTime, KeysError } from '../basics/index.ts';
 import type { KeyFinder } from '../repository/index.ts';
 import type { Secret } from '../secret/index.ts';
 import type { Issued } from './issued.ts';
-import type { ChangedKey, Place, Transaction } from './transaction.ts';
+import { type ChangedKey, type Place, requireUnrefused, type Transaction } from './transaction.ts';
 
 /** A rotation, and what became of the keys that the key had created. */
 export interface KeyRotation extends ChangedKey {
@@ -71,8 +70,9 @@ export function rotatedKey(
 }
 
 /** Refuses who may not give a key another secret now. @throws KeysError ROTATION_IN_PROGRESS; ForbiddenError */
-export async function requireToRotate({ caller, catalog, find, now }: Place, key: ApiKey): Promise<void> {
-  requireNoPerson(key);
+export async function requireToRotate(place: Place, key: ApiKey): Promise<void> {
+  const { caller, catalog, find, now } = place;
+  requireUnrefused(place, key);
   // Whoever gets the secret can do all that the key can do.
   requireToHoldKey(caller, await findChain(find, key), key, catalog);
   const waiting = await findUnused(find, key, now);

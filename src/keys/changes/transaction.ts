@@ -59,6 +59,11 @@ export interface ReplacementSteps {
  * throws, nothing is changed.
  */
 export interface KeyListener {
+  /**
+   * Refuses a change of a key, also where it is only planned. Returns the error.
+   * @param fields that change. Left out where the key gets another secret, or another key takes its place
+   */
+  readonly refuses?: (key: ApiKey, fields?: readonly string[]) => KeysError | undefined;
   /** Keys are about to be created or changed. All rows are still as they were. */
   readonly changing?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
   /** Keys were created or changed. */
@@ -98,6 +103,27 @@ export interface Place<Key extends ApiKey = ApiKey> {
   /** Milliseconds since 1970. */
   readonly now: number;
   readonly find: KeyFinder<Key>;
+  /** The listeners of changes. */
+  readonly listeners: readonly KeyListener[];
+}
+
+/** The refusal of a change by a feature, if there is one. See `KeyListener.refuses`. */
+export function refusalOf(
+  { listeners }: Pick<Place, 'listeners'>,
+  key: ApiKey,
+  fields?: readonly string[],
+): KeysError | undefined {
+  for (const { refuses } of listeners) {
+    const refusal = refuses?.(key, fields);
+    if (refusal) return refusal;
+  }
+  return undefined;
+}
+
+/** @throws KeysError that refuses a change: see `refusalOf` */
+export function requireUnrefused(place: Pick<Place, 'listeners'>, key: ApiKey, fields?: readonly string[]): void {
+  const refusal = refusalOf(place, key, fields);
+  if (refusal) throw refusal;
 }
 
 export interface TransactionOptions {
@@ -124,9 +150,9 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   readonly find: StoredKeyFinder;
   readonly auditLog: AuditReader;
   readonly isUndoing: boolean;
+  readonly listeners: readonly KeyListener[];
   readonly #writer: KeyWriter;
   readonly #actor: AuditActor;
-  readonly #listeners: readonly KeyListener[];
   readonly #entries: AuditDraft[] = [];
 
   constructor(
@@ -139,7 +165,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     this.find = writer;
     this.auditLog = writer.auditLog;
     this.isUndoing = isUndoing;
-    this.#listeners = listeners;
+    this.listeners = listeners;
     this.#writer = writer;
     this.#actor =
       auditActor ??
@@ -171,7 +197,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
 
   /** Finds the effects of keys on others: see `KeyListener`. */
   issued(ids: readonly string[], since: number): Promise<Issued[]> {
-    return findIssued(this.#listeners, this, ids, since);
+    return findIssued(this, ids, since);
   }
 
   findChain(key: ApiKey): Promise<Chain> {
@@ -219,7 +245,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   async delete(keys: readonly StoredKey[]): Promise<void> {
     if (keys.length === 0) return;
     await this.#writer.delete(keys.map(({ id }) => id).toReversed());
-    for (const { deleted } of this.#listeners) await deleted?.(this, keys.toReversed());
+    for (const { deleted } of this.listeners) await deleted?.(this, keys.toReversed());
     for await (const key of yielding(keys)) this.note({ action: 'DELETE', key, before: auditValuesOf(key) });
   }
 
@@ -232,7 +258,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     const [named, ...created] = replaced;
     if (!named) return [];
     const steps: ReplacementSteps[] = [];
-    for (const { replacing } of this.#listeners)
+    for (const { replacing } of this.listeners)
       if (replacing) steps.push(await replacing(this, { apiKey, replaced: [named, ...created], takesOwnPlace }));
     return steps;
   }
@@ -255,12 +281,12 @@ export class Transaction implements Place<StoredKey>, WritePorts {
 
   async #write(changes: readonly WrittenKey<StoredKey>[], write: () => Promise<void>): Promise<void> {
     if (changes.length === 0) return;
-    for (const { changing } of this.#listeners) await changing?.(this, changes);
+    for (const { changing } of this.listeners) await changing?.(this, changes);
     await write();
     await this.#writer.addRotatedSecrets(
       changes.flatMap(({ before, after }) => (before?.id === after.id ? rotatedSecrets(before, after, this.now) : [])),
     );
-    for (const { changed } of this.#listeners) await changed?.(this, changes);
+    for (const { changed } of this.listeners) await changed?.(this, changes);
   }
 
   /** Writes down what was done: the last step. */
@@ -270,14 +296,9 @@ export class Transaction implements Place<StoredKey>, WritePorts {
 }
 
 /** Finds the effects of keys on others that are in force, by the listeners. */
-export async function findIssued(
-  listeners: readonly KeyListener[],
-  place: Place,
-  ids: readonly string[],
-  since: number,
-): Promise<Issued[]> {
+export async function findIssued(place: Place, ids: readonly string[], since: number): Promise<Issued[]> {
   const found: Issued[] = [];
-  for (const { issued } of listeners) found.push(...((await issued?.(place, ids, since)) ?? []));
+  for (const { issued } of place.listeners) found.push(...((await issued?.(place, ids, since)) ?? []));
   const shown = found.map(({ apiKey, ...others }) => ({ ...others, apiKey: apiKey && withoutDigests(apiKey) }));
   return shown.toSorted((one, other) => one.at - other.at);
 }

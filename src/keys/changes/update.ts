@@ -6,17 +6,9 @@ import {
   violationsOfChange,
 } from '../authorization/index.ts';
 import { assertValid, NameTakenError } from '../basics/index.ts';
-import {
-  type ApiKey,
-  expiryOf,
-  givenFields,
-  type KeyChange,
-  readFields,
-  requireNoPerson,
-  validateGrants,
-} from '../key/index.ts';
+import { type ApiKey, expiryOf, givenFields, type KeyChange, readFields, validateGrants } from '../key/index.ts';
 import { type ConfusableName, findConfusableNames } from './confusable-names.ts';
-import type { ChangedKey, Place, Transaction } from './transaction.ts';
+import { type ChangedKey, type Place, requireUnrefused, type Transaction } from './transaction.ts';
 
 /** A key that was updated. */
 export interface UpdatedKey extends ChangedKey {
@@ -24,19 +16,15 @@ export interface UpdatedKey extends ChangedKey {
   confusable: ConfusableName[];
 }
 
-/** What of a person is as they sign in. */
-const SIGNED_IN: ReadonlySet<string> = new Set(['name', 'roles', 'permissions']);
-const BY_SIGN_IN = 'Their name and grants are decided when they sign in, by "people" in svc-api.yaml.';
-
 /**
  * Changes what a request that was checked asks for.
  * @throws ValidationError; KeysError NOT_FOUND, NAME_CONFUSABLE, POLICY_VIOLATED, NOT_FOR_PEOPLE; NameTakenError;
  * ForbiddenError
  */
 export async function updateKey(transaction: Transaction, id: string, change: KeyChange): Promise<UpdatedKey> {
-  const { caller, find, catalog, now } = transaction;
+  const { caller, find } = transaction;
   const before = await transaction.findToChange(id);
-  const after = updated(before, change, { catalog, now });
+  const after = updated(before, change, transaction);
   await requireChange(transaction, before, after);
   const holder = await find.findByName(after.name);
   if (holder && holder.id !== id) throw new NameTakenError(after.name, false);
@@ -52,15 +40,17 @@ export async function updateKey(transaction: Transaction, id: string, change: Ke
 export function updated<Key extends ApiKey>(
   before: Key,
   change: KeyChange,
-  { catalog, now }: Pick<Place, 'catalog' | 'now'>,
+  place: Pick<Place, 'catalog' | 'now' | 'listeners'>,
 ): Key {
+  const { catalog, now } = place;
   const expiry = expiryOf(change, now);
   const given = { ...readFields(givenFields, change, catalog), ...(expiry !== undefined && { expiresAt: expiry }) };
   const differs = (field: keyof typeof given) => JSON.stringify(before[field]) !== JSON.stringify(given[field]);
   const fields = (Object.keys(given) as (keyof typeof given)[]).filter(differs);
-  if (fields.some((field) => SIGNED_IN.has(field))) requireNoPerson(before, BY_SIGN_IN);
+  requireUnrefused(place, before, fields);
   const after = { ...before, ...given };
-  if (!before.person) assertValid(validateGrants(after.roles, after.permissions));
+  if (fields.includes('roles') || fields.includes('permissions'))
+    assertValid(validateGrants(after.roles, after.permissions));
   return fields.length > 0 ? after : before;
 }
 

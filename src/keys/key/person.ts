@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { hasControlCharacters, KeysError, printable } from '../basics/index.ts';
+import { hasControlCharacters } from '../basics/index.ts';
 
 /** Somebody who signs in at a provider, or at a proxy. */
 export interface Person {
@@ -48,32 +48,5 @@ export function personIn(value: unknown): Person | undefined {
   return canName(issuer) && canName(subject) && canName(name) ? { issuer, subject, name } : undefined;
 }
 
-/** Refuses what is done to keys with a secret alone. @throws KeysError NOT_FOR_PEOPLE */
-export function requireNoPerson(
-  { name, person }: { readonly name: string; readonly person: Person | null },
-  why = NO_SECRET,
-): void {
-  if (!person) return;
-  const what =
-    person.issuer === FEDERATION
-      ? 'stands for a rule of "federation" in svc-api.yaml, which decides that.'
-      : `is a person who signs in at ${hostOf(person)}. ${why}`;
-  throw new KeysError('NOT_FOR_PEOPLE', `"${printable(name)}" ${what}`);
-}
-
-const NO_SECRET = 'A person has no secret, and no other key takes their place.';
-
-/** Where somebody signs in, in few words. */
-function hostOf({ issuer }: Pick<Person, 'issuer'>): string {
-  if (issuer.startsWith(BY_HEADER)) return `a proxy (${issuer.slice(BY_HEADER.length)})`;
-  return URL.canParse(issuer) ? new URL(issuer).host : issuer;
-}
-
 /** The issuer of keys that stand for rules by which tokens are exchanged: no provider or header is called so. */
 export const FEDERATION = 'federation';
-const BY_HEADER = 'header:';
-
-/** The issuer of people whom a proxy names in a header. @param header its name, in any case */
-export function headerIssuer(header: string): string {
-  return BY_HEADER + header.toLowerCase();
-}

@@ -229,7 +229,7 @@ export class KeyManagement {
    */
   issuedBy(ids: readonly string[], actor: Actor): Promise<Issued[]> {
     const { repository: find, catalog, clock, listeners } = this.#options;
-    return findIssued(listeners, { caller: actor, catalog, now: clock(), find }, ids, 0);
+    return findIssued({ caller: actor, catalog, now: clock(), find, listeners }, ids, 0);
   }
 
   /** The rotation of a key while its previous secret still works. */
@@ -282,7 +282,8 @@ export class KeyManagement {
   async preview(input: NewKey, actor: Actor): Promise<KeyPreview> {
     const { catalog } = this;
     const { now, key: built } = this.#build('keys.preview', input);
-    const place = { caller: actor, find: this.#options.repository, catalog, now };
+    const { repository: find, listeners } = this.#options;
+    const place = { caller: actor, find, catalog, now, listeners };
     const { key, replaced, confusable } = await planCreation(place, input, built);
     const effectivePermissions = PermissionSet.of(catalog, key).permissions();
     return { ...givenFieldsOf(key), effectivePermissions, replaced, confusable };
@@ -314,7 +315,7 @@ export class KeyManagement {
    */
   async changeAll(ids: readonly string[], request: UndeletingChange, actor: Actor): Promise<ChangedKey[]> {
     const now = this.#options.clock();
-    const change = readManyChange(request, { catalog: this.catalog, now });
+    const change = readManyChange(request, { catalog: this.catalog, now, listeners: this.#options.listeners });
     return this.#options.transactions.run(actor, (transaction) => changeKeys(transaction, ids, change), {
       now,
       revokes: change.what === 'DISABLE',

@@ -40,6 +40,7 @@ import {
   rotatedKey,
   type SecretDelivery,
   type Transaction,
+  requireUnrefused,
 } from '../changes/index.ts';
 import {
   type ApiKey,
@@ -48,7 +49,6 @@ import {
   GIVEN_FIELDS,
   NOTHING_GIVEN,
   readSchedule,
-  requireNoPerson,
   secretSince,
   type StoredKey,
   validateExpiry,
@@ -73,8 +73,8 @@ interface ApplyPlace<Key extends ApiKey = ApiKey> extends Place<Key> {
   readonly auditLog: AuditReader;
 }
 
-function applyPlaceOf({ repository, catalog, clock }: Parts, caller: Actor): ApplyPlace {
-  return { caller, catalog, now: clock(), find: repository, auditLog: repository.auditLog };
+function applyPlaceOf({ repository, catalog, clock, listeners }: Parts, caller: Actor): ApplyPlace {
+  return { caller, catalog, now: clock(), find: repository, listeners, auditLog: repository.auditLog };
 }
 
 /** What an apply changed, with what only the rules may see. */
@@ -269,7 +269,7 @@ async function decideChanges<Key extends ApiKey>(
   }
   // Unchanged keys included: a caller that may not change a key must not probe it by declaring guesses.
   requireFor(caller, 'UPDATE', existing);
-  for (const key of existing) requireNoPerson(key);
+  for (const key of existing) requireUnrefused(place, key);
   if (adopt && caller !== OPERATOR) throw denied(caller, 'Only the operator adopts keys.');
   if (!adopt) await refuseTakeover(place, existing, updates);
   const befores = updates.map(({ before }) => before);

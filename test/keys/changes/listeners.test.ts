@@ -12,6 +12,7 @@ import { Transfer } from '../../../src/features/transfer/transfer.ts';
 describeAlwaysOnEach('a feature that follows changes of keys', () => {
   let heard: string[] = [];
   let refuses: string | undefined;
+  let refusing: KeyListener['refuses'];
   let test: TestKeys;
 
   const names = (keys: readonly { name: string }[]) =>
@@ -24,6 +25,7 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
     if (event === refuses) throw new KeysError('FORBIDDEN', 'not this one');
   };
   const onKeys: KeyListener = {
+    refuses: (...change) => refusing?.(...change),
     async changing({ find }, changes) {
       const there = await find.findBy(
         'id',
@@ -51,7 +53,7 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
 
   beforeEach(async () => {
     test = await openTestKeys({ features: [{ name: 'quiet' }, { name: 'follower', onKeys }] });
-    [heard, refuses] = [[], undefined];
+    [heard, refuses, refusing] = [[], undefined, undefined];
   });
   afterEach(() => test.store.close());
 
@@ -165,5 +167,31 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
       { change: 'PRAISE', refusal: null },
       { change: 'BLAME', refusal: { code: 'FORBIDDEN', reason: 'a blames a.' } },
     ]);
+  });
+
+  it('can refuse a change beforehand, and its plan', async () => {
+    const { apiKey } = await create('a');
+    const id = apiKey.id;
+    refusing = (key, fields) =>
+      key.id === id && (fields === undefined || fields.includes('name'))
+        ? new KeysError('FORBIDDEN', 'held by a feature')
+        : undefined;
+    const held = { message: 'held by a feature' };
+    heard = [];
+    await assert.rejects(test.keys.update(id, { name: 'b' }, OPERATOR), held);
+    await assert.rejects(test.keys.rotate(id, {}, OPERATOR), held);
+    await assert.rejects(create('a', true), held);
+    await assert.rejects(
+      test.keys.preview({ name: 'a', permissions: ['ME:READ_OWN'], overwrite: true }, OPERATOR),
+      held,
+    );
+    await assert.rejects(create('a'), { code: 'NAME_TAKEN', replaceable: false });
+    assert.deepEqual(heard, []);
+    const { principal } = await createPrincipal(test.keys, { name: 'admin', roles: ['ADMIN'] });
+    const [possible] = await test.keys.permittedChanges.possibleChanges([apiKey], principal);
+    const rotation = possible!.find(({ change }) => change === 'ROTATE');
+    assert.equal(rotation?.refusal?.reason, held.message);
+    await test.keys.update(id, { description: 'still possible' }, OPERATOR);
+    await test.keys.delete([id], OPERATOR);
   });
 });

@@ -1,0 +1,35 @@
+import { KeysError, printable } from '../../keys/basics/index.ts';
+import { type ApiKey, FEDERATION, type Person } from '../../keys/key/index.ts';
+
+/** The fields that are those of the latest sign-in. */
+const SIGNED_IN: ReadonlySet<string> = new Set(['name', 'roles', 'permissions']);
+const BY_SIGN_IN = 'Their name and grants are decided when they sign in, by "people" in svc-api.yaml.';
+const NO_SECRET = 'A person has no secret, and no other key takes their place.';
+const BY_HEADER = 'header:';
+
+/**
+ * Refuses changes that only keys with a secret can have: NOT_FOR_PEOPLE.
+ * @param fields that change; left out for another secret, or another key in its place
+ */
+export function refusePeople(
+  { name, person }: Pick<ApiKey, 'name' | 'person'>,
+  fields?: readonly string[],
+): KeysError | undefined {
+  if (!person || fields?.some((field) => SIGNED_IN.has(field)) === false) return undefined;
+  const what =
+    person.issuer === FEDERATION
+      ? 'stands for a rule of "federation" in svc-api.yaml, which decides that.'
+      : `is a person who signs in at ${hostOf(person)}. ${fields ? BY_SIGN_IN : NO_SECRET}`;
+  return new KeysError('NOT_FOR_PEOPLE', `"${printable(name)}" ${what}`);
+}
+
+/** The place where somebody signs in, in few words. */
+function hostOf({ issuer }: Pick<Person, 'issuer'>): string {
+  if (issuer.startsWith(BY_HEADER)) return `a proxy (${issuer.slice(BY_HEADER.length)})`;
+  return URL.canParse(issuer) ? new URL(issuer).host : issuer;
+}
+
+/** The issuer of people whom a proxy names in a header. @param header its name, in any case */
+export function headerIssuer(header: string): string {
+  return BY_HEADER + header.toLowerCase();
+}
