@@ -1389,6 +1389,7 @@ export interface KeyLabelTable {
 }
 
 export interface KeyListener {
+    readonly refuses?: (key: ApiKey, fields?: readonly string[]) => KeysError | undefined;
     readonly changing?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
     readonly changed?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
     readonly deleted?: (transaction: Transaction, keys: readonly ApiKey[]) => Promise<void>;
@@ -1677,6 +1678,7 @@ export interface Place<Key extends ApiKey = ApiKey> {
     readonly catalog: Catalog;
     readonly now: number;
     readonly find: KeyFinder<Key>;
+    readonly listeners: readonly KeyListener[];
 }
 
 export interface Policy {
