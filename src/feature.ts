@@ -12,7 +12,7 @@ import type { CredentialPlace } from './keys/secret/index.ts';
 import type { KeysService } from './keys/service/index.ts';
 import type { Limited } from './limits/index.ts';
 import type { Log } from './log.ts';
-import type { AnyPortOfStore } from './store/index.ts';
+import type { FeatureInStore, StoreOfFeature } from './store/index.ts';
 
 /**
  * A part of svc-api, or what a plugin adds to it. It names all that it brings: the core goes through the features
@@ -25,12 +25,12 @@ export interface Feature extends FeatureOfFields {
   readonly needs?: readonly string[];
   /** Its error codes, such as `TEAM_MISSING`, that no other feature has. */
   readonly errors?: ErrorTable;
-  /** The ports that its rules ask for, as the store implements them. */
-  readonly ports?: readonly AnyPortOfStore[];
   /** Its sections of `svc-api.yaml`. */
   readonly config?: FeatureConfig;
   /** Resources that keys can be granted actions on. */
   readonly resources?: readonly HostResource[];
+  /** Loads what it keeps in a store: its ports, tables and migrations. Commands without a store do not load it. */
+  readonly store?: () => Promise<StoreOfFeature>;
   /** Its steps when keys change, in the transaction of the change. */
   readonly onKeys?: KeyListener;
   /** Its operations, by the names of their root fields in its schema. */
@@ -106,9 +106,10 @@ export function listenersOf(features: readonly Feature[]): KeyListener[] {
   return features.flatMap(({ onKeys }) => onKeys ?? []);
 }
 
-/** The ports of features. */
-export function portsOf(features: readonly Feature[]): AnyPortOfStore[] {
-  return features.flatMap(({ ports }) => ports ?? []);
+/** Loads what features keep in a store, before it is opened. */
+export async function storesOf(features: readonly Feature[]): Promise<FeatureInStore[]> {
+  const kept = features.flatMap(({ name, store }) => (store ? [{ name, store }] : []));
+  return Promise.all(kept.map(async ({ name, store }) => ({ ...(await store()), feature: name })));
 }
 
 /** Parts of features by their names; undefined where no feature provides one. */

@@ -1,6 +1,7 @@
-import type { Feature } from '../feature.ts';
 import { addedFeatures, gatherErrors, invalidFeature } from '../keys/added/index.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
+import { type Feature, storesOf } from '../feature.ts';
+import type { FeatureInStore } from '../store/index.ts';
 import { apply } from './apply/feature.ts';
 import { backup } from './backup/feature.ts';
 import { completion } from './completion/feature.ts';
@@ -81,4 +82,9 @@ export function allFeatures(): readonly Feature[] {
     }
   gatherErrors(all);
   return all;
+}
+
+/** Loads what all of them keep in a store, before it is opened. */
+export function allStores(): Promise<FeatureInStore[]> {
+  return storesOf(allFeatures());
 }

@@ -1,6 +1,5 @@
 import type { Config } from '../config/config.ts';
-import { portsOf } from '../feature.ts';
-import { allFeatures } from '../features/index.ts';
+import { allStores } from '../features/index.ts';
 import { configLocation, readConfigFile } from '../config/config-file.ts';
 import { parseConfig } from '../config/load-config.ts';
 import { readCertificate } from '../http/certificate.ts';
@@ -42,7 +41,7 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
     isWithoutWebhook,
     observing,
     rules,
-    ports: portsOf(allFeatures()),
+    features: await allStores(),
     onVerified,
   });
   return [...findings, ...inspected, ...(await inspectIssuers(rules ?? []))];

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { type Feature, listenersOf, portsOf } from '../feature.ts';
+import { type Feature, listenersOf } from '../feature.ts';
 import type { RequestCheck } from '../http/request-check.ts';
 import { operatorName } from '../keys/authorization/index.ts';
 import type { NoticeStore } from '../keys/feed/index.ts';
@@ -99,11 +99,11 @@ export async function openKeysWithNotices(
     consent,
     declaredIn,
   });
-  const [{ openStore }, { allFeatures }] = await Promise.all([
+  const [{ openStore }, { allFeatures, allStores }] = await Promise.all([
     import('../store/open.ts'),
     import('../features/index.ts'),
   ]);
-  const store = await openStore(options, { ports: portsOf(allFeatures()), changes });
+  const store = await openStore(options, { features: await allStores(), changes });
   return { keys: openKeysOver(store, catalog, { maxVerifiedKeys, features: allFeatures() }), notices: store.notices };
 }
 

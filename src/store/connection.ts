@@ -9,10 +9,9 @@ import {
   type RepositoryWriteOptions,
   TELL_MS,
 } from '../keys/repository/index.ts';
-import type { KeyRow, Tables } from './tables.ts';
+import type { DialectName, FeatureTables, KeyRow, Tables } from './tables.ts';
 
-/** The supported databases, for the few places where their SQL differs. */
-export type DialectName = 'sqlite' | 'postgres';
+export type { DialectName } from './tables.ts';
 
 /** Whether a store must exist when it is opened or, beyond that, need no migration. */
 export type MustExist = boolean | 'migrated';
@@ -42,6 +41,8 @@ export interface Connection {
   readonly location: string;
   /** Whether opening it has created the store. */
   readonly created: boolean;
+  /** The features of this program whose tables it has. */
+  readonly features: readonly FeatureTables[];
   /** Runs `work` outside a transaction, to read. @throws KeysError STORE_… */
   run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result>;
   /**
@@ -107,11 +108,12 @@ export type StoreTimer = (operation: StoreOperation, seconds: number, failed: bo
 
 /** A connection that does as another one does, but for what is given. */
 export function connectionOver(connection: Connection, others: Partial<Connection>): Connection {
-  const { dialect, location, created } = connection;
+  const { dialect, location, created, features } = connection;
   return {
     dialect,
     location,
     created,
+    features,
     run: (work) => connection.run(work),
     write: (work, options) => connection.write(work, options),
     checkWhole: async () => connection.checkWhole?.(),

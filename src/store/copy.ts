@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { type Kysely, sql, type SqlBool } from 'kysely';
+import { type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
 import { KeysError, type ProgressReport } from '../keys/basics/index.ts';
 import { indexEntries } from './audit-log.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { insertRows, type Row, withDeferredIndexes, withoutTriggers } from './insert-rows.ts';
 import { countRows } from './rows.ts';
-import { API_KEY_COLUMNS, TABLE_NAMES, TABLES, type Tables } from './tables.ts';
+import { type FeatureRecord, goneFrom, readRecords } from './features.ts';
+import { API_KEY_COLUMNS, type FeatureTables, TABLES, type Tables } from './tables.ts';
 
 /** The result of a copy. */
 export interface StoreCopy {
@@ -34,8 +35,15 @@ const [PAGE_ROWS, DIGESTED_ROWS] = [1000, 100];
 
 /** A table, and columns whose order is that of its rows, in all databases the same. */
 interface OrderedTable {
-  table: keyof typeof TABLES;
+  table: string;
   order: readonly string[];
+  /** Which of its rows. Default: all. */
+  only?: RawBuilder<SqlBool>;
+}
+
+/** A table of a feature that this program does not have: the copy has its rows among those that are kept. */
+interface GoneTable extends OrderedTable {
+  of: FeatureRecord;
 }
 
 /** What is known of a table that was read: the number of its rows, and a digest of them. */
@@ -56,25 +64,25 @@ export async function copyStore(from: Connection, to: Connection, reports: CopyR
     to.write(async (target, keysChanged) => {
       await requireEmpty(target, location);
       const copied = new Map<string, TableDigest>();
-      const orders = await readOrders(source, to.dialect);
-      const total = await countAll(source);
+      const orders = await readOrders(source, to);
+      const gone = goneTables(await readRecords(source), to.features);
+      const total = await countAll(source, [...orders, ...gone]);
       const [noteCopied, noteCompared] = [sumOf(total, reports.onCopied), sumOf(total, reports.onCompared)];
-      await withBulkInserts(target, to.dialect, async () => {
-        for (const ordered of orders) {
-          const { table } = ordered;
-          const insert = async (rows: readonly Row[]) => {
-            await insertRows(target, to.dialect, table, rows);
-            await noteCopied(rows);
-          };
-          copied.set(table, await digestOf(source, ordered, insert));
-        }
+      await withBulkInserts(target, to, async () => {
+        const insert = (table: string) => async (rows: readonly Row[]) => {
+          await insertRows(target, to.dialect, table, rows);
+          await noteCopied(rows);
+        };
+        for (const ordered of orders)
+          copied.set(ordered.table, await digestOf(pagesOf(source, ordered), insert(ordered.table)));
+        for (const each of gone) copied.set(each.table, await digestOf(keptPages(source, each), insert('kept_rows')));
       });
-      for (const ordered of orders) {
-        const { table } = ordered;
-        if ((await digestOf(target, ordered, noteCompared)).digest !== copied.get(table)!.digest)
+      const compared = [...orders.map(withoutGone(gone)), ...gone.map(keptOf)];
+      for (const { name, ...ordered } of compared) {
+        if ((await digestOf(pagesOf(target, ordered), noteCompared)).digest !== copied.get(name)!.digest)
           throw new KeysError(
             'STORE_FAILED',
-            `The copy of ${table} in ${location} differs from the original. Nothing was copied. Try again.`,
+            `The copy of ${name} in ${location} differs from the original. Nothing was copied. Try again.`,
           );
       }
       keysChanged([]);
@@ -114,9 +122,9 @@ async function readHead(db: Kysely<Tables>): Promise<string | undefined> {
 }
 
 /** How many rows a store has. */
-async function countAll(db: Kysely<Tables>): Promise<number> {
+async function countAll(db: Kysely<Tables>, tables: readonly OrderedTable[]): Promise<number> {
   let total = 0;
-  for (const table of TABLE_NAMES) total += await countRows(db, table);
+  for (const { table } of tables) total += await countRows(db, table);
   return total;
 }
 
@@ -134,12 +142,51 @@ function sumOf(total: number, report: ProgressReport | undefined): (rows: readon
  * as they mostly stand in an original, which would otherwise be read page by page all over. PostgreSQL has its fastest
  * inserts in the order of primary keys.
  */
-async function readOrders(source: Kysely<Tables>, target: DialectName): Promise<readonly OrderedTable[]> {
-  const isByTime = target === 'sqlite' && (await hasExactTimes(source));
-  return TABLE_NAMES.map((table) => ({
+async function readOrders(source: Kysely<Tables>, { dialect, features }: Connection): Promise<readonly OrderedTable[]> {
+  const isByTime = dialect === 'sqlite' && (await hasExactTimes(source));
+  return Object.entries(copiedTables(features)).map(([table, key]) => ({
     table,
-    order: table === 'api_keys' && isByTime ? ['created_at', 'id'] : TABLES[table],
+    order: table === 'api_keys' && isByTime ? ['created_at', 'id'] : key,
   }));
+}
+
+/** The tables that are copied, each before those that refer to it, with their primary keys. */
+export function copiedTables(features: readonly FeatureTables[]): Record<string, readonly string[]> {
+  return Object.assign({}, TABLES, ...features.map(({ tables }) => tables)) as Record<string, readonly string[]>;
+}
+
+function goneTables(records: readonly FeatureRecord[], features: readonly FeatureTables[]): GoneTable[] {
+  return goneFrom(records, features).flatMap((of) =>
+    Object.entries(of.tables).map(([table, order]) => ({ table, order, of })),
+  );
+}
+
+/** The rows of a table as they are kept. */
+async function* keptPages(source: Kysely<Tables>, gone: GoneTable): AsyncGenerator<Row[]> {
+  const { feature, migrations } = gone.of;
+  let number = 0;
+  for await (const rows of pagesOf(source, gone))
+    yield rows.map((row) => {
+      number += 1;
+      const kept = { feature, table_name: gone.table, number, migrations: JSON.stringify(migrations) };
+      return { ...kept, row: JSON.stringify(row) };
+    });
+}
+
+/** The kept rows of a table in the copy. */
+function keptOf({ table, of: { feature } }: GoneTable): OrderedTable & { name: string } {
+  const only = sql<SqlBool>`feature = ${feature} and table_name = ${table}`;
+  return { name: table, table: 'kept_rows', order: ['number'], only };
+}
+
+/** A table in the copy as it is in the original. */
+function withoutGone(gone: readonly GoneTable[]) {
+  const features = gone.map(({ of }) => of.feature);
+  return (ordered: OrderedTable): OrderedTable & { name: string } => {
+    const named = { ...ordered, name: ordered.table };
+    if (ordered.table !== 'kept_rows' || features.length === 0) return named;
+    return { ...named, only: sql<SqlBool>`feature not in (${sql.join(features)})` };
+  };
 }
 
 /** Whether all keys have times that this program reads as they are: SQLite's numbers and texts are in this order. */
@@ -153,17 +200,16 @@ async function hasExactTimes(source: Kysely<Tables>): Promise<boolean> {
   return true;
 }
 
-/** Reads a table, and does something with each page of it, if given. */
+/** Reads the pages of a table, and does something with each, if given. */
 async function digestOf(
-  db: Kysely<Tables>,
-  table: OrderedTable,
+  pages: AsyncIterable<Row[]>,
   work: (rows: readonly Row[]) => Promise<void> = async () => {},
 ): Promise<TableDigest> {
   const digest = createHash('sha256');
   let count = 0;
   let working = Promise.resolve();
   try {
-    for await (const rows of pagesOf(db, table)) {
+    for await (const rows of pages) {
       const columns = Object.keys(rows[0]!).toSorted();
       digest.update(JSON.stringify(columns));
       // One database returns large numbers as text, the other as numbers. Long texts would stay in memory for long.
@@ -185,13 +231,14 @@ async function digestOf(
 }
 
 /** The rows of a table, page by page. */
-async function* pagesOf(db: Kysely<Tables>, { table, order }: OrderedTable): AsyncGenerator<Row[]> {
+async function* pagesOf(db: Kysely<Tables>, { table, order, only }: OrderedTable): AsyncGenerator<Row[]> {
   const columns = order.map((column) => sql.ref(column));
   let last: Row | undefined;
   do {
     const after = last && sql<SqlBool>`(${sql.join(columns)}) > (${sql.join(order.map((column) => last![column]))})`;
     const rows: Row[] = await db
-      .selectFrom(table)
+      .selectFrom(table as keyof Tables)
+      .$if(only !== undefined, (query) => query.where(only!))
       .$if(table !== 'api_keys', (query) => query.selectAll())
       .$if(table === 'api_keys', (query) => query.select(API_KEY_COLUMNS as never))
       .$if(after !== undefined, (query) => query.where(after!))
@@ -232,20 +279,21 @@ function withSnapshot<Result>(
  */
 async function withBulkInserts(
   target: Kysely<Tables>,
-  dialect: DialectName,
+  { dialect, features }: Connection,
   insert: () => Promise<void>,
 ): Promise<void> {
+  const tables = Object.keys(copiedTables(features));
   await allowWaiting(target, dialect);
   if (dialect === 'sqlite') {
     // A key may come before its creator.
     await sql`pragma defer_foreign_keys = on`.execute(target);
-    await withoutTriggers(target, () => withDeferredIndexes(target, dialect, insert));
+    await withoutTriggers(target, () => withDeferredIndexes(target, dialect, tables, insert));
     while (await indexEntries(target));
     return;
   }
   const creators = sql`alter table api_keys alter constraint api_keys_created_by_fkey`;
   await sql`${creators} deferrable initially deferred`.execute(target);
-  await withDeferredIndexes(target, dialect, async () => {
+  await withDeferredIndexes(target, dialect, tables, async () => {
     await insert();
     await sql`set constraints all immediate`.execute(target);
   });

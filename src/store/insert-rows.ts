@@ -2,7 +2,7 @@ import { type CompiledQuery, type Kysely, type RawBuilder, sql, type SqlBool } f
 import type { DialectName } from './connection.ts';
 import { MAX_CHANGES } from './key-changes.ts';
 import { INDEXED_COLUMNS, indexedValues } from './migrations.ts';
-import { type ApiKeyTable, type KeyLabelTable, TABLE_NAMES, type Tables } from './tables.ts';
+import { type ApiKeyTable, type KeyLabelTable, type Tables } from './tables.ts';
 import type { ApiKey } from '../keys/key/index.ts';
 import { chunksOf, LABEL_STARTS, labelsOf } from './rows.ts';
 
@@ -13,14 +13,14 @@ export type Row = Record<string, string | number | null>;
 export async function insertRows(
   target: Kysely<Tables>,
   dialect: DialectName,
-  table: keyof Tables,
+  table: string,
   rows: readonly Row[],
 ): Promise<void> {
   const columns = Object.keys(rows[0]!);
   // Half of the columns of most keys have no value.
   const used = columns.filter((column) => rows.some((row) => row[column] !== null));
   const insert = target
-    .insertInto(table)
+    .insertInto(table as keyof Tables)
     .columns(columns as [])
     .expression(dialect === 'sqlite' ? placeholders(columns, used) : rowsOnPostgres(table, rows, columns, used));
   if (dialect === 'postgres') await insert.execute();
@@ -83,7 +83,7 @@ function forEach(query: CompiledQuery, lists: readonly (readonly unknown[])[]): 
 
 /** As one parameter: a statement with one for each value takes as long to make as to run. */
 function rowsOnPostgres(
-  table: keyof Tables,
+  table: string,
   rows: readonly Row[],
   columns: readonly string[],
   used: string[],
@@ -129,10 +129,12 @@ interface Definition {
 export async function withDeferredIndexes(
   db: Kysely<Tables>,
   dialect: DialectName,
+  tables: readonly string[],
   insert: () => Promise<void>,
 ): Promise<void> {
-  const ofTables = sql`type = 'index' and sql is not null and tbl_name in (${sql.join(TABLE_NAMES)})`;
-  await without(await (dialect === 'sqlite' ? definitionsOnSqlite(db, ofTables) : indexesOnPostgres(db)), db, insert);
+  const ofTables = sql`type = 'index' and sql is not null and tbl_name in (${sql.join(tables)})`;
+  const definitions = await (dialect === 'sqlite' ? definitionsOnSqlite(db, ofTables) : indexesOnPostgres(db, tables));
+  await without(definitions, db, insert);
 }
 
 async function without(
@@ -155,7 +157,7 @@ async function definitionsOnSqlite(db: Kysely<Tables>, condition: RawBuilder<unk
 }
 
 /** But for those that a foreign key rests on. Others may have tables in the same schema. */
-async function indexesOnPostgres(db: Kysely<Tables>): Promise<Definition[]> {
+async function indexesOnPostgres(db: Kysely<Tables>, tables: readonly string[]): Promise<Definition[]> {
   const { rows } = await sql<Definition>`
     select case when own.oid is null then 'drop index ' || indexrelid::regclass
         else format('alter table %s drop constraint %I', indrelid::regclass, own.conname) end as drop,
@@ -164,7 +166,7 @@ async function indexesOnPostgres(db: Kysely<Tables>): Promise<Definition[]> {
           pg_get_constraintdef(own.oid)) end as create
     from pg_index join pg_class on pg_class.oid = indrelid
       left join pg_constraint own on own.conindid = indexrelid and own.contype <> 'f'
-    where relnamespace = current_schema()::regnamespace and relname in (${sql.join(TABLE_NAMES)}) and not indisprimary
+    where relnamespace = current_schema()::regnamespace and relname in (${sql.join(tables)}) and not indisprimary
       and not exists (select from pg_constraint where conindid = indexrelid and contype = 'f')
     order by indexrelid`.execute(db);
   return rows;

@@ -1,21 +1,17 @@
 import { type Kysely, sql } from 'kysely';
 import { KeysError } from '../keys/basics/index.ts';
-import type { DialectName } from './connection.ts';
-import type { Tables } from './tables.ts';
+import type { ColumnTypes, DialectName, Tables } from './tables.ts';
 
 /** How many characters of the id of a key the index of entries has: few others begin with the same. */
 export const ID_START = 7;
 
 /**
- * The tables of a store, as the first release makes them. What their columns hold is told in tables.ts; times are
+ * The tables of the core, as the first release makes them. Their columns are explained in tables.ts; times are
  * milliseconds since 1970, and lists and objects are JSON texts.
  */
 async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
   const isPostgres = dialect === 'postgres';
-  // Sorted by bytes: PostgreSQL's default order depends on the libraries of the machine.
-  const text = sql.raw(isPostgres ? 'text collate "C"' : 'text');
-  // The ids of keys, which are in many tables and indexes: PostgreSQL takes less than half of the room for one so.
-  const keyId = isPostgres ? sql.raw('uuid') : text;
+  const { text, keyId } = columnTypes(dialect);
   // In the order of its primary key: what is written in that order changes few pages. In PostgreSQL, tables have none.
   const clustered = sql.raw(isPostgres ? '' : ' without rowid');
 
@@ -80,41 +76,6 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     rotated_at bigint not null
   )`.execute(db);
   await sql`create index rotated_secrets_by_key on rotated_secrets (key_id)`.execute(db);
-
-  // Which applications were given which keys, so that they can end them, however long after the request for it, and by
-  // which tokens they replace their secrets.
-  await sql`create table application_keys (
-    key_id ${keyId} primary key not null references api_keys (id) on delete cascade,
-    client_id ${text} not null,
-    refresh_family ${text} unique,
-    refresh_digest ${text},
-    refresh_previous ${text},
-    refresh_salt ${text},
-    refresh_ends_at bigint
-  )`.execute(db);
-
-  // What keys did to others, as long as it is in force. It outlives the keys: so nothing refers to them. Each is found
-  // by the key that did it and its parent keys, by the secret that it was done with, and by the key it was done to.
-  await sql`create table key_effects (
-    id ${text} primary key not null,
-    at bigint not null,
-    kind ${text} not null,
-    actor_id ${keyId} not null,
-    by_secret ${text},
-    key_id ${keyId} not null,
-    secret ${text},
-    widening ${text}
-  )`.execute(db);
-  await sql`create index key_effects_by_key on key_effects (key_id)`.execute(db);
-  await sql`create index key_effects_by_secret on key_effects (by_secret)`.execute(db);
-  await sql`create table key_effect_actors (
-    effect_id ${text} not null references key_effects (id) on delete cascade,
-    key_id ${keyId} not null,
-    name ${text} not null,
-    constraint key_effect_actors_pkey primary key (effect_id, key_id)
-  )`.execute(db);
-  await sql`create index key_effect_actors_by_key on key_effect_actors (key_id)`.execute(db);
-  await sql`create index key_effect_actors_by_name on key_effect_actors (name)`.execute(db);
 
   // How much keys are used, how their requests ended in their last hour, and which permissions they use: apart from the
   // keys, to which nothing refers, so that neither recording nor changing them waits for the other. What a deleted key
@@ -201,34 +162,6 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
       hash ${text} not null
     )`.execute(db);
 
-  // What applications ask for. A person decides by one code, and the application gets its key by another. The index has
-  // all that each new request asks about the others, whose details are long: no network has all the room for them.
-  await sql`create table consent_requests (
-    id ${text} primary key,
-    handle_digest ${text} not null unique,
-    code_digest ${text} unique,
-    status ${text} not null,
-    created_at bigint not null,
-    expires_at bigint not null,
-    details ${text} not null,
-    source ${text} not null default ''
-  )`.execute(db);
-  await sql`create index consent_requests_by_source
-    on consent_requests (source, expires_at, status, created_at, id)`.execute(db);
-
-  // The sessions of people who have signed in with a key.
-  await sql`create table sessions (
-    token_digest ${text} primary key,
-    secret_digest ${text} not null,
-    key_id ${keyId} not null,
-    started_at bigint not null,
-    used_at bigint not null,
-    entry_digest ${text},
-    entered_at bigint
-  )`.execute(db);
-  await sql`create index sessions_by_key on sessions (key_id, used_at)`.execute(db);
-  await sql`create index sessions_by_use on sessions (used_at)`.execute(db);
-
   // The tokens of issuers that were exchanged for keys and the forms of the console, by their digests, and reports of
   // edges, by their names, as long as they could be shown again.
   await sql`create table used_tokens (
@@ -262,7 +195,29 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )`.execute(db);
   await sql`create index notice_outbox_by_time on notice_outbox (next_at, created_at, id)`.execute(db);
 
+  // Features with tables in the store, and rows of those that were not there when the store was copied.
+  await sql`create table svc_api_features (
+    name ${text} primary key not null,
+    state ${text} not null
+  )`.execute(db);
+  await sql`create table kept_rows (
+    feature ${text} not null,
+    table_name ${text} not null,
+    number bigint not null,
+    migrations ${text} not null,
+    "row" ${text} not null,
+    constraint kept_rows_key primary key (feature, table_name, number)
+  )${clustered}`.execute(db);
+
   await (isPostgres ? completePostgres(db) : completeSqlite(db));
+}
+
+/** The types of columns in a dialect. */
+export function columnTypes(dialect: DialectName): ColumnTypes {
+  const isPostgres = dialect === 'postgres';
+  const text = sql.raw(isPostgres ? 'text collate "C"' : 'text');
+  // Ids of keys are in many tables and indexes: PostgreSQL takes less than half of the room for one so.
+  return { dialect, text, keyId: isPostgres ? sql.raw('uuid') : text };
 }
 
 /** What only SQLite needs: to notice changes of the file, and triggers that search it, guard it and tell of changes. */
@@ -484,7 +439,7 @@ export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<vo
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** The schemas of versions that were never released have the numbers up to this one: nothing migrates those. */
-const UNRELEASED = 33;
+const UNRELEASED = 34;
 
 /** The number of the newest schema. */
 export function newestSchema(): number {
@@ -511,12 +466,4 @@ export function requireKnownSchema(version: number, location: string): void {
         'Run "svc-api apikey export --with-digests" with that version, and "svc-api apikey import" with this one, ' +
         'into a new store.',
     );
-}
-
-/** The error for a store that this version would have to migrate, where it may not. */
-export function olderStore(location: string, version: number): KeysError {
-  return new KeysError(
-    'STORE_UNAVAILABLE',
-    `The key store ${location} was made by an older version of svc-api (schema ${version}).`,
-  );
 }

@@ -10,18 +10,17 @@ import {
   type Connection,
   connectionOver,
   debuggedConnection,
-  type DialectName,
   type MustExist,
   type StoreTimer,
   timedConnection,
 } from './connection.ts';
 import { missingStore } from './errors.ts';
 import { createKeyRepository } from './key-repository.ts';
-import type { AnyPortOfStore } from './port-of-store.ts';
+import { type FeatureInStore, portsOf } from './port-of-store.ts';
 import { MEMORY, storeLocation } from './location.ts';
 import { isPostgresUrl, readPostgresUrl } from './postgres-address.ts';
 import { createNoticeStore } from './notices.ts';
-import type { Tables } from './tables.ts';
+import type { FeatureTables, Tables } from './tables.ts';
 import { createLimitStore, type StoreClock } from './limit-store.ts';
 
 /** How long a command waits for its turn to write, in milliseconds: dozens may write at once. */
@@ -77,8 +76,8 @@ export interface OpenStoreOptions {
 
 /** Parts of a store that its opener brings. */
 export interface StoreParts {
-  /** The ports of features. Default: none, for the core alone. */
-  readonly ports?: readonly AnyPortOfStore[];
+  /** The parts of features in it. Default: none, for the core alone. */
+  readonly features?: readonly FeatureInStore[];
   /** The clock by which limits are counted and leases end: see `createLimitStore`. */
   readonly leaseClock?: StoreClock;
   /** Tells a PostgreSQL store of changes. Default: it listens itself. */
@@ -92,31 +91,35 @@ export async function openStore(
 ): Promise<Store> {
   if (ifMissing === 'empty' && !(await storeExists(options))) return emptyStore(options, parts);
   const auditKey = readAuditKey(options.env ?? process.env);
-  const opened = await openConnection({ ...options, mustExist: ifMissing !== 'create', changes: parts.changes });
+  const { features, changes } = parts;
+  const opened = await openConnection({ ...options, mustExist: ifMissing !== 'create', features, changes });
   const connection = timer ? timedConnection(opened, timer) : opened;
   return { ...storeOver(connection, parts, auditKey), compact: (leastShare) => compact(opened, leastShare) };
 }
 
 function storeOver(
   connection: Connection,
-  { ports, leaseClock }: StoreParts,
+  { features = [], leaseClock }: StoreParts,
   auditKey?: KeyObject,
 ): Omit<Store, 'compact'> {
   return {
-    repository: createKeyRepository(connection, auditKey, ports),
+    repository: createKeyRepository(connection, auditKey, portsOf(features)),
     limits: createLimitStore(connection, leaseClock),
     notices: createNoticeStore(connection, leaseClock),
     location: connection.location,
     created: connection.created,
     exists: true,
-    schemaDifferences: () => connection.run(differencesOn(connection.dialect)),
+    schemaDifferences: () => connection.run(differencesOn(connection)),
     settingProblems: () => findSettingProblems(connection),
     close: () => connection.close(),
   };
 }
 
 /** A store that does not exist, for a dry run: an empty one in memory that takes no changes. */
-async function emptyStore({ database, env = process.env }: OpenStoreOptions, { ports }: StoreParts): Promise<Store> {
+async function emptyStore(
+  { database, env = process.env }: OpenStoreOptions,
+  { features = [] }: StoreParts,
+): Promise<Store> {
   const place = storeLocation(database, env);
   const isPostgres = isPostgresUrl(place);
   const location = isPostgres ? readPostgresUrl(place).location : place;
@@ -124,8 +127,8 @@ async function emptyStore({ database, env = process.env }: OpenStoreOptions, { p
   requireSupportedNode();
   const { PrivateFile } = await import('./sqlite/private-file.ts');
   const missing = () => Promise.reject(missingStore(location));
-  const connection = connectionOver(await PrivateFile.empty(location), { write: missing, follow: missing });
-  const store = storeOver(connection, ports ? { ports } : {});
+  const connection = connectionOver(await PrivateFile.empty(location, features), { write: missing, follow: missing });
+  const store = storeOver(connection, { features });
   return {
     ...store,
     repository: { ...store.repository, kind: isPostgres ? 'postgres' : 'sqlite', check: missing },
@@ -162,11 +165,11 @@ async function findSettingProblems(connection: Connection): Promise<string[]> {
   );
 }
 
-function differencesOn(dialect: DialectName) {
+function differencesOn({ dialect, features }: Connection) {
   return async (db: Kysely<Tables>): Promise<SchemaDifference[] | 'unknown'> =>
     dialect === 'postgres'
-      ? (await import('./postgres/postgres-schema.ts')).postgresSchemaDifferences(db)
-      : (await import('./sqlite/sqlite-schema.ts')).sqliteSchemaDifferences(db);
+      ? (await import('./postgres/postgres-schema.ts')).postgresSchemaDifferences(db, features)
+      : (await import('./sqlite/sqlite-schema.ts')).sqliteSchemaDifferences(db, features);
 }
 
 /** Whether there is a store; none is created. @throws KeysError STORE_… where that cannot be told */
@@ -202,18 +205,21 @@ export async function openConnection({
   busyTimeoutMs = 0,
   statementMs,
   mustExist = false,
+  features = [],
   changes,
 }: Omit<OpenStoreOptions, 'ifMissing' | 'timer'> & {
   /** How long a statement may take in PostgreSQL, in milliseconds, unless the URL says so. Default: as it waits. */
   statementMs?: number;
   mustExist?: MustExist;
+  /** The features whose tables it gets. Default: none. */
+  features?: readonly FeatureTables[] | undefined;
   changes?: ChangeSource | undefined;
 }): Promise<Connection> {
   requireSupportedNode();
   const location = storeLocation(database, env);
-  const options = { lockWaitMs, writeWaitMs, busyTimeoutMs, mustExist };
+  const options = { lockWaitMs, writeWaitMs, busyTimeoutMs, mustExist, features };
   const open = async (): Promise<Connection> => {
-    if (location === MEMORY) return (await import('./sqlite/memory-store.ts')).openMemoryStore();
+    if (location === MEMORY) return (await import('./sqlite/memory-store.ts')).openMemoryStore(features);
     return isPostgresUrl(location)
       ? (await import('./postgres/postgres-connection.ts')).PostgresConnection.open(location, {
           ...options,

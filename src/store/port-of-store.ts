@@ -2,7 +2,7 @@ import { Kysely } from 'kysely';
 import type { KeyObject } from 'node:crypto';
 import type { Port } from '../keys/basics/index.ts';
 import type { Connection, DialectName } from './connection.ts';
-import type { Tables } from './tables.ts';
+import type { FeatureTables, Tables, TablesOfFeature } from './tables.ts';
 
 /** Gives a feature's port read access. */
 export interface Reading {
@@ -34,6 +34,20 @@ interface PortOfStore<Reader, Writer extends Reader> {
 
 /** Any port of the store. */
 export type AnyPortOfStore = PortOfStore<unknown, unknown>;
+
+/** All that a feature keeps in a store. */
+export interface StoreOfFeature extends TablesOfFeature {
+  /** The ports that its rules ask for. */
+  readonly ports?: readonly AnyPortOfStore[];
+}
+
+/** The same, with the feature's name. */
+export type FeatureInStore = FeatureTables & StoreOfFeature;
+
+/** The ports of features. */
+export function portsOf(features: readonly FeatureInStore[]): AnyPortOfStore[] {
+  return features.flatMap(({ ports = [] }) => ports);
+}
 
 /** A port of the store, of which only the feature knows more. */
 export function portOfStore<Reader, Writer extends Reader>(port: PortOfStore<Reader, Writer>): AnyPortOfStore {

@@ -399,9 +399,9 @@ export function jsonRowNumber(index: number): RawBuilder<number> {
 }
 
 /** How many rows a table has. */
-export async function countRows(db: Kysely<Tables>, table: keyof Tables): Promise<number> {
+export async function countRows(db: Kysely<Tables>, table: string): Promise<number> {
   const { count } = await db
-    .selectFrom(table)
+    .selectFrom(table as keyof Tables)
     .select((row) => row.fn.countAll().as('count'))
     .executeTakeFirstOrThrow();
   return Number(count);

@@ -1,4 +1,8 @@
+import type { Kysely, RawBuilder } from 'kysely';
 import type { OutcomeCounts } from '../keys/key/index.ts';
+
+/** The supported databases, for the few places where their SQL differs. */
+export type DialectName = 'sqlite' | 'postgres';
 
 /** What stands for the type of a column in the next table. */
 const [TEXT, NUMBER] = ['' as string, 0 as number];
@@ -144,69 +148,10 @@ export interface LimitStateTable {
   leases: string;
 }
 
-/**
- * A row of `consent_requests`. `details` is a JSON text, `source` as `sourceOf` has it; times are milliseconds since
- * 1970.
- */
-export interface ConsentRequestTable {
-  id: string;
-  handle_digest: string;
-  code_digest: string | null;
-  status: string;
-  created_at: number;
-  expires_at: number;
-  details: string;
-  source: string;
-}
-
-/** A row of `application_keys`: a key that an application was given. */
-export interface ApplicationKeyTable {
-  key_id: string;
-  client_id: string;
-  /** This and the next four are null for one whose secret its application cannot replace: see `Refresh`. */
-  refresh_family: string | null;
-  refresh_digest: string | null;
-  refresh_previous: string | null;
-  refresh_salt: string | null;
-  refresh_ends_at: number | null;
-}
-
-/** A row of `sessions`. Times are milliseconds since 1970. */
-export interface SessionTable {
-  token_digest: string;
-  secret_digest: string;
-  key_id: string;
-  started_at: number;
-  used_at: number;
-  /** The digest of what shows that the key was entered again, and when; both null if it was not. */
-  entry_digest: string | null;
-  entered_at: number | null;
-}
-
 /** A row of `used_tokens`. The time is in milliseconds since 1970. */
 export interface UsedTokenTable {
   digest: string;
   ends_at: number;
-}
-
-/** A row of `key_effects`: see `Effect`. `widening` is a JSON text. */
-export interface KeyEffectTable {
-  id: string;
-  at: number;
-  kind: string;
-  actor_id: string;
-  by_secret: string | null;
-  key_id: string;
-  secret: string | null;
-  widening: string | null;
-}
-
-/** A row of `key_effect_actors`: the key that brought something about, and each of its parent keys. */
-export interface KeyEffectActorTable {
-  effect_id: string;
-  key_id: string;
-  /** The latest that it had. */
-  name: string;
 }
 
 /** The one row of `notice_state`: how far the store was looked through for notices, and who does so. */
@@ -242,7 +187,26 @@ export interface NoticeOutboxTable {
   next_at: number;
 }
 
-export interface Tables {
+/** A row of `svc_api_features`: a feature whose tables the store has. `state` is a `FeatureRecord`, as JSON. */
+export interface FeatureTable {
+  name: string;
+  state: string;
+}
+
+/** A row of `kept_rows`: a row of a feature that the program lacked which copied the store. */
+export interface KeptRowTable {
+  feature: string;
+  table_name: string;
+  /** Its place among the rows of that table. */
+  number: number;
+  /** The names of the migrations that it had seen, as JSON. */
+  migrations: string;
+  /** As JSON. */
+  row: string;
+}
+
+/** Tables of the core. */
+export interface CoreTables {
   api_keys: ApiKeyTable;
   key_labels: KeyLabelTable;
   key_usage: KeyUsageTable;
@@ -254,20 +218,23 @@ export interface Tables {
   audit_head: AuditPositionTable;
   audit_start: AuditPositionTable;
   limit_states: LimitStateTable;
-  consent_requests: ConsentRequestTable;
-  application_keys: ApplicationKeyTable;
-  sessions: SessionTable;
   used_tokens: UsedTokenTable;
   notice_state: NoticeStateTable;
   notice_outbox: NoticeOutboxTable;
-  key_effects: KeyEffectTable;
-  key_effect_actors: KeyEffectActorTable;
+  svc_api_features: FeatureTable;
+  kept_rows: KeptRowTable;
 }
 
-/** The tables of what is under way, which no copy of a store has. */
-export const TRANSIENT_TABLES = ['consent_requests', 'sessions', 'used_tokens'] as const;
+/** All tables. Each feature adds its own. */
+export interface Tables extends CoreTables {}
 
-/** The tables that make a store, each before those that refer to it, with their primary keys. */
+/** The tables of the core of what is under way, which no copy of a store has. */
+export const TRANSIENT_TABLES = ['used_tokens'] as const;
+
+/** Tables that each store makes for itself. */
+const OF_ONE_STORE = ['svc_api_features'] as const;
+
+/** The tables of the core that are copied, each before those that refer to it, with their primary keys. */
 export const TABLES = {
   api_keys: ['id'],
   key_labels: ['label', 'created_at', 'key_id'],
@@ -280,12 +247,45 @@ export const TABLES = {
   audit_head: ['one'],
   audit_start: ['one'],
   limit_states: ['key_id', 'unit'],
-  application_keys: ['key_id'],
   notice_state: ['one'],
   notice_outbox: ['id'],
-  key_effects: ['id'],
-  key_effect_actors: ['effect_id', 'key_id'],
-} as const satisfies Record<Exclude<keyof Tables, (typeof TRANSIENT_TABLES)[number]>, readonly string[]>;
+  kept_rows: ['feature', 'table_name', 'number'],
+} as const satisfies Record<
+  Exclude<keyof CoreTables, (typeof TRANSIENT_TABLES)[number] | (typeof OF_ONE_STORE)[number]>,
+  readonly string[]
+>;
 
 /** Their names. */
 export const TABLE_NAMES = Object.keys(TABLES) as (keyof typeof TABLES)[];
+
+/** Types of columns, as both databases know them. */
+export interface ColumnTypes {
+  readonly dialect: DialectName;
+  /** Text that is sorted by bytes: PostgreSQL's default order depends on the libraries of the machine. */
+  readonly text: RawBuilder<unknown>;
+  /** The id of a key. */
+  readonly keyId: RawBuilder<unknown>;
+}
+
+/** A step of a feature's tables. One that has been released is never changed; the next change adds another one. */
+export interface FeatureMigration {
+  /** Its name, which stores remember. */
+  readonly name: string;
+  /** Makes its change, in the transaction that migrates the store. */
+  readonly up: (db: Kysely<Tables>, types: ColumnTypes) => Promise<void>;
+}
+
+/** Tables of a feature. Columns are text, integer, bigint, real or ids of keys: so they can be copied. */
+export interface TablesOfFeature {
+  /** The tables by their names, each with its primary key, and before those that refer to it. */
+  readonly tables?: Readonly<Record<string, readonly string[]>>;
+  /** Tables of what is under way, which no copy of a store has. */
+  readonly transientTables?: readonly string[];
+  /** Its migrations, oldest first. */
+  readonly migrations?: readonly FeatureMigration[];
+}
+
+/** The same, with the feature's name. */
+export interface FeatureTables extends TablesOfFeature {
+  readonly feature: string;
+}

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { portsOf } from '../../src/feature.ts';
-import { FEATURES } from '../../src/features/index.ts';
 import { join } from 'node:path';
 import { consentOperations } from '../../src/features/consent/operations.ts';
 import { type Client, storeClient } from '../../src/keys/operations/index.ts';
@@ -25,6 +23,7 @@ import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
+import { STORES } from '../support/features.ts';
 
 /** `SVC_API_TEST_SEEDS=1,2,3 SVC_API_TEST_STEPS=2000` for other worlds, and longer ones. */
 const SEEDS = (process.env['SVC_API_TEST_SEEDS'] ?? '20261123,7').split(',').map(Number);
@@ -443,7 +442,13 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
   async backUp(world) {
     const file = join(tempFolder(), `backup-${world.next()}.sqlite`);
     const { database } = world.here;
-    const from = await openConnection({ database, env: process.env, busyTimeoutMs: 5000, mustExist: true });
+    const from = await openConnection({
+      database,
+      env: process.env,
+      busyTimeoutMs: 5000,
+      mustExist: true,
+      features: STORES,
+    });
     try {
       await backUpStore(from, file, { overwrite: false, auditKey: undefined });
     } finally {
@@ -464,7 +469,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
       env: process.env,
       busyTimeoutMs: 5000,
       listeners: world.here.options.listeners,
-      ports: portsOf(FEATURES),
+      features: STORES,
       bringBack,
       isBlind: false,
       agree: async () => true,

@@ -4,8 +4,6 @@ import { once } from 'node:events';
 import { appendFileSync, copyFileSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { portsOf } from '../../src/feature.ts';
-import { FEATURES } from '../../src/features/index.ts';
 import { digestCode } from '../../src/features/consent/codes.ts';
 import { CONSENTS } from '../../src/keys/repository/consent-request.ts';
 import { openKeys } from '../../src/service/open-keys.ts';
@@ -24,6 +22,7 @@ import { tempFolder } from '../support/temp.ts';
 import { Receiver } from '../support/webhook.ts';
 import { authenticate } from '../support/keys.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
+import { STORES } from '../support/features.ts';
 
 /** Where the examples of a page are typed. */
 interface Desk {
@@ -173,7 +172,7 @@ async function askForKey({ cli }: Desk): Promise<void> {
   const wanted = { client: APP, roles: [], permissions: ['DOCKER:READ_ANY' as const] };
   const { request } = await keys.feature(Consent).ask(wanted);
   await keys.close();
-  const store = await openStore({ database: cli.database }, { ports: portsOf(FEATURES) });
+  const store = await openStore({ database: cli.database }, { features: STORES });
   const handleDigest = digestCode('user', 'WDJB-MJHT');
   await store.repository.write((writer) => writer.port(CONSENTS).update({ ...request, handleDigest }));
   await store.close();

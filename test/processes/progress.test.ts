@@ -14,6 +14,7 @@ import { cliOnTerminal, KEYS, TerminalSession } from '../support/pty.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { STORES } from '../support/features.ts';
 
 describe('the progress of a long command', () => {
   /** What is drawn and noted, each with the time of its report, in milliseconds since the start. */
@@ -124,8 +125,8 @@ describe('progress is reported', () => {
         .join('\n'),
     );
     await cli.run(['apikey', 'import', file]);
-    const from = await openConnection({ database: cli.database });
-    const to = await openConnection({ database: tempStore() });
+    const from = await openConnection({ database: cli.database, features: STORES });
+    const to = await openConnection({ database: tempStore(), features: STORES });
     const reports: Record<'copied' | 'compared', number[]> = { copied: [], compared: [] };
     const totals = new Set<number | undefined>();
     const note = (what: keyof typeof reports) => async (count: number, total?: number) => {

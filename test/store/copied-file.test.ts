@@ -7,6 +7,7 @@ import { describeOn, describeAlwaysOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../support/direct.ts';
 import { storedKey } from '../support/keys.ts';
 import { makeStore, tempFolder, tempStore } from '../support/temp.ts';
+import { STORES } from '../support/features.ts';
 
 /** A store with keys that were created at these times, in milliseconds since 1970. */
 async function storeWith(times: readonly number[]): Promise<string> {
@@ -21,7 +22,10 @@ async function storeWith(times: readonly number[]): Promise<string> {
 
 /** Copies a store into a file, which may have to be created. */
 async function copyInto(file: string, database: string): Promise<number> {
-  const [source, target] = [await openConnection({ database }), await openConnection({ database: file })];
+  const [source, target] = [
+    await openConnection({ database, features: STORES }),
+    await openConnection({ database: file, features: STORES }),
+  ];
   const { keys } = await copyStore(source, target);
   await source.close();
   await target.close();

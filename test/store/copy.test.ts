@@ -20,6 +20,7 @@ import { postgresStore } from '../support/postgres.ts';
 import { keyNamed } from '../support/stored.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { makeStore, tempFolder, tempStore } from '../support/temp.ts';
+import { STORES } from '../support/features.ts';
 
 /** A store with all that there is: keys that keys created, a rotation, uses, an audit log that was pruned. */
 async function fullStore(database: string): Promise<{ secrets: string[] }> {
@@ -185,7 +186,10 @@ describeOnEach('copying a store', () => {
     const odd = 'create index "of ""an operator""" on api_keys (fields)';
     await changeDirectly(to, 'create table other (a integer unique)', 'create index other_by_a on other (a)', odd);
     const before = await indexesOf(to);
-    const [source, target] = [await openConnection({ database: from }), await openConnection({ database: to })];
+    const [source, target] = [
+      await openConnection({ database: from, features: STORES }),
+      await openConnection({ database: to, features: STORES }),
+    ];
     await copyStore(source, target);
     await source.close();
     await target.close();
@@ -211,8 +215,8 @@ describeOnEach('copying a store', () => {
     const [from, to] = [tempStore(), postgresStore()];
     await fullStore(from);
     const [source, target] = [
-      slowAndImpatient(await openConnection({ database: from }), 'SelectQueryNode'),
-      slowAndImpatient(await openConnection({ database: to }), 'InsertQueryNode'),
+      slowAndImpatient(await openConnection({ database: from, features: STORES }), 'SelectQueryNode'),
+      slowAndImpatient(await openConnection({ database: to, features: STORES }), 'InsertQueryNode'),
     ];
     assert.equal((await copyStore(source, target)).keys, 3);
     await source.close();
@@ -231,7 +235,10 @@ describeOnEach('copying a store', () => {
       await fullStore(from);
       await makeStore(to);
       await changeDirectly(to, ...alteringTrigger(to, table, column));
-      const [source, target] = [await openConnection({ database: from }), await openConnection({ database: to })];
+      const [source, target] = [
+        await openConnection({ database: from, features: STORES }),
+        await openConnection({ database: to, features: STORES }),
+      ];
       await assert.rejects(copyStore(source, target), {
         code: 'STORE_FAILED',
         message: `The copy of ${table} in ${target.location} differs from the original. Nothing was copied. Try again.`,
@@ -256,7 +263,10 @@ describeOnEach('copying a store', () => {
           ]
         : [`create trigger refuse_row before insert on used_grants begin select raise(abort, 'no'); end`]),
     );
-    const [source, target] = [await openConnection({ database: from }), await openConnection({ database: to })];
+    const [source, target] = [
+      await openConnection({ database: from, features: STORES }),
+      await openConnection({ database: to, features: STORES }),
+    ];
     await assert.rejects(copyStore(source, target), { code: 'STORE_FAILED' });
     await source.close();
     await target.close();
@@ -278,7 +288,10 @@ describeOnEach('copying a store', () => {
     const [from, to] = [tempStore(), tempStore()];
     await fullStore(from);
     const before = await contentOf(from);
-    const [source, target] = [await openConnection({ database: from }), await openConnection({ database: to })];
+    const [source, target] = [
+      await openConnection({ database: from, features: STORES }),
+      await openConnection({ database: to, features: STORES }),
+    ];
     const changeFirst: Connection['write'] = (work) =>
       target.write(async (...parameters) => {
         await withKeys({ database: from }, (keys) => keys.create({ name: 'Meanwhile', roles: ['GUEST'] }, OPERATOR));

@@ -19,6 +19,7 @@ import { changeDirectly, contentOf, readDirectly } from '../support/direct.ts';
 import { authenticate, createPrincipal, openTestKeys } from '../support/keys.ts';
 import { withNextSchema } from '../support/next-schema.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
+import { STORES } from '../support/features.ts';
 
 const addTeam: Migration = async (db) => void (await sql`alter table api_keys add column team text`.execute(db));
 
@@ -38,13 +39,13 @@ async function schemaOf(database: string): Promise<number> {
 
 /** What a check of `doctor` finds, and what it says to do. */
 async function findingsOf(database: string, wanted: Check): Promise<[string, string | null][]> {
-  const options = { auditKey: undefined, clock: Date.now, isWithoutWebhook: true, observing: [], ports: [] };
+  const options = { auditKey: undefined, clock: Date.now, isWithoutWebhook: true, observing: [], features: STORES };
   const findings = await inspectStore(database, process.env, options);
   return findings.filter(({ check }) => check === wanted).map(({ status, remedy }) => [status, remedy]);
 }
 
 describeAlwaysOnEach('a store of a version that was never released', () => {
-  for (const version of [1, 27, 33])
+  for (const version of [1, 27, 34])
     it(`is refused with what to do, and stays as it is, with schema ${version}`, async () => {
       const cli = testCli();
       await cli.given('A');
@@ -141,7 +142,7 @@ describeAlwaysOnEach('a store of the version before', () => {
       const [[status, remedy] = []] = await findingsOf(database, 'SCHEMA');
       assert.equal(status, 'warning');
       assert.match(remedy!, /The next command migrates it, "svc-api apikey backup" too/);
-      await assert.rejects(openConnection({ database, mustExist: 'migrated' }), {
+      await assert.rejects(openConnection({ database, mustExist: 'migrated', features: STORES }), {
         code: 'STORE_UNAVAILABLE',
         message: `The key store ${locationOf(database)} was made by an older version of svc-api (schema ${newestSchema() - 1}).`,
       });
@@ -155,7 +156,7 @@ describeAlwaysOnEach('a store of the version before', () => {
     const { secret } = await createPrincipal(keys, { name: 'Kept', roles: ['ADMIN'] });
     await store.close();
     const backup = join(tempFolder(), 'backup.sqlite');
-    const from = await openConnection({ database });
+    const from = await openConnection({ database, features: STORES });
     await backUpStore(from, backup, { overwrite: false, auditKey: undefined });
     await from.close();
     await changeDirectly(backup, 'create trigger acts after update on api_keys begin delete from api_keys; end');
@@ -167,7 +168,7 @@ describeAlwaysOnEach('a store of the version before', () => {
         env: process.env,
         busyTimeoutMs: 0,
         listeners: [],
-        ports: [],
+        features: STORES,
         bringBack: [],
         isBlind: true,
         agree: async () => true,
@@ -198,7 +199,7 @@ describe('a store that another program makes meanwhile', () => {
           if (asked === questions) await openTestKeys({ asServer: true, database }).then(({ store }) => store.close());
         },
       });
-      await migrateSqlite(db, database, false);
+      await migrateSqlite(db, { location: database, mustExist: false, features: STORES });
       assert.ok(asked >= questions);
       await db.destroy();
     });

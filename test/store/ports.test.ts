@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { declarePort } from '../../src/keys/basics/port.ts';
-import { portsOf } from '../../src/feature.ts';
-import { FEATURES } from '../../src/features/index.ts';
+import { portsOf } from '../../src/store/port-of-store.ts';
 import { PORTS } from '../../src/store/ports.ts';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { ROOT } from '../support/process.ts';
+import { STORES } from '../support/features.ts';
 
 describeAlwaysOnEach('what a store keeps for features', () => {
   it('is all that any of them declares', () => {
@@ -18,7 +18,7 @@ describeAlwaysOnEach('what a store keeps for features', () => {
       ),
     );
     assert.ok(declared.length > 5);
-    assert.deepEqual(declared.toSorted(), [...PORTS, ...portsOf(FEATURES)].map(({ port }) => port.name).toSorted());
+    assert.deepEqual(declared.toSorted(), [...PORTS, ...portsOf(STORES)].map(({ port }) => port.name).toSorted());
   });
 
   it('is nothing else', async () => {

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
 import { FEATURES } from '../../src/features/index.ts';
-import { type Feature, listenersOf, portsOf } from '../../src/feature.ts';
+import { type Feature, listenersOf } from '../../src/feature.ts';
 import type { AuditReader } from '../../src/keys/audit/audit-reader.ts';
 import type { Authentication } from '../../src/keys/authentication/look-up.ts';
 import { BARE_KEY, type StoredKey } from '../../src/keys/key/api-key.ts';
@@ -18,6 +18,7 @@ import { isPostgresUrl, readPostgresUrl } from '../../src/store/postgres-address
 import { openStore, type Store } from '../../src/store/open.ts';
 import type { StoreTimer } from '../../src/store/connection.ts';
 import { migratedStore } from './temp.ts';
+import { STORES } from './features.ts';
 
 const ID_BYTES = 16;
 
@@ -63,7 +64,7 @@ export async function openTestKeys(
     ...(options.env && { env: options.env }),
     timer: options.timer,
   };
-  const store = await openStore(opening, { ports: portsOf(FEATURES), leaseClock: async () => time.now });
+  const store = await openStore(opening, { features: STORES, leaseClock: async () => time.now });
   const service: KeysOptions = {
     repository: options.repository?.(store.repository) ?? store.repository,
     catalog: createCatalog(options),

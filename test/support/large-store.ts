@@ -8,6 +8,7 @@ import { toAuditRow, rowOf } from '../../src/store/rows.ts';
 import { openStore } from '../../src/store/open.ts';
 import { idOf, storedKey } from './keys.ts';
 import { tempStore } from './temp.ts';
+import { STORES } from './features.ts';
 
 /** The secrets of the keys that ask. */
 export type Caller = 'ADMIN' | 'VIEWER' | 'GUEST';
@@ -26,7 +27,7 @@ export async function largeStore(
   sizes: { keys: number; entries: number; now?: number } = { keys: 30_000, entries: 100_000 },
 ): Promise<{ path: string; secrets: Record<Caller, string> }> {
   const path = tempStore();
-  await (await openStore({ database: path })).close();
+  await (await openStore({ database: path }, { features: STORES })).close();
   const db = new Database(path);
   db.pragma('synchronous = off');
   const secrets = new Map<Caller, Secret>(CALLERS.map((role) => [role, createSecret(randomBytes)]));

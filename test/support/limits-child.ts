@@ -7,9 +7,10 @@ import type { LimitStore } from '../../src/limits/lease.ts';
 import { Limiter } from '../../src/limits/limiter.ts';
 import type { Limit } from '../../src/keys/basics/limit.ts';
 import { openStore } from '../../src/store/open.ts';
+import { STORES } from './features.ts';
 
 const [, , task, database = '', keyId = '', limit = '', requests = ''] = process.argv;
-const store = await openStore({ database });
+const store = await openStore({ database }, { features: STORES });
 let leased = 0;
 const limits: LimitStore = {
   async lease(asked) {

@@ -7,6 +7,7 @@ import { Client, escapeLiteral, Pool, type QueryResult } from 'pg';
 import { readPostgresUrl } from '../../src/store/postgres-address.ts';
 import { migratePostgres } from '../../src/store/postgres/postgres-schema.ts';
 import type { Tables } from '../../src/store/tables.ts';
+import { STORES } from './features.ts';
 
 const CHILD = fileURLToPath(new URL('./postgres-child.ts', import.meta.url));
 
@@ -195,7 +196,7 @@ async function recordCreation(): Promise<string> {
         );
     },
   });
-  await migratePostgres(db, { location, schema });
+  await migratePostgres(db, { location, schema, features: STORES });
   await db.destroy();
   return statements.join(';\n');
 }

@@ -6,6 +6,7 @@ import { isKeysError } from '../../src/keys/basics/errors.ts';
 import { OPERATOR, principalOf } from '../../src/keys/authorization/principal.ts';
 import { openStore } from '../../src/store/open.ts';
 import { authenticate, openTestKeys, type TestKeys } from './keys.ts';
+import { STORES } from './features.ts';
 
 const [, , task = '', database = '', ...rest] = process.argv;
 const tasks: Record<string, () => Promise<unknown>> = { write, modes, churn, change, reopen, hold };
@@ -31,7 +32,7 @@ async function write(): Promise<object> {
 /** Opens the store, writes and closes it, many times. Whoever is the last to close it removes its side files. */
 async function reopen(): Promise<object> {
   for (let round = 0; round < Number(rest[0]); round += 1) {
-    const store = await openStore({ database, busyTimeoutMs: 25 });
+    const store = await openStore({ database, busyTimeoutMs: 25 }, { features: STORES });
     await store.repository.write(async () => {});
     await store.close();
   }

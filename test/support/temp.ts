@@ -5,6 +5,7 @@ import { openStore } from '../../src/store/open.ts';
 import { isPostgresUrl } from '../../src/store/postgres-address.ts';
 import { currentDialect } from './dialects.ts';
 import { migratedPostgresStore, migratePostgresStore, postgresStore } from './postgres.ts';
+import { STORES } from './features.ts';
 
 /** The bytes of an SQLite store without keys, once they are known. */
 let migrated: Promise<Buffer> | undefined;
@@ -41,7 +42,7 @@ export async function makeStore(location: string): Promise<void> {
 
 async function migrate(): Promise<Buffer> {
   const path = join(tempFolder(), 'keys.sqlite');
-  const store = await openStore({ database: path });
+  const store = await openStore({ database: path }, { features: STORES });
   await store.close();
   return readFileSync(path);
 }

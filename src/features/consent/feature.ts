@@ -4,7 +4,6 @@ import { CONSENTS, type Refresh } from '../../keys/repository/index.ts';
 import { consentOperations } from './operations.ts';
 import type { Client } from './clients.ts';
 import { DEFAULT_REFRESH, type RefreshSettings } from './refresh.ts';
-import { consentStore } from './store.ts';
 import { errors } from './errors.ts';
 
 declare module '../../config/config.ts' {
@@ -26,7 +25,6 @@ declare module '../../config/config.ts' {
 export const consent: Feature = {
   name: 'consent',
   errors,
-  ports: [consentStore],
   ...consentOperations,
   schema: () => import('./schema.ts'),
   config: {
@@ -46,6 +44,7 @@ export const consent: Feature = {
     const [{ addOAuth }, { oauthOf }] = await Promise.all([import('./oauth/add-oauth.ts'), import('./oauth/oauth.ts')]);
     addOAuth(app, context.allowOrigins, oauthOf(context));
   },
+  store: async () => (await import('./store.ts')).consentStore,
   onKeys: {
     async restoring(backup, ids) {
       const kept = backup.port(CONSENTS);

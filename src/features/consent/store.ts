@@ -9,23 +9,26 @@ import {
 } from '../../keys/repository/index.ts';
 import {
   chunksOf,
-  type ApplicationKeyTable,
   type Connection,
-  type ConsentRequestTable,
   type DialectName,
   portOfStore,
+  type StoreOfFeature,
   type Tables,
   toNumber,
 } from '../../store/index.ts';
+import { type ApplicationKeyTable, type ConsentRequestTable, consentTables } from './tables.ts';
 
 const COLUMNS = { id: 'id', handleDigest: 'handle_digest', codeDigest: 'code_digest' } as const;
 
 /** The requests of applications for keys, and the applications that got some. */
-export const consentStore = portOfStore({
+const consents = portOfStore({
   port: CONSENTS,
   read: ({ run }) => consentFinderOf(run),
   write: ({ db, dialect }) => consentWriterOf(db, dialect),
 });
+
+/** All that is kept of applications. */
+export const consentStore: StoreOfFeature = { ...consentTables, ports: [consents] };
 
 function consentFinderOf(run: Connection['run']): ConsentFinder {
   return {

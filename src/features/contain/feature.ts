@@ -2,15 +2,14 @@ import type { Feature } from '../../feature.ts';
 import { findIssued, requireToContainNow } from './contain.ts';
 import { EFFECTS, recordEffects } from './effects.ts';
 import { containOperations } from './operations.ts';
-import { effectStore } from './store.ts';
 
 /** Effects of keys on other keys, and how they are undone. Requests of applications that a key agreed to are among them. */
 export const contain: Feature = {
   name: 'contain',
   needs: ['consent'],
-  ports: [effectStore],
   ...containOperations,
   schema: () => import('./schema.ts'),
+  store: async () => (await import('./store.ts')).effectStore,
   onKeys: {
     changing: recordEffects,
     issued: (...asked) => findIssued(...asked),

@@ -13,18 +13,22 @@ import {
   type Connection,
   isId,
   type DialectName,
-  type KeyEffectTable,
   portOfStore,
+  type StoreOfFeature,
   type Tables,
 } from '../../store/index.ts';
+import { effectTables, type KeyEffectTable } from './tables.ts';
 
 /** Port of the effects of keys on others. */
-export const effectStore = portOfStore({
+const effects = portOfStore({
   port: EFFECTS,
   read: ({ run, connection: { dialect } }) => effectFinderOf(run, dialect),
   write: ({ db }) => effectWriterOf(db),
   forgetBefore: ({ db }, before, limit) => forgetEffects(db, before, limit),
 });
+
+/** All that is kept of effects. */
+export const effectStore: StoreOfFeature = { ...effectTables, ports: [effects] };
 
 function effectFinderOf(run: Connection['run'], dialect: DialectName): EffectFinder {
   return {

@@ -1,5 +1,4 @@
 import type { Feature } from '../../feature.ts';
-import { feed } from '../../store/index.ts';
 import { errors } from './errors.ts';
 import { edgeOperations } from './operations.ts';
 
@@ -7,9 +6,9 @@ import { edgeOperations } from './operations.ts';
 export const edges: Feature = {
   name: 'edges',
   errors,
-  ports: [feed],
   ...edgeOperations,
   schema: () => import('./schema.ts'),
+  store: async () => ({ ports: [(await import('../../store/index.ts')).feed] }),
   async routes(app, context) {
     const { addFeed } = await import('./routes.ts');
     addFeed(app, context, { needsCertificate: context.config?.tls?.clientCa !== undefined });

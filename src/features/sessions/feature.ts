@@ -1,12 +1,11 @@
 import type { Feature } from '../../feature.ts';
 import type { ApiKey } from '../../keys/key/index.ts';
 import { SESSIONS } from './session.ts';
-import { sessionStore } from './store.ts';
 
 /** Sessions of people who have signed in. They end with their key, when it is disabled, and with the last grant of a person. */
 export const sessions: Feature = {
   name: 'sessions',
-  ports: [sessionStore],
+  store: async () => (await import('./store.ts')).sessionStore,
   onKeys: {
     async changed(transaction, changes) {
       const ended = changes.filter(({ before, after }) => before && (isDisabled(before, after) || isLeftOut(after)));

@@ -1,13 +1,17 @@
 import type { Kysely } from 'kysely';
-import { chunksOf, portOfStore, type SessionTable, type Tables } from '../../store/index.ts';
 import { type Session, SESSIONS, type SessionWriter } from './session.ts';
+import { chunksOf, portOfStore, type StoreOfFeature, type Tables } from '../../store/index.ts';
+import { type SessionTable, sessionTables } from './tables.ts';
 
 /** The sessions of people who have signed in. */
-export const sessionStore = portOfStore({
+const sessions = portOfStore({
   port: SESSIONS,
   read: ({ run }) => ({ find: (tokenDigest) => run((db) => findSession(db, tokenDigest)) }),
   write: ({ db }) => sessionWriterOf(db),
 });
+
+/** All that is kept of sessions. */
+export const sessionStore: StoreOfFeature = { ...sessionTables, ports: [sessions] };
 
 async function endSessionsOf(db: Kysely<Tables>, ids: readonly string[]): Promise<void> {
   for (const chunk of chunksOf(ids)) await db.deleteFrom('sessions').where('key_id', 'in', chunk).execute();

@@ -1,6 +1,5 @@
 import type { Feature } from '../../feature.ts';
 import { isBudgetUnit, SPENT_LIMITS } from '../../keys/basics/index.ts';
-import { spentLimitStore } from './store.ts';
 
 /**
  * How far keys have used up their limits. A key that takes the place of another one has used up as much. Budgets begin
@@ -8,7 +7,7 @@ import { spentLimitStore } from './store.ts';
  */
 export const spentLimits: Feature = {
   name: 'spent-limits',
-  ports: [spentLimitStore],
+  store: async () => (await import('./store.ts')).spentLimitStore,
   onKeys: {
     async replacing(transaction, { apiKey: key, replaced: [named, ...others], takesOwnPlace }) {
       const spent = await transaction.port(SPENT_LIMITS).find([named, ...others].map(({ id }) => id));

@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
 import { SPENT_LIMITS, type SpentLimit } from '../../keys/basics/index.ts';
-import { chunksOf, portOfStore, type Tables } from '../../store/index.ts';
+import { chunksOf, portOfStore, type StoreOfFeature, type Tables } from '../../store/index.ts';
 
 /** How far keys have used up their limits. */
-export const spentLimitStore = portOfStore({
+const spentLimits = portOfStore({
   port: SPENT_LIMITS,
   read: ({ run }) => ({ find: (keyIds) => run((db) => findSpent(db, keyIds)) }),
   write: ({ db }) => ({
@@ -15,6 +15,9 @@ export const spentLimitStore = portOfStore({
     },
   }),
 });
+
+/** Its part of a store: the tables are those of limits. */
+export const spentLimitStore: StoreOfFeature = { ports: [spentLimits] };
 
 async function findSpent(db: Kysely<Tables>, keyIds: readonly string[]): Promise<SpentLimit[]> {
   const found: SpentLimit[] = [];

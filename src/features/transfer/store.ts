@@ -1,5 +1,5 @@
-import { portOfStore } from '../../store/index.ts';
 import { IMPORTS, type ImportSpool } from './import.ts';
+import { portOfStore, type StoreOfFeature } from '../../store/index.ts';
 
 /** With fewer new keys, PostgreSQL finds them fast anyway. */
 const MANY_KEYS = 10_000;
@@ -13,7 +13,7 @@ async function openSpool(): Promise<ImportSpool> {
 }
 
 /** Keeps the lines of imports while they are checked. */
-export const spools = portOfStore({
+const spools = portOfStore({
   port: IMPORTS,
   read: ({ connection }) => ({
     open: openSpool,
@@ -22,3 +22,6 @@ export const spools = portOfStore({
     },
   }),
 });
+
+/** Its part of a store: a spool is a file of its own. */
+export const transferStore: StoreOfFeature = { ports: [spools] };

@@ -9,6 +9,7 @@ import {
   idStart,
   isAbout,
   portOfStore,
+  type StoreOfFeature,
   type Tables,
 } from '../../store/index.ts';
 
@@ -24,13 +25,16 @@ const BEGINNINGS: readonly AuditAction[] = [
 ];
 
 /** Which keys are in use. */
-export const keysInUse = portOfStore({
+const keysInUse = portOfStore({
   port: KEYS_IN_USE,
   read: ({ run, connection: { dialect } }) => ({
     find: (ids, since) => run((db) => findInUse(db, dialect, ids, since)),
     disabledByPolicy: (keys) => run((db) => findDisabledByPolicy(db, dialect, keys)),
   }),
 });
+
+/** Its part of a store, without tables of its own. */
+export const unusedKeysStore: StoreOfFeature = { ports: [keysInUse] };
 
 async function findInUse(
   db: Kysely<Tables>,

@@ -17,7 +17,8 @@ import { findDamage } from '../sqlite/sqlite-schema.ts';
 import { PrivateFile } from '../sqlite/private-file.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
 import { countRows, storedHash } from '../rows.ts';
-import { TRANSIENT_TABLES } from '../tables.ts';
+import { type FeatureTables, TRANSIENT_TABLES, type Tables } from '../tables.ts';
+import { goneFrom, readRecords } from '../features.ts';
 import { BackupFile, belongsToStore, invalid, unavailable } from './backup-file.ts';
 import { openDatabase } from '../sqlite/database.ts';
 
@@ -53,7 +54,9 @@ export async function backUpStore(from: Connection, path: string, options: Backu
   const target = BackupFile.create(path, options);
   try {
     const copied = await copyInto(target.partial, from, path, options);
-    const contents = await onBackup(path, () => checkCopy(target.partial, path, copied, options));
+    const contents = await onBackup(path, () =>
+      checkCopy(target.partial, path, copied, { ...options, features: from.features }),
+    );
     const bytes = statSync(target.partial).size;
     target.publish();
     return { file: path, from: from.location, bytes, ...contents };
@@ -94,7 +97,7 @@ async function copyInto(
   { onCopied }: BackupOptions,
 ): Promise<CopiedFile> {
   if (from.dialect === 'sqlite') return copySqliteFile(from.location, partial, onCopied);
-  const to = await PrivateFile.open(partial, { location: path, mustExist: false });
+  const to = await PrivateFile.open(partial, { location: path, mustExist: false, features: from.features });
   try {
     const { keys, head } = await copyStore(from, to, { ...(onCopied && { onCopied }) });
     return { keys, head };
@@ -108,9 +111,9 @@ async function checkCopy(
   partial: string,
   path: string,
   copied: CopiedFile,
-  { auditKey, onVerified }: BackupOptions,
+  { auditKey, onVerified, features }: BackupOptions & { features: readonly FeatureTables[] },
 ): Promise<BackupContents> {
-  const file = await PrivateFile.open(partial, { location: path, mustExist: true });
+  const file = await PrivateFile.open(partial, { location: path, mustExist: true, features });
   try {
     // Whoever puts it in place by hand must not bring back a session that was ended since.
     await clearTransient(file);
@@ -128,7 +131,9 @@ async function checkCopy(
 /** Removes from a copy of a store what was under way: requests of applications, and sessions. */
 async function clearTransient(file: Connection): Promise<void> {
   await file.write(async (db) => {
-    for (const table of TRANSIENT_TABLES) await db.deleteFrom(table).execute();
+    const gone = goneFrom(await readRecords(db), file.features);
+    const tables = [...file.features, ...gone].flatMap(({ transientTables = [] }) => transientTables);
+    for (const table of [...TRANSIENT_TABLES, ...tables]) await db.deleteFrom(table as keyof Tables).execute();
   });
 }
 

@@ -19,10 +19,11 @@ import {
 } from '../../keys/transfer/index.ts';
 import { readAuditKey } from '../audit-log.ts';
 import { type Connection, tracedKysely } from '../connection.ts';
-import { copyStore, notEmpty } from '../copy.ts';
+import { copiedTables, copyStore, notEmpty } from '../copy.ts';
 import { createKeyRepository } from '../key-repository.ts';
 import { storeLocation } from '../location.ts';
-import type { AnyPortOfStore } from '../port-of-store.ts';
+import { type FeatureRecord, goneFrom, ranOf, readRecords } from '../features.ts';
+import { type FeatureInStore, portsOf } from '../port-of-store.ts';
 import { isPostgresUrl, readPostgresUrl } from '../postgres-address.ts';
 import { INDEXED_COLUMNS, indexedValues } from '../migrations.ts';
 import { openConnection, storeExists } from '../open.ts';
@@ -33,7 +34,7 @@ import { leasesEnded } from '../sqlite/followers.ts';
 import { MainFile, requireOwnWal } from '../sqlite/sqlite-file.ts';
 import { createStore } from '../sqlite/store-access.ts';
 import { findDamage, migrateSqlite, requireOwnFormat, sqliteSchemaDifferences } from '../sqlite/sqlite-schema.ts';
-import { TABLE_NAMES, type Tables } from '../tables.ts';
+import type { FeatureTables, Tables } from '../tables.ts';
 import { type BackupContents, backUpStore, onBackup, verifyBackup } from './back-up-store.ts';
 import {
   belongsToStore,
@@ -64,6 +65,7 @@ export interface OpenBackupOptions {
   path: string;
   /** Next to which path its copy is. */
   near: string;
+  features: readonly FeatureTables[];
   auditKey: KeyObject | undefined;
   /** In entries of the audit log. */
   onVerified?: ProgressReport | undefined;
@@ -74,7 +76,7 @@ export interface OpenBackupOptions {
  * @throws KeysError BACKUP_INVALID, BACKUP_UNAVAILABLE, STORE_FOREIGN, STORE_NEWER, STORE_INSECURE; what `work` throws
  */
 async function withBackup<Result>(
-  { path, near, auditKey, onVerified }: OpenBackupOptions,
+  { path, near, features, auditKey, onVerified }: OpenBackupOptions,
   work: (backup: OpenBackup) => Promise<Result>,
 ): Promise<Result> {
   const staged = await stageBackup(path, near);
@@ -82,9 +84,9 @@ async function withBackup<Result>(
   let file: PrivateFile | undefined;
   try {
     requireWalOf(staged, path);
-    const differences = await onBackup(path, () => rebuild(staged, rebuilt, path));
+    const differences = await onBackup(path, () => rebuild({ staged, rebuilt, path, features }));
     removeFiles(staged);
-    file = await onBackup(path, () => PrivateFile.open(rebuilt, { location: path, mustExist: true }));
+    file = await onBackup(path, () => PrivateFile.open(rebuilt, { location: path, mustExist: true, features }));
     const opened = file;
     const contents = await onBackup(path, () => verifyBackup(opened, auditKey, onVerified));
     if ('broken' in contents.log)
@@ -100,24 +102,30 @@ async function withBackup<Result>(
  * Makes a new store of the rows of a copy of a backup.
  * @returns in what the schema of the backup is not as it is made
  */
-async function rebuild(staged: string, rebuilt: string, path: string): Promise<SchemaDifference[]> {
+async function rebuild({
+  staged,
+  rebuilt,
+  path,
+  features,
+}: Pick<OpenBackupOptions, 'path' | 'features'> & { staged: string; rebuilt: string }): Promise<SchemaDifference[]> {
   let driver: PrivateDatabase | undefined;
   try {
     driver = openPrivateDatabase(staged);
     for (const pragma of UNTRUSTED) driver.pragma(pragma);
-    const file = PrivateFile.over(driver, path);
+    const file = PrivateFile.over(driver, { location: path, features });
     const version = await file.run((db) => requireOwnFormat(db, path));
     if (version === 0) throw invalid(path, 'it is an empty file');
-    const differences = await file.run(sqliteSchemaDifferences);
+    const differences = await file.run((db) => sqliteSchemaDifferences(db, features));
     // Pages are checked by what tables and indexes say; triggers and views are not looked at.
     const runsExpressions = differences.every(
       ({ type, difference }) => difference === 'missing' || type === 'trigger' || type === 'view',
     );
     const damage = await findDamage(file, { runsExpressions, rowsAlone: true });
     if (damage !== undefined) throw invalid(path, damage);
+    const records = await file.run(readRecords);
     driver.close();
     createStore(rebuilt);
-    await copyInto(rebuilt, staged, version);
+    await copyInto(rebuilt, staged, { version, features, records });
     return differences;
   } catch (error) {
     throw sqliteError(error, path);
@@ -139,32 +147,40 @@ function requireWalOf(staged: string, path: string): void {
   }
 }
 
+/** The schema of a backup, and of the new store with its rows. */
+interface SchemaOfBackup {
+  readonly version: number;
+  readonly features: readonly FeatureTables[];
+  /** The features whose tables the backup has. */
+  readonly records: readonly FeatureRecord[];
+}
+
 /**
  * Makes a new store of the rows of another file, which nobody else uses: of its schema, nothing comes along, and
  * nothing acts. What was under way in it is left out.
  * @param to an empty file
- * @param version of the schema of both
  */
-async function copyInto(to: string, from: string, version: number): Promise<void> {
+async function copyInto(to: string, from: string, schema: SchemaOfBackup): Promise<void> {
   const driver = openPrivateDatabase(to);
   try {
     // As it is: what became of a key that a row refers to, is found where that is used.
     for (const pragma of [...UNTRUSTED, 'foreign_keys = off']) driver.pragma(pragma);
     const db = tracedKysely(dialectOf(driver));
-    await migrateSqlite(db, to, false, version);
+    const { version: newest, features, records } = schema;
+    await migrateSqlite(db, { location: to, mustExist: false, features, newest, ran: ranOf(records) });
     await sql`attach ${from} as backup`.execute(db);
-    await db.transaction().execute((transaction) => copyRows(transaction));
+    await db.transaction().execute((transaction) => copyRows(transaction, schema));
   } finally {
     driver.close();
   }
 }
 
-async function copyRows(db: Kysely<Tables>): Promise<void> {
+async function copyRows(db: Kysely<Tables>, { features, records }: SchemaOfBackup): Promise<void> {
   const { rows: derived } = await sql<{ type: string; name: string; definition: string }>`
     select type, name, sql as definition from main.sqlite_schema
     where type in ('index', 'trigger') and sql is not null order by rowid`.execute(db);
   for (const { type, name } of derived) await sql`drop ${sql.raw(type)} main.${sql.id(name)}`.execute(db);
-  for (const table of TABLE_NAMES) {
+  for (const table of Object.keys(copiedTables(features))) {
     const { rows } = await sql<{ name: string }>`select name from pragma_table_info(${table}, 'main')`.execute(db);
     // A qualified name is that of a column: SQLite takes another one that it does not know for a text.
     const columns = rows.map(({ name }) => sql.ref(`${table}.${name}`));
@@ -173,6 +189,7 @@ async function copyRows(db: Kysely<Tables>): Promise<void> {
         select ${sql.join(columns)} from backup.${sql.id(table)} not indexed`.execute(db);
     await setImmediate();
   }
+  for (const record of goneFrom(records, features)) await keepRows(db, record);
   // It is a view of these.
   await sql`insert into main.key_changes (log_number, log_hash) select log_number, log_hash from backup.key_changes
     not indexed where log_hash is not null order by number desc limit 1`.execute(db);
@@ -180,6 +197,20 @@ async function copyRows(db: Kysely<Tables>): Promise<void> {
     await sql`insert into main.api_keys_search ${sql.raw(INDEXED_COLUMNS)}
       select ${sql.raw(indexedValues('api_keys'))} from main.api_keys`.execute(db);
   for (const { definition } of derived) await sql.raw(definition).execute(db);
+}
+
+/** Keeps the rows of a feature that this program does not have. */
+async function keepRows(db: Kysely<Tables>, { feature, migrations, tables }: FeatureRecord): Promise<void> {
+  for (const [table, order] of Object.entries(tables)) {
+    const { rows } = await sql<{ name: string }>`select name from pragma_table_info(${table}, 'backup')`.execute(db);
+    const values = rows.map(({ name }) => sql`${name}, ${sql.ref(`${table}.${name}`)}`);
+    if (rows.length === 0) continue;
+    const columns = sql.join(order.map((column) => sql.ref(`${table}.${column}`)));
+    await sql`insert into main.kept_rows (feature, table_name, number, migrations, "row")
+      select ${feature}, ${table}, row_number() over (order by ${columns}), ${JSON.stringify(migrations)},
+        json_object(${sql.join(values)})
+      from backup.${sql.id(table)} not indexed`.execute(db);
+  }
 }
 
 /** What to restore, and where. */
@@ -191,8 +222,8 @@ interface RestoreOptions extends CatalogAdditions {
   busyTimeoutMs: number;
   /** The listeners of changes. */
   listeners: readonly KeyListener[];
-  /** The ports of features. */
-  ports: readonly AnyPortOfStore[];
+  /** The parts of features in a store. */
+  features: readonly FeatureInStore[];
   /** Which of the revoked keys come back. */
   bringBack: BringBack;
   /** Put the backup in the place of a store that cannot be read, or is not to be. */
@@ -230,7 +261,7 @@ type Target = RestoreOptions & { database: string; auditKey: ReturnType<typeof r
  * @throws KeysError BACKUP_…, RESTORE_…, STORE_…, NOT_FOUND, INPUT_INVALID; what `agree` throws
  */
 export async function restoreStore(options: RestoreOptions): Promise<Restored> {
-  const { backup: path, env, onVerified } = options;
+  const { backup: path, env, features, onVerified } = options;
   const auditKey = readAuditKey(env);
   const database = storeLocation(options.database, env);
   const target = { ...options, database, auditKey };
@@ -242,7 +273,7 @@ export async function restoreStore(options: RestoreOptions): Promise<Restored> {
     // A backup that may become the file to which a path leads must be on the same file system.
     const place = isFile && existsSync(database) ? realpathSync(database) : database;
     const near = isFile ? place : join(tmpdir(), 'svc-api');
-    return await withBackup({ path, near, auditKey, onVerified }, (backup) =>
+    return await withBackup({ path, near, features, auditKey, onVerified }, (backup) =>
       present ? changeKeys(present, backup, target) : putInPlace(backup, target),
     );
   } finally {
@@ -289,8 +320,9 @@ function notComparable(reason: string, cause?: unknown): KeysError {
 async function changeKeys(
   store: Connection,
   { file, contents, differences }: OpenBackup,
-  { backup: path, auditKey, bringBack, agree, onCompared: onProgress, onCopied, ports, ...options }: Target,
+  { backup: path, auditKey, bringBack, agree, onCompared: onProgress, onCopied, features, ...options }: Target,
 ): Promise<Restored> {
+  const ports = portsOf(features);
   const present = createKeyRepository(store, auditKey, ports);
   const backup = createKeyRepository(file, undefined, ports);
   const { transactions, catalog, clock } = transactionsOn(present, options);
@@ -321,7 +353,7 @@ async function changeKeys(
 
 /** Puts the backup in the place of a store that nobody has looked at: of a file, or in an empty database. */
 async function putInPlace({ contents, differences, file, path }: OpenBackup, target: Target): Promise<Restored> {
-  const { database, auditKey } = target;
+  const { database, auditKey, features } = target;
   const isFile = !isPostgresUrl(database);
   // What cannot be done is no dry run, either.
   await (isFile ? requireNoForeignFile(database) : requireEmptyDatabase(target));
@@ -339,7 +371,7 @@ async function putInPlace({ contents, differences, file, path }: OpenBackup, tar
     await leasesEnded(database);
     return { ...result, previous: isReplaced ? kept : undefined };
   }
-  const to = await openConnection({ database });
+  const to = await openConnection({ database, features });
   try {
     await copyStore(file, to);
     return { ...result, previous: undefined };

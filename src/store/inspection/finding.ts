@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { isKeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
-import type { AnyPortOfStore } from '../port-of-store.ts';
+import type { FeatureInStore } from '../port-of-store.ts';
 import { differenceText, type SchemaDifference } from '../../keys/repository/index.ts';
 
 /** What is checked. Codes are stable: scripts compare them. */
@@ -49,8 +49,8 @@ export interface InspectOptions {
   observing?: readonly string[] | undefined;
   /** The rules by which tokens are exchanged. Default: none are known. */
   rules?: readonly { readonly name: string }[] | undefined;
-  /** The ports of features. */
-  ports: readonly AnyPortOfStore[];
+  /** The parts of features in it. */
+  features: readonly FeatureInStore[];
   /** In entries of the audit log. */
   onVerified?: ProgressReport | undefined;
 }

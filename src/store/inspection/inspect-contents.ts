@@ -16,6 +16,7 @@ import {
 import { isBehind, type KnownEdge } from '../../keys/repository/index.ts';
 import type { Connection } from '../connection.ts';
 import { createKeyRepository } from '../key-repository.ts';
+import { portsOf } from '../port-of-store.ts';
 import { findNoticeStatus } from '../notices.ts';
 import { TIME_COLUMNS } from '../rows.ts';
 import type { Tables } from '../tables.ts';
@@ -221,10 +222,10 @@ const UNUSED_MS = 90 * UNIT_MS.d;
 /** Which rules by which tokens are exchanged are not used, or not any more. */
 async function inspectFederation(
   connection: Connection,
-  { clock, rules = [], ports }: InspectOptions,
+  { clock, rules = [], features }: InspectOptions,
 ): Promise<Finding[]> {
   if (rules.length === 0) return [];
-  const repository = createKeyRepository(connection, undefined, ports);
+  const repository = createKeyRepository(connection, undefined, portsOf(features));
   const ids = new Map<string, string>();
   for (const rule of rules) {
     const key = (await repository.findByDigest(digestPerson({ issuer: FEDERATION, subject: rule.name })))?.key;

@@ -4,7 +4,7 @@ import type { Connection } from '../connection.ts';
 import { newestSchema } from '../migrations.ts';
 import { PostgresConnection } from '../postgres/postgres-connection.ts';
 import { postgresSchemaDifferences, settingProblems } from '../postgres/postgres-schema.ts';
-import type { Tables } from '../tables.ts';
+import type { CoreTables } from '../tables.ts';
 import {
   checked,
   failure,
@@ -22,8 +22,9 @@ import { inspectContents } from './inspect-contents.ts';
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
 /** What a server needs to do, table by table: as docs/postgresql.md grants it. */
-const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly Privilege[]>>> = {
+const NEEDED: Readonly<Partial<Record<keyof CoreTables | 'svc_api_schema', readonly Privilege[]>>> = {
   svc_api_schema: ['select'],
+  svc_api_features: ['select'],
   api_keys: ['select', 'update'],
   key_labels: ['select'],
   key_usage: ['select', 'insert', 'update', 'delete'],
@@ -31,15 +32,12 @@ const NEEDED: Readonly<Partial<Record<keyof Tables | 'svc_api_schema', readonly 
   key_usage_hours: ['select', 'insert', 'update', 'delete'],
   key_usage_days: ['select', 'insert', 'update', 'delete'],
   rotated_secrets: ['select'],
-  application_keys: ['select'],
   audit_log: ['select', 'insert'],
   audit_head: ['select', 'insert', 'update'],
   audit_start: ['select'],
   limit_states: ['select', 'insert', 'update'],
   notice_state: ['select', 'insert', 'update'],
   notice_outbox: ['select', 'insert', 'update', 'delete'],
-  key_effects: ['select'],
-  key_effect_actors: ['select'],
 };
 
 const LOCK_WAIT_MS = 2000;
@@ -48,7 +46,11 @@ const LOCK_WAIT_MS = 2000;
 export async function inspectPostgres(url: string, options: InspectOptions): Promise<Finding[]> {
   let connection: PostgresConnection;
   try {
-    connection = await PostgresConnection.open(url, { lockWaitMs: LOCK_WAIT_MS, mustExist: 'migrated' });
+    connection = await PostgresConnection.open(url, {
+      lockWaitMs: LOCK_WAIT_MS,
+      mustExist: 'migrated',
+      features: options.features,
+    });
   } catch (error) {
     return unopened(error);
   }
@@ -67,7 +69,11 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
 
 /** Whether the tables, and what acts on them, are as this version makes them. */
 async function inspectSchema(connection: Connection): Promise<Finding[]> {
-  return schemaFindings(newestSchema(), await connection.run(postgresSchemaDifferences), REMEDY);
+  return schemaFindings(
+    newestSchema(),
+    await connection.run((db) => postgresSchemaDifferences(db, connection.features)),
+    REMEDY,
+  );
 }
 
 /** Whether the database server keeps what is promised of changes. */
@@ -97,9 +103,9 @@ function unopened(error: unknown): Finding[] {
 
 /** Whether the user of the database may do what a server does. */
 async function inspectRights(connection: Connection): Promise<Finding[]> {
-  const wanted = Object.entries(NEEDED).flatMap(([table, privileges]) =>
-    privileges.map((privilege) => ({ table, privilege })),
-  );
+  const ofFeatures = connection.features.flatMap(({ tables = {} }) => Object.keys(tables));
+  const needed = [...Object.entries(NEEDED), ...ofFeatures.map((table) => [table, ['select']] as const)];
+  const wanted = needed.flatMap(([table, privileges]) => privileges.map((privilege) => ({ table, privilege })));
   const { user, missing, canChange } = await connection.run(async (db) => {
     const { rows } = await sql<{ table: string; privilege: string; held: boolean }>`
       select wanted.table, privilege, case when privilege = 'delete' then has_table_privilege(wanted.table, privilege)

@@ -2,6 +2,7 @@ import { accessSync, constants, lstatSync, realpathSync, statfsSync, statSync } 
 import { dirname } from 'node:path';
 import type Database from 'better-sqlite3';
 import { givesRights, isKeysError, KeysError } from '../../keys/basics/index.ts';
+import { olderText, pendingFeatures } from '../features.ts';
 import { newestSchema } from '../migrations.ts';
 import { identifyStoreFile, MainFile, requireOwnWal, sideFilesOf, storeFileExists } from '../sqlite/sqlite-file.ts';
 import { toldEdges } from '../sqlite/followers.ts';
@@ -65,7 +66,7 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
     driver = openDatabase(file, { fileMustExist: true, readonly: isInUse, timeout: LOCK_WAIT_MS });
     driver.pragma('trusted_schema = off');
     driver.pragma(`cache_size = ${-CACHE_KIB}`);
-    const opened = PrivateFile.over(driver, path);
+    const opened = PrivateFile.over(driver, { location: path, features: options.features });
     driver.pragma('query_only = on');
     return [...(await inspectOpened(opened, files, options))];
   } catch (error) {
@@ -97,13 +98,18 @@ async function inspectOpened(
   if (version === 0)
     throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} is an empty file. Check the path.`);
   const damage = await findDamage(file);
-  const differences = await file.run(sqliteSchemaDifferences);
-  const schema = `schema ${version}; this version needs ${newestSchema()}`;
-  const isOld = version < newestSchema();
+  const { features } = options;
+  const differences = await file.run((db) => sqliteSchemaDifferences(db, features));
+  const pending = version === newestSchema() ? await file.run((db) => pendingFeatures(db, features)) : [];
+  const isOld = version < newestSchema() || pending.length > 0;
+  const old =
+    pending.length > 0
+      ? `The store ${olderText(version, pending)}`
+      : `The store has schema ${version}; this version needs ${newestSchema()}`;
   return [
     ok('STORE', `${location} opens, and is a key store.`),
     ...files,
-    ...(isOld ? [warning('SCHEMA', `The store has ${schema}.`, `Copy the file first. ${MIGRATES}`)] : []),
+    ...(isOld ? [warning('SCHEMA', `${old}.`, `Copy the file first. ${MIGRATES}`)] : []),
     ...(isOld && differences.length === 0 ? [] : schemaFindings(version, differences, REBUILD)),
     damage === undefined
       ? ok('INTEGRITY', 'The file is sound.')

@@ -7,7 +7,8 @@ import type { ChangeSource, Follower, Following, KnownEdge, NotificationReport }
 import type { Connection, MustExist, WriteOptions, WriteWork } from '../connection.ts';
 import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
-import { newestSchema, olderStore } from '../migrations.ts';
+import { olderStore, pendingFeatures, tableNamesOf } from '../features.ts';
+import { newestSchema } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../postgres-address.ts';
 import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
 import { ReceivedChanges, PostgresListener, TRUST_MS } from './postgres-listener.ts';
@@ -15,17 +16,18 @@ import {
   announceChange,
   isFollowed,
   lockWriters,
-  OWN_TABLES,
+  ownTables,
   tellEdges,
   toldEdges,
   migratePostgres,
+  type PostgresMigration,
   requireOwner,
   requireOwnTables,
   requirePostgres,
   requireSearchPath,
   versionOf,
 } from './postgres-schema.ts';
-import { TABLE_NAMES, type Tables } from '../tables.ts';
+import { type FeatureTables, TABLE_NAMES, type Tables } from '../tables.ts';
 
 /** How many lost connections are replaced before that is an error: several may have broken while idle. */
 const MAX_RETRIES = 5;
@@ -40,6 +42,7 @@ interface Parts {
   received: ReceivedChanges;
   location: string;
   created: boolean;
+  features: readonly FeatureTables[];
   writeWaitMs: number;
   config: PoolConfig;
 }
@@ -49,6 +52,7 @@ export class PostgresConnection implements Connection {
   readonly dialect = 'postgres';
   readonly location: string;
   readonly created: boolean;
+  readonly features: readonly FeatureTables[];
   readonly #db: Kysely<Tables>;
   readonly #received: ReceivedChanges;
   readonly #writeWaitMs: number;
@@ -56,7 +60,8 @@ export class PostgresConnection implements Connection {
   /** Waiting writers must not use up all connections, which are also needed to check keys. */
   readonly #mutex = new Mutex();
 
-  private constructor({ db, received, location, created, writeWaitMs, config }: Parts) {
+  private constructor({ db, received, location, created, features, writeWaitMs, config }: Parts) {
+    this.features = features;
     this.#db = db;
     this.#received = received;
     this.location = location;
@@ -73,12 +78,14 @@ export class PostgresConnection implements Connection {
       writeWaitMs = lockWaitMs,
       statementMs,
       mustExist,
+      features,
       changes,
     }: {
       lockWaitMs: number;
       writeWaitMs?: number;
       statementMs?: number | undefined;
       mustExist: MustExist;
+      features: readonly FeatureTables[];
       changes?: ChangeSource | undefined;
     },
   ): Promise<PostgresConnection> {
@@ -87,17 +94,18 @@ export class PostgresConnection implements Connection {
     const generation = { number: 0 };
     const db = await openPool(timedConfig, generation);
     try {
-      const version = await findVersion(db, { location, schema, owner });
+      const version = await findVersion(db, { location, schema, owner, features });
       if (version === undefined && mustExist)
         throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} does not exist. Check the address.`);
-      if (version !== undefined && version < newestSchema() && mustExist === 'migrated')
-        throw olderStore(location, version);
-      if (version !== undefined && version < newestSchema()) await requireOwner(db, location, version);
-      const created = version !== newestSchema() && (await migrate(timedConfig, location, schema));
+      const pending = version === newestSchema() ? await pendingFeatures(db, features) : features;
+      const isCurrent = version === newestSchema() && pending.length === 0;
+      if (version !== undefined && !isCurrent && mustExist === 'migrated') throw olderStore(location, version, pending);
+      if (version !== undefined && !isCurrent) await requireOwner(db, { location, version, pending });
+      const created = !isCurrent && (await migrate(timedConfig, { location, schema, features }));
       const renewPool = () => void (generation.number += 1);
       const source = changes ?? new PostgresListener(timedConfig, location);
       const received = new ReceivedChanges({ source, renewPool });
-      return new PostgresConnection({ db, received, location, created, writeWaitMs, config: timedConfig });
+      return new PostgresConnection({ db, received, location, created, features, writeWaitMs, config: timedConfig });
     } catch (error) {
       await db.destroy();
       throw postgresError(error, location);
@@ -115,7 +123,7 @@ export class PostgresConnection implements Connection {
     const { config, ...address } = readPostgresUrl(url);
     const db = await openPool(withTimeouts(config, lockWaitMs));
     try {
-      return (await findVersion(db, address)) !== undefined;
+      return (await findVersion(db, { ...address, features: [] })) !== undefined;
     } catch (error) {
       throw postgresError(error, address.location);
     } finally {
@@ -180,7 +188,8 @@ export class PostgresConnection implements Connection {
     const timeouts = { statement_timeout: 0, query_timeout: 0 };
     const db = await openPool({ ...this.#config, ...timeouts, max: 1 });
     try {
-      for (const table of TABLE_NAMES) await sql`vacuum (analyze) ${sql.table(table)}`.execute(db);
+      for (const table of [...TABLE_NAMES, ...tableNamesOf(this.features)])
+        await sql`vacuum (analyze) ${sql.table(table)}`.execute(db);
     } catch (error) {
       throw postgresError(error, this.location);
     } finally {
@@ -247,17 +256,17 @@ export class PostgresConnection implements Connection {
 /** The version of a store that is safe to use; undefined if there is no store. @throws KeysError STORE_… */
 function findVersion(
   db: Kysely<Tables>,
-  { location, schema, owner }: Omit<PostgresAddress, 'config'>,
+  { location, schema, owner, features }: Omit<PostgresAddress, 'config'> & { features: readonly FeatureTables[] },
 ): Promise<number | undefined> {
   return retryLost(async () => {
     await requirePostgres(db, location);
     if (schema !== undefined) await requireSearchPath(db, location, schema);
-    await requireOwnTables(db, { location, owner, tables: OWN_TABLES });
+    await requireOwnTables(db, { location, owner, tables: ownTables(features) });
     return versionOf(db, location);
   });
 }
 
-async function migrate(config: PoolConfig, location: string, schema: string | undefined): Promise<boolean> {
+async function migrate(config: PoolConfig, migration: PostgresMigration): Promise<boolean> {
   const timeouts = {
     lock_timeout: MIGRATION_WAIT_MS,
     statement_timeout: MIGRATION_STEP_MS,
@@ -265,7 +274,7 @@ async function migrate(config: PoolConfig, location: string, schema: string | un
   };
   const db = await openPool({ ...config, ...timeouts, idle_in_transaction_session_timeout: MIGRATION_WAIT_MS, max: 1 });
   try {
-    return await migratePostgres(db, { location, schema });
+    return await migratePostgres(db, migration);
   } finally {
     await db.destroy();
   }

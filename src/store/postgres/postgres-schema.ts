@@ -10,21 +10,28 @@ import {
 } from '../../keys/repository/index.ts';
 import { edgesAfter } from '../connection.ts';
 import { driverCodeOf } from '../errors.ts';
+import { goneFrom, migrateFeatures, olderText, ranOf, readRecords, tableNamesOf } from '../features.ts';
 import { migrationsBetween, newestSchema, requireKnownSchema } from '../migrations.ts';
-import { TRANSIENT_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
+import { type FeatureTables, TRANSIENT_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
 
 /** How much the search index puts off in a transaction: little, so that no change has to do much of what others did. */
 const PENDING_LIMIT = '64kB';
 
-/** The tables of a store. */
-export const OWN_TABLES = [
+/** The tables of the core. */
+const CORE_TABLES = [
   'svc_api_schema',
+  'svc_api_features',
   'followers',
   'edges',
   'change_number',
   ...TRANSIENT_TABLES,
   ...TABLE_NAMES,
 ];
+
+/** The tables of a store, with those of features. */
+export function ownTables(features: readonly FeatureTables[]): string[] {
+  return [...CORE_TABLES, ...tableNamesOf(features)];
+}
 
 /**
  * Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. What is reported
@@ -156,14 +163,19 @@ export async function versionOf(db: Kysely<Tables>, location: string): Promise<n
 }
 
 /** Refuses to migrate the tables of another user. @throws KeysError STORE_READONLY */
-export async function requireOwner(db: Kysely<Tables>, location: string, version: number): Promise<void> {
+export async function requireOwner(
+  db: Kysely<Tables>,
+  { location, version, pending }: { location: string; version: number; pending: readonly FeatureTables[] },
+): Promise<void> {
   const { rows } = await sql<{ owner: string; isMember: boolean }>`select pg_get_userbyid(relowner) as owner,
     pg_has_role(relowner, 'usage') as "isMember" from pg_class where oid = 'svc_api_schema'::regclass`.execute(db);
   const { owner, isMember } = rows[0]!;
   if (isMember) return;
   throw new KeysError(
     'STORE_READONLY',
-    `The key store ${location} has schema ${version}, and this version of svc-api needs ${newestSchema()}. ` +
+    (version < newestSchema()
+      ? `The key store ${location} has schema ${version}, and this version of svc-api needs ${newestSchema()}. `
+      : `The key store ${location} ${olderText(version, pending)}. `) +
       `Open it once as the owner of its tables, ${owner}, by any command of this version: that migrates it.`,
   );
 }
@@ -174,15 +186,20 @@ export interface PostgresMigration {
   location: string;
   /** The schema of the tables, created if it is missing. Default: the first of the search path. */
   schema: string | undefined;
+  features: readonly FeatureTables[];
 }
 
 /**
  * Brings a PostgreSQL store to the newest schema, in one transaction that locks out other writers: of several programs
  * that start at once, one migrates and the others find it done.
  * @returns whether it created the store
- * @throws KeysError STORE_FOREIGN if another program has tables of the same names; STORE_NEWER, STORE_OLDER
+ * @throws KeysError STORE_FOREIGN if another program has tables of the same names; STORE_NEWER, STORE_OLDER;
+ * FEATURE_INVALID for a migration of a feature that fails
  */
-export function migratePostgres(db: Kysely<Tables>, { location, schema }: PostgresMigration): Promise<boolean> {
+export function migratePostgres(
+  db: Kysely<Tables>,
+  { location, schema, features }: PostgresMigration,
+): Promise<boolean> {
   const newest = newestSchema();
   return db
     .transaction()
@@ -195,7 +212,7 @@ export function migratePostgres(db: Kysely<Tables>, { location, schema }: Postgr
         where table_schema = current_schema()`.execute(transaction);
       const found = new Set(rows.map((row) => row.found));
       const isNew = !found.has('svc_api_schema');
-      if (isNew && OWN_TABLES.some((table) => found.has(table))) {
+      if (isNew && ownTables(features).some((table) => found.has(table))) {
         throw new KeysError(
           'STORE_FOREIGN',
           `The database ${location} has tables of another program with the same names as those of svc-api. ` +
@@ -205,6 +222,7 @@ export function migratePostgres(db: Kysely<Tables>, { location, schema }: Postgr
       if (isNew) await createVersionTable(transaction);
       const version = (await versionOf(transaction, location)) ?? 0;
       for (const migrate of migrationsBetween(version, newest)) await migrate(transaction, 'postgres');
+      await migrateFeatures(transaction, 'postgres', features);
       await sql`update svc_api_schema set version = ${newest}`.execute(transaction);
       debug('the store is migrated', () => ({ store: location, from: version, to: newest }));
       return isNew;
@@ -241,24 +259,31 @@ const NOT_PERMITTED: ReadonlySet<string> = new Set(['42501', '25006']);
  * compare it with: that is done in a transaction, which is undone. Other programs may have tables beside those of the
  * store, and functions.
  */
-export async function postgresSchemaDifferences(db: Kysely<Tables>): Promise<SchemaDifference[] | 'unknown'> {
+export async function postgresSchemaDifferences(
+  db: Kysely<Tables>,
+  features: readonly FeatureTables[],
+): Promise<SchemaDifference[] | 'unknown'> {
   return db.connection().execute(async (connection) => {
     await sql`begin isolation level read committed`.execute(connection);
     try {
       const { rows } = await sql<{ schema: string }>`select current_schema()::text as schema`.execute(connection);
       const { schema } = rows[0]!;
+      const records = await readRecords(connection);
       const scratch = `svc_api_made_${randomBytes(8).toString('hex')}`;
       await sql`create schema ${sql.id(scratch)}`.execute(connection);
       await useSchema(connection, scratch);
       await createVersionTable(connection);
       for (const migrate of migrationsBetween(0, newestSchema())) await migrate(connection, 'postgres');
+      await migrateFeatures(connection, 'postgres', features, ranOf(records));
       // What is of an extension in the store's own schema is shown without that schema there.
-      const made = (await partsIn(connection, scratch)).map(({ definition, ...part }) => ({
+      const own = ownTables(features);
+      const gone = tableNamesOf(goneFrom(records, features));
+      const made = (await partsIn(connection, scratch, own, gone)).map(({ definition, ...part }) => ({
         ...part,
         definition: definition.replaceAll(`${schema}.`, ''),
       }));
       const functions = new Set(made.filter(({ type }) => type === 'function').map(({ name }) => name));
-      const found = await partsIn(connection, schema);
+      const found = await partsIn(connection, schema, own, gone);
       const isKnown = ({ type, name }: SchemaPart) => type !== 'function' || functions.has(name);
       return differencesOf(made, found.filter(isKnown)).filter(
         ({ name, difference }) => difference !== 'missing' || name !== OPTIONAL,
@@ -279,12 +304,18 @@ async function useSchema(db: Kysely<Tables>, schema: string): Promise<void> {
 /**
  * What a schema has of a store. Names are shown without that schema, as far as it is searched first; what a function
  * searches is compared by which schema that is.
+ * @param gone tables of features that this program does not have, which may refer to the others
  */
-async function partsIn(db: Kysely<Tables>, schema: string): Promise<SchemaPart[]> {
+async function partsIn(
+  db: Kysely<Tables>,
+  schema: string,
+  tables: readonly string[],
+  gone: readonly string[],
+): Promise<SchemaPart[]> {
   await useSchema(db, schema);
   const { rows } = await sql<SchemaPart>`
     with own as (select oid, relname from pg_class
-      where relnamespace = to_regnamespace(${schema}) and relname in (${sql.join(OWN_TABLES)}))
+      where relnamespace = to_regnamespace(${schema}) and relname = any(${tables}::text[]))
     select 'table' as type, relname::text as name, concat_ws(' ', relkind, relpersistence, relrowsecurity,
         relforcerowsecurity) as definition
       from pg_class where oid in (select oid from own)
@@ -298,6 +329,8 @@ async function partsIn(db: Kysely<Tables>, schema: string): Promise<SchemaPart[]
       from pg_constraint join own on own.oid = conrelid where contype not in ('n', 't')
     union all select 'constraint', conrelid::regclass || '.' || conname, ''
       from pg_constraint where confrelid in (select oid from own) and conrelid not in (select oid from own)
+        and conrelid not in (select oid from pg_class where relnamespace = to_regnamespace(${schema})
+          and relname = any(${gone}::text[]))
     union all select 'index', indexed.relname::text, concat_ws(' ', indisvalid, pg_get_indexdef(indexrelid, 0, true))
       from pg_index join own on own.oid = indrelid join pg_class indexed on indexed.oid = indexrelid
     union all select 'trigger', relname || '.' || tgname,

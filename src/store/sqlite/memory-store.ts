@@ -2,11 +2,12 @@ import type { Follower, KnownEdge } from '../../keys/repository/index.ts';
 import { type Connection, connectionOver } from '../connection.ts';
 import { KeyChanges } from '../key-changes.ts';
 import { MEMORY } from '../location.ts';
+import type { FeatureTables } from '../tables.ts';
 import { PrivateFile } from './private-file.ts';
 
 /** A new store in the memory of this process, which is gone once it is closed. @throws KeysError STORE_… */
-export async function openMemoryStore(): Promise<Connection> {
-  const store = await PrivateFile.open(MEMORY, { location: MEMORY, mustExist: false });
+export async function openMemoryStore(features: readonly FeatureTables[]): Promise<Connection> {
+  const store = await PrivateFile.open(MEMORY, { location: MEMORY, mustExist: false, features });
   const changes = new KeyChanges();
   let follower: Follower | undefined;
   let told: readonly KnownEdge[] = [];

@@ -7,7 +7,7 @@ import { MAX_CHAIN_LENGTH } from '../../keys/authorization/index.ts';
 import { debug, KeysError, millisecondsSince, trace } from '../../keys/basics/index.ts';
 import { type FoundRow, type KeyRowBySecret, type MustExist, tracedKysely } from '../connection.ts';
 import { retry } from '../retry.ts';
-import { KEY_COLUMNS, type KeyRow, type RotatedSecretTable, type Tables } from '../tables.ts';
+import { type FeatureTables, KEY_COLUMNS, type KeyRow, type RotatedSecretTable, type Tables } from '../tables.ts';
 import { besideOthers, dialectOf, PRAGMAS, sqliteDialect, WriteThread } from './sqlite-driver.ts';
 import type { ChangeMark } from './followers.ts';
 import { isLocked, sqliteError } from './sqlite-errors.ts';
@@ -130,6 +130,8 @@ export interface WaitTimes {
 
 interface OpenFileOptions extends WaitTimes {
   mustExist: MustExist;
+  /** The features whose tables it gets. */
+  features: readonly FeatureTables[];
   /** Called after each commit. */
   committed: () => void;
 }
@@ -184,7 +186,7 @@ export class OpenFile {
   /** Opens the file at a path, and migrates it. @throws KeysError STORE_…; an error of SQLite or the file system */
   static async open(
     path: string,
-    { lockWaitMs, busyTimeoutMs, mustExist, committed }: OpenFileOptions,
+    { lockWaitMs, busyTimeoutMs, mustExist, features, committed }: OpenFileOptions,
   ): Promise<OpenFile> {
     const main = new MainFile(path);
     try {
@@ -203,7 +205,7 @@ export class OpenFile {
         const isRetryable = (error: unknown) => isLocked(error) && performance.now() <= deadline;
         const work = async () => {
           for (const pragma of PRAGMAS) driver.pragma(pragma);
-          await migrateSqlite(db, path, mustExist);
+          await migrateSqlite(db, { location: path, mustExist, features });
           const openFile = new OpenFile(path, file, { driver, db, thread, writer, main, before });
           openFile.#settleMigration();
           return openFile;

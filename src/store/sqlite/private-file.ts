@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import { debug } from '../../keys/basics/index.ts';
 import { type Connection, tracedKysely, type WriteWork } from '../connection.ts';
 import { newestSchema } from '../migrations.ts';
-import type { Tables } from '../tables.ts';
+import type { FeatureTables, Tables } from '../tables.ts';
 import { dialectOf } from './sqlite-driver.ts';
 import { sqliteError } from './sqlite-errors.ts';
 import { migrateSqlite, newSchema } from './sqlite-schema.ts';
@@ -18,6 +18,8 @@ export interface PrivateFileOptions {
   location: string;
   /** Whether it must be a store already; otherwise an empty file becomes one. */
   mustExist: boolean;
+  /** The features whose tables it has, or gets. */
+  features: readonly FeatureTables[];
 }
 
 /** A store that no other program uses: a backup that is being made or looked at. Nobody's secrets are checked in it. */
@@ -25,17 +27,23 @@ export class PrivateFile implements Connection {
   readonly dialect = 'sqlite';
   readonly created = false;
   readonly location: string;
+  readonly features: readonly FeatureTables[];
   readonly #driver: PrivateDatabase;
   readonly #db: Kysely<Tables>;
 
-  private constructor(driver: PrivateDatabase, db: Kysely<Tables>, location: string) {
+  private constructor(
+    driver: PrivateDatabase,
+    db: Kysely<Tables>,
+    { location, features }: Omit<PrivateFileOptions, 'mustExist'>,
+  ) {
     this.#driver = driver;
     this.#db = db;
     this.location = location;
+    this.features = features;
   }
 
   /** Opens a file, and migrates it. @throws KeysError STORE_… */
-  static async open(path: string, { location, mustExist }: PrivateFileOptions): Promise<PrivateFile> {
+  static async open(path: string, { location, mustExist, features }: PrivateFileOptions): Promise<PrivateFile> {
     let driver;
     try {
       driver = openPrivateDatabase(path);
@@ -47,8 +55,8 @@ export class PrivateFile implements Connection {
         'trusted_schema = off',
       ])
         driver.pragma(pragma);
-      await migrateSqlite(tracedKysely(dialectOf(driver)), location, mustExist);
-      return PrivateFile.over(driver, location);
+      await migrateSqlite(tracedKysely(dialectOf(driver)), { location, mustExist, features });
+      return PrivateFile.over(driver, { location, features });
     } catch (error) {
       driver?.close();
       throw sqliteError(error, location);
@@ -56,16 +64,16 @@ export class PrivateFile implements Connection {
   }
 
   /** One that is open already. Whoever opened it closes it. */
-  static over(driver: PrivateDatabase, location: string): PrivateFile {
+  static over(driver: PrivateDatabase, options: Omit<PrivateFileOptions, 'mustExist'>): PrivateFile {
     driver.pragma(CACHE);
-    debug('a file was opened for this process alone', () => ({ store: location }));
-    return new PrivateFile(driver, tracedKysely(dialectOf(driver)), location);
+    debug('a file was opened for this process alone', () => ({ store: options.location }));
+    return new PrivateFile(driver, tracedKysely(dialectOf(driver)), options);
   }
 
   /** An empty store in memory. */
-  static async empty(location: string): Promise<PrivateFile> {
-    const { driver, db } = await newSchema(newestSchema());
-    return new PrivateFile(driver, db, location);
+  static async empty(location: string, features: readonly FeatureTables[]): Promise<PrivateFile> {
+    const { driver, db } = await newSchema(newestSchema(), features);
+    return new PrivateFile(driver, db, { location, features });
   }
 
   async run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {

@@ -6,7 +6,7 @@ import type { Connection, FoundRow, MustExist, WriteOptions, WriteWork } from '.
 import { KeyChanges } from '../key-changes.ts';
 import { Mutex } from '../mutex.ts';
 import { retry } from '../retry.ts';
-import type { Tables } from '../tables.ts';
+import type { FeatureTables, Tables } from '../tables.ts';
 import { FileReplaced, OpenFile, type WaitTimes } from './open-file.ts';
 import { confirmedByFollowers, FileFollowing, leasesEnded, toldEdges } from './followers.ts';
 import { Reserve } from './sqlite-file.ts';
@@ -28,6 +28,7 @@ interface SqliteOptions extends WaitTimes {
   /** How long a change waits for the lock, in all. Default: `lockWaitMs`. */
   writeWaitMs?: number;
   mustExist: MustExist;
+  features: readonly FeatureTables[];
 }
 
 /** An open SQLite store that follows its path: if another file is put there, that one is opened instead. */
@@ -36,6 +37,7 @@ export class SqliteConnection implements Connection {
   readonly location: string;
   /** Whether opening it has created the file. */
   readonly created: boolean;
+  readonly features: readonly FeatureTables[];
   readonly #waits: WaitTimes;
   readonly #writeWaitMs: number;
   readonly #reserve: Reserve;
@@ -54,8 +56,9 @@ export class SqliteConnection implements Connection {
   private constructor(
     location: string,
     created: boolean,
-    { writeWaitMs, ...waits }: WaitTimes & { writeWaitMs: number },
+    { writeWaitMs, features, ...waits }: WaitTimes & Required<Pick<SqliteOptions, 'writeWaitMs' | 'features'>>,
   ) {
+    this.features = features;
     this.location = location;
     this.#writeWaitMs = writeWaitMs;
     this.created = created;
@@ -67,13 +70,13 @@ export class SqliteConnection implements Connection {
   /** Opens the store at an absolute path, or creates it unless it must exist. @throws KeysError STORE_… */
   static async open(
     path: string,
-    { lockWaitMs, writeWaitMs = lockWaitMs, busyTimeoutMs, mustExist }: SqliteOptions,
+    { lockWaitMs, writeWaitMs = lockWaitMs, busyTimeoutMs, mustExist, features }: SqliteOptions,
   ): Promise<SqliteConnection> {
     requireDriver();
     let connection;
     try {
       const created = !mustExist && createStore(path);
-      connection = new SqliteConnection(path, created, { lockWaitMs, writeWaitMs, busyTimeoutMs });
+      connection = new SqliteConnection(path, created, { lockWaitMs, writeWaitMs, busyTimeoutMs, features });
       await connection.#open(mustExist);
       // Who wants no migration only reads, as completion does in a backup.
       if (mustExist !== 'migrated') connection.#reserve.keep();
@@ -177,7 +180,7 @@ export class SqliteConnection implements Connection {
 
   /** Opens the file. One of 0 bytes becomes a store, unless the store must exist, as it has to once it was opened. */
   async #openFile(mustExist: MustExist): Promise<OpenFile> {
-    const options = { ...this.#waits, mustExist, committed: () => this.#recheckFile() };
+    const options = { ...this.#waits, mustExist, features: this.features, committed: () => this.#recheckFile() };
     // SQLite needs room for its -shm file: 32 KiB.
     this.#opening ??= this.#reserve
       .use(() => OpenFile.open(this.location, options))

@@ -3,31 +3,53 @@ import { debug, isKeysError, KeysError } from '../../keys/basics/index.ts';
 import { differencesOf, type SchemaDifference, type SchemaPart } from '../../keys/repository/index.ts';
 import { type Connection, type MustExist, tracedKysely } from '../connection.ts';
 import { driverCodeOf } from '../errors.ts';
-import { migrationsBetween, newestSchema, olderStore, requireKnownSchema } from '../migrations.ts';
-import type { Tables } from '../tables.ts';
+import {
+  type FeatureRecord,
+  goneFrom,
+  migrateFeatures,
+  olderStore,
+  pendingFeatures,
+  type RanMigrations,
+  ranOf,
+  readRecords,
+  tableNamesOf,
+} from '../features.ts';
+import { migrationsBetween, newestSchema, requireKnownSchema } from '../migrations.ts';
+import type { FeatureTables, Tables } from '../tables.ts';
 import { dialectOf } from './sqlite-driver.ts';
 import { openPrivateDatabase, type PrivateDatabase } from './database.ts';
 
 /** Marks an SQLite file as a key store: "svck". */
 export const APPLICATION_ID = 0x73_76_63_6b;
 
+/** Which schema to bring a store to. */
+interface SqliteMigration {
+  readonly location: string;
+  readonly mustExist: MustExist;
+  readonly features: readonly FeatureTables[];
+  /** Default: the newest one. */
+  readonly newest?: number;
+  /** The migrations of each feature to run. Default: all. */
+  readonly ran?: RanMigrations;
+}
+
 /**
  * Brings an SQLite store to the newest schema, in one transaction that holds the write lock: of several programs that
  * start at once, one migrates and the others find it done. The file's `user_version` is the version of the schema.
  * @throws KeysError STORE_FOREIGN for an SQLite file that is not a key store, STORE_NEWER for one of a later version,
- * STORE_OLDER for one of no release, STORE_UNAVAILABLE for an empty file if the store must exist
+ * STORE_OLDER for one of no release, STORE_UNAVAILABLE for an empty file if the store must exist, FEATURE_INVALID for a
+ * migration of a feature that fails
  */
 export async function migrateSqlite(
   db: Kysely<Tables>,
-  location: string,
-  mustExist: MustExist,
-  newest = newestSchema(),
+  { location, mustExist, features, newest = newestSchema(), ran }: SqliteMigration,
 ): Promise<void> {
   const current = await requireOwnFormat(db, location);
-  if (current === newest) return;
+  const pending = current === newest ? await pendingFeatures(db, features) : features;
+  if (current === newest && pending.length === 0) return;
   if (current === 0 && mustExist)
     throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} is an empty file. Check the path.`);
-  if (mustExist === 'migrated') throw olderStore(location, current);
+  if (mustExist === 'migrated') throw olderStore(location, current, pending);
   // Before the first table is made: see `compactFile`.
   if (current === 0) await sql`pragma auto_vacuum = incremental`.execute(db);
   await sql`pragma journal_mode = wal`.execute(db);
@@ -36,6 +58,7 @@ export async function migrateSqlite(
   await db.transaction().execute(async (transaction) => {
     const version = await requireOwnFormat(transaction, location);
     for (const migrate of migrationsBetween(version, newest)) await migrate(transaction, 'sqlite');
+    await migrateFeatures(transaction, 'sqlite', features, ran);
     await sql`pragma application_id = ${sql.lit(APPLICATION_ID)}`.execute(transaction);
     await sql`pragma user_version = ${sql.lit(newest)}`.execute(transaction);
     debug('the store is migrated', () => ({ store: location, from: version, to: newest }));
@@ -75,24 +98,38 @@ const SEARCH_TABLES = 'api_keys_search_';
  * In what the schema of a file is not as its version of the schema is made. Other programs may keep tables of their own
  * in it, with indexes, as Litestream does; but nothing that refers to tables of the store, and nothing that acts.
  */
-export async function sqliteSchemaDifferences(db: Kysely<Tables>): Promise<SchemaDifference[]> {
-  const made = await withSchemaOf(db, partsIn);
+export async function sqliteSchemaDifferences(
+  db: Kysely<Tables>,
+  features: readonly FeatureTables[],
+): Promise<SchemaDifference[]> {
+  const made = await withSchemaOf(db, features, partsIn);
   const own = new Set(made.map(({ table }) => table));
+  const gone = new Set(tableNamesOf(goneFrom(await recordsIn(db), features)).filter((table) => !own.has(table)));
   const found: SchemaPart[] = [];
   for (const part of await partsIn(db)) {
     const isOwn = own.has(part.table) || part.table.startsWith(SEARCH_TABLES);
-    if (isOwn || !['table', 'index'].includes(part.type) || (await refersTo(db, part, own))) found.push(part);
+    if (isOwn || !['table', 'index'].includes(part.type) || (!gone.has(part.table) && (await refersTo(db, part, own))))
+      found.push(part);
   }
   return differencesOf(made, found);
 }
 
-/** Runs `work` on an empty store with the version of the schema of a file, in memory. */
+/** The features whose tables a file has; none where it lacks the table of these. */
+async function recordsIn(db: Kysely<Tables>): Promise<FeatureRecord[]> {
+  const { rows } = await sql`select 1 from sqlite_schema where type = 'table' and name = 'svc_api_features'`.execute(
+    db,
+  );
+  return rows.length === 0 ? [] : readRecords(db);
+}
+
+/** Runs `work` on an empty store with the version of the schema of a file, and its features, in memory. */
 async function withSchemaOf<Result>(
   file: Kysely<Tables>,
+  features: readonly FeatureTables[],
   work: (db: Kysely<Tables>) => Promise<Result>,
 ): Promise<Result> {
   const { rows } = await sql<{ user_version: number }>`pragma user_version`.execute(file);
-  const { driver, db } = await newSchema(rows[0]!.user_version);
+  const { driver, db } = await newSchema(rows[0]!.user_version, features, ranOf(await recordsIn(file)));
   try {
     return await work(db);
   } finally {
@@ -100,11 +137,16 @@ async function withSchemaOf<Result>(
   }
 }
 
-/** An empty store with a version of the schema, in memory. */
-export async function newSchema(version: number): Promise<{ driver: PrivateDatabase; db: Kysely<Tables> }> {
+/** An empty store with a version of the schema, in memory. @param ran the migrations of each feature to run */
+export async function newSchema(
+  version: number,
+  features: readonly FeatureTables[],
+  ran?: RanMigrations,
+): Promise<{ driver: PrivateDatabase; db: Kysely<Tables> }> {
   const driver = openPrivateDatabase(':memory:');
   const db = tracedKysely(dialectOf(driver));
   for (const migrate of migrationsBetween(0, version)) await migrate(db, 'sqlite');
+  await migrateFeatures(db, 'sqlite', features, ran);
   return { driver, db };
 }
 
@@ -130,15 +172,17 @@ async function refersTo(db: Kysely<Tables>, { type, name }: SchemaPart, own: Rea
  * @param rowsAlone whether only its rows are to be used, which are copied into a store with indexes of its own
  */
 export async function findDamage(
-  file: Pick<Connection, 'run'>,
+  file: Pick<Connection, 'run' | 'features'>,
   { runsExpressions = true, rowsAlone = false } = {},
 ): Promise<string | undefined> {
   try {
-    if (!runsExpressions) return await file.run(findDamagedSchema);
+    const { features } = file;
+    if (!runsExpressions) return await file.run((db) => findDamagedSchema(db, features));
     const { rows } = await file.run((db) => sql<{ quick_check: string }>`pragma quick_check(1)`.execute(db));
     const result = rows[0]?.quick_check ?? 'it could not be checked';
     if (result !== 'ok') return result;
-    return (await file.run(findDamagedSchema)) ?? (rowsAlone ? undefined : await file.run(findDamagedIndex));
+    const damaged = await file.run((db) => findDamagedSchema(db, features));
+    return damaged ?? (rowsAlone ? undefined : await file.run((db) => findDamagedIndex(db, features)));
   } catch (error) {
     // A definition that means nothing is found when it is used: before the pages of the table are looked at.
     const cause = isKeysError(error) ? error.cause : error;
@@ -151,9 +195,9 @@ export async function findDamage(
  * What is missing in the definitions of the tables: a changed letter renames a column, and the file is sound.
  * @throws an error of SQLite where a statement does not compile
  */
-async function findDamagedSchema(db: Kysely<Tables>): Promise<string | undefined> {
+async function findDamagedSchema(db: Kysely<Tables>, features: readonly FeatureTables[]): Promise<string | undefined> {
   const present = new Map((await columnsIn(db)).map(({ table, columns }) => [table, columns]));
-  for (const { table, columns } of await withSchemaOf(db, columnsIn)) {
+  for (const { table, columns } of await withSchemaOf(db, features, columnsIn)) {
     const missing = columns.find((column) => !present.get(table)?.includes(column));
     if (missing !== undefined) return `the table ${table} has no column ${missing}`;
     const sets = columns.map((column) => sql`${sql.id(column)} = ${sql.id(column)}`);
@@ -166,9 +210,9 @@ async function findDamagedSchema(db: Kysely<Tables>): Promise<string | undefined
 }
 
 /** What is wrong with the indexes that a file has of those that are made: one that is missing does no harm. */
-async function findDamagedIndex(db: Kysely<Tables>): Promise<string | undefined> {
+async function findDamagedIndex(db: Kysely<Tables>, features: readonly FeatureTables[]): Promise<string | undefined> {
   const definitions = new Map((await partsIn(db)).map(({ name, definition }) => [name, definition]));
-  const made = await withSchemaOf(db, async (scratch) => {
+  const made = await withSchemaOf(db, features, async (scratch) => {
     const own = new Map((await partsIn(scratch)).map(({ name, definition }) => [name, definition]));
     return (await indexesIn(scratch)).filter(({ name }) => definitions.get(name) === own.get(name));
   });

@@ -27,6 +27,7 @@ import { inspectStore } from '../../../src/store/inspection/inspect-store.ts';
 import { openKeys } from '../../../src/service/open-keys.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
+import { STORES } from '../../support/features.ts';
 
 /** What a check found that is not ok, as `CHECK status`. The database server of the tests does not wait for its disk. */
 const wrong = (findings: readonly Finding[]) =>
@@ -409,7 +410,7 @@ describeOnEach('doctor', (dialect) => {
       clock: () => now,
       isWithoutWebhook: true,
       observing: [],
-      ports: [],
+      features: STORES,
       onVerified,
     };
     const found = await inspectStore(cli.database, {}, options);
@@ -424,7 +425,7 @@ describeOnEach('doctor', (dialect) => {
     const found = await inspectStore(
       cli.database,
       {},
-      { auditKey: undefined, clock, isWithoutWebhook: true, observing: [], ports: [] },
+      { auditKey: undefined, clock, isWithoutWebhook: true, observing: [], features: STORES },
     );
     const message = found.find(({ check }) => check === 'CLOCK')!.message;
     if (dialect === 'sqlite') assert.match(message, /after all that the store has/);

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
-import { portsOf } from '../../../src/feature.ts';
-import { FEATURES } from '../../../src/features/index.ts';
+import { portsOf } from '../../../src/store/port-of-store.ts';
 import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { readDigest } from '../../../src/keys/secret/secret.ts';
 import type { ImportReport } from '../../../src/features/transfer/import.ts';
@@ -23,6 +22,7 @@ import {
   type TestKeys,
 } from '../../support/keys.ts';
 import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { STORES } from '../../support/features.ts';
 
 /** How many keys a transaction inserts, and more than two of them do. */
 const [PIECE, KEYS] = [200, 500];
@@ -58,7 +58,7 @@ describeOnEach('an import that others write beside', () => {
 
   beforeEach(async () => {
     other = await openTestKeys();
-    connection = await openConnection({ database: other.database });
+    connection = await openConnection({ database: other.database, features: STORES });
     [before, within] = [async () => {}, async () => {}];
     let attempts = 0;
     const watched = connectionOver(connection, {
@@ -76,7 +76,7 @@ describeOnEach('an import that others write beside', () => {
       new KeysService({
         ...other.options,
         catalog,
-        repository: createKeyRepository(watched, undefined, portsOf(FEATURES)),
+        repository: createKeyRepository(watched, undefined, portsOf(STORES)),
       });
     importer = importerWith(other.options.catalog);
   });

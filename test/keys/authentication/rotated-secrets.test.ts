@@ -6,6 +6,7 @@ import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { migratedStore, tempStore } from '../../support/temp.ts';
 import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { STORES } from '../../support/features.ts';
 
 describeOnEach('a secret that a key had once', () => {
   let test: TestKeys;
@@ -71,7 +72,10 @@ describeOnEach('a secret that a key had once', () => {
     await test.keys.rotate(id, {}, OPERATOR);
     await test.keys.finishRotation(id, OPERATOR);
     const to = tempStore();
-    const [source, target] = [await openConnection({ database }), await openConnection({ database: to })];
+    const [source, target] = [
+      await openConnection({ database, features: STORES }),
+      await openConnection({ database: to, features: STORES }),
+    ];
     await copyStore(source, target);
     await source.close();
     await target.close();

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { portsOf } from '../../../src/feature.ts';
-import { FEATURES } from '../../../src/features/index.ts';
 import { OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import { KeysService } from '../../../src/keys/service/service.ts';
@@ -18,6 +16,7 @@ import {
   withPort,
 } from '../../support/keys.ts';
 import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { STORES } from '../../support/features.ts';
 
 const POLICY = { disableUnused: '60d' };
 
@@ -174,7 +173,7 @@ describeOnEach('keys that are not used', () => {
     await test.store.repository.write((writer) => writer.insert(old));
     const store = await openStore(
       { database: test.database },
-      { ports: portsOf(FEATURES), leaseClock: async () => test.time.now },
+      { features: STORES, leaseClock: async () => test.time.now },
     );
     try {
       const other = new KeysService({ ...test.options, repository: store.repository });

@@ -4,13 +4,14 @@ import { PostgresConnection } from '../../../src/store/postgres/postgres-connect
 import { describeOn } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../../support/direct.ts';
 import { migratedPostgresStore } from '../../support/postgres.ts';
+import { STORES } from '../../support/features.ts';
 
 describeOn('postgres', 'a transaction', () => {
   let database: string;
   let connection: PostgresConnection;
   beforeEach(async () => {
     database = await migratedPostgresStore();
-    connection = await PostgresConnection.open(database, { lockWaitMs: 60_000, mustExist: true });
+    connection = await PostgresConnection.open(database, { lockWaitMs: 60_000, mustExist: true, features: STORES });
     await changeDirectly(database, 'create table notes (note integer)');
   });
   afterEach(() => connection.close());
@@ -29,15 +30,20 @@ describeOn('postgres', 'a transaction', () => {
   }
 
   it('is retried no longer than it may wait', async () => {
-    const hasty = await PostgresConnection.open(database, { lockWaitMs: 500, mustExist: true });
+    const hasty = await PostgresConnection.open(database, { lockWaitMs: 500, mustExist: true, features: STORES });
     const attempt = hasty.write((transaction) => sql`do $$ begin raise sqlstate '40001'; end $$`.execute(transaction));
     await assert.rejects(attempt, { code: 'STORE_LOCKED' });
     await hasty.close();
   });
 
   it('waits for its turn as long as a change may, and asks again for the lock', async () => {
-    const patient = await PostgresConnection.open(database, { lockWaitMs: 50, writeWaitMs: 60_000, mustExist: true });
-    const hasty = await PostgresConnection.open(database, { lockWaitMs: 200, mustExist: true });
+    const patient = await PostgresConnection.open(database, {
+      lockWaitMs: 50,
+      writeWaitMs: 60_000,
+      mustExist: true,
+      features: STORES,
+    });
+    const hasty = await PostgresConnection.open(database, { lockWaitMs: 200, mustExist: true, features: STORES });
     const [held, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const holder = connection.write(async () => {
       held.resolve();

@@ -9,6 +9,7 @@ import { findDamage } from '../../../src/store/sqlite/sqlite-schema.ts';
 import type { Tables } from '../../../src/store/tables.ts';
 import { describeOn } from '../../support/dialects.ts';
 import { openTestKeys } from '../../support/keys.ts';
+import { STORES } from '../../support/features.ts';
 
 describeOn('sqlite', 'the indexes of a file', () => {
   let database: string;
@@ -20,7 +21,7 @@ describeOn('sqlite', 'the indexes of a file', () => {
   });
 
   async function damageOf(path: string): Promise<string | undefined> {
-    const file = await PrivateFile.open(path, { location: path, mustExist: true });
+    const file = await PrivateFile.open(path, { location: path, mustExist: true, features: STORES });
     try {
       return await findDamage(file);
     } finally {
@@ -42,7 +43,7 @@ describeOn('sqlite', 'the indexes of a file', () => {
     };
     const db = new Kysely<Tables>({ dialect: dialectOf(driver), log });
     try {
-      assert.equal(await findDamage({ run: (work) => work(db) }), undefined);
+      assert.equal(await findDamage({ run: (work) => work(db), features: STORES }), undefined);
       assert.ok(written > 0);
     } finally {
       for (const each of [driver, writer]) each.close();

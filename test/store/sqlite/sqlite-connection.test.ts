@@ -5,6 +5,7 @@ import { SqliteConnection } from '../../../src/store/sqlite/sqlite-connection.ts
 import { changeDirectly } from '../../support/direct.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { tempStore } from '../../support/temp.ts';
+import { STORES } from '../../support/features.ts';
 
 /** What SQLite calls `synchronous = full`: it waits for the disk at the end of each transaction. */
 const FULL = 2;
@@ -13,7 +14,12 @@ describe('a connection to a store in a file', () => {
   it('waits at the end of each change until it is on the disk, in a new store and in one that was there', async () => {
     const path = tempStore();
     for (const mustExist of [false, true]) {
-      const connection = await SqliteConnection.open(path, { lockWaitMs: 1000, busyTimeoutMs: 0, mustExist });
+      const connection = await SqliteConnection.open(path, {
+        lockWaitMs: 1000,
+        busyTimeoutMs: 0,
+        mustExist,
+        features: STORES,
+      });
       const { rows } = await connection.run((db) => sql`pragma synchronous`.execute(db));
       assert.deepEqual(rows, [{ synchronous: FULL }]);
       await connection.close();

@@ -33,14 +33,16 @@ export default class Backup extends StoreCommand {
     if (!args.file.trim()) throw new CliError('USAGE', 'The path of the backup is empty. Pass one.');
     const path = resolve(args.file);
     this.requireStore(flags);
-    const [{ readAuditKey }, { openConnection }, { backUpStore }] = await Promise.all([
+    const [{ readAuditKey }, { openConnection }, { backUpStore }, { allStores }] = await Promise.all([
       import('../../../../store/audit-log.ts'),
       import('../../../../store/open.ts'),
       import('../../../../store/backup/back-up-store.ts'),
+      import('../../../index.ts'),
     ]);
     const auditKey = readAuditKey(this.environment);
     const { database } = flags;
-    const from = await openConnection({ database, mustExist: true, busyTimeoutMs: BUSY_TIMEOUT_MS });
+    const features = await allStores();
+    const from = await openConnection({ database, mustExist: true, busyTimeoutMs: BUSY_TIMEOUT_MS, features });
     try {
       const made = await interruptible('No backup was written.', (stoppable) =>
         withProgress(this.terminal, (progress) =>

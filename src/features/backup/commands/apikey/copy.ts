@@ -37,17 +37,15 @@ export default class Copy extends StoreCommand {
     if (flags.to === undefined || flags.to.trim() === '')
       throw new CliError('USAGE', 'The store to copy into is missing. Pass --to <path or URL>.');
     this.requireStore(flags);
-    const [{ openConnection }, { copyStore }] = await Promise.all([
+    const [{ openConnection }, { copyStore }, { allStores }] = await Promise.all([
       import('../../../../store/open.ts'),
       import('../../../../store/copy.ts'),
+      import('../../../index.ts'),
     ]);
-    const from = await openConnection({ database: flags.database, mustExist: true, busyTimeoutMs: BUSY_TIMEOUT_MS });
+    const how = { busyTimeoutMs: BUSY_TIMEOUT_MS, features: await allStores() };
+    const from = await openConnection({ database: flags.database, mustExist: true, ...how });
     try {
-      const to = await openConnection({
-        database: flags.to,
-        busyTimeoutMs: BUSY_TIMEOUT_MS,
-        statementMs: STATEMENT_MS,
-      });
+      const to = await openConnection({ database: flags.to, statementMs: STATEMENT_MS, ...how });
       try {
         if (to.location === from.location)
           throw new CliError('USAGE', `--to is the store itself: ${to.location}. Choose another one.`);

@@ -64,11 +64,12 @@ export default class Restore extends StoreCommand {
     if (names && flags['bring-back-all']) throw exclusiveFlags('--bring-back', '--bring-back-all');
     this.requireStore(flags);
     const additions = await this.additions();
-    const [{ restoreStore }, { allFeatures }, { listenersOf, portsOf }] = await Promise.all([
+    const [{ restoreStore }, { allFeatures, allStores }, { listenersOf }] = await Promise.all([
       import('../../../../store/backup/restore-store.ts'),
       import('../../../index.ts'),
       import('../../../../feature.ts'),
     ]);
+    const features = await allStores();
     const agree = (progress: Progress, stoppable: Stoppable) => async (proposed: ProposedRestore) => {
       progress.end();
       if (flags['dry-run']) return false;
@@ -86,7 +87,7 @@ export default class Restore extends StoreCommand {
           env: this.environment,
           busyTimeoutMs: BUSY_TIMEOUT_MS,
           listeners: listenersOf(allFeatures()),
-          ports: portsOf(allFeatures()),
+          features,
           bringBack: flags['bring-back-all'] ? 'all' : (names ?? []),
           isBlind,
           agree: agree(progress, stoppable),

@@ -1,0 +1,265 @@
+import { type Kysely, sql, type SqlBool } from 'kysely';
+import { invalidFeature } from '../keys/added/index.ts';
+import { formatList, isKeysError, KeysError, printable } from '../keys/basics/index.ts';
+import { insertRows, type Row } from './insert-rows.ts';
+import { columnTypes, newestSchema } from './migrations.ts';
+import type { DialectName, FeatureMigration, FeatureTable, FeatureTables, Tables, TablesOfFeature } from './tables.ts';
+
+/** A store's memory of a feature whose tables it has, also of one that this program does not have. */
+export interface FeatureRecord extends Required<Pick<TablesOfFeature, 'tables' | 'transientTables'>> {
+  readonly feature: string;
+  /** The names of the migrations that have run. */
+  readonly migrations: readonly string[];
+}
+
+/** The names of all tables of features. */
+export function tableNamesOf(features: readonly Pick<TablesOfFeature, 'tables' | 'transientTables'>[]): string[] {
+  return features.flatMap(({ tables = {}, transientTables = [] }) => [...Object.keys(tables), ...transientTables]);
+}
+
+/** The features whose tables a store has. @param from where it is, as in `backup.svc_api_features` */
+export async function readRecords(db: Kysely<Tables>, from = 'svc_api_features'): Promise<FeatureRecord[]> {
+  const { rows } = await sql<FeatureTable>`select name, state from ${sql.table(from)} order by name`.execute(db);
+  return rows.map(({ name, state }) => {
+    try {
+      return { feature: name, ...(JSON.parse(state) as Omit<FeatureRecord, 'feature'>) };
+    } catch (error) {
+      throw new KeysError('STORE_CORRUPT', `What the key store says of ${printable(name)} is damaged.`, {
+        cause: error,
+      });
+    }
+  });
+}
+
+/** The features of a store that this program does not have. Their tables stay as they are. */
+export function goneFrom(records: readonly FeatureRecord[], features: readonly FeatureTables[]): FeatureRecord[] {
+  return records.filter(({ feature: name }) => !features.some(({ feature }) => feature === name));
+}
+
+/** The features whose tables a store does not have as they are now. */
+export async function pendingFeatures(
+  db: Kysely<Tables>,
+  features: readonly FeatureTables[],
+): Promise<FeatureTables[]> {
+  const kept = features.filter(({ migrations = [] }) => migrations.length > 0);
+  if (kept.length === 0) return [];
+  const records = new Map((await readRecords(db)).map(({ feature, ...state }) => [feature, JSON.stringify(state)]));
+  return kept.filter((feature) => records.get(feature.feature) !== stateOf(feature));
+}
+
+/** The migrations of features that have run. */
+export type RanMigrations = ReadonlyMap<string, readonly string[]>;
+
+/** The migrations that have run, by the names of their features. */
+export function ranOf(records: readonly FeatureRecord[]): RanMigrations {
+  return new Map(records.map(({ feature, migrations }) => [feature, migrations]));
+}
+
+/** The error for a store that this version would have to migrate, where it may not. */
+export function olderStore(location: string, version: number, pending: readonly FeatureTables[]): KeysError {
+  return new KeysError('STORE_UNAVAILABLE', `The key store ${location} ${olderText(version, pending)}.`);
+}
+
+/** Why a store has to be migrated. */
+export function olderText(version: number, pending: readonly FeatureTables[]): string {
+  const names = pending.map(({ feature }) => printable(feature));
+  return version < newestSchema()
+    ? `was made by an older version of svc-api (schema ${version})`
+    : `lacks tables of ${formatList(names)} (schema ${version})`;
+}
+
+/** A feature as stores remember it. */
+function stateOf({ migrations = [], tables = {}, transientTables = [] }: FeatureTables, ran = migrations): string {
+  return JSON.stringify({ migrations: ran.map(({ name }) => name), tables, transientTables });
+}
+
+/**
+ * Brings the tables of features up to date, in the transaction that migrates the store.
+ * @param ran the migrations of each feature to run. Default: all
+ * @throws KeysError FEATURE_INVALID that names the feature, STORE_NEWER
+ */
+export async function migrateFeatures(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  features: readonly FeatureTables[],
+  ran?: RanMigrations,
+): Promise<void> {
+  const records = new Map((await readRecords(db)).map((record) => [record.feature, record]));
+  for (const feature of await pendingFeatures(db, features)) {
+    const { feature: name, migrations = [] } = feature;
+    const done = records.get(name)?.migrations ?? [];
+    const last = ran ? (ran.get(name) ?? []) : migrations.map((migration) => migration.name);
+    for (const names of [done, last]) requireKnown(name, names, migrations);
+    const wanted = migrations.slice(0, last.length);
+    if (wanted.length === 0) continue;
+    const before = new Set(await tablesIn(db, dialect));
+    const run = async (from: number, to: number) => {
+      for (const migration of wanted.slice(from, to)) await runMigration(db, dialect, name, migration);
+    };
+    const kept = await keptMigrations(db, name);
+    if (kept === undefined) await run(done.length, wanted.length);
+    else {
+      requireKnown(name, kept, wanted);
+      await run(done.length, kept.length);
+      await putBack(db, dialect, feature);
+      await run(Math.max(done.length, kept.length), wanted.length);
+    }
+    // Tables of an earlier version are not those of this one.
+    if (wanted.length === migrations.length) await requireTables(db, dialect, feature, before);
+    const state = stateOf(feature, wanted);
+    await db
+      .insertInto('svc_api_features')
+      .values({ name, state })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ state }))
+      .execute();
+  }
+}
+
+/** Refuses a store that another version of a feature has migrated. @throws KeysError STORE_NEWER, FEATURE_INVALID */
+function requireKnown(name: string, done: readonly string[], wanted: readonly FeatureMigration[]): void {
+  const unknown = done.find((each, at) => each !== wanted[at]?.name);
+  if (unknown === undefined) return;
+  if (done.length > wanted.length)
+    throw new KeysError(
+      'STORE_NEWER',
+      `A newer version of ${printable(name)} has changed the key store, by the migration "${printable(unknown)}". ` +
+        `Update ${printable(name)}.`,
+    );
+  throw invalidFeature(
+    name,
+    `The key store has run its migration "${printable(unknown)}", which it has renamed or left out. ` +
+      'Migrations stay as they are: add another one.',
+  );
+}
+
+async function runMigration(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  feature: string,
+  { name, up }: FeatureMigration,
+): Promise<void> {
+  try {
+    await up(db, columnTypes(dialect));
+  } catch (error) {
+    if (isKeysError(error)) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw invalidFeature(feature, `Its migration "${printable(name)}" failed: ${printable(reason, 300)}`, error);
+  }
+}
+
+/** The types that rows of both databases have in JSON. */
+const TYPES = /^(text|uuid|smallint|integer|bigint|real|double precision)$/i;
+
+/** Requires that migrations make the tables that a feature names, and no others. @throws KeysError FEATURE_INVALID */
+async function requireTables(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  feature: FeatureTables,
+  before: ReadonlySet<string>,
+): Promise<void> {
+  const named = tableNamesOf([feature]);
+  const after = await tablesIn(db, dialect);
+  const missing = named.filter((table) => !after.includes(table));
+  if (missing.length > 0) throw invalidFeature(feature.feature, `Its migrations make no table ${formatList(missing)}.`);
+  const unnamed = after.filter((table) => !before.has(table) && !named.includes(table));
+  if (unnamed.length > 0)
+    throw invalidFeature(feature.feature, `Its migrations make ${formatList(unnamed)}, which it does not name.`);
+  for (const table of named)
+    for (const { name, type } of await columnsOf(db, dialect, table))
+      if (!TYPES.test(type))
+        throw invalidFeature(
+          feature.feature,
+          `Its table ${table} has a column ${name} of the type ${type}. Use text, integer, bigint or real.`,
+        );
+}
+
+/** The tables of a store, of whatever program. */
+async function tablesIn(db: Kysely<Tables>, dialect: DialectName): Promise<string[]> {
+  const { rows } = await (
+    dialect === 'sqlite'
+      ? sql<{ name: string }>`select name from sqlite_schema where type = 'table'`
+      : sql<{ name: string }>`select table_name::text as name from information_schema.tables
+          where table_schema = current_schema() and table_type = 'BASE TABLE'`
+  ).execute(db);
+  return rows.map(({ name }) => name);
+}
+
+async function columnsOf(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  table: string,
+): Promise<{ name: string; type: string }[]> {
+  const { rows } = await (
+    dialect === 'sqlite'
+      ? sql<{ name: string; type: string }>`select name, type from pragma_table_info(${table})`
+      : sql<{ name: string; type: string }>`select column_name::text as name, data_type::text as type
+          from information_schema.columns where table_schema = current_schema() and table_name = ${table}`
+  ).execute(db);
+  return rows;
+}
+
+/** How many rows are put back at a time. */
+const PAGE_ROWS = 500;
+
+/** The migrations that the kept rows of a feature had seen; undefined if none are kept. */
+async function keptMigrations(db: Kysely<Tables>, feature: string): Promise<readonly string[] | undefined> {
+  const row = await db
+    .selectFrom('kept_rows')
+    .select('migrations')
+    .where('feature', '=', feature)
+    .limit(1)
+    .executeTakeFirst();
+  return row && (JSON.parse(row.migrations) as string[]);
+}
+
+/** Puts the rows back that a copy of a store kept while this program did not have the feature. */
+async function putBack(db: Kysely<Tables>, dialect: DialectName, feature: FeatureTables): Promise<void> {
+  for (const table of Object.keys(feature.tables ?? {})) {
+    await dropOrphans(db, dialect, feature.feature, table);
+    const ofTable = db
+      .selectFrom('kept_rows')
+      .select(['number', 'row'])
+      .where('feature', '=', feature.feature)
+      .where('table_name', '=', table);
+    for (let last = -1; ;) {
+      const page = await ofTable.where('number', '>', last).orderBy('number').limit(PAGE_ROWS).execute();
+      if (page.length === 0) break;
+      const rows = page.map(({ row }) => JSON.parse(row) as Row);
+      await insertRows(db, dialect, table, rows);
+      last = Number(page.at(-1)!.number);
+    }
+  }
+  await db.deleteFrom('kept_rows').where('feature', '=', feature.feature).execute();
+}
+
+/** Drops kept rows that refer to what is gone, such as keys that were deleted meanwhile. */
+async function dropOrphans(db: Kysely<Tables>, dialect: DialectName, feature: string, table: string): Promise<void> {
+  const { rows } = await (
+    dialect === 'sqlite'
+      ? sql<Reference>`select "from" as own, "table", coalesce("to", (select name from pragma_table_info("table")
+          where pk = 1)) as other from pragma_foreign_key_list(${table})`
+      : sql<Reference>`select own.attname::text as own, confrelid::regclass::text as "table", other.attname::text as other
+          from pg_constraint
+            join pg_attribute own on own.attrelid = conrelid and own.attnum = conkey[1]
+            join pg_attribute other on other.attrelid = confrelid and other.attnum = confkey[1]
+          where conrelid = ${table}::regclass and contype = 'f'`
+  ).execute(db);
+  for (const { own, table: referred, other } of rows) {
+    if (referred === table) continue;
+    const value = dialect === 'sqlite' ? sql`json_extract("row", ${`$."${own}"`})` : sql`"row"::json ->> ${own}`;
+    const found = sql`exists (select 1 from ${sql.table(referred)} as referred
+      where cast(${sql.ref(`referred.${other}`)} as text) = cast(${value} as text))`;
+    await db
+      .deleteFrom('kept_rows')
+      .where('feature', '=', feature)
+      .where('table_name', '=', table)
+      .where(sql<SqlBool>`${value} is not null and not ${found}`)
+      .execute();
+  }
+}
+
+interface Reference {
+  own: string;
+  table: string;
+  other: string;
+}
