@@ -3,7 +3,7 @@ import type { Caller } from '../keys/authorization/index.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import { aFunction, type BearerAuthOptions, type RefusalReply } from './bearer-options.ts';
 import { HonoHead, type Received } from './received.ts';
-import { errorBody, type RateLimitFields, type ReplyCode } from './replies.ts';
+import { errorBody, type RateLimitFields } from './replies.ts';
 import { type Accepted, AddressedHead, type RefusedRequest, RequestChecker } from './request-check.ts';
 
 /** What a request has that was accepted, by Express, Fastify or Node alone. */
@@ -72,7 +72,7 @@ export function bearerAuth(options: HonoAuthOptions): MiddlewareHandler<BearerEn
 
 /** The same for the service itself: its refusals have the form of all its errors. */
 export function ownBearerAuth(check: BearerCheck): MiddlewareHandler<BearerEnv> {
-  const onRefused = ({ message, code }: RefusalReply) => errorBody(message, code as ReplyCode);
+  const onRefused = ({ message, code }: RefusalReply) => errorBody(message, code);
   return bearerAuthBy(new RequestChecker(check, { onRefused }));
 }
 
