@@ -27,7 +27,7 @@ const PARTS = ['keys', 'changes', 'lists', 'audit', 'service'];
 const GRANTABLE = 'scalar Resource scalar Role';
 
 /** Types of the core that have resolvers: all others are what these return. */
-const RESOLVED = ['Query', 'Mutation', 'ApiKey', 'AuditActor', 'AuditEntry', 'Route'];
+const RESOLVED = ['Query', 'Mutation', 'ApiKey', 'AuditActor', 'AuditEntry'];
 
 /** A resolver may leave to a function what is seldom asked for. */
 const COMMON = `export type Maybe<T> = T | null | undefined;
@@ -65,7 +65,7 @@ function typesOfCore(): string {
   return `${GENERATED}import type { GraphQLResolveInfo, GraphQLScalarType } from 'graphql';
 import type { ApiKey } from '../keys/key/index.ts';
 import type { AuditActor, AuditEntry } from '../keys/audit/index.ts';
-import type { BudgetedContext, ExplainedRoute as Route } from './context.ts';
+import type { BudgetedContext } from './context.ts';
 ${COMMON}export type Node = ApiKey;
 export type NodeResolvers = { __resolveType: (node: Node) => 'ApiKey'; };
 ${written.map(wrapped).join('\n')}

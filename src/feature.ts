@@ -38,7 +38,7 @@ export interface Feature extends FeatureOfFields {
   /** Asks a server for its operations, by their names. Without it, commands do them on a store alone. */
   readonly remote?: () => Promise<RemoteOperations>;
   /** Its part of the schema. Import that here: only servers load it. */
-  readonly schema?: () => Promise<FeatureSchema>;
+  readonly schema?: () => Promise<FeatureSchema<Config | undefined>>;
   /** Adds its endpoints to an app. Import what they need here, so that a command does not load it. */
   readonly routes?: (app: HttpApp, context: FeatureContext) => Promise<void>;
   /** Parts for other features, by their names, where those do not need it. */

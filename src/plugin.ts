@@ -63,6 +63,6 @@ export async function withClient<Result>(
   flags: { readonly [Name in keyof Texts]?: string | undefined } & { readonly insecure?: boolean | undefined },
   work: (client: OperationsClient) => Promise<Result>,
 ): Promise<Result> {
-  const { withPluginClient } = await import('./cli/plugins/plugin-client.ts');
+  const { withPluginClient } = await import('./cli/plugin-client.ts');
   return withPluginClient(config, flags, work);
 }

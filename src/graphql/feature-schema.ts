@@ -3,7 +3,7 @@ import { invalidFeature, isAdded } from '../keys/added/index.ts';
 import { isOnKeys, type Operations, perform } from '../keys/operations/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
-import type { GraphQLContext, ServiceParts } from './context.ts';
+import type { GraphQLContext } from './context.ts';
 import { type HostPart, refuseReplacements } from './extension.ts';
 import { withFilters } from './filters.ts';
 import { withKeyFields } from './key-fields.ts';
@@ -11,11 +11,11 @@ import { withOperations } from './operations.ts';
 import type { Resolvers } from './own-schema.ts';
 
 /** The schema of a feature. */
-export interface FeatureSchema {
+export interface FeatureSchema<Config = never> {
   /** SDL. Its root fields have no description and no `@requires`: both come from their operations. */
   readonly typeDefs: string;
   /** Its resolvers, or a function that makes them. A root field without one does its operation with its arguments. */
-  readonly resolvers?: object | ((keys: KeysService, service: ServiceParts) => object);
+  readonly resolvers?: object | ((keys: KeysService, config: Config) => object);
 }
 
 /** A feature, as far as the schema has it. */
@@ -53,10 +53,10 @@ export async function loadFeatures(features: readonly FeatureWithSchema[]): Prom
 export function resolversOfFeature(
   { feature: { operations = {} }, schema }: LoadedFeature,
   keys: KeysService,
-  service: ServiceParts,
+  config: unknown,
 ): Resolvers {
   const { resolvers = {} } = schema;
-  const own = (typeof resolvers === 'function' ? resolvers(keys, service) : resolvers) as Record<string, object>;
+  const own = (typeof resolvers === 'function' ? resolvers(keys, config) : resolvers) as Record<string, object>;
   const given = { ...own };
   for (const [name, operation] of Object.entries(operations))
     if (isOnKeys(operation) && !Object.hasOwn(own[operation.root] ?? {}, name))

@@ -1,12 +1,5 @@
 /** The schema, its resolvers, and what executes operations. */
-export type {
-  BudgetedContext,
-  CreateContext,
-  ExplainedRoute,
-  RouteAccess,
-  RouteExplainer,
-  ServiceParts,
-} from './context.ts';
+export type { BudgetedContext, CreateContext, ServiceParts } from './context.ts';
 export {
   type Amount,
   amountFor,
@@ -28,6 +21,6 @@ export {
   writeData,
 } from './execution/index.ts';
 export type { FeatureSchema } from './feature-schema.ts';
-export { badInput, grantsIn, knownTo, refuseNulls } from './resolve.ts';
+export { badInput, connectionOf, cursorOf, grantsIn, knownTo, readCursor, refuseNulls } from './resolve.ts';
 export type { SchemaExtension } from './extension.ts';
 export type { OwnSchema, RequiredByField, Resolvers } from './own-schema.ts';

@@ -2,7 +2,7 @@
 import type { GraphQLResolveInfo, GraphQLScalarType } from 'graphql';
 import type { ApiKey } from '../keys/key/index.ts';
 import type { AuditActor, AuditEntry } from '../keys/audit/index.ts';
-import type { BudgetedContext, ExplainedRoute as Route } from './context.ts';
+import type { BudgetedContext } from './context.ts';
 export type Maybe<T> = T | null | undefined;
 export type Lazy<T> = T | Promise<T> | (() => T | Promise<T>);
 export type Resolver<Result, Parent, Args = object> = (parent: Parent, args: Args, context: BudgetedContext,
@@ -33,12 +33,6 @@ export type QueryAuditLogArgs = { first: Maybe<number>; after?: Maybe<string>; b
   Maybe<AuditOutcome>; since?: Maybe<string>; until?: Maybe<string>; };
 export type QueryAuditCountsArgs = { since: string; until?: Maybe<string>; by: Maybe<UsagePeriod>; apiKey?:
   Maybe<string>; actor?: Maybe<string>; action?: Maybe<AuditAction>; outcome?: Maybe<AuditOutcome>; };
-export type QueryRoutesArgs = { first: Maybe<number>; after?: Maybe<string>; keyId?: Maybe<string>; keyName?:
-  Maybe<string>; };
-export type QueryExplainRequestArgs = { method: Maybe<string>; url: string; preflight: Maybe<boolean>; keyId?:
-  Maybe<string>; keyName?: Maybe<string>; };
-export type QueryRouteKeysArgs = { route: number; method?: Maybe<string>; first: Maybe<number>; after?:
-  Maybe<string>; };
 export type QueryResolvers = { me?: Resolver<Maybe<ApiKey>, object>; online?: Resolver<Maybe<boolean>, object>;
   info?: Resolver<Maybe<Info>, object>; apiKeys?: Resolver<Maybe<ApiKeyConnection>, object, QueryApiKeysArgs>; apiKey?:
   Resolver<Maybe<ApiKey>, object, QueryApiKeyArgs>; node?: Resolver<Maybe<Node>, object, QueryNodeArgs>; permissions?:
@@ -48,9 +42,7 @@ export type QueryResolvers = { me?: Resolver<Maybe<ApiKey>, object>; online?: Re
   Resolver<Maybe<ReadonlyArray<ApiKeyUsage>>, object, QueryServiceUsageArgs>; apiKeyChangePlan?:
   Resolver<Maybe<ApiKeyChangePlan>, object, QueryApiKeyChangePlanArgs>; auditLog?: Resolver<Maybe<AuditLogConnection>,
   object, QueryAuditLogArgs>; auditCounts?: Resolver<Maybe<AuditCounts>, object, QueryAuditCountsArgs>; auditChain?:
-  Resolver<Maybe<AuditChain>, object>; routes?: Resolver<Maybe<RouteConnection>, object, QueryRoutesArgs>;
-  explainRequest?: Resolver<Maybe<RequestExplanation>, object, QueryExplainRequestArgs>; routeKeys?:
-  Resolver<Maybe<ApiKeyConnection>, object, QueryRouteKeysArgs>; policy?: Resolver<Maybe<Policy>, object>; limits?:
+  Resolver<Maybe<AuditChain>, object>; policy?: Resolver<Maybe<Policy>, object>; limits?:
   Resolver<Maybe<ServiceLimits>, object>; health?: Resolver<Maybe<Health>, object>; };
 export type ApiKeyAccessArgs = { permission: string; };
 export type ApiKeyDescendantsArgs = { first: number; };
@@ -190,23 +182,6 @@ export type AuditEntryResolvers = { number?: Resolver<number, AuditEntry>; at?: 
   AuditEntry>; address?: Resolver<Maybe<string>, AuditEntry>; hash?: Resolver<string, AuditEntry>; };
 export type AuditLogConnection = { edges: Lazy<ReadonlyArray<AuditLogEdge>>; pageInfo: Lazy<PageInfo>; };
 export type AuditLogEdge = { node: Lazy<AuditEntry>; cursor: Lazy<string>; };
-export type RouteAllow = 'OPEN' | 'KEY' | 'ALL' | 'ANY' | 'RESOURCE';
-export type RouteResolvers = { number?: Resolver<number, Route>; line?: Resolver<Maybe<number>, Route>; host?:
-  Resolver<string, Route>; path?: Resolver<string, Route>; methods?: Resolver<Maybe<ReadonlyArray<string>>, Route>;
-  allow?: Resolver<RouteAllow, Route>; permissions?: Resolver<ReadonlyArray<string>, Route>; resource?:
-  Resolver<Maybe<string>, Route>; requires?: Resolver<string, Route>; crossSiteAllowed?: Resolver<boolean, Route>;
-  preflightOpen?: Resolver<boolean, Route>; hiddenBy?: Resolver<ReadonlyArray<number>, Route>; };
-export type RouteConnection = { configured: Lazy<boolean>; total: Lazy<number>; edges:
-  Lazy<ReadonlyArray<RouteEdge>>; pageInfo: Lazy<PageInfo>; };
-export type RouteEdge = { node: Lazy<Route>; cursor: Lazy<string>; passes?: Lazy<Maybe<ReadonlyArray<string>>>;
-  passesAll?: Lazy<Maybe<boolean>>; missing?: Lazy<Maybe<ReadonlyArray<string>>>; };
-export type RequestOutcome = 'ALLOWED' | 'REFUSED' | 'FORBIDDEN';
-export type CanonicalRequest = { method: Lazy<string>; host: Lazy<string>; path: Lazy<string>; };
-export type RequestExplanation = { outcome: Lazy<RequestOutcome>; reason: Lazy<string>; request?:
-  Lazy<Maybe<CanonicalRequest>>; preflightFor?: Lazy<Maybe<string>>; route?: Lazy<Maybe<Route>>; used:
-  Lazy<ReadonlyArray<string>>; missing: Lazy<ReadonlyArray<string>>; otherCaseOf?: Lazy<Maybe<Route>>; after:
-  Lazy<ReadonlyArray<LaterRoute>>; otherMethods: Lazy<ReadonlyArray<Route>>; apiKey?: Lazy<Maybe<ApiKey>>; };
-export type LaterRoute = { route: Lazy<Route>; because: Lazy<string>; };
 export type Policy = { maxLifetime?: Lazy<Maybe<string>>; requireExpiry: Lazy<boolean>; grantableByKeys?:
   Lazy<Maybe<ReadonlyArray<string>>>; maxKeysPerCreator?: Lazy<Maybe<number>>; disableUnused?: Lazy<Maybe<string>>; };
 export type ServiceLimits = { defaultKeyLimits: Lazy<ReadonlyArray<string>>; failedCredentials?: Lazy<Maybe<string>>;
@@ -220,5 +195,5 @@ export type StoreKind = 'SQLITE' | 'POSTGRESQL';
 export type Health = { storeKind: Lazy<StoreKind>; storeAnswers: Lazy<boolean>; answeredInMs?: Lazy<Maybe<number>>;
   hearsChanges: Lazy<boolean>; searchIndex?: Lazy<Maybe<boolean>>; clockBehind: Lazy<number>; };
 export type Resolvers = { Query?: QueryResolvers; Mutation?: MutationResolvers; ApiKey?: ApiKeyResolvers;
-  AuditActor?: AuditActorResolvers; AuditEntry?: AuditEntryResolvers; Route?: RouteResolvers; Node?: NodeResolvers;
-  DateTime?: GraphQLScalarType; Resource?: GraphQLScalarType; Role?: GraphQLScalarType; };
+  AuditActor?: AuditActorResolvers; AuditEntry?: AuditEntryResolvers; Node?: NodeResolvers; DateTime?:
+  GraphQLScalarType; Resource?: GraphQLScalarType; Role?: GraphQLScalarType; };

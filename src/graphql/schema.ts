@@ -30,7 +30,7 @@ import { withKeyFields } from './key-fields.ts';
 import { keyResolversOf } from './keys.ts';
 import { withOperations } from './operations.ts';
 import { listResolversOf } from './lists.ts';
-import { routeResolversOf, serviceResolversOf } from './service.ts';
+import { serviceResolversOf } from './service.ts';
 import type { ServiceInfo, ServiceParts } from './context.ts';
 
 /** The built-in schema, but for what can be granted: the bundler puts the texts in the place of reading them. */
@@ -71,6 +71,8 @@ function describeResource(name: string): string {
 /** The parts of the schema beside that of the core. */
 interface SchemaParts {
   features?: readonly FeatureWithSchema[];
+  /** The configuration, for resolvers of features. */
+  config?: object | undefined;
   /** Those of the host in SDL. */
   extensions?: readonly SchemaExtension[] | undefined;
   /** That of a program, made by a library of its own. */
@@ -85,7 +87,7 @@ interface SchemaParts {
 export async function createSchema(
   keys: KeysService,
   info: ServiceInfo,
-  { features = [], extensions = [], own: ownSchema }: SchemaParts = {},
+  { features = [], config, extensions = [], own: ownSchema }: SchemaParts = {},
   service: ServiceParts = {},
 ): Promise<GraphQLSchema> {
   try {
@@ -93,7 +95,7 @@ export async function createSchema(
     if (ownSchema) parts.push(readOwnSchema(ownSchema));
     const loaded = (await loadFeatures(features)).map((each) => ({
       ...each,
-      resolvers: resolversOfFeature(each, keys, service),
+      resolvers: resolversOfFeature(each, keys, config),
     }));
     const added = loaded.filter(({ isOfPlugin }) => isOfPlugin);
     const own = [
@@ -124,7 +126,6 @@ export async function createSchema(
         changeResolversOf(keys),
         listResolversOf(keys),
         auditResolversOf(keys),
-        routeResolversOf(keys, service),
         serviceResolversOf(keys, info, service),
         ...[...loaded, ...parts].map(({ resolvers }) => resolvers),
       ] as Parameters<typeof makeExecutableSchema>[0]['resolvers'],

@@ -174,21 +174,14 @@ export async function createAppOf(
   // Alone: the rest of that room might not even load.
   const { checkGraphQLRelease } = await import('../graphql/release.ts');
   await checkGraphQLRelease();
-  const [
-    { createSchema },
-    { createHttpApp },
-    { createRouter },
-    { describeService },
-    { allFeatures, FEATURES },
-    { providedBy },
-  ] = await Promise.all([
-    import('../graphql/schema.ts'),
-    import('../http/app.ts'),
-    import('../features/routes/index.ts'),
-    import('./describe-service.ts'),
-    import('../features/index.ts'),
-    import('../feature.ts'),
-  ]);
+  const [{ createSchema }, { createHttpApp }, { describeService }, { allFeatures, FEATURES }, { providedBy }] =
+    await Promise.all([
+      import('../graphql/schema.ts'),
+      import('../http/app.ts'),
+      import('./describe-service.ts'),
+      import('../features/index.ts'),
+      import('../feature.ts'),
+    ]);
   const startedAt = others.replaces?.startedAt ?? Date.now();
   const info = { name: 'svc-api', version: packageVersion(), startedAt };
   const configured = config && {
@@ -199,12 +192,11 @@ export async function createAppOf(
     publicUrl: config.publicUrl,
     failedCredentials: config.limits.failedCredentials,
   };
-  const router = createRouter(config?.routes ?? []);
-  const described = describeService({ router, file: config?.file, ...configured, ...others });
+  const described = describeService({ ...configured, ...others });
   const schema = await createSchema(
     keys,
     info,
-    { features: allFeatures(), extensions, own: own && { schema: own, requires: requires ?? {} } },
+    { features: allFeatures(), config, extensions, own: own && { schema: own, requires: requires ?? {} } },
     described,
   );
   const publicUrl = others.publicUrl ?? configured?.publicUrl;

@@ -15,7 +15,7 @@ import {
 import { FEATURES } from '../../src/features/index.ts';
 import { MAX_DECLARED_KEYS } from '../../src/graphql/changes.ts';
 import { typeDefsOf } from '../../src/graphql/schema.ts';
-import { MAX_URL_LENGTH, ROUTES_PAGE_SIZE } from '../../src/graphql/service.ts';
+import { MAX_URL_LENGTH, ROUTES_PAGE_SIZE } from '../../src/features/routes/schema.ts';
 import { AUDIT_ACTIONS } from '../../src/keys/audit/audit-entry.ts';
 import { DEFAULT_GRACE } from '../../src/keys/key/rotation.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../src/keys/basics/page-size.ts';

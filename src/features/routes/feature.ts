@@ -1,4 +1,5 @@
 import type { Feature } from '../../feature.ts';
+import { routeOperations } from './operations.ts';
 import type { Route } from './router.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -14,6 +15,8 @@ declare module '../../config/config.ts' {
 
 export const routes: Feature = {
   name: 'routes',
+  operations: routeOperations,
+  schema: () => import('./schema.ts'),
   config: {
     defaults: { upstreams: [], routes: [], expect: [] },
     sections: {

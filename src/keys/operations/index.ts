@@ -5,6 +5,7 @@ export {
   type KeysOperation,
   type Operation,
   type Operations,
+  ofServer,
   operationsOn,
   perform,
   reading,

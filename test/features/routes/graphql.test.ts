@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
-import { loadConfig } from '../../src/config/load-config.ts';
-import { additionsIn, ConfiguredServer } from '../../src/service/configured-server.ts';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { openKeys } from '../../src/service/open-keys.ts';
-import { serveApp } from '../../src/service/create-app.ts';
-import { configFile } from '../support/config-file.ts';
-import { createPrincipal } from '../support/keys.ts';
-import { ROUTES, startConfiguredService } from '../support/configured-service.ts';
-import { type GraphQLReply, query, startTestService, type TestService } from '../support/server.ts';
-import { migratedStore } from '../support/temp.ts';
+import { loadConfig } from '../../../src/config/load-config.ts';
+import { additionsIn, ConfiguredServer } from '../../../src/service/configured-server.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { openKeys } from '../../../src/service/open-keys.ts';
+import { serveApp } from '../../../src/service/create-app.ts';
+import { configFile } from '../../support/config-file.ts';
+import { createPrincipal } from '../../support/keys.ts';
+import { ROUTES, startConfiguredService } from '../../support/configured-service.ts';
+import { type GraphQLReply, query, startTestService, type TestService } from '../../support/server.ts';
+import { migratedStore } from '../../support/temp.ts';
 
 const ROUTE = 'number line host path methods allow permissions requires preflightOpen hiddenBy';
 const LIST = `query ($first: Int, $after: String) { routes(first: $first, after: $after) {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { testCli } from '../support/cli.ts';
-import { ROUTES, startConfiguredService } from '../support/configured-service.ts';
-import { createPrincipal } from '../support/keys.ts';
-import { type GraphQLReply, query, type TestService } from '../support/server.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { testCli } from '../../support/cli.ts';
+import { ROUTES, startConfiguredService } from '../../support/configured-service.ts';
+import { createPrincipal } from '../../support/keys.ts';
+import { type GraphQLReply, query, type TestService } from '../../support/server.ts';
 
 const EXPLAIN = `query ($method: String, $url: String!, $preflight: Boolean, $keyId: ID, $keyName: String) {
   explainRequest(method: $method, url: $url, preflight: $preflight, keyId: $keyId, keyName: $keyName) {

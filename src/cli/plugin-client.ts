@@ -1,9 +1,9 @@
 import type { Config } from '@oclif/core/interfaces';
-import { requireFeatures } from '../../keys/added/index.ts';
-import type { OperationsClient } from '../../keys/operations/index.ts';
-import { additionsOf, hostDatabase } from '../host.ts';
-import { commandText } from '../output.ts';
-import { type PlaceFlags, remotePlace, serverTarget, storePlace, withAdministration } from '../with-keys.ts';
+import { requireFeatures } from '../keys/added/index.ts';
+import type { OperationsClient } from '../keys/operations/index.ts';
+import { additionsOf, hostDatabase } from './host.ts';
+import { commandText } from './output.ts';
+import { type PlaceFlags, remotePlace, serverTarget, storePlace, withAdministration } from './with-keys.ts';
 
 /**
  * Works on the keys of a store, which must be there, or of a server, for a command of a plugin.

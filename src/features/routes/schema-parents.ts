@@ -1,0 +1,1 @@
+export type { ExplainedRoute as Route } from './explainer.ts';
