@@ -5,7 +5,7 @@ import type { HttpApp, NamedCommands, RequestCheck, RouteContext } from './http/
 import type { FeatureOfFields } from './keys/added/index.ts';
 import type { ErrorTable } from './keys/basics/index.ts';
 import type { KeyListener } from './keys/changes/index.ts';
-import type { NoticeStore } from './keys/feed/index.ts';
+import type { NoticeChannels, NoticeStore } from './keys/feed/index.ts';
 import type { Operations, RemoteOperations } from './keys/operations/index.ts';
 import type { HostResource } from './keys/permissions/index.ts';
 import type { CredentialPlace } from './keys/secret/index.ts';
@@ -48,6 +48,8 @@ export interface Feature extends FeatureOfFields {
    * @throws what keeps the server from being started
    */
   readonly background?: (context: BackgroundContext) => Promise<Background>;
+  /** Its channels of notices, by the names that `notices.channel` in `svc-api.yaml` can have. */
+  readonly notices?: NoticeChannels;
   /** Serves the worker processes of `serve`, in the process that starts them. */
   readonly inPrimary?: () => Promise<void>;
 }
@@ -81,6 +83,8 @@ export interface BackgroundContext {
   readonly config: Config;
   /** Notices that wait in the store. */
   readonly notices: NoticeStore;
+  /** The channels of all features. */
+  readonly channels: NoticeChannels;
   /** True for `serve`, false for a guard. */
   readonly hasGraphQL: boolean;
   /** Resolves once this process is the one of several that does what is done once. */

@@ -6,7 +6,8 @@ import { readCertificate } from '../http/certificate.ts';
 import { type NoticeSettings, shownWebhook } from '../keys/feed/index.ts';
 import type { HostResource } from '../keys/permissions/index.ts';
 import { printable, type ProgressReport } from '../keys/basics/index.ts';
-import { readSigningKeys } from '../features/notices/index.ts';
+import { readDestination } from '../features/notices/index.ts';
+import { noticeChannelsOf } from './notice-channels.ts';
 import { describePattern } from '../features/routes/index.ts';
 import { readAuditKey } from '../store/audit-log.ts';
 import { failureBy, type Finding, inspectStore, ok, warning } from '../store/index.ts';
@@ -79,7 +80,7 @@ async function inspectConfig({
     if (!file) return { findings: [ok('CONFIG', 'There is no svc-api.yaml, and none is needed.'), NO_WEBHOOK] };
     const { notices, routes, tls, federation: rules } = await parseConfig(file, await resources());
     if (tls) await readCertificate(tls);
-    const ofNotices = notices ? inspectSecrets(notices, env) : NO_WEBHOOK;
+    const ofNotices = notices ? await inspectSecrets(notices, env) : NO_WEBHOOK;
     const observing = routes.filter(({ observe }) => observe).map(describePattern);
     return { findings: [ok('CONFIG', `${file.path} has no errors.`), ofNotices], rules, observing };
   } catch (error) {
@@ -90,9 +91,11 @@ async function inspectConfig({
 const NO_WEBHOOK = ok('NOTICES', 'The configuration names no webhook: nobody is notified of what happens to keys.');
 
 /** Whether what signs notices can be read here. The servers may have it in their environment alone. */
-function inspectSecrets(notices: NoticeSettings, env: NodeJS.ProcessEnv): Finding {
+async function inspectSecrets(notices: NoticeSettings, env: NodeJS.ProcessEnv): Promise<Finding> {
   try {
-    readSigningKeys(notices, env);
+    await readDestination(notices, env, noticeChannelsOf(allFeatures()));
+    if (notices.channel !== undefined)
+      return ok('NOTICES', `Notices go to ${shownWebhook(notices.url)} by the channel ${notices.channel}.`);
     return ok('NOTICES', `The secret that signs notices for ${shownWebhook(notices.url)} can be read.`);
   } catch (error) {
     const finding = failureBy('NOTICES', error);

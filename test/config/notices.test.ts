@@ -84,7 +84,7 @@ describe('notices in the configuration', () => {
       '1:48: The field "events" is empty. Leave it out for all events, or leave out "notices".',
     ]);
     assert.deepEqual(await faults('notices: true'), [
-      '1:10: The field "notices" must be a map with fields of url, secretFile, events and refusedOften.',
+      '1:10: The field "notices" must be a map with fields of url, channel, secretFile, events and refusedOften.',
     ]);
   });
 });

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { once } from 'node:events';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { type Host, hostEnv, installHost, mustRun, ON_CORE, packedFile } from '../support/host.ts';
 import { finished, ROOT, startCli } from '../support/process.ts';
+import { startListening } from '../support/serve.ts';
 import { tempFolder } from '../support/temp.ts';
+import { until } from '../support/until.ts';
 
 type Cli = (...args: readonly string[]) => Promise<string>;
 
 describe('the plugin of the examples, packed', () => {
   let tarball: string;
-  before(async () => {
-    const folder = tempFolder();
-    await mustRun('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], {
-      cwd: join(ROOT, 'examples/plugins/svc-api-team'),
-    });
-    tarball = join(folder, readdirSync(folder)[0]!);
-  });
+  before(async () => void (tarball = await packed('svc-api-team')));
 
   async function hasTeams(cli: Cli): Promise<void> {
     await cli('apikey', 'create', '--name', 'CI', '--roles', 'GUEST', '--team', 'Payments');
@@ -68,3 +68,56 @@ describe('the plugin of the examples, packed', () => {
     });
   });
 });
+
+describe('the plugin of the examples that notifies ntfy, packed', () => {
+  it('posts a notice of a created key, and one to try it', async () => {
+    const home = tempFolder();
+    const env = hostEnv({ XDG_DATA_HOME: home, HOME: home, SVC_API_CONFIG: join(home, 'svc-api.yaml') });
+    const cli: Cli = async (...args) => {
+      const { code, stdout, stderr } = await finished(startCli(args, { env }));
+      assert.equal(code, 0, stderr);
+      return stdout;
+    };
+    const received: { title: string; text: string; path: string; id: string; token: string }[] = [];
+    const ntfy = createServer(async (request, response) => {
+      const { title, authorization, 'x-sequence-id': id } = request.headers;
+      const body = await text(request);
+      received.push({
+        title: String(title),
+        text: body,
+        path: request.url!,
+        id: String(id),
+        token: String(authorization),
+      });
+      response.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(ntfy, 'listening');
+    const url = `http://127.0.0.1:${(ntfy.address() as AddressInfo).port}/keys`;
+    writeFileSync(join(home, 'ntfy.token'), 'tk_example\n', { mode: 0o600 });
+    const config = `notices: { channel: ntfy, url: "${url}", secretFile: ntfy.token, events: [key.created] }\n`;
+    writeFileSync(join(home, 'svc-api.yaml'), config);
+    await cli('plugins', 'install', await packed('svc-api-ntfy'));
+    await cli('apikey', 'notices', 'test');
+    assert.deepEqual([received[0]?.title, received[0]?.token], ['svc-api: test', 'Bearer tk_example']);
+    const serve = await startListening(['serve', '--port', '0'], env);
+    try {
+      await cli('apikey', 'create', '--name', 'CI', '--roles', 'GUEST');
+      await until(() => received.length > 1);
+      const { title, text, path, id } = received[1]!;
+      assert.deepEqual([title, text.startsWith('CI ('), path], ['svc-api: key.created', true, '/keys']);
+      assert.match(id, /^msg_/);
+    } finally {
+      await serve.stop();
+      ntfy.close();
+    }
+  });
+});
+
+/** Packs a plugin of the examples. */
+async function packed(name: string): Promise<string> {
+  const folder = tempFolder();
+  await mustRun('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], {
+    cwd: join(ROOT, 'examples/plugins', name),
+  });
+  return join(folder, readdirSync(folder)[0]!);
+}

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { DEFAULT_NOTICES, type NoticeSettings } from '../../src/keys/feed/notice.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { Dispatcher } from '../../src/features/notices/dispatcher.ts';
-import { type Destination, postNotice, readSigningKey } from '../../src/features/notices/post.ts';
+import type { Destination } from '../../src/features/notices/destination.ts';
+import { webhook } from '../../src/features/notices/post.ts';
 import type { TestKeys } from './keys.ts';
 import type { Receiver } from './webhook.ts';
 
@@ -20,8 +21,8 @@ export interface TestCourier {
 /** Whom to tell, at a receiver. */
 export function destinationOf(receiver: Receiver, settings: Partial<NoticeSettings> = {}): Destination {
   const { url, secret } = receiver;
-  const keys = secret.split(' ').map((each) => readSigningKey(each)!);
-  return { url, keys, settings: { url, secretFile: undefined, ...DEFAULT_NOTICES, ...settings } };
+  const all = { url, secretFile: undefined, ...DEFAULT_NOTICES, ...settings };
+  return { url, settings: all, send: webhook.open(all, { SVC_API_NOTICES_SECRET: secret }) };
 }
 
 /** A dispatcher over the store of some keys: another process of it, as far as the store knows. */
@@ -39,9 +40,7 @@ export function testCourier(
     dispatcher: new Dispatcher({
       store: test.store.notices,
       destination: () => made.destination,
-      post: (notice, webhook, { signal }) =>
-        // Receivers look at the clock of the machine.
-        postNotice(notice, webhook, { now: Date.now(), signal, version: '1.2.3', ...options }),
+      ...options,
       clock: () => test.time.now,
       elapsed: () => test.time.now,
       random: () => 0.5,

@@ -236,12 +236,14 @@ export abstract class ServingCommand extends BaseCommand {
       { parseConfig },
       { additionsIn, ConfiguredServer },
       { withBackground },
+      { noticeChannelsOf },
       { allFeatures },
     ] = await Promise.all([
       import('../../service/open-keys.ts'),
       import('../../config/load-config.ts'),
       import('../../service/configured-server.ts'),
       import('../../service/background.ts'),
+      import('../../service/notice-channels.ts'),
       import('../../features/index.ts'),
     ]);
     const additions = additionsIn(config, ofHost);
@@ -274,6 +276,7 @@ export abstract class ServingCommand extends BaseCommand {
       const { hasGraphQL = false, turn } = context;
       const beside = opened.notices && {
         notices: opened.notices,
+        channels: noticeChannelsOf(allFeatures()),
         hasGraphQL,
         turn,
         log: this.logger,

@@ -16,6 +16,11 @@ export const notices = section({
   schema: (context) =>
     map({
       url: required(textWith(invalidWebhook, { pattern: '^https?://' }), 'By https, or by http on loopback.'),
+      channel: optional(
+        textWith((given) => (given === '' ? 'The field "channel" is empty.' : undefined)),
+        'The channel that delivers notices. Plugins can have others.',
+        { otherwise: 'webhook' },
+      ),
       secretFile: optional(filePath(context), 'A file with the secret that signs, from the folder of this file.', {
         otherwise: 'SVC_API_NOTICES_SECRET',
       }),

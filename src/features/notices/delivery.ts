@@ -1,29 +1,31 @@
 import { randomUUID } from 'node:crypto';
 import type { Background, BackgroundContext } from '../../feature.ts';
-import type { NoticeStore } from '../../keys/feed/index.ts';
+import type { NoticeChannels, NoticeStore } from '../../keys/feed/index.ts';
 import type { Log } from '../../log.ts';
-import { packageVersion } from '../../version.ts';
 import { type DeliveryCounts, Dispatcher } from './dispatcher.ts';
-import { type Destination, postNotice, readDestination } from './post.ts';
+import { type Destination, readDestination } from './destination.ts';
 
 /** How often to look for what is new. */
 const EVERY_MS = 1000;
 
 /** The destination that a configuration names, with the secrets as they are now. @throws KeysError CONFIG_… */
-function destinationIn({ notices }: Pick<BackgroundContext['config'], 'notices'>): Destination | undefined {
-  return notices && readDestination(notices, process.env);
+async function destinationIn(
+  { notices }: Pick<BackgroundContext['config'], 'notices'>,
+  channels: NoticeChannels,
+): Promise<Destination | undefined> {
+  return notices && readDestination(notices, process.env, channels);
 }
 
 /** Delivers notices as the configuration says. @throws KeysError CONFIG_… if they cannot be signed */
 export async function deliverNotices(context: BackgroundContext): Promise<Background> {
-  const { keys, config, notices: store, turn, log } = context;
-  const destination = destinationIn(config);
+  const { keys, config, notices: store, channels, turn, log } = context;
+  const destination = await destinationIn(config, channels);
   const onStart = (started: StartedDelivery) => context.onStarted(started);
   const delivery = new NoticeDelivery({ store, clock: keys.clock, turn, log, onStart });
   await delivery.take(destination);
   return {
     async prepare(changed) {
-      const next = destinationIn(changed.config);
+      const next = await destinationIn(changed.config, channels);
       return () => delivery.take(next);
     },
     stop: () => delivery.stop(),
@@ -68,13 +70,9 @@ export class NoticeDelivery {
     // A webhook that wanted no notices may want them again. If it cannot be written now, the next reload does.
     await store.forgetGone().catch((error: unknown) => log.debug({ err: error }, 'notices stay off'));
     if (this.#dispatcher) return;
-    const version = packageVersion();
     const dispatcher = new Dispatcher({
       store,
       destination: () => this.#destination,
-      post: (notice, webhook, options) =>
-        // Receivers compare it with their clocks; that of the store may be ahead of all.
-        postNotice(notice, webhook, { ...options, now: Date.now(), version }),
       clock,
       elapsed: () => performance.now(),
       random: Math.random,

@@ -13,15 +13,13 @@ import {
   type WaitingNotice,
 } from '../../keys/feed/index.ts';
 import type { Log } from '../../log.ts';
-import type { Answer, Destination, Webhook } from './post.ts';
+import { attempt, type Destination } from './destination.ts';
 
 /** What deliveries need from outside. */
 interface DeliveriesOptions {
   store: Pick<NoticeStore, 'due'>;
   /** Undefined while there is no webhook. */
   destination: () => Destination | undefined;
-  /** Sends a notice once. */
-  post: (notice: WaitingNotice, webhook: Webhook, options: { now: number; signal: AbortSignal }) => Promise<Answer>;
   /** Milliseconds since 1970. */
   clock: () => number;
   /** Milliseconds since any moment, which nobody can set. */
@@ -29,6 +27,8 @@ interface DeliveriesOptions {
   /** From 0 up to 1. */
   random: () => number;
   log: Log;
+  /** Milliseconds that an attempt may take. Default: 15 seconds. */
+  timeoutMs?: number;
 }
 
 interface Sender {
@@ -143,11 +143,12 @@ class Deliveries {
     this.#queue = [];
   }
 
-  async #attempt(notice: WaitingNotice, { url, keys }: Destination): Promise<void> {
-    const { post, clock, elapsed, random, log } = this.#options;
+  async #attempt(notice: WaitingNotice, destination: Destination): Promise<void> {
+    const { url } = destination;
+    const { clock, elapsed, random, log, timeoutMs } = this.#options;
     const { id, type } = notice;
     const { signal } = this.#ended;
-    const answer = await post(notice, { url, keys }, { now: clock(), signal });
+    const answer = await attempt(destination, notice, { signal, timeoutMs });
     // It may have arrived, and is repeated.
     if (signal.aborted && answer.is !== 'taken') return;
     const at = clock();

@@ -17,5 +17,6 @@ export const notices: Feature = {
     defaults: { notices: undefined },
     sections: { notices: async () => (await import('./config.ts')).notices },
   },
+  notices: { webhook: async () => (await import('./post.ts')).webhook },
   background: async (context) => (await import('./delivery.ts')).deliverNotices(context),
 };

@@ -1,3 +1,3 @@
-/** Tells a webhook: signs, sends, tries again. */
+/** Delivers notices by channels: signs, sends, tries again. */
+export { attempt, type Destination, readDestination } from './destination.ts';
 export { Dispatcher, type DeliveryCounts } from './dispatcher.ts';
-export { type Destination, postNotice, readDestination, readSigningKeys } from './post.ts';

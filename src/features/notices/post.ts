@@ -9,7 +9,9 @@ import {
   readRetryAfter,
   readSecretFile,
 } from '../../keys/basics/index.ts';
-import type { Notice, NoticeSettings } from '../../keys/feed/index.ts';
+import type { Notice, NoticeAnswer, NoticeChannel, NoticeSettings } from '../../keys/feed/index.ts';
+import { TIMEOUT_MS } from './destination.ts';
+import { packageVersion } from '../../version.ts';
 
 /** A key that signs, as bytes. */
 type SigningKey = Buffer;
@@ -45,23 +47,10 @@ function signatureHeaders(
 }
 
 /** Where notices go, and what signs them. */
-export interface Webhook {
+interface Webhook {
   readonly url: string;
   readonly keys: readonly SigningKey[];
 }
-
-/** What a webhook answered. */
-export type Answer =
-  | { readonly is: 'taken'; readonly status: number }
-  /** It wants no notices any more. */
-  | { readonly is: 'gone'; readonly status: number; readonly failure: string }
-  | {
-      readonly is: 'failed';
-      /** Undefined where there was no answer. */
-      readonly status: number | undefined;
-      readonly failure: string;
-      readonly retryAfterMs: number | undefined;
-    };
 
 /** How a notice is sent. */
 interface PostOptions {
@@ -72,8 +61,6 @@ interface PostOptions {
   timeoutMs?: number;
 }
 
-/** How long an attempt may take, as Standard Webhooks proposes. */
-const TIMEOUT_MS = 15_000;
 const MAX_HEAD_BYTES = 16_384;
 
 /**
@@ -84,7 +71,7 @@ export function postNotice(
   notice: Pick<Notice, 'id' | 'body'>,
   webhook: Webhook,
   options: PostOptions,
-): Promise<Answer> {
+): Promise<NoticeAnswer> {
   return debugTimed(
     'a notice was sent',
     () => post(notice, webhook, options),
@@ -101,7 +88,7 @@ function post(
   notice: Pick<Notice, 'id' | 'body'>,
   { url, keys }: Webhook,
   { now, version, signal, timeoutMs = TIMEOUT_MS }: PostOptions,
-): Promise<Answer> {
+): Promise<NoticeAnswer> {
   const body = Buffer.from(notice.body);
   const headers = {
     'content-type': 'application/json',
@@ -129,7 +116,7 @@ function post(
   });
 }
 
-function answerOf(status: number, retryAfter: string | undefined, now: number): Answer {
+function answerOf(status: number, retryAfter: string | undefined, now: number): NoticeAnswer {
   if (status >= 200 && status < 300) return { is: 'taken', status };
   if (status === 410) return { is: 'gone', status, failure: 'the answer was 410 (Gone)' };
   const isRedirect = status >= 300 && status < 400;
@@ -138,7 +125,7 @@ function answerOf(status: number, retryAfter: string | undefined, now: number): 
   return { is: 'failed', status, failure, retryAfterMs };
 }
 
-function failed(failure: string): Answer {
+function failed(failure: string): NoticeAnswer {
   return { is: 'failed', status: undefined, failure, retryAfterMs: undefined };
 }
 
@@ -150,14 +137,16 @@ function reasonOf(error: NodeJS.ErrnoException, ends: AbortSignal, timeoutMs: nu
   return printable(error.code ?? error.message, 200);
 }
 
-export interface Destination extends Webhook {
-  readonly settings: NoticeSettings;
-}
-
-/** Whom to tell, with the secrets as they are now. @throws KeysError CONFIG_… */
-export function readDestination(settings: NoticeSettings, env: NodeJS.ProcessEnv): Destination {
-  return { url: settings.url, keys: readSigningKeys(settings, env), settings };
-}
+/** Signs notices as Standard Webhooks has it, and posts them to a URL. */
+export const webhook: NoticeChannel = {
+  open(settings, env) {
+    const { url } = settings;
+    const keys = readSigningKeys(settings, env);
+    const version = packageVersion();
+    // Receivers compare the time with their clocks; that of the store can be ahead of all.
+    return (notice, options) => postNotice(notice, { url, keys }, { ...options, now: Date.now(), version });
+  },
+};
 
 const VARIABLE = 'SVC_API_NOTICES_SECRET';
 const MAX_SECRETS = 5;
@@ -170,7 +159,10 @@ const FORM =
  * SVC_API_NOTICES_SECRET. Several, between white space, all sign, so that a receiver can take another one.
  * @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE if other users can read them, CONFIG_INVALID
  */
-export function readSigningKeys({ secretFile }: NoticeSettings, env: NodeJS.ProcessEnv): SigningKey[] {
+export function readSigningKeys(
+  { secretFile }: Pick<NoticeSettings, 'secretFile'>,
+  env: NodeJS.ProcessEnv,
+): SigningKey[] {
   const text = secretFile === undefined ? env[VARIABLE] : readSecretFile(secretFile, SECRET_FILE).text;
   if (!text?.trim()) {
     if (secretFile !== undefined) throw invalid(`${nameOf(secretFile)} is empty`);

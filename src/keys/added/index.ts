@@ -299,6 +299,7 @@ const MEMBERS: Readonly<Record<string, Rule<any>>> = {
   background: aFunction(),
   resources: HOST_RESOURCES,
   config: options<{ sections: unknown }>({ sections: required(recordOf(aFunction())) }),
+  notices: recordOf(aFunction()),
 };
 
 function readFeature(given: unknown): FeatureOfFields {

@@ -46,8 +46,42 @@ export function noticeOf(
   return { id, type, at, body: JSON.stringify({ type, timestamp: formatTime(at), data }) };
 }
 
-/** The webhook that gets notices, and the events that it gets. */
+/** The result of an attempt to deliver a notice. */
+export type NoticeAnswer =
+  | { readonly is: 'taken'; readonly status: number }
+  /** The receiver wants no notices any more. */
+  | { readonly is: 'gone'; readonly status: number; readonly failure: string }
+  | {
+      readonly is: 'failed';
+      /** Undefined where there was no answer. */
+      readonly status: number | undefined;
+      readonly failure: string;
+      readonly retryAfterMs: number | undefined;
+    };
+
+/** A way to deliver notices. */
+export interface NoticeChannel {
+  /**
+   * Reads its settings, whenever a server starts or reloads. The function that it returns sends a notice once. Without an
+   * answer, the notice was taken. If it throws, the notice is sent again later: a receiver knows it by its id.
+   * @throws what is wrong with the settings
+   */
+  open(
+    settings: Pick<NoticeSettings, 'url' | 'secretFile'>,
+    env: NodeJS.ProcessEnv,
+  ): (
+    notice: Pick<Notice, 'id' | 'type' | 'body'>,
+    options: { readonly signal: AbortSignal; readonly timeoutMs: number },
+  ) => Promise<NoticeAnswer | void>;
+}
+
+/** Channels by their names, each loaded when it is used. */
+export type NoticeChannels = Readonly<Record<string, () => Promise<NoticeChannel>>>;
+
+/** The receiver of notices, and the events that it gets. */
 export interface NoticeSettings {
+  /** The name of the channel that delivers notices. Default: `webhook`. */
+  readonly channel?: string;
   /** The address of the webhook. */
   readonly url: string;
   /** The absolute path of a file with the secret that signs; undefined for `SVC_API_NOTICES_SECRET`. */

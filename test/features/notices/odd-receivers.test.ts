@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { noticeOf } from '../../../src/keys/feed/notice.ts';
-import { type Answer, postNotice, readSigningKey } from '../../../src/features/notices/post.ts';
+import { noticeOf, type NoticeAnswer } from '../../../src/keys/feed/notice.ts';
+import { postNotice, readSigningKey } from '../../../src/features/notices/post.ts';
 import { pairOf } from '../../support/certificates.ts';
 import { skipUnlessCI } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
@@ -36,9 +36,9 @@ describe('an attempt to deliver a notice', () => {
   const post = (url: string, { signal = new AbortController().signal, timeoutMs = 60_000 } = {}) =>
     postNotice(notice, { url, keys }, { now: 0, version: '1', signal, timeoutMs });
   /** What an attempt came to with a receiver that does something with each connection. */
-  const answerTo = async (behave: (socket: Socket) => void, options?: { timeoutMs: number }): Promise<Answer> =>
+  const answerTo = async (behave: (socket: Socket) => void, options?: { timeoutMs: number }): Promise<NoticeAnswer> =>
     post(`http://127.0.0.1:${await listen(behave)}/`, options);
-  const failed = (failure: string): Answer => ({
+  const failed = (failure: string): NoticeAnswer => ({
     is: 'failed',
     status: undefined,
     failure,

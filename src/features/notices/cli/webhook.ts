@@ -50,20 +50,15 @@ const CERTIFICATE = /CERT|SIGNATURE|ISSUER/;
  */
 export async function tryWebhook(settings: NoticeSettings, options: TryOptions): Promise<TestResult> {
   const { env, by, timeoutMs, onTried } = options;
-  const [{ postNotice, readDestination }, { packageVersion }] = await Promise.all([
+  const [{ attempt, readDestination }, { allFeatures }, { noticeChannelsOf }] = await Promise.all([
     import('../index.ts'),
-    import('../../../version.ts'),
+    import('../../index.ts'),
+    import('../../../service/notice-channels.ts'),
   ]);
-  const destination = readDestination(settings, env);
-  const now = Date.now();
-  const notice = testNotice({ id: randomUUID(), at: now, by });
+  const destination = await readDestination(settings, env, noticeChannelsOf(allFeatures()));
+  const notice = testNotice({ id: randomUUID(), at: Date.now(), by });
   const began = performance.now();
-  const answer = await postNotice(notice, destination, {
-    now,
-    version: packageVersion(),
-    signal: new AbortController().signal,
-    ...(timeoutMs !== undefined && { timeoutMs }),
-  });
+  const answer = await attempt(destination, notice, { signal: new AbortController().signal, timeoutMs });
   const tried = {
     webhook: shownWebhook(settings.url),
     id: notice.id,

@@ -1,0 +1,59 @@
+import { formatList, KeysError, printable, suggestion } from '../../keys/basics/index.ts';
+import type {
+  NoticeAnswer,
+  NoticeChannel,
+  NoticeChannels,
+  NoticeSettings,
+  WaitingNotice,
+} from '../../keys/feed/index.ts';
+
+/** A receiver of notices, with its settings as they are now. */
+export interface Destination {
+  readonly url: string;
+  readonly settings: NoticeSettings;
+  readonly send: ReturnType<NoticeChannel['open']>;
+}
+
+/** Opens the channel that the settings name. @throws KeysError CONFIG_…; what the channel throws */
+export async function readDestination(
+  settings: NoticeSettings,
+  env: NodeJS.ProcessEnv,
+  channels: NoticeChannels,
+): Promise<Destination> {
+  const { url, channel = 'webhook' } = settings;
+  const load = Object.hasOwn(channels, channel) ? channels[channel] : undefined;
+  if (!load) {
+    const names = Object.keys(channels);
+    throw new KeysError(
+      'CONFIG_INVALID',
+      `"channel" under "notices" is "${printable(channel)}", and no feature has it. ${suggestion(channel, names)}` +
+        `The channels are ${formatList(names)}.`,
+    );
+  }
+  return { url, settings, send: (await load()).open(settings, env) };
+}
+
+/** How long an attempt may take, as Standard Webhooks proposes. */
+export const TIMEOUT_MS = 15_000;
+
+/** Sends a notice once, and waits for the channel no longer than it should take. It never throws. */
+export async function attempt(
+  { send }: Pick<Destination, 'send'>,
+  notice: Pick<WaitingNotice, 'id' | 'type' | 'body'>,
+  { signal, timeoutMs = TIMEOUT_MS }: { signal: AbortSignal; timeoutMs?: number | undefined },
+): Promise<NoticeAnswer> {
+  const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const { promise: ended, reject } = Promise.withResolvers<never>();
+  const end = () =>
+    reject(new Error(signal.aborted ? 'the attempt was ended' : `no answer within ${timeoutMs / 1000} seconds`));
+  ends.addEventListener('abort', end);
+  if (ends.aborted) end();
+  try {
+    return (await Promise.race([send(notice, { signal: ends, timeoutMs }), ended])) ?? { is: 'taken', status: 200 };
+  } catch (error) {
+    const failure = printable(error instanceof Error ? error.message : String(error), 200);
+    return { is: 'failed', status: undefined, failure, retryAfterMs: undefined };
+  } finally {
+    ends.removeEventListener('abort', end);
+  }
+}
