@@ -302,6 +302,7 @@ export interface NewKey extends KeyChange {
 }
 
 export interface NoticeSettings {
+    readonly channel?: string;
     readonly url: string;
     readonly secretFile: string | undefined;
     readonly events: readonly NoticeType[];
@@ -728,6 +729,7 @@ export interface Feature extends FeatureOfFields {
     readonly routes?: (app: HttpApp, context: FeatureContext) => Promise<void>;
     readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
     readonly background?: (context: BackgroundContext) => Promise<Background>;
+    readonly notices?: NoticeChannels;
     readonly inPrimary?: () => Promise<void>;
 }
 
@@ -1006,6 +1008,7 @@ export interface BackgroundContext {
     };
     readonly config: Config;
     readonly notices: NoticeStore;
+    readonly channels: NoticeChannels;
     readonly hasGraphQL: boolean;
     readonly turn: Promise<void>;
     readonly log: Log;
@@ -1512,6 +1515,20 @@ export interface Notice {
 }
 
 export declare const NOTICE_TYPES: readonly ['key.created', 'key.deleted', 'key.ending', 'key.ended', 'key.leaked', 'key.reused', 'key.refused_often'];
+
+export type NoticeAnswer = {
+    readonly is: 'taken';
+    readonly status: number;
+}
+
+export interface NoticeChannel {
+    open(settings: Pick<NoticeSettings, 'url' | 'secretFile'>, env: NodeJS.ProcessEnv): (notice: Pick<Notice, 'id' | 'type' | 'body'>, options: {
+        readonly signal: AbortSignal;
+        readonly timeoutMs: number;
+    }) => Promise<NoticeAnswer | void>;
+}
+
+export type NoticeChannels = Readonly<Record<string, () => Promise<NoticeChannel>>>;
 
 interface NoticedRefusals {
     hour: number;
