@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import { allStores } from '../features/index.ts';
+import { allFeatures, allStores } from '../features/index.ts';
 import { configLocation, readConfigFile } from '../config/config-file.ts';
 import { parseConfig } from '../config/load-config.ts';
 import { readCertificate } from '../http/certificate.ts';
