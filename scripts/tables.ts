@@ -31,7 +31,14 @@ const PARTS: Readonly<Record<string, () => string>> = {
     ]),
   'names of the library': libraryNames,
   'needs of features': needsOfFeatures,
+  'list of features': listOfFeatures,
 };
+
+/** The features with those that each needs. */
+function listOfFeatures(): string {
+  const rows = FEATURES.map(({ name, needs = [] }) => [`\`${name}\``, needs.map((each) => `\`${each}\``).join(', ')]);
+  return tableOf([['feature', 'needs'], ...rows.toSorted(([one = ''], [other = '']) => (one < other ? -1 : 1))]);
+}
 
 /** The features as a graph of Mermaid: an arrow to each one that a feature needs. */
 function needsOfFeatures(): string {

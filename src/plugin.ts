@@ -1,8 +1,8 @@
 import type { BooleanFlag, Config, Hook, Hooks, OptionFlag } from '@oclif/core/interfaces';
-import { addFields } from './keys/added/index.ts';
+import { addFields, chooseFeatures as choose } from './keys/added/index.ts';
 import type { Feature } from './feature.ts';
 import type { OperationsClient } from './keys/operations/index.ts';
-import { takenNames } from './cli/plugins/taken-names.ts';
+import { ownFeatures, takenNames } from './cli/plugins/taken-names.ts';
 
 export type { Feature, FeatureContext } from './feature.ts';
 export type { OperationsClient, Server } from './keys/operations/index.ts';
@@ -26,6 +26,17 @@ export type FeatureHook = Hook<
  */
 export function addFeatures(...features: readonly Feature[]): void {
   addFields(features, takenNames());
+}
+
+/**
+ * Chooses features of svc-api, with those that they need: the others have no endpoints, fields of the schema and
+ * sections of the configuration. Call it as `addFeatures`. Without it, all are chosen; without a name, none.
+ * @example
+ * chooseFeatures('consent', 'notices');
+ * @throws KeysError FEATURE_INVALID for an unknown name, and once svc-api is loaded
+ */
+export function chooseFeatures(...names: readonly string[]): void {
+  choose(names, ownFeatures(), 'The program');
 }
 
 type Texts = Readonly<Record<'database' | 'config' | 'server', OptionFlag<string | undefined>>>;

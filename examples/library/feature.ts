@@ -1,4 +1,4 @@
-import { addFeatures, type FeatureHook } from 'svc-api/feature';
+import { addFeatures, chooseFeatures, type FeatureHook } from 'svc-api/feature';
 
 const feature = {
   name: 'svc-api-team',
@@ -10,3 +10,6 @@ export const hook: FeatureHook = async () => feature;
 
 // In any other program, before it imports svc-api.
 addFeatures(feature);
+
+// Likewise, to leave out all features of svc-api but these.
+chooseFeatures('consent', 'notices');

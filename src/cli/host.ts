@@ -137,6 +137,8 @@ export function hostDatabase({ pjson, dataDir, name }: Pick<Config, 'pjson' | 'd
     throw invalid('', 'must be an object, such as { "database": "keys.sqlite" }.');
   const { database, ...others } = settings as Record<string, unknown>;
   const [unknown] = Object.keys(others);
+  if (unknown === 'features')
+    throw invalid('.features', 'is in the wrong place: "svc-api" stands beside "oclif" for it.');
   if (unknown !== undefined) throw invalid(`["${unknown}"]`, 'is not a setting. The only one is "database".');
   if (database === undefined) return undefined;
   // A store in memory would be gone when each command ends.

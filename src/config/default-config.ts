@@ -1,8 +1,8 @@
-import { allFeatures } from '../features/index.ts';
+import { keepingFeatures } from '../features/index.ts';
 import { type Config, CORE_DEFAULTS } from './config.ts';
 
 /** The configuration where there is no file. */
 export function defaultConfig(): Config {
-  const ofFeatures = allFeatures().map(({ config }) => config?.defaults);
+  const ofFeatures = keepingFeatures().map(({ config }) => config?.defaults);
   return Object.assign({}, CORE_DEFAULTS, ...ofFeatures) as Config;
 }

@@ -1,4 +1,4 @@
-import { addedFeatures, gatherErrors, invalidFeature } from '../keys/added/index.ts';
+import { addedFeatures, gatherErrors, invalidFeature, isChosen } from '../keys/added/index.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
 import { type Feature, storesOf } from '../feature.ts';
 import type { FeatureInStore } from '../store/index.ts';
@@ -67,12 +67,13 @@ export const FEATURES: readonly Feature[] = [
 ];
 
 /**
- * The features of svc-api, then those of plugins. Their error codes are known from then on.
+ * The features of svc-api that were chosen, then those of plugins. Their error codes are known from then on.
  * @throws KeysError FEATURE_INVALID if a plugin needs one that is not there, or has a name, an operation or a code that is
  * taken
  */
 export function allFeatures(): readonly Feature[] {
-  const all: readonly Feature[] = [...FEATURES, ...addedFeatures(FEATURES.map(({ name }) => name))];
+  const own = FEATURES.filter(({ name }) => isChosen(name));
+  const all: readonly Feature[] = [...own, ...addedFeatures(own.map(({ name }) => name))];
   const taken = new Set(Object.keys(OPERATIONS));
   for (const { name, operations = {} } of all)
     for (const operation of Object.keys(operations)) {
@@ -84,7 +85,15 @@ export function allFeatures(): readonly Feature[] {
   return all;
 }
 
-/** Loads what all of them keep in a store, before it is opened. */
+/**
+ * The same with those that were not chosen. What they keep in a store follows its keys all the same: it may have been
+ * made where they were chosen.
+ */
+export function keepingFeatures(): readonly Feature[] {
+  return [...FEATURES, ...allFeatures().filter((feature) => !FEATURES.includes(feature))];
+}
+
+/** Loads what features keep in a store, before it is opened. */
 export function allStores(): Promise<FeatureInStore[]> {
-  return storesOf(allFeatures());
+  return storesOf(keepingFeatures());
 }

@@ -99,12 +99,15 @@ export async function openKeysWithNotices(
     consent,
     declaredIn,
   });
-  const [{ openStore }, { allFeatures, allStores }] = await Promise.all([
+  const [{ openStore }, { keepingFeatures, allStores }] = await Promise.all([
     import('../store/open.ts'),
     import('../features/index.ts'),
   ]);
   const store = await openStore(options, { features: await allStores(), changes });
-  return { keys: openKeysOver(store, catalog, { maxVerifiedKeys, features: allFeatures() }), notices: store.notices };
+  return {
+    keys: openKeysOver(store, catalog, { maxVerifiedKeys, features: keepingFeatures() }),
+    notices: store.notices,
+  };
 }
 
 /** A store, or what checks keys as one does. */

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { Config } from '@oclif/core/config';
 import { serveHost } from '../support/host.ts';
 import { cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
+import { startListening } from '../support/serve.ts';
+import { query } from '../support/server.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
 
 const OUR_IDS = Object.keys(
@@ -14,7 +16,7 @@ const OUR_IDS = Object.keys(
 const HOSTS_OWN = ['doctor', 'login', 'notices/list', 'notices/test', 'routes'];
 
 /** A host CLI beside which this checkout is installed. */
-function newHost(separator: string, plugins: readonly string[]): string {
+function newHost(separator: string, plugins: readonly string[], settings?: unknown): string {
   const folder = join(tempFolder(), 'acme');
   cpSync(join(ROOT, 'examples/host-cli/bin'), join(folder, 'bin'), { recursive: true });
   mkdirSync(join(folder, 'node_modules/@oclif'), { recursive: true });
@@ -38,7 +40,14 @@ function newHost(separator: string, plugins: readonly string[]): string {
     topics: { notices: { description: 'Messages of acme.' } },
     plugins,
   };
-  const manifest = { name: 'acme', version: '1.0.0', type: 'module', dependencies: { 'svc-api': '*' }, oclif };
+  const manifest = {
+    name: 'acme',
+    version: '1.0.0',
+    type: 'module',
+    dependencies: { 'svc-api': '*' },
+    oclif,
+    'svc-api': settings,
+  };
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
   return folder;
 }
@@ -154,3 +163,90 @@ for (const separator of [' ', ':']) {
     });
   });
 }
+
+describe('a host that chooses features', () => {
+  const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
+    commands: Record<string, { feature?: string; hidden?: boolean }>;
+  };
+  const idsOf = (features: readonly string[]) =>
+    Object.entries(MANIFEST.commands)
+      .filter(([, { feature }]) => feature === undefined || features.includes(feature))
+      .map(([id]) => id);
+  const hostWith = (features: unknown) => newHost(' ', ['svc-api'], { features });
+
+  /** The commands, topics and text of its help, after oclif has run its hooks. */
+  const offered = async (folder: string) => {
+    const program = `
+      import { Config } from '@oclif/core';
+      const config = await Config.load(process.cwd());
+      await config.runHook('init', { id: '', argv: [] });
+      const topics = config.topics.map(({ name }) => name);
+      const ofPlugin = config.plugins.get('svc-api').commands.map(({ id }) => id);
+      console.log(JSON.stringify({ ids: config.commandIDs, topics, ofPlugin }));`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], { cwd: folder, env: cleanEnv() });
+    const { stdout, stderr } = await finished(child);
+    assert.equal(stderr, '');
+    return JSON.parse(stdout) as { ids: string[]; topics: string[]; ofPlugin: string[] };
+  };
+
+  for (const features of [['apply', 'backup'], []])
+    it(`has their commands and topics alone: ${JSON.stringify(features)}`, async () => {
+      const { ids, topics, ofPlugin } = await offered(hostWith(features));
+      const own = HOSTS_OWN.map((name) => name.replace('/', ':'));
+      assert.deepEqual(ids.toSorted(), [...own, ...idsOf(features)].toSorted());
+      assert.deepEqual(ofPlugin.toSorted(), idsOf(features).toSorted());
+      const above = new Set(
+        ids.flatMap((id) => id.split(':').map((_, index, words) => words.slice(0, index + 1).join(':'))),
+      );
+      assert.deepEqual(
+        topics.filter((topic) => !above.has(topic)),
+        [],
+      );
+    });
+
+  it('has those that a chosen one needs, too', async () => {
+    const { ids } = await offered(hostWith(['edge']));
+    for (const id of ['apikey:edge', 'apikey:guard', 'apikey:routes:check']) assert.ok(ids.includes(id), id);
+    assert.ok(!ids.includes('apikey:scan'));
+  });
+
+  it('works as the core alone, and names no other command', async () => {
+    const folder = hostWith([]);
+    const { stdout: help } = await runIn(folder, ['apikey', '--help']);
+    assert.match(help, /Keys: create, list, show, update, rotate, disable, enable, delete, adopt, can\.\n/);
+    assert.doesNotMatch(help, /backup|contain|guard|Applications/);
+    const env = { SVC_API_DATABASE: tempStore() };
+    const created = await runIn(folder, ['apikey', 'create', '--name', 'CI', '--roles', 'ADMIN', '--json'], env);
+    const { key } = JSON.parse(created.stdout) as { key: string };
+    const refused = await runIn(folder, ['apikey', 'backup', '/nonexistent', '--json'], env);
+    assert.equal(refused.code, 2);
+    assert.doesNotMatch(refused.stdout, /Did you mean/);
+    const served = await startListening(
+      ['serve', '--port', '0'],
+      { ...env, XDG_DATA_HOME: join(folder, 'home') },
+      join(folder, 'bin/run.js'),
+    );
+    try {
+      const { body } = await query(served.url, key, '{ me { name } }');
+      assert.deepEqual(body, { data: { me: { name: 'CI' } } });
+    } finally {
+      await served.stop();
+    }
+  });
+
+  it('is refused by name where it has none of them, by our commands alone', async () => {
+    for (const [settings, code, pattern] of [
+      [{ features: ['aply'] }, 'FEATURE_INVALID', /acme chooses the feature "aply", .* Did you mean apply\?/],
+      [{ features: 'apply' }, 'HOST_INVALID', /"svc-api"\.features must be a list/],
+      [{ feature: [] }, 'HOST_INVALID', /"svc-api"\["feature"\] is not a setting/],
+      [[], 'HOST_INVALID', /"svc-api" must be an object/],
+    ] as const) {
+      const folder = newHost(' ', ['svc-api'], settings);
+      const { stdout } = await runIn(folder, ['apikey', 'list', '--json']);
+      const error = JSON.parse(stdout) as { error: string; code: string };
+      assert.equal(error.code, code);
+      assert.match(error.error, pattern);
+      assert.equal((await runIn(folder, ['login'])).stdout, 'own login\n');
+    }
+  });
+});

@@ -439,3 +439,68 @@ describe('a plugin with fields of keys', () => {
     });
   });
 });
+
+describe('a program that chooses features', () => {
+  const program = async (choice: string, text: string) => {
+    const folder = tempFolder();
+    writeFileSync(
+      join(folder, 'features.mjs'),
+      `import { chooseFeatures } from '${ROOT}/dist/plugin.js';\nchooseFeatures(${choice});`,
+    );
+    writeFileSync(join(folder, 'program.mjs'), text.replaceAll("'svc-api'", `'${join(ROOT, 'dist/index.js')}'`));
+    const { code, stdout, stderr } = await finished(spawn(process.execPath, [join(folder, 'program.mjs')]));
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout) as unknown;
+  };
+  const FIELDS = `
+    import './features.mjs';
+    import { createApp, OPERATOR, openKeys } from 'svc-api';
+    const keys = await openKeys({ database: ':memory:' });
+    const { key } = await keys.create({ name: 'CI', roles: ['ADMIN'] }, { actor: OPERATOR });
+    const app = await createApp({ keys });
+    const headers = { authorization: 'Bearer ' + key, 'content-type': 'application/json' };
+    const body = JSON.stringify({ query: '{ __schema { queryType { fields { name } } } }' });
+    const { data } = await (await app.request('/graphql', { method: 'POST', headers, body })).json();
+    console.log(JSON.stringify(data.__schema.queryType.fields.map(({ name }) => name)));
+    await keys.close();`;
+
+  it('has their fields of the schema, and no others', async () => {
+    const all = (await program(`'consent'`, FIELDS)) as string[];
+    const none = (await program('', FIELDS)) as string[];
+    assert.ok(all.includes('consentRequests') && none.includes('apiKeys'), `${all.join()} ${none.join()}`);
+    assert.ok(!none.includes('consentRequests'), none.join());
+  });
+
+  it('keeps what those that it does not choose have in the store', async () => {
+    const database = join(tempFolder(), 'keys.sqlite');
+    await program(
+      '',
+      `
+      import './features.mjs';
+      import { OPERATOR, openKeys } from 'svc-api';
+      const keys = await openKeys({ database: '${database}' });
+      const { key: secret } = await keys.create({ name: 'Admin', roles: ['ADMIN'] }, { actor: OPERATOR });
+      const { apiKey } = await keys.create({ name: 'Other', roles: ['GUEST'] }, { actor: OPERATOR });
+      const { principal } = await keys.check({ secret });
+      await keys.update(apiKey.id, { roles: ['VIEWER'] }, { actor: principal });
+      console.log('{}');
+      await keys.close();`,
+    );
+    const args = ['apikey', 'contain', 'Admin', '--dry-run', '--json'];
+    const { stdout } = await runCliWithInput('', args, { env: { SVC_API_DATABASE: database } });
+    assert.match(stdout, /"name": "Other"/);
+  });
+
+  it('is refused for an unknown name', async () => {
+    const result = await program(
+      '',
+      `
+      import { chooseFeatures } from '${ROOT}/dist/plugin.js';
+      try { chooseFeatures('backups'); } catch ({ code, message }) { console.log(JSON.stringify([code, message])); }`,
+    );
+    assert.deepEqual(result, [
+      'FEATURE_INVALID',
+      'The program chooses the feature "backups", which svc-api does not have. Did you mean backup?',
+    ]);
+  });
+});

@@ -5,7 +5,11 @@ import { FEATURE_HOOK, warnOfUnknownHooks } from './hooks.ts';
 /** oclif runs it before it loads a command, in our own program and in those of hosts. It must load no rules of keys. */
 const hook: Hook<'init'> = async ({ config, id, argv }) => {
   warnOfUnknownHooks(config);
-  if (config.name !== 'svc-api') describeInHost(config);
+  if (config.name !== 'svc-api') {
+    const { 'svc-api': settings } = config.pjson as { 'svc-api'?: unknown };
+    if (settings !== undefined) (await import('./chosen-features.ts')).chooseForHost(config, settings);
+    describeInHost(config);
+  }
   if (!config.getPluginsList().some(({ hooks }) => hooks[FEATURE_HOOK])) return;
   const { addFeaturesOfPlugins } = await import('./features-of-plugins.ts');
   await addFeaturesOfPlugins(config, [id ?? '', ...argv]);

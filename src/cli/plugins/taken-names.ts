@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { KnownFeatures } from '../../keys/added/index.ts';
 import { packageFolder } from '../../version.ts';
 
 /** Names in documents, types, arguments and forms about keys that are no flags. */
@@ -24,11 +25,22 @@ function columnForm(name: string): string {
 
 interface Manifest {
   readonly commands: Readonly<Record<string, { readonly flags: Readonly<Record<string, unknown>> }>>;
+  readonly features: KnownFeatures;
+}
+
+/** What oclif has of our commands, with our features. */
+function ownManifest(): Manifest {
+  return JSON.parse(readFileSync(join(packageFolder(), 'oclif.manifest.json'), 'utf8')) as Manifest;
+}
+
+/** The features of svc-api. */
+export function ownFeatures(): KnownFeatures {
+  return ownManifest().features;
 }
 
 /** Tells names and flags of svc-api itself, which no field of a plugin can have. */
 export function takenNames(): (name: string, flag: string) => boolean {
-  const { commands } = JSON.parse(readFileSync(join(packageFolder(), 'oclif.manifest.json'), 'utf8')) as Manifest;
+  const { commands } = ownManifest();
   const flags = new Set(Object.values(commands).flatMap((command) => Object.keys(command.flags)));
   const taken = new Set([...NAMES, ...flags].map(columnForm));
   return (name, flag) => taken.has(columnForm(name)) || flags.has(`no-${flag}`);

@@ -90,6 +90,7 @@ const fields = new Map<string, RegisteredField & { feature: string }>();
 let failure: unknown;
 let isClosed = false;
 let isInUse = false;
+let chosen: ReadonlySet<string> | undefined;
 
 /**
  * The features of plugins, each after those that it needs.
@@ -118,6 +119,37 @@ export function addedFeatures(own: readonly string[]): readonly FeatureOfFields[
   };
   for (const feature of features) add(feature, []);
   return ordered;
+}
+
+/** Features of svc-api with those that each needs, which stand before it. */
+export type KnownFeatures = Readonly<Record<string, readonly string[]>>;
+
+/**
+ * Chooses features of svc-api, with those that they need. Without it, all are chosen.
+ * @param by the subject of an error
+ * @throws KeysError FEATURE_INVALID for an unknown name, and once features are in use
+ */
+export function chooseFeatures(names: readonly string[], known: KnownFeatures, by: string): void {
+  const unknown = names.find((name) => !Object.hasOwn(known, name));
+  if (unknown !== undefined) {
+    const close = suggestion(unknown, Object.keys(known));
+    const problem = `${by} chooses the feature "${printable(unknown)}", which svc-api does not have.`;
+    throw new KeysError('FEATURE_INVALID', `${problem} ${close}`.trim());
+  }
+  if (isInUse)
+    throw new KeysError(
+      'FEATURE_INVALID',
+      'Features were chosen too late. They are in use already: choose them before svc-api is imported.',
+    );
+  const all = new Set(names);
+  for (const [name, needs] of Object.entries(known).toReversed())
+    if (all.has(name)) for (const needed of needs) all.add(needed);
+  chosen = all;
+}
+
+/** True for a feature of svc-api that was chosen. */
+export function isChosen(name: string): boolean {
+  return chosen?.has(name) ?? true;
 }
 
 /** True for a feature of a plugin. */

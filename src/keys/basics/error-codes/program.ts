@@ -72,20 +72,27 @@ export const PROGRAM_ERRORS = defineErrors({
     remedy: 'The error names the plugin. See [Plugins](library.md#in-an-oclif-cli).',
   },
   FEATURE_INVALID: {
-    meaning: "A plugin's part of svc-api is invalid.",
+    meaning: "A plugin's part of svc-api, or a choice of features, is invalid.",
     causes: [
       'a hook `svc-api:feature` fails, or returns something else than it should',
       'a field has a name that svc-api or another plugin has',
       'a field has an unknown kind, or a property with a wrong name or value',
       'an endpoint has the path of another one',
       'it needs a feature that is not there, or is made for another version of svc-api',
+      'a host or a program chooses a feature that svc-api does not have',
     ],
-    remedy: 'The error names the plugin: update or uninstall it. See [Plugins](plugins.md).',
+    remedy:
+      'The error names the plugin: update or uninstall it. See [Plugins](plugins.md). Or it names the feature: correct ' +
+      'its name. See [features of a host](library.md#the-hosts-choice-of-features).',
   },
   HOST_INVALID: {
     meaning: "The host CLI's setting for svc-api is invalid.",
-    causes: ['`oclif["svc-api"].database` in its package.json is neither a path nor a `postgres://` URL'],
-    remedy: 'Correct the package.json of the host; meanwhile, `--database` and `SVC_API_DATABASE` work.',
+    causes: [
+      '`oclif["svc-api"].database` in its package.json is neither a path nor a `postgres://` URL',
+      '`"svc-api"` in its package.json has another setting than `features`, or that is not a list of names',
+    ],
+    remedy:
+      'Correct the package.json of the host; meanwhile, `--database` and `SVC_API_DATABASE` work for another store.',
   },
   OPTION_INVALID: {
     meaning: 'A function of the library was given an option that cannot be meant; the error says which one.',

@@ -64,7 +64,7 @@ export default class Restore extends StoreCommand {
     if (names && flags['bring-back-all']) throw exclusiveFlags('--bring-back', '--bring-back-all');
     this.requireStore(flags);
     const additions = await this.additions();
-    const [{ restoreStore }, { allFeatures, allStores }, { listenersOf }] = await Promise.all([
+    const [{ restoreStore }, { keepingFeatures, allStores }, { listenersOf }] = await Promise.all([
       import('../../../../store/backup/restore-store.ts'),
       import('../../../index.ts'),
       import('../../../../feature.ts'),
@@ -86,7 +86,7 @@ export default class Restore extends StoreCommand {
           database: flags.database,
           env: this.environment,
           busyTimeoutMs: BUSY_TIMEOUT_MS,
-          listeners: listenersOf(allFeatures()),
+          listeners: listenersOf(keepingFeatures()),
           features,
           bringBack: flags['bring-back-all'] ? 'all' : (names ?? []),
           isBlind,

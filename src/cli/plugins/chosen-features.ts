@@ -1,0 +1,74 @@
+import type { Command } from '@oclif/core/command';
+import type { Config, Topic } from '@oclif/core/interfaces';
+import { chooseFeatures, featuresFailed, isChosen, type KnownFeatures } from '../../keys/added/index.ts';
+import { KeysError, printable } from '../../keys/basics/index.ts';
+
+/** Members of oclif's `Config` without a method that takes anything out of them. */
+interface Known {
+  _commandIDs?: unknown;
+  readonly _commands: Map<string, Command.Loadable>;
+  readonly _topics: Map<string, Topic>;
+  readonly commandPermutations: Map<string, Set<string>> & { readonly validPermutations: Map<string, string> };
+}
+
+/**
+ * Chooses the features that the package.json of a host names, and takes the commands of all others out of oclif. Where
+ * they cannot be chosen, each command of ours refuses to run; those of the host go on.
+ * @param settings the host's "svc-api" in its package.json
+ */
+export function chooseForHost(config: Config, settings: unknown): void {
+  try {
+    const own = config.getPluginsList().find(({ name }) => name === 'svc-api');
+    const names = namesIn(config, settings);
+    if (!own || !names) return;
+    const { manifest } = own as unknown as { manifest: { features: KnownFeatures } };
+    chooseFeatures(names, manifest.features, `The package.json of ${config.name}`);
+    leaveOut(
+      config,
+      own.commands.filter(({ feature }) => typeof feature === 'string' && !isChosen(feature)),
+    );
+    own.commands = own.commands.filter(({ feature }) => typeof feature !== 'string' || isChosen(feature));
+  } catch (error) {
+    featuresFailed(error);
+  }
+}
+
+/** @throws KeysError HOST_INVALID */
+function namesIn({ name }: Config, settings: unknown): string[] | undefined {
+  const invalid = (setting: string, problem: string) =>
+    new KeysError('HOST_INVALID', `In the package.json of ${name}, "svc-api"${setting} ${problem}`);
+  if (typeof settings !== 'object' || settings === null || Array.isArray(settings))
+    throw invalid('', 'must be an object, such as { "features": ["apply"] }.');
+  const { features, ...others } = settings as Record<string, unknown>;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined)
+    throw invalid(`["${printable(unknown)}"]`, 'is not a setting. The only one is "features".');
+  if (features === undefined) return undefined;
+  if (!Array.isArray(features) || !features.every((each) => typeof each === 'string'))
+    throw invalid('.features', 'must be a list of names of features, such as ["apply", "backup"].');
+  return features;
+}
+
+/** Takes commands out of oclif, with the topics that have no other. */
+function leaveOut(config: Config, commands: readonly Command.Loadable[]): void {
+  const known = config as unknown as Known;
+  const { _commands, _topics, commandPermutations } = known;
+  for (const { id } of commands) {
+    if (_commands.get(id)?.pluginName !== 'svc-api') continue;
+    _commands.delete(id);
+    // Those of a CLI with flexible taxonomy.
+    for (const ids of commandPermutations.values()) ids.delete(id);
+    for (const [words, of] of commandPermutations.validPermutations)
+      if (of === id) commandPermutations.validPermutations.delete(words);
+  }
+  known._commandIDs = undefined;
+  const left = Array.from(_commands.values());
+  for (const topic of commands.flatMap(({ id }) => topicsAbove(id)))
+    if (!left.some(({ id, hidden }) => !hidden && `${id}:`.startsWith(`${topic}:`))) _topics.delete(topic);
+}
+
+/** The topics of a command, with that of its own name. */
+function topicsAbove(id: string): string[] {
+  const words = id.split(':');
+  return words.map((_, index) => words.slice(0, index + 1).join(':'));
+}
