@@ -116,6 +116,7 @@ export interface Config {
     };
     readonly introspection: 'on' | 'off' | 'permitted';
     readonly publicUrl: string | undefined;
+    readonly title: string | undefined;
     readonly added: Readonly<Record<string, unknown>>;
     readonly consent: ConsentMode | undefined;
     readonly clients: readonly Client[];

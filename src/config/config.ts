@@ -63,6 +63,8 @@ export interface Config {
   readonly introspection: 'on' | 'off' | 'permitted';
   /** The address under which clients reach the service; undefined for the one that a request was made to. */
   readonly publicUrl: string | undefined;
+  /** The name of the service on its pages; undefined for svc-api. */
+  readonly title: string | undefined;
   /** Sections of plugins, by their names. */
   readonly added: Readonly<Record<string, unknown>>;
 }
@@ -83,5 +85,6 @@ export const CORE_DEFAULTS = {
   audit: { keep: null },
   introspection: 'on',
   publicUrl: undefined,
+  title: undefined,
   added: {},
 } as const satisfies Partial<Config>;

@@ -1,6 +1,6 @@
 import type { Section } from './section.ts';
 import { builtinResources, limits, policy, resources, roles } from './sections/access.ts';
-import { audit, cors, credentials, introspection, publicUrl, server, tls, trust } from './sections/server.ts';
+import { audit, cors, credentials, introspection, publicUrl, server, title, tls, trust } from './sections/server.ts';
 
 /** The sections of the core, by their names, in the order in which they are read and described. */
 export const SECTIONS: Readonly<Record<string, Section>> = {
@@ -17,4 +17,5 @@ export const SECTIONS: Readonly<Record<string, Section>> = {
   audit,
   introspection,
   publicUrl,
+  title,
 };

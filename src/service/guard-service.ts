@@ -36,7 +36,7 @@ export const guardService =
     const loadDoor = doorOf(providedBy(allFeatures()));
     const rulesBy = ({
       keys,
-      config: { routes, credentials, trust, limits, upstreams, signIn, people, publicUrl },
+      config: { routes, credentials, trust, limits, upstreams, signIn, people, publicUrl, title },
     }: OpenedService): GuardRules => ({
       keys,
       upstreams: readUpstreams(upstreams, asked.upstream, routesThatDecide(asked, routes)),
@@ -48,7 +48,9 @@ export const guardService =
       publicUrl,
       hosts: routes.map(({ host }) => host),
       loadDoor:
-        signIn === 'off' || asked.hasNoDoor ? undefined : loadDoor && (async (parts) => (await loadDoor()).open(parts)),
+        signIn === 'off' || asked.hasNoDoor
+          ? undefined
+          : loadDoor && (async (parts) => (await loadDoor()).open({ ...parts, title })),
     });
     const running = await serveGuard({ ...asked, log }, rulesBy(opened), server);
     return {

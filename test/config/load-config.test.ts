@@ -56,6 +56,7 @@ describe('the configuration', () => {
       notices: undefined,
       introspection: 'on',
       publicUrl: undefined,
+      title: undefined,
       added: {},
       consent: undefined,
       clients: [],
@@ -110,6 +111,7 @@ notices: { url: "https://hooks.example.org/n", secretFile: n.secret, events: [ke
 server: { keepAlive: 90, maxConnections: 500, maxConnectionsPerAddress: 1, maxVerifiedKeys: 1000000, metricsHost: '::1' }
 introspection: permitted
 publicUrl: https://keys.example.org
+title: Acme keys
 builtinResources: hidden
 consent: both
 clients:
@@ -217,6 +219,7 @@ feed: { nats: { servers: ["nats://10.0.0.1:4222", "tls://nats"], credentials: { 
       federation: [],
       introspection: 'permitted',
       publicUrl: 'https://keys.example.org',
+      title: 'Acme keys',
       added: {},
       consent: 'both',
       clients: [
@@ -420,6 +423,10 @@ trust: [10.0.0.0/33]
     ['credentials: [{ header: X-Key }, { header: x-key }]', '1:34: the header x-key is listed more than once.'],
     ['credentials: [{ header: "X Key" }]', '1:25: The header "X Key" cannot hold a key: it is not a name'],
     ['credentials: [{ cookie: key }]', '1:15: Write bearer, basic, or { header: X-Api-Key }.'],
+    ...['""', '" a"', '"a\\nb"', `"${'a'.repeat(61)}"`].map((title): [string, string] => [
+      `title: ${title}`,
+      '1:8: The field "title" must be one line of at most 60 characters',
+    ]),
     ['publicUrl: keys.example.org', '1:12: "keys.example.org" is not an address of a service'],
     ['publicUrl: https://example.org/a/../b', '1:12: "https://example.org/a/../b" is not an address of a service'],
     ['publicUrl: https://EXAMPLE.org', '1:12: "https://EXAMPLE.org" is not an address of a service'],

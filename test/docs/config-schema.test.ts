@@ -77,6 +77,7 @@ const TAKEN: unknown[] = [
     { maxLifetime: '90s', requireExpiry: false, maxKeysPerCreator: 1_000_000, disableUnused: '24h' },
     { grantableByKeys: ['VIEWER', 'guest', 'docker:update_any', 'BACKUP:READ_ANY'] },
   ].map((policy) => ({ policy })),
+  ...['A', 'Acme keys & more'].map((title) => ({ title })),
   ...['on', 'off', 'permitted'].map((introspection) => ({ introspection })),
   ...['https://keys.example.org', 'http://192.0.2.1:4000', 'https://example.org/a/keys'].map((publicUrl) => ({
     publicUrl,
@@ -194,6 +195,7 @@ const REFUSED: unknown[] = [
   ].map((people) => ({ trust: ['127.0.0.1'], people })),
   { people: { header: 'Remote-User', grant: { admins: ['role:ADMIN'] } } },
   { trust: [], people: { header: 'Remote-User', grant: { admins: ['role:ADMIN'] } } },
+  ...['', ' a', 'a'.repeat(61), 1].map((title) => ({ title })),
   ...[null, true, 'yes', 'ON'].map((introspection) => ({ introspection })),
 ];
 

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import {
+  hasControlCharacters,
   invalidNetwork,
   invalidOrigin,
   invalidPublicUrl,
@@ -154,6 +155,25 @@ export const audit = section({
       'must be a map with the field "keep", such as { keep: 400d }.',
     ),
   into: (audit) => ({ audit }),
+});
+
+/** The most characters of a title. */
+const MAX_TITLE = 60;
+const TITLE = `must be one line of at most ${MAX_TITLE} characters, without blanks around it.`;
+
+export const title = section({
+  description: 'The name of the service on its pages: the console, sign-in and consent.',
+  otherwise: 'svc-api',
+  page: 'console.md#its-name',
+  schema: () =>
+    textWith(
+      (given) =>
+        given !== '' && given === given.trim() && given.length <= MAX_TITLE && !hasControlCharacters(given)
+          ? undefined
+          : TITLE,
+      { minLength: 1, maxLength: MAX_TITLE, pattern: '^\\S(?:.*\\S)?$', examples: ['Acme keys'] },
+    ),
+  into: (title) => ({ title }),
 });
 
 export const introspection = section({

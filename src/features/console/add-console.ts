@@ -57,6 +57,8 @@ interface ConsoleParts extends SessionAuthParts, ConsentParts {
   readonly failedCredentials: CheckParts['failedCredentials'];
   /** Whether there is a console beside the pages on which people decide what applications get. */
   readonly hasConsole: boolean;
+  /** The name of the service on its pages. */
+  readonly title: string | undefined;
   readonly commands: NamedCommands;
   readonly credentials: PageParts['credentials'];
   readonly pipeline: GraphQLPipeline;
@@ -75,7 +77,7 @@ const CONSOLE_PATH = '/console';
  * is loaded from elsewhere.
  */
 export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
-  const assets = readAssets();
+  const assets = readAssets(parts.title);
   const { sessions, forms } = parts;
   const sessionAuth = new SessionAuth(parts);
   const seenBy = (c: Context) => new SeenOrigin(parts.issuer.of(c));

@@ -60,16 +60,19 @@ interface Asset {
   readonly compressed: () => Uint8Array<ArrayBuffer>;
 }
 
-/** What the pages of the console load, as `npm run build` makes it. */
+/** The files that pages load, as `npm run build` makes them, and the name that pages show. */
 export interface Assets {
+  /** The name of the service. */
+  readonly brand: string;
   readonly script: Asset;
   readonly style: Asset;
   readonly icon: Asset;
 }
 
-/** Reads them once. */
-export function readAssets(): Assets {
+/** Reads the files once. */
+export function readAssets(brand = 'svc-api'): Assets {
   return {
+    brand,
     script: read('js', 'text/javascript; charset=utf-8'),
     style: read('css', 'text/css; charset=utf-8'),
     icon: read('svg', 'image/svg+xml'),
@@ -90,8 +93,8 @@ function read(extension: string, type: string): Asset {
 }
 
 /** Adds their addresses, which need no key: they say nothing of the service. */
-export function addAssets(app: Hono<BearerEnv>, path: string, assets: Assets): void {
-  for (const { name, type, body, compressed } of Object.values(assets) as Asset[])
+export function addAssets(app: Hono<BearerEnv>, path: string, { script, style, icon }: Assets): void {
+  for (const { name, type, body, compressed } of [script, style, icon])
     app.get(`${path}/assets/${name}`, (c) => {
       const isCompressed = /\bgzip\b/.test(c.req.header('accept-encoding') ?? '');
       return c.body(isCompressed ? compressed() : body, 200, {

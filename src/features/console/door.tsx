@@ -47,7 +47,7 @@ interface PeopleParts {
  * whom, and sign out. They work without scripts. Who signs in is told by `SessionAuth.signIn` alone.
  */
 export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): DoorPages {
-  const assets = readAssets();
+  const assets = readAssets(parts.title);
   const { people } = parts;
   const sessionAuth = new SessionAuth(parts, 'door');
   const path = DOOR_PATH.slice(0, -1);

@@ -20,6 +20,7 @@ export function addConsole(app: HttpApp, context: FeatureContext): void {
   addPages(app, {
     ...oauthOf(context),
     hasConsole,
+    title: config?.title,
     commands,
     credentials,
     keys,

@@ -33,6 +33,7 @@ async function signInFor(app: HttpApp, context: FeatureContext): Promise<SignIn 
   const address = new Issuer(undefined, trust);
   const door = await loadDoor();
   const pages = door.add(app, {
+    title: config.title,
     sessions,
     authenticator,
     people,

@@ -42,6 +42,8 @@ export interface DoorPages {
 
 /** What the pages at the door are made with. */
 export interface DoorParts {
+  /** The name of the service on its pages. Default: svc-api. */
+  readonly title?: string | undefined;
   readonly sessions: Sessions;
   readonly authenticator: Authenticator;
   /** Takes keys that people show in forms, wherever programs put theirs. */

@@ -174,11 +174,11 @@ function SignIn({
   return (
     <Layout title="Sign in" root={ROOT} assets={assets}>
       <div class="narrow">
-        <h1>Sign in to svc-api</h1>
+        <h1>Sign in to {assets.brand}</h1>
         <SignInForm
           action={`${ROOT}sign-in`}
           back={{ name: 'next', value: next }}
-          service="svc-api"
+          service={assets.brand}
           page="the console"
           help={
             'The console shows and does what this key may. It is exchanged for a session, which ends after 8 hours, ' +

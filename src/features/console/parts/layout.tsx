@@ -34,7 +34,7 @@ export function Layout({
         <meta name="robots" content="noindex" />
         <meta name="color-scheme" content="light dark" />
         {again !== undefined && <meta http-equiv="refresh" content={`0; url=${again}`} />}
-        <title>{`${title} · svc-api`}</title>
+        <title>{`${title} · ${assets.brand}`}</title>
         <link rel="icon" type="image/svg+xml" href={`${root}assets/${assets.icon.name}`} />
         <link rel="stylesheet" href={`${root}assets/${assets.style.name}`} />
         {!isPlain && <script type="module" src={`${root}assets/${assets.script.name}`}></script>}
@@ -43,7 +43,7 @@ export function Layout({
         <a class="skip" href="#main">
           Skip to the content
         </a>
-        <Header root={root} person={person} />
+        <Header root={root} name={assets.brand} person={person} />
         <main id="main" tabindex={-1}>
           {children}
         </main>
@@ -83,11 +83,11 @@ export interface SignedIn {
 }
 
 /** What the service is and where; for somebody who has signed in, as whom, with the way to all pages, and out. */
-function Header({ root, person }: { root: string; person: SignedIn | undefined }) {
+function Header({ root, name: service, person }: { root: string; name: string; person: SignedIn | undefined }) {
   const host = useContext(ServiceHost);
   const brand = (
     <>
-      <strong>svc-api</strong> {host !== '' && <span class="host">{host}</span>}
+      <strong>{service}</strong> {host !== '' && <span class="host">{host}</span>}
     </>
   );
   if (!person)
