@@ -4,7 +4,6 @@ import { type BudgetLimits, Budgets, type CreateContext } from '../graphql/index
 import type { IntrospectionMode } from './graphql-errors.ts';
 import type { CredentialPlace } from '../keys/secret/index.ts';
 import { LOOPBACK } from '../keys/basics/index.ts';
-import { consentFlows } from '../keys/repository/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 import type { AttemptCounter, Limited } from '../limits/index.ts';
@@ -77,6 +76,8 @@ export type HttpApp = Hono<BearerEnv> &
 export interface AppPlaces extends ShortcutParts {
   /** Tells clients where they get keys for services that are guarded for proxies. */
   guarded?: GuardedDiscovery;
+  /** True if refused clients learn where they get a key. */
+  tellsClients?: boolean;
   /** Pages that `/` leads to. */
   readonly links: HomeLink[];
 }
@@ -127,12 +128,11 @@ export function createHttpApp({
     find: (to) => places.guarded?.find(to),
     answer: (to) => places.guarded?.answer(to),
   };
-  const isFound = consentFlows(keys.catalog).includes('CODE');
   const at = (endpoint: string) => ({
     toOf: (request: Received) => issuer.ownOf(request as ServedRequest, endpoint),
     isOwn: (to: RequestTo) => guarded.isOwn(to),
     discover: (request: Received) => {
-      if (!isFound) return undefined;
+      if (!places.tellsClients) return undefined;
       if (request.to) return guarded.find(request.to);
       const { scheme, host, target } = issuer.to(request as ServedRequest, endpoint);
       return { metadata: `${scheme}://${host}${PROTECTED_RESOURCE}${target}`, scope: [] };

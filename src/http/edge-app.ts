@@ -1,6 +1,5 @@
 import { Hono } from 'hono';
 import { LOOPBACK } from '../keys/basics/index.ts';
-import { consentFlows } from '../keys/repository/index.ts';
 import type { BearerEnv } from './bearer-auth.ts';
 import { BearerCheck } from './bearer-check.ts';
 import { type CheckParts, partsOf } from './bearer-options.ts';
@@ -34,13 +33,12 @@ export function createEdgeApp({
   const parts = partsOf({ ...(log && { log }), ...from }, replaces);
   const places: AppPlaces = { graphql: undefined, links: [] };
   const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
-  const isFound = consentFlows(keys.catalog).includes('CODE');
   const check = new BearerCheck(
     {
       keys,
       ...from,
       isOwn: (to) => places.guarded?.isOwn(to) === true,
-      discover: ({ to }) => (isFound && to ? places.guarded?.find(to) : undefined),
+      discover: ({ to }) => (places.tellsClients && to ? places.guarded?.find(to) : undefined),
     },
     parts,
   );

@@ -5,6 +5,7 @@ import {
   type HttpFeedOptions,
   openEdgeStore,
 } from '../features/edge/index.ts';
+import { consentFlows } from '../features/consent/consent-flow.ts';
 import { byRoutes } from '../features/guard/access.ts';
 import { Discovery } from '../features/guard/discovery.ts';
 import { addForwardAuth } from '../features/guard/forward-auth.ts';
@@ -122,6 +123,7 @@ function edgeApp(
   });
   const { authenticator, catalog } = keys;
   app.routeContext.places.guarded = new Discovery(byRoutes(router), publicUrl);
+  app.routeContext.places.tellsClients = consentFlows(keys.catalog).includes('CODE');
   addForwardAuth(app, app.routeContext, { authenticator, catalog, router, trust, signIn: undefined });
   return app;
 }

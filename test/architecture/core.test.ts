@@ -15,17 +15,27 @@ const CORE = [
   'src/config/sections.ts',
   'src/config/sections/access.ts',
   'src/config/values.ts',
+  'src/http/issuer.ts',
+  'src/keys/authentication/authenticator.ts',
+  'src/keys/authentication/look-up.ts',
+  'src/keys/authentication/verified-keys.ts',
   'src/keys/changes/adopt.ts',
+  'src/keys/changes/attestation.ts',
+  'src/keys/changes/create.ts',
   'src/keys/changes/delete.ts',
   'src/keys/changes/delivery.ts',
+  'src/keys/changes/issued.ts',
+  'src/keys/changes/permitted-changes.ts',
   'src/keys/changes/transaction.ts',
+  'src/keys/changes/update.ts',
+  'src/keys/permissions/scope.ts',
   'src/keys/repository/repository.ts',
   'src/store/key-repository.ts',
 ];
 
 /** Words of features, as they stand in names of code. */
 const WORDS = new Set(
-  `client clients consent consents contain containment containments edge edges effect effects import imports leak leaks mcp notice
+  `client clients consent consents contain containment containments edge edges effect effects federation import imports leak leaks mcp notice
   notices people person session sessions spent usage`.split(/\s+/),
 );
 

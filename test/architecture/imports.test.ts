@@ -14,7 +14,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
     dynamic: ['features', 'service', 'config', 'remote', 'http'],
   },
   http: { any: ['graphql', 'limits', 'keys', 'file-watch', 'log'] },
-  graphql: { any: ['keys'], type: ['features/consent'] },
+  graphql: { any: ['keys'] },
   store: { any: ['limits', 'keys'] },
   config: { any: ['features/index', 'yaml', 'keys', 'file-watch'] },
   yaml: { any: ['keys'] },
@@ -25,7 +25,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   'file-watch': { any: [] },
   version: { any: [] },
   client: { any: [] },
-  keys: { any: ['features/consent'] },
+  keys: { any: [] },
 };
 
 /** Rooms of the core that each feature may import. Its commands may also import those that the core's commands may. */

@@ -16,7 +16,7 @@ import {
   postJson,
   startConsentService,
 } from '../support/consent.ts';
-import { CONSENTS } from '../../src/keys/repository/consent-request.ts';
+import { CONSENTS } from '../../src/features/consent/consent-request.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal } from '../support/keys.ts';
 import { collectingLog } from '../support/log.ts';

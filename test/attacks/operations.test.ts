@@ -8,7 +8,7 @@ import { FEATURES } from '../../src/features/index.ts';
 import { isOnKeys, type Operation, OPERATIONS, type Operations, perform } from '../../src/keys/operations/index.ts';
 import { createCatalog, type Permission } from '../../src/keys/permissions/catalog.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
-import type { ConsentRequest } from '../../src/keys/repository/consent-request.ts';
+import type { ConsentRequest } from '../../src/features/consent/consent-request.ts';
 import { serverClient } from '../../src/remote/server-client.ts';
 import { type OpenKeys, openKeys } from '../../src/service/library-keys.ts';
 import { configFile } from '../support/config-file.ts';

@@ -5,7 +5,7 @@ import { appendFileSync, copyFileSync, cpSync, mkdirSync, symlinkSync, writeFile
 import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { digestCode } from '../../src/features/consent/codes.ts';
-import { CONSENTS } from '../../src/keys/repository/consent-request.ts';
+import { CONSENTS } from '../../src/features/consent/consent-request.ts';
 import { openKeys } from '../../src/service/open-keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { pairOf, writePair } from '../support/certificates.ts';

@@ -6,7 +6,7 @@ import { withKeys } from '../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { USAGE } from '../../src/keys/key/usage.ts';
 import { SPENT_LIMITS } from '../../src/keys/basics/limit.ts';
-import { CONSENTS } from '../../src/keys/repository/consent-request.ts';
+import { CONSENTS } from '../../src/features/consent/consent-request.ts';
 import type { Connection } from '../../src/store/connection.ts';
 import { copyStore } from '../../src/store/copy.ts';
 import { openConnection } from '../../src/store/open.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { sourceOf } from '../../src/keys/basics/source.ts';
-import { CONSENTS, MAX_REQUESTS } from '../../src/keys/repository/consent-request.ts';
+import { CONSENTS, MAX_REQUESTS } from '../../src/features/consent/consent-request.ts';
 import type { Route } from '../../src/features/routes/router.ts';
 import { cpuTime, threadCpuTime } from './cpu.ts';
 import type { KeyHolder } from './keyed-requests.ts';

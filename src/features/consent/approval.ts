@@ -35,10 +35,10 @@ import {
   type ConsentRequest,
   CONSENTS,
   decided,
-  type Grants,
   refuseOver,
   requestEntry,
-} from '../../keys/repository/index.ts';
+} from './consent-request.ts';
+import type { Grants } from '../../keys/repository/index.ts';
 import type { Secret } from '../../keys/secret/index.ts';
 import { shortScope, unknownRequest } from './ask.ts';
 import { isSelfRegistered } from './clients.ts';

@@ -14,7 +14,6 @@ import {
   type ConsentRedirect,
   type ConsentRequest,
   CONSENTS,
-  type Grants,
   KEPT_MS,
   KEPT_USED_MS,
   MAX_NETWORK_REQUESTS,
@@ -22,7 +21,8 @@ import {
   MAX_REQUESTS,
   REQUEST_MS,
   requestEntry,
-} from '../../keys/repository/index.ts';
+} from './consent-request.ts';
+import type { Grants } from '../../keys/repository/index.ts';
 import { formatScope } from '../../keys/permissions/index.ts';
 import type { RandomBytes } from '../../keys/secret/index.ts';
 import type { Client } from './clients.ts';

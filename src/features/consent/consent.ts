@@ -2,13 +2,8 @@ import { type Actor, OPERATOR, requirePermission } from '../../keys/authorizatio
 import { checkOptions, checkSearchText, KeysError, printable, type Source } from '../../keys/basics/index.ts';
 import type { Parts, Transaction } from '../../keys/changes/index.ts';
 import type { ApiKey } from '../../keys/key/index.ts';
-import {
-  type ConsentApproval,
-  type ConsentRequest,
-  CONSENTS,
-  KEPT_MS,
-  requireFlow,
-} from '../../keys/repository/index.ts';
+import { type ConsentApproval, type ConsentRequest, CONSENTS, KEPT_MS } from './consent-request.ts';
+import { requireFlow } from './consent-flow.ts';
 import { createSecret } from '../../keys/secret/index.ts';
 import type { FeatureParts } from '../../keys/service/index.ts';
 import {

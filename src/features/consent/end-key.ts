@@ -1,7 +1,8 @@
 import { lookUp } from '../../keys/authentication/index.ts';
 import { OPERATOR } from '../../keys/authorization/index.ts';
 import { finishRotation, Transaction, type TransactionOptions } from '../../keys/changes/index.ts';
-import { CONSENTS, type KeyRepository, type KeyWriter } from '../../keys/repository/index.ts';
+import { CONSENTS } from './consent-request.ts';
+import type { KeyRepository, KeyWriter } from '../../keys/repository/index.ts';
 import { digestSecret } from '../../keys/secret/index.ts';
 import { findByRefreshToken } from './refresh.ts';
 

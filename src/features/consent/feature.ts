@@ -1,10 +1,11 @@
 import type { Feature } from '../../feature.ts';
 import type { ConsentMode } from '../../keys/permissions/index.ts';
-import { CONSENTS, type Refresh } from '../../keys/repository/index.ts';
+import { CONSENTS, type Refresh } from './consent-request.ts';
 import { consentOperations } from './operations.ts';
 import type { Client } from './clients.ts';
 import { DEFAULT_REFRESH, type RefreshSettings } from './refresh.ts';
 import { errors } from './errors.ts';
+import { consentFlows } from './consent-flow.ts';
 
 declare module '../../config/config.ts' {
   interface Config {
@@ -42,6 +43,7 @@ export const consent: Feature = {
   },
   async routes(app, context) {
     const [{ addOAuth }, { oauthOf }] = await Promise.all([import('./oauth/add-oauth.ts'), import('./oauth/oauth.ts')]);
+    context.places.tellsClients = consentFlows(context.keys.catalog).includes('CODE');
     addOAuth(app, context.allowOrigins, oauthOf(context));
   },
   store: async () => (await import('./store.ts')).consentStore,

@@ -1,7 +1,7 @@
 import { type Actor, OPERATOR } from '../../keys/authorization/index.ts';
 import { withoutUndefined } from '../../keys/basics/index.ts';
 import { changing, reading } from '../../keys/operations/index.ts';
-import type { ConsentRequest } from '../../keys/repository/index.ts';
+import type { ConsentRequest } from './consent-request.ts';
 import type { KeysService } from '../../keys/service/index.ts';
 import type { ConsentChoice } from './approval.ts';
 import { Consent, type ConsentPlace, type ConsentState } from './consent.ts';

@@ -8,10 +8,9 @@ import {
   type ConsentFinder,
   type ConsentRequest,
   CONSENTS,
-  type KeyFinder,
-  type KeyWriter,
   requestEntry,
-} from '../../keys/repository/index.ts';
+} from './consent-request.ts';
+import type { KeyFinder, KeyWriter } from '../../keys/repository/index.ts';
 import { createSecret, type RandomBytes } from '../../keys/secret/index.ts';
 import { keyOf } from './approval.ts';
 import { actorOf } from './ask.ts';

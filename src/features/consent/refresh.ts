@@ -2,14 +2,8 @@ import { OPERATOR } from '../../keys/authorization/index.ts';
 import { UNIT_MS } from '../../keys/basics/index.ts';
 import { rotatedKey, Transaction, type TransactionOptions } from '../../keys/changes/index.ts';
 import { type ApiKey, secretSince, withoutDigests } from '../../keys/key/index.ts';
-import {
-  CONSENTS,
-  type ConsentFinder,
-  type KeyFinder,
-  type KeyRepository,
-  type KeyWriter,
-  type Refresh,
-} from '../../keys/repository/index.ts';
+import { CONSENTS, type ConsentFinder, type Refresh } from './consent-request.ts';
+import type { KeyFinder, KeyRepository, KeyWriter } from '../../keys/repository/index.ts';
 import { createSecret, type RandomBytes, type Secret } from '../../keys/secret/index.ts';
 import { bytesFrom, createCode, createSalt, digestCode } from './codes.ts';
 

@@ -6,7 +6,7 @@ import {
   CONSENTS,
   type ConsentWriter,
   type Refresh,
-} from '../../keys/repository/index.ts';
+} from './consent-request.ts';
 import {
   chunksOf,
   type Connection,

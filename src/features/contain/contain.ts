@@ -31,7 +31,7 @@ import {
   type StoredKey,
   withoutDigests,
 } from '../../keys/key/index.ts';
-import { type ConsentRequest, CONSENTS, MAX_REQUESTS, requestEntry } from '../../keys/repository/index.ts';
+import { type ConsentRequest, CONSENTS, MAX_REQUESTS, requestEntry } from '../consent/consent-request.ts';
 import { createSecret, prefixOf, type Secret } from '../../keys/secret/index.ts';
 import { type Effect, type EffectFinder, EFFECTS, mayBeInForce } from './effects.ts';
 import {

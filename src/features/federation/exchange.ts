@@ -21,7 +21,8 @@ import {
   withoutDigests,
 } from '../../keys/key/index.ts';
 import { splitPermission } from '../../keys/permissions/index.ts';
-import { CONSENTS, type Grants, USED_TOKENS } from '../../keys/repository/index.ts';
+import { CONSENTS } from '../consent/consent-request.ts';
+import { type Grants, USED_TOKENS } from '../../keys/repository/index.ts';
 import { createSecret, type Secret } from '../../keys/secret/index.ts';
 import type { FeatureParts } from '../../keys/service/index.ts';
 import { personOf } from './federation-rule.ts';

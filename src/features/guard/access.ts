@@ -39,7 +39,7 @@ import {
 } from '../../http/index.ts';
 import type { CredentialPlace } from '../../keys/secret/index.ts';
 import type { PeopleSettings } from '../people/people.ts';
-import { consentFlows } from '../../keys/repository/index.ts';
+import { consentFlows } from '../consent/consent-flow.ts';
 import { NOT_YET, ONCE } from '../../keys/authorization/index.ts';
 import { assertValid, KeysError, type Networks, type OrRefusal, sourceOf } from '../../keys/basics/index.ts';
 import { type Catalog, parsePermissions, parseResource, type Permission } from '../../keys/permissions/index.ts';

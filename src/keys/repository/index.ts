@@ -1,6 +1,4 @@
 /** What the rules ask of a store, and what it keeps beside keys and their log. */
-export * from './consent-flow.ts';
-export * from './consent-request.ts';
 export * from './grants.ts';
 export * from './feed.ts';
 export * from './repository.ts';

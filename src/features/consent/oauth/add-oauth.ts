@@ -11,7 +11,7 @@ import {
   respond,
 } from '../../../http/index.ts';
 import { isRecord } from '../../../keys/basics/index.ts';
-import { consentFlows } from '../../../keys/repository/index.ts';
+import { consentFlows } from '../consent-flow.ts';
 import { registeredBy } from '../clients.ts';
 import { invalidRedirect } from '../redirects.ts';
 import { answeringApplications, countingFailures } from './answers.ts';

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { printable } from '../../../keys/basics/index.ts';
-import type { ConsentRedirect } from '../../../keys/repository/index.ts';
+import type { ConsentRedirect } from '../consent-request.ts';
 import type { NewConsentRequest } from '../ask.ts';
 import { type Client, hasRedirect } from '../clients.ts';
 import { isChallenge } from '../pkce.ts';

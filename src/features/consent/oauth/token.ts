@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import { HonoHead, jsonReply, originOf, type Reply } from '../../../http/index.ts';
 import { formatList } from '../../../keys/basics/index.ts';
 import { formatScope } from '../../../keys/permissions/index.ts';
-import { consentFlows, requireFlow } from '../../../keys/repository/index.ts';
+import { consentFlows, requireFlow } from '../consent-flow.ts';
 import type { Polled } from '../consent.ts';
 import type { Redemption } from '../redeem.ts';
 import { applicationForm, audienceIn } from './endpoints.ts';

@@ -3,7 +3,7 @@ import { codeArg, ConsentCommand, consentJson } from '../../cli/consent-command.
 import { consentOperations } from '../../operations.ts';
 import { CHANGES_MADE } from '../../../../cli/errors.ts';
 import { grantFlags, noInputFlag, yesFlag } from '../../../../cli/input/key-flags.ts';
-import { refuseOver } from '../../../../keys/repository/index.ts';
+import { refuseOver } from '../../consent-request.ts';
 
 export default class Approve extends ConsentCommand {
   static override group = 'Applications';

@@ -1,8 +1,8 @@
-import type { AuditAction, AuditNote, AuditValues } from '../audit/index.ts';
-import { declarePort, KeysError } from '../basics/index.ts';
-import type { ApiKey } from '../key/index.ts';
+import type { AuditAction, AuditNote, AuditValues } from '../../keys/audit/index.ts';
+import { declarePort, KeysError } from '../../keys/basics/index.ts';
+import type { ApiKey } from '../../keys/key/index.ts';
 import type { ConsentFlow } from './consent-flow.ts';
-import type { Grants } from './grants.ts';
+import type { Grants } from '../../keys/repository/index.ts';
 
 /** What became of a request, as long as it has not ended. */
 export type ConsentStatus = 'PENDING' | 'APPROVED' | 'DENIED' | 'USED';

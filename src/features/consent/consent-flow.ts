@@ -1,5 +1,5 @@
-import { KeysError } from '../basics/index.ts';
-import type { Catalog, ConsentMode } from '../permissions/index.ts';
+import { KeysError } from '../../keys/basics/index.ts';
+import type { Catalog, ConsentMode } from '../../keys/permissions/index.ts';
 
 /**
  * How an application gets its key: by a code that it shows to a person (RFC 8628), or by sending that person to a page,
