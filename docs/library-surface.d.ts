@@ -865,6 +865,7 @@ export interface AppliedLimit {
 
 export interface AppPlaces extends ShortcutParts {
     guarded?: GuardedDiscovery;
+    tellsClients?: boolean;
     readonly links: HomeLink[];
 }
 
