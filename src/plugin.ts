@@ -7,7 +7,17 @@ import { ownFeatures, takenNames } from './cli/plugins/taken-names.ts';
 export type { Feature, FeatureContext } from './feature.ts';
 export type { OperationsClient, Server } from './keys/operations/index.ts';
 export type { AddedSection, StandardIssue, StandardResult, StandardSchema } from './config/added-section.ts';
-export type { AddedField, AddedFields, ChoiceField, LineField, ListField, NumberField } from './keys/added/index.ts';
+export type {
+  AddedField,
+  AddedFields,
+  ChoiceField,
+  FlagField,
+  JsonField,
+  LineField,
+  ListField,
+  NumberField,
+  TimeField,
+} from './keys/added/index.ts';
 
 /**
  * The oclif hook `svc-api:feature`.

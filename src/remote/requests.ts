@@ -61,7 +61,7 @@ const secret = mapped(text, (value) => {
 });
 const publicId = mapped(text, (prefix) => text.read(publicIdOfPrefix(prefix)));
 
-const FORMS = { text, list: texts, number, json };
+const FORMS = { text, list: texts, number, boolean: yesOrNo, json };
 
 /** The fields of a table. The server has checked their values. */
 function fieldsIn<Table extends FieldTable>(table: Table) {

@@ -50,6 +50,12 @@ describe('an example of docs/plugins.md', () => {
     assert.equal((await cli('apikey create --name D --roles GUEST', 2))['code'], 'OWNER_MISSING');
   });
 
+  it('adds work beside requests', async () => {
+    example('svc-api-heartbeat');
+    const serve = await startServe(database, ['--port', '0'], data.env);
+    await serve.stop();
+  });
+
   it('adds an endpoint', async () => {
     example('svc-api-whoami');
     const { key } = await cli('apikey create --name C --roles ADMIN --owner Ada');
@@ -62,5 +68,5 @@ describe('an example of docs/plugins.md', () => {
     }
   });
 
-  it('is tried, each of them', () => assert.deepEqual([...EXAMPLES.keys()], [...tried]));
+  it('is tried, each of them', () => assert.deepEqual([...EXAMPLES.keys()].toSorted(), [...tried].toSorted()));
 });

@@ -149,6 +149,71 @@ describe('a plugin with fields of keys', () => {
     await cli(['apikey', 'log', '--verify']);
   });
 
+  it('has fields of each kind at every door', async () => {
+    data.install(
+      'svc-api-kinds',
+      pluginOf(
+        'svc-api-kinds',
+        `beta: { kind: 'flag', label: 'Beta', help: 'Whether beta.', filter: true },
+        reviewBy: { kind: 'time', label: 'Review by', help: 'When it is reviewed.' },
+        extra: { kind: 'json', bytes: 30, label: 'Extra', help: 'More.' },
+        motto: { kind: 'line', max: 500, label: 'Motto', help: 'A motto.', filter: true }`,
+      ),
+    );
+    const wide = '\u{1F600}'.repeat(500);
+    const set = { beta: false, reviewBy: '2030-01-31T00:00:00.000Z', extra: { a: [1] }, motto: wide };
+    const flags = ['--beta', 'no', '--review-by', '2030-01-31', '--extra', '{"a": [1]}', '--motto', wide];
+    const of = ({ beta, reviewBy, extra, motto }: Json) => ({ beta, reviewBy, extra, motto });
+    const shownAs = async (name: string) => of(await json(['apikey', 'show', name]));
+    await create('Kinds', ...flags);
+    assert.deepEqual(await shownAs('Kinds'), set);
+    assert.deepEqual(await listed('--beta', 'false'), ['Kinds']);
+    assert.match(
+      await cli(['apikey', 'list', '--columns', 'name,beta,review-by,extra']),
+      /Kinds\s+false\s+2030-01-31T/,
+    );
+    for (const [flag, value, message] of [
+      ['--beta', 'maybe', /must be true or false/],
+      ['--review-by', '2030-02-31', /"2030-02-31" is not a review by/],
+      ['--extra', '[]', /must be a JSON object/],
+      ['--extra', JSON.stringify({ a: 'x'.repeat(30) }), /at most 30/],
+    ] as const) {
+      const { code, error } = await json(['apikey', 'update', '--name', 'Kinds', flag, value], { code: 2 });
+      assert.equal(code, 'INPUT_INVALID');
+      assert.match(error as string, message);
+    }
+    const exported = await cli(['apikey', 'export']);
+    await cli(['backup', join(data.path, 'backup')]);
+    const keys = [{ name: 'Kinds', roles: ['GUEST'], ...set, beta: true, reviewBy: '', extra: null }];
+    await cli(['apikey', 'apply', '-'], { input: JSON.stringify({ keys }) });
+    assert.deepEqual(await shownAs('Kinds'), { beta: true, reviewBy: null, extra: null, motto: wide });
+    await cli(['restore', join(data.path, 'backup'), '--yes']);
+    assert.deepEqual(await shownAs('Kinds'), set);
+    const line = exported.split('\n').find((each) => each.includes('"Kinds"'))!;
+    await cli(['apikey', 'delete', 'Kinds', '--yes']);
+    const secret = '"name":"Kinds","secret":"other-secret-of-somebody-0123456789"';
+    await cli(['apikey', 'import', '-'], {
+      input: line.replace(/"prefix":"[^"]*",/, '').replace('"name":"Kinds"', secret),
+    });
+    assert.deepEqual(await shownAs('Kinds'), set);
+    const { serve, key } = await serveWith();
+    try {
+      const document = 'query { apiKeyList(beta: false) { keys { name beta reviewBy extra motto } } }';
+      const { body } = await query(serve.url, key, document);
+      assert.deepEqual(body.data, { apiKeyList: { keys: [{ name: 'Kinds', ...set }] } });
+      const visitor = new Visitor(serve.url);
+      await visitor.signIn(key);
+      const { text } = await visitor.open('keys?beta=no');
+      assert.match(text, /1–1 of 1/);
+      onServer = { SVC_API_SERVER: serve.url, SVC_API_KEY: key };
+      await create('Remote', ...flags);
+      assert.deepEqual(await shownAs('Remote'), set);
+      assert.deepEqual(await listed('--beta', 'no', '--sort', 'name'), ['Kinds', 'Remote']);
+    } finally {
+      await serve.stop();
+    }
+  });
+
   it('that changes a field keeps what still is a value', async () => {
     data.install('svc-api-team', pluginOf('svc-api-team', `team: ${line(', filter: true')}, owning: ${line()}`));
     const key = await json(['apikey', 'update', '--name', 'CI', '--owning', 'Ada']);

@@ -40,7 +40,7 @@ interface AnyAddedField {
 /** One line of text. */
 export interface LineField extends AnyAddedField {
   readonly kind: 'line';
-  /** Its most characters, at most 1,000. Default: 200. */
+  /** Its most characters, at most 1,000, or 500 with a filter. Default: 200. */
   readonly max?: number;
 }
 
@@ -59,17 +59,34 @@ export interface ChoiceField extends AnyAddedField {
   readonly values: readonly string[];
 }
 
+/** Yes or no; no value is neither. */
+export interface FlagField extends AnyAddedField {
+  readonly kind: 'flag';
+}
+
+/** A day or a time, kept as a time in UTC. */
+export interface TimeField extends Omit<AnyAddedField, 'filter'> {
+  readonly kind: 'time';
+}
+
+/** A JSON object, which svc-api does not interpret. */
+export interface JsonField extends Omit<AnyAddedField, 'filter'> {
+  readonly kind: 'json';
+  /** Its most bytes as JSON, at most 4,096. Default: 4,096. */
+  readonly bytes?: number;
+}
+
 /** A list of lines, each once. */
 export interface ListField extends AnyAddedField {
   readonly kind: 'list';
-  /** The most characters of a line, at most 1,000. Default: 200. */
+  /** The most characters of a line, at most 1,000, or 500 with a filter. Default: 200. */
   readonly max?: number;
   /** The most lines, at most 100. Default: 16. */
   readonly items?: number;
 }
 
 /** A field that a plugin adds to each key. An empty value removes it. */
-export type AddedField = LineField | NumberField | ChoiceField | ListField;
+export type AddedField = LineField | NumberField | ChoiceField | ListField | FlagField | TimeField | JsonField;
 
 /** The fields that a feature adds, by their names in JSON, YAML and GraphQL: `costCentre` has the flag `--cost-centre`. */
 export type AddedFields = Readonly<Record<string, AddedField>>;
@@ -257,21 +274,27 @@ function whole(min: number, max: number): Rule<number> {
       : `is ${value as number}. It must be a whole number from ${min} to ${max}.`);
 }
 
-const COMMON = {
+const UNFILTERED = {
   label: required(words),
   help: required(words),
   example: words,
   asked: yesOrNo,
-  filter: yesOrNo,
 };
+const COMMON = { ...UNFILTERED, filter: yesOrNo };
 const INT32 = whole(-(2 ** 31), 2 ** 31 - 1);
 const LENGTH = whole(1, 1000);
+
+/** The most characters of a line that keys are selected by. */
+const MAX_FILTERED = 500;
 
 /** The properties of each kind, with their rules. */
 const KINDS = {
   line: options<LineField>({ ...COMMON, kind: required(oneOf('line')), max: LENGTH }),
   number: options<NumberField>({ ...COMMON, kind: required(oneOf('number')), min: INT32, max: INT32 }),
   choice: options<ChoiceField>({ ...COMMON, kind: required(oneOf('choice')), values: required(list(words, 1)) }),
+  flag: options<FlagField>({ ...COMMON, kind: required(oneOf('flag')) }),
+  time: options<TimeField>({ ...UNFILTERED, kind: required(oneOf('time')) }),
+  json: options<JsonField>({ ...UNFILTERED, kind: required(oneOf('json')), bytes: whole(1, 4096) }),
   list: options<ListField>({ ...COMMON, kind: required(oneOf('list')), max: LENGTH, items: whole(1, 100) }),
 };
 
@@ -384,6 +407,9 @@ const ruleOfField: Rule<AddedField> = (value, path) => {
 function problemOfRange(name: string, field: AddedField): string | undefined {
   if (field.kind === 'number' && (field.min ?? -Infinity) > (field.max ?? Infinity))
     return `Its field "${name}" has a "min" above its "max".`;
+  // A row of an index of PostgreSQL has at most 2,704 bytes, of which a character takes four.
+  if ((field.kind === 'line' || field.kind === 'list') && field.filter && (field.max ?? 0) > MAX_FILTERED)
+    return `Its field "${name}" has a "filter", and a "max" of more than ${MAX_FILTERED} characters.`;
   if (field.kind !== 'choice') return undefined;
   const trimmed = new Set(field.values.map((word) => word.trim()));
   const isRight = trimmed.size === field.values.length && field.values.every((word) => trimmed.has(word));

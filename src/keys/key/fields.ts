@@ -5,6 +5,7 @@ import {
   type DocumentPath,
   type DocumentReader,
   formatList,
+  formatTime,
   isRecord,
   type Issue,
   type Limit,
@@ -14,8 +15,11 @@ import {
   parseLimits,
   printable,
   printableJson,
+  readDate,
+  readDay,
   type Rule,
   suggestion,
+  yesOrNo,
 } from '../basics/index.ts';
 import { type Catalog, parsePermissions, parseRoles } from '../permissions/index.ts';
 import { addedFields, type RegisteredField } from '../added/index.ts';
@@ -31,7 +35,7 @@ export interface GivenField<Value, Given = Value> {
   /** The value of a key that has none. */
   readonly none: Value;
   /** The form in which it is written. */
-  readonly form: 'text' | 'list' | 'number' | 'json';
+  readonly form: 'text' | 'list' | 'number' | 'boolean' | 'json';
   /** The rule for values that programs give. */
   readonly rule: Rule<Given>;
   /** The issues with what is given. */
@@ -217,6 +221,66 @@ export function word<const Word extends string>({
   };
 }
 
+/** Yes or no. */
+function flag(common: Common) {
+  return (): Field<boolean | null> => {
+    const message = `The ${common.label.toLowerCase()} must be true or false.`;
+    const fits = (value: unknown) => value === null || typeof value === 'boolean';
+    const words = new Map<string, boolean | null>([
+      ['', null],
+      ['true', true],
+      ['yes', true],
+      ['false', false],
+      ['no', false],
+    ]);
+    return {
+      ...common,
+      form: 'boolean',
+      none: null,
+      schema: { type: ['boolean', 'null'] },
+      rule: orNull(yesOrNo),
+      validate: (given) => (fits(given) ? [] : [{ code: 'INPUT_INVALID', message }]),
+      fromText: (text) => {
+        const value = words.get(text.trim().toLowerCase());
+        return value === undefined ? (Number.NaN as never) : value;
+      },
+      read: (given) => given,
+      readIn: (document, value, path) =>
+        (fits(value) ? value : (document.report(path, message) ?? null)) as boolean | null,
+      readStored: (value) => (typeof value === 'boolean' ? value : undefined),
+    };
+  };
+}
+
+/** A day or a time, kept as a time in UTC. */
+function time(common: Common) {
+  return (): Field<string | null> => {
+    const name = common.label.toLowerCase();
+    const parse = (text: string) => (text.trim() === '' ? null : (readDate(text) ?? readDay(text)));
+    const validate = (given: string | null): Issue[] => {
+      if (given === null || parse(given) !== undefined) return [];
+      const message = `"${printable(given)}" is not a ${name}. Write a day or a time, such as 2030-01-31 or 2030-01-31T12:00:00Z.`;
+      return [{ code: 'INPUT_INVALID', message }];
+    };
+    const read = (given: string | null) => formatTime(parse(given ?? '') ?? null);
+    return {
+      ...common,
+      form: 'text',
+      none: null,
+      schema: { type: ['string', 'null'] },
+      rule: orNull(anyText),
+      validate,
+      read,
+      readIn: (document, value, path) => {
+        const text = value === null ? '' : (document.text(value, path) ?? '');
+        for (const { message } of validate(text)) document.report(path, message);
+        return read(text);
+      },
+      readStored: (value) => (typeof value === 'string' && read(value) === value ? value : undefined),
+    };
+  };
+}
+
 /** A JSON object, which nothing here interprets. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -366,16 +430,19 @@ function defineFields<Table extends Record<string, (name: string) => AnyField>>(
 
 /** Makes a field that a plugin describes. */
 function fieldOf(field: RegisteredField): (name: string) => AnyField {
-  const { id, label, help, example, asked, filter } = field;
+  const { id, label, help, example, asked } = field;
   const common = { id, label, help, ...(example !== undefined && { example }), ...(asked && { isAsked: true }) };
   const make = makerOf(field, common);
-  return filter ? filtered(make) : make;
+  return 'filter' in field && field.filter ? filtered(make) : make;
 }
 
 function makerOf(field: RegisteredField, common: Common): (name: string) => AnyField {
   const { kind } = field;
   if (kind === 'number') return number({ ...common, min: field.min ?? -(2 ** 31), max: field.max ?? 2 ** 31 - 1 });
   if (kind === 'choice') return word({ ...common, words: field.values });
+  if (kind === 'flag') return flag(common);
+  if (kind === 'time') return time(common);
+  if (kind === 'json') return json({ ...common, bytes: field.bytes ?? MAX_JSON_BYTES });
   const { max = 200 } = field;
   if (kind === 'line') return line({ ...common, max });
   const rule = { name: field.label.toLowerCase(), max, items: field.items ?? 16 };
@@ -546,7 +613,13 @@ export const filterFields = Object.fromEntries(fieldsOf().filter(([, { filter }]
   FilterName
 >;
 /** The types of fields in GraphQL, by their form. */
-export const GRAPHQL_TYPES = { text: 'String', list: '[String!]', number: 'Int', json: 'JsonObject' } as const;
+export const GRAPHQL_TYPES = {
+  text: 'String',
+  list: '[String!]',
+  number: 'Int',
+  boolean: 'Boolean',
+  json: 'JsonObject',
+} as const;
 
 /** A sentence about a filter. */
 export function filterHelp({ filter, form, label }: AnyField): string {

@@ -75,7 +75,7 @@ describe('fields of plugins', () => {
   it('are described by the properties of their kind', () => {
     cases(withFloor, [
       [{ ...LINE, kind: 'lien' }, /"lien"/, /Did you mean line/],
-      [{ ...LINE, kind: undefined }, /kind undefined/, /line, number, choice and list/],
+      [{ ...LINE, kind: undefined }, /kind undefined/, /line, number, choice, flag, time, json and list/],
       [null, /kind/],
       [{ ...LINE, filtre: true }, /"fields.floor.filtre" is not a property. Did you mean filter/],
       [{ ...LINE, values: ['A'] }, /values/],
@@ -91,6 +91,11 @@ describe('fields of plugins', () => {
       [{ ...LINE, kind: 'choice', values: ['A', 'A'] }, /equal/],
       [{ ...LINE, kind: 'choice', values: ['A', ' A'] }, /spaces/],
       [{ ...LINE, kind: 'list', items: 101 }, /items/],
+      [{ ...LINE, max: 501, filter: true }, /"filter".*more than 500/],
+      [{ ...LINE, kind: 'list', max: 501, filter: true }, /"filter".*more than 500/],
+      [{ ...LINE, kind: 'json', bytes: 5000 }, /bytes.*4096/],
+      [{ ...LINE, kind: 'json', filter: true }, /filter" is not a property/],
+      [{ ...LINE, kind: 'time', filter: true }, /filter" is not a property/],
     ]);
   });
 
