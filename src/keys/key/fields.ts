@@ -225,7 +225,7 @@ export function word<const Word extends string>({
 function flag(common: Common) {
   return (): Field<boolean | null> => {
     const message = `The ${common.label.toLowerCase()} must be true or false.`;
-    const fits = (value: unknown) => value === null || typeof value === 'boolean';
+    const fits = (value: unknown): value is boolean | null => value === null || typeof value === 'boolean';
     const words = new Map<string, boolean | null>([
       ['', null],
       ['true', true],
@@ -245,8 +245,7 @@ function flag(common: Common) {
         return value === undefined ? (Number.NaN as never) : value;
       },
       read: (given) => given,
-      readIn: (document, value, path) =>
-        (fits(value) ? value : (document.report(path, message) ?? null)) as boolean | null,
+      readIn: (document, value, path) => (fits(value) ? value : (document.report(path, message) ?? null)),
       readStored: (value) => (typeof value === 'boolean' ? value : undefined),
     };
   };
