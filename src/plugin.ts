@@ -18,6 +18,8 @@ export type {
   NumberField,
   TimeField,
 } from './keys/added/index.ts';
+export type { StoreOfFeature } from './store/index.ts';
+export type { Port } from './keys/basics/index.ts';
 
 /**
  * The oclif hook `svc-api:feature`.

@@ -1,4 +1,4 @@
-import { addedFeatures, gatherErrors, invalidFeature, isChosen } from '../keys/added/index.ts';
+import { addedFeatures, gatherErrors, invalidFeature, isChosen, requireKept } from '../keys/added/index.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
 import { type Feature, storesOf } from '../feature.ts';
 import type { FeatureInStore } from '../store/index.ts';
@@ -93,7 +93,18 @@ export function keepingFeatures(): readonly Feature[] {
   return [...FEATURES, ...allFeatures().filter((feature) => !FEATURES.includes(feature))];
 }
 
-/** Loads what features keep in a store, before it is opened. */
-export function allStores(): Promise<FeatureInStore[]> {
-  return storesOf(keepingFeatures());
+/**
+ * Loads what all of them keep in a store, before it is opened.
+ * @throws KeysError FEATURE_INVALID for a plugin whose tables have names that it cannot give
+ */
+export async function allStores(): Promise<FeatureInStore[]> {
+  const added: FeatureInStore[] = [];
+  for (const plugin of keepingFeatures().slice(FEATURES.length))
+    try {
+      added.push(...(await storesOf([plugin])));
+    } catch (error) {
+      throw invalidFeature(plugin.name, `Its "store" failed: ${(error as Error).message}`, error);
+    }
+  requireKept(added);
+  return [...(await storesOf(FEATURES)), ...added];
 }

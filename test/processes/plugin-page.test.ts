@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readDirectly } from '../support/direct.ts';
 import { DataFolder } from '../support/plugins.ts';
 import { ROOT, runCliWithInput } from '../support/process.ts';
 import { startServe } from '../support/serve.ts';
@@ -43,6 +44,12 @@ describe('an example of docs/plugins.md', () => {
     example('svc-api-owned');
     await cli('apikey create --name B --roles GUEST', 1);
     await cli('apikey create --name B --roles GUEST --owner Ada');
+  });
+
+  it('adds a table', async () => {
+    example('svc-api-visits');
+    await cli('apikey create --name E --roles GUEST --owner Ada');
+    assert.deepEqual(await readDirectly(database, 'select visits from plugin_svc_api_visits_counts'), [{ visits: 0 }]);
   });
 
   it('adds an error code', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Visitor } from '../support/console.ts';
+import { readDirectly } from '../support/direct.ts';
 import { DataFolder } from '../support/plugins.ts';
 import { finished, ROOT, runCliWithInput, startCli } from '../support/process.ts';
 import { startServe } from '../support/serve.ts';
@@ -328,6 +329,49 @@ describe('a plugin with fields of keys', () => {
     } finally {
       await serve.stop();
     }
+  });
+
+  describe('with tables of its own', () => {
+    const table = 'plugin_other_changes';
+    const STORE = (name = table) => `{ name: 'other',
+      store: async () => ({
+        tables: { ${name}: ['key_id'] },
+        migrations: [{ name: 'first', up: (db, { keyId, text }) => db.schema.createTable('${name}')
+          .addColumn('key_id', keyId, (column) => column.primaryKey().references('api_keys.id').onDelete('cascade'))
+          .addColumn('last', text).execute() }],
+        ports: [{ port: globalThis.port = { name: 'changes' }, read: () => ({}), write: ({ db }) => ({
+          note: (key_id, last) => db.insertInto('${name}').values({ key_id, last })
+            .onConflict((conflict) => conflict.column('key_id').doUpdateSet({ last })).execute() }) }],
+      }),
+      onKeys: { changed: async (transaction, changes) => {
+        for (const { after } of changes) await transaction.port(globalThis.port).note(after.id, after.team);
+      } } }`;
+    const lasts = async (where = database) =>
+      (await readDirectly(where, `select last from ${table} order by last`)).map(({ last }) => last);
+
+    it('keeps them in the transaction of a change, and while it is gone', async () => {
+      data.install('other', STORE());
+      await create('A', '--team', 'Red');
+      await create('B', '--team', 'Blue');
+      assert.deepEqual(await lasts(), ['Blue', 'Red']);
+      data.uninstall('other');
+      await cli('apikey delete --name B --yes'.split(' '));
+      await cli(['backup', join(data.path, 'backup')]);
+      assert.deepEqual(await lasts(join(data.path, 'backup')), ['Red']);
+      database = join(tempFolder(), 'restored.sqlite');
+      await cli(['restore', join(data.path, 'backup'), '--without-comparison', '--yes']);
+      assert.match(await cli(['doctor']), /Nothing is wrong|0 failures/);
+      data.install('other', STORE());
+      await cli('apikey update --name CI --team Green'.split(' '));
+      assert.deepEqual(await lasts(), ['Green', 'Red']);
+    });
+
+    it('is refused by name before the store is opened, if a table is not named after it', async () => {
+      data.install('other', STORE('changes'));
+      const { code, error } = await json(['apikey', 'list'], { code: 1 });
+      assert.equal(code, 'FEATURE_INVALID');
+      assert.match(error as string, /other is invalid.*"changes".*"plugin_other_"/);
+    });
   });
 
   it('has its commands under its headings in the help of apikey', async () => {

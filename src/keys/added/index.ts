@@ -2,6 +2,7 @@ import { addResources, type HostResource, HOST_RESOURCES, problemOfAddedResource
 import {
   addErrors,
   aFunction,
+  anything,
   anyNumber,
   type ErrorEntry,
   type FeatureOfErrors,
@@ -347,6 +348,7 @@ const MEMBERS: Readonly<Record<string, Rule<any>>> = {
   fields: recordOf((value, path) => ruleOfField(value, path)),
   errors: recordOf((value, path) => ruleOfError(value, path)),
   onKeys: options(LISTENER),
+  store: aFunction(),
   operations: operationsRule,
   remote: aFunction(),
   schema: aFunction(),
@@ -356,6 +358,61 @@ const MEMBERS: Readonly<Record<string, Rule<any>>> = {
   config: options<{ sections: unknown }>({ sections: required(recordOf(aFunction())) }),
   notices: recordOf(aFunction()),
 };
+
+/** All that a plugin keeps in a store. Migrations and ports are those of the store. */
+interface KeptByPlugin {
+  ports?: unknown;
+  tables?: Readonly<Record<string, readonly string[]>>;
+  transientTables?: readonly string[];
+  migrations?: unknown;
+}
+
+const KEPT = options<KeptByPlugin>({
+  ports: list(
+    options<{ port: unknown; read: unknown; write?: unknown; forgetBefore?: unknown }>({
+      port: required(anything),
+      read: required(aFunction()),
+      write: aFunction(),
+      forgetBefore: aFunction(),
+    }),
+  ),
+  tables: recordOf(list(text, 1)),
+  transientTables: list(text),
+  migrations: list(options<Record<'name' | 'up', unknown>>({ name: required(words), up: required(aFunction()) })),
+});
+
+/** The most characters of a name in PostgreSQL. */
+const MAX_IDENTIFIER = 63;
+
+/** The beginning of the names of a plugin's tables. No table of svc-api begins so. */
+function tablePrefix(name: string): string {
+  return `plugin_${name.replaceAll(/[^a-z0-9]+/g, '_').replace(/^_/, '')}_`;
+}
+
+/** Holds what plugins keep in a store to its form. @throws KeysError FEATURE_INVALID that names the plugin */
+export function requireKept(plugins: readonly { readonly feature: string }[]): void {
+  const owners = new Map<string, string>();
+  for (const { feature, ...kept } of plugins) {
+    const problem = KEPT(kept, 'store')
+      ?.replaceAll('an option', 'a property')
+      .replaceAll(/\boption/gi, 'property');
+    if (problem !== undefined) throw invalidFeature(feature, problem.replaceAll('propertys', 'properties'));
+    const { tables = {}, transientTables = [] } = kept as KeptByPlugin;
+    const prefix = tablePrefix(feature);
+    for (const table of [...Object.keys(tables), ...transientTables]) {
+      if (!table.startsWith(prefix) || !/^[a-z0-9_]+$/.test(table) || table.length > MAX_IDENTIFIER)
+        throw invalidFeature(
+          feature,
+          `Its table "${printable(table)}" has no valid name. Begin it with "${prefix}", and use at most ` +
+            `${MAX_IDENTIFIER} lower-case letters, digits and "_".`,
+        );
+      const owner = owners.get(table);
+      if (owner !== undefined)
+        throw invalidFeature(feature, `Its table "${table}" is named twice, here and by ${printable(owner)}.`);
+      owners.set(table, feature);
+    }
+  }
+}
 
 function readFeature(given: unknown): FeatureOfFields {
   if (typeof given !== 'object' || given === null)

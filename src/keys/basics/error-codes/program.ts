@@ -77,6 +77,7 @@ export const PROGRAM_ERRORS = defineErrors({
       'a hook `svc-api:feature` fails, or returns something else than it should',
       'a field has a name that svc-api or another plugin has',
       'a field has an unknown kind, or a property with a wrong name or value',
+      'a migration of its tables fails, or a table is not named after it',
       'an endpoint has the path of another one',
       'it needs a feature that is not there, or is made for another version of svc-api',
       'a host or a program chooses a feature that svc-api does not have',

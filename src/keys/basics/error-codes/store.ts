@@ -65,9 +65,9 @@ export const STORE_ERRORS = defineErrors({
     remedy: 'Choose another path, or give the store a database or schema of its own.',
   },
   STORE_NEWER: {
-    meaning: 'A newer version of svc-api has written the store.',
+    meaning: 'A newer version of svc-api, or of a plugin, has written the store.',
     causes: ['two versions are installed', 'the program was downgraded'],
-    remedy: 'Update svc-api.',
+    remedy: 'Update what the error names.',
   },
   STORE_OLDER: {
     meaning: 'The store, or the backup, was made by a version of svc-api that was never released.',

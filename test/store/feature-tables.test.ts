@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { requireKept } from '../../src/keys/added/index.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { declarePort } from '../../src/keys/basics/port.ts';
+import { backUpStore } from '../../src/store/backup/back-up-store.ts';
+import { restoreStore } from '../../src/store/backup/restore-store.ts';
+import { copyStore } from '../../src/store/copy.ts';
+import { openConnection, openStore } from '../../src/store/open.ts';
+import type { FeatureInStore } from '../../src/store/port-of-store.ts';
+import type { FeatureMigration } from '../../src/store/tables.ts';
+import { describeAlwaysOnEach } from '../support/dialects.ts';
+import { contentOf } from '../support/direct.ts';
+import { STORES } from '../support/features.ts';
+import { openTestKeys } from '../support/keys.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
+
+interface Visits {
+  counts(): Promise<Record<string, number>>;
+}
+interface VisitsWriter extends Visits {
+  count(keyId: string): Promise<void>;
+}
+const VISITS = declarePort<Visits, VisitsWriter>('visits');
+const TABLE = 'plugin_svc_api_visits_counts';
+
+type Own = { [TABLE]: { key_id: string; visits: number; note: string | null } };
+
+const first: FeatureMigration = {
+  name: 'counts',
+  async up(db, { keyId }) {
+    await db.schema
+      .createTable(TABLE)
+      .addColumn('key_id', keyId as never, (column) =>
+        column.primaryKey().references('api_keys.id').onDelete('cascade'),
+      )
+      .addColumn('visits', 'bigint', (column) => column.notNull())
+      .execute();
+  },
+};
+const second: FeatureMigration = {
+  name: 'notes',
+  up: async (db, { text }) => void (await sql`alter table ${sql.table(TABLE)} add column note ${text}`.execute(db)),
+};
+
+/** A plugin that counts visits of keys, with some of its migrations. */
+function visits(...migrations: FeatureMigration[]): FeatureInStore {
+  return {
+    feature: 'svc-api-visits',
+    tables: { [TABLE]: ['key_id'] },
+    migrations,
+    ports: [
+      {
+        port: VISITS,
+        read: ({ run }) => ({
+          counts: () =>
+            run(async (db) => {
+              const rows = await db.withTables<Own>().selectFrom(TABLE).selectAll().orderBy('key_id').execute();
+              return Object.fromEntries(rows.map(({ key_id: id, visits: count }) => [id, Number(count)]));
+            }),
+        }),
+        write: ({ db }) => ({
+          count: async (keyId: string) =>
+            void (await db
+              .withTables<Own>()
+              .insertInto(TABLE)
+              .values({ key_id: keyId, visits: 1 })
+              .onConflict((conflict) =>
+                conflict.column('key_id').doUpdateSet({ visits: sql`${sql.ref(`${TABLE}.visits`)} + 1` }),
+              )
+              .execute()),
+        }),
+      },
+    ],
+  };
+}
+
+const withVisits = [...STORES, visits(first, second)];
+
+async function countsIn(database: string): Promise<Record<string, number>> {
+  const store = await openStore({ database }, { features: withVisits });
+  try {
+    assert.deepEqual(await store.schemaDifferences(), []);
+    return await store.repository.port(VISITS).counts();
+  } finally {
+    await store.close();
+  }
+}
+
+describeAlwaysOnEach('the tables of a plugin', () => {
+  let database: string;
+  let ids: string[];
+  beforeEach(async () => {
+    const test = await openTestKeys();
+    ({ database } = test);
+    ids = [];
+    for (const name of ['One', 'Two'])
+      ids.push((await test.keys.create({ name, roles: ['GUEST'] }, OPERATOR)).apiKey.id);
+    await test.store.close();
+  });
+
+  const count = async (features: readonly FeatureInStore[], ...keyIds: readonly string[]) => {
+    const store = await openStore({ database }, { features });
+    await store.repository.write(async (writer) => {
+      for (const id of keyIds) await writer.port(VISITS).count(id);
+    });
+    await store.close();
+  };
+  const withoutIt = async (work: (keys: Awaited<ReturnType<typeof openTestKeys>>) => Promise<void>) => {
+    const test = await openTestKeys({ database });
+    assert.deepEqual(await test.store.schemaDifferences(), []);
+    await work(test);
+    await test.store.close();
+  };
+
+  it('are made once, by its migrations in their order, and read and written through its port', async () => {
+    await count([...STORES, visits(first)], ids[0]!, ids[0]!);
+    await count(withVisits, ids[1]!);
+    await count(withVisits);
+    assert.deepEqual(await countsIn(database), { [ids[0]!]: 2, [ids[1]!]: 1 });
+  });
+
+  it('stay while it is gone, and follow keys', async () => {
+    await count(withVisits, ...ids);
+    await withoutIt(async ({ keys }) => void (await keys.delete([ids[1]!], OPERATOR)));
+    assert.deepEqual(await countsIn(database), { [ids[0]!]: 1 });
+  });
+
+  it('come back from a backup and a copy that were made without it', async () => {
+    await count([...STORES, visits(first)], ...ids);
+    const backup = join(tempFolder(), 'backup');
+    const from = await openConnection({ database, features: STORES });
+    await backUpStore(from, backup, { overwrite: false, auditKey: undefined });
+    const copied = tempStore();
+    const to = await openConnection({ database: copied, features: STORES });
+    await copyStore(from, to);
+    for (const each of [from, to]) await each.close();
+    const restored = tempStore();
+    await restoreStore({
+      backup,
+      database: restored,
+      env: process.env,
+      busyTimeoutMs: 0,
+      listeners: [],
+      features: STORES,
+      bringBack: [],
+      isBlind: true,
+      agree: async () => true,
+    });
+    for (const place of [copied, restored]) {
+      const without = await openTestKeys({ database: place });
+      await without.keys.delete([ids[1]!], OPERATOR);
+      await without.store.close();
+      assert.deepEqual(await countsIn(place), { [ids[0]!]: 1 });
+      assert.deepEqual(await countsIn(place), { [ids[0]!]: 1 });
+    }
+  });
+
+  for (const [what, plugin, message] of [
+    [
+      'that fails',
+      visits(first, { name: 'bad', up: async (db) => void (await sql`select nothing`.execute(db)) }),
+      /svc-api-visits is invalid. Its migration "bad" failed: .*nothing/,
+    ],
+    [
+      'that makes no table',
+      visits({ name: 'none', up: async () => {} }),
+      /svc-api-visits .*make no table plugin_svc_api_visits_counts/,
+    ],
+    [
+      'that makes another table',
+      visits(first, {
+        name: 'other',
+        up: async (db) => void (await sql`create table other_one (a integer)`.execute(db)),
+      }),
+      /svc-api-visits .*make other_one, which it does not name/,
+    ],
+    [
+      'with a type that cannot be copied',
+      visits(first, {
+        name: 'flag',
+        up: async (db) => void (await sql`alter table ${sql.table(TABLE)} add column seen boolean`.execute(db)),
+      }),
+      /svc-api-visits .*column seen of the type boolean/,
+    ],
+  ] as const)
+    it(`of a migration ${what} are refused by name, and the store stays as it is`, async () => {
+      const before = await contentOf(database);
+      await assert.rejects(openStore({ database }, { features: [...STORES, plugin] }), {
+        code: 'FEATURE_INVALID',
+        message,
+      });
+      assert.equal(await contentOf(database), before);
+    });
+
+  it('of a newer version are refused by name', async () => {
+    await count(withVisits, ...ids);
+    const older = openStore({ database }, { features: [...STORES, visits(first)] });
+    await assert.rejects(older, { code: 'STORE_NEWER', message: /svc-api-visits .*"notes"/ });
+    const renamed = openStore({ database }, { features: [...STORES, visits({ ...first, name: 'other' }, second)] });
+    await assert.rejects(renamed, { code: 'FEATURE_INVALID', message: /svc-api-visits .*"counts"/ });
+  });
+});
+
+describe('what a plugin says of its tables', () => {
+  for (const [what, kept, message] of [
+    ['a name without its prefix', { tables: { sessions: ['id'] } }, /"sessions".*"plugin_svc_api_visits_"/],
+    ['a misspelt property', { table: {} }, /"?table"?/],
+    ['a migration without a function', { migrations: [{ name: 'one' }] }, /up/],
+  ] as const)
+    it(`is refused by name for ${what}`, () => {
+      assert.throws(
+        () => requireKept([{ feature: 'svc-api-visits', ...kept }]),
+        (error: Error) => {
+          assert.match(error.message, /svc-api-visits is invalid/);
+          assert.match(error.message, message);
+          return true;
+        },
+      );
+    });
+
+  it('is refused if another plugin has a table of that name', () => {
+    const table = { plugin_svc_api_visits_by_day: ['id'] };
+    assert.throws(
+      () =>
+        requireKept([
+          { feature: 'svc-api-visits', tables: table },
+          { feature: 'svc-api-visits-by', tables: { plugin_svc_api_visits_by_day: ['id'] } },
+        ] as never),
+      { code: 'FEATURE_INVALID', message: /svc-api-visits-by .*by svc-api-visits/ },
+    );
+  });
+});
