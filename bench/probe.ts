@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { digestSecret } from '../src/keys/secret/secret.ts';
 import type { BenchKey } from './stores.ts';
 import { OPERATOR, openKeys } from './svc-api.ts';
+import { Declarations } from '../src/features/apply/apply.ts';
 
 /** What to measure, as JSON in the file that the only argument names. */
 export interface ProbeOptions {
@@ -150,9 +151,11 @@ async function timesOfMany(size: number): Promise<Pick<ProbeReport, 'apply' | 'a
   }));
   let ids: string[] = [];
   const apply = await timeOnce(async () => {
-    ids = (await keys.declarations.apply(declared, { prune: false }, OPERATOR)).created.map(({ apiKey }) => apiKey.id);
+    ids = (await keys.feature(Declarations).apply(declared, { prune: false }, OPERATOR)).created.map(
+      ({ apiKey }) => apiKey.id,
+    );
   });
-  const applyAgain = await timeOnce(() => keys.declarations.apply(declared, { prune: false }, OPERATOR));
+  const applyAgain = await timeOnce(() => keys.feature(Declarations).apply(declared, { prune: false }, OPERATOR));
   const deleteMany = await timeOnce(() => keys.delete(ids, OPERATOR));
   return { apply: apply / size, applyAgain: applyAgain / size, deleteMany: deleteMany / size };
 }

@@ -1,5 +1,5 @@
 import { ROLES } from '../src/keys/permissions/catalog.ts';
-import { DECLARED_FIELDS, SCHEDULE_FIELDS, TOP_FIELDS } from '../src/keys/transfer/declaration.ts';
+import { DECLARED_FIELDS, SCHEDULE_FIELDS, TOP_FIELDS } from '../src/features/apply/declaration.ts';
 import { MAX_NETWORKS } from '../src/keys/key/allow-from.ts';
 import { MAX_NAME_LENGTH } from '../src/keys/key/name.ts';
 import { type Field, type FieldName, labelFields, mapFields, restrictionFields } from '../src/keys/key/fields.ts';

@@ -4,7 +4,7 @@ import { getRequestListener } from '@hono/node-server';
 import { FEATURES } from '../src/features/index.ts';
 import { createSchema } from '../src/graphql/schema.ts';
 import { createApp } from '../src/index.ts';
-import { REQUESTS } from '../src/remote/requests.ts';
+import { REQUESTS } from '../src/features/apply/requests.ts';
 import { openKeys } from '../src/service/open-keys.ts';
 import { costlyDocument, operationNameIn } from '../test/support/costly-document.ts';
 import { costlyQuery } from '../test/support/costly-query.ts';

@@ -1,24 +1,12 @@
-import { type DeclaredKey, type Plan, readDeclaration } from '../keys/transfer/index.ts';
-import { auditChange, type AuditValues } from '../keys/audit/index.ts';
 import { mayFor } from '../keys/authorization/index.ts';
-import { type ApiKey, type NewKey, REMOVABLE_FIELDS, secretSince } from '../keys/key/index.ts';
+import { type ApiKey, type NewKey, REMOVABLE_FIELDS } from '../keys/key/index.ts';
 import { namedIssues } from '../keys/changes/index.ts';
-import { formatTime, MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
+import { MAX_PAGE_SIZE, withoutUndefined } from '../keys/basics/index.ts';
 import { groupPermissions } from '../keys/permissions/index.ts';
 import { OPERATIONS, operationsOn } from '../keys/operations/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
-import { auditChanges, badInput, grantsIn, readKeyChange, refuseNulls } from './resolve.ts';
-import type {
-  AppliedChange,
-  CreateApiKeyInput,
-  DeclaredApiKeyInput,
-  MutationResolvers,
-  QueryResolvers,
-  Resolvers,
-} from './schema-types.ts';
-
-/** The number of keys that one request may declare. */
-export const MAX_DECLARED_KEYS = 1000;
+import { badInput, grantsIn, readKeyChange, refuseNulls } from './resolve.ts';
+import type { CreateApiKeyInput, MutationResolvers, QueryResolvers, Resolvers } from './schema-types.ts';
 
 /** The resolvers for changes of keys: they shape the answers of the service, which decides what is allowed. */
 export function changeResolversOf(keys: KeysService): Resolvers {
@@ -62,17 +50,6 @@ export function changeResolversOf(keys: KeysService): Resolvers {
       const issued = async () => namedIssues(await keys.issuedBy(ids, principal));
       return { deleted: deleted.length, keys: deleted, issued };
     },
-    applyApiKeys: async (_, { input }, { principal }) => {
-      refuseNulls(input);
-      if (input.keys.length > MAX_DECLARED_KEYS)
-        throw badInput(`There are ${input.keys.length} keys; at most ${MAX_DECLARED_KEYS} are allowed.`);
-      const declared = await readDeclaration({ keys: input.keys.map(declarationOf) }, keys.catalog);
-      const { plan, created, rotated } = await does.applyApiKeys(
-        { declared, rules: { prune: input.prune ?? false, adopt: false }, dryRun: input.dryRun ?? false },
-        principal,
-      );
-      return { ...appliedIn(plan), created: created.map((each) => ({ ...each, replaced: [] })), rotated };
-    },
   };
 
   return { Query, Mutation };
@@ -85,38 +62,4 @@ function readNewKey(input: CreateApiKeyInput): NewKey {
     ...withoutUndefined({ ...fields, expiresAt: fields.expiresAt ?? undefined }),
     ...grantsIn({ roles, permissions }),
   };
-}
-
-/** The form in which a file declares a key, so that both are read by the same rules. */
-function declarationOf({ permissions, ...fields }: DeclaredApiKeyInput): object {
-  return { ...fields, permissions: permissions && grantsIn({ permissions }).permissions };
-}
-
-function appliedIn(plan: Plan) {
-  return { changes: changesIn(plan), waiting: plan.waiting, unchanged: plan.unchanged };
-}
-
-function changesIn({ creates, updates, deletes }: Plan): AppliedChange[] {
-  return [
-    ...creates.map((key): AppliedChange => ({
-      action: 'CREATE',
-      name: key.name,
-      changes: auditChanges(null, valuesOf(key)),
-    })),
-    ...updates.map(({ action, before, after }): AppliedChange => {
-      const change = auditChange(before, after);
-      return {
-        action,
-        name: after.name,
-        keyId: after.id,
-        secretSince: action === 'ROTATE' ? secretSince(before) : null,
-        changes: auditChanges(change.before, change.after),
-      };
-    }),
-    ...deletes.map(({ id, name }): AppliedChange => ({ action: 'DELETE', name, keyId: id, changes: [] })),
-  ];
-}
-
-function valuesOf({ expiresAt, expiresIn: _expiresIn, rotate: _rotate, ...key }: DeclaredKey): AuditValues {
-  return { ...key, expiresAt: formatTime(expiresAt) };
 }

@@ -21,6 +21,15 @@ export {
   writeData,
 } from './execution/index.ts';
 export type { FeatureSchema } from './feature-schema.ts';
-export { badInput, connectionOf, cursorOf, grantsIn, knownTo, readCursor, refuseNulls } from './resolve.ts';
+export {
+  auditChanges,
+  badInput,
+  connectionOf,
+  cursorOf,
+  grantsIn,
+  knownTo,
+  readCursor,
+  refuseNulls,
+} from './resolve.ts';
 export type { SchemaExtension } from './extension.ts';
 export type { OwnSchema, RequiredByField, Resolvers } from './own-schema.ts';

@@ -101,7 +101,6 @@ export type MutationActivateApiKeyRotationArgs = { id: string; };
 export type MutationFinishApiKeyRotationArgs = { id: string; };
 export type MutationRollBackApiKeyRotationArgs = { id: string; };
 export type MutationDeleteApiKeysArgs = { ids: ReadonlyArray<string>; };
-export type MutationApplyApiKeysArgs = { input: ApplyApiKeysInput; };
 export type MutationNarrowApiKeysArgs = { input: NarrowApiKeysInput; };
 export type MutationUpdateApiKeysArgs = { ids: ReadonlyArray<string>; update: ManyKeysUpdate; };
 export type MutationAttestReviewArgs = { input: AttestReviewInput; };
@@ -112,10 +111,9 @@ export type MutationResolvers = { createApiKey?: Resolver<Maybe<CreatedApiKey>, 
   MutationActivateApiKeyRotationArgs>; finishApiKeyRotation?: Resolver<Maybe<ApiKey>, object,
   MutationFinishApiKeyRotationArgs>; rollBackApiKeyRotation?: Resolver<Maybe<ApiKey>, object,
   MutationRollBackApiKeyRotationArgs>; deleteApiKeys?: Resolver<Maybe<DeletedApiKeys>, object,
-  MutationDeleteApiKeysArgs>; applyApiKeys?: Resolver<Maybe<AppliedApiKeys>, object, MutationApplyApiKeysArgs>;
-  narrowApiKeys?: Resolver<Maybe<ChangedApiKeys>, object, MutationNarrowApiKeysArgs>; updateApiKeys?:
-  Resolver<Maybe<ChangedApiKeys>, object, MutationUpdateApiKeysArgs>; attestReview?: Resolver<Maybe<boolean>, object,
-  MutationAttestReviewArgs>; };
+  MutationDeleteApiKeysArgs>; narrowApiKeys?: Resolver<Maybe<ChangedApiKeys>, object, MutationNarrowApiKeysArgs>;
+  updateApiKeys?: Resolver<Maybe<ChangedApiKeys>, object, MutationUpdateApiKeysArgs>; attestReview?:
+  Resolver<Maybe<boolean>, object, MutationAttestReviewArgs>; };
 export type CreateApiKeyInput = { name: string; roles?: Maybe<ReadonlyArray<string>>; permissions?:
   Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; overwrite?:
   Maybe<boolean>; };
@@ -136,17 +134,6 @@ export type IssuedKind = 'SECRET' | 'WIDENING' | 'ENABLING' | 'APPROVAL' | 'ADOP
 export type IssuedChange = { name: Lazy<string>; keyId?: Lazy<Maybe<string>>; what: Lazy<IssuedKind>; at:
   Lazy<number>; disabled: Lazy<boolean>; };
 export type DeletedApiKey = { id: Lazy<string>; name: Lazy<string>; };
-export type ApplyApiKeysInput = { keys: ReadonlyArray<DeclaredApiKeyInput>; prune?: Maybe<boolean>; dryRun?:
-  Maybe<boolean>; };
-export type DeclaredApiKeyInput = { name: string; roles?: Maybe<ReadonlyArray<string>>; permissions?:
-  Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; rotate?:
-  Maybe<RotationScheduleInput>; enabled?: Maybe<boolean>; };
-export type RotationScheduleInput = { every: string; grace?: Maybe<string>; };
-export type AppliedApiKeys = { changes: Lazy<ReadonlyArray<AppliedChange>>; created:
-  Lazy<ReadonlyArray<CreatedApiKey>>; rotated: Lazy<ReadonlyArray<NewSecret>>; waiting:
-  Lazy<ReadonlyArray<WaitingApiKey>>; unchanged: Lazy<number>; };
-export type NewSecret = { key: Lazy<string>; apiKey: Lazy<ApiKey>; };
-export type WaitingApiKey = { name: Lazy<string>; previousEndsAt?: Lazy<Maybe<number>>; };
 export type AppliedAction = 'CREATE' | 'UPDATE' | 'ROTATE' | 'RENEW' | 'DELETE';
 export type AppliedChange = { action: Lazy<AppliedAction>; name: Lazy<string>; keyId?: Lazy<Maybe<string>>;
   secretSince?: Lazy<Maybe<number>>; changes: Lazy<ReadonlyArray<AuditChange>>; };

@@ -1,6 +1,6 @@
-import { DeclarationError } from '../keys/transfer/index.ts';
 import {
   debugTimed,
+  DeclarationError,
   type ErrorCode,
   errorEntry,
   fetchFailure,

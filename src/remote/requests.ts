@@ -49,13 +49,14 @@ import {
 } from './shape.ts';
 
 const texts = list(text);
-const name = object({ id: text, name: text });
+/** A key by its id and name. */
+export const name = object({ id: text, name: text });
 const permissions = mapped(list(object({ resource: text, actions: list(word<Action>()) })), permissionsIn);
 const isPermission = (grant: string): grant is Permission => grant.includes(':');
 export const rolesOf = mapped(texts, (grants): Role[] => grants.filter((grant) => !isPermission(grant)));
 export const permissionsOf = mapped(texts, (grants) => grants.filter(isPermission));
 /** Text of a secret, which goes to stdout as it is. */
-const secret = mapped(text, (value) => {
+export const secret = mapped(text, (value) => {
   if (!readSecret(value)) throw new TypeError('not a secret');
   return value;
 });
@@ -193,15 +194,6 @@ function shownIn(changes: FieldChanges): FieldChange[] {
   const isLast = ({ field }: FieldChange) => Number(field === 'createdBy');
   return read.toSorted((one, other) => isLast(one) - isLast(other));
 }
-
-const secrets = list(object({ key: secret, apiKey: name }));
-const applied = object({
-  changes: list(change),
-  created: secrets,
-  rotated: secrets,
-  waiting: list(object({ name: text, previousEndsAt: nullable(time) })),
-  unchanged: whole,
-});
 
 const entry: Shape<AuditEntry> = mapped(
   object({
@@ -387,7 +379,6 @@ export const REQUESTS = {
   narrowApiKeys: mutation('narrowApiKeys', { input: 'NarrowApiKeysInput!' }, only('keys', list(name))),
   updateApiKeys: mutation('updateApiKeys', { ...IDS, update: 'ManyKeysUpdate!' }, only('keys', list(name))),
   deleteApiKeys: mutation('deleteApiKeys', IDS, object({ keys: list(name), issued })),
-  applyApiKeys: mutation('applyApiKeys', { input: 'ApplyApiKeysInput!' }, applied),
 
   auditLog: query(
     'auditLog',

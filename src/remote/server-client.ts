@@ -1,26 +1,11 @@
-import {
-  type Client,
-  type RemoteOperations,
-  type Server,
-  type ServerRequest,
-  takeBack,
-} from '../keys/operations/index.ts';
-import { type Applied, formatCursor, type KeyState } from '../keys/service/index.ts';
-import { type ApplyRules, type DeclaredKey, plannedCreation } from '../keys/transfer/index.ts';
+import { type Client, type RemoteOperations, type Server, type ServerRequest } from '../keys/operations/index.ts';
+import { formatCursor, type KeyState } from '../keys/service/index.ts';
 import { readAuditRequest } from '../keys/audit/index.ts';
-import { readAttestation, type SecretDelivery } from '../keys/changes/index.ts';
-import {
-  assertValid,
-  DEFAULT_PAGE_SIZE,
-  formatTime,
-  isKeysError,
-  KeysError,
-  MAX_PAGE_SIZE,
-} from '../keys/basics/index.ts';
+import { readAttestation } from '../keys/changes/index.ts';
+import { assertValid, DEFAULT_PAGE_SIZE, formatTime, KeysError, MAX_PAGE_SIZE } from '../keys/basics/index.ts';
 import {
   type KeyChange,
   type NewKey,
-  type PlannedChange,
   readRotation,
   readUsageRequest,
   validateChange,
@@ -29,9 +14,9 @@ import {
 import { type KeyFilters, readFieldFilters, readRoles, readStatus } from '../keys/lists/index.ts';
 import { type Catalog, createCatalog } from '../keys/permissions/index.ts';
 import { ServerConnection, type ServerOptions } from './connection.ts';
-import { changeInput, permissionsInput } from './inputs.ts';
-import { plannedIn, REQUESTS } from './requests.ts';
-import { mapRequest } from './shape.ts';
+import { deliver } from './deliver.ts';
+import { changeInput } from './inputs.ts';
+import { REQUESTS } from './requests.ts';
 
 /** More keys at a time would cost more than a request may. */
 const PAGE_KEYS = 200;
@@ -74,15 +59,6 @@ export function serverClient(options: ServerOptions): Client {
     if (enabled) return { after: await connection.ask(REQUESTS.enable, { id, enabled }), issued: [] };
     const { issued, ...after } = await connection.ask(REQUESTS.disable, { id, enabled });
     return { after, issued };
-  };
-  const apply = async (declared: readonly DeclaredKey[], { prune, adopt }: ApplyRules, dryRun: boolean) => {
-    if (adopt)
-      throw new KeysError(
-        'STORE_REQUIRED',
-        'Only the operator adopts keys. Run it where the store is, or leave it out.',
-      );
-    const request = mapRequest(REQUESTS.applyApiKeys, (applied) => appliedIn(applied, declared));
-    return connection.ask(request, { input: { keys: declared.map(declaredInput), prune, dryRun } });
   };
   const server: Server = {
     ask: (request: ServerRequest<unknown> | string, variables?: object) =>
@@ -133,7 +109,9 @@ export function serverClient(options: ServerOptions): Client {
       delivery?.begin?.();
       const created = { ...(await connection.ask(REQUESTS.createApiKey, variables)), confusable: [] };
       const { id, name } = created.apiKey;
-      await deliver(created, delivery, `The secret of the new API key "${name}"`, () => takeBack(client, id, 'CREATE'));
+      await deliver(created, delivery, `The secret of the new API key "${name}"`, async () => {
+        await client.deleteApiKeys({ ids: [id] });
+      });
       return created;
     },
     async updateApiKey({ id, change }) {
@@ -176,25 +154,6 @@ export function serverClient(options: ServerOptions): Client {
       connection.ask(REQUESTS.narrowApiKeys, { input: { ids, expiresAt } }),
     updateApiKeys: async ({ ids, request: { change } }) =>
       connection.ask(REQUESTS.updateApiKeys, { ids, update: await changeIn(change!) }),
-    async applyApiKeys({ declared, rules, dryRun, delivery }) {
-      const plan = await apply(declared, rules, true);
-      if (dryRun || plan.changes.length === 0) return plan;
-      const named = (...actions: PlannedChange['action'][]) =>
-        plan.changes
-          .filter(({ action }) => actions.includes(action))
-          .map(({ name }) => ({ key: '', apiKey: { id: '', name } }));
-      delivery?.begin?.();
-      // A delivery that must fail fails before anything is changed, as far as it can know.
-      delivery?.prepare?.({ ...plan, created: named('CREATE'), rotated: named('ROTATE', 'RENEW') });
-      const applied = await apply(declared, rules, false);
-      const ids = applied.created.map(({ apiKey }) => apiKey.id);
-      await deliver(applied, delivery, 'The secrets of the new API keys', async () => {
-        if (ids.length > 0) await client.deleteApiKeys({ ids });
-        for (const { id, action } of applied.changes) if (action !== 'CREATE') await takeBack(client, id!, action);
-      });
-      return applied;
-    },
-
     async auditLog({ request, place = {} }) {
       const { limit, since, until, ...filter } = readAuditRequest(request, Date.now());
       return connection.ask(REQUESTS.auditLog, {
@@ -251,59 +210,13 @@ function documentOf(text: string): ServerRequest<unknown> {
   return { documentFor: () => text, read: (data) => data };
 }
 
-/** The changes of an apply. @throws TypeError for a key that is not declared */
-function appliedIn(
-  { changes, ...applied }: ReturnType<typeof REQUESTS.applyApiKeys.read>,
-  declared: readonly DeclaredKey[],
-): Applied {
-  const declaredAs = (name: string) => {
-    const key = declared.find((each) => each.name === name);
-    if (!key) throw new TypeError('a key that is not declared');
-    return key;
-  };
-  // A file gets the name of its key: no other than one of those declared here.
-  for (const { apiKey } of [...applied.created, ...applied.rotated]) declaredAs(apiKey.name);
-  const ids = applied.created.map(({ apiKey }) => apiKey.id);
-  const planned = changes.map((change) =>
-    change.action === 'CREATE' ? plannedCreation(declaredAs(change.name), ids.shift()) : plannedIn(change),
-  );
-  return { ...applied, changes: planned, confusable: [] };
-}
-
 /** A key that was there a moment ago. @throws KeysError NOT_FOUND */
 function found<Key>(data: Key | null, id: string): Key {
   if (data !== null) return data;
   throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
 }
 
-/**
- * Delivers secrets, and reverts the change where that fails.
- * @throws what `delivery` throws; KeysError where the change cannot be reverted
- */
-async function deliver<Change>(
-  change: Change,
-  delivery: SecretDelivery<Change> | undefined,
-  what: string,
-  revert: () => Promise<void>,
-): Promise<void> {
-  try {
-    delivery?.prepare?.(change);
-    await delivery?.deliver(change);
-  } catch (error) {
-    await revert().catch((cause: unknown) => {
-      const code = isKeysError(cause) ? cause.code : 'SERVER_FAILED';
-      const reason = `${what} could not be delivered, and the change not be reverted: ${(cause as Error).message}`;
-      throw new KeysError(code, reason, { cause: error });
-    });
-    throw error;
-  }
-}
-
 /** A new key as the schema takes it. Its values are valid. */
 function newKeyInput({ name, overwrite, ...input }: NewKey, catalog: Catalog) {
   return { name, ...changeInput(input, catalog), overwrite };
-}
-
-function declaredInput({ permissions, expiresAt, ...key }: DeclaredKey) {
-  return { ...key, permissions: permissionsInput(permissions), expiresAt: formatTime(expiresAt) };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Actor, OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
-import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
+import { readDeclaration } from '../../src/features/apply/declaration.ts';
 import { EFFECTS } from '../../src/features/contain/effects.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
@@ -17,6 +17,7 @@ import { migratedStore } from '../support/temp.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 import { Sessions } from '../../src/features/sessions/sessions.ts';
 import { Containments } from '../../src/features/contain/contain.ts';
+import { Declarations } from '../../src/features/apply/apply.ts';
 
 const SEED = Number(process.env['TEST_SEED'] ?? 20_261_123);
 const STEPS = 30;
@@ -214,7 +215,7 @@ class World {
         this.#keys.catalog,
       );
       const before = (await this.#keys.findById(id, OPERATOR))!;
-      await this.#keys.declarations.apply(declared, {}, by);
+      await this.#keys.feature(Declarations).apply(declared, {}, by);
       await this.noteChange(before, (await this.#keys.findById(id, OPERATOR))!, isThief);
     },
     adopt: async (_, __, { id }) => {

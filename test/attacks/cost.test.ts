@@ -5,7 +5,7 @@ import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import type { BudgetLimits } from '../../src/graphql/index.ts';
 import { USAGE } from '../../src/keys/key/usage.ts';
 import type { KeyRepository } from '../../src/keys/repository/repository.ts';
-import { REQUESTS } from '../../src/remote/requests.ts';
+import { REQUESTS } from '../../src/features/apply/requests.ts';
 import { createPrincipal, openTestKeys, type TestKeys, withPort } from '../support/keys.ts';
 import { FEATURES } from '../../src/features/index.ts';
 import { createSchema } from '../../src/graphql/schema.ts';

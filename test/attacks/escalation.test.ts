@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
-import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
+import { readDeclaration } from '../../src/features/apply/declaration.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { Declarations } from '../../src/features/apply/apply.ts';
 
 const HOUR = 3_600_000;
 const FORBIDDEN = { code: 'FORBIDDEN' };
@@ -131,7 +132,7 @@ describeOnEach('attacks: escalation', () => {
     for (let index = 2; index <= 16; index += 1) ({ principal } = await create(`Key ${index}`, 'ADMIN', principal));
     await assert.rejects(create('Key 17', 'ADMIN', principal), { code: 'CHAIN_TOO_LONG' });
     const declared = await readDeclaration({ keys: [{ name: 'Key 17', roles: ['GUEST'] }] }, test.keys.catalog);
-    await assert.rejects(test.keys.declarations.apply(declared, {}, principal), { code: 'CHAIN_TOO_LONG' });
+    await assert.rejects(test.keys.feature(Declarations).apply(declared, {}, principal), { code: 'CHAIN_TOO_LONG' });
     const line = { name: 'Key 17', roles: ['GUEST'], secret: 'x'.repeat(40), createdBy: principal.apiKey.id };
     const { lines } = await test.keys.feature(Transfer).import(jsonLines(line));
     assert.deepEqual(
@@ -189,11 +190,9 @@ describeOnEach('attacks: escalation', () => {
     it('by apply is the same as by update', async () => {
       await create('Strong', 'VIEWER', OPERATOR, '1h');
       const apply = async (key: object, by: Principal) =>
-        test.keys.declarations.apply(
-          await readDeclaration({ keys: [{ name: 'Strong', ...key }] }, test.keys.catalog),
-          {},
-          by,
-        );
+        test.keys
+          .feature(Declarations)
+          .apply(await readDeclaration({ keys: [{ name: 'Strong', ...key }] }, test.keys.catalog), {}, by);
       const { expiresAt } = (await test.keys.findByName('Strong', OPERATOR))!;
       const end = new Date(expiresAt!).toISOString();
       await assert.rejects(apply({ roles: ['VIEWER'] }, weak), FORBIDDEN);
@@ -246,7 +245,7 @@ describeOnEach('attacks: escalation', () => {
           () => test.keys.update(id, { description: 'mine' }, by),
           () => test.keys.setEnabled(id, false, by),
           () => test.keys.delete([id], by),
-          () => test.keys.declarations.apply(declared, {}, by),
+          () => test.keys.feature(Declarations).apply(declared, {}, by),
         ])
           await assert.rejects(change(), { code: 'FORBIDDEN', message: /^A previous secret changes no keys\./ });
       }
@@ -260,11 +259,9 @@ describeOnEach('attacks: escalation', () => {
       by: Principal | typeof OPERATOR = OPERATOR,
       key: object = { roles: ['ADMIN'] },
     ) =>
-      test.keys.declarations.apply(
-        await readDeclaration({ keys: [{ name: 'CI deploy', ...key }] }, test.keys.catalog),
-        options,
-        by,
-      );
+      test.keys
+        .feature(Declarations)
+        .apply(await readDeclaration({ keys: [{ name: 'CI deploy', ...key }] }, test.keys.catalog), options, by);
 
     it('a key gets no grants from the file of the operator by taking a name first', async () => {
       const guest = await create('Maker', 'GUEST API_KEY:CREATE_OWN');

@@ -23,6 +23,7 @@ import { errorText } from '../support/errors.ts';
 import { ROOT } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
 import { newNoticeSecret } from '../support/webhook.ts';
+import { applyOperations } from '../../src/features/apply/operations.ts';
 
 const KEY = createSecret(randomBytes).text;
 const servers = new Set<Server & { closeAllConnections(): void }>();
@@ -238,11 +239,13 @@ describe('a server elsewhere', () => {
     );
     const applied = { changes: [], created: [{ key: '$(reboot)', apiKey: { id: 'x', name: 'A' } }], ...REST };
     await assert.rejects(
-      keysOf(await data({ applyApiKeys: applied })).applyApiKeys({
-        declared: [DECLARED],
-        rules: { prune: false, adopt: false },
-        dryRun: true,
-      }),
+      keysOf(await data({ applyApiKeys: applied }))
+        .of(applyOperations)
+        .applyApiKeys({
+          declared: [DECLARED],
+          rules: { prune: false, adopt: false },
+          dryRun: true,
+        }),
       refusal('SERVER_INCOMPATIBLE', /./),
     );
   });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
+import { readDeclaration } from '../../src/features/apply/declaration.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import type { KeyChange, NewKey } from '../../src/keys/key/key-change.ts';
 import type { Answer } from '../../src/limits/limiter.ts';
@@ -9,6 +9,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { changeDirectly } from '../support/direct.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { until } from '../support/until.ts';
+import { Declarations } from '../../src/features/apply/apply.ts';
 
 const TEN = ['10.0.0.0/8'];
 const refusedBy = (rule: RegExp) => ({ code: 'FORBIDDEN', message: rule });
@@ -108,14 +109,16 @@ describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
       await test.keys.setEnabled(id, false, principal);
       await assert.rejects(test.keys.setEnabled(id, true, principal), rule);
       const file = { keys: [{ name: other.apiKey.name, roles: ['VIEWER'], enabled: true }] };
-      await assert.rejects(test.keys.declarations.apply(await readDeclaration(file, test.keys.catalog), {}, principal));
+      await assert.rejects(
+        test.keys.feature(Declarations).apply(await readDeclaration(file, test.keys.catalog), {}, principal),
+      );
     }
   });
 
   it('does not get rid of its limit by a declaration that leaves it out', async () => {
     const file = { keys: [{ name: 'Held', roles: ['ADMIN'], allowFrom: TEN }] };
     await assert.rejects(
-      test.keys.declarations.apply(await readDeclaration(file, test.keys.catalog), {}, held.principal),
+      test.keys.feature(Declarations).apply(await readDeclaration(file, test.keys.catalog), {}, held.principal),
       LIMITED,
     );
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DeclaredKey } from '../../src/keys/transfer/declaration.ts';
+import type { DeclaredKey } from '../../src/features/apply/declaration.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { CONFUSABLES } from '../../src/keys/key/confusables.ts';
 import { computeSkeleton } from '../../src/keys/key/skeleton.ts';
@@ -12,6 +12,7 @@ import { cliOnTerminal, KEYS } from '../support/pty.ts';
 import { type GraphQLReply, query, startServer, type TestServer } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { Declarations } from '../../src/features/apply/apply.ts';
 
 /** Cyrillic А in place of the Latin A. */
 const CYRILLIC = '\u0410dmin';
@@ -158,13 +159,11 @@ describeOnEach('a key that looks like another', () => {
       permissions: [],
       expiresAt: null,
     });
-    const { plan } = await test.keys.declarations.apply([declared('Twin')], {}, OPERATOR);
+    const { plan } = await test.keys.feature(Declarations).apply([declared('Twin')], {}, OPERATOR);
     assert.deepEqual(plan.confusable, []);
-    const next = await test.keys.declarations.apply(
-      [declared(CYRILLIC), declared('Tw\u0456n')],
-      { prune: true },
-      OPERATOR,
-    );
+    const next = await test.keys
+      .feature(Declarations)
+      .apply([declared(CYRILLIC), declared('Tw\u0456n')], { prune: true }, OPERATOR);
     assert.deepEqual(next.plan.confusable, [{ name: CYRILLIC, others: ['Admin'] }]);
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { consentOperations } from '../../src/features/consent/operations.ts';
 import { type Client, storeClient } from '../../src/keys/operations/index.ts';
-import type { DeclaredKey } from '../../src/keys/transfer/declaration.ts';
+import type { DeclaredKey } from '../../src/features/apply/declaration.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
 import { formatTime } from '../../src/keys/basics/time.ts';
 import { serverClient } from '../../src/remote/server-client.ts';
@@ -24,6 +24,7 @@ import { until } from '../support/until.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 import { STORES } from '../support/features.ts';
+import { applyOperations } from '../../src/features/apply/operations.ts';
 
 /** `SVC_API_TEST_SEEDS=1,2,3 SVC_API_TEST_STEPS=2000` for other worlds, and longer ones. */
 const SEEDS = (process.env['SVC_API_TEST_SEEDS'] ?? '20261123,7').split(',').map(Number);
@@ -358,7 +359,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
       return { name, description: null, ...world.grants(), expiresAt: world.end(), ...enabled };
     });
     const rules = { prune: random.chance(0.2), adopt: by === undefined && random.chance(0.4) };
-    const { created } = await door.applyApiKeys({ declared, rules, delivery });
+    const { created } = await door.of(applyOperations).applyApiKeys({ declared, rules, delivery });
     const before = new Map(names.map((name) => [name, model.named(name)]));
     const pruned = rules.prune ? world.keys().filter(({ name, isManaged }) => isManaged && !names.includes(name)) : [];
     for (const key of pruned) world.check(by, key, undefined);

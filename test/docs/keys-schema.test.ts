@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { createCatalog } from '../../src/keys/permissions/catalog.ts';
 import { MAX_LINE_LENGTH } from '../../src/keys/key/fields.ts';
 import { MAX_NAME_LENGTH } from '../../src/keys/key/name.ts';
-import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
+import { readDeclaration } from '../../src/features/apply/declaration.ts';
 import { ROOT } from '../support/process.ts';
 
 const schema = JSON.parse(readFileSync(join(ROOT, 'schemas/keys.schema.json'), 'utf8')) as object;

@@ -3,6 +3,7 @@ import { OPERATOR, type Principal, principalOf } from '../../src/keys/authorizat
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
+import { Declarations } from '../../src/features/apply/apply.ts';
 
 const LOG = `query ($first: Int, $after: String, $key: String, $actor: String) {
   auditLog(first: $first, after: $after, apiKey: $key, actor: $actor) {
@@ -155,7 +156,7 @@ describeOnEach('pruning over GraphQL', () => {
       permissions: [...PRUNING, 'API_KEY:READ_ANY'],
     });
     const declared = { name: 'Parent', roles: ['ADMIN' as const], permissions: [], description: null, expiresAt: null };
-    await test.keys.declarations.apply([declared], {}, OPERATOR);
+    await test.keys.feature(Declarations).apply([declared], {}, OPERATOR);
     const parent = (await test.keys.findByName('Parent', OPERATOR))!;
     const ask = async (as: string) => (await query(server.url, as, PRUNE)).body;
     assert.deepEqual((await ask(secret)).errors?.[0]?.extensions, { code: 'FORBIDDEN', missing: ['API_KEY:READ_ANY'] });

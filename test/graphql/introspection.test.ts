@@ -13,7 +13,7 @@ import {
   print,
 } from 'graphql';
 import { FEATURES } from '../../src/features/index.ts';
-import { MAX_DECLARED_KEYS } from '../../src/graphql/changes.ts';
+import { MAX_DECLARED_KEYS } from '../../src/features/apply/schema.ts';
 import { typeDefsOf } from '../../src/graphql/schema.ts';
 import { MAX_URL_LENGTH, ROUTES_PAGE_SIZE } from '../../src/features/routes/schema.ts';
 import { AUDIT_ACTIONS } from '../../src/keys/audit/audit-entry.ts';

@@ -19,6 +19,7 @@ import { type OpenKeys, openKeys } from '../../src/service/open-keys.ts';
 import { migratedStore, tempFolder } from '../support/temp.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
+import { Declarations } from '../../src/features/apply/apply.ts';
 
 const NAMED = 'Leave it out, or give it a value.';
 
@@ -274,13 +275,13 @@ describe('options of the library', () => {
       () => keys.feature(Transfer).export({ withDigest: true } as never),
       'keys.transfer.export: "withDigest" is not an option. Did you mean withDigests?',
     ],
-    'keys.declarations.plan': [
-      () => keys.declarations.plan([], { prun: true } as never, OPERATOR),
-      'keys.declarations.plan: "prun" is not an option. Did you mean prune?',
+    'keys.feature(Declarations).plan': [
+      () => keys.feature(Declarations).plan([], { prun: true } as never, OPERATOR),
+      'keys.feature(Declarations).plan: "prun" is not an option. Did you mean prune?',
     ],
-    'keys.declarations.apply': [
-      () => keys.declarations.apply([], { adpot: true } as never, OPERATOR),
-      'keys.declarations.apply: "adpot" is not an option. Did you mean adopt?',
+    'keys.feature(Declarations).apply': [
+      () => keys.feature(Declarations).apply([], { adpot: true } as never, OPERATOR),
+      'keys.feature(Declarations).apply: "adpot" is not an option. Did you mean adopt?',
     ],
     'keys.leaks.note': [
       () => keys.feature(Leaks).note({ id: 'id', publicID: 'x', place: 'y' } as never),

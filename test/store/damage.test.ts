@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
+import { readDeclaration } from '../../src/features/apply/declaration.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { damageKey } from '../support/damage.ts';
@@ -8,6 +8,7 @@ import { changeDirectly, readDirectly } from '../support/direct.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { until } from '../support/until.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { Declarations } from '../../src/features/apply/apply.ts';
 
 const DAMAGED = { code: 'STORE_CORRUPT', message: /^The API key "Key" is damaged: .* Delete or replace it/ };
 
@@ -67,7 +68,7 @@ describeAlwaysOnEach('a key that a disk error has changed', () => {
       () => test.keys.rotate(key.id, { grace: '0s' }, OPERATOR),
       () => test.keys.finishRotation(key.id, OPERATOR),
       () => test.keys.rollBackRotation(key.id, OPERATOR),
-      () => test.keys.declarations.apply(declared, {}, OPERATOR),
+      () => test.keys.feature(Declarations).apply(declared, {}, OPERATOR),
       async () => {
         for await (const page of test.keys.feature(Transfer).export({ withDigests: true })) assert.ok(page);
       },

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
+import { readDeclaration } from '../../src/features/apply/declaration.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { KeysError } from '../../src/keys/basics/errors.ts';
 import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { Declarations } from '../../src/features/apply/apply.ts';
 
 const KEYS = 1000;
 
@@ -37,7 +38,9 @@ describe('a long change of a store in a file', () => {
   it(`as an apply of ${KEYS} keys lets others read in between, who see none of it until all is done`, async () => {
     const keys = Array.from({ length: KEYS }, (_, index) => ({ name: `Key ${index}`, roles: ['VIEWER'] }));
     const { principal } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
-    const apply = test.keys.declarations.apply(await readDeclaration({ keys }, test.keys.catalog), {}, principal);
+    const apply = test.keys
+      .feature(Declarations)
+      .apply(await readDeclaration({ keys }, test.keys.catalog), {}, principal);
     const { seen, turns } = await readMeanwhile(apply, 'Key 0');
     assert.equal(seen[0], false);
     assert.ok(seen.length <= 2 && turns >= 5, JSON.stringify({ seen, turns }));

@@ -1,7 +1,8 @@
-import { readDeclaration } from '../../src/keys/transfer/declaration.ts';
+import { readDeclaration } from '../../src/features/apply/declaration.ts';
 import { type Actor, OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { ApplyOptions } from '../../src/keys/transfer/apply.ts';
+import type { ApplyOptions } from '../../src/features/apply/apply.ts';
 import type { KeysService } from '../../src/keys/service/service.ts';
+import { Declarations } from '../../src/features/apply/apply.ts';
 
 /** Keys to declare. */
 export const A = { name: 'A', roles: ['GUEST'] };
@@ -15,5 +16,5 @@ export async function applyDeclared(
   options: ApplyOptions = {},
   actor: Actor = OPERATOR,
 ) {
-  return keys.declarations.apply(await readDeclaration({ keys: declared }, keys.catalog), options, actor);
+  return keys.feature(Declarations).apply(await readDeclaration({ keys: declared }, keys.catalog), options, actor);
 }

@@ -1,4 +1,6 @@
 import type { Feature } from '../../feature.ts';
 import { errors } from './errors.ts';
+import { applyOperations } from './operations.ts';
 
-export const apply: Feature = { name: 'apply', errors };
+/** Keys that are declared in a file. */
+export const apply: Feature = { name: 'apply', ...applyOperations, schema: () => import('./schema.ts'), errors };

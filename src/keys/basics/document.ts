@@ -1,3 +1,4 @@
+import { KeysError } from './errors.ts';
 import { nearest } from './nearest.ts';
 import { formatList, printable } from './text.ts';
 
@@ -148,7 +149,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** `keys[3].name`; the name of the document for all of it. */
-export function formatPath(path: DocumentPath, document: string): string {
+function formatPath(path: DocumentPath, document: string): string {
   const text = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${printable(step)}`)).join('');
   return text.slice(1) || document;
 }
@@ -156,4 +157,18 @@ export function formatPath(path: DocumentPath, document: string): string {
 function nameOf(path: DocumentPath): string {
   const last = path.at(-1);
   return typeof last === 'number' ? 'An item of this list' : `The field "${last}"`;
+}
+
+/** An error of an invalid declaration, which lists every problem with its location. */
+export class DeclarationError extends KeysError {
+  /** At least one. */
+  readonly issues: readonly DocumentIssue[];
+
+  constructor(issues: readonly DocumentIssue[]) {
+    super(
+      'DECLARATION_INVALID',
+      issues.map(({ path, message }) => `${formatPath(path, 'declaration')}: ${message}`).join('\n'),
+    );
+    this.issues = issues;
+  }
 }

@@ -1,10 +1,9 @@
 import type { AuditEntry } from '../audit/index.ts';
 import type { Suggestion } from '../authorization/index.ts';
 import type { ConfusableName, SecretDelivery } from '../changes/index.ts';
-import type { KeyFields, PlannedChange, UsageByPeriod, UsageRequest } from '../key/index.ts';
+import type { KeyFields, UsageByPeriod, UsageRequest } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type {
-  Applied,
   Changed,
   Created,
   Deleted,
@@ -41,7 +40,6 @@ interface Answers {
   /** The keys that were changed. */
   narrowApiKeys: readonly KeyName[];
   updateApiKeys: readonly KeyName[];
-  applyApiKeys: Applied;
   auditLog: AuditEntry[];
   attestReview: unknown;
 }
@@ -135,18 +133,4 @@ export interface Client extends ClientOperations, OperationsClient {
   /** The name of the key for which a secret still works, or can do so again; undefined where that cannot be told. */
   findNameOfWorking?(secret: string): Promise<string | undefined>;
   close(): Promise<void>;
-}
-
-/**
- * Takes back a secret that an apply made and that nobody got: a new key is deleted, a rotated one has its previous
- * secret alone, and a renewed one ends at once.
- */
-export async function takeBack(
-  keys: Pick<Client, 'deleteApiKeys' | 'rollBackApiKeyRotation' | 'updateApiKey'>,
-  id: string,
-  action: PlannedChange['action'],
-): Promise<void> {
-  if (action === 'CREATE') await keys.deleteApiKeys({ ids: [id] });
-  else if (action === 'ROTATE') await keys.rollBackApiKeyRotation({ id });
-  else if (action === 'RENEW') await keys.updateApiKey({ id, change: { expiresIn: '1s' } });
 }

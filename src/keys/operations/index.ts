@@ -17,6 +17,5 @@ export {
   type RemoteOperations,
   type Server,
   type ServerRequest,
-  takeBack,
 } from './client.ts';
 export { stateOf, storeClient } from './store-client.ts';

@@ -1,12 +1,10 @@
 import type { Actor } from '../authorization/index.ts';
 import type { AuditRequest } from '../audit/index.ts';
-import { withoutUndefined } from '../basics/index.ts';
 import type { Attestation, ManyChangeRequest, SecretDelivery, UndeletingChange } from '../changes/index.ts';
 import type { ApiKey, KeyChange, NewKey, RotationRequest, UsageRequest } from '../key/index.ts';
 import type { SelectionQuery } from '../lists/index.ts';
 import { type Permission, PermissionSet, type Role } from '../permissions/index.ts';
 import type { CreatedKey, KeysService, PageQuery, RotatedKey } from '../service/index.ts';
-import type { AppliedKeys, ApplyRules, DeclaredKey, Plan } from '../transfer/index.ts';
 import { changing, ofServer, reading } from './operation.ts';
 
 const AS_UPDATE = 'With only UPDATE_OWN: as for updateApiKey.';
@@ -152,14 +150,6 @@ export const OPERATIONS = {
       `as they are. ${AS_UPDATE}`,
     run: changeMany,
   }),
-  applyApiKeys: changing({
-    needs: 'API_KEY:UPDATE_OWN',
-    does:
-      'Brings keys to their declared state, in one transaction; writes nothing if they are in it already. Keys that ' +
-      "are not declared stay; with 'prune', those that an apply created are deleted.",
-    run: applyDeclared,
-  }),
-
   auditLog: reading({
     needs: 'LOGS:READ_ANY',
     does:
@@ -199,22 +189,4 @@ function changeMany(
   actor: Actor,
 ): ReturnType<KeysService['changeAll']> {
   return keys.changeAll(input.ids, input.request, actor);
-}
-
-interface ApplyInput {
-  readonly declared: readonly DeclaredKey[];
-  readonly rules: ApplyRules;
-  readonly dryRun?: boolean;
-  readonly delivery?: SecretDelivery<AppliedKeys>;
-}
-
-async function applyDeclared(
-  { declarations }: KeysService,
-  { declared, rules, dryRun, delivery }: ApplyInput,
-  actor: Actor,
-): Promise<AppliedKeys> {
-  const options = withoutUndefined(rules);
-  if (!dryRun) return declarations.apply(declared, withoutUndefined({ ...options, delivery }), actor);
-  const plan: Plan = await declarations.plan(declared, options, actor);
-  return { plan, created: [], rotated: [] };
 }

@@ -12,7 +12,6 @@ import {
   type Rotated,
   type RotatedKey,
 } from '../service/index.ts';
-import { type Applied, type AppliedKeys, plannedChanges } from '../transfer/index.ts';
 import type { Client } from './client.ts';
 import { type Operations, operationsOn, type Performed } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
@@ -64,8 +63,6 @@ export function storeClient(keys: OpenService): Client {
     deleteApiKeys: async (input) => ({ keys: await does.deleteApiKeys(input), issued: await issuedBy(input.ids) }),
     narrowApiKeys: async (input) => namesOf(await does.narrowApiKeys(input)),
     updateApiKeys: async (input) => namesOf(await does.updateApiKeys(input)),
-    applyApiKeys: async ({ delivery, ...input }) =>
-      appliedAs(await does.applyApiKeys({ ...input, delivery: delivery && presented(delivery, appliedAs) })),
 
     async show(name) {
       const key = await does.apiKey({ name });
@@ -125,11 +122,6 @@ function withoutUndefinedIn(input: object): object {
     typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
   const given = Object.entries(input).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([name, value]) => [name, isPlain(value) ? withoutUndefinedIn(value) : value]));
-}
-
-function appliedAs({ plan, created, rotated }: AppliedKeys): Applied {
-  const added = created.map(({ apiKey }) => apiKey);
-  return { ...plannedChanges(plan, added), created, rotated };
 }
 
 function rotatedAs({ key, after, created, disabled, issued }: RotatedKey): Rotated {

@@ -6,7 +6,6 @@ import type { SelectedKeys } from '../lists/index.ts';
 import type { Grant, Permission } from '../permissions/index.ts';
 import type { KeysService } from './service.ts';
 
-export type { Applied } from '../transfer/index.ts';
 export type { KeyName, NamedIssue } from '../changes/index.ts';
 
 /** A key, and what the rules say of it now. */

@@ -16,7 +16,6 @@ import { type ApiKey, appliedLimits, USAGE, Usage } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import { type KeyWriter, USED_TOKENS } from '../repository/index.ts';
-import { Declarations } from '../transfer/index.ts';
 import { KeyManagement } from './management.ts';
 import { type HealthOptions, StoreHealth } from './store-health.ts';
 
@@ -126,11 +125,6 @@ export class KeysService extends KeyManagement {
   /** The audit log, as far as each may read it. */
   get audit(): AuditAccess {
     return this.feature(AuditAccess);
-  }
-
-  /** Brings keys to what is declared. */
-  get declarations(): Declarations {
-    return this.feature(Declarations);
   }
 
   /** The servers that answer without a store, as this process tells them of changes. */

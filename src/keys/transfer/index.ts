@@ -1,4 +1,4 @@
-/** Restored keys of a backup, and keys that are declared in a file. */
+/** Keys of a backup that are brought back. */
 export {
   type BringBack,
   type NamedKey,
@@ -10,6 +10,3 @@ export {
   takenIds,
 } from './restore.ts';
 export type { KeptAspect } from './restored-key.ts';
-export { type Applied, type AppliedKeys, Declarations } from './apply.ts';
-export { assertValidDeclaration, DeclarationError, type DeclaredKey, readDeclaration } from './declaration.ts';
-export { type ApplyRules, type Plan, type PlannedChanges, plannedChanges, plannedCreation } from './plan.ts';

@@ -11,6 +11,7 @@ import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../.
 import { Consent } from '../../../src/features/consent/consent.ts';
 import { Sessions } from '../../../src/features/sessions/sessions.ts';
 import { Containments } from '../../../src/features/contain/contain.ts';
+import { Declarations } from '../../../src/features/apply/apply.ts';
 
 const HOUR = 3_600_000;
 const FORBIDDEN = { code: 'FORBIDDEN' };
@@ -257,11 +258,9 @@ describeOnEach('what a key did to others', () => {
         permissions: [],
         expiresAt: null,
       });
-      await test.keys.declarations.apply(
-        [declared('Parent', ['ADMIN']), declared('Child', ['GUEST'])] as never,
-        { adopt: true },
-        OPERATOR,
-      );
+      await test.keys
+        .feature(Declarations)
+        .apply([declared('Parent', ['ADMIN']), declared('Child', ['GUEST'])] as never, { adopt: true }, OPERATOR);
       assert.deepEqual((await issued()).toSorted(), ['ADOPTION Child', 'ADOPTION Parent']);
       await contain();
       assert.deepEqual([await refusal(parent.secret), await refusal(child.secret)], ['rotated', 'rotated']);

@@ -8,6 +8,7 @@ import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts
 import { Transfer } from '../../../src/features/transfer/transfer.ts';
 import { Sessions } from '../../../src/features/sessions/sessions.ts';
 import { Containments } from '../../../src/features/contain/contain.ts';
+import { Declarations } from '../../../src/features/apply/apply.ts';
 
 const ADA: Person = { issuer: 'https://id.example.org', subject: '248289761001', name: 'ada@example.org' };
 const BY_GROUP = { admins: ['ADMIN'], writers: ['DOCKER:UPDATE_ANY'], '*': ['VIEWER', 'API_KEY:CREATE_OWN'] } as const;
@@ -122,7 +123,7 @@ describeOnEach('a person', () => {
     await refused(keys.finishRotation(id, OPERATOR), 'ROTATION_NONE');
     await refused(keys.rollBackRotation(id, OPERATOR), 'ROTATION_NONE');
     const declared = [{ name, description: null, roles: ['ADMIN' as const], permissions: [], expiresAt: null }];
-    await refused(keys.declarations.apply(declared, {}, OPERATOR));
+    await refused(keys.feature(Declarations).apply(declared, {}, OPERATOR));
     const ada = await principal(before);
     await refused(
       keys.update(id, { roles: ['ADMIN'] }, await principal(await key(['admins'], { ...ADA, subject: '2' }))),

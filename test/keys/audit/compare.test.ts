@@ -16,6 +16,7 @@ import {
   type TestKeys,
   withAuditLog,
 } from '../../support/keys.ts';
+import { Declarations } from '../../../src/features/apply/apply.ts';
 
 describeOnEach('the keys, compared with the audit log', (dialect) => {
   let test: TestKeys;
@@ -49,8 +50,8 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
       description: null,
       expiresAt: null,
     };
-    await test.keys.declarations.apply([declared], {}, OPERATOR);
-    await test.keys.declarations.apply([{ ...declared, name: 'CI 2' }], { prune: true }, OPERATOR);
+    await test.keys.feature(Declarations).apply([declared], {}, OPERATOR);
+    await test.keys.feature(Declarations).apply([{ ...declared, name: 'CI 2' }], { prune: true }, OPERATOR);
     const { imported } = await test.keys.feature(Transfer).import(
       jsonLines({
         name: 'Old',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { DeclaredKey } from '../../../src/keys/transfer/declaration.ts';
+import type { DeclaredKey } from '../../../src/features/apply/declaration.ts';
 import { OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
 import type { ApiKey } from '../../../src/keys/key/api-key.ts';
 import type { NewKey } from '../../../src/keys/key/key-change.ts';
@@ -13,6 +13,7 @@ import { failDelivery } from '../../support/delivery.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { Declarations } from '../../../src/features/apply/apply.ts';
 
 const VIOLATED = { code: 'POLICY_VIOLATED' };
 const declared = (name: string, fields: Partial<DeclaredKey> = {}): DeclaredKey => ({
@@ -132,7 +133,7 @@ describeOnEach('the policy', () => {
       await keys.setEnabled((await keys.findByName('Disabled', OPERATOR))!.id, false, OPERATOR);
       demand(BOTH);
       const unchanged = [declared('Endless', { roles: ['GUEST'] })];
-      await keys.declarations.apply(unchanged, {}, OPERATOR);
+      await keys.feature(Declarations).apply(unchanged, {}, OPERATOR);
       const wrong = [
         declared('New'),
         declared('Off', { enabled: false }),
@@ -140,21 +141,19 @@ describeOnEach('the policy', () => {
         declared('Late', { expiresAt: test.time.now + 91 * UNIT_MS.d }),
       ];
       const all = /"New" would never expire.*\n.*"Off" would never.*\n.*"Late" would end.*\n.*"Disabled" would never/;
-      await refused(keys.declarations.plan(wrong, {}, OPERATOR), all);
-      await refused(keys.declarations.apply(wrong, {}, OPERATOR), all);
+      await refused(keys.feature(Declarations).plan(wrong, {}, OPERATOR), all);
+      await refused(keys.feature(Declarations).apply(wrong, {}, OPERATOR), all);
       const expiresAt = test.time.now + 90 * UNIT_MS.d;
-      await keys.declarations.apply(
-        [declared('New', { expiresAt }), declared('Disabled', { enabled: true, expiresAt })],
-        {},
-        OPERATOR,
-      );
+      await keys
+        .feature(Declarations)
+        .apply([declared('New', { expiresAt }), declared('Disabled', { enabled: true, expiresAt })], {}, OPERATOR);
     });
 
     it('names twenty of many', async () => {
       demand(BOTH);
       const many = Array.from({ length: 25 }, (_, index) => declared(`Key ${index}`));
       await refused(
-        keys.declarations.plan(many, {}, OPERATOR),
+        keys.feature(Declarations).plan(many, {}, OPERATOR),
         /^(?:The API key "Key \d+" would .*\n){20}And 5 more\.$/,
       );
     });
@@ -181,7 +180,7 @@ describeOnEach('the policy', () => {
       await test.store.repository.write((writer) => writer.insert([child]));
       demand(BOTH);
       await refused(keys.adopt(child.id, OPERATOR), ENDLESS);
-      await refused(keys.declarations.apply([declared('Endless')], { adopt: true }, OPERATOR), ENDLESS);
+      await refused(keys.feature(Declarations).apply([declared('Endless')], { adopt: true }, OPERATOR), ENDLESS);
       await keys.adopt(same.id, OPERATOR);
       await keys.update(child.id, { expiresIn: '60d' }, OPERATOR);
       await keys.adopt(child.id, OPERATOR);
@@ -245,8 +244,11 @@ describeOnEach('the policy', () => {
 
     it('holds for declared keys of a key, and for one that replaces itself', async () => {
       demand({ grantableByKeys: ['VIEWER'] });
-      await refused(keys.declarations.apply([declared('New', { roles: ['ADMIN'] })], {}, admin), ADMIN_REFUSED);
-      await keys.declarations.apply([declared('New', { roles: ['ADMIN'] })], {}, OPERATOR);
+      await refused(
+        keys.feature(Declarations).apply([declared('New', { roles: ['ADMIN'] })], {}, admin),
+        ADMIN_REFUSED,
+      );
+      await keys.feature(Declarations).apply([declared('New', { roles: ['ADMIN'] })], {}, OPERATOR);
       const itself = keys.create({ name: 'Admin', roles: ['ADMIN'], overwrite: true }, admin);
       await refused(itself, /no key grants ADMIN, as for "Admin"/);
     });
@@ -291,16 +293,16 @@ describeOnEach('the policy', () => {
     it('holds for declared and imported keys', async () => {
       await make('One');
       await refused(
-        keys.declarations.apply(
+        keys.feature(Declarations).apply(
           ['Two', 'Three'].map((name) => declared(name)),
           {},
           creator,
         ),
         FULL,
       );
-      await keys.declarations.apply([declared('Two'), declared('Off', { enabled: false })], {}, creator);
-      await refused(keys.declarations.apply([declared('Off', { enabled: true })], {}, creator), FULL);
-      await keys.declarations.apply(
+      await keys.feature(Declarations).apply([declared('Two'), declared('Off', { enabled: false })], {}, creator);
+      await refused(keys.feature(Declarations).apply([declared('Off', { enabled: true })], {}, creator), FULL);
+      await keys.feature(Declarations).apply(
         ['A', 'B', 'C'].map((name) => declared(name)),
         {},
         OPERATOR,
@@ -316,13 +318,13 @@ describeOnEach('the policy', () => {
     });
 
     it('has room for declared keys where others are pruned in the same change', async () => {
-      await keys.declarations.apply(
+      await keys.feature(Declarations).apply(
         ['One', 'Two'].map((name) => declared(name)),
         {},
         creator,
       );
-      await refused(keys.declarations.apply([declared('Three')], {}, creator), FULL);
-      await keys.declarations.apply([declared('Three')], { prune: true }, creator);
+      await refused(keys.feature(Declarations).apply([declared('Three')], {}, creator), FULL);
+      await keys.feature(Declarations).apply([declared('Three')], { prune: true }, creator);
     });
 
     it('counts all lines of an import', async () => {

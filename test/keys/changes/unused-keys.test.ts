@@ -17,6 +17,7 @@ import {
 } from '../../support/keys.ts';
 import { Transfer } from '../../../src/features/transfer/transfer.ts';
 import { STORES } from '../../support/features.ts';
+import { Declarations } from '../../../src/features/apply/apply.ts';
 
 const POLICY = { disableUnused: '60d' };
 
@@ -133,7 +134,9 @@ describeOnEach('keys that are not used', () => {
     await test.keys.update(ended.id, { expiresIn: '100d' }, OPERATOR);
     const { name, roles } = declared;
     const expiresAt = test.time.now + 100 * UNIT_MS.d;
-    await test.keys.declarations.apply([{ name, description: null, roles, permissions: [], expiresAt }], {}, OPERATOR);
+    await test.keys
+      .feature(Declarations)
+      .apply([{ name, description: null, roles, permissions: [], expiresAt }], {}, OPERATOR);
     await test.keys.adopt(child.apiKey.id, OPERATOR);
     await test.keys.update(below.apiKey.id, { expiresIn: '100d' }, OPERATOR);
     await pass();
@@ -222,6 +225,6 @@ describeOnEach('keys that are not used', () => {
       expiresAt: null,
       enabled: true,
     };
-    await assert.rejects(test.keys.declarations.plan([declared], {}, OPERATOR), { code: 'TAKEOVER_REFUSED' });
+    await assert.rejects(test.keys.feature(Declarations).plan([declared], {}, OPERATOR), { code: 'TAKEOVER_REFUSED' });
   });
 });

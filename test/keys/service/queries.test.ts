@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { readDeclaration } from '../../../src/keys/transfer/declaration.ts';
+import { readDeclaration } from '../../../src/features/apply/declaration.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { Declarations } from '../../../src/features/apply/apply.ts';
 
 describeAlwaysOnEach('questions about keys', () => {
   let test: TestKeys;
@@ -22,13 +23,11 @@ describeAlwaysOnEach('questions about keys', () => {
     const { principal } = await createPrincipal(test.keys, { name: 'Maker', roles: ['ADMIN'] });
     await test.keys.create({ name: 'Made', roles: ['GUEST'] }, principal);
     const plan = async (name: string) =>
-      test.keys.declarations.plan(
-        await readDeclaration({ keys: [{ name, roles: ['GUEST'] }] }, test.keys.catalog),
-        {},
-        OPERATOR,
-      );
+      test.keys
+        .feature(Declarations)
+        .plan(await readDeclaration({ keys: [{ name, roles: ['GUEST'] }] }, test.keys.catalog), {}, OPERATOR);
     await assert.rejects(plan('Made'), { code: 'TAKEOVER_REFUSED' });
-    await test.keys.declarations.apply((await plan('Declared')).creates, {}, OPERATOR);
+    await test.keys.feature(Declarations).apply((await plan('Declared')).creates, {}, OPERATOR);
     assert.deepEqual((await plan('Other')).deletes, []);
   });
 

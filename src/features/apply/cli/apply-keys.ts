@@ -1,16 +1,20 @@
 import { spawn } from 'node:child_process';
-import { type Client, takeBack } from '../../../keys/operations/index.ts';
-import type { Applied } from '../../../keys/service/index.ts';
-import {
-  assertValidDeclaration,
-  DeclarationError,
-  type DeclaredKey,
-  type PlannedChanges,
-  readDeclaration,
-} from '../../../keys/transfer/index.ts';
+import type { Client } from '../../../keys/operations/index.ts';
+import type { Applied } from '../apply.ts';
+import { assertValidDeclaration, type DeclaredKey, readDeclaration } from '../declaration.ts';
+import { applyOperations } from '../operations.ts';
+import type { PlannedChanges } from '../plan.ts';
+import { takeBack } from '../take-back.ts';
 import type { PlannedChange } from '../../../keys/key/index.ts';
 import type { SecretDelivery } from '../../../keys/changes/index.ts';
-import { debugTimed, type DocumentIssue, formatTime, KeysError, printable } from '../../../keys/basics/index.ts';
+import {
+  debugTimed,
+  DeclarationError,
+  type DocumentIssue,
+  formatTime,
+  KeysError,
+  printable,
+} from '../../../keys/basics/index.ts';
 import type { Catalog } from '../../../keys/permissions/index.ts';
 import { describeIssues, locatedText, readYaml } from '../../../yaml/read-yaml.ts';
 import { deliverSecrets } from '../../../cli/deliver-secrets.ts';
@@ -64,7 +68,9 @@ async function preview(
   declaration: DeclarationFile,
   { prune, adopt, print }: ApplyRequest,
 ): Promise<PlannedChanges> {
-  const plan = await keys.applyApiKeys({ declared: declaration.keys, rules: { prune, adopt }, dryRun: true });
+  const plan = await keys
+    .of(applyOperations)
+    .applyApiKeys({ declared: declaration.keys, rules: { prune, adopt }, dryRun: true });
   const words = ['to create', 'to update', 'to rotate', 'to renew', 'to delete'] as const;
   await print({ dryRun: true, ...shownOf(plan), keys: [] }, textOf('Plan', plan, words));
   return plan;
@@ -83,7 +89,9 @@ async function apply(keys: Client, declaration: DeclarationFile, request: ApplyR
   const delivery = sink ?? (files ? deliveryInFiles(files) : deliveryInJson(request));
   try {
     const applied = await deliverSecrets(delivery, keys.revertsAll ? REVERTED : REMOVED, async (safe) => {
-      const done = await keys.applyApiKeys({ declared: declaration.keys, rules: { prune, adopt }, delivery: safe });
+      const done = await keys
+        .of(applyOperations)
+        .applyApiKeys({ declared: declaration.keys, rules: { prune, adopt }, delivery: safe });
       sink?.requireTaken();
       return done;
     });

@@ -16,8 +16,8 @@ import {
 } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import type { Applied } from '../../../keys/service/index.ts';
-import type { DeclaredKey } from '../../../keys/transfer/index.ts';
+import type { Applied } from '../apply.ts';
+import type { DeclaredKey } from '../declaration.ts';
 import { type DocumentIssue, KeysError, formatList, printable } from '../../../keys/basics/index.ts';
 import { readSecret } from '../../../keys/secret/index.ts';
 import { readPlainFile } from '../../../cli/input/input.ts';

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import Database from 'better-sqlite3';
-import type { AppliedKeys, ApplyOptions } from '../../../src/keys/transfer/apply.ts';
-import { DeclarationError } from '../../../src/keys/transfer/declaration.ts';
+import type { AppliedKeys, ApplyOptions } from '../../../src/features/apply/apply.ts';
+import { DeclarationError } from '../../../src/keys/basics/document.ts';
+
 import { STEPS } from '../../../src/keys/basics/steps.ts';
 import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { A, applyDeclared, B, C } from '../../support/declared-keys.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { failDelivery } from '../../support/delivery.ts';
+import { Declarations } from '../../../src/features/apply/apply.ts';
 
 describe('applying declared keys', () => {
   let test: TestKeys;
@@ -128,7 +130,7 @@ describe('applying declared keys', () => {
         permissions: ['docker:read_any', 'me:read_own'],
       };
       for (const prune of [false, true]) assert.deepEqual(await counts([again, A], { prune }), [0, 0, 0, 2]);
-      await test.keys.declarations.plan([], { prune: true }, OPERATOR);
+      await test.keys.feature(Declarations).plan([], { prune: true }, OPERATOR);
       // Nor does it wait for its turn to write.
       watcher.exec('BEGIN IMMEDIATE');
       const { plan, created } = await apply([again, A]);
@@ -149,7 +151,7 @@ describe('applying declared keys', () => {
       Promise.all(
         (['plan', 'apply'] as const).map((door) =>
           assert.rejects(
-            async () => test.keys.declarations[door](declared as never, {}, OPERATOR),
+            async () => test.keys.feature(Declarations)[door](declared as never, {}, OPERATOR),
             (error: KeysError) => {
               said.push(`${error.code} ${error.message}`);
               return true;
@@ -173,7 +175,7 @@ describe('applying declared keys', () => {
       for (const one of said) assert.match(one, expected);
     }
     assert.deepEqual(await names(), []);
-    await test.keys.declarations.apply([key], {}, OPERATOR);
+    await test.keys.feature(Declarations).apply([key], {}, OPERATOR);
     assert.deepEqual((await find('A')).roles, ['GUEST']);
   });
 
@@ -249,7 +251,7 @@ describe('applying declared keys', () => {
       await createPrincipal(test.keys, { name: 'Child', roles: ['GUEST'] }, parent.principal);
       const refused = { code: 'PRUNE_REFUSED', message: /because pruned keys created them: "Child"\./ };
       await assert.rejects(apply([{ ...A, description: 'New' }, B], { prune: true }), refused);
-      await assert.rejects(test.keys.declarations.plan([], { prune: true }, OPERATOR), refused);
+      await assert.rejects(test.keys.feature(Declarations).plan([], { prune: true }, OPERATOR), refused);
       assert.deepEqual(await names(), ['A', 'Child', 'Parent']);
       assert.equal((await find('A')).description, null);
 

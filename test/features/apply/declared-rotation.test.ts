@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { SecretDelivery } from '../../../src/keys/changes/delivery.ts';
-import type { AppliedKeys } from '../../../src/keys/transfer/apply.ts';
+import type { AppliedKeys } from '../../../src/features/apply/apply.ts';
 import { applyDeclared } from '../../support/declared-keys.ts';
 import { failDelivery } from '../../support/delivery.ts';
 import { describeOnEach } from '../../support/dialects.ts';

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { readDeclaration } from '../../../src/keys/transfer/declaration.ts';
+import { readDeclaration } from '../../../src/features/apply/declaration.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { ApplyOptions } from '../../../src/keys/transfer/apply.ts';
+import type { ApplyOptions } from '../../../src/features/apply/apply.ts';
 import { A, applyDeclared, B, C } from '../../support/declared-keys.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { Declarations } from '../../../src/features/apply/apply.ts';
 
 describe('applying declared keys as a key that may do less than all', () => {
   let test: TestKeys;
@@ -44,7 +45,7 @@ describe('applying declared keys as a key that may do less than all', () => {
       await assert.rejects(apply(declared, { prune }, actor), { code: 'FORBIDDEN', message }, String(message));
       const { catalog } = test.keys;
       await assert.rejects(
-        test.keys.declarations.plan(await readDeclaration({ keys: declared }, catalog), { prune }, actor),
+        test.keys.feature(Declarations).plan(await readDeclaration({ keys: declared }, catalog), { prune }, actor),
         {
           code: 'FORBIDDEN',
           message,

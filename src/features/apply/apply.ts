@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { auditChange, type AuditedChange, type AuditReader } from '../audit/index.ts';
+import { auditChange, type AuditedChange, type AuditReader } from '../../keys/audit/index.ts';
 import {
   type Actor,
   denied,
@@ -15,7 +15,7 @@ import {
   violationsByCount,
   violationsOfChange,
   violationsOfNew,
-} from '../authorization/index.ts';
+} from '../../keys/authorization/index.ts';
 import {
   checkOptions,
   type DocumentIssue,
@@ -28,7 +28,7 @@ import {
   options as optionsIn,
   withoutUndefined,
   yesOrNo,
-} from '../basics/index.ts';
+} from '../../keys/basics/index.ts';
 import {
   DELIVERY_OPTIONS,
   findConfusableNames,
@@ -41,7 +41,7 @@ import {
   type SecretDelivery,
   type Transaction,
   requireUnrefused,
-} from '../changes/index.ts';
+} from '../../keys/changes/index.ts';
 import {
   type ApiKey,
   BARE_KEY,
@@ -53,11 +53,11 @@ import {
   type StoredKey,
   validateExpiry,
   withoutDigests,
-} from '../key/index.ts';
-import type { KeyFinder } from '../repository/index.ts';
-import { createSecret, type Secret } from '../secret/index.ts';
+} from '../../keys/key/index.ts';
+import type { KeyFinder } from '../../keys/repository/index.ts';
+import { createSecret, type Secret } from '../../keys/secret/index.ts';
 import { assertValidDeclaration, checkDeclared, type DeclaredKey } from './declaration.ts';
-import { type ApplyRules, type Plan, type PlannedChanges, type PlannedUpdate } from './plan.ts';
+import { type ApplyRules, type Plan, type PlannedChanges, plannedChanges, type PlannedUpdate } from './plan.ts';
 
 /** In what keys differ from their declarations. */
 interface Differences<Key extends ApiKey = ApiKey> extends Pick<
@@ -519,14 +519,32 @@ export class Declarations {
   }
 }
 
+/** An apply, as callers get it. */
 export interface Applied extends PlannedChanges {
   /** The new keys with their secrets, in the order of their declarations. */
   readonly created: readonly AppliedSecret[];
   /** Those that were rotated or renewed with their new secrets, likewise. */
   readonly rotated: readonly AppliedSecret[];
+  /** Only where the store is. */
+  readonly whole?: AppliedKeys;
 }
 
 interface AppliedSecret {
   readonly key: string;
   readonly apiKey: Pick<ApiKey, 'id' | 'name'>;
+}
+
+/** The same for callers. */
+export function appliedAs(whole: AppliedKeys): Applied {
+  const { plan, created, rotated } = whole;
+  const added = created.map(({ apiKey }) => apiKey);
+  return { ...plannedChanges(plan, added), created, rotated, whole };
+}
+
+/** The input of an apply. */
+export interface ApplyInput {
+  readonly declared: readonly DeclaredKey[];
+  readonly rules: ApplyRules;
+  readonly dryRun?: boolean;
+  readonly delivery?: SecretDelivery<Applied> | undefined;
 }

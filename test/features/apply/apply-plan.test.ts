@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createPrincipal, openTestKeys } from '../../support/keys.ts';
+import { Declarations } from '../../../src/features/apply/apply.ts';
 
 describe('a plan of declared keys', () => {
   it('takes keys that another process creates meanwhile for unchanged', async () => {
@@ -26,7 +27,7 @@ describe('a plan of declared keys', () => {
         permissions: [],
         expiresAt: null,
       }));
-      const { declarations } = test.keys;
+      const declarations = test.keys.feature(Declarations);
       meanwhile = () => declarations.apply(declared, {}, principal);
       const { creates, unchanged } = await declarations.plan(declared, {}, principal);
       assert.deepEqual([creates, unchanged], [[], 2]);

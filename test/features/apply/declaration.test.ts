@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { DeclarationError, readDeclaration } from '../../../src/keys/transfer/declaration.ts';
+import { DeclarationError } from '../../../src/keys/basics/document.ts';
+import { readDeclaration } from '../../../src/features/apply/declaration.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 
 describe('a declaration', () => {

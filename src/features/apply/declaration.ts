@@ -3,16 +3,15 @@ import {
   anyText,
   assertValid,
   checkOptions,
+  DeclarationError,
   type DocumentIssue,
   type DocumentPath,
   DocumentReader,
   formatList,
-  formatPath,
   formatTime,
   invalidOption,
   isRecord,
   type Issue,
-  KeysError,
   list,
   mapYielding,
   options,
@@ -24,7 +23,7 @@ import {
   type Rule,
   type Rules,
   yesOrNo,
-} from '../basics/index.ts';
+} from '../../keys/basics/index.ts';
 import {
   type ApiKey,
   type FieldValues,
@@ -40,8 +39,8 @@ import {
   validateExpiry,
   validateGrants,
   validateNewKey,
-} from '../key/index.ts';
-import type { Catalog } from '../permissions/index.ts';
+} from '../../keys/key/index.ts';
+import type { Catalog } from '../../keys/permissions/index.ts';
 
 /** A key as it is declared. An omitted field means none, except that `enabled` then stays as it is. */
 export interface DeclaredKey
@@ -60,20 +59,6 @@ export interface DeclaredKey
 export const DECLARED_FIELDS = [...KEY_FIELDS, 'expiresIn', 'rotate'] as const;
 /** Those of `rotate`. */
 export const SCHEDULE_FIELDS = ['every', 'grace'] as const;
-
-/** An invalid declaration: `issues` lists every problem with its location. */
-export class DeclarationError extends KeysError {
-  /** At least one. */
-  readonly issues: readonly DocumentIssue[];
-
-  constructor(issues: readonly DocumentIssue[]) {
-    super(
-      'DECLARATION_INVALID',
-      issues.map(({ path, message }) => `${formatPath(path, 'declaration')}: ${message}`).join('\n'),
-    );
-    this.issues = issues;
-  }
-}
 
 /** Text whose form `validateNewKey` judges. */
 const texts = <Texts>() => list(anyText) as Rule<unknown> as Rule<Texts>;

@@ -1,5 +1,5 @@
-import { formatTime } from '../basics/index.ts';
-import type { ConfusableName } from '../changes/index.ts';
+import { formatTime } from '../../keys/basics/index.ts';
+import type { ConfusableName } from '../../keys/changes/index.ts';
 import {
   type ApiKey,
   type FieldChange,
@@ -8,7 +8,7 @@ import {
   givenIn,
   type PlannedChange,
   secretSince,
-} from '../key/index.ts';
+} from '../../keys/key/index.ts';
 import type { DeclaredKey } from './declaration.ts';
 
 export interface ApplyRules {
