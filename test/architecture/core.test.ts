@@ -6,6 +6,10 @@ import { ROOT } from '../support/process.ts';
 
 /** Files that name no feature. */
 const CORE = [
+  'src/cli/serve/config-source.ts',
+  'src/cli/serve/options.ts',
+  'src/cli/serve/service-manager.ts',
+  'src/cli/serve/workers.ts',
   'src/config/config-file.ts',
   'src/config/config-follower.ts',
   'src/config/default-config.ts',
@@ -30,6 +34,8 @@ const CORE = [
   'src/keys/changes/update.ts',
   'src/keys/permissions/scope.ts',
   'src/keys/repository/repository.ts',
+  'src/service/background.ts',
+  'src/service/describe-service.ts',
   'src/store/key-repository.ts',
 ];
 

@@ -4,7 +4,7 @@ import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import { NO_LOG } from '../../../src/log.ts';
 import type { ServedService } from '../../../src/service/configured-server.ts';
-import { openEdge, type OpenEdge } from '../../../src/service/edge-service.ts';
+import { openEdge, type OpenEdge } from '../../../src/features/edge/cli/edge-service.ts';
 import { Metrics } from '../../../src/features/telemetry/metrics.ts';
 import { parseExposition, valueOf } from '../../support/exposition.ts';
 import { type FaultyOrigin, startFaultyOrigin } from '../../support/faulty-origin.ts';

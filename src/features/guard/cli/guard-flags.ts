@@ -4,7 +4,7 @@ import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
 import { printable } from '../../../keys/basics/index.ts';
 import type { SentCredential, Upstream } from '../../routes/index.ts';
-import type { AskedGuard } from '../../../service/guard-service.ts';
+import type { AskedGuard } from './guard-service.ts';
 import { CliError } from '../../../cli/errors.ts';
 import { exclusiveFlags, permissionsFlag } from '../../../cli/input/key-flags.ts';
 import { readNumber } from '../../../cli/serve/index.ts';

@@ -6,7 +6,7 @@ import { readOptions, ServingCommand, servingFlags } from '../../../../cli/serve
 import { guardFlags, readGuard, upstreamArg } from '../../../guard/cli/guard-flags.ts';
 import { readServerUrl, requireEncryption } from '../../../../cli/with-keys.ts';
 import { printable } from '../../../../keys/basics/index.ts';
-import type { OpenEdge } from '../../../../service/edge-service.ts';
+import type { OpenEdge } from '../../cli/edge-service.ts';
 
 const PORT = 4100;
 const { workers: _, ...FLAGS } = servingFlags(PORT);
@@ -90,7 +90,7 @@ export default class Edge extends ServingCommand {
       log: this.logger,
     };
     const guard = await readGuard(args.upstream, flags);
-    const { checkEdge, openEdge } = await import('../../../../service/edge-service.ts');
+    const { checkEdge, openEdge } = await import('../../cli/edge-service.ts');
     let edge: OpenEdge;
     await this.serve({
       ...readOptions(flags, process.env, PORT),

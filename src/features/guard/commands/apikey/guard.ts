@@ -38,7 +38,7 @@ export default class Guard extends ServingCommand {
     const { args, flags } = await this.parse(Guard);
     const [asked, { checkGuard, guardService }, { isWorker }, { holdersOfPrimary }] = await Promise.all([
       readGuard(args.upstream, flags),
-      import('../../../../service/guard-service.ts'),
+      import('../../cli/guard-service.ts'),
       import('../../../../cli/serve/workers.ts'),
       import('../../holders-of-workers.ts'),
     ]);

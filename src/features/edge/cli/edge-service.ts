@@ -1,24 +1,19 @@
-import {
-  type EdgeStore,
-  type FeedSource,
-  HttpFeed,
-  type HttpFeedOptions,
-  openEdgeStore,
-} from '../features/edge/index.ts';
-import { consentFlows } from '../features/consent/consent-flow.ts';
-import { byRoutes } from '../features/guard/access.ts';
-import { Discovery } from '../features/guard/discovery.ts';
-import { addForwardAuth } from '../features/guard/forward-auth.ts';
-import type { createEdgeApp, EdgeAppOptions } from '../http/edge-app.ts';
-import { KeysError } from '../keys/basics/index.ts';
-import type { Config } from '../config/config.ts';
-import type { Catalog } from '../keys/permissions/index.ts';
-import type { ServiceApp } from '../http/app.ts';
-import { createRouter } from '../features/routes/index.ts';
-import type { OpenedService, StartService } from './configured-server.ts';
-import { servedBy } from './create-app.ts';
-import { type AskedGuard, checkGuard, guardService } from './guard-service.ts';
-import { openKeysOver, type OpenKeys } from './open-keys.ts';
+import type { FeedSource } from '../feed-source.ts';
+import { HttpFeed, type HttpFeedOptions } from '../http-feed.ts';
+import { type EdgeStore, openEdgeStore } from '../open-edge.ts';
+import { consentFlows } from '../../consent/consent-flow.ts';
+import { byRoutes } from '../../guard/access.ts';
+import { Discovery } from '../../guard/discovery.ts';
+import { addForwardAuth } from '../../guard/forward-auth.ts';
+import type { createEdgeApp, EdgeAppOptions } from '../../../http/edge-app.ts';
+import { KeysError } from '../../../keys/basics/index.ts';
+import type { Config } from '../../../config/config.ts';
+import type { Catalog } from '../../../keys/permissions/index.ts';
+import type { ServiceApp } from '../../../http/app.ts';
+import { createRouter } from '../../routes/index.ts';
+import type { OpenedService, StartService } from '../../../service/configured-server.ts';
+import { type AskedGuard, checkGuard, guardService } from '../../guard/cli/guard-service.ts';
+import type { OpenKeys } from '../../../service/open-keys.ts';
 
 /** What a command line says of an edge. */
 export interface AskedEdge extends Omit<HttpFeedOptions, 'origin'> {
@@ -70,7 +65,11 @@ export async function openEdge(
 ): Promise<OpenEdge> {
   const store = await openEdgeStore(await sourceOf(feed, config), { patienceMs: PATIENCE_MS, log: feed.log });
   const { log } = feed;
-  const { createEdgeApp } = await import('../http/edge-app.ts');
+  const [{ createEdgeApp }, { servedBy }, { openKeysOver }] = await Promise.all([
+    import('../../../http/edge-app.ts'),
+    import('../../../service/create-app.ts'),
+    import('../../../service/open-keys.ts'),
+  ]);
   return {
     keys: openKeysOver(store, catalog, { maxVerifiedKeys }),
     start: async (opened, server) => {
@@ -98,7 +97,7 @@ async function sourceOf({ origin, ...feed }: AskedEdge, { feed: by, file }: Conf
       'USAGE',
       `"feed" in ${file} says how the origin is followed: leave out --origin, --ca and --client-cert, or "feed".`,
     );
-  if (by) return new (await import('../features/nats/nats-feed.ts')).NatsFeed({ settings: by.nats, ...feed });
+  if (by) return new (await import('../../nats/nats-feed.ts')).NatsFeed({ settings: by.nats, ...feed });
   if (origin !== undefined) return new HttpFeed({ origin, ...feed });
   throw new KeysError('USAGE', 'Pass the address of the origin by --origin, or name "feed" in svc-api.yaml.');
 }

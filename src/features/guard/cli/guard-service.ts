@@ -1,13 +1,12 @@
-import { providedBy } from '../feature.ts';
-import { doorOf } from '../features/sessions/index.ts';
-import { allFeatures } from '../features/index.ts';
-import type { Config } from '../config/config.ts';
-import { type AskedRequirement, type GuardRules, readRequirements, readUpstreams } from '../features/guard/access.ts';
-import { type GuardOptions, serveGuard } from '../features/guard/guard.ts';
-import type { Catalog } from '../keys/permissions/index.ts';
-import type { Log } from '../log.ts';
-import type { Route, Upstream } from '../features/routes/index.ts';
-import type { OpenedService, StartService } from './configured-server.ts';
+import { providedBy } from '../../../feature.ts';
+import { doorOf } from '../../sessions/index.ts';
+import type { Config } from '../../../config/config.ts';
+import { type AskedRequirement, type GuardRules, readRequirements, readUpstreams } from '../access.ts';
+import { type GuardOptions, serveGuard } from '../guard.ts';
+import type { Catalog } from '../../../keys/permissions/index.ts';
+import type { Log } from '../../../log.ts';
+import type { Route, Upstream } from '../../routes/index.ts';
+import type { OpenedService, StartService } from '../../../service/configured-server.ts';
 
 /** What a command line says of a guard. */
 export type AskedGuard = AskedRequirement &
@@ -33,6 +32,7 @@ export function checkGuard(
 export const guardService =
   (asked: AskedGuard, log: Log): StartService =>
   async (opened, server) => {
+    const { allFeatures } = await import('../../index.ts');
     const loadDoor = doorOf(providedBy(allFeatures()));
     const rulesBy = ({
       keys,
