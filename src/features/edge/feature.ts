@@ -1,4 +1,4 @@
 import type { Feature } from '../../feature.ts';
 import { errors } from './errors.ts';
 
-export const edge: Feature = { name: 'edge', errors, needs: ['routes', 'guard'] };
+export const edge: Feature = { name: 'edge', errors, needs: ['routes', 'consent', 'guard'] };
