@@ -140,12 +140,19 @@ describe('a plugin with fields of keys', () => {
     await cli(['apikey', 'update', '--name', 'CI', '--description', 'Changed', '--tag', 'env=prod']);
     await cli(['apikey', 'rotate', 'CI', '--grace', '1h']);
     await cli(['apikey', 'log', '--verify']);
-    await cli(['doctor']);
+    const doctor = await cli(['doctor']);
+    assert.match(
+      doctor,
+      /warning +PLUGINS +The plugin svc-api-team is not installed\. 1 key has a value of its fields/,
+    );
+    assert.match(doctor, /costCentre, regions, risk and team/);
+    assert.match(doctor, /plugins install svc-api-team/);
     assert.equal((await json(['apikey', 'list', '--team', 'x'], { code: 2 }))['code'], 'USAGE');
     await cli(['backup', join(data.path, 'backup')]);
     await cli(['apikey', 'update', '--name', 'CI', '--description', 'Again']);
     await cli(['restore', join(data.path, 'backup'), '--yes']);
     data.install('svc-api-team', TEAM);
+    assert.doesNotMatch(await cli(['doctor']), /PLUGINS/);
     assert.deepEqual([await shown('CI'), await listed('--team', 'payments')], [SET, ['CI']]);
     await cli(['apikey', 'log', '--verify']);
   });

@@ -20,6 +20,7 @@ export const CHECKS = [
   'CLOCK',
   'RIGHTS',
   'EDGES',
+  'PLUGINS',
 ] as const;
 /** A check. */
 export type Check = (typeof CHECKS)[number];

@@ -1,7 +1,8 @@
 import type { Kysely } from 'kysely';
 import { checkAuditLog } from '../../keys/audit/index.ts';
 import { KEYS_IN_USE } from '../../keys/changes/index.ts';
-import { digestPerson, FEDERATION } from '../../keys/key/index.ts';
+import { isAdded } from '../../keys/added/index.ts';
+import { digestPerson, FEDERATION, readFieldsText } from '../../keys/key/index.ts';
 import { HISTORY_MS, MAX_WAITING, type NoticeStatus } from '../../keys/feed/index.ts';
 import {
   FIRST_MS,
@@ -26,6 +27,8 @@ import { checked, failure, type Finding, type InspectOptions, ok, warning } from
 /** How many of the newest entries are looked at for jumps of the clock. */
 const ENTRIES = 1000;
 const ONE_SOURCE = 'Let the machines of all servers follow one source of time.';
+/** How many keys are read at once. */
+const PAGE_KEYS = 1000;
 /** How many keys or entries are named, at most. */
 const MAX_KEYS = 100;
 
@@ -42,6 +45,7 @@ export async function inspectContents(
     ['CONFIG', inspectObserving],
     ['FEDERATION', inspectFederation],
     ['EDGES', inspectEdges],
+    ['PLUGINS', inspectPlugins],
   ] as const;
   const findings: Finding[] = [];
   for (const [check, inspect] of checks)
@@ -97,6 +101,43 @@ async function findNoTimes(db: Kysely<Tables>): Promise<Map<string, string>> {
       const column = TIME_COLUMNS.find((name) => row[name] !== null && !isTime(Number(row[name])))!;
       return [row.id, `is damaged: its ${column} is ${printable(String(row[column]), 50)}, which is not a time`];
     }),
+  );
+}
+
+/** Names plugins that are gone, by the values of their fields. */
+async function inspectPlugins(connection: Connection): Promise<Finding[]> {
+  const gone = new Map<string, { fields: Set<string>; keys: number }>();
+  for (let after = ''; ;) {
+    const rows = await connection.run((db) =>
+      db
+        .selectFrom('api_keys')
+        .select(['id', 'fields'])
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(PAGE_KEYS)
+        .execute(),
+    );
+    for (const { fields } of rows) {
+      const ids = Object.keys(readFieldsText(fields, true)?.unknownFields ?? {}).filter((id) => id.includes('.'));
+      const ofPlugins = Map.groupBy(ids, (id) => id.slice(0, id.lastIndexOf('.')));
+      for (const [name, values] of ofPlugins) {
+        if (isAdded({ name })) continue;
+        const found = gone.get(name) ?? { fields: new Set(), keys: 0 };
+        for (const id of values) found.fields.add(id.slice(name.length + 1));
+        gone.set(name, { ...found, keys: found.keys + 1 });
+      }
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < PAGE_KEYS) break;
+    after = last.id;
+  }
+  return Array.from(gone, ([name, { fields, keys }]) =>
+    warning(
+      'PLUGINS',
+      `The plugin ${printable(name, 200)} is not installed. ${keys === 1 ? '1 key has a value' : `${keys} keys have values`} ` +
+        `of its fields: ${printable(formatList([...fields].toSorted()), 200)}.`,
+      `Install it again to see them: svc-api plugins install ${printable(name, 200)}.`,
+    ),
   );
 }
 
