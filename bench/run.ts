@@ -12,7 +12,7 @@ import { isPinned } from './processes.ts';
 import { measureRoutes, routesTable } from './routes.ts';
 import * as rows from './rows.ts';
 import { measureScale } from './scale.ts';
-import { measureStartUp, OTHERS, OWN, startUpTable } from './start-up.ts';
+import { HOSTS, measureStartUp, OTHERS, OWN, startUpTable } from './start-up.ts';
 import { withStores } from './stores.ts';
 import { shapesTable, throughputTable } from './tables.ts';
 import { measureTelemetry } from './telemetry.ts';
@@ -59,7 +59,7 @@ const PARTS: Readonly<Record<string, () => Promise<string>>> = {
   upstreams: () => withStores(SIZES, (keys, folder) => measureUpstreams(keys, folder, rounds)),
   telemetry: () => withStores(SIZES, (keys, folder) => measureTelemetry(keys, folder, rounds)),
   constant: () => compare(rows.CONSTANT_ROWS, rows.CHECKS, rows.BETTER_AUTH),
-  'start-up': async () => startUpTable(await measureStartUp([...OWN, ...OTHERS], 10 * rounds.rounds)),
+  'start-up': async () => startUpTable(await measureStartUp([...OWN, ...HOSTS, ...OTHERS], 10 * rounds.rounds)),
   edge: () => measureEdge(Number(values.keys)),
   scale: () => measureScale(rounds.rounds),
   console: measureConsole,

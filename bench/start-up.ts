@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { figure, median, table } from './figures.ts';
@@ -52,6 +53,53 @@ export const OWN: readonly Program[] = [
     return ['apikey', '--create', ...newKey(run), '--database', join(folder, `new-${run}.sqlite`)];
   }),
 ];
+/** A host CLI beside which this checkout is installed. @param features undefined for all */
+function hostIn(folder: string, features?: readonly string[]): string {
+  const host = join(folder, features ? `acme-${features.length}` : 'acme');
+  const run = join(host, 'bin/run.js');
+  if (existsSync(run)) return run;
+  mkdirSync(join(host, 'node_modules/@oclif'), { recursive: true });
+  symlinkSync(path('..'), join(host, 'node_modules/svc-api'));
+  symlinkSync(path('../node_modules/@oclif/core'), join(host, 'node_modules/@oclif/core'));
+  const oclif = { bin: 'acme', dirname: 'acme', topicSeparator: ' ', plugins: ['svc-api'] };
+  const manifest = {
+    name: 'acme',
+    version: '1.0.0',
+    type: 'module',
+    dependencies: { 'svc-api': '*' },
+    oclif,
+    'svc-api': features && { features },
+  };
+  writeFileSync(join(host, 'package.json'), JSON.stringify(manifest));
+  cpSync(path('../examples/host-cli/bin'), join(host, 'bin'), { recursive: true });
+  return run;
+}
+
+/** Commands in a host with all features, and in one with none. */
+export const HOSTS: readonly Program[] = (
+  [
+    ['all features', undefined],
+    ['no feature', []],
+  ] as const
+).flatMap(([title, features]): Program[] => [
+  {
+    title: `a host with ${title}, \`apikey --help\``,
+    args: (_, folder) => [hostIn(folder, features), 'apikey', '--help'],
+    prints: /--create/,
+  },
+  {
+    title: `a host with ${title}, \`apikey --create --json\``,
+    args: (run, folder) => [
+      hostIn(folder, features),
+      'apikey',
+      '--create',
+      ...newKey(run),
+      '--database',
+      join(folder, `${title}.sqlite`),
+    ],
+    prints: /"key": *"svc_/,
+  },
+]);
 export const OTHERS: readonly Program[] = [
   {
     title: 'hello in oclif',

@@ -222,6 +222,28 @@ for (const core of [5, 4] as const) {
       assert.match(flag!.stdout, /\$ acme apikey rotate/);
     });
 
+    it('has the features that its package.json chooses', async () => {
+      const choose = (features: readonly string[]) => (text: string) =>
+        JSON.stringify({ ...(JSON.parse(text) as object), 'svc-api': { features } });
+      const manifest = join(host.folder, 'package.json');
+      const codesOf = async (...commands: string[]) => {
+        const results = await Promise.all(commands.map((command) => host.cli(['apikey', command, '--help'])));
+        return results.map(({ code }) => code);
+      };
+      await withFile(manifest, choose(['apply', 'backup']), async () => {
+        assert.deepEqual(await codesOf('create', 'apply', 'restore', 'scan', 'guard'), [0, 0, 0, 2, 2]);
+        const { stdout } = await host.cli(['apikey', '--help']);
+        assert.match(stdout, /Store: backup, copy, log, restore\.\n/);
+      });
+      await withFile(manifest, choose([]), async () => {
+        assert.deepEqual(await codesOf('create', 'apply', 'scan'), [0, 2, 2]);
+      });
+      await withFile(manifest, choose(['aply']), async () => {
+        const { stdout } = await host.cli(['apikey', 'list', '--json']);
+        assert.match(stdout, /"code": "FEATURE_INVALID"/);
+      });
+    });
+
     it('shows no stack when stdout is full', async () => {
       const script = `"$@" > /dev/full`;
       for (const args of [
