@@ -44,13 +44,6 @@ export function auditResolversOf(keys: KeysService): Resolvers {
         return { ...verified, newest, broken, reason: failure?.reason };
       },
     },
-    Mutation: {
-      attestReview: async (_, { input }, { principal }) => {
-        if (input.keys < 0) throw badInput(`The number of keys is ${input.keys}. It is 0 at least.`);
-        await does.attestReview({ input }, principal);
-        return true;
-      },
-    },
     AuditActor: { keyId: ({ id }) => id },
     AuditEntry: {
       keyId: ({ apiKey }) => apiKey?.id,

@@ -103,7 +103,6 @@ export type MutationRollBackApiKeyRotationArgs = { id: string; };
 export type MutationDeleteApiKeysArgs = { ids: ReadonlyArray<string>; };
 export type MutationNarrowApiKeysArgs = { input: NarrowApiKeysInput; };
 export type MutationUpdateApiKeysArgs = { ids: ReadonlyArray<string>; update: ManyKeysUpdate; };
-export type MutationAttestReviewArgs = { input: AttestReviewInput; };
 export type MutationResolvers = { createApiKey?: Resolver<Maybe<CreatedApiKey>, object, MutationCreateApiKeyArgs>;
   updateApiKey?: Resolver<Maybe<ApiKey>, object, MutationUpdateApiKeyArgs>; setApiKeyEnabled?: Resolver<Maybe<ApiKey>,
   object, MutationSetApiKeyEnabledArgs>; rotateApiKey?: Resolver<Maybe<RotatedApiKey>, object,
@@ -112,8 +111,7 @@ export type MutationResolvers = { createApiKey?: Resolver<Maybe<CreatedApiKey>, 
   MutationFinishApiKeyRotationArgs>; rollBackApiKeyRotation?: Resolver<Maybe<ApiKey>, object,
   MutationRollBackApiKeyRotationArgs>; deleteApiKeys?: Resolver<Maybe<DeletedApiKeys>, object,
   MutationDeleteApiKeysArgs>; narrowApiKeys?: Resolver<Maybe<ChangedApiKeys>, object, MutationNarrowApiKeysArgs>;
-  updateApiKeys?: Resolver<Maybe<ChangedApiKeys>, object, MutationUpdateApiKeysArgs>; attestReview?:
-  Resolver<Maybe<boolean>, object, MutationAttestReviewArgs>; };
+  updateApiKeys?: Resolver<Maybe<ChangedApiKeys>, object, MutationUpdateApiKeysArgs>; };
 export type CreateApiKeyInput = { name: string; roles?: Maybe<ReadonlyArray<string>>; permissions?:
   Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; overwrite?:
   Maybe<boolean>; };
@@ -149,7 +147,6 @@ export type ChangedApiKeys = { keys: Lazy<ReadonlyArray<ApiKey>>; };
 export type ApiKeyChangePlan = { changing: Lazy<ReadonlyArray<ApiKey>>; unchanged: Lazy<ReadonlyArray<ApiKey>>;
   refused: Lazy<ReadonlyArray<RefusedKeyChange>>; total: Lazy<number>; lastUsedAt?: Lazy<Maybe<number>>; };
 export type RefusedKeyChange = { apiKey: Lazy<ApiKey>; reason: Lazy<string>; code: Lazy<string>; };
-export type AttestReviewInput = { text: string; sha256: string; keys: number; };
 export type AuditCounts = { complete: Lazy<boolean>; counts: Lazy<ReadonlyArray<AuditCount>>; };
 export type AuditCount = { start: Lazy<number>; entries: Lazy<number>; refused: Lazy<number>; };
 export type AuditChain = { number?: Lazy<Maybe<number>>; at?: Lazy<Maybe<number>>; hash?: Lazy<Maybe<string>>;

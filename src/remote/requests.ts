@@ -342,7 +342,6 @@ export const REQUESTS = {
     { first: 'Int!', offset: 'Int!', sort: 'ApiKeySort!', descending: 'Boolean!', ...FILTERS },
     object({ keys: list(state), total: number, hasMore: yesOrNo, isSorted: of('sorted', yesOrNo) }),
   ),
-  attestReview: mutation('attestReview', { input: 'AttestReviewInput!' }, yesOrNo),
 
   previewApiKey: query(
     'previewApiKey',

@@ -1,7 +1,6 @@
 import { type Client, type RemoteOperations, type Server, type ServerRequest } from '../keys/operations/index.ts';
 import { formatCursor, type KeyState } from '../keys/service/index.ts';
 import { readAuditRequest } from '../keys/audit/index.ts';
-import { readAttestation } from '../keys/changes/index.ts';
 import { assertValid, DEFAULT_PAGE_SIZE, formatTime, KeysError, MAX_PAGE_SIZE } from '../keys/basics/index.ts';
 import {
   type KeyChange,
@@ -165,7 +164,6 @@ export function serverClient(options: ServerOptions): Client {
         afterNumber: place.after,
       });
     },
-    attestReview: ({ input }) => connection.ask(REQUESTS.attestReview, { input: readAttestation(input) }),
 
     show: async (name) => (await connection.ask(REQUESTS.show, { name })) ?? undefined,
     async *review() {

@@ -41,7 +41,6 @@ interface Answers {
   narrowApiKeys: readonly KeyName[];
   updateApiKeys: readonly KeyName[];
   auditLog: AuditEntry[];
-  attestReview: unknown;
 }
 
 type InputOf<Name extends keyof Answers> =

@@ -1,6 +1,6 @@
 import type { Actor } from '../authorization/index.ts';
 import type { AuditRequest } from '../audit/index.ts';
-import type { Attestation, ManyChangeRequest, SecretDelivery, UndeletingChange } from '../changes/index.ts';
+import type { ManyChangeRequest, SecretDelivery, UndeletingChange } from '../changes/index.ts';
 import type { ApiKey, KeyChange, NewKey, RotationRequest, UsageRequest } from '../key/index.ts';
 import type { SelectionQuery } from '../lists/index.ts';
 import { type Permission, PermissionSet, type Role } from '../permissions/index.ts';
@@ -173,11 +173,6 @@ export const OPERATIONS = {
       'first time, and goes on by itself. An entry that it has passed is not read again: "apikey log --verify" reads ' +
       'all of them.',
     run: (keys, _input, actor) => keys.audit.chain(actor),
-  }),
-  attestReview: changing({
-    needs: 'API_KEY:UPDATE_ANY',
-    does: 'Records in the audit log that the caller attests a review of the keys. True once that is done.',
-    run: (keys, { input }: { input: Attestation }, actor) => keys.attest(input, actor),
   }),
 
   limits: ofServer({ needs: 'CONFIG:READ_ANY', does: 'How much keys, addresses and requests may take.' }),

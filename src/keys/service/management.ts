@@ -35,8 +35,6 @@ import {
 import {
   activateRotation,
   adoptKey,
-  attest,
-  type Attestation,
   buildKey,
   type ChangedKey,
   changeKeys,
@@ -53,7 +51,6 @@ import {
   type NewSecret,
   type Parts,
   planCreation,
-  readAttestation,
   readManyChange,
   revertCreation,
   revertRotation,
@@ -390,15 +387,6 @@ export class KeyManagement {
    */
   async delete(ids: readonly string[], actor: Actor): Promise<ApiKey[]> {
     return this.#options.transactions.run(actor, (transaction) => deleteKeys(transaction, ids), { revokes: true });
-  }
-
-  /**
-   * Records in the audit log who attests a review of the keys.
-   * @throws ValidationError; KeysError OPTION_INVALID, INPUT_INVALID; ForbiddenError; a STORE_ error
-   */
-  async attest(attestation: Attestation, actor: Actor): Promise<void> {
-    const read = readAttestation(attestation);
-    await this.#options.transactions.run(actor, async (transaction) => attest(transaction, read));
   }
 
   /** Validates a request for a key, and builds the key. @throws ValidationError; KeysError OPTION_INVALID */

@@ -5,7 +5,8 @@ import { exclusiveFlags } from '../../../../cli/input/key-flags.ts';
 import { KeyCommand } from '../../../../cli/manage/key-command.ts';
 import { openTable } from '../../../../cli/output.ts';
 import { csvLine } from '../../../../keys/basics/index.ts';
-import { readAttestation } from '../../../../keys/changes/index.ts';
+import { readAttestation } from '../../attestation.ts';
+import { reviewOperations } from '../../operations.ts';
 
 export default class Review extends KeyCommand {
   static override group = 'Keys';
@@ -51,7 +52,7 @@ export default class Review extends KeyCommand {
       }
       const sha256 = digest.digest('hex');
       if (text !== undefined) {
-        await keys.attestReview({ input: { text, sha256, keys: count } });
+        await keys.of(reviewOperations).attestReview({ input: { text, sha256, keys: count } });
         await this.terminal.note(`The audit log has that now, with the SHA-256 of the CSV: ${sha256}`);
       }
       return this.print({ keys: all, sha256, attested: text !== undefined }, undefined);

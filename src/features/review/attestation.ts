@@ -1,7 +1,15 @@
-import { OPERATOR, requirePermission } from '../authorization/index.ts';
-import { amount, anyText, assertValid, checkOptions, KeysError, required, type Rules } from '../basics/index.ts';
-import { MAX_LINE_LENGTH, normalizeLine, validateLine } from '../key/index.ts';
-import type { Transaction } from './transaction.ts';
+import { type Actor, OPERATOR, requirePermission } from '../../keys/authorization/index.ts';
+import {
+  amount,
+  anyText,
+  assertValid,
+  checkOptions,
+  KeysError,
+  required,
+  type Rules,
+} from '../../keys/basics/index.ts';
+import { MAX_LINE_LENGTH, normalizeLine, validateLine } from '../../keys/key/index.ts';
+import type { FeatureParts } from '../../keys/service/index.ts';
 
 /** An administrator's statement about the keys that exist. */
 export interface Attestation {
@@ -32,9 +40,24 @@ export function readAttestation(attestation: Attestation): Attestation {
   return { text, sha256, keys };
 }
 
-/** Puts an attestation into the audit log. @throws ForbiddenError for a key that may not change all keys */
-export function attest(transaction: Transaction, attestation: Attestation): void {
-  const { caller } = transaction;
-  if (caller !== OPERATOR) requirePermission(caller, 'API_KEY', 'UPDATE_ANY');
-  transaction.note({ action: 'REVIEW', after: { ...attestation } });
+/** Reviews of the keys. */
+export class Reviews {
+  readonly #transactions: FeatureParts['transactions'];
+
+  constructor({ transactions }: Pick<FeatureParts, 'transactions'>) {
+    this.#transactions = transactions;
+  }
+
+  /**
+   * Records in the audit log that the actor attests a review.
+   * @throws ValidationError; KeysError OPTION_INVALID, INPUT_INVALID; ForbiddenError; a STORE_ error
+   */
+  async attest(attestation: Attestation, actor: Actor): Promise<void> {
+    const after = { ...readAttestation(attestation) };
+    await this.#transactions.run(actor, async (transaction) => {
+      const { caller } = transaction;
+      if (caller !== OPERATOR) requirePermission(caller, 'API_KEY', 'UPDATE_ANY');
+      transaction.note({ action: 'REVIEW', after });
+    });
+  }
 }
