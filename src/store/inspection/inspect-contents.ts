@@ -107,16 +107,12 @@ async function findNoTimes(db: Kysely<Tables>): Promise<Map<string, string>> {
 /** Names plugins that are gone, by the values of their fields. */
 async function inspectPlugins(connection: Connection): Promise<Finding[]> {
   const gone = new Map<string, { fields: Set<string>; keys: number }>();
-  for (let after = ''; ;) {
-    const rows = await connection.run((db) =>
-      db
-        .selectFrom('api_keys')
-        .select(['id', 'fields'])
-        .where('id', '>', after)
-        .orderBy('id')
-        .limit(PAGE_KEYS)
-        .execute(),
-    );
+  for (let after: string | undefined; ;) {
+    const from = after;
+    const rows = await connection.run((db) => {
+      const page = db.selectFrom('api_keys').select(['id', 'fields']).orderBy('id').limit(PAGE_KEYS);
+      return (from === undefined ? page : page.where('id', '>', from)).execute();
+    });
     for (const { fields } of rows) {
       const ids = Object.keys(readFieldsText(fields, true)?.unknownFields ?? {}).filter((id) => id.includes('.'));
       const ofPlugins = Map.groupBy(ids, (id) => id.slice(0, id.lastIndexOf('.')));
