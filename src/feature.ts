@@ -2,7 +2,7 @@ import type { Config } from './config/config.ts';
 import type { FeatureSchema } from './graphql/index.ts';
 import type { FeatureConfig } from './config/section.ts';
 import type { HttpApp, NamedCommands, RequestCheck, RouteContext } from './http/index.ts';
-import type { FeatureOfFields } from './keys/added/index.ts';
+import type { AddedMetric, FeatureOfFields } from './keys/added/index.ts';
 import type { ErrorTable } from './keys/basics/index.ts';
 import type { KeyListener } from './keys/changes/index.ts';
 import type { NoticeChannels, NoticeStore } from './keys/feed/index.ts';
@@ -31,6 +31,8 @@ export interface Feature extends FeatureOfFields {
   readonly resources?: readonly HostResource[];
   /** Loads what it keeps in a store: its ports, tables and migrations. Commands without a store do not load it. */
   readonly store?: () => Promise<StoreOfFeature>;
+  /** Its counters and gauges at `/metrics`. */
+  readonly metrics?: readonly AddedMetric[];
   /** Its steps when keys change, in the transaction of the change. */
   readonly onKeys?: KeyListener;
   /** Its operations, by the names of their root fields in its schema. */

@@ -20,6 +20,7 @@ export type {
 } from './keys/added/index.ts';
 export type { StoreOfFeature } from './store/index.ts';
 export type { Port } from './keys/basics/index.ts';
+export type { AddedMetric, MeasuredValue } from './keys/added/index.ts';
 
 /**
  * The oclif hook `svc-api:feature`.

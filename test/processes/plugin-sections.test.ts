@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { DataFolder } from '../support/plugins.ts';
+import { freePort } from '../support/port.ts';
 import { ROOT, runCliWithInput } from '../support/process.ts';
 import { startServe } from '../support/serve.ts';
 import { query } from '../support/server.ts';
@@ -21,6 +22,12 @@ const APPROVAL = `{
   config: { sections: { approval: ${SECTION} } },
   routes: async (app, { config }) => app.get('/approval', (c) => c.json(config?.added['approval'] ?? null)),
 }`;
+
+const METRICS = `[
+  { name: 'svc_api_approval_total', kind: 'counter', help: 'Approved.', labels: ['team'], read: async () => [[2, { team: 'web' }]] },
+  { name: 'svc_api_approval_open', kind: 'gauge', help: 'Open.', read: () => [[7]] },
+  { name: 'svc_api_approval_broken', kind: 'gauge', help: 'Broken.', read: () => { throw new Error('broken'); } },
+]`;
 
 describe('a plugin with a section of the configuration and resources', () => {
   let data: DataFolder;
@@ -87,6 +94,11 @@ describe('a plugin with a section of the configuration and resources', () => {
       ["resources: ['A', 'A']", /resource "A" is there already/],
       ["resources: ['wiki']", /"wiki" is not a resource name/],
       ['resources: [1]', /resources/],
+      [
+        "metrics: [{ name: 'open', kind: 'gauge', help: 'x', read() {} }]",
+        /metric "open" must begin with "svc_api_approval_"/,
+      ],
+      ["metrics: [{ name: 'svc_api_approval_a', kind: 'gague', help: 'x', read() {} }]", /gauge/],
     ] as const) {
       data.uninstall(NAME);
       data.install(NAME, `{ name: '${NAME}', ${members} }`);
@@ -128,5 +140,19 @@ describe('a plugin with a section of the configuration and resources', () => {
     write('resources: [WIKI]\n');
     const kept = JSON.parse(await cli('apikey show CI --json')) as Record<string, string[]>;
     assert.deepEqual([kept['permissions'], kept['effectivePermissions']], [['APPROVAL:READ_ANY'], []]);
+  });
+
+  it('has metrics', async () => {
+    data.uninstall(NAME);
+    data.install(NAME, `{ name: '${NAME}', metrics: ${METRICS} }`);
+    const port = await freePort();
+    const serve = await startServe(database, ['--port', '0', '--metrics-port', `${port}`], data.env);
+    try {
+      const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+      assert.match(text, /^# TYPE svc_api_approval_total counter\nsvc_api_approval_total\{team="web"\} 2$/m);
+      assert.match(text, /^svc_api_approval_open 7$/m);
+    } finally {
+      await serve.stop();
+    }
   });
 });

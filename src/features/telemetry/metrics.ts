@@ -8,6 +8,7 @@ import {
   type UnreadRequest,
   type WatchedRequest,
 } from '../../http/index.ts';
+import { type AddedMetric, invalidFeature } from '../../keys/added/index.ts';
 import { noChecks } from '../../keys/authentication/index.ts';
 import { isBehind, type KeyCounts } from '../../keys/repository/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
@@ -57,6 +58,21 @@ export class Metrics {
       aggregator: 'max',
       read: () => [[1, { version }]],
     });
+  }
+
+  /** Exports metrics of features, too. @throws KeysError FEATURE_INVALID if one has the name of another */
+  addOf(feature: string, metrics: readonly AddedMetric[]): void {
+    for (const { kind, labels: labelNames = [], ...metric } of metrics) {
+      if (this.#registry.getSingleMetric(metric.name))
+        throw invalidFeature(feature, `Its metric "${metric.name}" has the name of another one. Rename it.`);
+      const add = kind === 'counter' ? addCounter : addGauge;
+      // A plugin that fails must not take all other metrics with it.
+      const read = () =>
+        Promise.resolve()
+          .then(metric.read)
+          .catch(() => []);
+      add(this.#registry, { ...metric, labelNames, read });
+    }
   }
 
   /** Goes on with the keys of a service over the same store. */

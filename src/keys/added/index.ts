@@ -95,12 +95,27 @@ export type AddedFields = Readonly<Record<string, AddedField>>;
 /** A field as it is registered, with its id in stores. */
 export type RegisteredField = AddedField & { readonly id: string };
 
+/** A counter or a gauge of a feature. */
+export interface AddedMetric {
+  /** It begins with the name of the package in the form of metrics: `svc_api_team_` for `svc-api-team`. */
+  readonly name: string;
+  readonly kind: 'counter' | 'gauge';
+  readonly help: string;
+  readonly labels?: readonly string[];
+  /** The present values of this process, each with its labels. Those of several processes are summed up. */
+  readonly read: () => Iterable<MeasuredValue> | Promise<Iterable<MeasuredValue>>;
+}
+
+/** A value of a metric, with its labels. */
+export type MeasuredValue = readonly [value: number, labels?: Readonly<Record<string, string>>];
+
 /** Members of a feature that are read here. */
 export interface FeatureOfFields {
   readonly name: string;
   readonly needs?: readonly string[];
   readonly fields?: AddedFields;
   readonly resources?: readonly HostResource[];
+  readonly metrics?: readonly AddedMetric[];
 }
 
 const features: FeatureOfFields[] = [];
@@ -191,10 +206,12 @@ export function addFields(given: readonly FeatureOfFields[], isTaken: (name: str
   const names = new Set(features.map(({ name }) => name));
   const resources = new Map<string, Exclude<HostResource, string>>();
   for (const feature of given) {
-    const { name, fields: own = {}, resources: ofFeature = [] } = readFeature(feature);
+    const { name, fields: own = {}, resources: ofFeature = [], metrics = [] } = readFeature(feature);
     const invalid = (problem: string) => invalidFeature(name, problem);
     if (names.has(name)) throw invalid('Another feature has this name.');
     names.add(name);
+    const problemOfMetric = metrics.map((metric) => problemOf(metric, name, metrics)).find((problem) => problem);
+    if (problemOfMetric !== undefined) throw invalid(problemOfMetric);
     for (const resource of ofFeature) {
       const given = typeof resource === 'string' ? { name: resource } : resource;
       const problem = problemOfAddedResource(given, [...resources.keys()]);
@@ -304,6 +321,20 @@ const PACKAGE_NAME = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 /** A name that GraphQL, JSON and flags can have. `no-` and `with-` begin flags that are made of others. */
 const FIELD_NAME = /^(?!(?:no|with)[A-Z])[a-z][A-Za-z0-9]{1,39}$/;
 
+/** The problem of the name or of a label of a metric. */
+function problemOf(
+  { name, labels = [] }: AddedMetric,
+  feature: string,
+  all: readonly AddedMetric[],
+): string | undefined {
+  const prefix = `${feature.replace(/^@/, '').replaceAll(/[^a-z0-9]+/g, '_')}_`;
+  if (!name.startsWith(prefix) || !/^[a-z][a-z0-9_]{2,99}$/.test(name))
+    return `Its metric "${printable(name)}" must begin with "${prefix}", and have small letters, digits and "_" alone.`;
+  if (all.filter((each) => each.name === name).length > 1) return `It has two metrics "${name}".`;
+  const label = labels.find((each) => !/^[a-z][a-z0-9_]{0,39}$/.test(each));
+  return label === undefined ? undefined : `Its metric "${name}" has a label "${printable(label)}", which is no name.`;
+}
+
 const LISTENER: Readonly<Record<string, Rule<any>>> = {
   refuses: aFunction(),
   changing: aFunction(),
@@ -355,6 +386,15 @@ const MEMBERS: Readonly<Record<string, Rule<any>>> = {
   routes: aFunction(),
   background: aFunction(),
   resources: HOST_RESOURCES,
+  metrics: list(
+    options<AddedMetric>({
+      name: required(text),
+      kind: required(oneOf('counter', 'gauge')),
+      help: required(words),
+      labels: list(text),
+      read: required(aFunction()),
+    }),
+  ),
   config: options<{ sections: unknown }>({ sections: required(recordOf(aFunction())) }),
   notices: recordOf(aFunction()),
 };
