@@ -33,7 +33,6 @@ export {
 } from './request-body.ts';
 export type { IntrospectionMode } from './graphql-errors.ts';
 export type { GraphQLPipeline } from './graphql-pipeline.ts';
-export { RecentlyUsed } from '../graphql/index.ts';
 export { HonoRequest, honoHandler } from './hono-request.ts';
 export { Issuer, PROTECTED_RESOURCE } from './issuer.ts';
 export { failedForm, isOldHealthCheck, type NamedCommands, OWN_COMMANDS, readToken } from './plain-endpoints.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SECRET } from '../support/cli.ts';
 import { type Host, hostAt, hostEnv, mustRun, packedFile, serveHost, withFile } from '../support/host.ts';
@@ -141,6 +141,19 @@ describe('docs/library.md', () => {
       assert.deepEqual(await (await ask()).json(), { data: { pets: ['Tom of Ann'] } });
     } finally {
       child.kill();
+    }
+  });
+
+  it('chooses the features of the page, and has no commands of others', async () => {
+    const file = join(host.folder, 'package.json');
+    const before = readFileSync(file, 'utf8');
+    const chosen = JSON.parse(block('"features"', 'json')) as object;
+    writeFileSync(file, JSON.stringify({ ...(JSON.parse(before) as object), ...chosen }));
+    try {
+      assert.equal((await host.cli(['apikey', 'apply', '--help'])).code, 0);
+      assert.notEqual((await host.cli(['apikey', 'scan', '--help'])).code, 0);
+    } finally {
+      writeFileSync(file, before);
     }
   });
 

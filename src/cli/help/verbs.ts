@@ -13,9 +13,13 @@ interface Listed {
 /** Commands of `apikey` by their headings. Those without one are left out. */
 export function groupsOf<Of extends Listed>(commands: readonly Of[]): [group: string, commands: Of[]][] {
   const grouped = commands.filter(({ id, group }) => id.startsWith('apikey:') && typeof group === 'string');
-  const groups = Map.groupBy(grouped.toSorted(byVerb), ({ group }) => group as string);
-  const others = [...groups.keys()].filter((group) => !GROUPS.includes(group)).toSorted();
-  return [...GROUPS, ...others].flatMap((group) => (groups.has(group) ? [[group, groups.get(group)!]] : []));
+  // A Node that we do not support gets this far, and has no Map.groupBy.
+  const present = new Set(grouped.map(({ group }) => group as string));
+  const others = [...present].filter((group) => !GROUPS.includes(group)).toSorted();
+  const sorted = grouped.toSorted(byVerb);
+  return [...GROUPS, ...others]
+    .filter((heading) => present.has(heading))
+    .map((heading) => [heading, sorted.filter(({ group }) => group === heading)]);
 }
 
 /** The groups in lines, for the help of a host, which lists the verbs by the alphabet. */

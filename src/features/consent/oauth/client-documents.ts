@@ -3,7 +3,7 @@ import { Resolver } from 'node:dns/promises';
 import type { IncomingMessage } from 'node:http';
 import { request, type RequestOptions } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { RecentlyUsed } from '../../../http/index.ts';
+import { RecentlyUsed } from '../../../graphql/index.ts';
 import {
   embeddedIpv4,
   freshSeconds,
