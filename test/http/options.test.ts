@@ -277,11 +277,11 @@ describe('options of the library', () => {
     ],
     'keys.feature(Declarations).plan': [
       () => keys.feature(Declarations).plan([], { prun: true } as never, OPERATOR),
-      'keys.feature(Declarations).plan: "prun" is not an option. Did you mean prune?',
+      'keys.declarations.plan: "prun" is not an option. Did you mean prune?',
     ],
     'keys.feature(Declarations).apply': [
       () => keys.feature(Declarations).apply([], { adpot: true } as never, OPERATOR),
-      'keys.feature(Declarations).apply: "adpot" is not an option. Did you mean adopt?',
+      'keys.declarations.apply: "adpot" is not an option. Did you mean adopt?',
     ],
     'keys.leaks.note': [
       () => keys.feature(Leaks).note({ id: 'id', publicID: 'x', place: 'y' } as never),

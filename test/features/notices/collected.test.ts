@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { Leaks } from '../../../src/features/leaks/leaks.ts';
+import { packageVersion } from '../../../src/version.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { USAGE } from '../../../src/keys/key/usage.ts';
 import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
@@ -75,7 +76,7 @@ describeOnEach('what a webhook is told of', () => {
       ],
     );
     assert.match(receiver.received[0]!.id, /^msg_[0-9a-f]{32}$/);
-    assert.equal(receiver.received[0]!.headers['user-agent'], 'svc-api/1.2.3');
+    assert.equal(receiver.received[0]!.headers['user-agent'], `svc-api/${packageVersion()}`);
     assert.equal(receiver.received[0]!.headers['content-type'], 'application/json');
     assert.equal(receiver.forged, 0);
   });
