@@ -11,7 +11,6 @@ export {
   goesByMethod,
   isReading,
   neededBy,
-  neededFor,
   requirementOf,
 } from './decide.ts';
 export {

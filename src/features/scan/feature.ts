@@ -1,3 +1,3 @@
 import type { Feature } from '../../feature.ts';
 
-export const scan: Feature = { name: 'scan' };
+export const scan: Feature = { name: 'scan', needs: ['leaks'] };
