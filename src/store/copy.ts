@@ -6,7 +6,7 @@ import { indexEntries } from './audit-log.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { insertRows, type Row, withDeferredIndexes, withoutTriggers } from './insert-rows.ts';
 import { countRows } from './rows.ts';
-import { type FeatureRecord, goneFrom, readRecords } from './features.ts';
+import { emptyTables, type FeatureRecord, goneFrom, readRecords } from './features.ts';
 import { API_KEY_COLUMNS, type FeatureTables, TABLES, type Tables } from './tables.ts';
 
 /** The result of a copy. */
@@ -63,6 +63,7 @@ export async function copyStore(from: Connection, to: Connection, reports: CopyR
   const { digests, head } = await withSnapshot(from, (source) =>
     to.write(async (target, keysChanged) => {
       await requireEmpty(target, location);
+      await emptyTables(target, to.features);
       const copied = new Map<string, TableDigest>();
       const orders = await readOrders(source, to);
       const gone = goneTables(await readRecords(source), to.features);

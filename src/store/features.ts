@@ -41,10 +41,12 @@ export async function pendingFeatures(
   db: Kysely<Tables>,
   features: readonly FeatureTables[],
 ): Promise<FeatureTables[]> {
-  const kept = features.filter(({ migrations = [] }) => migrations.length > 0);
-  if (kept.length === 0) return [];
+  if (features.length === 0) return [];
   const records = new Map((await readRecords(db)).map(({ feature, ...state }) => [feature, JSON.stringify(state)]));
-  return kept.filter((feature) => records.get(feature.feature) !== stateOf(feature));
+  return features.filter((feature) => {
+    const record = records.get(feature.feature);
+    return (record !== undefined || feature.migrations?.length) && record !== stateOf(feature);
+  });
 }
 
 /** The migrations of features that have run. */
@@ -85,11 +87,12 @@ export async function migrateFeatures(
   ran?: RanMigrations,
 ): Promise<void> {
   const records = new Map((await readRecords(db)).map((record) => [record.feature, record]));
+  for (const { feature, migrations = [] } of features) requireKnown(feature, ran?.get(feature) ?? [], migrations);
   for (const feature of await pendingFeatures(db, features)) {
     const { feature: name, migrations = [] } = feature;
     const done = records.get(name)?.migrations ?? [];
     const last = ran ? (ran.get(name) ?? []) : migrations.map((migration) => migration.name);
-    for (const names of [done, last]) requireKnown(name, names, migrations);
+    requireKnown(name, done, migrations);
     const wanted = migrations.slice(0, last.length);
     if (wanted.length === 0) continue;
     const before = new Set(await tablesIn(db, dialect));
@@ -147,8 +150,8 @@ async function runMigration(
   }
 }
 
-/** The types that rows of both databases have in JSON. */
-const TYPES = /^(text|uuid|smallint|integer|bigint|real|double precision)$/i;
+/** The types that rows of both databases have in JSON. PostgreSQL's `real` has four bytes, and SQLite's has eight. */
+const TYPES = /^(text|uuid|smallint|integer|bigint|double precision)$/i;
 
 /** Requires that migrations make the tables that a feature names, and no others. @throws KeysError FEATURE_INVALID */
 async function requireTables(
@@ -164,13 +167,38 @@ async function requireTables(
   const unnamed = after.filter((table) => !before.has(table) && !named.includes(table));
   if (unnamed.length > 0)
     throw invalidFeature(feature.feature, `Its migrations make ${formatList(unnamed)}, which it does not name.`);
-  for (const table of named)
-    for (const { name, type } of await columnsOf(db, dialect, table))
-      if (!TYPES.test(type))
-        throw invalidFeature(
-          feature.feature,
-          `Its table ${table} has a column ${name} of the type ${type}. Use text, integer, bigint or real.`,
-        );
+  for (const table of named) {
+    const problem = await problemOfTable(db, dialect, feature, table);
+    if (problem !== undefined) throw invalidFeature(feature.feature, `Its table ${table} ${problem}`);
+  }
+}
+
+/** Why the rows of a table could not be copied, or keep keys from being deleted. */
+async function problemOfTable(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  feature: FeatureTables,
+  table: string,
+): Promise<string | undefined> {
+  const columns = await columnsOf(db, dialect, table);
+  for (const { name, type, isFilled } of columns) {
+    if (!TYPES.test(type))
+      return `has a column ${name} of the type ${type}. Use text, integer, bigint or double precision.`;
+    if (isFilled) return `has a column ${name} that the database fills. Give it its values yourself.`;
+  }
+  const named = feature.tables?.[table];
+  const key = columns.filter(({ isInKey, isRequired }) => isInKey && isRequired).map(({ name }) => name);
+  if (named && JSON.stringify(named.toSorted()) !== JSON.stringify(key.toSorted()))
+    return `has not ${formatList(named)} as its primary key. Name the columns of that, and make each of them not null.`;
+  const own = tableNamesOf([feature]);
+  for (const { other, onDelete } of await referencesOf(db, dialect, table)) {
+    if (!own.includes(other) && !onDelete)
+      return `refers to ${other} without "on delete cascade" or "on delete set null".`;
+    const before = Object.keys(feature.tables ?? {});
+    if (named && own.includes(other) && !before.slice(0, before.indexOf(table)).includes(other))
+      return `refers to ${other}, which is not named before it.`;
+  }
+  return undefined;
 }
 
 /** The tables of a store, of whatever program. */
@@ -184,18 +212,60 @@ async function tablesIn(db: Kysely<Tables>, dialect: DialectName): Promise<strin
   return rows.map(({ name }) => name);
 }
 
-async function columnsOf(
-  db: Kysely<Tables>,
-  dialect: DialectName,
-  table: string,
-): Promise<{ name: string; type: string }[]> {
+interface Column {
+  name: string;
+  type: string;
+  /** The next three are 0 or 1 in SQLite. */
+  isRequired: unknown;
+  isInKey: unknown;
+  /** True if the database computes or counts its values. */
+  isFilled: unknown;
+}
+
+async function columnsOf(db: Kysely<Tables>, dialect: DialectName, table: string): Promise<Column[]> {
   const { rows } = await (
     dialect === 'sqlite'
-      ? sql<{ name: string; type: string }>`select name, type from pragma_table_info(${table})`
-      : sql<{ name: string; type: string }>`select column_name::text as name, data_type::text as type
-          from information_schema.columns where table_schema = current_schema() and table_name = ${table}`
+      ? sql<Column>`select name, type, "notnull" as "isRequired", pk > 0 as "isInKey", hidden > 0 as "isFilled"
+          from pragma_table_xinfo(${table})`
+      : sql<Column>`select attname::text as name, format_type(atttypid, atttypmod) as type, attnotnull as "isRequired",
+            exists (select from pg_index where indrelid = attrelid and indisprimary and attnum = any(indkey)) as "isInKey",
+            attgenerated <> '' or attidentity <> '' or coalesce(pg_get_expr(adbin, adrelid), '') like 'nextval(%'
+              as "isFilled"
+          from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum
+          where attrelid = ${table}::regclass and attnum > 0 and not attisdropped`
   ).execute(db);
   return rows;
+}
+
+interface Reference {
+  own: string;
+  /** The table that it refers to, and its column. */
+  other: string;
+  column: string;
+  /** True if the reference goes away with that row; 0 or 1 in SQLite. */
+  onDelete: unknown;
+}
+
+async function referencesOf(db: Kysely<Tables>, dialect: DialectName, table: string): Promise<Reference[]> {
+  const { rows } = await (
+    dialect === 'sqlite'
+      ? sql<Reference>`select "from" as own, lower("table") as other, on_delete in ('CASCADE', 'SET NULL') as "onDelete",
+          coalesce("to", (select name from pragma_table_info("table") where pk = 1)) as "column"
+          from pragma_foreign_key_list(${table})`
+      : sql<Reference>`select own.attname::text as own, confrelid::regclass::text as other,
+            confdeltype in ('c', 'n') as "onDelete", other.attname::text as "column"
+          from pg_constraint
+            join pg_attribute own on own.attrelid = conrelid and own.attnum = conkey[1]
+            join pg_attribute other on other.attrelid = confrelid and other.attnum = confkey[1]
+          where conrelid = ${table}::regclass and contype = 'f'`
+  ).execute(db);
+  return rows;
+}
+
+/** Removes the rows that migrations made in a new store, which gets those of another one. */
+export async function emptyTables(db: Kysely<Tables>, features: readonly FeatureTables[]): Promise<void> {
+  for (const table of features.flatMap(({ tables = {} }) => Object.keys(tables)).toReversed())
+    await db.deleteFrom(table as keyof Tables).execute();
 }
 
 /** How many rows are put back at a time. */
@@ -214,6 +284,7 @@ async function keptMigrations(db: Kysely<Tables>, feature: string): Promise<read
 
 /** Puts the rows back that a copy of a store kept while this program did not have the feature. */
 async function putBack(db: Kysely<Tables>, dialect: DialectName, feature: FeatureTables): Promise<void> {
+  await emptyTables(db, [feature]);
   for (const table of Object.keys(feature.tables ?? {})) {
     await dropOrphans(db, dialect, feature.feature, table);
     const ofTable = db
@@ -234,21 +305,10 @@ async function putBack(db: Kysely<Tables>, dialect: DialectName, feature: Featur
 
 /** Drops kept rows that refer to what is gone, such as keys that were deleted meanwhile. */
 async function dropOrphans(db: Kysely<Tables>, dialect: DialectName, feature: string, table: string): Promise<void> {
-  const { rows } = await (
-    dialect === 'sqlite'
-      ? sql<Reference>`select "from" as own, "table", coalesce("to", (select name from pragma_table_info("table")
-          where pk = 1)) as other from pragma_foreign_key_list(${table})`
-      : sql<Reference>`select own.attname::text as own, confrelid::regclass::text as "table", other.attname::text as other
-          from pg_constraint
-            join pg_attribute own on own.attrelid = conrelid and own.attnum = conkey[1]
-            join pg_attribute other on other.attrelid = confrelid and other.attnum = confkey[1]
-          where conrelid = ${table}::regclass and contype = 'f'`
-  ).execute(db);
-  for (const { own, table: referred, other } of rows) {
-    if (referred === table) continue;
+  for (const { own, other, column } of await referencesOf(db, dialect, table)) {
     const value = dialect === 'sqlite' ? sql`json_extract("row", ${`$."${own}"`})` : sql`"row"::json ->> ${own}`;
-    const found = sql`exists (select 1 from ${sql.table(referred)} as referred
-      where cast(${sql.ref(`referred.${other}`)} as text) = cast(${value} as text))`;
+    const found = sql`exists (select 1 from ${sql.table(other)} as referred
+      where cast(${sql.ref(`referred.${column}`)} as text) = cast(${value} as text))`;
     await db
       .deleteFrom('kept_rows')
       .where('feature', '=', feature)
@@ -256,10 +316,4 @@ async function dropOrphans(db: Kysely<Tables>, dialect: DialectName, feature: st
       .where(sql<SqlBool>`${value} is not null and not ${found}`)
       .execute();
   }
-}
-
-interface Reference {
-  own: string;
-  table: string;
-  other: string;
 }

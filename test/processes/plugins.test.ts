@@ -344,7 +344,7 @@ describe('a plugin with fields of keys', () => {
       store: async () => ({
         tables: { ${name}: ['key_id'] },
         migrations: [{ name: 'first', up: (db, { keyId, text }) => db.schema.createTable('${name}')
-          .addColumn('key_id', keyId, (column) => column.primaryKey().references('api_keys.id').onDelete('cascade'))
+          .addColumn('key_id', keyId, (column) => column.primaryKey().notNull().references('api_keys.id').onDelete('cascade'))
           .addColumn('last', text).execute() }],
         ports: [{ port: globalThis.port = { name: 'changes' }, read: () => ({}), write: ({ db }) => ({
           note: (key_id, last) => db.insertInto('${name}').values({ key_id, last })

@@ -11,7 +11,7 @@ import { openConnection, openStore } from '../../src/store/open.ts';
 import type { FeatureInStore } from '../../src/store/port-of-store.ts';
 import type { FeatureMigration } from '../../src/store/tables.ts';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
-import { contentOf } from '../support/direct.ts';
+import { changeDirectly, contentOf, readDirectly } from '../support/direct.ts';
 import { STORES } from '../support/features.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { tempFolder, tempStore } from '../support/temp.ts';
@@ -33,7 +33,7 @@ const first: FeatureMigration = {
     await db.schema
       .createTable(TABLE)
       .addColumn('key_id', keyId as never, (column) =>
-        column.primaryKey().references('api_keys.id').onDelete('cascade'),
+        column.primaryKey().notNull().references('api_keys.id').onDelete('cascade'),
       )
       .addColumn('visits', 'bigint', (column) => column.notNull())
       .execute();
@@ -76,6 +76,25 @@ function visits(...migrations: FeatureMigration[]): FeatureInStore {
   };
 }
 
+/** A migration that adds a column. */
+function adds(column: string): FeatureMigration {
+  return {
+    name: 'added',
+    up: async (db, { dialect }) => {
+      const definition = column.replace('$keyId', dialect === 'sqlite' ? 'text' : 'uuid');
+      await sql`alter table ${sql.table(TABLE)} add column ${sql.raw(definition)}`.execute(db);
+    },
+  };
+}
+
+/** The plugin with a table of these columns instead. */
+function makes(columns: string): FeatureInStore {
+  return visits({
+    name: 'made',
+    up: async (db) => void (await sql`create table ${sql.table(TABLE)} (${sql.raw(columns)})`.execute(db)),
+  });
+}
+
 const withVisits = [...STORES, visits(first, second)];
 
 async function countsIn(database: string): Promise<Record<string, number>> {
@@ -86,6 +105,33 @@ async function countsIn(database: string): Promise<Record<string, number>> {
   } finally {
     await store.close();
   }
+}
+
+/** A copy of a store, and a store that is restored from a backup of it. */
+async function copiesOf(
+  database: string,
+  features: readonly FeatureInStore[],
+  without: readonly FeatureInStore[] = features,
+): Promise<string[]> {
+  const backup = join(tempFolder(), 'backup');
+  const from = await openConnection({ database, features: without });
+  await backUpStore(from, backup, { overwrite: false, auditKey: undefined });
+  const [copied, restored] = [tempStore(), tempStore()];
+  const to = await openConnection({ database: copied, features: without });
+  await copyStore(from, to);
+  for (const each of [from, to]) await each.close();
+  await restoreStore({
+    backup,
+    database: restored,
+    env: process.env,
+    busyTimeoutMs: 0,
+    listeners: [],
+    features,
+    bringBack: [],
+    isBlind: true,
+    agree: async () => true,
+  });
+  return [copied, restored];
 }
 
 describeAlwaysOnEach('the tables of a plugin', () => {
@@ -129,32 +175,43 @@ describeAlwaysOnEach('the tables of a plugin', () => {
 
   it('come back from a backup and a copy that were made without it', async () => {
     await count([...STORES, visits(first)], ...ids);
-    const backup = join(tempFolder(), 'backup');
-    const from = await openConnection({ database, features: STORES });
-    await backUpStore(from, backup, { overwrite: false, auditKey: undefined });
-    const copied = tempStore();
-    const to = await openConnection({ database: copied, features: STORES });
-    await copyStore(from, to);
-    for (const each of [from, to]) await each.close();
-    const restored = tempStore();
-    await restoreStore({
-      backup,
-      database: restored,
-      env: process.env,
-      busyTimeoutMs: 0,
-      listeners: [],
-      features: STORES,
-      bringBack: [],
-      isBlind: true,
-      agree: async () => true,
-    });
-    for (const place of [copied, restored]) {
+    for (const place of await copiesOf(database, STORES)) {
       const without = await openTestKeys({ database: place });
       await without.keys.delete([ids[1]!], OPERATOR);
       await without.store.close();
       assert.deepEqual(await countsIn(place), { [ids[0]!]: 1 });
       assert.deepEqual(await countsIn(place), { [ids[0]!]: 1 });
     }
+  });
+
+  it('are copied and restored with the rows that they have, also where a migration makes some', async () => {
+    const fills: FeatureMigration = {
+      name: 'fills',
+      up: async (db) =>
+        void (await sql`insert into ${sql.table(TABLE)} (key_id, visits) select id, 7 from api_keys
+          where name = 'One'`.execute(db)),
+    };
+    const root: FeatureMigration = {
+      name: 'root',
+      up: async (db) => {
+        await sql`create table ${sql.table(`${TABLE}_by_name`)} (name text not null primary key)`.execute(db);
+        await sql`insert into ${sql.table(`${TABLE}_by_name`)} values ('all'), ('none')`.execute(db);
+      },
+    };
+    const plugin = visits(first, second, fills, root);
+    const features = [...STORES, { ...plugin, tables: { ...plugin.tables, [`${TABLE}_by_name`]: ['name'] } }];
+    await count(features, ids[1]!);
+    await changeDirectly(database, `delete from ${TABLE}_by_name where name = 'none'`);
+    for (const [from, to] of [
+      [features, features],
+      [features, STORES],
+    ])
+      for (const place of await copiesOf(database, from!, to)) {
+        const store = await openStore({ database: place }, { features });
+        assert.deepEqual(await store.repository.port(VISITS).counts(), { [ids[0]!]: 7, [ids[1]!]: 1 });
+        await store.close();
+        assert.deepEqual(await readDirectly(place, `select name from ${TABLE}_by_name`), [{ name: 'all' }]);
+      }
   });
 
   for (const [what, plugin, message] of [
@@ -184,6 +241,28 @@ describeAlwaysOnEach('the tables of a plugin', () => {
       }),
       /svc-api-visits .*column seen of the type boolean/,
     ],
+    [
+      'with a number of four bytes',
+      visits(first, adds('share real')),
+      /svc-api-visits .*column share of the type real. Use .*double precision/i,
+    ],
+    ['with another key than it says', makes('id bigint not null primary key, key_id bigint not null'), /not key_id/],
+    ['without a key', makes('key_id bigint not null'), /key_id.*primary key/],
+    [
+      'whose rows keep keys from being deleted',
+      visits(first, adds('other $keyId references api_keys (id)')),
+      /cascade/,
+    ],
+    [
+      'with rows that refer to rows of the same table',
+      visits(first, adds(`other $keyId references ${TABLE} (key_id) on delete cascade`)),
+      /plugin_svc_api_visits_counts.* refers to .*before/,
+    ],
+    [
+      'with a column that the database fills',
+      makes('key_id bigint not null primary key, twice bigint generated always as (key_id * 2) stored'),
+      /column twice/,
+    ],
   ] as const)
     it(`of a migration ${what} are refused by name, and the store stays as it is`, async () => {
       const before = await contentOf(database);
@@ -200,6 +279,8 @@ describeAlwaysOnEach('the tables of a plugin', () => {
     await assert.rejects(older, { code: 'STORE_NEWER', message: /svc-api-visits .*"notes"/ });
     const renamed = openStore({ database }, { features: [...STORES, visits({ ...first, name: 'other' }, second)] });
     await assert.rejects(renamed, { code: 'FEATURE_INVALID', message: /svc-api-visits .*"counts"/ });
+    const without = openStore({ database }, { features: [...STORES, { feature: 'svc-api-visits' }] });
+    await assert.rejects(without, { code: 'STORE_NEWER', message: /svc-api-visits .*"counts"/ });
   });
 });
 
@@ -207,6 +288,7 @@ describe('what a plugin says of its tables', () => {
   for (const [what, kept, message] of [
     ['a name without its prefix', { tables: { sessions: ['id'] } }, /"sessions".*"plugin_svc_api_visits_"/],
     ['a misspelt property', { table: {} }, /"?table"?/],
+    ['tables without migrations', { tables: { plugin_svc_api_visits_counts: ['id'] } }, /migrations/],
     ['a migration without a function', { migrations: [{ name: 'one' }] }, /up/],
   ] as const)
     it(`is refused by name for ${what}`, () => {
@@ -225,7 +307,7 @@ describe('what a plugin says of its tables', () => {
     assert.throws(
       () =>
         requireKept([
-          { feature: 'svc-api-visits', tables: table },
+          { feature: 'svc-api-visits', tables: table, migrations: [first] },
           { feature: 'svc-api-visits-by', tables: { plugin_svc_api_visits_by_day: ['id'] } },
         ] as never),
       { code: 'FEATURE_INVALID', message: /svc-api-visits-by .*by svc-api-visits/ },

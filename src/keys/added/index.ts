@@ -404,7 +404,7 @@ interface KeptByPlugin {
   ports?: unknown;
   tables?: Readonly<Record<string, readonly string[]>>;
   transientTables?: readonly string[];
-  migrations?: unknown;
+  migrations?: readonly unknown[];
 }
 
 const KEPT = options<KeptByPlugin>({
@@ -437,9 +437,10 @@ export function requireKept(plugins: readonly { readonly feature: string }[]): v
       ?.replaceAll('an option', 'a property')
       .replaceAll(/\boption/gi, 'property');
     if (problem !== undefined) throw invalidFeature(feature, problem.replaceAll('propertys', 'properties'));
-    const { tables = {}, transientTables = [] } = kept as KeptByPlugin;
+    const { tables = {}, transientTables = [], migrations = [] } = kept as KeptByPlugin;
+    const names = [...Object.keys(tables), ...transientTables];
     const prefix = tablePrefix(feature);
-    for (const table of [...Object.keys(tables), ...transientTables]) {
+    for (const table of names) {
       if (!table.startsWith(prefix) || !/^[a-z0-9_]+$/.test(table) || table.length > MAX_IDENTIFIER)
         throw invalidFeature(
           feature,
@@ -451,6 +452,8 @@ export function requireKept(plugins: readonly { readonly feature: string }[]): v
         throw invalidFeature(feature, `Its table "${table}" is named twice, here and by ${printable(owner)}.`);
       owners.set(table, feature);
     }
+    if (names.length > 0 && migrations.length === 0)
+      throw invalidFeature(feature, 'It names tables without "migrations", which make them.');
   }
 }
 

@@ -184,9 +184,12 @@ async function copyRows(db: Kysely<Tables>, { features, records }: SchemaOfBacku
     const { rows } = await sql<{ name: string }>`select name from pragma_table_info(${table}, 'main')`.execute(db);
     // A qualified name is that of a column: SQLite takes another one that it does not know for a text.
     const columns = rows.map(({ name }) => sql.ref(`${table}.${name}`));
-    if (columns.length > 0 && table !== 'audit_head')
+    if (columns.length > 0 && table !== 'audit_head') {
+      // A migration of a feature can have made rows.
+      await sql`delete from main.${sql.id(table)}`.execute(db);
       await sql`insert into main.${sql.id(table)} (${sql.join(rows.map(({ name }) => sql.id(name)))})
         select ${sql.join(columns)} from backup.${sql.id(table)} not indexed`.execute(db);
+    }
     await setImmediate();
   }
   for (const record of goneFrom(records, features)) await keepRows(db, record);
