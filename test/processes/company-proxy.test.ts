@@ -51,7 +51,7 @@ describe('where the only way out is a proxy', () => {
     });
   const notice = (to: string, env: NodeJS.ProcessEnv) =>
     run(
-      `const { postNotice } = await import('${SOURCE}/notices/post.ts');
+      `const { postNotice } = await import('${SOURCE}/features/notices/post.ts');
        const options = { now: 0, version: '1', signal: new AbortController().signal };
        const answer = await postNotice({ id: 'a', body: '{}' }, { url: '${to}', keys: [] }, options);
        console.log(JSON.stringify(answer));`,
@@ -59,7 +59,7 @@ describe('where the only way out is a proxy', () => {
     );
   const issuerFailure = (env: NodeJS.ProcessEnv) =>
     run(
-      `const { IssuerKeys } = await import('${SOURCE}/federation/issuer-keys.ts');
+      `const { IssuerKeys } = await import('${SOURCE}/features/federation/issuer-keys.ts');
        const issuer = { url: 'https://issuer.invalid', jwks: undefined, audience: 'x', algorithms: ['ES256'] };
        console.log(JSON.stringify({ failure: await new IssuerKeys({ clock: Date.now }).failureOf(issuer) }));`,
       env,
@@ -80,7 +80,7 @@ describe('where the only way out is a proxy', () => {
 
   it('an edge connects directly, and says so', async () => {
     const { error } = await run(
-      `const { HttpFeed } = await import('${SOURCE}/edge/http-feed.ts');
+      `const { HttpFeed } = await import('${SOURCE}/features/edge/http-feed.ts');
        const feed = new HttpFeed({ origin: 'https://keys.invalid', token: 'token', leaseMs: 1000, log: console });
        const error = await feed.snapshot(new AbortController().signal).next().catch((error) => error.message);
        console.log(JSON.stringify({ error }));`,

@@ -1,4 +1,4 @@
-import { formatList, KeysError, printable, suggestion } from '../../keys/basics/index.ts';
+import { formatList, KeysError, printable, proxyNote, suggestion } from '../../keys/basics/index.ts';
 import type {
   NoticeAnswer,
   NoticeChannel,
@@ -38,14 +38,17 @@ export const TIMEOUT_MS = 15_000;
 
 /** Sends a notice once, and waits for the channel no longer than it should take. It never throws. */
 export async function attempt(
-  { send }: Pick<Destination, 'send'>,
+  { url, send }: Pick<Destination, 'url' | 'send'>,
   notice: Pick<WaitingNotice, 'id' | 'type' | 'body'>,
   { signal, timeoutMs = TIMEOUT_MS }: { signal: AbortSignal; timeoutMs?: number | undefined },
 ): Promise<NoticeAnswer> {
   const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const { promise: ended, reject } = Promise.withResolvers<never>();
-  const end = () =>
-    reject(new Error(signal.aborted ? 'the attempt was ended' : `no answer within ${timeoutMs / 1000} seconds`));
+  const end = () => {
+    const note = /^https?:/.test(url) ? proxyNote(url) : '';
+    const late = `no answer within ${timeoutMs / 1000} seconds${note && `.${note}`}`;
+    reject(new Error(signal.aborted ? 'the attempt was ended' : late));
+  };
   ends.addEventListener('abort', end);
   if (ends.aborted) end();
   try {

@@ -48,6 +48,20 @@ describe('a channel of notices', () => {
     assert.deepEqual(await attempt(hanging, notice, { signal: stopped }), failed('the attempt was ended'));
   });
 
+  it('that is late where there is a proxy has the proxy in its failure', async () => {
+    const hanging = await destinationWith(() => new Promise(() => {}));
+    const { signal } = new AbortController();
+    const before = process.env['HTTPS_PROXY'];
+    process.env['HTTPS_PROXY'] = 'http://127.0.0.1:1';
+    try {
+      const answer = await attempt(hanging, notice, { signal, timeoutMs: 10 });
+      assert.match(JSON.stringify(answer), /no answer within 0\.01 seconds\. .*HTTPS_PROXY/);
+    } finally {
+      if (before === undefined) delete process.env['HTTPS_PROXY'];
+      else process.env['HTTPS_PROXY'] = before;
+    }
+  });
+
   it('of an unknown name is refused, and two of the same name as well', async () => {
     const channels = channelWith(async () => {});
     await assert.rejects(readDestination({ ...settings, channel: 'ntfi' }, {}, channels), {
