@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { DataFolder } from '../support/plugins.ts';
 import { freePort } from '../support/port.ts';
 import { ROOT, runCliWithInput } from '../support/process.ts';
@@ -27,6 +29,7 @@ const METRICS = `[
   { name: 'svc_api_approval_total', kind: 'counter', help: 'Approved.', labels: ['team'], read: async () => [[2, { team: 'web' }]] },
   { name: 'svc_api_approval_open', kind: 'gauge', help: 'Open.', read: () => [[7]] },
   { name: 'svc_api_approval_broken', kind: 'gauge', help: 'Broken.', read: () => { throw new Error('broken'); } },
+  { name: 'svc_api_approval_fallen', kind: 'counter', help: 'Fallen.', read: () => [[-1]] },
 ]`;
 
 describe('a plugin with a section of the configuration and resources', () => {
@@ -140,6 +143,18 @@ describe('a plugin with a section of the configuration and resources', () => {
     write('resources: [WIKI]\n');
     const kept = JSON.parse(await cli('apikey show CI --json')) as Record<string, string[]>;
     assert.deepEqual([kept['permissions'], kept['effectivePermissions']], [['APPROVAL:READ_ANY'], []]);
+  });
+
+  it('has metrics in programs that use the library', async () => {
+    const from = (path: string) => JSON.stringify(pathToFileURL(join(ROOT, 'src', path)).href);
+    const program = `const { addFeatures } = await import(${from('plugin.ts')});
+      addFeatures({ name: '${NAME}', metrics: ${METRICS} });
+      const { startTelemetry } = await import(${from('index.ts')});
+      const telemetry = await startTelemetry({ metrics: true });
+      console.log((await telemetry.exposition()).text);
+      await telemetry.stop();`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
+    assert.match(stdout, /^svc_api_approval_open 7$/m);
   });
 
   it('has metrics', async () => {

@@ -320,13 +320,8 @@ export abstract class ServingCommand extends BaseCommand {
   /** Starts what was asked for; what nobody asks for is not even loaded. */
   private async startTelemetry(options: Omit<TelemetryOptions, 'log'>): Promise<Telemetry | undefined> {
     if (!options.requestLog && !options.metrics && !options.traces && !isDebugged()) return undefined;
-    const [{ startTelemetry }, { allFeatures }] = await Promise.all([
-      import('../../features/telemetry/telemetry.ts'),
-      import('../../features/index.ts'),
-    ]);
-    const telemetry = await startTelemetry({ ...options, log: this.logger });
-    for (const { name, metrics = [] } of allFeatures()) telemetry.metrics?.addOf(name, metrics);
-    return telemetry;
+    const { startTelemetry } = await import('../../features/telemetry/telemetry.ts');
+    return startTelemetry({ ...options, log: this.logger });
   }
 
   private async serveWorkerMetrics(

@@ -9,10 +9,12 @@ import {
   type WatchedRequest,
 } from '../../http/index.ts';
 import { type AddedMetric, invalidFeature } from '../../keys/added/index.ts';
+import { printable } from '../../keys/basics/index.ts';
 import { noChecks } from '../../keys/authentication/index.ts';
 import { isBehind, type KeyCounts } from '../../keys/repository/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
 import type { Limited } from '../../limits/index.ts';
+import type { Log } from '../../log.ts';
 import { packageVersion } from '../../version.ts';
 import { typeOf } from './request-log.ts';
 
@@ -60,17 +62,28 @@ export class Metrics {
     });
   }
 
-  /** Exports metrics of features, too. @throws KeysError FEATURE_INVALID if one has the name of another */
-  addOf(feature: string, metrics: readonly AddedMetric[]): void {
-    for (const { kind, labels: labelNames = [], ...metric } of metrics) {
+  /**
+   * Exports metrics of features, too. One that fails has no value, and the log says so once.
+   * @throws KeysError FEATURE_INVALID if one has the name of another
+   */
+  addOf(feature: string, metrics: readonly AddedMetric[], log: Log): void {
+    for (const added of metrics) {
+      const { kind, labels: labelNames = [], ...metric } = added;
       if (this.#registry.getSingleMetric(metric.name))
         throw invalidFeature(feature, `Its metric "${metric.name}" has the name of another one. Rename it.`);
       const add = kind === 'counter' ? addCounter : addGauge;
-      // A plugin that fails must not take all other metrics with it.
-      const read = () =>
-        Promise.resolve()
-          .then(metric.read)
-          .catch(() => []);
+      let isFailing = false;
+      const read = async () => {
+        try {
+          const values = await readAdded(added);
+          isFailing = false;
+          return values;
+        } catch (error) {
+          if (!isFailing) log.warn({ err: error, feature, metric: metric.name }, 'a metric has no value');
+          isFailing = true;
+          return [];
+        }
+      };
       add(this.#registry, { ...metric, labelNames, read });
     }
   }
@@ -167,6 +180,24 @@ function addGauge(registry: Registry, { labelNames = [], read, ...described }: R
     },
   });
   registry.registerMetric(gauge);
+}
+
+/** The values of a metric of a feature. @throws Error for one that prom-client refuses; if they take too long */
+async function readAdded({ kind, labels: names = [], read }: AddedMetric): Promise<readonly Value[]> {
+  const values = await inTime(
+    Promise.resolve()
+      .then(read)
+      .then((given) => [...given]),
+    WAIT_MS,
+  );
+  if (!values) throw new Error(`"read" gave nothing within ${WAIT_MS / 1000} seconds.`);
+  for (const [value, labels = {}] of values) {
+    if (!Number.isFinite(value) || (kind === 'counter' && value < 0))
+      throw new Error(`"read" gave the value ${printable(String(value))}.`);
+    const wrong = Object.entries(labels).find(([name, text]) => !names.includes(name) || typeof text !== 'string');
+    if (wrong) throw new Error(`"read" gave the label "${printable(wrong[0])}", which is not declared or no string.`);
+  }
+  return values;
 }
 
 /** What a promise resolves to, if it does so within a time in milliseconds; undefined otherwise. */

@@ -38,7 +38,7 @@ export async function openTelemetry({
   traces: isTracing,
   log,
 }: Omit<TelemetryOptions, 'metrics'> & { metrics: boolean | { process: boolean } }): Promise<OpenTelemetry> {
-  const metrics = wanted ? new (await import('./metrics.ts')).Metrics(wanted === true ? undefined : wanted) : undefined;
+  const metrics = wanted ? await openMetrics(wanted === true ? undefined : wanted, log) : undefined;
   const traces = isTracing ? await startTraces(log) : undefined;
   const requests = isLogging ? requestLog(log) : undefined;
   return {
@@ -56,7 +56,7 @@ export async function openTelemetry({
  */
 export async function startTelemetry({ metrics: place, ...options }: TelemetryOptions): Promise<Telemetry> {
   const opened = await openTelemetry({ ...options, metrics: place !== undefined });
-  const server = place && (await startMetrics(opened.metrics!, place));
+  const server = place && (await startMetrics(opened.metrics!, place, options.log));
   if (server) warnIfOpen(server, options.log);
   return {
     ...opened,
@@ -65,6 +65,14 @@ export async function startTelemetry({ metrics: place, ...options }: TelemetryOp
       await Promise.all([server?.stop(), opened.stop()]);
     },
   };
+}
+
+/** Metrics of svc-api and of all features. @throws KeysError FEATURE_INVALID */
+async function openMetrics(of: { process: boolean } | undefined, log: Log): Promise<Metrics> {
+  const [{ Metrics }, { allFeatures }] = await Promise.all([import('./metrics.ts'), import('../index.ts')]);
+  const opened = new Metrics(of);
+  for (const { name, metrics = [] } of allFeatures()) opened.addOf(name, metrics, log);
+  return opened;
 }
 
 async function startTraces(log: Log): Promise<Traces | undefined> {
@@ -76,10 +84,11 @@ async function startTraces(log: Log): Promise<Traces | undefined> {
 async function startMetrics(
   metrics: Metrics,
   place: Exclude<TelemetryOptions['metrics'], undefined>,
+  log: Log,
 ): Promise<MetricsServer | undefined> {
   if (place === 'primary') {
     const { answerPrimary } = await import('./worker-metrics.ts');
-    answerPrimary(metrics);
+    answerPrimary(metrics, log);
     return undefined;
   }
   const [{ serveMetrics }, { CONTENT_TYPE }] = await Promise.all([

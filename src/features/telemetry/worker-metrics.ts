@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { on } from 'node:events';
+import type { Log } from '../../log.ts';
 import { aggregated, type Metrics, type Sample } from './metrics.ts';
 
 /** What the first process asks its workers, one of which counts the keys in the store. */
@@ -10,22 +11,27 @@ interface Question {
 
 interface ScrapeAnswer {
   scraped: number;
-  samples: Sample[];
+  /** Undefined where they could not be collected. */
+  samples: Sample[] | undefined;
 }
 
 /** How long a worker may take, in milliseconds: longer than it waits for a first count of keys. */
 const WAIT_MS = 4000;
 
 /** Answers the first process, in a worker. */
-export function answerPrimary(metrics: Metrics): void {
+export function answerPrimary(metrics: Metrics, log: Log): void {
   process.on('message', (message: Partial<Question> | null) => {
     const { scrape, counts = false } = message ?? {};
     if (scrape === undefined) return;
-    void answerScrape(scrape, metrics.collect(counts));
+    const collected = metrics.collect(counts).catch((error: unknown) => {
+      log.error({ err: error }, 'metrics could not be collected');
+      return undefined;
+    });
+    void answerScrape(scrape, collected);
   });
 }
 
-async function answerScrape(scraped: number, collected: Promise<Sample[]>): Promise<void> {
+async function answerScrape(scraped: number, collected: Promise<Sample[] | undefined>): Promise<void> {
   const answer: ScrapeAnswer = { scraped, samples: await collected };
   // The first process may be gone.
   if (process.connected) process.send!(answer, undefined, {}, () => {});

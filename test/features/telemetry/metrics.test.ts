@@ -3,12 +3,14 @@ import { connect } from 'node:net';
 import { createApp } from '../../../src/service/create-app.ts';
 import { listen, type RunningServer } from '../../../src/http/server.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import type { AddedMetric } from '../../../src/keys/added/index.ts';
 import { aggregated, KeyCounter, Metrics, type Sample } from '../../../src/features/telemetry/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../../../src/features/telemetry/metrics-server.ts';
 import { parseExposition, valueOf } from '../../support/exposition.ts';
 import { destinationOf, testCourier } from '../../support/couriers.ts';
 import { startGuarded } from '../../support/guard.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { collectingLog } from '../../support/log.ts';
 import { sendRaw } from '../../support/raw-http.ts';
 import { query } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
@@ -57,6 +59,35 @@ describe('metrics', () => {
     ])
       assert.ok((valueOf(families, name) ?? -1) >= 0, name);
     assert.equal(valueOf(families, 'svc_api_build_info'), 1);
+  });
+
+  it('of a plugin that are wrong have no value, and the log says so once', async () => {
+    const { log, lines } = collectingLog();
+    const reads: readonly (() => unknown)[] = [
+      () => [[-1]],
+      () => [[1, { team: 'web' }]],
+      () => [['1']],
+      () => [[NaN]],
+      () => [[1, { label: 1 }]],
+      () => [undefined],
+      () => 'text',
+      () => undefined,
+      () => Promise.reject(new Error('broken')),
+      () => new Promise(() => {}),
+    ];
+    const added = reads.map((read, index) => {
+      const name = `svc_api_wrong_${index}_total`;
+      return { name, kind: 'counter', help: 'Wrong.', labels: ['label'], read } as AddedMetric;
+    });
+    metrics.addOf('svc-api-wrong', added, log);
+    const read = () => [[-1] as const];
+    metrics.addOf('svc-api-wrong', [{ name: 'svc_api_wrong_gauge', kind: 'gauge', help: 'Right.', read }], log);
+    const families = [await scrape(), await scrape()][1]!;
+    assert.equal(valueOf(families, 'svc_api_wrong_gauge'), -1);
+    assert.equal(valueOf(families, 'svc_api_build_info'), 1);
+    for (const { name } of added) assert.equal(valueOf(families, name), undefined, name);
+    const logged = lines.map(({ fields }) => (fields as { metric: string }).metric);
+    assert.deepEqual(logged.toSorted(), added.map(({ name }) => name).toSorted());
   });
 
   it('count requests by endpoint and status, and operations by type and outcome', async () => {
