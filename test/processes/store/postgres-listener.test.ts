@@ -63,10 +63,15 @@ describeOn('postgres', 'a store that listens', () => {
   /** When the store that listens has last asked whether the database is there. */
   async function lastQuestion(): Promise<unknown> {
     const name = new URL(database).searchParams.get('application_name');
-    const [row] = await readDirectly(
-      database,
-      `select query_start::text from pg_stat_activity where application_name = '${name}' and query ~ '^(with gone|update followers)'`,
-    );
+    let row: Record<string, unknown> | undefined;
+    // Between two of its connections, there is none that has asked.
+    await until(async () => {
+      [row] = await readDirectly(
+        database,
+        `select query_start::text from pg_stat_activity where application_name = '${name}' and query ~ '^(with gone|update followers)'`,
+      );
+      return row !== undefined;
+    });
     return row!['query_start'];
   }
 
