@@ -4,7 +4,7 @@ import type { DoorRoom } from '../sessions/index.ts';
 /** Pages on which people manage keys, agree to what applications get, and sign in to guarded services. */
 export const console: Feature = {
   name: 'console',
-  needs: ['people', 'sessions', 'consent'],
+  needs: ['people', 'routes', 'sessions', 'consent', 'contain'],
   routes: async (app, context) => (await import('./routes.ts')).addConsole(app, context),
   provides: {
     async door(): Promise<DoorRoom> {
