@@ -67,13 +67,15 @@ export const FEATURES: readonly Feature[] = [
 ];
 
 /**
- * The features of svc-api that were chosen, then those of plugins. Their error codes are known from then on.
+ * The features of svc-api that were chosen, then those of plugins. The error codes of all features are known from then
+ * on, as those that were not chosen still listen.
  * @throws KeysError FEATURE_INVALID if a plugin needs one that is not there, or has a name, an operation or a code that is
  * taken
  */
 export function allFeatures(): readonly Feature[] {
   const own = FEATURES.filter(({ name }) => isChosen(name));
-  const all: readonly Feature[] = [...own, ...addedFeatures(own.map(({ name }) => name))];
+  const added: readonly Feature[] = addedFeatures(own.map(({ name }) => name));
+  const all = [...own, ...added];
   const taken = new Set(Object.keys(OPERATIONS));
   for (const { name, operations = {} } of all)
     for (const operation of Object.keys(operations)) {
@@ -81,7 +83,7 @@ export function allFeatures(): readonly Feature[] {
         throw invalidFeature(name, `svc-api or another plugin has an operation "${operation}" as well. Rename it.`);
       taken.add(operation);
     }
-  gatherErrors(all);
+  gatherErrors([...FEATURES, ...added]);
   return all;
 }
 

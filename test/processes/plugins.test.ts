@@ -607,6 +607,19 @@ describe('a program that chooses features', () => {
     assert.match(stdout, /"name": "Other"/);
   });
 
+  it('knows the error codes of those that it does not choose: a listener can throw them', async () => {
+    const meaning = await program(
+      '',
+      `
+      import './features.mjs';
+      import { addFeatures } from '${ROOT}/dist/plugin.js';
+      addFeatures({ name: 'other', errors: { CONSENT_OFF: { exit: 1, meaning: 'Mine.', causes: ['mine'], remedy: 'None.' } } });
+      const { openKeys } = await import('${join(ROOT, 'dist/index.js')}');
+      await openKeys({ database: ':memory:' }).catch(({ message }) => console.log(JSON.stringify(message)));`,
+    );
+    assert.match(meaning as string, /CONSENT_OFF is one of consent/);
+  });
+
   it('is refused for an unknown name', async () => {
     const result = await program(
       '',

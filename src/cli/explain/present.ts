@@ -6,7 +6,6 @@ import type { Config } from '@oclif/core/interfaces';
 import { isParserError, type ParserError, type PresentedError, presentError, shownText } from '../errors.ts';
 import { closeTo, didYouMean, explainSpacedList } from './did-you-mean.ts';
 import { wordsBesideCommands } from '../help/topics.ts';
-import { isAdded } from '../../keys/added/index.ts';
 import { commandText, withNamesOf } from '../output.ts';
 import { packageFolder } from '../../version.ts';
 import { wrapped } from '../wrapped.ts';
@@ -264,9 +263,8 @@ function usageLines({ id, config, columns, verbs, usage = usageOf(id, config) }:
 
 /** The page of the package that explains the code. That of a plugin is explained here. */
 function helpWith(code: string): string[] {
-  const { feature, causes, remedy } = errorEntry(code) ?? {};
-  if (feature !== undefined && isAdded({ name: feature }))
-    return [`Common causes: ${causes!.join('; ')}.`, remedy!, `Plugin: ${feature}`].map(shownText);
+  const { feature, isAdded, causes, remedy } = errorEntry(code) ?? {};
+  if (isAdded) return [`Common causes: ${causes!.join('; ')}.`, remedy!, `Plugin: ${feature}`].map(shownText);
   return [referenceLine(code)];
 }
 

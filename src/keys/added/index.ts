@@ -247,7 +247,7 @@ export function addFields(given: readonly FeatureOfFields[], isTaken: (name: str
 
 /** Makes the error codes of features known. @throws KeysError FEATURE_INVALID for one that something else has */
 export function gatherErrors(all: readonly FeatureOfErrors[]): void {
-  addErrors(all, (name, code, by = 'svc-api itself') =>
+  addErrors(all, isAdded, (name, code, by = 'svc-api itself') =>
     invalidFeature(name, `Its error code ${printable(code)} is one of ${by}. Give it another one.`),
   );
 }

@@ -84,7 +84,7 @@ export function assertValid(issues: readonly Issue[]): void {
 
 /**
  * Tells whether an error is a `KeysError`, even of another copy of this package: a host CLI and its plugin may each
- * load their own. An error with a code of a feature is one as well: a plugin need not import svc-api to throw it.
+ * load their own. An error with a code of a plugin is one as well: a plugin need not import svc-api to throw it.
  * @example
  * try {
  *   await keys.create({ name: 'CI', roles: ['VIEWER'] }, { actor: OPERATOR });
@@ -95,8 +95,7 @@ export function assertValid(issues: readonly Issue[]): void {
 export function isKeysError(error: unknown): error is KeysError {
   if (typeof error !== 'object' || error === null) return false;
   return (
-    brand in error ||
-    (error instanceof Error && 'code' in error && errorEntry(String(error.code))?.feature !== undefined)
+    brand in error || (error instanceof Error && 'code' in error && errorEntry(String(error.code))?.isAdded === true)
   );
 }
 

@@ -27,7 +27,14 @@ export const ERRORS = defineErrors({
 });
 
 const ofCore: ErrorTable = { ...ERRORS, ...CLI_ERRORS };
-const ofFeatures = new Map<string, ErrorEntry & { readonly feature: string }>();
+const ofFeatures = new Map<string, FeatureErrorEntry>();
+
+/** An error code of a feature. */
+interface FeatureErrorEntry extends ErrorEntry {
+  readonly feature: string;
+  /** True if a plugin has the feature. */
+  readonly isAdded: boolean;
+}
 
 /** A feature with its error codes. */
 export interface FeatureOfErrors {
@@ -37,19 +44,23 @@ export interface FeatureOfErrors {
 
 /**
  * Adds the codes of features, once each.
+ * @param isAdded tells whether a plugin has a feature
  * @param taken gets a code that something else has, and the name of that feature if it is one
  */
 export function addErrors(
   features: readonly FeatureOfErrors[],
+  isAdded: (feature: FeatureOfErrors) => boolean,
   taken: (feature: string, code: string, by: string | undefined) => Error,
 ): void {
-  for (const { name, errors = {} } of features)
+  for (const feature of features) {
+    const { name, errors = {} } = feature;
     for (const [code, entry] of Object.entries(errors)) {
       const { feature: other } = ofFeatures.get(code) ?? {};
       if (other === name) continue;
       if (other !== undefined || isOfCore(code)) throw taken(name, code, other);
-      ofFeatures.set(code, { ...entry, feature: name });
+      ofFeatures.set(code, { ...entry, feature: name, isAdded: isAdded(feature) });
     }
+  }
 }
 
 function isOfCore(code: string): boolean {
@@ -57,7 +68,7 @@ function isOfCore(code: string): boolean {
 }
 
 /** The entry of a code that an error can carry. Those of features are known once they are loaded. */
-export function errorEntry(code: string): (ErrorEntry & { readonly feature?: string }) | undefined {
+export function errorEntry(code: string): (ErrorEntry & Partial<FeatureErrorEntry>) | undefined {
   return ofFeatures.get(code) ?? (Object.hasOwn(ofCore, code) ? ofCore[code] : undefined);
 }
 
