@@ -91,7 +91,10 @@ export interface CreateAppOptions {
   clients?: readonly Client[];
   /** See `BearerAuthOptions`. */
   failedCredentials?: string | false;
-  /** Whether the console is served, at `/console`: pages on which people manage keys. Default: no. */
+  /**
+   * Serves the console at `/console`: pages on which people manage keys. A program that did not choose the feature
+   * `console` has none. Default: no.
+   */
   console?: boolean;
   /** Default: nothing is logged. */
   log?: Log;
@@ -259,11 +262,16 @@ export const serveApp =
   ({ console, commands = OWN_COMMANDS, isWorker = false }: ServedApp): StartService =>
   async (opened, options) => {
     const logged = options.log && { log: options.log };
-    const served = await servedBy((changed, replaces) =>
-      createAppOf({ ...changed, ...logged, console, ...(replaces && { replaces }) }, commands, { isWorker }),
-    )(opened, options);
+    let hasConsole = false as boolean;
+    const served = await servedBy(async (changed, replaces) => {
+      const app = await createAppOf({ ...changed, ...logged, console, ...(replaces && { replaces }) }, commands, {
+        isWorker,
+      });
+      hasConsole = app.routes.some(({ path }) => path === '/console');
+      return app;
+    })(opened, options);
     const { url } = served.server;
-    return { ...served, details: { ...(console && options.socket === undefined && { console: `${url}/console` }) } };
+    return { ...served, details: { ...(hasConsole && options.socket === undefined && { console: `${url}/console` }) } };
   };
 
 /** Serves an app, and another one that takes its place once the configuration changes. */

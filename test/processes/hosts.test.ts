@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Config } from '@oclif/core/config';
+import { Visitor } from '../support/console.ts';
 import { serveHost } from '../support/host.ts';
 import { cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
 import { startListening } from '../support/serve.ts';
@@ -232,6 +234,56 @@ describe('a host that chooses features', () => {
     } finally {
       await served.stop();
     }
+  });
+
+  it('has the console alone, all of whose pages work', async () => {
+    const folder = hostWith(['console']);
+    const env = { SVC_API_DATABASE: tempStore() };
+    const create = async (name: string, role: string) => {
+      const args = ['apikey', 'create', '--name', name, '--roles', role, '--json'];
+      return JSON.parse((await runIn(folder, args, env)).stdout) as { key: string; id: string };
+    };
+    const { key } = await create('Ada', 'ADMIN');
+    const { id } = await create('Leaked', 'GUEST');
+    const served = await startListening(
+      ['serve', '--port', '0'],
+      { ...env, XDG_DATA_HOME: join(folder, 'home') },
+      join(folder, 'bin/run.js'),
+    );
+    try {
+      const visitor = new Visitor(served.url);
+      await visitor.signIn(key);
+      for (const path of [
+        '',
+        'routes',
+        'keys',
+        'audit-log',
+        'requests',
+        'limits',
+        'me',
+        `keys/${id}`,
+        `keys/${id}/contain`,
+      ])
+        assert.equal((await visitor.open(path)).status, 200, path);
+    } finally {
+      await served.stop();
+    }
+  });
+
+  it('logs the address of the console only where it is served', async () => {
+    const logged = async (features: readonly string[]) => {
+      const folder = hostWith(features);
+      const child = spawn(process.execPath, [join(folder, 'bin/run.js'), 'serve', '--port', '0'], {
+        cwd: folder,
+        env: cleanEnv({ SVC_API_DATABASE: tempStore(), XDG_DATA_HOME: join(folder, 'home'), LOG_LEVEL: 'info' }),
+      });
+      const ended = finished(child);
+      await once(child.stdout, 'data');
+      child.kill();
+      return (await ended).stderr;
+    };
+    assert.match(await logged(['console']), /\/console/);
+    assert.doesNotMatch(await logged([]), /\/console/);
   });
 
   it('is refused by name where it has none of them, by our commands alone', async () => {
