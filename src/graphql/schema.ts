@@ -68,14 +68,14 @@ function describeResource(name: string): string {
   return `The resource ${name.toLowerCase().replaceAll('_', ' ').replaceAll(/ +/g, ' ')}.`;
 }
 
-/** The parts of the schema beside that of the core. */
+/** Parts of the schema beside the core's. */
 interface SchemaParts {
   features?: readonly FeatureWithSchema[];
   /** The configuration, for resolvers of features. */
   config?: object | undefined;
-  /** Those of the host in SDL. */
+  /** Parts of the host, in SDL. */
   extensions?: readonly SchemaExtension[] | undefined;
-  /** That of a program, made by a library of its own. */
+  /** A schema that a program made by a library. */
   own?: RequiringSchema | undefined;
 }
 

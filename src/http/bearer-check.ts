@@ -286,7 +286,7 @@ export interface Discovery {
   readonly scope: readonly string[];
 }
 
-/** Where clients get keys for what is guarded for proxies. */
+/** Tells clients where they get keys for services that proxies guard. */
 export interface GuardedDiscovery {
   isOwn(to: RequestTo): boolean;
   find(to: RequestTo): Discovery | undefined;

@@ -37,7 +37,7 @@ const [PAGE_ROWS, DIGESTED_ROWS] = [1000, 100];
 interface OrderedTable {
   table: string;
   order: readonly string[];
-  /** Which of its rows. Default: all. */
+  /** A condition that its rows meet. Default: all rows. */
   only?: RawBuilder<SqlBool>;
 }
 

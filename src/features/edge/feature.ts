@@ -1,4 +1,5 @@
 import type { Feature } from '../../feature.ts';
 import { errors } from './errors.ts';
 
+/** Checks of keys beside a service, without the store. */
 export const edge: Feature = { name: 'edge', errors, needs: ['routes', 'consent', 'guard'] };

@@ -3,7 +3,7 @@ import type { FederationRule } from './federation-rule.ts';
 
 declare module '../../config/config.ts' {
   interface Config {
-    /** Which tokens of issuers are exchanged for which keys. */
+    /** Rules that exchange tokens of issuers for keys. */
     readonly federation: readonly FederationRule[];
   }
 }

@@ -44,11 +44,6 @@ export class Federation implements TokenIdentifier {
     this.#rules = options.rules.map((rule) => [rule, JSON.stringify(rule.issuer)]);
   }
 
-  /** What is known of issuers. */
-  get keys(): IssuerKeys {
-    return this.#options.keys;
-  }
-
   async identify(token: string, clientId?: string): Promise<IdentifiedToken> {
     const { claims, refusalOf } = await this.#read(token);
     let reason: TokenRefused | undefined;

@@ -30,7 +30,7 @@ interface OriginalRequest {
   readonly host: string;
   /** A path, with or without a query. */
   readonly target: string;
-  /** By which scheme the client has sent it. It decides nothing but which cookies are its own. */
+  /** The scheme of the client's request. It decides only which cookies are its own. */
   readonly scheme: Scheme;
 }
 

@@ -35,7 +35,7 @@ const NOT_PRIVATE =
   'Your proxy has signed you in, but this connection is not encrypted, so that others could read it. Use https. Behind ' +
   'a proxy that ends TLS, X-Forwarded-Proto or "publicUrl" says so.';
 
-/** Those who sign people in, by the parts of their apps. */
+/** Sign-ins that were made, by the contexts of their apps. */
 const made = new WeakMap<FeatureContext, PeopleSignIn>();
 
 /** Signs the people of an app in; undefined where the configuration names nobody. @throws KeysError CONFIG_… */
@@ -53,7 +53,7 @@ export function peopleOf(context: FeatureContext): PeopleSignIn | undefined {
 
 /** Signs people in who have no key, as the configuration says: at the console, for consent, and at the door. */
 export class PeopleSignIn {
-  /** At which they sign in themselves; undefined where a proxy signs them in. */
+  /** The provider at which they sign in; undefined where a proxy signs them in. */
   readonly provider: Provider | undefined;
   readonly #options: PeopleSignInOptions;
   readonly #newPeople = AttemptCounter.of(NEW_PEOPLE)!;

@@ -13,6 +13,7 @@ declare module '../../config/config.ts' {
   }
 }
 
+/** Routes that say which permissions the requests to guarded services need. */
 export const routes: Feature = {
   name: 'routes',
   operations: routeOperations,

@@ -121,7 +121,7 @@ export function resolvers(keys: KeysService, config: Config | undefined): Resolv
   };
 }
 
-/** What a key may do that is accepted. */
+/** The permissions of a key that is accepted. */
 function permissionsOf({ status, permissions }: RouteCaller): PermissionSet | undefined {
   return status === 'ACTIVE' ? permissions : undefined;
 }

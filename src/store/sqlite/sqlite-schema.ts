@@ -22,7 +22,7 @@ import { openPrivateDatabase, type PrivateDatabase } from './database.ts';
 /** Marks an SQLite file as a key store: "svck". */
 export const APPLICATION_ID = 0x73_76_63_6b;
 
-/** Which schema to bring a store to. */
+/** The schema that a store is brought to. */
 interface SqliteMigration {
   readonly location: string;
   readonly mustExist: MustExist;
