@@ -63,7 +63,7 @@ export async function copyStore(from: Connection, to: Connection, reports: CopyR
   const { digests, head } = await withSnapshot(from, (source) =>
     to.write(async (target, keysChanged) => {
       await requireEmpty(target, location);
-      await emptyTables(target, to.features);
+      await emptyTables(target, Object.keys(tablesOf(to.features)));
       const copied = new Map<string, TableDigest>();
       const orders = await readOrders(source, to);
       const gone = goneTables(await readRecords(source), to.features);
@@ -152,8 +152,12 @@ async function readOrders(source: Kysely<Tables>, { dialect, features }: Connect
 }
 
 /** The tables that are copied, each before those that refer to it, with their primary keys. */
-export function copiedTables(features: readonly FeatureTables[]): Record<string, readonly string[]> {
-  return Object.assign({}, TABLES, ...features.map(({ tables }) => tables)) as Record<string, readonly string[]>;
+export function copiedTables(features: readonly Pick<FeatureTables, 'tables'>[]): Record<string, readonly string[]> {
+  return { ...TABLES, ...tablesOf(features) };
+}
+
+function tablesOf(features: readonly Pick<FeatureTables, 'tables'>[]): Record<string, readonly string[]> {
+  return Object.assign({}, ...features.map(({ tables }) => tables)) as Record<string, readonly string[]>;
 }
 
 function goneTables(records: readonly FeatureRecord[], features: readonly FeatureTables[]): GoneTable[] {

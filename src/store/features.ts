@@ -1,9 +1,19 @@
 import { type Kysely, sql, type SqlBool } from 'kysely';
 import { invalidFeature } from '../keys/added/index.ts';
-import { formatList, isKeysError, KeysError, printable } from '../keys/basics/index.ts';
+import {
+  formatList,
+  isKeysError,
+  KeysError,
+  list,
+  options,
+  printable,
+  recordOf,
+  required,
+  text,
+} from '../keys/basics/index.ts';
 import { insertRows, type Row } from './insert-rows.ts';
 import { columnTypes, newestSchema } from './migrations.ts';
-import type { DialectName, FeatureMigration, FeatureTable, FeatureTables, Tables, TablesOfFeature } from './tables.ts';
+import type { DialectName, FeatureMigration, FeatureTables, Tables, TablesOfFeature } from './tables.ts';
 
 /** A store's memory of a feature whose tables it has, also of one that this program does not have. */
 export interface FeatureRecord extends Required<Pick<TablesOfFeature, 'tables' | 'transientTables'>> {
@@ -17,18 +27,27 @@ export function tableNamesOf(features: readonly Pick<TablesOfFeature, 'tables' |
   return features.flatMap(({ tables = {}, transientTables = [] }) => [...Object.keys(tables), ...transientTables]);
 }
 
-/** The features whose tables a store has. @param from where it is, as in `backup.svc_api_features` */
-export async function readRecords(db: Kysely<Tables>, from = 'svc_api_features'): Promise<FeatureRecord[]> {
-  const { rows } = await sql<FeatureTable>`select name, state from ${sql.table(from)} order by name`.execute(db);
-  return rows.map(({ name, state }) => {
-    try {
-      return { feature: name, ...(JSON.parse(state) as Omit<FeatureRecord, 'feature'>) };
-    } catch (error) {
-      throw new KeysError('STORE_CORRUPT', `What the key store says of ${printable(name)} is damaged.`, {
-        cause: error,
-      });
-    }
-  });
+const STATE = options<Omit<FeatureRecord, 'feature'>>({
+  migrations: required(list(text)),
+  tables: required(recordOf(list(text, 1))),
+  transientTables: required(list(text)),
+});
+
+/** The features whose tables a store has. @throws KeysError STORE_CORRUPT */
+export async function readRecords(db: Kysely<Tables>): Promise<FeatureRecord[]> {
+  const rows = await db.selectFrom('svc_api_features').selectAll().orderBy('name').execute();
+  return rows.map(({ name, state }) => ({ feature: name, ...readState(name, state) }));
+}
+
+function readState(name: string, state: string): Omit<FeatureRecord, 'feature'> {
+  let cause: unknown;
+  try {
+    const given = JSON.parse(state) as Omit<FeatureRecord, 'feature'>;
+    if (STATE(given, 'state') === undefined) return given;
+  } catch (error) {
+    cause = error;
+  }
+  throw new KeysError('STORE_CORRUPT', `What the key store says of ${printable(name)} is damaged.`, { cause });
 }
 
 /** The features of a store that this program does not have. Their tables stay as they are. */
@@ -97,14 +116,19 @@ export async function migrateFeatures(
     if (wanted.length === 0) continue;
     const before = new Set(await tablesIn(db, dialect));
     const run = async (from: number, to: number) => {
-      for (const migration of wanted.slice(from, to)) await runMigration(db, dialect, name, migration);
+      for (const migration of wanted.slice(from, to))
+        await inNameOf(name, `Its migration "${printable(migration.name)}" failed`, () =>
+          migration.up(db, columnTypes(dialect)),
+        );
     };
     const kept = await keptMigrations(db, name);
     if (kept === undefined) await run(done.length, wanted.length);
     else {
       requireKnown(name, kept, wanted);
       await run(done.length, kept.length);
-      await putBack(db, dialect, feature);
+      await inNameOf(name, 'Its rows, which the key store kept, cannot be put back', () =>
+        putBack(db, dialect, feature, before),
+      );
       await run(Math.max(done.length, kept.length), wanted.length);
     }
     // Tables of an earlier version are not those of this one.
@@ -135,18 +159,14 @@ function requireKnown(name: string, done: readonly string[], wanted: readonly Fe
   );
 }
 
-async function runMigration(
-  db: Kysely<Tables>,
-  dialect: DialectName,
-  feature: string,
-  { name, up }: FeatureMigration,
-): Promise<void> {
+/** Runs `work` of a feature. @throws KeysError FEATURE_INVALID that names the feature */
+async function inNameOf(feature: string, failed: string, work: () => Promise<void>): Promise<void> {
   try {
-    await up(db, columnTypes(dialect));
+    await work();
   } catch (error) {
     if (isKeysError(error)) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw invalidFeature(feature, `Its migration "${printable(name)}" failed: ${printable(reason, 300)}`, error);
+    throw invalidFeature(feature, `${failed}: ${printable(reason, 300)}`, error);
   }
 }
 
@@ -262,10 +282,25 @@ async function referencesOf(db: Kysely<Tables>, dialect: DialectName, table: str
   return rows;
 }
 
-/** Removes the rows that migrations made in a new store, which gets those of another one. */
-export async function emptyTables(db: Kysely<Tables>, features: readonly FeatureTables[]): Promise<void> {
-  for (const table of features.flatMap(({ tables = {} }) => Object.keys(tables)).toReversed())
-    await db.deleteFrom(table as keyof Tables).execute();
+/**
+ * Removes the rows that migrations made in a new store, which gets those of another one.
+ * @param tables each before those that refer to it
+ */
+export async function emptyTables(db: Kysely<Tables>, tables: readonly string[]): Promise<void> {
+  for (const table of tables.toReversed()) await db.deleteFrom(table as keyof Tables).execute();
+}
+
+/** Sorts tables so that each is before those that refer to it. */
+async function inOrder(db: Kysely<Tables>, dialect: DialectName, tables: readonly string[]): Promise<string[]> {
+  const [seen, ordered] = [new Set<string>(), [] as string[]];
+  const add = async (table: string) => {
+    if (seen.has(table) || !tables.includes(table)) return;
+    seen.add(table);
+    for (const { other } of await referencesOf(db, dialect, table)) await add(other);
+    ordered.push(table);
+  };
+  for (const table of tables) await add(table);
+  return ordered;
 }
 
 /** How many rows are put back at a time. */
@@ -282,25 +317,36 @@ async function keptMigrations(db: Kysely<Tables>, feature: string): Promise<read
   return row && (JSON.parse(row.migrations) as string[]);
 }
 
-/** Puts the rows back that a copy of a store kept while this program did not have the feature. */
-async function putBack(db: Kysely<Tables>, dialect: DialectName, feature: FeatureTables): Promise<void> {
-  await emptyTables(db, [feature]);
-  for (const table of Object.keys(feature.tables ?? {})) {
-    await dropOrphans(db, dialect, feature.feature, table);
-    const ofTable = db
-      .selectFrom('kept_rows')
-      .select(['number', 'row'])
-      .where('feature', '=', feature.feature)
-      .where('table_name', '=', table);
+/**
+ * Puts the rows back that a copy of a store kept while this program did not have the feature.
+ * @param before the tables that the store had before those of the feature, whose names were others then
+ */
+async function putBack(
+  db: Kysely<Tables>,
+  dialect: DialectName,
+  { feature, transientTables = [] }: FeatureTables,
+  before: ReadonlySet<string>,
+): Promise<void> {
+  const made = (await tablesIn(db, dialect)).filter((table) => !before.has(table) && !transientTables.includes(table));
+  const tables = await inOrder(db, dialect, made);
+  await emptyTables(db, tables);
+  for (const table of tables) {
+    await dropOrphans(db, dialect, feature, table);
+    const ofTable = db.selectFrom('kept_rows').where('feature', '=', feature).where('table_name', '=', table);
     for (let last = -1; ;) {
-      const page = await ofTable.where('number', '>', last).orderBy('number').limit(PAGE_ROWS).execute();
+      const page = await ofTable
+        .select(['number', 'row'])
+        .where('number', '>', last)
+        .orderBy('number')
+        .limit(PAGE_ROWS)
+        .execute();
       if (page.length === 0) break;
       const rows = page.map(({ row }) => JSON.parse(row) as Row);
       await insertRows(db, dialect, table, rows);
       last = Number(page.at(-1)!.number);
     }
+    await db.deleteFrom('kept_rows').where('feature', '=', feature).where('table_name', '=', table).execute();
   }
-  await db.deleteFrom('kept_rows').where('feature', '=', feature.feature).execute();
 }
 
 /** Drops kept rows that refer to what is gone, such as keys that were deleted meanwhile. */

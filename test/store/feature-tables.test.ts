@@ -214,6 +214,59 @@ describeAlwaysOnEach('the tables of a plugin', () => {
       }
   });
 
+  it('come back where a newer version of it has renamed one', async () => {
+    const days = 'plugin_svc_api_visits_a_day';
+    const third: FeatureMigration = {
+      name: 'days',
+      up: async (db, { keyId }) =>
+        void (await sql`create table ${sql.table(days)} (day bigint not null, key_id ${keyId} not null
+          references ${sql.table(TABLE)} (key_id) on delete cascade, primary key (day, key_id))`.execute(db)),
+    };
+    const renames: FeatureMigration = {
+      name: 'renames',
+      up: (db) => db.schema.alterTable(TABLE).renameTo(`${TABLE}_now`).execute(),
+    };
+    const old = { ...visits(first, third), tables: { [TABLE]: ['key_id'], [days]: ['day', 'key_id'] } };
+    const now = {
+      ...old,
+      tables: { [`${TABLE}_now`]: ['key_id'], [days]: ['day', 'key_id'] },
+      migrations: [...old.migrations!, renames],
+    };
+    await count([...STORES, old], ...ids);
+    await changeDirectly(database, `insert into ${days} values (20000, '${ids[0]!}')`);
+    for (const place of await copiesOf(database, [...STORES, now], STORES)) {
+      await (await openStore({ database: place }, { features: [...STORES, now] })).close();
+      const visited = await readDirectly(place, `select key_id from ${TABLE}_now order by key_id`);
+      assert.deepEqual(
+        visited.map(({ key_id: id }) => id),
+        ids.toSorted(),
+      );
+      assert.equal((await readDirectly(place, `select day from ${days}`)).length, 1);
+      assert.deepEqual(await readDirectly(place, 'select feature from kept_rows'), []);
+    }
+  });
+
+  it('that the store has no sound memory of are damage, not an error of the plugin', async () => {
+    await count(withVisits, ...ids);
+    for (const state of ['{}', 'null', '{"migrations":[1],"tables":{},"transientTables":[]}']) {
+      await changeDirectly(database, `update svc_api_features set state = '${state}' where name = 'svc-api-visits'`);
+      for (const features of [withVisits, [...STORES, { feature: 'svc-api-visits' }]])
+        await assert.rejects(openStore({ database }, { features }), {
+          code: 'STORE_CORRUPT',
+          message: /svc-api-visits/,
+        });
+    }
+  });
+
+  it('are named if their rows cannot be put back', async () => {
+    await count(withVisits, ...ids);
+    const [copied] = await copiesOf(database, STORES);
+    await changeDirectly(copied!, `update kept_rows set "row" = '{"key_id":null,"visits":null}'`);
+    const opened = openStore({ database: copied! }, { features: withVisits });
+    await assert.rejects(opened, { code: 'FEATURE_INVALID', message: /svc-api-visits .*rows.*null/i });
+    assert.equal((await readDirectly(copied!, 'select feature from kept_rows')).length, 2);
+  });
+
   for (const [what, plugin, message] of [
     [
       'that fails',

@@ -180,7 +180,10 @@ async function copyRows(db: Kysely<Tables>, { features, records }: SchemaOfBacku
     select type, name, sql as definition from main.sqlite_schema
     where type in ('index', 'trigger') and sql is not null order by rowid`.execute(db);
   for (const { type, name } of derived) await sql`drop ${sql.raw(type)} main.${sql.id(name)}`.execute(db);
-  for (const table of Object.keys(copiedTables(features))) {
+  const gone = goneFrom(records, features);
+  // Its tables can have other names by now: they get them once its later migrations run.
+  const known = records.filter((record) => !gone.includes(record));
+  for (const table of Object.keys(copiedTables(known))) {
     const { rows } = await sql<{ name: string }>`select name from pragma_table_info(${table}, 'main')`.execute(db);
     // A qualified name is that of a column: SQLite takes another one that it does not know for a text.
     const columns = rows.map(({ name }) => sql.ref(`${table}.${name}`));
@@ -192,7 +195,7 @@ async function copyRows(db: Kysely<Tables>, { features, records }: SchemaOfBacku
     }
     await setImmediate();
   }
-  for (const record of goneFrom(records, features)) await keepRows(db, record);
+  for (const record of gone) await keepRows(db, record);
   // It is a view of these.
   await sql`insert into main.key_changes (log_number, log_hash) select log_number, log_hash from backup.key_changes
     not indexed where log_hash is not null order by number desc limit 1`.execute(db);
