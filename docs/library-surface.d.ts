@@ -713,7 +713,7 @@ export interface AddedSection extends About {
     readonly schema: StandardSchema;
 }
 
-export declare function addFeatures(...features: readonly Feature[]): void;
+export declare function addFeatures(...features: readonly PluginFeature[]): void;
 
 export interface ChoiceField extends AnyAddedField {
     readonly kind: 'choice';
@@ -739,11 +739,11 @@ export interface Feature extends FeatureOfFields {
     readonly remote?: () => Promise<RemoteOperations>;
     readonly schema?: () => Promise<FeatureSchema<Config | undefined>>;
     readonly routes?: (app: HttpApp, context: FeatureContext) => Promise<void>;
-    readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
     readonly background?: (context: BackgroundContext) => Promise<Background>;
     readonly notices?: NoticeChannels;
-    readonly inPrimary?: () => Promise<void>;
 }
+
+type PluginFeature = Feature;
 
 export interface FeatureContext extends RouteContext {
     readonly config: Config | undefined;
@@ -761,7 +761,7 @@ export interface FeatureContext extends RouteContext {
 export type FeatureHook = Hook<'svc-api:feature', Hooks & {
     'svc-api:feature': {
         options: Record<string, unknown>;
-        return: Feature | undefined;
+        return: PluginFeature | undefined;
     };
 }>;
 
@@ -1237,6 +1237,11 @@ export type ErrorTable<Code extends string = string> = Readonly<Record<Code, Err
 
 export declare class FailureLog;
 
+export interface Feature extends PluginFeature {
+    readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
+    readonly inPrimary?: () => Promise<void>;
+}
+
 export interface FeatureConfig {
     readonly defaults?: Partial<Config>;
     readonly sections: Readonly<Record<string, () => Promise<Section | AddedSection>>>;
@@ -1407,10 +1412,10 @@ export interface KeyListener {
     readonly changing?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
     readonly changed?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
     readonly deleted?: (transaction: Transaction, keys: readonly ApiKey[]) => Promise<void>;
-    readonly replacing?: (transaction: Transaction, replacement: Replacement) => Promise<ReplacementSteps>;
+    readonly replacing?: (transaction: Transaction, replacement: Replacement) => Promise<ReplacementSteps | void>;
     readonly issued?: (place: Place, ids: readonly string[], since: number) => Promise<Issued[]>;
     readonly rules?: Readonly<Record<string, ChangeRule>>;
-    readonly restoring?: (backup: KeyWriter, ids: readonly string[]) => Promise<RestoreStep>;
+    readonly restoring?: (backup: KeyWriter, ids: readonly string[]) => Promise<RestoreStep | void>;
 }
 
 export declare class KeyManagement;

@@ -173,6 +173,28 @@ describeAlwaysOnEach('the tables of a plugin', () => {
     assert.deepEqual(await countsIn(database), { [ids[0]!]: 1 });
   });
 
+  it('come back with a key from a backup, also if a plugin has no step for that', async () => {
+    const backup = join(tempFolder(), 'backup');
+    const from = await openConnection({ database, features: STORES });
+    await backUpStore(from, backup, { overwrite: false, auditKey: undefined });
+    await from.close();
+    await withoutIt(async ({ keys }) => void (await keys.delete(ids, OPERATOR)));
+    let restored: readonly string[] = [];
+    await restoreStore({
+      backup,
+      database,
+      env: process.env,
+      busyTimeoutMs: 0,
+      listeners: [{ restoring: async (_, given) => void (restored = given) }],
+      features: STORES,
+      bringBack: ['One'],
+      isBlind: false,
+      agree: async () => true,
+    });
+    assert.deepEqual(restored, [ids[0]]);
+    await withoutIt(async ({ keys }) => assert.ok(await keys.findById(ids[0]!, OPERATOR)));
+  });
+
   it('come back from a backup and a copy that were made without it', async () => {
     await count([...STORES, visits(first)], ...ids);
     for (const place of await copiesOf(database, STORES)) {

@@ -13,7 +13,7 @@ import {
 } from '../key/index.ts';
 import { KEY_LISTS } from '../lists/index.ts';
 import type { KeyRepository } from '../repository/index.ts';
-import type { ChangedKey, Place, Transaction } from './transaction.ts';
+import { type ChangedKey, type Place, requireUnrefused, type Transaction } from './transaction.ts';
 import { requireChange, updated } from './update.ts';
 
 /** A change of many keys, as it is asked for. */
@@ -55,7 +55,11 @@ export function readManyChange(
     const end = expiryOf(request, now)!;
     return {
       what,
-      after: (before) => (before.expiresAt === null || before.expiresAt > end ? { ...before, expiresAt: end } : before),
+      after: (before) => {
+        if (before.expiresAt !== null && before.expiresAt <= end) return before;
+        requireUnrefused(place, before, ['expiresAt']);
+        return { ...before, expiresAt: end };
+      },
     };
   }
   checkOptions('keys.changeAll', change!, KEY_CHANGE_OPTIONS);

@@ -71,7 +71,7 @@ export interface KeyListener {
   /** Keys were deleted, each after those that it had created. */
   readonly deleted?: (transaction: Transaction, keys: readonly ApiKey[]) => Promise<void>;
   /** A key is about to take the place of others, which are still there. */
-  readonly replacing?: (transaction: Transaction, replacement: Replacement) => Promise<ReplacementSteps>;
+  readonly replacing?: (transaction: Transaction, replacement: Replacement) => Promise<ReplacementSteps | void>;
   /**
    * Finds what keys did to others and is in force, oldest first, as far as the caller may read the others. The keys may
    * be gone.
@@ -80,8 +80,8 @@ export interface KeyListener {
   readonly issued?: (place: Place, ids: readonly string[], since: number) => Promise<Issued[]>;
   /** The rules of changes that a feature makes to a key, by the names of these. Pages offer what is not refused. */
   readonly rules?: Readonly<Record<string, ChangeRule>>;
-  /** Revoked keys with these ids are about to come back from a backup. Returns a step that runs once they are back. */
-  readonly restoring?: (backup: KeyWriter, ids: readonly string[]) => Promise<RestoreStep>;
+  /** Revoked keys with these ids are about to come back from a backup. It can return a step that runs once they are back. */
+  readonly restoring?: (backup: KeyWriter, ids: readonly string[]) => Promise<RestoreStep | void>;
 }
 
 /** Refuses a caller that may not make a change of a key now, by throwing a `KeysError`. */
@@ -258,8 +258,10 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     const [named, ...created] = replaced;
     if (!named) return [];
     const steps: ReplacementSteps[] = [];
-    for (const { replacing } of this.listeners)
-      if (replacing) steps.push(await replacing(this, { apiKey, replaced: [named, ...created], takesOwnPlace }));
+    for (const { replacing } of this.listeners) {
+      const step = await replacing?.(this, { apiKey, replaced: [named, ...created], takesOwnPlace });
+      if (step) steps.push(step);
+    }
     return steps;
   }
 

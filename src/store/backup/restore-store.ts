@@ -341,7 +341,10 @@ async function changeKeys(
   const broughtBack = plan.broughtBack.map(({ id }) => id);
   const [keys, steps] = await backup.write(async (writer) => {
     const found: RestoreStep[] = [];
-    for (const { restoring } of options.listeners) if (restoring) found.push(await restoring(writer, broughtBack));
+    for (const { restoring } of options.listeners) {
+      const step = await restoring?.(writer, broughtBack);
+      if (step) found.push(step);
+    }
     return [await writer.findBy('id', takenIds(plan)), found] as const;
   });
   const source = { backup: basename(path), head: contents.head };

@@ -124,6 +124,9 @@ describeOnEach('a person', () => {
     await refused(keys.rollBackRotation(id, OPERATOR), 'ROTATION_NONE');
     const declared = [{ name, description: null, roles: ['ADMIN' as const], permissions: [], expiresAt: null }];
     await refused(keys.feature(Declarations).apply(declared, {}, OPERATOR));
+    const { description, roles, permissions, expiresAt } = before;
+    const unchanged = [{ name, description, roles, permissions, expiresAt }];
+    await refused(keys.feature(Declarations).apply(unchanged, {}, OPERATOR));
     const ada = await principal(before);
     await refused(
       keys.update(id, { roles: ['ADMIN'] }, await principal(await key(['admins'], { ...ADA, subject: '2' }))),

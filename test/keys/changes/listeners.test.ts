@@ -6,7 +6,10 @@ import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { KeysService } from '../../../src/keys/service/service.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
+import { applyDeclared } from '../../support/declared-keys.ts';
 import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { Declarations } from '../../../src/features/apply/apply.ts';
+import { readDeclaration } from '../../../src/features/apply/declaration.ts';
 import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 describeAlwaysOnEach('a feature that follows changes of keys', () => {
@@ -193,5 +196,53 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
     assert.equal(rotation?.refusal?.reason, held.message);
     await test.keys.update(id, { description: 'still possible' }, OPERATOR);
     await test.keys.delete([id], OPERATOR);
+  });
+
+  it('can refuse a change of fields or another secret where keys are declared, and nothing that stays', async () => {
+    const a = { name: 'a', permissions: ['ME:READ_OWN'] };
+    await create('a');
+    const refuse = (what: string | undefined) => {
+      refusing = (_, fields) =>
+        what === undefined ? (fields ? undefined : HELD) : fields?.includes(what) ? HELD : undefined;
+    };
+    const HELD = new KeysError('FORBIDDEN', 'held by a feature');
+    const apply = (key: object) => applyDeclared(test.keys, [{ ...a, ...key }]);
+    refuse('permissions');
+    const wider = { ...a, permissions: ['ME:READ_OWN', 'DOCKER:READ_ANY'] };
+    await assert.rejects(applyDeclared(test.keys, [wider]), HELD);
+    const declared = await readDeclaration({ keys: [wider] }, test.keys.catalog);
+    await assert.rejects(test.keys.feature(Declarations).plan(declared, {}, OPERATOR), HELD);
+    await apply({ description: 'still possible' });
+    refuse(undefined);
+    await apply({ description: 'still possible' });
+    await apply({ description: 'as are fields', enabled: false });
+    await apply({ description: 'as are fields', enabled: true });
+    test.time.now += 2 * 86_400_000;
+    await assert.rejects(apply({ rotate: { every: '1d', grace: '1h' } }), HELD);
+    refuse('description');
+    await assert.rejects(apply({ rotate: { every: '1d', grace: '1h' } }), HELD);
+  });
+
+  it('can refuse that many keys end earlier', async () => {
+    const { apiKey } = await create('a');
+    refusing = (_, fields) => (fields?.includes('expiresAt') ? new KeysError('FORBIDDEN', 'held') : undefined);
+    const expire = () =>
+      test.keys.changeAll([apiKey.id], { what: 'EXPIRE', expiresAt: '2031-01-01T00:00:00Z' }, OPERATOR);
+    await assert.rejects(expire(), { message: 'held' });
+    assert.equal((await test.keys.findById(apiKey.id, OPERATOR))?.expiresAt, null);
+    refusing = undefined;
+    await expire();
+  });
+
+  it('need not have steps for keys whose place is taken', async () => {
+    const keys = new KeysService({ ...test.options, listeners: [{ replacing: async () => {} }] });
+    const { apiKey } = await create('a');
+    const input = { name: 'a', permissions: ['ME:READ_OWN'], overwrite: true } as const;
+    const deliver = () => {
+      throw new KeysError('FORBIDDEN', 'not delivered');
+    };
+    await assert.rejects(keys.create(input, OPERATOR, { deliver }), { message: 'not delivered' });
+    assert.equal((await keys.findByName('a', OPERATOR))?.id, apiKey.id);
+    assert.notEqual((await keys.create(input, OPERATOR)).apiKey.id, apiKey.id);
   });
 });
