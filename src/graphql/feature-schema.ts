@@ -41,27 +41,36 @@ export async function loadFeatures(features: readonly FeatureWithSchema[]): Prom
     withSchema.map(async ({ feature, load }) => {
       const { name, operations = {} } = feature;
       const isOfPlugin = isAdded(feature);
-      const schema = isOfPlugin ? await attempt(name, load) : await load();
-      const text = isOfPlugin ? schema.typeDefs : withKeyFields(withFilters(schema.typeDefs));
-      const read = () => withOperations(parse(text, { noLocation: true }), operations);
-      return { feature, schema, document: isOfPlugin ? await attempt(name, read) : read(), isOfPlugin };
+      const read = async () => {
+        const schema: FeatureSchema | undefined = await load();
+        if (typeof schema?.typeDefs !== 'string') throw new Error('"schema" must return an object with "typeDefs".');
+        const text = isOfPlugin ? schema.typeDefs : withKeyFields(withFilters(schema.typeDefs));
+        return { feature, schema, document: withOperations(parse(text, { noLocation: true }), operations), isOfPlugin };
+      };
+      return isOfPlugin ? attempt(name, read) : read();
     }),
   );
 }
 
-/** The resolvers of a feature. */
-export function resolversOfFeature(
-  { feature: { operations = {} }, schema }: LoadedFeature,
+/** The resolvers of a feature. @throws KeysError FEATURE_INVALID */
+export async function resolversOfFeature(
+  { feature: { name, operations = {} }, schema, isOfPlugin }: LoadedFeature,
   keys: KeysService,
   config: unknown,
-): Resolvers {
+): Promise<Resolvers> {
   const { resolvers = {} } = schema;
-  const own = (typeof resolvers === 'function' ? resolvers(keys, config) : resolvers) as Record<string, object>;
+  const read = () => {
+    const made: unknown = typeof resolvers === 'function' ? resolvers(keys, config) : resolvers;
+    if (typeof made !== 'object' || made === null)
+      throw new Error('"resolvers" must be an object, or a function that returns one.');
+    return made as Record<string, object>;
+  };
+  const own = isOfPlugin ? await attempt(name, read) : read();
   const given = { ...own };
-  for (const [name, operation] of Object.entries(operations))
-    if (isOnKeys(operation) && !Object.hasOwn(own[operation.root] ?? {}, name))
+  for (const [field, operation] of Object.entries(operations))
+    if (isOnKeys(operation) && !Object.hasOwn(own[operation.root] ?? {}, field))
       given[operation.root] = {
-        [name]: (_: unknown, args: object, { principal }: GraphQLContext) => perform(operation, keys, args, principal),
+        [field]: (_: unknown, args: object, { principal }: GraphQLContext) => perform(operation, keys, args, principal),
         ...given[operation.root],
       };
   return given;

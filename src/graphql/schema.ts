@@ -81,8 +81,8 @@ interface SchemaParts {
 
 /**
  * Creates the schema from those of the core, of features and of the host.
- * @throws KeysError FEATURE_INVALID if that of a plugin's feature does not fit; SCHEMA_INVALID if the parts do not fit, a host's part replaces something built-in, or a root field
- * requires nothing, has no resolver, or is declared twice
+ * @throws KeysError FEATURE_INVALID if that of a plugin's feature does not fit; SCHEMA_INVALID if the parts do not fit, a
+ * host's part replaces something built-in, or a root field requires nothing, has no resolver, or is declared twice
  */
 export async function createSchema(
   keys: KeysService,
@@ -93,10 +93,12 @@ export async function createSchema(
   try {
     const parts = await Promise.all(extensions.map(readHostPart));
     if (ownSchema) parts.push(readOwnSchema(ownSchema));
-    const loaded = (await loadFeatures(features)).map((each) => ({
-      ...each,
-      resolvers: resolversOfFeature(each, keys, config),
-    }));
+    const loaded = await Promise.all(
+      (await loadFeatures(features)).map(async (each) => ({
+        ...each,
+        resolvers: await resolversOfFeature(each, keys, config),
+      })),
+    );
     const added = loaded.filter(({ isOfPlugin }) => isOfPlugin);
     const own = [
       ...coreOf(keys.catalog),

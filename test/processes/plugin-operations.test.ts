@@ -193,6 +193,8 @@ describe('an operation of a plugin', () => {
       `{ name: 'other', operations: { ${operation}: { root: 'Query', needs: 'DOCKER:READ_ANY', does: 'Answers.', run: () => 1 } },
          schema: async () => ({ typeDefs: ${JSON.stringify(typeDefs)} }) }`,
     ];
+    const withResolvers = (resolvers: string) =>
+      own('extend type Query { ping: Int }')[0]!.replace('({ typeDefs', `({ resolvers: ${resolvers}, typeDefs`);
     for (const [result, expected] of [
       [...own('extend type Query { ping: Int } type ApiKey { id: ID }'), 'ApiKey'],
       [...own('extend type Query { ping: Int } type Approval { id: ID }'), 'Approval'],
@@ -202,6 +204,10 @@ describe('an operation of a plugin', () => {
       [...own('extend type Query { ping: Int @requires(resource: DOCKER, action: READ_ANY) }'), '@requires'],
       [...own('extend type Query { ping: Unknown }'), 'Unknown'],
       [own('extend type Query { ping: Int }')[0]!.replace('DOCKER:READ_ANY', 'DOKKER:READ_ANY'), 'DOKKER:READ_ANY'],
+      [`{ name: 'other', schema: async () => {} }`, '"schema"'],
+      [withResolvers('null'), '"resolvers"'],
+      [withResolvers('() => undefined'), '"resolvers"'],
+      [withResolvers(`() => { throw new Error('no address'); }`), 'no address'],
     ] as const) {
       data.install('other', result);
       const child = startCli(['serve', '--port', '0'], { env: { ...data.env, SVC_API_DATABASE: database } });
