@@ -14,11 +14,8 @@ import type { Limited } from './limits/index.ts';
 import type { Log } from './log.ts';
 import type { FeatureInStore, StoreOfFeature } from './store/index.ts';
 
-/**
- * A part of svc-api, or what a plugin adds to it. It names all that it brings: the core goes through the features
- * (`allFeatures` in `src/features/index.ts`) and calls none by name.
- */
-export interface Feature extends FeatureOfFields {
+/** A feature of a plugin: the members that each feature can have. */
+export interface PluginFeature extends FeatureOfFields {
   /** Its name. That of a plugin is the name of its package: it identifies values in stores, so never change it. */
   readonly name: string;
   /** The names of the features that it uses, which stand before it in the list. */
@@ -43,8 +40,6 @@ export interface Feature extends FeatureOfFields {
   readonly schema?: () => Promise<FeatureSchema<Config | undefined>>;
   /** Adds its endpoints to an app. Import what they need here, so that a command does not load it. */
   readonly routes?: (app: HttpApp, context: FeatureContext) => Promise<void>;
-  /** Parts for other features, by their names, where those do not need it. */
-  readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
   /**
    * Starts its work beside requests, in each process of a server that has the store. Import what it needs here.
    * @throws what keeps the server from being started
@@ -52,6 +47,15 @@ export interface Feature extends FeatureOfFields {
   readonly background?: (context: BackgroundContext) => Promise<Background>;
   /** Its channels of notices, by the names that `notices.channel` in `svc-api.yaml` can have. */
   readonly notices?: NoticeChannels;
+}
+
+/**
+ * A part of svc-api, or of a plugin. It names all that it brings: the core goes through the features (`allFeatures` in
+ * `src/features/index.ts`) and calls none by name. Those of plugins lack the members below.
+ */
+export interface Feature extends PluginFeature {
+  /** Parts for other features, by their names, where those do not need it. */
+  readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
   /** Serves the worker processes of `serve`, in the process that starts them. */
   readonly inPrimary?: () => Promise<void>;
 }

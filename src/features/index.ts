@@ -74,7 +74,7 @@ export const FEATURES: readonly Feature[] = [
  */
 export function allFeatures(): readonly Feature[] {
   const own = FEATURES.filter(({ name }) => isChosen(name));
-  const added: readonly Feature[] = addedFeatures(own.map(({ name }) => name));
+  const added: readonly Feature[] = addedFeatures(FEATURES.map(({ name }) => name));
   const all = [...own, ...added];
   const taken = new Set(Object.keys(OPERATIONS));
   for (const { name, operations = {} } of all)

@@ -620,6 +620,25 @@ describe('a program that chooses features', () => {
     assert.match(meaning as string, /CONSENT_OFF is one of consent/);
   });
 
+  it('is refused for a plugin with the name of one that it does not choose', async () => {
+    const result = await program(
+      `'apply'`,
+      `
+      import './features.mjs';
+      import { addFeatures } from '${ROOT}/dist/plugin.js';
+      addFeatures({ name: 'sessions' });
+      const error = await import('svc-api').then(({ openKeys }) => openKeys({ database: ':memory:' })).catch((thrown) => thrown);
+      console.log(JSON.stringify([error.code, error.message]));`.replace(
+        `import('svc-api')`,
+        `import('${ROOT}/dist/index.js')`,
+      ),
+    );
+    assert.deepEqual(result, [
+      'FEATURE_INVALID',
+      'The feature sessions is invalid. A feature of svc-api has this name. Rename the package.',
+    ]);
+  });
+
   it('is refused for an unknown name', async () => {
     const result = await program(
       '',

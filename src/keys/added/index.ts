@@ -127,13 +127,13 @@ let chosen: ReadonlySet<string> | undefined;
 
 /**
  * The features of plugins, each after those that it needs.
- * @param own the names of the features of svc-api
+ * @param own the names of all features of svc-api
  * @throws KeysError FEATURE_INVALID that names a feature and what it lacks, or whose name is taken
  */
 export function addedFeatures(own: readonly string[]): readonly FeatureOfFields[] {
   isInUse = true;
   const ordered: FeatureOfFields[] = [];
-  const there = new Set(own);
+  const there = new Set(own.filter(isChosen));
   const add = (feature: FeatureOfFields, asked: readonly string[]): void => {
     if (ordered.includes(feature)) return;
     const { name, needs = [] } = feature;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { addFields, type FeatureOfFields } from '../../../src/keys/added/index.ts';
 import { isKeysError } from '../../../src/keys/basics/index.ts';
+import type { Feature } from '../../../src/plugin.ts';
 import { takenNames } from '../../../src/cli/plugins/taken-names.ts';
 
 const LINE = { kind: 'line', label: 'Floor', help: 'Floor of the key.' };
@@ -15,6 +16,34 @@ function refusalOf(...features: readonly unknown[]): string {
   }
   return 'none';
 }
+
+/** Each member that the public type has. */
+const MEMBERS: Record<keyof Feature, true> = {
+  name: true,
+  needs: true,
+  fields: true,
+  errors: true,
+  onKeys: true,
+  store: true,
+  operations: true,
+  remote: true,
+  schema: true,
+  routes: true,
+  background: true,
+  resources: true,
+  metrics: true,
+  config: true,
+  notices: true,
+};
+
+describe('a feature of a plugin', () => {
+  it('can have the members of its type, and no others', () => {
+    const isKnown = (member: string) =>
+      !refusalOf({ name: 'svc-api-floor', [member]: null }).includes('not a property');
+    for (const member of Object.keys(MEMBERS)) if (member !== 'name') assert.ok(isKnown(member), member);
+    for (const member of ['provides', 'inPrimary']) assert.ok(!isKnown(member), member);
+  });
+});
 
 describe('fields of plugins', () => {
   const withFloor = (field: unknown) => refusalOf({ name: 'svc-api-floor', fields: { floor: field } });
