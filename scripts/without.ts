@@ -40,7 +40,7 @@ const failed = runs.filter((names) => !isWholeWithout(names));
 for (const names of failed) print(`Not whole without ${names.join(', ')}.`);
 process.exitCode = failed.length > 0 ? 1 : 0;
 
-/** Whether the rest is whole. A copy that is not stays in `.without`. */
+/** Checks that the rest is whole. A copy that is not stays in `.without`. */
 function isWholeWithout(names: readonly string[]): boolean {
   const gone = goneWith(names);
   const copy = join(root, '.without', names.join('-'));

@@ -25,7 +25,7 @@ export class SeenOrigin {
     return this.#url.protocol === 'https:';
   }
 
-  /** Whether nobody can read what is sent: it is encrypted, or does not leave the machine. */
+  /** True if requests are encrypted, or do not leave the machine. */
   get isPrivate(): boolean {
     const { hostname } = this.#url;
     return (

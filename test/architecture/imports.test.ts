@@ -255,7 +255,7 @@ function ruleFor(path: string): (typeof FOLDERS)[string] | undefined {
   return { any: [...any, 'cli', ...own], type: ['*'], dynamic: ['*'] };
 }
 
-/** Whether a file of a feature is one that its commands alone load. */
+/** True for a file of a feature that only its commands load. */
 function isOfCommands(path: string): boolean {
   return /^src\/features\/[^/]+\/(commands|cli)\//.test(path);
 }

@@ -28,7 +28,7 @@ interface Manifest {
   readonly features: KnownFeatures;
 }
 
-/** What oclif has of our commands, with our features. */
+/** The manifest of oclif, with our commands and features. */
 function ownManifest(): Manifest {
   return JSON.parse(readFileSync(join(packageFolder(), 'oclif.manifest.json'), 'utf8')) as Manifest;
 }
