@@ -96,8 +96,16 @@ export interface BackgroundContext {
   /** Resolves once this process is the one of several that does what is done once. */
   readonly turn: Promise<void>;
   readonly log: Log;
-  /** Tells metrics that something to be measured has started. */
-  readonly onStarted: (part: object) => void;
+  /** Tells metrics that notices are delivered from now on. */
+  readonly onStarted: (notices: MeasuredNotices) => void;
+}
+
+/** Notices, for metrics. */
+export interface MeasuredNotices {
+  /** Attempts of this process by what became of them. */
+  readonly counts: { readonly delivered: number; readonly failed: number; readonly givenUp: number };
+  /** How many wait in the store; undefined while there is no webhook. */
+  countWaiting(): Promise<number | undefined>;
 }
 
 /** Work beside requests, while it goes on. */

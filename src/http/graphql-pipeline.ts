@@ -157,11 +157,10 @@ export class GraphQLPipeline {
 
   /** The reply to a request that failed unexpectedly, which is logged. */
   failed(error: unknown, { notes }: Pick<ServedRequest, 'notes'>): Reply {
-    if (isKeysError(error) && isOfFeature(error.code))
-      return noted(errorReply(error.code, redactSecrets(error.message)), notes);
     const requestId = notes?.id ?? randomUUID();
-    this.#options.log.error({ err: error, requestId }, 'a request failed');
-    return noted(internalError(requestId), notes);
+    const known = isKeysError(error) && statusOfFeature(error.code);
+    if (!known || known >= 500) this.#options.log.error({ err: error, requestId }, 'a request failed');
+    return noted(known ? errorReply(error.code, redactSecrets(error.message)) : internalError(requestId), notes);
   }
 
   /** Finds an operation, or reads it. @throws GraphQLError if it has a syntax error or exceeds a limit */
@@ -530,8 +529,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Tells whether a feature has this code, with a status for replies. */
-function isOfFeature(code: string): boolean {
+/** The status of replies with a code of a feature; undefined for another one. */
+function statusOfFeature(code: string): number | undefined {
   const { feature, status } = errorEntry(code) ?? {};
-  return feature !== undefined && status !== undefined;
+  return feature === undefined ? undefined : status;
 }

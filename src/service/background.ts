@@ -1,4 +1,5 @@
 import type { Background, BackgroundContext, Feature } from '../feature.ts';
+import { invalidFeature, workOf } from '../keys/added/index.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 
 /** Serves, with the work of features beside it: that begins before requests, and ends after them. */
@@ -9,23 +10,47 @@ export const withBackground =
     context: Omit<BackgroundContext, keyof Pick<OpenedService, 'keys' | 'config'>>,
   ): StartService =>
   async (opened, server) => {
-    const running: Background[] = [];
+    const running: { feature: Feature; work: Background }[] = [];
     const stop = async () => {
       await Promise.all(
-        running.map((each) => each.stop().catch((error: unknown) => context.log.error({ err: error }, NOT_STOPPED))),
+        running.map(async ({ feature: { name }, work }) => {
+          try {
+            await work.stop();
+          } catch (error) {
+            context.log.error({ err: error, feature: name }, NOT_STOPPED);
+          }
+        }),
       );
     };
     try {
-      for (const { background } of features)
-        if (background) running.push(await background({ ...context, keys: opened.keys, config: opened.config }));
+      for (const feature of features) {
+        const { name, background } = feature;
+        if (!background) continue;
+        const given = { ...context, keys: opened.keys, config: opened.config };
+        const work = await workOf(feature, 'background', () => background(given));
+        if (typeof work?.stop !== 'function') throw invalidFeature(name, 'Its "background" must return { stop() {} }.');
+        running.push({ feature, work });
+      }
       const served = await start(opened, server);
       return {
         ...served,
         async prepare(changed) {
-          const steps = [await served.prepare(changed)];
-          for (const each of running) if (each.prepare) steps.push(await each.prepare(changed));
+          const goOn = await served.prepare(changed);
+          const steps: { name: string; step: () => void | Promise<void> }[] = [];
+          for (const { feature, work } of running) {
+            if (!work.prepare) continue;
+            const step = await workOf(feature, 'prepare', () => work.prepare!(changed));
+            if (typeof step !== 'function') throw invalidFeature(feature.name, 'Its "prepare" must return a function.');
+            steps.push({ name: feature.name, step });
+          }
           return async () => {
-            for (const step of steps) await step();
+            await goOn();
+            for (const { name, step } of steps)
+              try {
+                await step();
+              } catch (error) {
+                context.log.error({ err: error, feature: name }, NOT_GONE_ON);
+              }
           };
         },
         async stop() {
@@ -39,4 +64,5 @@ export const withBackground =
     }
   };
 
+const NOT_GONE_ON = 'work in the background did not go on by the changed configuration';
 const NOT_STOPPED = 'work in the background did not stop as it should';

@@ -38,7 +38,7 @@ import {
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
 import { checkClients, type Client, unusableClients } from '../features/consent/clients.ts';
 import { SERVICE } from '../keys/service/index.ts';
-import { invalidFeature } from '../keys/added/index.ts';
+import { invalidFeature, workOf } from '../keys/added/index.ts';
 import type { Log } from '../log.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 import { packageVersion } from '../version.ts';
@@ -225,7 +225,7 @@ export async function createAppOf(
   };
   for (const feature of features) {
     const present = app.routes.slice();
-    await feature.routes?.(app, context);
+    await workOf(feature, 'routes', () => feature.routes?.(app, context));
     if (!FEATURES.includes(feature)) checkPaths(feature.name, app.routes.slice(present.length), present);
   }
   return app;

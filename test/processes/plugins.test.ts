@@ -442,6 +442,19 @@ describe('a plugin with fields of keys', () => {
     }
   });
 
+  it('that fails as a server starts is refused by name', async () => {
+    for (const members of [
+      "routes: async () => { throw new Error('no disk'); }",
+      "background: async () => { throw new Error('no disk'); }",
+      'background: async () => {}',
+    ]) {
+      data.install('svc-api-mine', `{ name: 'svc-api-mine', ${members} }`);
+      const env = { ...data.env, SVC_API_DATABASE: database };
+      const { code, stderr } = await runCliWithInput('', ['serve', '--port', '0'], { env });
+      assert.deepEqual([code, /svc-api-mine is invalid/.test(stderr)], [1, true], stderr);
+    }
+  });
+
   it('has error codes, with which commands, servers and endpoints fail', async () => {
     const withErrors = (errors: string, more = '') => `{ name: 'other', errors: { ${errors} }, ${more} }`;
     const entry = `{ exit: 7, status: 409, graphql: true, meaning: 'A key has no team.', causes: ['--team was left out'],

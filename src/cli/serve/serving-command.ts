@@ -25,7 +25,7 @@ import type { ChangeSource } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import type { ConfiguredServer, StartService } from '../../service/configured-server.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
-import type { MeasuredNotices } from '../../features/telemetry/metrics.ts';
+import type { MeasuredNotices } from '../../feature.ts';
 import type { MetricsServer } from '../../features/telemetry/metrics-server.ts';
 import type { Telemetry, TelemetryOptions } from '../../features/telemetry/telemetry.ts';
 
@@ -280,7 +280,7 @@ export abstract class ServingCommand extends BaseCommand {
         hasGraphQL,
         turn,
         log: this.logger,
-        onStarted: (part: object) => telemetry?.metrics?.measureNotices(part as MeasuredNotices),
+        onStarted: (notices: MeasuredNotices) => telemetry?.metrics?.measureNotices(notices),
       };
       const started = beside ? withBackground(start, allFeatures(), beside) : start;
       const configured = await ConfiguredServer.start({ keys, config, extensions }, server, started);

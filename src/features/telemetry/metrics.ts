@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, type Metric, Registry } from 'prom-client';
+import type { MeasuredNotices } from '../../feature.ts';
 import {
   type Endpoint,
   ENDPOINTS,
@@ -554,13 +555,6 @@ export class KeyCounter {
       this.#counting = undefined;
     }
   }
-}
-
-export interface MeasuredNotices {
-  /** What became of the attempts of this process. */
-  readonly counts: { readonly delivered: number; readonly failed: number; readonly givenUp: number };
-  /** How many wait in the store; undefined while there is no webhook. */
-  countWaiting(): Promise<number | undefined>;
 }
 
 /** How long the store is waited for, in milliseconds. */

@@ -9,6 +9,7 @@ import {
   formatList,
   hasControlCharacters,
   isErrorCode,
+  isKeysError,
   KeysError,
   kindOf,
   list,
@@ -265,6 +266,21 @@ export function requireFeatures(): void {
 /** An error that names a feature. */
 export function invalidFeature(name: string, problem: string, cause?: unknown): KeysError {
   return new KeysError('FEATURE_INVALID', `The feature ${printable(name)} is invalid. ${problem}`, { cause });
+}
+
+/** Does work of a feature. @throws KeysError FEATURE_INVALID in place of another error, if it is one of a plugin */
+export async function workOf<Result>(
+  feature: { readonly name: string },
+  member: string,
+  work: () => Result | Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isAdded(feature) || isKeysError(error)) throw error;
+    const reason = printable(error instanceof Error ? error.message : String(error), 300);
+    throw invalidFeature(feature.name, `Its "${member}" failed: ${reason}`, error);
+  }
 }
 
 /** A name as flags and columns have it. */

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import type { Background, Feature } from '../../src/feature.ts';
+import type { OpenedService, StartService } from '../../src/service/configured-server.ts';
+import { withBackground } from '../../src/service/background.ts';
+import { collectingLog } from '../support/log.ts';
+
+describe('work of features beside requests', () => {
+  it('that fails as it goes on or stops is logged, and the rest goes on', async () => {
+    const { log, lines } = collectingLog();
+    const done: string[] = [];
+    const fail = () => {
+      throw new Error('broken');
+    };
+    const featureOf = (name: string, work: object): Feature => ({ name, background: async () => work as Background });
+    const features = [
+      featureOf('broken', { prepare: async () => fail, stop: fail }),
+      featureOf('silent', { stop() {} }),
+      featureOf('other', { prepare: async () => () => done.push('goes on'), stop: async () => done.push('stops') }),
+    ];
+    const served = { prepare: async () => () => {}, stop: async () => {} };
+    const start = (async () => served) as unknown as StartService;
+    const context = { log } as Parameters<typeof withBackground>[2];
+    const running = await withBackground(start, features, context)({} as OpenedService, { host: '127.0.0.1', port: 0 });
+    await (
+      await running.prepare({} as OpenedService)
+    )();
+    await running.stop();
+    assert.deepEqual(done, ['goes on', 'stops']);
+    assert.deepEqual(
+      lines.map(({ level, fields }) => [level, (fields as { feature: string }).feature]),
+      [
+        ['error', 'broken'],
+        ['error', 'broken'],
+      ],
+    );
+  });
+});
