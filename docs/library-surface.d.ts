@@ -1052,7 +1052,7 @@ export interface BackgroundContext {
     readonly hasGraphQL: boolean;
     readonly turn: Promise<void>;
     readonly log: Log;
-    readonly onStarted: (part: object) => void;
+    readonly onStarted: (notices: MeasuredNotices) => void;
 }
 
 export declare class BearerCheck;
@@ -1523,6 +1523,15 @@ export type ListenAddress = {
 };
 
 export declare const LOG_LEVELS: readonly ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
+export interface MeasuredNotices {
+    readonly counts: {
+        readonly delivered: number;
+        readonly failed: number;
+        readonly givenUp: number;
+    };
+    countWaiting(): Promise<number | undefined>;
+}
 
 export interface NamedCommands {
     readonly create: string;
