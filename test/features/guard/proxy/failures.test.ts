@@ -176,7 +176,7 @@ describe('a request that is passed on', () => {
         await delay(SOON / 5);
       }
       raw.send('0\r\n\r\n');
-      await Promise.race([raw.receives('0\r\n\r\n'), raw.closed()]);
+      await raw.receives('0\r\n\r\n').catch(() => {});
       raw.socket.destroy();
       // A pause of this process ends either half if it is as long as the time-out.
       return /^HTTP\/1\.1 200 [^]*1\r\na\r\n[^]*1\r\nb\r\n0\r\n\r\n$/.test(raw.received);
