@@ -49,7 +49,7 @@ const lazy = new Set(
 function sharedBy(path: string): string[] {
   const isBefore = beforeRules.includes(path) || path === 'src/version.ts';
   const loadsRules = !isBefore && (entryPoints.includes(path) || lazy.has(path));
-  const rules = loadsRules ? ['src/service/open-keys.ts'] : [];
+  const rules = loadsRules ? ['src/service/open-keys.ts', 'src/features/index.ts'] : [];
   const command = isCommand(path) ? ['src/cli/manage/key-command.ts', 'src/cli/input/key-flags.ts'] : [];
   return [...rules, ...command].filter((shared) => shared !== path);
 }
