@@ -713,7 +713,7 @@ export interface AddedSection extends About {
     readonly schema: StandardSchema;
 }
 
-export declare function addFeatures(...features: readonly PluginFeature[]): void;
+export declare function addFeatures(...features: readonly Feature[]): void;
 
 export interface ChoiceField extends AnyAddedField {
     readonly kind: 'choice';
@@ -743,8 +743,6 @@ export interface Feature extends FeatureOfFields {
     readonly notices?: NoticeChannels;
 }
 
-type PluginFeature = Feature;
-
 export interface FeatureContext extends RouteContext {
     readonly config: Config | undefined;
     readonly options: object;
@@ -761,7 +759,7 @@ export interface FeatureContext extends RouteContext {
 export type FeatureHook = Hook<'svc-api:feature', Hooks & {
     'svc-api:feature': {
         options: Record<string, unknown>;
-        return: PluginFeature | undefined;
+        return: Feature | undefined;
     };
 }>;
 
@@ -1236,11 +1234,6 @@ export declare const ERRORS: Readonly<Record<"BUDGET_SPENT" | "CHAIN_TOO_LONG" |
 export type ErrorTable<Code extends string = string> = Readonly<Record<Code, ErrorEntry>>;
 
 export declare class FailureLog;
-
-export interface Feature extends PluginFeature {
-    readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
-    readonly inPrimary?: () => Promise<void>;
-}
 
 export interface FeatureConfig {
     readonly defaults?: Partial<Config>;

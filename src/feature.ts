@@ -14,8 +14,11 @@ import type { Limited } from './limits/index.ts';
 import type { Log } from './log.ts';
 import type { FeatureInStore, StoreOfFeature } from './store/index.ts';
 
-/** A feature of a plugin: the members that each feature can have. */
-export interface PluginFeature extends FeatureOfFields {
+/**
+ * A part of svc-api, or of a plugin. It names all that it brings: the core goes through the features (`allFeatures` in
+ * `src/features/index.ts`) and calls none by name.
+ */
+export interface Feature extends FeatureOfFields {
   /** Its name. That of a plugin is the name of its package: it identifies values in stores, so never change it. */
   readonly name: string;
   /** The names of the features that it uses, which stand before it in the list. */
@@ -49,11 +52,8 @@ export interface PluginFeature extends FeatureOfFields {
   readonly notices?: NoticeChannels;
 }
 
-/**
- * A part of svc-api, or of a plugin. It names all that it brings: the core goes through the features (`allFeatures` in
- * `src/features/index.ts`) and calls none by name. Those of plugins lack the members below.
- */
-export interface Feature extends PluginFeature {
+/** A feature of svc-api itself, with members that plugins cannot have. */
+export interface OwnFeature extends Feature {
   /** Parts for other features, by their names, where those do not need it. */
   readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
   /** Serves the worker processes of `serve`, in the process that starts them. */
@@ -134,6 +134,6 @@ export async function storesOf(features: readonly Feature[]): Promise<FeatureInS
 export type Provided = (name: string) => (() => Promise<unknown>) | undefined;
 
 /** The parts that features provide. */
-export function providedBy(features: readonly Feature[]): Provided {
+export function providedBy(features: readonly OwnFeature[]): Provided {
   return (name) => features.find(({ provides }) => provides?.[name])?.provides?.[name];
 }

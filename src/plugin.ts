@@ -1,10 +1,10 @@
 import type { BooleanFlag, Config, Hook, Hooks, OptionFlag } from '@oclif/core/interfaces';
 import { addFields, chooseFeatures as choose } from './keys/added/index.ts';
-import type { PluginFeature } from './feature.ts';
+import type { Feature } from './feature.ts';
 import type { OperationsClient } from './keys/operations/index.ts';
 import { ownFeatures, takenNames } from './cli/plugins/taken-names.ts';
 
-export type { FeatureContext, PluginFeature as Feature } from './feature.ts';
+export type { FeatureContext, Feature } from './feature.ts';
 export type { OperationsClient, Server } from './keys/operations/index.ts';
 export type { AddedSection, StandardIssue, StandardResult, StandardSchema } from './config/added-section.ts';
 export type {
@@ -30,14 +30,14 @@ export type { AddedMetric, MeasuredValue } from './keys/added/index.ts';
  */
 export type FeatureHook = Hook<
   'svc-api:feature',
-  Hooks & { 'svc-api:feature': { options: Record<string, unknown>; return: PluginFeature | undefined } }
+  Hooks & { 'svc-api:feature': { options: Record<string, unknown>; return: Feature | undefined } }
 >;
 
 /**
  * Adds features in a program that is no oclif CLI. Call it in a module of its own, which is imported before `svc-api`.
  * @throws KeysError FEATURE_INVALID, also once svc-api is loaded
  */
-export function addFeatures(...features: readonly PluginFeature[]): void {
+export function addFeatures(...features: readonly Feature[]): void {
   addFields(features, takenNames());
 }
 

@@ -1,6 +1,6 @@
 import { addedFeatures, gatherErrors, invalidFeature, isChosen, requireKept } from '../keys/added/index.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
-import { type Feature, storesOf } from '../feature.ts';
+import { type OwnFeature, storesOf } from '../feature.ts';
 import type { FeatureInStore } from '../store/index.ts';
 import { apply } from './apply/feature.ts';
 import { backup } from './backup/feature.ts';
@@ -38,7 +38,7 @@ export type * from './people/feature.ts';
 export type * from './routes/feature.ts';
 
 /** The features of svc-api, each after those that it needs. */
-export const FEATURES: readonly Feature[] = [
+export const FEATURES: readonly OwnFeature[] = [
   people,
   routes,
   sessions,
@@ -72,9 +72,9 @@ export const FEATURES: readonly Feature[] = [
  * @throws KeysError FEATURE_INVALID if a plugin needs one that is not there, or has a name, an operation or a code that is
  * taken
  */
-export function allFeatures(): readonly Feature[] {
+export function allFeatures(): readonly OwnFeature[] {
   const own = FEATURES.filter(({ name }) => isChosen(name));
-  const added: readonly Feature[] = addedFeatures(FEATURES.map(({ name }) => name));
+  const added: readonly OwnFeature[] = addedFeatures(FEATURES.map(({ name }) => name));
   const all = [...own, ...added];
   const taken = new Set(Object.keys(OPERATIONS));
   for (const { name, operations = {} } of all)
@@ -91,7 +91,7 @@ export function allFeatures(): readonly Feature[] {
  * The same with those that were not chosen. What they keep in a store follows its keys all the same: it may have been
  * made where they were chosen.
  */
-export function keepingFeatures(): readonly Feature[] {
+export function keepingFeatures(): readonly OwnFeature[] {
   return [...FEATURES, ...allFeatures().filter((feature) => !FEATURES.includes(feature))];
 }
 

@@ -236,6 +236,27 @@ describe('a host that chooses features', () => {
     }
   });
 
+  it('refuses a configuration that lets people sign in, without the feature that has the pages', async () => {
+    const folder = hostWith(['guard']);
+    const env = { SVC_API_DATABASE: tempStore() };
+    const guard = ['apikey', 'guard', 'http://127.0.0.1:9', '--any-key', '--port', '0', '--config'];
+    const serve = ['serve', '--port', '0', '--config'];
+    for (const [args, lines] of [
+      [guard, 'sign-in: on\n'],
+      [serve, 'sign-in: on\n'],
+      [
+        guard,
+        `trust: [127.0.0.1]\npublicUrl: https://keys.example.org\npeople: { header: Remote-User, grant: { '*': [role:VIEWER] } }\n`,
+      ],
+    ] as const) {
+      const config = join(tempFolder(), 'svc-api.yaml');
+      writeFileSync(config, lines);
+      const { code, stdout, stderr } = await runIn(folder, [...args, config], env);
+      assert.deepEqual([stdout, code], ['', 2], stderr);
+      assert.match(stderr, /feature console[^]*Code: CONFIG_INVALID/);
+    }
+  });
+
   it('has the console alone, all of whose pages work', async () => {
     const folder = hostWith(['console']);
     const env = { SVC_API_DATABASE: tempStore() };

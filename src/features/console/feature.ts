@@ -1,8 +1,8 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import type { DoorRoom } from '../sessions/index.ts';
 
 /** Pages on which people manage keys, agree to what applications get, and sign in to guarded services. */
-export const console: Feature = {
+export const console: OwnFeature = {
   name: 'console',
   needs: ['people', 'routes', 'sessions', 'consent', 'contain'],
   routes: async (app, context) => (await import('./routes.ts')).addConsole(app, context),

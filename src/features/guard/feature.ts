@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import { errors } from './errors.ts';
 
 declare module '../../config/config.ts' {
@@ -9,7 +9,7 @@ declare module '../../config/config.ts' {
 }
 
 /** Keys in front of services that know nothing of keys: a reverse proxy, and answers to the questions of other proxies. */
-export const guard: Feature = {
+export const guard: OwnFeature = {
   name: 'guard',
   errors,
   needs: ['people', 'routes', 'sessions', 'consent'],

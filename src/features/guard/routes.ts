@@ -25,8 +25,9 @@ export async function addGuard(app: HttpApp, context: FeatureContext): Promise<v
 
 async function signInFor(app: HttpApp, context: FeatureContext): Promise<SignIn | undefined> {
   const { config, keys, trust, refusals, failures } = context;
-  const loadDoor = doorOf(context.provided);
-  if (config?.signIn !== 'on' || !loadDoor) return undefined;
+  const isOn = config?.signIn === 'on';
+  const loadDoor = doorOf(context.provided, isOn);
+  if (!isOn || !loadDoor) return undefined;
   const { authenticator } = keys;
   const sessions = keys.feature(Sessions);
   const people = peopleOf(context);

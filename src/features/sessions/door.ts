@@ -17,6 +17,7 @@ import {
   seenOrigin,
 } from '../../http/index.ts';
 import type { Authenticator } from '../../keys/authentication/index.ts';
+import { KeysError } from '../../keys/basics/index.ts';
 import { admitSession, cookieParts, DOOR_COOKIE, SESSION_COOKIE, tokenAt } from './cookies.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -71,9 +72,19 @@ export interface DoorRoom {
   open(parts: DoorParts & { people?: Pick<PeopleAtDoor, 'goesOn'> | undefined }): Promise<LoadedDoor>;
 }
 
-/** The pages at the door, of the feature that provides them as `door`. */
-export function doorOf(provided: Provided): (() => Promise<DoorRoom>) | undefined {
-  return provided('door') as (() => Promise<DoorRoom>) | undefined;
+/**
+ * The pages at the door, of the feature that provides them as `door`.
+ * @throws KeysError CONFIG_INVALID if people are to sign in, and no feature has pages for that
+ */
+export function doorOf(provided: Provided, isRequired: boolean): (() => Promise<DoorRoom>) | undefined {
+  const door = provided('door') as (() => Promise<DoorRoom>) | undefined;
+  if (!door && isRequired)
+    throw new KeysError(
+      'CONFIG_INVALID',
+      'The configuration lets people sign in by "sign-in" or "people", which needs the pages of the feature console: ' +
+        'choose it too, or set "sign-in: off" and leave "people" out.',
+    );
+  return door;
 }
 
 /** Those who come to a guarded service without a key. */

@@ -33,25 +33,26 @@ export const guardService =
   (asked: AskedGuard, log: Log): StartService =>
   async (opened, server) => {
     const { allFeatures } = await import('../../index.ts');
-    const loadDoor = doorOf(providedBy(allFeatures()));
+    const provided = providedBy(allFeatures());
     const rulesBy = ({
       keys,
       config: { routes, credentials, trust, limits, upstreams, signIn, people, publicUrl, title },
-    }: OpenedService): GuardRules => ({
-      keys,
-      upstreams: readUpstreams(upstreams, asked.upstream, routesThatDecide(asked, routes)),
-      requirements: readRequirements(asked, { routes, catalog: keys.catalog }),
-      credentials,
-      trust,
-      failedCredentials: limits.failedCredentials,
-      people,
-      publicUrl,
-      hosts: routes.map(({ host }) => host),
-      loadDoor:
-        signIn === 'off' || asked.hasNoDoor
-          ? undefined
-          : loadDoor && (async (parts) => (await loadDoor()).open({ ...parts, title })),
-    });
+    }: OpenedService): GuardRules => {
+      const hasNoDoor = signIn === 'off' || asked.hasNoDoor;
+      const loadDoor = hasNoDoor ? undefined : doorOf(provided, signIn === 'on' || people !== undefined);
+      return {
+        keys,
+        upstreams: readUpstreams(upstreams, asked.upstream, routesThatDecide(asked, routes)),
+        requirements: readRequirements(asked, { routes, catalog: keys.catalog }),
+        credentials,
+        trust,
+        failedCredentials: limits.failedCredentials,
+        people,
+        publicUrl,
+        hosts: routes.map(({ host }) => host),
+        loadDoor: loadDoor && (async (parts) => (await loadDoor()).open({ ...parts, title })),
+      };
+    };
     const running = await serveGuard({ ...asked, log }, rulesBy(opened), server);
     return {
       server: running,
