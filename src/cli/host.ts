@@ -138,7 +138,10 @@ export function hostDatabase({ pjson, dataDir, name }: Pick<Config, 'pjson' | 'd
   const { database, ...others } = settings as Record<string, unknown>;
   const [unknown] = Object.keys(others);
   if (unknown === 'features')
-    throw invalid('.features', 'is in the wrong place: "svc-api" stands beside "oclif" for it.');
+    throw invalid(
+      '.features',
+      'is in the wrong place. Put it into "svc-api" at the top level of package.json, beside "oclif".',
+    );
   if (unknown !== undefined) throw invalid(`["${unknown}"]`, 'is not a setting. The only one is "database".');
   if (database === undefined) return undefined;
   // A store in memory would be gone when each command ends.

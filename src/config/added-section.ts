@@ -22,7 +22,7 @@ export interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** A section of a plugin. Its value is that which the schema makes of the one in the file. */
+/** A section of a plugin. Its value is the output of the schema for the value in the file. */
 export interface AddedSection extends About {
   readonly schema: StandardSchema;
 }

@@ -91,5 +91,5 @@ export async function readConfig(
   return issues.length > 0 ? { issues } : { config: { ...defaultConfig(), file, ...config, added } };
 }
 
-const PLUGINS = ' A plugin can add fields: if it is one of a plugin, install that for this user.';
+const PLUGINS = ' Plugins can add fields. If this field belongs to a plugin, install the plugin for this user.';
 const NO_MAP = 'The configuration must be a map of fields, such as "resources: [WIKI]".';

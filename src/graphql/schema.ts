@@ -81,7 +81,7 @@ interface SchemaParts {
 
 /**
  * Creates the schema from those of the core, of features and of the host.
- * @throws KeysError FEATURE_INVALID if that of a plugin's feature does not fit; SCHEMA_INVALID if the parts do not fit, a
+ * @throws KeysError FEATURE_INVALID if the schema of a plugin does not fit; SCHEMA_INVALID if the parts do not fit, a
  * host's part replaces something built-in, or a root field requires nothing, has no resolver, or is declared twice
  */
 export async function createSchema(

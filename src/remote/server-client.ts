@@ -197,7 +197,10 @@ function askedBy(names: readonly string[], server: Server, remote?: () => Promis
     async (input: never) => {
       const ask = (await remote?.())?.[name];
       if (ask) return ask(server, input);
-      throw new KeysError('STORE_REQUIRED', `Servers are not asked for "${name}". Run it where the store is.`);
+      throw new KeysError(
+        'STORE_REQUIRED',
+        `"${name}" cannot be done on a server. Run the command on the machine with the store.`,
+      );
     },
   ]);
   return Object.fromEntries(asked) as object;

@@ -64,5 +64,5 @@ export const withBackground =
     }
   };
 
-const NOT_GONE_ON = 'work in the background did not go on by the changed configuration';
+const NOT_GONE_ON = 'background work did not take the changed configuration';
 const NOT_STOPPED = 'work in the background did not stop as it should';

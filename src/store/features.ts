@@ -47,7 +47,7 @@ function readState(name: string, state: string): Omit<FeatureRecord, 'feature'> 
   } catch (error) {
     cause = error;
   }
-  throw new KeysError('STORE_CORRUPT', `What the key store says of ${printable(name)} is damaged.`, { cause });
+  throw new KeysError('STORE_CORRUPT', `The key store's record of ${printable(name)} is damaged.`, { cause });
 }
 
 /** The features of a store that this program does not have. Their tables stay as they are. */
@@ -154,8 +154,8 @@ function requireKnown(name: string, done: readonly string[], wanted: readonly Fe
     );
   throw invalidFeature(
     name,
-    `The key store has run its migration "${printable(unknown)}", which it has renamed or left out. ` +
-      'Migrations stay as they are: add another one.',
+    `It no longer has its migration "${printable(unknown)}", which this key store has already run. ` +
+      'Keep migrations as they are, and add another one.',
   );
 }
 
@@ -209,7 +209,7 @@ async function problemOfTable(
   const named = feature.tables?.[table];
   const key = columns.filter(({ isInKey, isRequired }) => isInKey && isRequired).map(({ name }) => name);
   if (named && JSON.stringify(named.toSorted()) !== JSON.stringify(key.toSorted()))
-    return `has not ${formatList(named)} as its primary key. Name the columns of that, and make each of them not null.`;
+    return `does not have ${formatList(named)} as its primary key. List the columns of the key in "tables", each "not null".`;
   const own = tableNamesOf([feature]);
   for (const { other, onDelete } of await referencesOf(db, dialect, table)) {
     if (!own.includes(other) && !onDelete)
@@ -319,7 +319,7 @@ async function keptMigrations(db: Kysely<Tables>, feature: string): Promise<read
 
 /**
  * Puts the rows back that a copy of a store kept while this program did not have the feature.
- * @param before the tables that the store had before those of the feature, whose names were others then
+ * @param before the tables of the store before the migrations of the feature ran, when they could have other names
  */
 async function putBack(
   db: Kysely<Tables>,

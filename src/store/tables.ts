@@ -193,7 +193,7 @@ export interface FeatureTable {
   state: string;
 }
 
-/** A row of `kept_rows`: a row of a feature that the program lacked which copied the store. */
+/** A row of `kept_rows`: a row of a feature that the copying program did not have. */
 export interface KeptRowTable {
   feature: string;
   table_name: string;

@@ -310,7 +310,7 @@ describe('a plugin with fields of keys', () => {
     database = there;
     assert.deepEqual(await listed(), ['CI']);
     data.install('other', needing('other', 'a'));
-    assert.match((await json(['apikey', 'list'], { code: 1 }))['error'] as string, /It needs itself, by other/);
+    assert.match((await json(['apikey', 'list'], { code: 1 }))['error'] as string, /It needs itself through other/);
   });
 
   it('follows keys in the transaction of a change, and has endpoints', async () => {

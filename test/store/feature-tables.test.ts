@@ -385,7 +385,7 @@ describe('what a plugin says of its tables', () => {
           { feature: 'svc-api-visits', tables: table, migrations: [first] },
           { feature: 'svc-api-visits-by', tables: { plugin_svc_api_visits_by_day: ['id'] } },
         ] as never),
-      { code: 'FEATURE_INVALID', message: /svc-api-visits-by .*by svc-api-visits/ },
+      { code: 'FEATURE_INVALID', message: /svc-api-visits-by .*belongs to svc-api-visits as well/ },
     );
   });
 });

@@ -16,7 +16,10 @@ export async function applyApiKeys(
   { declared, rules: { prune, adopt }, dryRun, delivery }: ApplyInput,
 ): Promise<Applied> {
   if (adopt)
-    throw new KeysError('STORE_REQUIRED', 'Only the operator adopts keys. Run it where the store is, or leave it out.');
+    throw new KeysError(
+      'STORE_REQUIRED',
+      'Only the operator can adopt keys. Run the command on the machine with the store, or leave out --adopt.',
+    );
   const request = mapRequest(REQUESTS.applyApiKeys, (applied) => appliedIn(applied, declared));
   const apply = (isDryRun: boolean) =>
     server.ask(request, { input: { keys: declared.map(declaredInput), prune, dryRun: isDryRun } });

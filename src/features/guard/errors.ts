@@ -13,7 +13,7 @@ export const errors = defineErrors({
     exit: null,
     status: 504,
     meaning: 'From guard: the service behind it took too long to answer.',
-    causes: ['the service is overloaded', 'the request takes long by its nature'],
+    causes: ['the service is overloaded', 'the request needs a long time'],
     remedy: 'Try again later, or raise the timeout of guard.',
   },
 });

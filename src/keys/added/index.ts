@@ -61,7 +61,7 @@ export interface ChoiceField extends AnyAddedField {
   readonly values: readonly string[];
 }
 
-/** Yes or no; no value is neither. */
+/** Yes or no. Without a value, it is neither. */
 export interface FlagField extends AnyAddedField {
   readonly kind: 'flag';
 }
@@ -139,7 +139,7 @@ export function addedFeatures(own: readonly string[]): readonly FeatureOfFields[
     if (ordered.includes(feature)) return;
     const { name, needs = [] } = feature;
     if (own.includes(name)) throw invalidFeature(name, 'A feature of svc-api has this name. Rename the package.');
-    if (asked.includes(name)) throw invalidFeature(name, `It needs itself, by ${formatList(asked.slice(1))}.`);
+    if (asked.includes(name)) throw invalidFeature(name, `It needs itself through ${formatList(asked.slice(1))}.`);
     for (const needed of needs) {
       const other = features.find((each) => each.name === needed);
       if (other) add(other, [...asked, name]);
@@ -345,10 +345,12 @@ function problemOf(
 ): string | undefined {
   const prefix = `${feature.replace(/^@/, '').replaceAll(/[^a-z0-9]+/g, '_')}_`;
   if (!name.startsWith(prefix) || !/^[a-z][a-z0-9_]{2,99}$/.test(name))
-    return `Its metric "${printable(name)}" must begin with "${prefix}", and have small letters, digits and "_" alone.`;
+    return `Its metric "${printable(name)}" must begin with "${prefix}", and contain only lower-case letters, digits and "_".`;
   if (all.filter((each) => each.name === name).length > 1) return `It has two metrics "${name}".`;
   const label = labels.find((each) => !/^[a-z][a-z0-9_]{0,39}$/.test(each));
-  return label === undefined ? undefined : `Its metric "${name}" has a label "${printable(label)}", which is no name.`;
+  return label === undefined
+    ? undefined
+    : `Its metric "${name}" has a label "${printable(label)}", which is not a valid name.`;
 }
 
 const LISTENER: Readonly<Record<string, Rule<any>>> = {
@@ -465,7 +467,7 @@ export function requireKept(plugins: readonly { readonly feature: string }[]): v
         );
       const owner = owners.get(table);
       if (owner !== undefined)
-        throw invalidFeature(feature, `Its table "${table}" is named twice, here and by ${printable(owner)}.`);
+        throw invalidFeature(feature, `Its table "${table}" belongs to ${printable(owner)} as well. Rename it.`);
       owners.set(table, feature);
     }
     if (names.length > 0 && migrations.length === 0)

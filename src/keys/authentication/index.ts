@@ -1,4 +1,4 @@
-/** From a secret to a principal: verified keys, what they are used for, and people's sessions. */
+/** From a secret to a principal: verified keys, and their use. */
 export { Activity, type ActivityEvents, type ActivityWriters, writeEvents } from './activity.ts';
 export { UsageRetention } from './usage-retention.ts';
 export { Authenticator } from './authenticator.ts';

@@ -84,7 +84,10 @@ describe('whose keys a command works on', () => {
       env: { SVC_API_DATABASE: '', SVC_API_SERVER: server.url, SVC_API_KEY: server.key },
       input: 'keys: []',
     });
-    assert.match(adopting.stderr, /Only the operator adopts keys\. Run it where the store is.*\nCode: STORE_REQUIRED/);
+    assert.match(
+      adopting.stderr,
+      /Only the operator can adopt keys\. Run the command on the machine with the store.*\nCode: STORE_REQUIRED/,
+    );
     assert.equal(existsSync(file), false);
   });
 

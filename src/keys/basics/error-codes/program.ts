@@ -90,7 +90,7 @@ export const PROGRAM_ERRORS = defineErrors({
     meaning: "The host CLI's setting for svc-api is invalid.",
     causes: [
       '`oclif["svc-api"].database` in its package.json is neither a path nor a `postgres://` URL',
-      '`"svc-api"` in its package.json has another setting than `features`, or that is not a list of names',
+      '`"svc-api"` in its package.json has a setting other than `features`, or `features` is not a list of names',
     ],
     remedy:
       'Correct the package.json of the host; meanwhile, `--database` and `SVC_API_DATABASE` work for another store.',
