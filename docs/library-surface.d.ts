@@ -727,13 +727,11 @@ export declare const clientFlags: Texts & {
 };
 
 export interface Feature extends FeatureOfFields {
-    readonly name: string;
-    readonly needs?: readonly string[];
     readonly errors?: ErrorTable;
-    readonly config?: FeatureConfig;
-    readonly resources?: readonly HostResource[];
+    readonly config?: {
+        readonly sections: Readonly<Record<string, () => Promise<AddedSection>>>;
+    };
     readonly store?: () => Promise<StoreOfFeature>;
-    readonly metrics?: readonly AddedMetric[];
     readonly onKeys?: KeyListener;
     readonly operations?: Operations;
     readonly remote?: () => Promise<RemoteOperations>;
@@ -1173,15 +1171,6 @@ export interface Discovery {
     readonly scope: readonly string[];
 }
 
-export interface DocumentIssue {
-    path: DocumentPath;
-    ofField?: boolean;
-    related?: DocumentPath;
-    message: string;
-}
-
-export type DocumentPath = readonly (string | number)[];
-
 type Done<Table> = {
     readonly [Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input) => Promise<Awaited<Answer>> : never;
 };
@@ -1234,11 +1223,6 @@ export declare const ERRORS: Readonly<Record<"BUDGET_SPENT" | "CHAIN_TOO_LONG" |
 export type ErrorTable<Code extends string = string> = Readonly<Record<Code, ErrorEntry>>;
 
 export declare class FailureLog;
-
-export interface FeatureConfig {
-    readonly defaults?: Partial<Config>;
-    readonly sections: Readonly<Record<string, () => Promise<Section | AddedSection>>>;
-}
 
 export interface FeatureMigration {
     readonly name: string;
@@ -1885,23 +1869,7 @@ export interface RouteContext extends CheckParts {
     };
 }
 
-export type Schema<Output = unknown> = v.GenericSchema<unknown, Output>;
-
 export type Scheme = 'http' | 'https';
-
-export interface Section extends About {
-    readonly schema: (context: SectionContext) => Schema;
-    readonly into: (output: never) => Partial<Config>;
-}
-
-export interface SectionContext {
-    readonly file: string;
-    readonly given: Readonly<Record<string, unknown>>;
-    readonly catalog: Catalog;
-    readonly read: Partial<Config>;
-    readonly issues: DocumentIssue[];
-    readonly unmet: DocumentIssue[];
-}
 
 export interface ServedRequest extends Received {
     readonly method: string;

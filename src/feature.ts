@@ -1,13 +1,13 @@
 import type { Config } from './config/config.ts';
 import type { FeatureSchema } from './graphql/index.ts';
+import type { AddedSection } from './config/added-section.ts';
 import type { FeatureConfig } from './config/section.ts';
 import type { HttpApp, NamedCommands, RequestCheck, RouteContext } from './http/index.ts';
-import type { AddedMetric, FeatureOfFields } from './keys/added/index.ts';
+import type { FeatureOfFields } from './keys/added/index.ts';
 import type { ErrorTable } from './keys/basics/index.ts';
 import type { KeyListener } from './keys/changes/index.ts';
 import type { NoticeChannels, NoticeStore } from './keys/feed/index.ts';
 import type { Operations, RemoteOperations } from './keys/operations/index.ts';
-import type { HostResource } from './keys/permissions/index.ts';
 import type { CredentialPlace } from './keys/secret/index.ts';
 import type { KeysService } from './keys/service/index.ts';
 import type { Limited } from './limits/index.ts';
@@ -19,20 +19,12 @@ import type { FeatureInStore, StoreOfFeature } from './store/index.ts';
  * `src/features/index.ts`) and calls none by name.
  */
 export interface Feature extends FeatureOfFields {
-  /** Its name. That of a plugin is the name of its package: it identifies values in stores, so never change it. */
-  readonly name: string;
-  /** The names of the features that it uses, which stand before it in the list. */
-  readonly needs?: readonly string[];
   /** Its error codes, such as `TEAM_MISSING`, that no other feature has. */
   readonly errors?: ErrorTable;
-  /** Its sections of `svc-api.yaml`. */
-  readonly config?: FeatureConfig;
-  /** Resources that keys can be granted actions on. */
-  readonly resources?: readonly HostResource[];
+  /** Its sections of `svc-api.yaml`, by their names. Import them here: commands that read no file do not load them. */
+  readonly config?: { readonly sections: Readonly<Record<string, () => Promise<AddedSection>>> };
   /** Loads what it keeps in a store: its ports, tables and migrations. Commands without a store do not load it. */
   readonly store?: () => Promise<StoreOfFeature>;
-  /** Its counters and gauges at `/metrics`. */
-  readonly metrics?: readonly AddedMetric[];
   /** Its steps when keys change, in the transaction of the change. */
   readonly onKeys?: KeyListener;
   /** Its operations, by the names of their root fields in its schema. */
@@ -53,7 +45,9 @@ export interface Feature extends FeatureOfFields {
 }
 
 /** A feature of svc-api itself, with members that plugins cannot have. */
-export interface OwnFeature extends Feature {
+export interface OwnFeature extends Omit<Feature, 'config'> {
+  /** Its sections of `svc-api.yaml`, and its part of the configuration without them. */
+  readonly config?: FeatureConfig;
   /** Parts for other features, by their names, where those do not need it. */
   readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
   /** Serves the worker processes of `serve`, in the process that starts them. */
@@ -120,12 +114,12 @@ export interface Background {
 }
 
 /** The listeners of features, in their order. A feature that does not listen costs nothing. */
-export function listenersOf(features: readonly Feature[]): KeyListener[] {
+export function listenersOf(features: readonly OwnFeature[]): KeyListener[] {
   return features.flatMap(({ onKeys }) => onKeys ?? []);
 }
 
 /** Loads what features keep in a store, before it is opened. */
-export async function storesOf(features: readonly Feature[]): Promise<FeatureInStore[]> {
+export async function storesOf(features: readonly OwnFeature[]): Promise<FeatureInStore[]> {
   const kept = features.flatMap(({ name, store }) => (store ? [{ name, store }] : []));
   return Promise.all(kept.map(async ({ name, store }) => ({ ...(await store()), feature: name })));
 }

@@ -1,4 +1,4 @@
-import type { Background, BackgroundContext, Feature } from '../feature.ts';
+import type { Background, BackgroundContext, OwnFeature } from '../feature.ts';
 import { invalidFeature, workOf } from '../keys/added/index.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 
@@ -6,11 +6,11 @@ import type { OpenedService, StartService } from './configured-server.ts';
 export const withBackground =
   (
     start: StartService,
-    features: readonly Feature[],
+    features: readonly OwnFeature[],
     context: Omit<BackgroundContext, keyof Pick<OpenedService, 'keys' | 'config'>>,
   ): StartService =>
   async (opened, server) => {
-    const running: { feature: Feature; work: Background }[] = [];
+    const running: { feature: OwnFeature; work: Background }[] = [];
     const stop = async () => {
       await Promise.all(
         running.map(async ({ feature: { name }, work }) => {

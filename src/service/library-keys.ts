@@ -301,6 +301,7 @@ function libraryKeys(service: OpenService, state = { isClosed: false }): OpenKey
     };
     return [method, called];
   });
+  let added: Operations | undefined;
   const requireOpen = () => {
     if (!state.isClosed) return;
     const message = `The key store ${location} is closed. Open it again, or close it once nothing uses it.`;
@@ -313,13 +314,7 @@ function libraryKeys(service: OpenService, state = { isClosed: false }): OpenKey
     check,
     async run(name, input, by) {
       const actor = actorOf('keys.run', by);
-      const { allFeatures } = await import('../features/index.ts');
-      const operations = Object.assign(
-        {},
-        ...allFeatures()
-          .filter(isAdded)
-          .map((each) => each.operations),
-      ) as Operations;
+      const operations = (added ??= await operationsOfPlugins());
       const operation = Object.hasOwn(operations, name) ? operations[name]! : undefined;
       if (!operation || !isOnKeys(operation)) {
         const known = formatList(Object.keys(operations)) || 'none';
@@ -360,4 +355,11 @@ function actorOf(caller: string, by: Asking | undefined): KnownActor {
     ),
   });
   return by.actor as KnownActor;
+}
+
+/** The operations of plugins, by their names. They stay as they are once features are in use. */
+async function operationsOfPlugins(): Promise<Operations> {
+  const { allFeatures } = await import('../features/index.ts');
+  const tables = allFeatures().filter(isAdded);
+  return Object.assign({}, ...tables.map(({ operations }) => operations)) as Operations;
 }

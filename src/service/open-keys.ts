@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { type Feature, listenersOf } from '../feature.ts';
+import { type OwnFeature, listenersOf } from '../feature.ts';
 import type { RequestCheck } from '../http/request-check.ts';
 import { operatorName } from '../keys/authorization/index.ts';
 import type { NoticeStore } from '../keys/feed/index.ts';
@@ -119,7 +119,7 @@ interface OverOptions {
   /** Milliseconds since 1970. Default: the clock of the machine. */
   readonly clock?: () => number;
   /** Default: none, for a store that takes no changes. */
-  readonly features?: readonly Feature[];
+  readonly features?: readonly OwnFeature[];
 }
 
 /** The service of a store that is open already. Closing the keys closes it. */

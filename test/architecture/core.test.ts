@@ -1,68 +1,127 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FEATURES } from '../../src/features/index.ts';
 import { ROOT } from '../support/process.ts';
 
-/** Files that name no feature. */
-const CORE = [
-  'src/cli/serve/config-source.ts',
-  'src/cli/serve/options.ts',
-  'src/cli/serve/service-manager.ts',
-  'src/cli/serve/workers.ts',
-  'src/config/config-file.ts',
-  'src/config/config-follower.ts',
-  'src/config/default-config.ts',
-  'src/config/load-config.ts',
-  'src/config/read-config.ts',
-  'src/config/section.ts',
-  'src/config/sections.ts',
-  'src/config/sections/access.ts',
-  'src/config/values.ts',
-  'src/graphql/extension.ts',
-  'src/graphql/feature-schema.ts',
-  'src/graphql/operations.ts',
-  'src/graphql/requirements.ts',
-  'src/graphql/service.ts',
-  'src/http/issuer.ts',
-  'src/keys/authentication/authenticator.ts',
-  'src/keys/authentication/look-up.ts',
-  'src/keys/authentication/verified-keys.ts',
-  'src/keys/changes/adopt.ts',
-  'src/keys/changes/create.ts',
-  'src/keys/changes/delete.ts',
-  'src/keys/changes/delivery.ts',
-  'src/keys/changes/issued.ts',
-  'src/keys/changes/permitted-changes.ts',
-  'src/keys/changes/transaction.ts',
-  'src/keys/changes/update.ts',
-  'src/keys/operations/operation.ts',
-  'src/keys/permissions/scope.ts',
-  'src/keys/repository/repository.ts',
-  'src/remote/shape.ts',
-  'src/service/background.ts',
-  'src/service/describe-service.ts',
-  'src/store/key-repository.ts',
+/** Files of the core that still name a feature. Take out those that are free. */
+const NOT_YET: readonly string[] = [
+  'src/cli/exec.ts',
+  'src/cli/explain/present.ts',
+  'src/cli/explain/report.ts',
+  'src/cli/help/own-help.ts',
+  'src/cli/host.ts',
+  'src/cli/manage/key-command.ts',
+  'src/cli/prompts/rich-prompts.ts',
+  'src/cli/serve/serving-command.ts',
+  'src/cli/views/key-view.ts',
+  'src/cli/with-keys.ts',
+  'src/commands/apikey/exec.ts',
+  'src/commands/apikey/index.ts',
+  'src/commands/apikey/rotate.ts',
+  'src/commands/apikey/verify.ts',
+  'src/commands/serve.ts',
+  'src/feature.ts',
+  'src/graphql/keys.ts',
+  'src/graphql/lists.ts',
+  'src/graphql/resolve.ts',
+  'src/graphql/schema-types.ts',
+  'src/http/bearer-check.ts',
+  'src/http/edge-app.ts',
+  'src/http/index.ts',
+  'src/http/request-body.ts',
+  'src/index.ts',
+  'src/keys/added/index.ts',
+  'src/keys/audit/audit-entry.ts',
+  'src/keys/audit/compare.ts',
+  'src/keys/audit/refusals.ts',
+  'src/keys/authentication/activity.ts',
+  'src/keys/authentication/collected-usage.ts',
+  'src/keys/authentication/index.ts',
+  'src/keys/authentication/usage-retention.ts',
+  'src/keys/authorization/chain.ts',
+  'src/keys/basics/error-codes/servers.ts',
+  'src/keys/basics/error-codes/values.ts',
+  'src/keys/basics/limit.ts',
+  'src/keys/basics/text.ts',
+  'src/keys/changes/change-many.ts',
+  'src/keys/changes/confusable-names.ts',
+  'src/keys/changes/rotate.ts',
+  'src/keys/feed/collect.ts',
+  'src/keys/feed/edges.ts',
+  'src/keys/feed/index.ts',
+  'src/keys/feed/notice.ts',
+  'src/keys/feed/reports.ts',
+  'src/keys/key/api-key.ts',
+  'src/keys/key/fields.ts',
+  'src/keys/key/name.ts',
+  'src/keys/key/person.ts',
+  'src/keys/key/usage.ts',
+  'src/keys/operations/client.ts',
+  'src/keys/operations/operations.ts',
+  'src/keys/operations/store-client.ts',
+  'src/keys/permissions/catalog.ts',
+  'src/keys/repository/feed.ts',
+  'src/keys/secret/secret.ts',
+  'src/keys/service/answers.ts',
+  'src/keys/service/management.ts',
+  'src/keys/service/service.ts',
+  'src/limits/lease.ts',
+  'src/limits/limiter.ts',
+  'src/remote/oauth.ts',
+  'src/remote/requests.ts',
+  'src/remote/server-client.ts',
+  'src/service/configured-server.ts',
+  'src/service/create-app.ts',
+  'src/service/examine.ts',
+  'src/service/library-keys.ts',
+  'src/service/notice-channels.ts',
+  'src/service/open-keys.ts',
+  'src/store/audit-log.ts',
+  'src/store/connection.ts',
+  'src/store/copy.ts',
+  'src/store/feed.ts',
+  'src/store/inspection/inspect-contents.ts',
+  'src/store/inspection/inspect-postgres.ts',
+  'src/store/inspection/inspect-sqlite.ts',
+  'src/store/migrations.ts',
+  'src/store/notices.ts',
+  'src/store/open.ts',
+  'src/store/ports.ts',
+  'src/store/postgres/postgres-connection.ts',
+  'src/store/postgres/postgres-listener.ts',
+  'src/store/postgres/postgres-schema.ts',
+  'src/store/rows.ts',
+  'src/store/search-keys.ts',
+  'src/store/sqlite/followers.ts',
+  'src/store/sqlite/memory-store.ts',
+  'src/store/sqlite/sqlite-connection.ts',
+  'src/store/tables.ts',
+  'src/store/usage.ts',
 ];
 
 /** Words of features, as they stand in names of code. */
 const WORDS = new Set(
-  `client clients consent consents contain containment containments edge edges effect effects federation import imports leak leaks mcp notice
-  notices people person session sessions spent usage`.split(/\s+/),
+  `consent consents contain containment containments edge edges effect effects federation leak leaks mcp notice notices
+  people person session sessions spent usage`.split(/\s+/),
 );
 
 describe('the core', () => {
-  for (const path of CORE)
-    it(`names no feature in ${path}`, () => {
-      const names = wordsOf(readFileSync(join(ROOT, path), 'utf8'));
-      assert.deepEqual([...names].filter((word) => WORDS.has(word)).toSorted(), []);
+  it('names no feature, except in files that are known to', () => {
+    const core = globSync('src/**/*.ts', { cwd: ROOT, exclude: ['src/features/**'] });
+    assert.ok(core.length > 200);
+    const naming = core.filter((path) => {
+      const words = wordsOf(readFileSync(join(ROOT, path), 'utf8'));
+      return [...WORDS].some((word) => words.has(word));
     });
+    assert.deepEqual(naming.toSorted(), NOT_YET);
+  });
 
   it('is searched for names of every form', () => {
     const text = `import { CONSENTS } from './consents.ts'; // a session
       /* edges */ const usageOf = 'people', text = \`\${theEffects}\`, b: KeyClient = imports;`;
     const found = [...wordsOf(text)].filter((word) => WORDS.has(word));
-    assert.deepEqual(found.toSorted(), ['client', 'consents', 'effects', 'imports', 'usage']);
+    assert.deepEqual(found.toSorted(), ['consents', 'effects', 'usage']);
   });
 });
 

@@ -3,7 +3,7 @@ import { serverTarget } from '../../src/cli/with-keys.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { isKeysError } from '../../src/keys/basics/errors.ts';
-import type { Feature } from '../../src/feature.ts';
+import type { OwnFeature } from '../../src/feature.ts';
 import { FEATURES } from '../../src/features/index.ts';
 import { isOnKeys, type Operation, OPERATIONS, type Operations, perform } from '../../src/keys/operations/index.ts';
 import { createCatalog, type Permission } from '../../src/keys/permissions/catalog.ts';
@@ -336,7 +336,7 @@ async function outcomes(
       tried(() => {
         const env = { ...LOGGED_OUT, ...(secret !== undefined && { SVC_API_KEY: secret }) };
         const client = serverClient(serverTarget({ server: test.url }, env, 'login')!);
-        const door: object = feature ? client.of(feature as Required<Feature>) : client;
+        const door: object = feature ? client.of(feature as Required<OwnFeature>) : client;
         return (door as Readonly<Record<string, (given: unknown) => unknown>>)[name]!(input);
       }),
     );

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Background, Feature } from '../../src/feature.ts';
+import type { Background, OwnFeature } from '../../src/feature.ts';
 import type { OpenedService, StartService } from '../../src/service/configured-server.ts';
 import { withBackground } from '../../src/service/background.ts';
 import { collectingLog } from '../support/log.ts';
@@ -11,7 +11,7 @@ describe('work of features beside requests', () => {
     const fail = () => {
       throw new Error('broken');
     };
-    const featureOf = (name: string, work: object): Feature => ({ name, background: async () => work as Background });
+    const featureOf = (name: string, work: object): OwnFeature => ({ name, background: async () => work as Background });
     const features = [
       featureOf('broken', { prepare: async () => fail, stop: fail }),
       featureOf('silent', { stop() {} }),

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
 import { FEATURES } from '../../src/features/index.ts';
-import { type Feature, listenersOf } from '../../src/feature.ts';
+import { type OwnFeature, listenersOf } from '../../src/feature.ts';
 import type { AuditReader } from '../../src/keys/audit/audit-reader.ts';
 import type { Authentication } from '../../src/keys/authentication/look-up.ts';
 import { BARE_KEY, type StoredKey } from '../../src/keys/key/api-key.ts';
@@ -48,7 +48,7 @@ export async function openTestKeys(
     /** Is told how long the store takes. */
     timer?: StoreTimer;
     /** Default: all of svc-api. */
-    features?: readonly Feature[];
+    features?: readonly OwnFeature[];
     /** Wraps the store, to observe the calls to it. */
     repository?: (repository: KeyRepository) => KeyRepository;
     /** Where secrets, codes and ids come from. Default: the system. */

@@ -1,5 +1,5 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import { errors } from './errors.ts';
 
 /** Backups of a store, and copies into another one. */
-export const backup: Feature = { name: 'backup', errors };
+export const backup: OwnFeature = { name: 'backup', errors };

@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 
 /** Completion of commands, flags and names in shells. */
-export const completion: Feature = { name: 'completion' };
+export const completion: OwnFeature = { name: 'completion' };

@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import type { ConsentMode } from '../../keys/permissions/index.ts';
 import { CONSENTS, type Refresh } from './consent-request.ts';
 import { consentOperations } from './operations.ts';
@@ -23,7 +23,7 @@ declare module '../../config/config.ts' {
 }
 
 /** How applications get keys that people agree to. A key that replaces itself still belongs to its application. */
-export const consent: Feature = {
+export const consent: OwnFeature = {
   name: 'consent',
   errors,
   ...consentOperations,

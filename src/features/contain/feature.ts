@@ -1,10 +1,10 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import { findIssued, requireToContainNow } from './contain.ts';
 import { EFFECTS, recordEffects } from './effects.ts';
 import { containOperations } from './operations.ts';
 
 /** Effects of keys on other keys, and how they are undone. Requests of applications that a key agreed to are among them. */
-export const contain: Feature = {
+export const contain: OwnFeature = {
   name: 'contain',
   needs: ['consent'],
   ...containOperations,

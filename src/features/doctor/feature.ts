@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 
 /** Checks of a store, its configuration and its environment. */
-export const doctor: Feature = { name: 'doctor' };
+export const doctor: OwnFeature = { name: 'doctor' };

@@ -1,9 +1,9 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import { errors } from './errors.ts';
 import { edgeOperations } from './operations.ts';
 
 /** Servers that answer without a store, and the feed that they follow. */
-export const edges: Feature = {
+export const edges: OwnFeature = {
   name: 'edges',
   errors,
   ...edgeOperations,

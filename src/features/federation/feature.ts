@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import type { FederationRule } from './federation-rule.ts';
 
 declare module '../../config/config.ts' {
@@ -9,7 +9,7 @@ declare module '../../config/config.ts' {
 }
 
 /** Keys for other keys, and for tokens of trusted issuers. */
-export const federation: Feature = {
+export const federation: OwnFeature = {
   name: 'federation',
   needs: ['consent', 'people'],
   routes: async (_, context) => (await import('./routes.ts')).addExchange(context),

@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 
 /** Keys that a person gets for a server by a code. */
-export const login: Feature = { name: 'login', needs: ['consent'] };
+export const login: OwnFeature = { name: 'login', needs: ['consent'] };

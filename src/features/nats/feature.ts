@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import type { FeedByNats } from './settings.ts';
 
 declare module '../../config/config.ts' {
@@ -9,7 +9,7 @@ declare module '../../config/config.ts' {
 }
 
 /** The feed of keys by NATS, beside HTTP. */
-export const nats: Feature = {
+export const nats: OwnFeature = {
   name: 'nats',
   needs: ['edge'],
   config: {

@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import type { NoticeSettings } from '../../keys/feed/index.ts';
 import { errors } from './errors.ts';
 
@@ -10,7 +10,7 @@ declare module '../../config/config.ts' {
 }
 
 /** Notices of what happens to keys, for a receiver elsewhere. */
-export const notices: Feature = {
+export const notices: OwnFeature = {
   name: 'notices',
   errors,
   config: {

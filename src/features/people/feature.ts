@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import type { PeopleSettings } from './people.ts';
 import { errors } from './errors.ts';
 import { refusePeople } from './refuse.ts';
@@ -11,7 +11,7 @@ declare module '../../config/config.ts' {
 }
 
 /** People who sign in without a key, at a provider or by a proxy. Each is a key without a secret. */
-export const people: Feature = {
+export const people: OwnFeature = {
   name: 'people',
   errors,
   onKeys: { refuses: refusePeople },

@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import { routeOperations } from './operations.ts';
 import type { Route } from './router.ts';
 import type { Upstream } from './upstream.ts';
@@ -14,7 +14,7 @@ declare module '../../config/config.ts' {
 }
 
 /** Routes that say which permissions the requests to guarded services need. */
-export const routes: Feature = {
+export const routes: OwnFeature = {
   name: 'routes',
   operations: routeOperations,
   schema: () => import('./schema.ts'),

@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 
 /** Scans of files for keys. */
-export const scan: Feature = { name: 'scan', needs: ['leaks'] };
+export const scan: OwnFeature = { name: 'scan', needs: ['leaks'] };

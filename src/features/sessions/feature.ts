@@ -1,9 +1,9 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import type { ApiKey } from '../../keys/key/index.ts';
 import { SESSIONS } from './session.ts';
 
 /** Sessions of people who have signed in. They end with their key, when it is disabled, and with the last grant of a person. */
-export const sessions: Feature = {
+export const sessions: OwnFeature = {
   name: 'sessions',
   store: async () => (await import('./store.ts')).sessionStore,
   onKeys: {

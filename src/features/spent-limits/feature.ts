@@ -1,11 +1,11 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import { isBudgetUnit, SPENT_LIMITS } from '../../keys/basics/index.ts';
 
 /**
  * How far keys have used up their limits. A key that takes the place of another one has used up as much. Budgets begin
  * anew, unless a key replaces itself.
  */
-export const spentLimits: Feature = {
+export const spentLimits: OwnFeature = {
   name: 'spent-limits',
   store: async () => (await import('./store.ts')).spentLimitStore,
   onKeys: {

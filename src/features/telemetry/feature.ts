@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 
 /** Metrics, logs and traces of requests. */
-export const telemetry: Feature = { name: 'telemetry' };
+export const telemetry: OwnFeature = { name: 'telemetry' };

@@ -1,8 +1,8 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import { errors } from './errors.ts';
 
 /** Keys from elsewhere: export and import. */
-export const transfer: Feature = {
+export const transfer: OwnFeature = {
   name: 'transfer',
   errors,
   store: async () => (await import('./store.ts')).transferStore,

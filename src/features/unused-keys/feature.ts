@@ -1,7 +1,7 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 
 /** Keys that the policy disables, as they are not used. */
-export const unusedKeys: Feature = {
+export const unusedKeys: OwnFeature = {
   name: 'unused-keys',
   background: async (context) => (await import('./background.ts')).disableUnused(context),
   store: async () => (await import('./store.ts')).unusedKeysStore,

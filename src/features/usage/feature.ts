@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 
 /** Reports on the requests of keys. */
-export const usage: Feature = { name: 'usage' };
+export const usage: OwnFeature = { name: 'usage' };

@@ -112,10 +112,15 @@ export type MeasuredValue = readonly [value: number, labels?: Readonly<Record<st
 
 /** Members of a feature that are read here. */
 export interface FeatureOfFields {
+  /** Its name. That of a plugin is the name of its package: it identifies values in stores, so never change it. */
   readonly name: string;
+  /** The names of the features that it uses. */
   readonly needs?: readonly string[];
+  /** Fields of keys, by their names. */
   readonly fields?: AddedFields;
+  /** Resources that keys can be granted actions on. */
   readonly resources?: readonly HostResource[];
+  /** Its counters and gauges at `/metrics`. */
   readonly metrics?: readonly AddedMetric[];
 }
 

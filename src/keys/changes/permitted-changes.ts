@@ -30,18 +30,6 @@ import { leakedSince, requireRotating, requireToRollBack, requireToRotate } from
 import { type ChangeRule, type Parts, type Place, refreshed, requireUnrefused } from './transaction.ts';
 import { planSwitch, requireChange } from './update.ts';
 
-/** A change of a key that can be asked for. */
-export type KeyChangeKind =
-  | 'UPDATE'
-  | 'ENABLE'
-  | 'DISABLE'
-  | 'ROTATE'
-  | 'ROTATE_AND_DISABLE_CREATED'
-  | 'ACTIVATE_ROTATION'
-  | 'FINISH_ROTATION'
-  | 'ROLL_BACK_ROTATION'
-  | 'DELETE';
-
 /** Why something would be refused. */
 export interface Refusal {
   readonly code: ErrorCode;
@@ -63,8 +51,8 @@ const PAGE = 100;
 /** How many such pages: a request may ask for many keys, and each may have created any number. */
 const MAX_PAGES = 5;
 
-/** What refuses each change: the rules by which it is made. */
-const RULES: Readonly<Record<KeyChangeKind, (place: PlaceBefore, key: ApiKey) => void | Promise<unknown>>> = {
+/** Rules that refuse each change when it is made. */
+const RULES = {
   UPDATE: requireWholeToUpdate,
   ENABLE: (place, key) => changed(place, key, () => planSwitch(withoutIt(place, key), asDisabled(key, place), true)),
   DISABLE: (place, key) => changed(place, key, () => planSwitch(place, key, false)),
@@ -78,7 +66,10 @@ const RULES: Readonly<Record<KeyChangeKind, (place: PlaceBefore, key: ApiKey) =>
   FINISH_ROTATION: (place, key) => changed(place, key, () => requireRotating(key, place.now)),
   ROLL_BACK_ROTATION: (place, key) => changed(place, key, () => requireToRollBack(place, key)),
   DELETE: (place, key) => requireFor(place.caller, 'DELETE', [key]),
-};
+} satisfies Record<string, (place: PlaceBefore, key: ApiKey) => void | Promise<unknown>>;
+
+/** A change of a key that can be asked for. */
+export type KeyChangeKind = keyof typeof RULES;
 
 /** Why something is refused; null if it is not. @throws what is not a refusal, such as KeysError STORE_… */
 async function findRefusal(attempt: () => void | Promise<void>): Promise<Refusal | null> {
@@ -270,13 +261,17 @@ export class PermittedChanges {
   async possibleChanges(keys: readonly ApiKey[], actor: Principal): Promise<PossibleChange[][]> {
     const place = await this.#findPlace(actor, keys);
     const own = this.#options.listeners.map(({ rules }) => rules);
-    const rules = Object.entries<ChangeRule | (typeof RULES)[KeyChangeKind]>(Object.assign({}, RULES, ...own));
+    const rules = Object.entries<ChangeRule | (typeof RULES)[KeyChangeKind]>(Object.assign({}, RULES, ...own, RULES));
     const decided: PossibleChange[][] = [];
     for (const key of keys) {
       const changes: PossibleChange[] = [];
       for (const [change, rule] of rules) {
         const refusal =
-          'refusal' in place ? place.refusal : await findRefusal(async () => void (await rule(place, key)));
+          'refusal' in place
+            ? place.refusal
+            : await findRefusal(async () => {
+                await rule(place, key);
+              });
         changes.push({ change, refusal });
       }
       decided.push(changes);

@@ -157,6 +157,10 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
     const { principal } = await createPrincipal(test.keys, { name: 'a', roles: ['ADMIN'] });
     const rules: KeyListener['rules'] = {
       PRAISE: () => {},
+      // It has no say in a change of the core.
+      DELETE: () => {
+        throw new Error('refused by a listener');
+      },
       BLAME: async ({ caller }, { name }) => {
         throw new KeysError(
           'FORBIDDEN',
@@ -166,6 +170,10 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
     };
     const keys = new KeysService({ ...test.options, listeners: [{ rules }] });
     const [changes] = await keys.permittedChanges.possibleChanges([principal.apiKey], principal);
+    assert.deepEqual(
+      changes!.find(({ change }) => change === 'DELETE'),
+      { change: 'DELETE', refusal: null },
+    );
     assert.deepEqual(changes!.slice(-2), [
       { change: 'PRAISE', refusal: null },
       { change: 'BLAME', refusal: { code: 'FORBIDDEN', reason: 'a blames a.' } },
