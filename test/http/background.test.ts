@@ -11,7 +11,10 @@ describe('work of features beside requests', () => {
     const fail = () => {
       throw new Error('broken');
     };
-    const featureOf = (name: string, work: object): OwnFeature => ({ name, background: async () => work as Background });
+    const featureOf = (name: string, work: object): OwnFeature => ({
+      name,
+      background: async () => work as Background,
+    });
     const features = [
       featureOf('broken', { prepare: async () => fail, stop: fail }),
       featureOf('silent', { stop() {} }),

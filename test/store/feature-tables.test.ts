@@ -321,7 +321,11 @@ describeAlwaysOnEach('the tables of a plugin', () => {
       visits(first, adds('share real')),
       /svc-api-visits .*column share of the type real. Use .*double precision/i,
     ],
-    ['with another key than it says', makes('id bigint not null primary key, key_id bigint not null'), /does not have key_id as its primary key/],
+    [
+      'with another key than it says',
+      makes('id bigint not null primary key, key_id bigint not null'),
+      /does not have key_id as its primary key/,
+    ],
     ['without a key', makes('key_id bigint not null'), /key_id.*primary key/],
     [
       'whose rows keep keys from being deleted',
