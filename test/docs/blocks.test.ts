@@ -14,7 +14,7 @@ const PAGES = [
 ];
 /** What stays when it ends: a server, in the shell that started it. */
 const SERVER =
-  /^(?:(?:svc-api|\.\/run\.js|npx acme) (?:serve|guard|edge)(?= |$)|node -e 'http\.createServer|npm start)/;
+  /^(?:(?:svc-api|\.\/run\.js|npx acme) (?:serve|guard|edge)(?= |$)|node -e 'http\.createServer|npm start|node server\.js)/;
 /** Where a name belongs that a shell sets for all commands after it. */
 const PLACE = /\bSVC_API_(?:DATABASE|CONFIG|SERVER|KEY)\b/g;
 
