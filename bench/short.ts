@@ -11,6 +11,8 @@ const GUARDED = [LIST, INCLUDE];
 const MIN_THROUGHPUT_RATIO = 3;
 /** The same code takes 5 to 7 times as long, from machine to machine; what it guards against is much more. */
 const MAX_START_UP_RATIO = 8;
+/** Making a store writes some 60 tables and indexes to the disk, which costs up to 1.6 times more, by its file system. */
+const MAX_NEW_STORE_RATIO = 10;
 /**
  * A decision itself does not grow: but ten thousand hosts no longer fit the processor's cache, which alone costs up to
  * twice as much.
@@ -39,7 +41,8 @@ await withStores({ size: 100_000, live: 1000 }, async (keys, folder) => {
 });
 for (const { title, leastRatio, cpuRatio } of (await measureStartUp(OWN, 11)).slice(1)) {
   const ratio = Number.isNaN(cpuRatio) ? leastRatio : cpuRatio;
-  report(`start of ${title} to \`node -e 0\`, at most ${MAX_START_UP_RATIO}`, ratio, ratio <= MAX_START_UP_RATIO);
+  const bound = title.endsWith('new store') ? MAX_NEW_STORE_RATIO : MAX_START_UP_RATIO;
+  report(`start of ${title} to \`node -e 0\`, at most ${bound}`, ratio, ratio <= bound);
 }
 const [few, , many] = measureRoutes(9);
 const routesRatio = many!.time / few!.time;
