@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Background, BackgroundContext } from '../../feature.ts';
 import type { NoticeChannels, NoticeStore } from '../../keys/feed/index.ts';
 import type { Log } from '../../log.ts';
-import { type DeliveryCounts, Dispatcher } from './dispatcher.ts';
+import { Dispatcher } from './dispatcher.ts';
 import { type Destination, readDestination } from './destination.ts';
 
 /** How often to look for what is new. */
@@ -20,8 +20,7 @@ async function destinationIn(
 export async function deliverNotices(context: BackgroundContext): Promise<Background> {
   const { keys, config, notices: store, channels, turn, log } = context;
   const destination = await destinationIn(config, channels);
-  const onStart = (started: StartedDelivery) => context.onStarted(started);
-  const delivery = new NoticeDelivery({ store, clock: keys.clock, turn, log, onStart });
+  const delivery = new NoticeDelivery({ store, clock: keys.clock, turn, log, onStart: context.onStarted });
   await delivery.take(destination);
   return {
     async prepare(changed) {
@@ -32,13 +31,6 @@ export async function deliverNotices(context: BackgroundContext): Promise<Backgr
   };
 }
 
-export interface StartedDelivery {
-  /** What became of attempts, by now. */
-  readonly counts: DeliveryCounts;
-  /** How many wait in the store; undefined while there is no webhook. */
-  countWaiting(): Promise<number | undefined>;
-}
-
 interface DeliveryOptions {
   store: NoticeStore;
   /** Milliseconds since 1970. */
@@ -47,7 +39,7 @@ interface DeliveryOptions {
   turn: Promise<void>;
   log: Log;
   /** Is called when there is a webhook for the first time. */
-  onStart?: (started: StartedDelivery) => void;
+  onStart?: BackgroundContext['onStarted'];
 }
 
 /** Sends notices while a server runs. */
