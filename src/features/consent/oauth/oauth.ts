@@ -23,7 +23,7 @@ class OAuth implements ConsentParts {
   readonly clients: ConsentParts['clients'];
   readonly refresh: ConsentParts['refresh'];
   readonly issuer: ConsentParts['issuer'];
-  readonly guarded: ConsentParts['guarded'];
+  readonly places: ConsentParts['places'];
   readonly addresses: ConsentParts['addresses'];
   readonly check: ConsentParts['check'];
   readonly refusals: ConsentParts['refusals'];
@@ -41,7 +41,7 @@ class OAuth implements ConsentParts {
     this.clients = new Clients(checkClients(clients, keys.catalog), documents, config?.dynamicRegistration ?? false);
     this.refresh = config?.refresh ?? DEFAULT_REFRESH;
     this.issuer = context.issuer;
-    this.guarded = context.guarded;
+    this.places = context.places;
     this.addresses = context.addresses;
     this.check = context.formCheck;
     this.refusals = context.refusals;
