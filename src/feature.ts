@@ -83,8 +83,8 @@ export interface BackgroundContext {
   readonly config: Config;
   /** Notices that wait in the store. */
   readonly notices: NoticeStore;
-  /** The channels of all features. */
-  readonly channels: NoticeChannels;
+  /** All features that are there. */
+  readonly features: readonly OwnFeature[];
   /** True for `serve`, false for a guard. */
   readonly hasGraphQL: boolean;
   /** Resolves once this process is the one of several that does what is done once. */

@@ -652,6 +652,23 @@ describe('a program that chooses features', () => {
     ]);
   });
 
+  it('is refused for a plugin with a channel of notices that another one has', async () => {
+    const result = await program(
+      '',
+      `
+      import './features.mjs';
+      import { addFeatures } from '${ROOT}/dist/plugin.js';
+      const notices = { ntfy: async () => ({ open: () => async () => {} }) };
+      addFeatures({ name: 'one', notices }, { name: 'two', notices });
+      const { openKeys } = await import('${ROOT}/dist/index.js');
+      await openKeys({ database: ':memory:' }).catch(({ code, message }) => console.log(JSON.stringify([code, message])));`,
+    );
+    assert.deepEqual(result, [
+      'FEATURE_INVALID',
+      'The feature two is invalid. svc-api or another plugin has a channel of notices "ntfy" as well. Rename it.',
+    ]);
+  });
+
   it('is refused for an unknown name', async () => {
     const result = await program(
       '',
