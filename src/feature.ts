@@ -69,7 +69,8 @@ export interface FeatureContext extends RouteContext {
   readonly publicUrl: string | undefined;
   /** The commands that pages name. */
   readonly commands: NamedCommands;
-  readonly provided: Provided;
+  /** All features that are there. */
+  readonly features: readonly OwnFeature[];
   /** True in each of several worker processes of `serve`. */
   readonly isWorker: boolean;
   /** The app whose place it takes. */
@@ -122,12 +123,4 @@ export function listenersOf(features: readonly OwnFeature[]): KeyListener[] {
 export async function storesOf(features: readonly OwnFeature[]): Promise<FeatureInStore[]> {
   const kept = features.flatMap(({ name, store }) => (store ? [{ name, store }] : []));
   return Promise.all(kept.map(async ({ name, store }) => ({ ...(await store()), feature: name })));
-}
-
-/** Parts of features by their names; undefined where no feature provides one. */
-export type Provided = (name: string) => (() => Promise<unknown>) | undefined;
-
-/** The parts that features provide. */
-export function providedBy(features: readonly OwnFeature[]): Provided {
-  return (name) => features.find(({ provides }) => provides?.[name])?.provides?.[name];
 }

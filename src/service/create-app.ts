@@ -177,14 +177,12 @@ export async function createAppOf(
   // Alone: the rest of that room might not even load.
   const { checkGraphQLRelease } = await import('../graphql/release.ts');
   await checkGraphQLRelease();
-  const [{ createSchema }, { createHttpApp }, { describeService }, { allFeatures }, { providedBy }] =
-    await Promise.all([
-      import('../graphql/schema.ts'),
-      import('../http/app.ts'),
-      import('./describe-service.ts'),
-      import('../features/index.ts'),
-      import('../feature.ts'),
-    ]);
+  const [{ createSchema }, { createHttpApp }, { describeService }, { allFeatures }] = await Promise.all([
+    import('../graphql/schema.ts'),
+    import('../http/app.ts'),
+    import('./describe-service.ts'),
+    import('../features/index.ts'),
+  ]);
   const startedAt = others.replaces?.startedAt ?? Date.now();
   const info = { name: 'svc-api', version: packageVersion(), startedAt };
   const configured = config && {
@@ -219,7 +217,7 @@ export async function createAppOf(
     trust: others.trust ?? configured?.trust ?? LOOPBACK,
     publicUrl,
     commands,
-    provided: providedBy(features),
+    features,
     isWorker,
     replaces: others.replaces,
   };
