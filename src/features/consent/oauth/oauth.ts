@@ -1,4 +1,5 @@
 import type { FeatureContext } from '../../../feature.ts';
+import { madeOnce } from '../../../keys/basics/index.ts';
 import { checkClients, type Client } from '../clients.ts';
 import { Consent } from '../consent.ts';
 import { DEFAULT_REFRESH } from '../refresh.ts';
@@ -6,15 +7,6 @@ import { ClientDocuments } from './client-documents.ts';
 import { Clients } from './clients.ts';
 import type { ConsentParts } from './parts.ts';
 import { ownGrantTypes } from './token.ts';
-
-const made = new WeakMap<FeatureContext, OAuth>();
-
-/** The parts of an app. They are made when they are first needed. */
-export function oauthOf(context: FeatureContext): ConsentParts {
-  let parts = made.get(context);
-  if (!parts) made.set(context, (parts = new OAuth(context)));
-  return parts;
-}
 
 /** The parts of an app, as its configuration and options have them. */
 class OAuth implements ConsentParts {
@@ -49,3 +41,6 @@ class OAuth implements ConsentParts {
     this.grantTypes = ownGrantTypes(this);
   }
 }
+
+/** The parts of an app. They are made when they are first needed. */
+export const oauthOf = madeOnce((context: FeatureContext): ConsentParts => new OAuth(context));
