@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import { formatList, KeysError, printable, proxyNote, suggestion } from '../../keys/basics/index.ts';
 import type {
   NoticeAnswer,
@@ -19,7 +19,7 @@ export interface Destination {
 export async function readDestination(
   settings: NoticeSettings,
   env: NodeJS.ProcessEnv,
-  features: readonly Feature[],
+  features: readonly OwnFeature[],
 ): Promise<Destination> {
   const channels: NoticeChannels = Object.assign({}, ...features.map(({ notices }) => notices));
   const { url, channel = 'webhook' } = settings;
