@@ -749,7 +749,7 @@ export interface FeatureContext extends RouteContext {
     readonly trust: readonly string[];
     readonly publicUrl: string | undefined;
     readonly commands: NamedCommands;
-    readonly provided: Provided;
+    readonly features: readonly OwnFeature[];
     readonly isWorker: boolean;
     readonly replaces: object | undefined;
 }
@@ -1044,7 +1044,7 @@ export interface BackgroundContext {
     };
     readonly config: Config;
     readonly notices: NoticeStore;
-    readonly channels: NoticeChannels;
+    readonly features: readonly OwnFeature[];
     readonly hasGraphQL: boolean;
     readonly turn: Promise<void>;
     readonly log: Log;
@@ -1171,6 +1171,15 @@ export interface Discovery {
     readonly scope: readonly string[];
 }
 
+export interface DocumentIssue {
+    path: DocumentPath;
+    ofField?: boolean;
+    related?: DocumentPath;
+    message: string;
+}
+
+export type DocumentPath = readonly (string | number)[];
+
 type Done<Table> = {
     readonly [Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input) => Promise<Awaited<Answer>> : never;
 };
@@ -1223,6 +1232,11 @@ export declare const ERRORS: Readonly<Record<"BUDGET_SPENT" | "CHAIN_TOO_LONG" |
 export type ErrorTable<Code extends string = string> = Readonly<Record<Code, ErrorEntry>>;
 
 export declare class FailureLog;
+
+export interface FeatureConfig {
+    readonly defaults?: Partial<Config>;
+    readonly sections: Readonly<Record<string, () => Promise<Section | AddedSection>>>;
+}
 
 export interface FeatureMigration {
     readonly name: string;
@@ -1673,6 +1687,12 @@ export type OutcomeCounts = Readonly<Record<Outcome, number>>;
 
 export declare const OUTCOMES: readonly ['accepted', 'forbidden', 'limited', 'refused'];
 
+export interface OwnFeature extends Omit<Feature, 'config'> {
+    readonly config?: FeatureConfig;
+    readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
+    readonly inPrimary?: () => Promise<void>;
+}
+
 export interface OwnSchema {
     getTypeMap(): Readonly<Record<string, unknown>>;
     getQueryType(): unknown;
@@ -1725,8 +1745,6 @@ interface PrincipalParts {
     readonly secret: 'current' | 'previous';
     readonly observer?: AccessObserver | undefined;
 }
-
-export type Provided = (name: string) => (() => Promise<unknown>) | undefined;
 
 type RateUnit = keyof typeof LIMIT_SECONDS;
 
@@ -1860,7 +1878,6 @@ export interface RouteContext extends CheckParts {
     readonly keys: KeysService & Limited;
     readonly addresses: ClientAddresses;
     readonly issuer: Issuer;
-    readonly guarded: GuardedDiscovery;
     readonly formCheck: BearerCheck;
     readonly allowOrigins: MiddlewareHandler;
     readonly bearer: (path: string, permission: Permission) => {
@@ -1869,7 +1886,23 @@ export interface RouteContext extends CheckParts {
     };
 }
 
+export type Schema<Output = unknown> = v.GenericSchema<unknown, Output>;
+
 export type Scheme = 'http' | 'https';
+
+export interface Section extends About {
+    readonly schema: (context: SectionContext) => Schema;
+    readonly into: (output: never) => Partial<Config>;
+}
+
+export interface SectionContext {
+    readonly file: string;
+    readonly given: Readonly<Record<string, unknown>>;
+    readonly catalog: Catalog;
+    readonly read: Partial<Config>;
+    readonly issues: DocumentIssue[];
+    readonly unmet: DocumentIssue[];
+}
 
 export interface ServedRequest extends Received {
     readonly method: string;
