@@ -1122,6 +1122,7 @@ export interface Connection {
     write<Result>(work: WriteWork<Result>, options?: WriteOptions): Promise<Result>;
     findByDigest?(digest: string): FoundRow | undefined;
     checkWhole?(): Promise<void>;
+    isFailure(error: unknown): boolean;
     revision(): number | undefined;
     keysChangedSince(revision: number): readonly string[] | 'any';
     changesReceived?(): number | undefined;
@@ -1227,7 +1228,7 @@ export interface ErrorEntry {
     };
 }
 
-export declare const ERRORS: Readonly<Record<"BUDGET_SPENT" | "CHAIN_TOO_LONG" | "CONFIG_INSECURE" | "CONFIG_INVALID" | "CONFIG_UNAVAILABLE" | "CREDENTIALS_INVALID" | "DESCRIPTION_INVALID" | "DRIVER_UNSUPPORTED" | "EXPIRY_INVALID" | "FEATURE_INVALID" | "FORBIDDEN" | "GRAPHQL_UNSUPPORTED" | "HOST_INVALID" | "INPUT_INVALID" | "LIMIT_EXCEEDED" | "LIMIT_INVALID" | "LISTEN_FAILED" | "NAME_CONFUSABLE" | "NAME_INVALID" | "NAME_TAKEN" | "NETWORK_INVALID" | "NODE_UNSUPPORTED" | "NOT_FOUND" | "NO_GRANTS" | "OPTION_INVALID" | "OUTPUT_FAILED" | "OWNER_INVALID" | "PERMISSION_INVALID" | "POLICY_VIOLATED" | "RATE_LIMITED" | "ROLE_INVALID" | "ROTATION_IN_PROGRESS" | "ROTATION_NONE" | "SCHEMA_INVALID" | "SECRET_INVALID" | "SERVER_FAILED" | "SERVER_INCOMPATIBLE" | "SERVER_INSECURE" | "SERVER_UNREACHABLE" | "STORE_AUDIT_KEY" | "STORE_CORRUPT" | "STORE_FAILED" | "STORE_FOREIGN" | "STORE_FULL" | "STORE_INSECURE" | "STORE_LOCKED" | "STORE_NEWER" | "STORE_NOT_EMPTY" | "STORE_OLDER" | "STORE_READONLY" | "STORE_REPLACED" | "STORE_REQUIRED" | "STORE_UNAVAILABLE" | "TAG_INVALID" | "TLS_INVALID" | "UNAUTHENTICATED" | "USAGE", ErrorEntry>>;
+export declare const ERRORS: Readonly<Record<"BUDGET_SPENT" | "CHAIN_TOO_LONG" | "CONFIG_INSECURE" | "CONFIG_INVALID" | "CONFIG_UNAVAILABLE" | "CREDENTIALS_INVALID" | "DESCRIPTION_INVALID" | "DRIVER_UNSUPPORTED" | "EXPIRY_INVALID" | "FEATURE_FAILED" | "FEATURE_INVALID" | "FORBIDDEN" | "GRAPHQL_UNSUPPORTED" | "HOST_INVALID" | "INPUT_INVALID" | "LIMIT_EXCEEDED" | "LIMIT_INVALID" | "LISTEN_FAILED" | "NAME_CONFUSABLE" | "NAME_INVALID" | "NAME_TAKEN" | "NETWORK_INVALID" | "NODE_UNSUPPORTED" | "NOT_FOUND" | "NO_GRANTS" | "OPTION_INVALID" | "OUTPUT_FAILED" | "OWNER_INVALID" | "PERMISSION_INVALID" | "POLICY_VIOLATED" | "RATE_LIMITED" | "ROLE_INVALID" | "ROTATION_IN_PROGRESS" | "ROTATION_NONE" | "SCHEMA_INVALID" | "SECRET_INVALID" | "SERVER_FAILED" | "SERVER_INCOMPATIBLE" | "SERVER_INSECURE" | "SERVER_UNREACHABLE" | "STORE_AUDIT_KEY" | "STORE_CORRUPT" | "STORE_FAILED" | "STORE_FOREIGN" | "STORE_FULL" | "STORE_INSECURE" | "STORE_LOCKED" | "STORE_NEWER" | "STORE_NOT_EMPTY" | "STORE_OLDER" | "STORE_READONLY" | "STORE_REPLACED" | "STORE_REQUIRED" | "STORE_UNAVAILABLE" | "TAG_INVALID" | "TLS_INVALID" | "UNAUTHENTICATED" | "USAGE", ErrorEntry>>;
 
 export type ErrorTable<Code extends string = string> = Readonly<Record<Code, ErrorEntry>>;
 
@@ -1399,7 +1400,7 @@ export interface KeyLabelTable {
 }
 
 export interface KeyListener {
-    readonly refuses?: (key: ApiKey, fields?: readonly string[]) => KeysError | undefined;
+    readonly refuses?: (key: ApiKey, fields?: readonly string[]) => KeysError | undefined | Promise<KeysError | undefined>;
     readonly changing?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
     readonly changed?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
     readonly deleted?: (transaction: Transaction, keys: readonly ApiKey[]) => Promise<void>;

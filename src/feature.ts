@@ -114,11 +114,6 @@ export interface Background {
   stop(): Promise<void>;
 }
 
-/** The listeners of features, in their order. A feature that does not listen costs nothing. */
-export function listenersOf(features: readonly OwnFeature[]): KeyListener[] {
-  return features.flatMap(({ onKeys }) => onKeys ?? []);
-}
-
 /** Loads what features keep in a store, before it is opened. */
 export async function storesOf(features: readonly OwnFeature[]): Promise<FeatureInStore[]> {
   const kept = features.flatMap(({ name, store }) => (store ? [{ name, store }] : []));
