@@ -69,8 +69,7 @@ export interface FeatureContext extends RouteContext {
   readonly publicUrl: string | undefined;
   /** The commands that pages name. */
   readonly commands: NamedCommands;
-  /** All features that are there. */
-  readonly features: readonly OwnFeature[];
+  readonly provided: Provided;
   /** True in each of several worker processes of `serve`. */
   readonly isWorker: boolean;
   /** The app whose place it takes. */
@@ -84,8 +83,8 @@ export interface BackgroundContext {
   readonly config: Config;
   /** Notices that wait in the store. */
   readonly notices: NoticeStore;
-  /** All features that are there. */
-  readonly features: readonly OwnFeature[];
+  /** The channels of all features. */
+  readonly channels: NoticeChannels;
   /** True for `serve`, false for a guard. */
   readonly hasGraphQL: boolean;
   /** Resolves once this process is the one of several that does what is done once. */
@@ -114,8 +113,21 @@ export interface Background {
   stop(): Promise<void>;
 }
 
+/** The listeners of features, in their order. A feature that does not listen costs nothing. */
+export function listenersOf(features: readonly OwnFeature[]): KeyListener[] {
+  return features.flatMap(({ onKeys }) => onKeys ?? []);
+}
+
 /** Loads what features keep in a store, before it is opened. */
 export async function storesOf(features: readonly OwnFeature[]): Promise<FeatureInStore[]> {
   const kept = features.flatMap(({ name, store }) => (store ? [{ name, store }] : []));
   return Promise.all(kept.map(async ({ name, store }) => ({ ...(await store()), feature: name })));
+}
+
+/** Parts of features by their names; undefined where no feature provides one. */
+export type Provided = (name: string) => (() => Promise<unknown>) | undefined;
+
+/** The parts that features provide. */
+export function providedBy(features: readonly OwnFeature[]): Provided {
+  return (name) => features.find(({ provides }) => provides?.[name])?.provides?.[name];
 }

@@ -91,6 +91,8 @@ export interface RouteContext extends CheckParts {
   readonly addresses: ClientAddresses;
   /** The address of this service, as clients know it. */
   readonly issuer: Issuer;
+  /** Tells clients where they get keys for services that are guarded for proxies. */
+  readonly guarded: GuardedDiscovery;
   /** Takes keys that people show in forms, wherever programs put theirs. */
   readonly formCheck: BearerCheck;
   /** Lets pages of the configured origins call an endpoint. */
@@ -121,12 +123,17 @@ export function createHttpApp({
   const addresses = new ClientAddresses(from.trust);
   const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
   const links: HomeLink[] = [];
+  const guarded: GuardedDiscovery = {
+    isOwn: (to) => places.guarded?.isOwn(to) === true,
+    find: (to) => places.guarded?.find(to),
+    answer: (to) => places.guarded?.answer(to),
+  };
   const at = (endpoint: string) => ({
     toOf: (request: Received) => issuer.ownOf(request as ServedRequest, endpoint),
-    isOwn: (to: RequestTo) => places.guarded?.isOwn(to) === true,
+    isOwn: (to: RequestTo) => guarded.isOwn(to),
     discover: (request: Received) => {
       if (!places.tellsClients) return undefined;
-      if (request.to) return places.guarded?.find(request.to);
+      if (request.to) return guarded.find(request.to);
       const { scheme, host, target } = issuer.to(request as ServedRequest, endpoint);
       return { metadata: `${scheme}://${host}${PROTECTED_RESOURCE}${target}`, scope: [] };
     },
@@ -161,6 +168,6 @@ export function createHttpApp({
     startedAt,
     shortcut: shortcutOf(places),
     addresses,
-    routeContext: { keys, places, check, addresses, issuer, formCheck, allowOrigins, bearer, ...parts },
+    routeContext: { keys, places, check, addresses, issuer, guarded, formCheck, allowOrigins, bearer, ...parts },
   });
 }

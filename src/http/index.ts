@@ -7,6 +7,7 @@ export {
   BearerCheck,
   type CheckOptions,
   type Discovery,
+  type GuardedDiscovery,
   tooManyFailures,
 } from './bearer-check.ts';
 export {

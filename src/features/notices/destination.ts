@@ -1,4 +1,3 @@
-import type { OwnFeature } from '../../feature.ts';
 import { formatList, KeysError, printable, proxyNote, suggestion } from '../../keys/basics/index.ts';
 import type {
   NoticeAnswer,
@@ -15,13 +14,12 @@ export interface Destination {
   readonly send: ReturnType<NoticeChannel['open']>;
 }
 
-/** Opens the channel of a feature that the settings name. @throws KeysError CONFIG_…; what the channel throws */
+/** Opens the channel that the settings name. @throws KeysError CONFIG_…; what the channel throws */
 export async function readDestination(
   settings: NoticeSettings,
   env: NodeJS.ProcessEnv,
-  features: readonly OwnFeature[],
+  channels: NoticeChannels,
 ): Promise<Destination> {
-  const channels: NoticeChannels = Object.assign({}, ...features.map(({ notices }) => notices));
   const { url, channel = 'webhook' } = settings;
   const load = Object.hasOwn(channels, channel) ? channels[channel] : undefined;
   if (!load) {

@@ -152,7 +152,7 @@ interface ReadMetric {
   readonly read: () => Iterable<Value> | Promise<Iterable<Value>>;
 }
 
-/** Adds a counter to a registry that is read when somebody asks for it. */
+/** Adds a counter to a registry that is read when somebody asks for it. Without a value, it is left out. */
 function addCounter(registry: Registry, { labelNames = [], read, ...described }: ReadMetric): void {
   const counter = new Counter({
     ...described,
@@ -160,14 +160,15 @@ function addCounter(registry: Registry, { labelNames = [], read, ...described }:
     registers: [],
     async collect() {
       const values = await read();
-      this.reset();
+      if (labelNames.length > 0) this.reset();
+      else this.remove();
       for (const [value, labels = {}] of values) this.inc(labels, value);
     },
   });
   registry.registerMetric(counter);
 }
 
-/** The same for a gauge. Without a value, it is left out. */
+/** The same for a gauge. */
 function addGauge(registry: Registry, { labelNames = [], read, ...described }: ReadMetric): void {
   const gauge = new Gauge({
     ...described,

@@ -194,7 +194,7 @@ const NOTHING = { roles: [], permissions: new PermissionSet(), withheld: [] };
 /** Refuses who may add nothing to a key. @throws ForbiddenError */
 async function requireToAdd(place: KeyPlace, key: ApiKey): Promise<void> {
   requireFor(place.caller, 'UPDATE', [key]);
-  await requireUnrefused(place, key);
+  requireUnrefused(place, key);
   requireToHoldKey(place.caller, await findChain(place.find, key), key, place.catalog);
 }
 
@@ -296,7 +296,7 @@ export class PermittedChanges {
     for await (const key of yielding(keys)) {
       let isChanged = true;
       const refusal = await findRefusal(async () => {
-        isChanged = await isChangedBy(key, change);
+        isChanged = isChangedBy(key, change);
         if (isChanged && !('refusal' in place)) await requireToChangeBy(place, key, change);
       });
       const why = refusal ?? (isChanged && 'refusal' in place ? place.refusal : null);

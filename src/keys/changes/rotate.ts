@@ -72,7 +72,7 @@ export function rotatedKey(
 /** Refuses who may not give a key another secret now. @throws KeysError ROTATION_IN_PROGRESS; ForbiddenError */
 export async function requireToRotate(place: Place, key: ApiKey): Promise<void> {
   const { caller, catalog, find, now } = place;
-  await requireUnrefused(place, key);
+  requireUnrefused(place, key);
   // Whoever gets the secret can do all that the key can do.
   requireToHoldKey(caller, await findChain(find, key), key, catalog);
   const waiting = await findUnused(find, key, now);

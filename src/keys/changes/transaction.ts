@@ -63,10 +63,7 @@ export interface KeyListener {
    * Refuses a change of a key, also where it is only planned. Returns the error.
    * @param fields that change. Left out where the key gets another secret, or another key takes its place
    */
-  readonly refuses?: (
-    key: ApiKey,
-    fields?: readonly string[],
-  ) => KeysError | undefined | Promise<KeysError | undefined>;
+  readonly refuses?: (key: ApiKey, fields?: readonly string[]) => KeysError | undefined;
   /** Keys are about to be created or changed. All rows are still as they were. */
   readonly changing?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
   /** Keys were created or changed. */
@@ -111,25 +108,21 @@ export interface Place<Key extends ApiKey = ApiKey> {
 }
 
 /** The refusal of a change by a feature, if there is one. See `KeyListener.refuses`. */
-export async function refusalOf(
+export function refusalOf(
   { listeners }: Pick<Place, 'listeners'>,
   key: ApiKey,
   fields?: readonly string[],
-): Promise<KeysError | undefined> {
+): KeysError | undefined {
   for (const { refuses } of listeners) {
-    const refusal = await refuses?.(key, fields);
+    const refusal = refuses?.(key, fields);
     if (refusal) return refusal;
   }
   return undefined;
 }
 
 /** @throws KeysError that refuses a change: see `refusalOf` */
-export async function requireUnrefused(
-  place: Pick<Place, 'listeners'>,
-  key: ApiKey,
-  fields?: readonly string[],
-): Promise<void> {
-  const refusal = await refusalOf(place, key, fields);
+export function requireUnrefused(place: Pick<Place, 'listeners'>, key: ApiKey, fields?: readonly string[]): void {
+  const refusal = refusalOf(place, key, fields);
   if (refusal) throw refusal;
 }
 

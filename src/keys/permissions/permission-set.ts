@@ -1,4 +1,3 @@
-import { madeOnce } from '../basics/index.ts';
 import { type Action, ACTIONS, type Catalog, type Permission, type Role } from './catalog.ts';
 
 /** The actions that are allowed on one resource. */
@@ -96,10 +95,22 @@ export class PermissionSet {
 
 /** How many different grants of an installation are remembered: most keys have those of others. */
 const MAX_KNOWN = 1000;
-const knownSets = madeOnce<Catalog, Map<string, PermissionSet>>(() => new Map());
+const known = new WeakMap<Catalog, Map<string, PermissionSet>>();
+
+function knownSets(catalog: Catalog): Map<string, PermissionSet> {
+  let sets = known.get(catalog);
+  if (!sets) known.set(catalog, (sets = new Map()));
+  return sets;
+}
+
+const sets = new WeakMap<readonly Permission[], PermissionSet>();
 
 /** The set of a list that never changes, such as that of a role. Parsing the list takes longest. */
-const setOf = madeOnce((permissions: readonly Permission[]) => new PermissionSet(permissions));
+function setOf(permissions: readonly Permission[]): PermissionSet {
+  const set = sets.get(permissions) ?? new PermissionSet(permissions);
+  sets.set(permissions, set);
+  return set;
+}
 
 /** Splits `DOCKER:READ_ANY` at its colon. */
 export function splitPermission(permission: Permission): [resource: string, action: Action] {

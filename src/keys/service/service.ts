@@ -9,7 +9,7 @@ import {
   writeEvents,
 } from '../authentication/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
-import { type Limit, madeOnce, UNIT_MS } from '../basics/index.ts';
+import { type Limit, UNIT_MS } from '../basics/index.ts';
 import { type Parts, PermittedChanges, Transactions, UnusedKeys } from '../changes/index.ts';
 import { type EdgeReport, EdgeReports, Edges } from '../feed/index.ts';
 import { type ApiKey, appliedLimits, USAGE, Usage } from '../key/index.ts';
@@ -63,6 +63,8 @@ function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () =>
 export type FeatureParts = KeysOptions &
   Shared & {
     transactions: Transactions;
+    /** A part of a feature that services over the same store share, by its class. */
+    shared: <Part>(part: new (options: KeysOptions) => Part) => Part;
   };
 
 /** What services over the same store share in a process. */
@@ -72,8 +74,8 @@ interface Shared {
   chain: VerifiedChain;
   edges: Edges;
   reports: EdgeReports;
-  /** A part of a feature, by its class. */
-  shared: <Part>(part: new (options: KeysOptions) => Part) => Part;
+  /** The parts of features, by their classes. */
+  made: Map<unknown, unknown>;
 }
 
 /**
@@ -95,7 +97,7 @@ export class KeysService extends KeyManagement {
   /** The time by which it decides, in milliseconds since 1970. */
   readonly clock: () => number;
   readonly #parts: FeatureParts;
-  readonly #feature = madeOnce((rules: new (parts: FeatureParts) => unknown) => new rules(this.#parts));
+  readonly #features = new Map<unknown, unknown>();
   readonly #shared: Shared;
 
   /** @param shared that of a service over the same store; see `withCatalog` */
@@ -112,9 +114,10 @@ export class KeysService extends KeyManagement {
       reports: new EdgeReports({ clock, refused, ...writers }),
       counts: noChecks(),
       chain: new VerifiedChain(options.repository.auditLog),
-      shared: madeOnce((part: new (options: KeysOptions) => unknown) => new part(options)) as Shared['shared'],
+      made: new Map(),
     };
-    this.#parts = { ...options, ...this.#shared, transactions };
+    const { made } = this.#shared;
+    this.#parts = { ...options, ...this.#shared, transactions, shared: (part) => madeOnce(made, part, options) };
     this.authenticator = new Authenticator({ ...options, ...this.#shared });
     this.clock = clock;
   }
@@ -168,7 +171,7 @@ export class KeysService extends KeyManagement {
 
   /** The rules of a feature over this store, by their class. They are made when they are first needed. */
   feature<Rules>(rules: new (parts: FeatureParts) => Rules): Rules {
-    return this.#feature(rules) as Rules;
+    return madeOnce(this.#features, rules, this.#parts);
   }
 
   /** A service stands for itself. */
@@ -201,4 +204,11 @@ export class KeysService extends KeyManagement {
   finishActivity(): Promise<void> {
     return this.#shared.activity.finish();
   }
+}
+
+/** The one of a class, which is made when it is first needed. */
+function madeOnce<Made, From>(all: Map<unknown, unknown>, of: new (from: From) => Made, from: From): Made {
+  let made = all.get(of) as Made | undefined;
+  if (made === undefined) all.set(of, (made = new of(from)));
+  return made;
 }

@@ -83,11 +83,6 @@ function isOnReadOnlyFileSystem(path: string): boolean {
   }
 }
 
-/** True for a failure of the database, not of a statement that is wrong or breaks a rule of a table. */
-export function isSqliteFailure(error: unknown): boolean {
-  return /^SQLITE_(?!CONSTRAINT|ERROR|MISMATCH|RANGE|TOOBIG)/.test(driverCodeOf(error));
-}
-
 /** Whether another process holds the lock, so that a retry may succeed. */
 export function isLocked(error: unknown): boolean {
   const code = driverCodeOf(error);

@@ -68,15 +68,15 @@ function scopeIn(scope: string, catalog: Catalog) {
  */
 export function askedIn(
   given: Parameters,
-  { catalog, places }: Pick<ConsentParts, 'catalog' | 'places'>,
+  { catalog, guarded }: Pick<ConsentParts, 'catalog' | 'guarded'>,
 ): Pick<NewConsentRequest, 'roles' | 'permissions' | 'replaces' | 'audience'> {
   const audience = audienceIn(given);
-  const scope = given.get('scope') ?? (audience === undefined ? '' : leastScope(audience, places));
+  const scope = given.get('scope') ?? (audience === undefined ? '' : leastScope(audience, guarded));
   const { grants, replaces } = scopeIn(scope, catalog);
   return { ...grants, replaces, audience };
 }
 
-function leastScope(audience: string, { guarded }: ConsentParts['places']): string {
+function leastScope(audience: string, guarded: ConsentParts['guarded']): string {
   const to = requestTo(audience);
   const found = guarded?.find({ ...to, method: 'POST' }) ?? guarded?.find(to);
   return found?.scope.join(' ') ?? '';
