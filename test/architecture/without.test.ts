@@ -10,6 +10,11 @@ describe('without a feature and those that need it', () => {
       assert.deepEqual(importsInto(ROOT, withDependents([name])), []);
     });
 
+  for (const name of HELD)
+    it(`something that is left imports it or one that needs it: ${name} (held)`, () => {
+      assert.notDeepEqual(importsInto(ROOT, withDependents([name])), []);
+    });
+
   it('there are features, of which those that are held exist', () => {
     const names = FEATURES.map(({ name }) => name);
     assert.deepEqual(

@@ -252,13 +252,13 @@ describe('svc-api/client', () => {
         assert.ok(!shown.includes('some-key') && !shown.includes(token) && !checked.body.includes(url));
       });
 
-    it('refuses a key with 503 if that answers without a body', async () => {
+    it('refuses a key with 503 if the server answers without a body', async () => {
       const checked = await clientOf({ fetch: async () => new Response(null) }).verify('some-key');
       assert.ok(!checked.ok);
       assert.deepEqual([checked.status, checked.cause?.code], [503, 'SERVER_INCOMPATIBLE']);
     });
 
-    it('tells of an end that is long ago', async () => {
+    it('reports an expiry in the past', async () => {
       answer = saying(200, { ...good, exp: 0 });
       const checked = await clientOf({ server: url }).verify('some-key');
       assert.equal(checked.ok && checked.principal.apiKey.expiresAt, 0);

@@ -38,6 +38,13 @@ class Machine {
     Object.assign(this.#env, { no_proxy: '*', PS2: '', TERM: 'dumb' });
   }
 
+  /** Writes the `svc-api.yaml` of its user. */
+  configure(text: string): void {
+    const folder = join(this.folder, 'home/.config/svc-api');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'svc-api.yaml'), text);
+  }
+
   /** A terminal there. */
   terminal(shell: keyof typeof SHELLS): TerminalSession {
     return new TerminalSession('unshare', this.#inside([shell, ...SHELLS[shell]]), this.#env);
@@ -154,16 +161,16 @@ describe('docs/guard.md', () => {
     needsPrograms(this, 'caddy');
     const machine = new Machine();
     writeFileSync(join(machine.folder, 'service.cjs'), SERVICE);
-    // A built-in resource needs no declaration.
-    const site = blockWith('forward_auth', 'docs/guard.md', 'caddyfile').replaceAll('GRAFANA', 'DASHBOARD');
+    machine.configure('resources: [GRAFANA]');
+    const site = blockWith('forward_auth', 'docs/guard.md', 'caddyfile');
     // Nobody else could give it a certificate here.
     writeFileSync(join(machine.folder, 'Caddyfile'), `{\n\tlocal_certs\n\tskip_install_trust\n}\n${site}`);
     const keys = {
-      reader: '--permissions DASHBOARD:READ_ANY',
-      author: '--permissions DASHBOARD:CREATE_ANY',
+      reader: '--permissions GRAFANA:READ_ANY',
+      author: '--permissions GRAFANA:CREATE_ANY',
       guest: '--roles GUEST',
-      near: '--permissions DASHBOARD:READ_ANY --allow-from 127.0.0.1',
-      far: '--permissions DASHBOARD:READ_ANY --allow-from 203.0.113.7',
+      near: '--permissions GRAFANA:READ_ANY --allow-from 127.0.0.1',
+      far: '--permissions GRAFANA:READ_ANY --allow-from 203.0.113.7',
     };
     const upgrade = (...protocols: string[]) => ['Connection: Upgrade', ...protocols.map((each) => `Upgrade: ${each}`)];
     /** What is sent beside which key, and what is answered: a status, and by which method the service was asked. */
@@ -218,7 +225,7 @@ describe('docs/guard.md', () => {
       if (!headers) continue;
       assert.equal(url, '/a?b=1');
       const { 'x-auth-key-name': name, 'x-auth-roles': roles, 'x-auth-permission': permission, ...others } = headers;
-      const required = method === 'POST' ? 'DASHBOARD:CREATE_ANY' : 'DASHBOARD:READ_ANY';
+      const required = method === 'POST' ? 'GRAFANA:CREATE_ANY' : 'GRAFANA:READ_ANY';
       assert.deepEqual([name, roles || '', permission], [key, '', required], asked[index]);
       assert.deepEqual([others['x-forwarded-for'], others['authorization']], ['127.0.0.1', undefined]);
       assert.deepEqual(

@@ -138,7 +138,7 @@ describe('an operation of a plugin', () => {
     }
   });
 
-  it('is done by a program, as who asks', async () => {
+  it('is done by a program as the given actor', async () => {
     const folder = tempFolder();
     for (const [path, text] of Object.entries({
       ...FILES,

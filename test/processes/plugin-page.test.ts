@@ -1,37 +1,67 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { pathToFileURL } from 'node:url';
 import { readDirectly } from '../support/direct.ts';
+import { blocksOf, blockWith } from '../support/pages.ts';
 import { DataFolder } from '../support/plugins.ts';
-import { ROOT, runCliWithInput } from '../support/process.ts';
+import { freePort } from '../support/port.ts';
+import { cleanEnv, finished, ROOT, runCliWithInput } from '../support/process.ts';
 import { startServe } from '../support/serve.ts';
 import { tempFolder } from '../support/temp.ts';
+import { until } from '../support/until.ts';
 
-/** The hooks of docs/plugins.md, by the names of their plugins, as JavaScript that makes the feature. */
-const EXAMPLES = new Map(
-  Array.from(
-    readFileSync(join(ROOT, 'docs/plugins.md'), 'utf8').matchAll(/^```js\n(\/\*\* @type.*?)^```$/gms),
-    ([, text]) => [
-      /name: '([^']+)'/.exec(text!)![1]!,
-      `(() => { ${text!.replace(/export default hook;/, 'return hook();')} })()`,
-    ],
-  ),
-);
+const PAGE = 'docs/plugins.md';
+const VALIBOT = JSON.stringify(pathToFileURL(join(ROOT, 'node_modules/valibot/dist/index.mjs')).href);
 
-describe('an example of docs/plugins.md', () => {
+describe(`an example of ${PAGE}`, () => {
   const tried = new Set<string>();
   const database = join(tempFolder(), 'keys.sqlite');
+  const config = join(tempFolder(), 'svc-api.yaml');
   let data: DataFolder;
-  const example = (name: string) => {
-    tried.add(name);
+  beforeEach(() => {
     data = new DataFolder();
-    data.install(name, `await ${EXAMPLES.get(name)}`);
+    writeFileSync(config, '');
+  });
+
+  const block = (part: string) => {
+    const found = blockWith(part, PAGE, 'js');
+    tried.add(found);
+    return found;
   };
-  const cli = async (words: string, code = 0) => {
-    const env = { ...data.env, SVC_API_DATABASE: database };
-    const result = await runCliWithInput('', [...words.split(' '), '--json'], { env });
+  /** The block that begins with the path of its file. */
+  const fileAt = (path: string) => block(`// ${path}\n`);
+  /** Installs the hook of a block. */
+  const example = (name: string, part = `=> ({\n  name: '${name}'`, change = (given: string) => given) => {
+    const files = { 'example.js': change(block(part)) };
+    data.install(name, `await (await import('./example.js')).default()`, undefined, {}, files);
+  };
+  const env = () => ({ ...data.env, SVC_API_CONFIG: config });
+  const run = async (words: string, { code = 0, more = {} }: { code?: number; more?: NodeJS.ProcessEnv } = {}) => {
+    const place = 'SVC_API_SERVER' in more ? more : { SVC_API_DATABASE: database };
+    const result = await runCliWithInput('', words.split(' '), { env: { ...env(), ...place } });
     assert.equal(result.code, code, `${words}: ${result.stdout}${result.stderr}`);
-    return JSON.parse(result.stdout) as Record<string, unknown>;
+    return result.stdout;
+  };
+  const cli = async (words: string, code = 0, more: NodeJS.ProcessEnv = {}) =>
+    JSON.parse(await run(`${words} --json`, { code, more })) as Record<string, unknown>;
+  /** Runs a program that has svc-api among its packages. */
+  const program = async (files: Readonly<Record<string, string>>) => {
+    const folder = tempFolder();
+    mkdirSync(join(folder, 'node_modules'));
+    symlinkSync(ROOT, join(folder, 'node_modules/svc-api'));
+    for (const [path, content] of Object.entries({ 'package.json': '{ "type": "module" }', ...files }))
+      writeFileSync(join(folder, path), content);
+    const { code, stdout, stderr } = await finished(
+      spawn(process.execPath, [join(folder, 'program.js')], { env: cleanEnv() }),
+    );
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout) as unknown;
   };
 
   it('adds a field', async () => {
@@ -40,9 +70,37 @@ describe('an example of docs/plugins.md', () => {
     assert.equal((await cli('apikey show A'))['team'], 'Web');
   });
 
+  it('adds resources, a section of the configuration and metrics', async () => {
+    const members = [block("resources: ['APPROVAL'"), block('config: {\n').replace("'valibot'", VALIBOT)].join('');
+    const metrics = block('const metrics = [');
+    data.install(
+      'svc-api-approval',
+      `(() => { ${metrics} return { name: 'svc-api-approval', metrics, ${members} }; })()`,
+    );
+    await cli('apikey create --name F --permissions APPROVAL:READ_ANY,VAULT:READ_ANY --owner Ada');
+    const { effectivePermissions } = await cli('apikey create --name G --roles VIEWER --owner Ada --dry-run');
+    const ofViewers = ['APPROVAL:READ_ANY', 'VAULT:READ_ANY'].map((each) =>
+      (effectivePermissions as string[]).includes(each),
+    );
+    assert.deepEqual(ofViewers, [true, false]);
+    writeFileSync(config, 'approval: { approvers: ada, wiat: 5 }\n');
+    const { error } = await cli('apikey show F', 2);
+    for (const pattern of [/1:24: "approval.approvers": /, /1:29: "approval.wiat": /])
+      assert.match(error as string, pattern);
+    writeFileSync(config, 'approval: { approvers: [ada] }\n');
+    const port = await freePort();
+    const serve = await startServe(database, ['--port', '0', '--metrics-port', `${port}`], env());
+    try {
+      const exported = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+      assert.match(exported, /^svc_api_approval_approved_total 0$/m);
+    } finally {
+      await serve.stop();
+    }
+  });
+
   it('adds a step when keys change', async () => {
     example('svc-api-owned');
-    assert.equal((await cli('apikey create --name B --roles GUEST', 1))['code'], 'FEATURE_FAILED');
+    await cli('apikey create --name B --roles GUEST', 1);
     await cli('apikey create --name B --roles GUEST --owner Ada');
   });
 
@@ -57,16 +115,37 @@ describe('an example of docs/plugins.md', () => {
     assert.equal((await cli('apikey create --name D --roles GUEST', 2))['code'], 'OWNER_MISSING');
   });
 
+  it('adds an operation, which its command does on a store and on a server', async () => {
+    const paths = ['deploy.js', 'schema.js', 'remote.js', 'commands/deploy/approve.js'];
+    const files = Object.fromEntries(paths.map((path) => [path, fileAt(path)]));
+    data.install('svc-api-deploy', `(await import('./deploy.js')).feature`, undefined, {}, files);
+    assert.deepEqual(await cli('deploy approve 7'), { id: '7', by: null });
+    const { key } = await cli('apikey create --name H --permissions DOCKER:UPDATE_ANY --owner Ada');
+    const serve = await startServe(database, ['--port', '0'], env());
+    try {
+      const server = { SVC_API_SERVER: serve.url, SVC_API_KEY: key as string };
+      assert.deepEqual(await cli('deploy approve 7', 0, server), { id: '7', by: 'H' });
+    } finally {
+      await serve.stop();
+    }
+  });
+
   it('adds work beside requests', async () => {
-    example('svc-api-heartbeat');
-    const serve = await startServe(database, ['--port', '0'], data.env);
-    await serve.stop();
+    example('svc-api-heartbeat', undefined, (given) => given.replace('60_000', '5'));
+    const own = join(tempFolder(), 'keys.sqlite');
+    const serve = await startServe(own, ['--port', '0'], { ...env(), LOG_LEVEL: 'warn' });
+    try {
+      renameSync(own, `${own}.gone`);
+      await until(() => serve.log.includes('no heartbeat'));
+    } finally {
+      await serve.stop();
+    }
   });
 
   it('adds an endpoint', async () => {
     example('svc-api-whoami');
     const { key } = await cli('apikey create --name C --roles ADMIN --owner Ada');
-    const serve = await startServe(database, ['--port', '0'], data.env);
+    const serve = await startServe(database, ['--port', '0'], env());
     try {
       const answer = await fetch(`${serve.url}/whoami`, { headers: { authorization: `Bearer ${key as string}` } });
       assert.deepEqual(await answer.json(), { name: 'C' });
@@ -75,5 +154,65 @@ describe('an example of docs/plugins.md', () => {
     }
   });
 
-  it('is tried, each of them', () => assert.deepEqual([...EXAMPLES.keys()].toSorted(), [...tried].toSorted()));
+  it('adds a channel of notices', async () => {
+    example('svc-api-ntfy', "name: 'svc-api-ntfy'");
+    const received: unknown[] = [];
+    const ntfy = createServer(async (request, response) => {
+      received.push([request.headers['title'], (JSON.parse(await text(request)) as { type: string }).type]);
+      response.end();
+    }).listen(0, '127.0.0.1');
+    await once(ntfy, 'listening');
+    try {
+      const url = `http://127.0.0.1:${(ntfy.address() as AddressInfo).port}/keys`;
+      writeFileSync(config, `notices: { channel: ntfy, url: "${url}" }\n`);
+      await cli('apikey notices test');
+      assert.deepEqual(received, [['test', 'test']]);
+    } finally {
+      ntfy.close();
+    }
+  });
+
+  it('adds a command under a heading', async () => {
+    const files = { 'commands/apikey/teams.js': `import { Command } from '@oclif/core';\n${block('class Teams')}` };
+    data.install('svc-api-teams', `{ name: 'svc-api-teams' }`, undefined, {}, files);
+    assert.match(await run('apikey --help'), /^KEYS\n(?: {2}.*\n)* {2}apikey teams +List the teams that have keys\.$/m);
+  });
+
+  it('adds a field in a program', async () => {
+    const team = await program({
+      'features.js': fileAt('features.js'),
+      'program.js': `${fileAt('program.js')}
+        import { OPERATOR } from 'svc-api';
+        const keys = await openKeys({ database: ':memory:' });
+        const { apiKey } = await keys.create({ name: 'A', roles: ['GUEST'], team: 'Web' }, { actor: OPERATOR });
+        console.log(JSON.stringify(apiKey.team));
+        await keys.close();`,
+    });
+    assert.equal(team, 'Web');
+  });
+
+  it('chooses features in a program', async () => {
+    const fields = await program({
+      'features.js': block('chooseFeatures('),
+      'program.js': `
+        import './features.js';
+        import { createApp, OPERATOR, openKeys } from 'svc-api';
+        const keys = await openKeys({ database: ':memory:' });
+        const { key } = await keys.create({ name: 'A', roles: ['ADMIN'] }, { actor: OPERATOR });
+        const app = await createApp({ keys });
+        const headers = { authorization: 'Bearer ' + key, 'content-type': 'application/json' };
+        const body = JSON.stringify({ query: '{ __schema { queryType { fields { name } } } }' });
+        const { data } = await (await app.request('/graphql', { method: 'POST', headers, body })).json();
+        console.log(JSON.stringify(data.__schema.queryType.fields.map(({ name }) => name)));
+        await keys.close();`,
+    });
+    const has = ['consentRequests', 'edges'].map((name) => (fields as string[]).includes(name));
+    assert.deepEqual(has, [true, false]);
+  });
+
+  it('is tried, each of them', () =>
+    assert.deepEqual(
+      blocksOf(PAGE, 'js').filter((each) => !tried.has(each)),
+      [],
+    ));
 });

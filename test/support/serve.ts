@@ -4,6 +4,8 @@ import { BIN, cleanEnv, startCli } from './process.ts';
 export interface ServeProcess {
   url: string;
   pid: number;
+  /** Its log so far. */
+  readonly log: string;
   /** Sends it a signal. */
   kill(signal: NodeJS.Signals): void;
   /** Stops it with SIGTERM, or the given signal, and waits until it exits. */
@@ -33,12 +35,17 @@ export async function startListening(
 ): Promise<ServeProcess> {
   const child = startCli(args, { env: cleanEnv({ LOG_LEVEL: 'error', ...env }) }, bin);
   const ended = once(child, 'exit');
+  let log = '';
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => (log += text));
   const line = String((await Promise.race([once(child.stdout!, 'data'), ended]))[0]);
   const [, url] = /^Listening on (\S+)\n$/.exec(line) ?? [];
   if (url === undefined) throw new Error(`${args[0]} did not start: ${line}`);
   return {
     url,
     pid: child.pid!,
+    get log() {
+      return log;
+    },
     kill: (signal) => void child.kill(signal),
     async stop(signal = 'SIGTERM') {
       child.kill(signal);

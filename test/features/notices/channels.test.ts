@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { attempt, type Destination, readDestination } from '../../../src/features/notices/destination.ts';
 import { DEFAULT_NOTICES } from '../../../src/keys/feed/notice.ts';
+import { noticeChannelsOf } from '../../../src/service/notice-channels.ts';
 import { testCourier } from '../../support/couriers.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 
 const settings = { url: 'https://ntfy.example.org/keys', secretFile: undefined, channel: 'ntfy', ...DEFAULT_NOTICES };
-const channelWith = (send: Destination['send']) => [
-  { name: 'svc-api-ntfy', notices: { ntfy: async () => ({ open: () => send }) } },
-];
+const channelWith = (send: Destination['send']) => ({ ntfy: async () => ({ open: () => send }) });
 const destinationWith = (send: Destination['send']) => readDestination(settings, {}, channelWith(send));
 const notice = { id: 'msg_1', type: 'test', body: '{}' } as const;
 
@@ -38,7 +37,7 @@ describe('a channel of notices', () => {
     await test.store.close();
   });
 
-  it('is not waited for longer than an attempt takes, or the server runs', async () => {
+  it('is given up after the time-out, or when the server stops', async () => {
     const hanging = await destinationWith(() => new Promise(() => {}));
     const { signal } = new AbortController();
     assert.deepEqual(
@@ -49,7 +48,7 @@ describe('a channel of notices', () => {
     assert.deepEqual(await attempt(hanging, notice, { signal: stopped }), failed('the attempt was ended'));
   });
 
-  it('that is late where there is a proxy has the proxy in its failure', async () => {
+  it('names the proxy if it times out behind one', async () => {
     const hanging = await destinationWith(() => new Promise(() => {}));
     const { signal } = new AbortController();
     const before = process.env['HTTPS_PROXY'];
@@ -63,12 +62,20 @@ describe('a channel of notices', () => {
     }
   });
 
-  it('of an unknown name is refused', async () => {
-    const features = channelWith(async () => {});
-    await assert.rejects(readDestination({ ...settings, channel: 'ntfi' }, {}, features), {
+  it('of an unknown name is refused, and two of the same name as well', async () => {
+    const channels = channelWith(async () => {});
+    await assert.rejects(readDestination({ ...settings, channel: 'ntfi' }, {}, channels), {
       code: 'CONFIG_INVALID',
       message: /ntfi.*Did you mean "?ntfy/s,
     });
+    assert.throws(
+      () =>
+        noticeChannelsOf([
+          { name: 'one', notices: channels },
+          { name: 'two', notices: channels },
+        ]),
+      { code: 'FEATURE_INVALID', message: /two.*"ntfy"/s },
+    );
   });
 });
 

@@ -33,6 +33,8 @@ describe('a request that is passed on', () => {
     });
   /** True if the service had no time to answer. */
   const isHeldUp = ({ received }: { received: string }) => received.startsWith('HTTP/1.1 504 ');
+  const isAboutHalf = ({ fields }: (typeof lines)[number]) =>
+    (fields as { err?: Error }).err?.message === 'The upstream did not go on with its answer.';
   const open = (first = 'GET / HTTP/1.1', headers: readonly string[] = [], url = service.url) => {
     const raw = connectRaw(url);
     raw.request(first, 'Host: a', service.authorization, ...headers);
@@ -139,7 +141,7 @@ describe('a request that is passed on', () => {
         await raw.closed();
         assert.match(raw.received, new RegExp(`^HTTP/1\\.1 200 OK\r\n[^]*\r\n\r\n${begin}$`));
         await gone;
-        assert.equal((lines[0]!.fields as { err: Error }).err.message, 'The upstream did not go on with its answer.');
+        assert.ok(isAboutHalf(lines[0]!));
         return true;
       });
   });
@@ -160,6 +162,7 @@ describe('a request that is passed on', () => {
 
   it('may take as long as it likes while its body and its answer arrive', async () => {
     await withTimeouts(async (timeoutMs) => {
+      lines.length = 0;
       serve = (incoming, outgoing) => {
         incoming.resume().once('end', () => {
           outgoing.write('a');
@@ -179,7 +182,9 @@ describe('a request that is passed on', () => {
       await raw.receives('0\r\n\r\n').catch(() => {});
       raw.socket.destroy();
       // A pause of this process ends either half if it is as long as the time-out.
-      return /^HTTP\/1\.1 200 [^]*1\r\na\r\n[^]*1\r\nb\r\n0\r\n\r\n$/.test(raw.received);
+      const isPaused = /^HTTP\/1\.1 (408|504) /.test(raw.received) || lines.some(isAboutHalf);
+      if (!isPaused) assert.match(raw.received, /^HTTP\/1\.1 200 [^]*1\r\na\r\n[^]*1\r\nb\r\n0\r\n\r\n$/);
+      return !isPaused;
     });
   });
 
