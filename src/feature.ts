@@ -15,11 +15,11 @@ import type { Log } from './log.ts';
 import type { FeatureInStore, StoreOfFeature } from './store/index.ts';
 
 /**
- * A part of svc-api, or of a plugin. It names all that it brings: the core goes through the features (`allFeatures` in
- * `src/features/index.ts`) and calls none by name.
+ * A part of svc-api or of a plugin. It declares everything it adds: the core goes through `allFeatures` in
+ * `src/features/index.ts` and calls no feature by name.
  */
 export interface Feature extends FeatureOfFields {
-  /** Its error codes, such as `TEAM_MISSING`, that no other feature has. */
+  /** Its error codes, such as `TEAM_MISSING`. No other feature can have the same code. */
   readonly errors?: ErrorTable;
   /** Its sections of `svc-api.yaml`, by their names. Import them here: commands that read no file do not load them. */
   readonly config?: { readonly sections: Readonly<Record<string, () => Promise<AddedSection>>> };
@@ -31,13 +31,13 @@ export interface Feature extends FeatureOfFields {
   readonly operations?: Operations;
   /** Asks a server for its operations, by their names. Without it, commands do them on a store alone. */
   readonly remote?: () => Promise<RemoteOperations>;
-  /** Its part of the schema. Import that here: only servers load it. */
+  /** Its part of the schema. Import it here: only servers load it. */
   readonly schema?: () => Promise<FeatureSchema<Config | undefined>>;
-  /** Adds its endpoints to an app. Import what they need here, so that a command does not load it. */
+  /** Adds its endpoints to an app. Import what they need here, so that commands do not load it. */
   readonly routes?: (app: HttpApp, context: FeatureContext) => Promise<void>;
   /**
-   * Starts its work beside requests, in each process of a server that has the store. Import what it needs here.
-   * @throws what keeps the server from being started
+   * Starts work in the background, in each process of a server that has the store. Import what it needs here.
+   * @throws an error that stops the server from starting
    */
   readonly background?: (context: BackgroundContext) => Promise<Background>;
   /** Its channels of notices, by the names that `notices.channel` in `svc-api.yaml` can have. */
@@ -48,13 +48,13 @@ export interface Feature extends FeatureOfFields {
 export interface OwnFeature extends Omit<Feature, 'config'> {
   /** Its sections of `svc-api.yaml`, and its part of the configuration without them. */
   readonly config?: FeatureConfig;
-  /** Parts for other features, by their names, where those do not need it. */
+  /** Parts for other features, by name, that those can do without. */
   readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
-  /** Serves the worker processes of `serve`, in the process that starts them. */
+  /** Serves the worker processes of `serve`, in their primary process. */
   readonly inPrimary?: () => Promise<void>;
 }
 
-/** Parts of a service for the endpoints of features. An app has one, which all features get. */
+/** Parts of a service for the endpoints of features. Each app has one, which all features share. */
 export interface FeatureContext extends RouteContext {
   readonly config: Config | undefined;
   /** The options of `createApp`. */
@@ -63,53 +63,53 @@ export interface FeatureContext extends RouteContext {
   readonly console: boolean;
   /** Places of keys in requests. */
   readonly credentials: readonly CredentialPlace[];
-  /** Networks of proxies that are believed. */
+  /** Networks of the proxies whose headers are trusted. */
   readonly trust: readonly string[];
-  /** The address of the service; undefined where that is not configured. */
+  /** The address of the service; undefined if none is configured. */
   readonly publicUrl: string | undefined;
-  /** The commands that pages name. */
+  /** The commands that pages mention. */
   readonly commands: NamedCommands;
   readonly provided: Provided;
   /** True in each of several worker processes of `serve`. */
   readonly isWorker: boolean;
-  /** The app whose place it takes. */
+  /** The app that this one replaces after a change of the configuration. */
   readonly replaces: object | undefined;
 }
 
-/** A server, for work beside its requests. */
+/** A server, for work in the background. */
 export interface BackgroundContext {
-  /** The keys by the configuration that it starts with. */
+  /** The keys under the configuration that the server starts with. */
   readonly keys: KeysService & Limited & { readonly check: RequestCheck };
   readonly config: Config;
-  /** Notices that wait in the store. */
+  /** Notices waiting in the store. */
   readonly notices: NoticeStore;
   /** The channels of all features. */
   readonly channels: NoticeChannels;
   /** True for `serve`, false for a guard. */
   readonly hasGraphQL: boolean;
-  /** Resolves once this process is the one of several that does what is done once. */
+  /** Resolves once this process takes over the work that only one of several processes does. */
   readonly turn: Promise<void>;
   readonly log: Log;
-  /** Tells metrics that notices are delivered from now on. */
+  /** Gives metrics the counts of notices, once delivery has started. */
   readonly onStarted: (notices: MeasuredNotices) => void;
 }
 
 /** Notices, for metrics. */
 export interface MeasuredNotices {
-  /** Attempts of this process by what became of them. */
+  /** Attempts of this process, by outcome. */
   readonly counts: { readonly delivered: number; readonly failed: number; readonly givenUp: number };
   /** How many wait in the store; undefined while there is no webhook. */
   countWaiting(): Promise<number | undefined>;
 }
 
-/** Work beside requests, while it goes on. */
+/** Work in the background, while it runs. */
 export interface Background {
   /**
-   * Prepares to go on by another configuration. The function that it returns does so, and cannot fail.
-   * @throws what keeps the configuration from being taken
+   * Prepares for another configuration. The function it returns switches to that, and cannot fail.
+   * @throws an error that rejects the configuration
    */
   prepare?(changed: Pick<BackgroundContext, 'keys' | 'config'>): Promise<() => void | Promise<void>>;
-  /** Resolves once nothing is under way. */
+  /** Resolves once all work has ended. */
   stop(): Promise<void>;
 }
 
@@ -124,7 +124,7 @@ export async function storesOf(features: readonly OwnFeature[]): Promise<Feature
   return Promise.all(kept.map(async ({ name, store }) => ({ ...(await store()), feature: name })));
 }
 
-/** Parts of features by their names; undefined where no feature provides one. */
+/** Finds a part of a feature by its name; undefined if no feature provides it. */
 export type Provided = (name: string) => (() => Promise<unknown>) | undefined;
 
 /** The parts that features provide. */

@@ -55,13 +55,13 @@ export interface NumberField extends AnyAddedField {
   readonly max?: number;
 }
 
-/** One of some words. */
+/** One of a fixed set of words. */
 export interface ChoiceField extends AnyAddedField {
   readonly kind: 'choice';
   readonly values: readonly string[];
 }
 
-/** Yes or no. Without a value, it is neither. */
+/** Yes or no; null without a value. */
 export interface FlagField extends AnyAddedField {
   readonly kind: 'flag';
 }
@@ -103,7 +103,7 @@ export interface AddedMetric {
   readonly kind: 'counter' | 'gauge';
   readonly help: string;
   readonly labels?: readonly string[];
-  /** The present values of this process, each with its labels. Those of several processes are summed up. */
+  /** The present values of this process, each with its labels. The values of several processes are added up. */
   readonly read: () => Iterable<MeasuredValue> | Promise<Iterable<MeasuredValue>>;
 }
 
@@ -134,7 +134,7 @@ let chosen: ReadonlySet<string> | undefined;
 /**
  * The features of plugins, each after those that it needs.
  * @param own the names of all features of svc-api
- * @throws KeysError FEATURE_INVALID that names a feature and what it lacks, or whose name is taken
+ * @throws KeysError FEATURE_INVALID, which names the feature and the problem
  */
 export function addedFeatures(own: readonly string[]): readonly FeatureOfFields[] {
   isInUse = true;
@@ -160,11 +160,11 @@ export function addedFeatures(own: readonly string[]): readonly FeatureOfFields[
   return ordered;
 }
 
-/** Features of svc-api with those that each needs, which stand before it. */
+/** Features of svc-api, each with the features that it needs. Those come before it. */
 export type KnownFeatures = Readonly<Record<string, readonly string[]>>;
 
 /**
- * Chooses features of svc-api, with those that they need. Without it, all are chosen.
+ * Chooses features of svc-api, and those that they need. Without a call, all are chosen.
  * @param by the subject of an error
  * @throws KeysError FEATURE_INVALID for an unknown name, and once features are in use
  */
@@ -196,7 +196,7 @@ export function isAdded({ name }: { readonly name: string }): boolean {
   return features.some((feature) => feature.name === name);
 }
 
-/** The fields that were added. From then on, none can be added: types, flags and tables are made of them. */
+/** The fields that were added. After the first call, none can be added: types, flags and tables are built from them. */
 export function addedFields(): ReadonlyMap<string, RegisteredField> {
   isClosed = true;
   return fields;
@@ -204,8 +204,8 @@ export function addedFields(): ReadonlyMap<string, RegisteredField> {
 
 /**
  * Adds the fields of features, all of them or none.
- * @param isTaken whether something of svc-api has this name or flag
- * @throws KeysError FEATURE_INVALID that names the feature and the field
+ * @param isTaken true if svc-api already uses this name or flag
+ * @throws KeysError FEATURE_INVALID, which names the feature and the field
  */
 export function addFields(given: readonly FeatureOfFields[], isTaken: (name: string, flag: string) => boolean): void {
   const added = new Map(fields);
@@ -251,19 +251,19 @@ export function addFields(given: readonly FeatureOfFields[], isTaken: (name: str
   addResources([...resources.values()]);
 }
 
-/** Makes the error codes of features known. @throws KeysError FEATURE_INVALID for one that something else has */
+/** Registers the error codes of features. @throws KeysError FEATURE_INVALID for a code that is taken */
 export function gatherErrors(all: readonly FeatureOfErrors[]): void {
   addErrors(all, isAdded, (name, code, by = 'svc-api itself') =>
     invalidFeature(name, `Its error code ${printable(code)} is one of ${by}. Give it another one.`),
   );
 }
 
-/** Keeps why features could not be added, for `requireFeatures`. */
+/** Keeps the error that adding features failed with, for `requireFeatures`. */
 export function featuresFailed(error: unknown): void {
   failure = error;
 }
 
-/** Refuses to go on where features could not be added: values of their fields would be lost. @throws that error */
+/** Throws if features could not be added, because values of their fields would be lost. @throws that error */
 export function requireFeatures(): void {
   if (failure !== undefined) throw failure;
 }
@@ -288,7 +288,7 @@ export async function workOf<Result>(
   }
 }
 
-/** A name as flags and columns have it. */
+/** A name in the spelling of flags and columns. */
 export function kebab(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
@@ -339,7 +339,7 @@ const KINDS = {
 
 /** A package's name, as npm has it. */
 const PACKAGE_NAME = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
-/** A name that GraphQL, JSON and flags can have. `no-` and `with-` begin flags that are made of others. */
+/** Names that GraphQL, JSON and flags accept. `no-` and `with-` are prefixes of generated flags. */
 const FIELD_NAME = /^(?!(?:no|with)[A-Z])[a-z][A-Za-z0-9]{1,39}$/;
 
 /** The problem of the name or of a label of a metric. */
@@ -369,7 +369,7 @@ const LISTENER: Readonly<Record<string, Rule<any>>> = {
   rules: recordOf(aFunction()),
 };
 
-/** A name that GraphQL, and a function, can have. */
+/** Names that GraphQL and JavaScript functions accept. */
 const OPERATION_NAME = /^[a-z][A-Za-z0-9]{1,59}$/;
 const PERMISSION = /^[A-Z][A-Z0-9_]*:(CREATE|READ|UPDATE|DELETE)_(ANY|OWN)$/;
 
@@ -395,7 +395,7 @@ const operationsRule: Rule<object> = (value, path) => {
     : `Its operation "${printable(misnamed)}" has no valid name, such as approveDeploy: a lower-case letter, then letters and digits.`;
 };
 
-/** The members of a feature, with their rules. Other code takes those of other rooms as they are. */
+/** The members of a feature, with their rules. Types of other rooms are not checked here. */
 const MEMBERS: Readonly<Record<string, Rule<any>>> = {
   name: required(text),
   needs: list(text),
@@ -422,7 +422,7 @@ const MEMBERS: Readonly<Record<string, Rule<any>>> = {
   notices: recordOf(aFunction()),
 };
 
-/** All that a plugin keeps in a store. Migrations and ports are those of the store. */
+/** Everything that a plugin keeps in a store. The store declares the types of migrations and ports. */
 interface KeptByPlugin {
   ports?: unknown;
   tables?: Readonly<Record<string, readonly string[]>>;
@@ -452,7 +452,7 @@ function tablePrefix(name: string): string {
   return `plugin_${name.replaceAll(/[^a-z0-9]+/g, '_').replace(/^_/, '')}_`;
 }
 
-/** Holds what plugins keep in a store to its form. @throws KeysError FEATURE_INVALID that names the plugin */
+/** Checks the form of what plugins keep in a store. @throws KeysError FEATURE_INVALID, which names the plugin */
 export function requireKept(plugins: readonly { readonly feature: string }[]): void {
   const owners = new Map<string, string>();
   for (const { feature, ...kept } of plugins) {
@@ -487,7 +487,7 @@ function readFeature(given: unknown): FeatureOfFields {
   if (typeof name !== 'string' || !PACKAGE_NAME.test(name))
     throw new KeysError('FEATURE_INVALID', 'A feature has no valid "name". It is that of its package.');
   const problem = options(MEMBERS)(given, 'feature')?.replaceAll('"feature.', '"');
-  // The rules are those of options.
+  // The rules are those for options, so their messages say "option".
   const shown = problem?.replaceAll('an option', 'a property').replaceAll(/\boption/gi, 'property');
   if (shown !== undefined) throw invalidFeature(name, shown.replaceAll('propertys', 'properties'));
   if ('operations' in given && !('schema' in given))
@@ -530,7 +530,7 @@ const ruleOfField: Rule<AddedField> = (value, path) => {
 function problemOfRange(name: string, field: AddedField): string | undefined {
   if (field.kind === 'number' && (field.min ?? -Infinity) > (field.max ?? Infinity))
     return `Its field "${name}" has a "min" above its "max".`;
-  // A row of an index of PostgreSQL has at most 2,704 bytes, of which a character takes four.
+  // PostgreSQL indexes at most 2,704 bytes a row, and a character takes up to four.
   if ((field.kind === 'line' || field.kind === 'list') && field.filter && (field.max ?? 0) > MAX_FILTERED)
     return `Its field "${name}" has a "filter", and a "max" of more than ${MAX_FILTERED} characters.`;
   if (field.kind !== 'choice') return undefined;

@@ -31,20 +31,24 @@ export const AUDIT_ACTIONS = [
   'OBSERVE',
 ] as const;
 /**
- * What was done. REFUSE is a request whose key was refused or lacked a permission; PRUNE is the deletion of the oldest
- * entries; RESTORE is that of a backup and, with a key, what that did to it; LEAK is that a scan has found a secret;
- * FEDERATE is that a token of an issuer that is trusted was exchanged for a key; CONTAIN is that all that a key did was undone, each change of a key
- * with an entry of its own beside it; REVIEW is that somebody has attested which keys there are; OBSERVE is that a
- * route that observes has begun to, or has let pass what it would refuse.
+ * The action of an entry.
+ * - REFUSE: a request whose key was refused or lacked a permission.
+ * - PRUNE: the oldest entries were deleted.
+ * - RESTORE: a backup was restored; with a key, its effect on that key.
+ * - LEAK: a scan found a secret.
+ * - FEDERATE: a token of a trusted issuer was exchanged for a key.
+ * - CONTAIN: all changes by a key were undone; each undone change has an entry of its own.
+ * - REVIEW: a person confirmed the list of keys.
+ * - OBSERVE: a route in observe mode started, or let a request pass that it would refuse.
  */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** How it ended: what was done, and requests that were refused. */
+/** DONE for an action, REFUSED for a request that was refused. */
 export const AUDIT_OUTCOMES = ['DONE', 'REFUSED'] as const;
-/** DONE for everything but requests that were refused. */
+/** REFUSED for requests that were refused, DONE for everything else. */
 export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number];
 
-/** Who did it. */
+/** The one who acted. */
 export interface AuditActor {
   /** A user of the command line, a key, a request without a valid key, or the policy. */
   kind: 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
@@ -61,7 +65,6 @@ export type AuditValues = Readonly<Record<string, unknown>>;
 export interface AuditDraft {
   /** Milliseconds since 1970. */
   at: number;
-  /** Who did it. */
   actor: AuditActor;
   /** The action. */
   action: AuditAction;
@@ -69,20 +72,20 @@ export interface AuditDraft {
   apiKey: { id: string; name: string } | null;
   /** The old values of the fields that changed; null if there was no key before. */
   before: AuditValues | null;
-  /** The new values of those fields; null if there is no key any more. */
+  /** The new values of those fields; null if the key no longer exists. */
   after: AuditValues | null;
-  /** The client's address, of a refused request, and of what an application asks for. */
+  /** The client's address, for a refused request or an application's request for a key. */
   address?: string;
 }
 
-/** What is noted in the audit log: who did it, and when, is known by the transaction. */
+/** A note for the audit log. The transaction adds the actor and the time. */
 export interface AuditNote {
   action: AuditAction;
-  /** The key concerned; undefined if there is none. It may be gone. */
+  /** The key concerned, which may be deleted by now; undefined if there is none. */
   key?: Pick<ApiKey, 'id' | 'name'> | undefined;
   before?: AuditValues | null;
   after?: AuditValues | null;
-  /** The client's address, where it is known and tells something. */
+  /** The client's address, if it is known and useful. */
   address?: string | null | undefined;
 }
 
@@ -125,7 +128,7 @@ export function auditValuesOf(key: ApiKey): AuditValues {
     },
     ...(key.person && { person: key.person }),
     ...unreadValues(key.unknownFields),
-    // An entry about a key without a field keeps its hash when there is a new field.
+    // Fields without a value are left out, so that entries keep their hashes when a field is added to svc-api.
     ...givenIn(storedFields, key),
   };
 }

@@ -24,7 +24,7 @@ export interface AuditRequest {
   actor?: string | null;
   /** One of `AUDIT_ACTIONS`, case-insensitive. */
   action?: string | null;
-  /** One of `AUDIT_OUTCOMES`, case-insensitive: what was done, or requests that were refused. */
+  /** One of `AUDIT_OUTCOMES`, case-insensitive. */
   outcome?: string | null;
   /** Entries from this time on: an RFC 3339 date and time, or an age such as `24h`. */
   since?: string | null;
@@ -34,7 +34,7 @@ export interface AuditRequest {
   first?: number | null;
 }
 
-/** What a request may say. Null says nothing. */
+/** The options of a request for entries. Null means that an option is not given. */
 export const AUDIT_OPTIONS: Rules<AuditRequest> = {
   apiKey: orNull(anyText),
   actor: orNull(anyText),
@@ -62,7 +62,7 @@ export function readAuditRequest(request: AuditRequest, now: number): AuditFilte
   };
 }
 
-/** An empty one, as by a variable that is not set, must not stand for all. */
+/** Refuses an empty name, as from an unset variable: it must not select all entries. */
 function readName(what: 'key' | 'actor', text: string | null | undefined): string | undefined {
   if (text == null) return undefined;
   checkSearchText(text);
@@ -72,7 +72,7 @@ function readName(what: 'key' | 'actor', text: string | null | undefined): strin
   return name;
 }
 
-/** One of several words, however it is written. @param what it is to be, such as `an outcome` */
+/** One of several words, in any spelling. @param what the expected value, such as `an outcome` */
 function readWord<Word extends string>(
   what: string,
   words: readonly Word[],

@@ -9,7 +9,7 @@ export interface AuditFilter {
   actor?: string | undefined;
   /** The action. */
   action?: AuditAction | undefined;
-  /** Only what was done, or only requests that were refused. */
+  /** Only actions that were done, or only requests that were refused. */
   outcome?: AuditOutcome | undefined;
   /** At or after this time, in milliseconds since 1970. */
   since?: number | undefined;
@@ -17,17 +17,17 @@ export interface AuditFilter {
   until?: number | undefined;
 }
 
-/** The key whose entries a reader sees, and those of the keys that it created. */
+/** The key whose entries a reader can see, with those of its child keys. */
 export interface AuditOwner {
   id: string;
   withCreated: boolean;
 }
 
-/** Entries that match a filter, as far as somebody may read them. */
+/** Entries that match a filter and that the reader is allowed to see. */
 export interface AuditSelection extends AuditFilter {
   /**
-   * Only entries about or by the keys of this owner, and those that concern no key; null for the latter alone. A filter
-   * never matches the name of another key or user.
+   * Only entries about or by the keys of this owner, and entries that concern no key; null for the latter alone. A
+   * filter never matches the name of another key or user.
    */
   owner?: AuditOwner | null | undefined;
   /** Only entries with a smaller number. */
@@ -66,25 +66,25 @@ export interface AuditReader {
     page: Pick<AuditQuery, 'limit' | 'order' | 'before' | 'after'>,
   ): Promise<AuditedChange[]>;
   /**
-   * The ids of the keys that were changed, but for being created or imported, by the entries after a number, up to
-   * another. One may be there several times.
+   * The ids of the keys changed by the entries after a number, up to another; creations and imports do not count. An id
+   * can occur several times.
    */
   findChanged(after: number, upTo: number): Promise<string[]>;
-  /** How many entries match in each period of so many milliseconds in which there is any, in no order. */
+  /** The number of entries that match, for each period of this many milliseconds that has any, in no order. */
   count(selection: AuditSelection, periodMs: number): Promise<AuditCount[]>;
   /** The number of the first entry with at least this number, and when it was written; undefined if there is none. */
   timeFrom(number: number): Promise<{ number: number; at: number } | undefined>;
   /** The newest entry; undefined while there is none. */
   head(): Promise<AuditPosition | undefined>;
-  /** The last entry that was pruned; undefined if none was. The first that is left is chained to it. */
+  /** The last entry that was pruned; undefined if none was. The oldest remaining entry is chained to it. */
   start(): Promise<AuditPosition | undefined>;
   /**
-   * The last entry of those that were written before a time, without a gap, that a webhook need not be told of any more.
-   * Times are milliseconds since 1970.
+   * The last entry, without a gap, that was written before a time and that no webhook waits for. Times are milliseconds
+   * since 1970.
    */
   lastBefore(time: number, now: number): Promise<AuditPosition | undefined>;
   /**
-   * The last changes of keys that are not in the store, although that change is not a deletion: of the entries after a
+   * The last changes of keys that are missing from the store without having been deleted, from the entries after a
    * number, up to another.
    */
   findLost(after: number, upTo: number): Promise<AuditEntry[]>;
@@ -95,13 +95,13 @@ export interface AuditWriter {
   readonly auditLog: AuditReader;
   /** Chains entries to the audit log. @throws KeysError STORE_AUDIT_KEY if it has a key that is not known */
   appendToAuditLog(entries: readonly AuditDraft[]): Promise<void>;
-  /** Lets the log start after this entry: earlier ones are no part of it from then on. */
+  /** Moves the start of the log behind this entry. Earlier ones no longer belong to it. */
   startAuditLogAfter(last: AuditPosition): Promise<void>;
   /** Removes so many entries from before the start, at most. @returns how many */
   removePruned(limit: number): Promise<number>;
   /**
-   * Forgets secrets that keys lost before a time, in milliseconds since 1970, and effects on keys that are there no longer
-   * and led to no others: so many of each, at most. @returns how many
+   * Deletes secrets that keys lost before a time, in milliseconds since 1970, and effects on deleted keys that led to
+   * no others: at most this many of each. @returns how many
    */
   forgetBefore(before: number, limit: number): Promise<number>;
 }

@@ -9,7 +9,7 @@ export const CHAIN_START = '0'.repeat(64);
 /** The tag of hashes that only a holder of the key can make. */
 const KEYED = 'hmac:';
 
-/** Tells whether a hash was made with a key. After the first such entry, all must be, or the key could be left out. */
+/** True if a hash was made with a key. After the first such entry all need one, or the key could be left out. */
 export function isKeyedHash(text: string): boolean {
   return text.startsWith(KEYED);
 }
@@ -32,7 +32,7 @@ export function chainHash(
     key?.name ?? null,
     before,
     after,
-    // Entries without one keep the hash that they had before there were addresses.
+    // Entries without an address keep the hash that they had before addresses were recorded.
     ...(address === undefined ? [] : [address]),
   ];
   const text = JSON.stringify(fields);
@@ -49,7 +49,7 @@ export function requireAuditKey(head: AuditPosition | undefined, key: KeyObject 
 }
 
 /**
- * Tells whether the newest entry of a log that has a key was made with the key at hand. If not, it is another key, or the
+ * True if the newest entry of a log with a key was made with the key at hand. Otherwise the key is another one, or the
  * entry was changed.
  * @throws KeysError STORE_AUDIT_KEY without a key
  */

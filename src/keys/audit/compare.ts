@@ -4,11 +4,11 @@ import { type AuditedChange, type AuditEntry, type AuditValues, auditValuesOf } 
 import type { AuditReader } from './audit-reader.ts';
 import { type AuditVerification, verifyAuditLog, type VerifyOptions } from './verify.ts';
 
-/** A key that is not as the audit log says. */
+/** A key that differs from the audit log. */
 interface KeyDifference {
   id: string;
   name: string;
-  /** What is wrong. */
+  /** The difference, as a sentence without its subject. */
   reason: string;
 }
 
@@ -16,9 +16,9 @@ interface KeyDifference {
 export interface KeyComparison {
   /** How many keys were compared in full. */
   compared: number;
-  /** How many keys are older than the log: only what was changed since then could be compared. */
+  /** How many keys are older than the log. Of these, only fields changed since its start could be compared. */
   older: number;
-  /** The keys that are not as the log says, at most 100. */
+  /** The keys that differ from the log, at most 100. */
   differences: KeyDifference[];
 }
 
@@ -28,13 +28,13 @@ interface KeySource {
   findById(id: string): Promise<ApiKey | undefined>;
 }
 
-/** What the log says of a key. */
+/** The state of a key according to the log. */
 interface Recorded {
   /** The number of the last entry. */
   number: number;
-  /** The fields that it has; null for a deleted key. */
+  /** Its fields; null for a deleted key. */
   values: AuditValues | null;
-  /** Whether the log has the key from its creation on, so that it has all fields. */
+  /** True if the log has the key's creation, and so all its fields. */
   isComplete: boolean;
 }
 
@@ -48,14 +48,13 @@ const MAX_DIFFERENCES = 100;
 /** The result of checking the audit log, and the keys by it. */
 export interface AuditCheck {
   verification: AuditVerification;
-  /** Undefined for a log that is not whole. */
+  /** Undefined if the log itself is not intact. */
   comparison: KeyComparison | undefined;
 }
 
 /**
- * Verifies the whole log, and compares all keys with what it says of them, so that a row that was written by hand
- * shows. Keys that were created before its first entry are compared in the fields that were changed since. Digests are
- * not in the log.
+ * Verifies the whole log and compares all keys with it, which reveals rows that were changed by hand. Keys created
+ * before the first entry are compared in the fields changed since. The log holds no digests.
  */
 export async function checkAuditLog(
   log: AuditReader,
@@ -69,15 +68,15 @@ export async function checkAuditLog(
 }
 
 /**
- * Compares all keys with the log while that is read from its start. Keys stand in a file in the order in which the log
- * has them: what it says of most of them was just read, and is not looked up. The result counts if the log is whole.
+ * Compares all keys with the log while reading it from the start. Keys are stored in the order of their creation in the
+ * log, so most were read just before and need no look-up. The result counts only if the log is intact.
  */
 class KeyComparer {
   readonly #log: AuditReader;
   readonly #keys: KeySource;
   readonly #pages: AsyncIterator<ApiKey[]>;
   readonly #changed: ChangedKeys;
-  /** What the log says of the keys whose creation was read last. Once it is a page, it is the earlier one. */
+  /** The recorded states of the keys created most recently. A full page moves to `#earlier`. */
   #recent = new Map<string, Recorded>();
   #earlier = new Map<string, Recorded>();
   readonly #result: KeyComparison = { compared: 0, older: 0, differences: [] };
@@ -89,7 +88,7 @@ class KeyComparer {
     this.#pages = keys.pages(PAGE_KEYS)[Symbol.asyncIterator]();
   }
 
-  /** Compares the keys that are due after these entries, the next ones of the log. */
+  /** Compares the keys created up to these entries, the next ones of the log. */
   async follow(entries: readonly AuditEntry[]): Promise<void> {
     let page = await this.#nextPage();
     for (const entry of entries) {
@@ -102,7 +101,7 @@ class KeyComparer {
       }
       if (this.#recent.size === PAGE_KEYS) [this.#earlier, this.#recent] = [this.#recent, new Map()];
     }
-    // The log is past the creation of its last key without having had that here: what was not read is looked up.
+    // The log is past the creation of this page's last key, so keys not found so far are looked up.
     const readUpTo = entries.at(-1)!.at;
     while (page && page.at(-1)!.createdAt < readUpTo) {
       await this.#compare(page);
@@ -110,7 +109,7 @@ class KeyComparer {
     }
   }
 
-  /** Compares the keys that are left, and looks for those that are gone. */
+  /** Compares the remaining keys, and looks for deleted ones. */
   async finish(onProgress?: ProgressReport): Promise<KeyComparison> {
     for (let page = await this.#nextPage(); page; page = await this.#nextPage()) {
       await this.#compare(page);
@@ -123,7 +122,7 @@ class KeyComparer {
     return this.#result;
   }
 
-  /** The page of keys that is to be compared next; undefined after the last. */
+  /** The next page of keys to compare; undefined after the last. */
   async #nextPage(): Promise<ApiKey[] | undefined> {
     this.#page ??= await this.#pages.next();
     return this.#page.done ? undefined : this.#page.value;
@@ -131,7 +130,7 @@ class KeyComparer {
 
   async #compare(page: readonly ApiKey[]): Promise<void> {
     const [log, keys] = [this.#log, this.#keys];
-    // Those that were changed before they were read are known from here on.
+    // From here on, changes made before the page was read are known.
     if (this.#recent.size + this.#earlier.size > 0) await this.#changed.readOn();
     const open = page.filter((key) => !this.#isAsRecent(key));
     this.#result.compared += page.length - open.length;
@@ -150,7 +149,7 @@ class KeyComparer {
     this.#page = undefined;
   }
 
-  /** Whether a key is as it was created, as far as was just read, and was not changed since. */
+  /** True if a key is as it was created, according to the entries just read, and was not changed since. */
   #isAsRecent(key: ApiKey): boolean {
     const known = this.#recent.get(key.id) ?? this.#earlier.get(key.id);
     return known !== undefined && !this.#changed.mayHave(key.id) && reasonOf(key, known, 0) === undefined;
@@ -165,7 +164,7 @@ class KeyComparer {
 const HASH_DIGITS = 6;
 const SLICE_ENTRIES = 10_000;
 
-/** Which keys may have been changed since they were created: each has a bit that others may have as well. */
+/** Keys that were possibly changed since they were created. Each has a bit, which several can share. */
 class ChangedKeys {
   readonly #log: AuditReader;
   readonly #bits = new Uint8Array(16 ** HASH_DIGITS / 8);
@@ -175,7 +174,7 @@ class ChangedKeys {
     this.#log = log;
   }
 
-  /** Reads which were changed up to now. */
+  /** Reads the changes up to now. */
   async readOn(): Promise<void> {
     const end = (await this.#log.head())?.number ?? 0;
     let after = (this.#readUpTo ??= (await this.#log.start())?.number ?? 0);
@@ -200,13 +199,13 @@ function hashOf(id: string): number {
   return Number(`0x${id.slice(0, HASH_DIGITS)}`) || 0;
 }
 
-/** When the log begins, in milliseconds since 1970; never, while it has no entry. */
+/** When the log begins, in milliseconds since 1970; Infinity while it has no entry. */
 async function startOf(log: Pick<AuditReader, 'find'>): Promise<number> {
   const [first] = await log.find({ order: 'oldest', limit: 1 });
   return first?.at ?? Number.POSITIVE_INFINITY;
 }
 
-/** In what each of these keys is not as the log says, by their ids, where nobody changes keys or log meanwhile. */
+/** Differences between keys and the log, by id. Neither may change during the call. */
 export async function findDifferences(
   log: Pick<AuditReader, 'find' | 'findChanges'>,
   keys: readonly ApiKey[],
@@ -228,8 +227,8 @@ export async function findDifferences(
 }
 
 /**
- * Why a key is not as the log says, though others may change both meanwhile: it is as before a look at it or as after.
- * The log is read on from there, as a key that is changed all the time may have many entries.
+ * Why a key differs from the log, while others may be changing both: it must match neither the state before it was read
+ * nor the one after. Reads the log on from `known`, since a busy key can have many entries.
  */
 async function settledReason(id: string, log: AuditReader, keys: KeySource): Promise<string | undefined> {
   let recorded = await findRecorded([id], log);
@@ -238,7 +237,7 @@ async function settledReason(id: string, log: AuditReader, keys: KeySource): Pro
     const key = await keys.findById(id);
     recorded = await findRecorded([id], log, recorded);
     const after = recorded.get(id);
-    // What was pruned meanwhile is not missing.
+    // Entries pruned since then are not missing.
     const began = await startOf(log);
     if (!key || reasonOf(key, before, began) === undefined) return undefined;
     const reason = reasonOf(key, after, began);
@@ -266,7 +265,7 @@ function areEqual(one: unknown, other: unknown): boolean {
   return (areLists && one.every((item, at) => item === other[at])) || JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** What the log says of these keys, by their ids. @param known what it said up to the entries that were read before */
+/** The state of these keys according to the log, by id. @param known the state up to the entries read before */
 async function findRecorded(
   ids: readonly string[],
   log: Pick<AuditReader, 'findChanges'>,

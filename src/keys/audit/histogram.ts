@@ -3,9 +3,9 @@ import type { AuditCount, AuditReader, AuditSelection } from './audit-reader.ts'
 
 /** How many entries there are in each period. */
 export interface AuditHistogram {
-  /** The periods in which there is any, the earliest first. */
+  /** The periods with entries, earliest first. */
   counts: AuditCount[];
-  /** Whether all entries were counted: of too many, only the newest are. */
+  /** False if there were too many entries: only the newest were counted. */
   isComplete: boolean;
 }
 
@@ -13,9 +13,9 @@ export interface AuditHistogram {
 const [MAX_ENTRIES, SLICE_ENTRIES] = [50_000, 5000];
 
 /**
- * Counts the entries that match, by periods. However long the log is, the newest of that time alone are looked at.
+ * Counts the entries that match, by periods. In a long log, only the newest of the selected time are counted.
  * @param selection with both of its times
- * @param periodMs how long a period is
+ * @param periodMs the length of a period
  */
 export async function countEntries(
   log: AuditReader,
@@ -37,7 +37,7 @@ export async function countEntries(
   return { counts: [...counts.values()].toSorted((a, b) => a.start - b.start), isComplete: from === first };
 }
 
-/** The number of the first entry that was written at this time or later: they are in the order of time. */
+/** The number of the first entry written at this time or later. Entries are in the order of time. */
 async function firstFrom(log: AuditReader, time: number): Promise<number> {
   const [start, head] = [await log.start(), await log.head()];
   let [low, high] = [(start?.number ?? 0) + 1, (head?.number ?? 0) + 1];

@@ -1,4 +1,4 @@
-/** The audit log: entries, their chain, what is read, compared, verified and pruned. */
+/** The audit log: its entries and their chain, and how it is read, compared, verified and pruned. */
 export * from './audit-entry.ts';
 export * from './audit-reader.ts';
 export * from './chain.ts';

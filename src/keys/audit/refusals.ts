@@ -15,13 +15,13 @@ export interface Refusal {
   tool?: string | undefined;
   /** The client's address, if it is known. */
   address?: string | undefined;
-  /** The pattern of the route that has let it pass nevertheless, since it only observes. */
+  /** The pattern of the route that let the request pass because it only observes. */
   route?: string | undefined;
   /** The key of the edge that has reported it. */
   edge?: { readonly id: string; readonly name: string } | undefined;
 }
 
-/** A kind of refusals, and how many of it were not recorded yet. */
+/** A kind of refusal, and how many of it are not recorded yet. */
 interface CountedRefusal {
   refusal: Refusal;
   count: number;
@@ -31,19 +31,19 @@ interface CountedRefusal {
 const PERIOD_MS = 600_000;
 /** How many kinds of refusals of one key are counted separately in one period; the others share one count. */
 const MAX_KINDS = 5;
-/** The number of keys counted separately in one period, in all and for the edges of one key. */
+/** The number of keys counted separately in one period: in all, and for the edges of one key. */
 const [MAX_KEYS, MAX_KEYS_OF_EDGE] = [1000, 100];
-/** The kind of those that share one count. */
+/** The kind that stands for all kinds beyond `MAX_KINDS`. */
 const VARIOUS = '';
 
 /**
- * Samples refusals for the audit log: each kind once in a period, and its repetitions as one count at its end. However
- * many requests a client sends, the number of entries is bounded: for each key that is known, and for all requests
- * without a known key together, so that those cannot hide what concerns a key.
+ * Samples refusals for the audit log: each kind once in a period, and its repetitions as one count at the end of the
+ * period. The number of entries is bounded however many requests a client sends. Known keys have bounds of their own,
+ * so that requests without a known key cannot hide them.
  */
 export class RefusalSampler {
   #keys = new Map<string, Map<string, CountedRefusal>>();
-  /** How many of them were reported by edges, by the ids of their keys; those of this process have none. */
+  /** The number of counted keys, by the id of the edge key that reported them; undefined for this process. */
   #sizes = new Map<string | undefined, number>();
   #periodEnd = 0;
   #due: AuditDraft[] = [];
@@ -54,7 +54,7 @@ export class RefusalSampler {
     const { edge, route } = refusal;
     const most = edge ? MAX_KEYS_OF_EDGE : MAX_KEYS;
     if ((this.#sizes.get(edge?.id) ?? 0) < most || this.#keys.has(keyOf(refusal))) this.#count(refusal, now, times);
-    // An edge's report names routes, too.
+    // A report of an edge can name routes that do not exist, so these are merged, too.
     else this.#count(generalize({ actor: NOBODY, apiKey: null, edge, route: edge && route ? '' : route }), now, times);
   }
 
@@ -114,7 +114,7 @@ function keyOf({ actor, apiKey, route, edge }: Pick<Refusal, 'actor' | 'apiKey' 
   return JSON.stringify([actor.id, apiKey?.id, route, edge?.id]);
 }
 
-/** Reduces refusals of different kinds to what they have in common: the key, if it is known. */
+/** Reduces a refusal to the part that all kinds share: the key, if it is known. */
 function generalize({ actor, apiKey, route, edge }: Omit<Refusal, 'reason'>): Refusal {
   return { reason: 'various', actor: actor.kind === 'KEY' ? actor : NOBODY, apiKey, route, edge };
 }

@@ -14,13 +14,13 @@ export interface ChainState {
   failure: Failure | null;
 }
 
-/** How long others have a turn between two pages, in milliseconds. */
+/** The pause between two pages, for other work, in milliseconds. */
 const REST_MS = 40;
 
 /**
- * How far this process has verified the log. It remembers where it is, and goes on from there: each question verifies a
- * page, and what is left then is verified page by page meanwhile. What it has passed it does not read again, so that a
- * change there shows only where the whole log is verified.
+ * The part of the log that this process has verified. It remembers its position: each call of `state` verifies a page,
+ * and the rest follows page by page in the background. Passed entries are not read again, so that a later change of
+ * them shows only in a full verification.
  */
 export class VerifiedChain {
   readonly #log: AuditReader;
@@ -33,14 +33,14 @@ export class VerifiedChain {
     this.#log = log;
   }
 
-  /** Verifies the next page, and says how far it is. @throws KeysError STORE_… */
+  /** Verifies the next page and returns the progress. @throws KeysError STORE_… */
   async state(): Promise<ChainState> {
     const state = await this.#next();
     if (!this.#isDone(state)) void this.#run();
     return state;
   }
 
-  /** Until nothing is left, or the store does not answer any more: the next question begins again. */
+  /** Runs until nothing is left or the store stops answering; the next call of `state` starts it again. */
   async #run(): Promise<void> {
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -48,13 +48,13 @@ export class VerifiedChain {
       do await delay(REST_MS, undefined, { ref: false });
       while (!this.#isDone(await this.#next()));
     } catch {
-      // The next question gets the answer.
+      // The next call of `state` reports the error.
     } finally {
       this.#isRunning = false;
     }
   }
 
-  /** Those who ask at once share a page. */
+  /** Concurrent calls share a page. */
   #next(): Promise<ChainState> {
     return (this.#piece ??= this.#verify().finally(() => (this.#piece = undefined)));
   }
@@ -68,7 +68,7 @@ export class VerifiedChain {
       if (!this.#position || this.#position.number < this.#start)
         this.#position = { number: this.#start, hash: start?.hash ?? CHAIN_START, at: null };
       const state = await this.#verifyFrom(this.#position);
-      // Entries that were pruned meanwhile seem to be missing.
+      // A failure after a pruning may only be an entry that was pruned during the check.
       if (!state.failure || (await this.#log.start())?.number === start?.number) return state;
     }
   }

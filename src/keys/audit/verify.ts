@@ -4,8 +4,8 @@ import type { AuditReader } from './audit-reader.ts';
 import { CHAIN_START, chainHash, isKeyedHash } from './chain.ts';
 
 /**
- * One of: the log is intact, with how many entries it has, and the number and hash of the newest; or the number of the
- * first broken entry, and what is wrong; or the number of an entry that cannot be verified, and why.
+ * One of: the log is intact, with its number of entries and the newest entry's number and hash; the number of the first
+ * broken entry, and why it is broken; the number of an entry that cannot be verified, and why.
  */
 export type AuditVerification =
   | { entries: number; number: number; hash: string }
@@ -29,18 +29,18 @@ export function readAuditHead(text: string): AuditPosition {
 export interface VerifyOptions {
   /** An entry that was kept elsewhere, which the log must still have. */
   known?: AuditPosition | undefined;
-  /** Is told how many entries were verified, after each page. */
+  /** Called after each page with the number of verified entries. */
   onProgress?: ProgressReport | undefined;
-  /** Is given the entries of each page, once they are verified. */
+  /** Called with the entries of each page, once they are verified. */
   onEntries?: ((entries: readonly AuditEntry[]) => Promise<void>) | undefined;
 }
 
-/** Verifies the whole log. Entries that are appended meanwhile are not checked. */
+/** Verifies the whole log, up to its newest entry at the start of the call. */
 export async function verifyAuditLog(log: AuditReader, options: VerifyOptions = {}): Promise<AuditVerification> {
   for (;;) {
     const start = await log.start();
     const result = await verifyFrom(start, log, options);
-    // Entries that were pruned meanwhile seem to be missing.
+    // A failure after a pruning may only be an entry that was pruned during the check.
     if ('entries' in result || (await log.start())?.number === start?.number) return result;
   }
 }
@@ -74,8 +74,8 @@ async function verifyFrom(
 }
 
 /**
- * Verifies a page of the log after an entry that is verified.
- * @returns its entries, and what the last of them is
+ * Verifies the page of the log after a verified entry.
+ * @returns its entries, and the result up to the last of them
  */
 export async function verifyPage(
   { number, hash }: AuditPosition,
@@ -127,7 +127,7 @@ function verifyEntry(
   return entry.hash === expected ? undefined : { broken: number, reason: 'is not as it was written' };
 }
 
-/** Whether the last pruning that was recorded ended here. */
+/** True if the last recorded pruning ended with this entry. */
 export async function isRecorded({ number, hash }: AuditPosition, log: AuditReader): Promise<boolean> {
   const [pruning] = await log.find({ action: 'PRUNE', order: 'newest', limit: 1 });
   return pruning?.after?.['number'] === number && pruning.after['hash'] === hash;

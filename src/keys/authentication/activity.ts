@@ -7,7 +7,7 @@ import type { KeyWriter } from '../repository/index.ts';
 import { CollectedUsage } from './collected-usage.ts';
 import { pauseAfter, PIECE_KEYS } from './pieces.ts';
 
-/** What happened since it was last written, for one transaction. */
+/** Events since the last write, for one transaction. */
 export interface ActivityEvents {
   /** Keys whose new secret was used for the first time, each with the public id of that secret. */
   activated: { id: string; publicId: string }[];
@@ -16,19 +16,18 @@ export interface ActivityEvents {
 }
 
 /**
- * Where activity is written. What has a name is written once, by whichever process of a store: `false` says that it was
- * before.
+ * Writers of activity. A named batch is written once per store, by any of its processes: `false` means that it was
+ * already written.
  */
 export interface ActivityWriters {
-  /** Adds to the totals of keys. When it throws, that is kept and written later. */
+  /** Adds to the totals of keys. If it throws, the usage is kept and written later. */
   writeUsage: (usage: readonly KeyUsage[], name?: string) => Promise<boolean | void>;
-  /** Writes events, with the same promise. */
+  /** Writes events. If it throws, they are kept as well. */
   writeEvents: (events: ActivityEvents, name?: string) => Promise<boolean | void>;
 }
 
-/** What `Activity` needs from outside. */
 interface ActivityOptions extends ActivityWriters {
-  /** Is called after usage was written, in the background. When it throws, nothing is lost. */
+  /** Called in the background after usage was written. An error loses nothing. */
   afterUsage?: (() => Promise<void>) | undefined;
   /** Milliseconds since 1970. */
   clock: () => number;
@@ -38,15 +37,14 @@ interface ActivityOptions extends ActivityWriters {
 
 /** How long activity is collected before it is written. */
 const FLUSH_MS = 2000;
-/** How many times as long as writing usage took it is then collected at least, up to `MAX_REST_MS`. */
+/** Collects usage for at least this many times as long as writing it took, up to `MAX_REST_MS`. */
 const REST_FACTOR = 30;
-/** So late may usage be, and so much of it may a crash lose. */
+/** The longest delay of usage, which is also the most that a crash can lose. */
 const MAX_REST_MS = 30_000;
 
 /**
- * Records what keys are used for. It collects in memory and writes asynchronously, in batches, so that no request waits
- * for it; a crash loses what was not written yet and nothing else. While many keys are in use, writing their usage
- * takes long, and is done seldomer: what comes in between is added up.
+ * Records how keys are used. It collects in memory and writes asynchronously, in batches, so that no request waits; a
+ * crash loses only what was not written yet. With many keys in use, writing takes long and is done less often.
  */
 export class Activity {
   readonly #options: ActivityOptions;
@@ -71,14 +69,14 @@ export class Activity {
 
   /**
    * Records that a key was accepted by one of its secrets.
-   * @returns when that was, in milliseconds since 1970
+   * @returns the time, in milliseconds since 1970
    */
   used({ id, publicId, rotation }: ApiKey, secret: 'current' | 'previous'): number {
     const now = this.#options.clock();
     this.#usage.addUse(id, secret, now);
     if (secret === 'current' && rotation?.previousEndsAt === null && !this.#activated.has(id)) {
       this.#activated.set(id, publicId);
-      // One flush takes all that wait.
+      // One flush takes all waiting events.
       if (this.#activated.size === 1) this.#options.schedule(() => void this.#flushEvents(), 0);
     }
     this.#scheduleUsage();
@@ -86,7 +84,7 @@ export class Activity {
   }
 
   /**
-   * Records that a request of a key ended otherwise than accepted.
+   * Records that a request of a key ended with another outcome than accepted.
    * @param usedAt when it was recorded as a use of the key, in milliseconds since 1970; undefined if it was not
    */
   ended(id: string, outcome: Exclude<Outcome, 'accepted'>, usedAt?: number): void {
@@ -141,7 +139,7 @@ export class Activity {
       await this.#runExclusively(() => this.#writeUsageAndRest());
       await this.#options.afterUsage?.();
     } catch {
-      // What could not be written was put back.
+      // A failed write was put back.
     }
   }
 
@@ -149,7 +147,7 @@ export class Activity {
     const { clock } = this.#options;
     const began = clock();
     try {
-      // What refusals were only counted may be due. If it cannot be written, it is put back.
+      // Counted refusals may be due. A failed write is put back.
       await this.#writeEvents(false).catch(() => {});
       await this.#writeUsage(true);
       const ended = clock();
@@ -160,7 +158,7 @@ export class Activity {
     }
   }
 
-  /** Writes what must not wait for usage: activated rotations and refusals. */
+  /** Writes events that must not wait for usage: activated rotations and refusals. */
   async #flushEvents(): Promise<void> {
     await this.#runExclusively(() => this.#writeEvents(false)).catch(() => {});
   }
@@ -171,7 +169,7 @@ export class Activity {
     await this.#writing;
   }
 
-  /** Writes piece by piece, so that other writers have their turns in between. */
+  /** Writes in small pieces, so that other writers get their turns between them. */
   async #writeUsage(pauses: boolean): Promise<void> {
     for (const ids of await this.#usage.pieces()) {
       const began = performance.now();
@@ -228,8 +226,8 @@ export async function writeEvents(
 type AccessRecord = Pick<Activity, 'usedPermission' | 'refused'>;
 
 /**
- * Tells which permissions a key uses and lacks. There is one for each key that is remembered: an object with closures
- * would take four times as much memory.
+ * Records which permissions a key uses and lacks. Each remembered key has one: an object with closures would take four
+ * times as much memory.
  */
 class KeyObserver implements AccessObserver {
   readonly #record: AccessRecord;

@@ -14,7 +14,6 @@ import {
 } from './look-up.ts';
 import { type VerifiedKey, VerifiedKeys } from './verified-keys.ts';
 
-/** What an authenticator needs from outside. */
 export interface AuthenticatorOptions {
   repository: KeyRepository;
   catalog: Catalog;
@@ -28,12 +27,12 @@ export interface AuthenticatorOptions {
   maxVerifiedKeys?: number | undefined;
 }
 
-/** What is known of a secret. */
+/** The result for a secret. */
 type AuthenticationResult = VerifiedKey | RefusedLookup;
 
 /** Authenticates secrets. It looks each one up once, and again only after its key, or a parent key, has changed. */
 export class Authenticator {
-  /** How secrets were checked. Whoever asks `findVerified` first counts what it finds. */
+  /** How secrets were checked. Callers of `findVerified` count its results themselves. */
   readonly counts: CheckCounts;
   readonly #options: AuthenticatorOptions;
   readonly #verified: VerifiedKeys;
@@ -49,7 +48,7 @@ export class Authenticator {
     return this.#verified.size;
   }
 
-  /** The key whose secret has this digest, if that is known without a query. Does not count as a use. */
+  /** The key whose secret has this digest, if it is known without a query. Does not count as a use. */
   findVerified(digest: string): VerifiedKey | undefined {
     return this.#verified.get(digest, this.#options.clock);
   }
@@ -60,8 +59,8 @@ export class Authenticator {
   }
 
   /**
-   * Authenticates a secret without counting a use, at once if the store can tell without waiting. What holds requests
-   * of its key is not looked at: that is what `BearerCheck` does.
+   * Authenticates a secret without counting a use, at once if the store can answer without waiting. Restrictions of
+   * requests are not checked here, but by `BearerCheck`.
    * @param address the client's, for the audit log
    * @param usedAt when its request was counted as a use before, in milliseconds since 1970
    * @throws KeysError STORE_…
@@ -70,14 +69,14 @@ export class Authenticator {
     return this.#settle(this.#find(secret), address, usedAt);
   }
 
-  /** Like `confirm`, of a secret that was accepted before, by its digest. @throws KeysError STORE_… */
+  /** Like `confirm`, for the digest of a secret that was accepted before. @throws KeysError STORE_… */
   confirmDigest(digest: string, address?: string, usedAt?: number): Authentication | Promise<Authentication> {
     return this.#settle(this.#findBy(digest), address, usedAt);
   }
 
   /**
-   * The key of a secret if that is accepted now, and until when the secret is, for somebody who was sent it (RFC 7662).
-   * It counts as no use, and a refused one as no refused request.
+   * The key of a secret that is accepted now, and until when, for a recipient of the secret (RFC 7662). Counts neither
+   * as a use nor as a refused request.
    * @throws KeysError STORE_…
    */
   async introspect(secret: string): Promise<VerifiedKey | undefined> {
@@ -90,7 +89,7 @@ export class Authenticator {
   }
 
   /**
-   * Whether a secret with this digest is accepted now, and is that of a key. Counts as no use, and as no refused
+   * True if a secret with this digest is accepted now and belongs to the key. Counts neither as a use nor as a refused
    * request.
    * @throws KeysError STORE_…
    */
@@ -120,7 +119,7 @@ export class Authenticator {
       this.counts.remembered += 1;
       return known;
     }
-    // Read before the query, whose result may be older than a change that is made meanwhile.
+    // Read before the query: a change made during the query may be missing from its result.
     const revision = repository.revision();
     const settle = (found: Lookup) => (found.refused ? found : this.#accept(found, digest, revision));
     const found =
@@ -143,7 +142,7 @@ export class Authenticator {
     activity.refused({ reason, actor: { kind: 'KEY', id, name }, apiKey: null, address });
   }
 
-  /** Records that a route that only observes begins to, or lets a request pass that it would refuse. */
+  /** Records that a route in observe mode starts, or lets a request pass that it would refuse. */
   noteObserved(route: string, reason: string, by?: { principal: Principal; missing: readonly Permission[] }): void {
     const key = by?.principal.apiKey;
     this.#options.activity.refused({
@@ -156,7 +155,7 @@ export class Authenticator {
   }
 
   /**
-   * Records that a request lacked a permission; its observer is told which.
+   * Records a request that lacked a permission; the observer records which permission.
    * @param usedAt when it was counted as a use, in milliseconds since 1970
    */
   noteForbidden({ apiKey: { id } }: Principal, usedAt: number): void {

@@ -16,21 +16,21 @@ import { PIECE_KEYS } from './pieces.ts';
 
 /** Hours of a key kept apart while they cannot be written; later use counts for the last of them. */
 const MAX_HOURS = 24;
-/** How many grants of a key are collected before no more tools and routes are: names of tools are from its requests. */
+/** How many grants of a key are collected before tools and routes are dropped: clients choose the names of tools. */
 const MAX_GRANTS = 2 * MAX_TOOLS;
 
 type CollectedHour = { -readonly [Field in keyof HourUsage]: HourUsage[Field] };
 
-/** One for each key: it is made with the first request, and changed by the others. */
+/** Made with a key's first request, and changed in place by the others. */
 interface CollectedKeyUsage extends Omit<KeyUsage, 'permissions'> {
   permissions: Set<UsedGrant>;
   hours: CollectedHour[];
 }
 
-/** How much keys were used, until that is taken to be written. */
+/** Usage of keys that waits to be written. */
 export class CollectedUsage {
   readonly #byId = new Map<string, CollectedKeyUsage>();
-  /** That of the latest request, which most often has more to add. */
+  /** The usage of the latest request's key, which most often gets the next request, too. */
   #latest: CollectedKeyUsage | undefined;
   #uses = 0;
 
@@ -39,7 +39,7 @@ export class CollectedUsage {
     return this.#byId.size;
   }
 
-  /** How many uses there are to write. */
+  /** The number of uses to write. */
   get uses(): number {
     return this.#uses;
   }
@@ -59,7 +59,7 @@ export class CollectedUsage {
     hourOf(this.#usageOf(id), now)[outcome] += 1;
   }
 
-  /** Counts a request otherwise that was counted as accepted before. @param usedAt when, in milliseconds since 1970 */
+  /** Gives a request another outcome that was counted as accepted. @param usedAt when, in milliseconds since 1970 */
   changeOutcome(id: string, outcome: Outcome, usedAt: number): void {
     const usage = this.#usageOf(id);
     const hour = hourOf(usage, usedAt);
@@ -78,7 +78,7 @@ export class CollectedUsage {
     if (usage.permissions.size < MAX_GRANTS || !isName) usage.permissions.add(grant);
   }
 
-  /** The ids of the keys, in pieces to be taken. They are sorted, as neighbours share the pages of an index. */
+  /** The ids of the keys, in pieces for `take`. They are sorted, as neighbours share the pages of an index. */
   async pieces(): Promise<string[][]> {
     const ids = await sortYielding([...this.#byId.keys()], (one, other) => (one < other ? -1 : 1));
     return Array.from({ length: Math.ceil(ids.length / PIECE_KEYS) }, (_, index) =>
@@ -97,7 +97,7 @@ export class CollectedUsage {
     });
   }
 
-  /** Adds what was taken and could not be written. What was added since is later. */
+  /** Adds usage again that could not be written. Usage added since then is newer. */
   putBack(taken: readonly KeyUsage[]): void {
     for (const { id, uses, lastUsedAt, previousLastUsedAt, permissions, hours } of taken) {
       const usage = this.#usageOf(id);

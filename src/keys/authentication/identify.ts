@@ -12,7 +12,8 @@ export type Identification =
   | { unknown: 'malformed' | 'unknown'; publicId?: string | undefined };
 
 /**
- * Finds the key that a secret belongs to, whatever its status. A key that the actor may not read counts as unknown.
+ * Finds the key that a secret belongs to, whatever its status. A key that the actor is not allowed to read counts as
+ * unknown.
  * @throws KeysError STORE_… if the store does not answer
  */
 export async function identify(

@@ -1,4 +1,4 @@
-/** From a secret to a principal: verified keys, and their use. */
+/** Authentication: from a secret to a principal, with verified keys and their usage. */
 export { Activity, type ActivityEvents, type ActivityWriters, writeEvents } from './activity.ts';
 export { UsageRetention } from './usage-retention.ts';
 export { Authenticator } from './authenticator.ts';

@@ -23,7 +23,7 @@ export type RefusedLookup =
 /** The result of looking up a secret. */
 export type Lookup = AcceptedLookup | RefusedLookup;
 
-/** The principal of an accepted secret, or why the secret is refused. Only logs may tell the reasons apart. */
+/** The principal of an accepted secret, or why the secret is refused. Reasons go to logs only, never to clients. */
 export type Authentication = { principal: Principal } | { refused: RefusalReason; publicId?: string };
 
 const REFUSALS = { ACTIVE: undefined, DISABLED: 'disabled', EXPIRED: 'expired' } as const satisfies Record<
@@ -32,8 +32,8 @@ const REFUSALS = { ACTIVE: undefined, DISABLED: 'disabled', EXPIRED: 'expired' }
 >;
 
 /**
- * Finds the key that a secret belongs to, at once if the store can. The checksum of a secret in our own format is
- * verified first, so that a typo costs no query; a secret in another format may have been imported.
+ * Finds the key that a secret belongs to, at once if the store can. Verifies the checksum of our own format first, so
+ * that a typo costs no query; secrets in other formats may have been imported.
  * @param digest that of the secret, if the caller has it already
  * @throws KeysError STORE_… if the store does not answer
  */
@@ -50,8 +50,8 @@ export function lookUp(
 }
 
 /**
- * Finds the key that a secret belongs to, by its digest.
- * @param unknown what to say if it belongs to none
+ * Finds the key of a secret by its digest.
+ * @param unknown the result if no key has it
  * @throws KeysError STORE_… if the store does not answer
  */
 export function lookUpDigest(
@@ -78,17 +78,17 @@ function toLookup({ key, ancestors, publicId, secret }: FoundBySecret, now: numb
 
 /** How the secrets of requests were checked since the program started. */
 export interface CheckCounts {
-  /** Those that were remembered. */
+  /** Accepted from memory. */
   remembered: number;
-  /** Those that the store was asked for, and accepted. */
+  /** Accepted after a query. */
   found: number;
-  /** Those that were refused, by the reason. */
+  /** Refused, by reason. */
   readonly refused: Record<RefusalReason, number>;
-  /** Those that were forgotten to make room for others. */
+  /** Forgotten to make room for others. */
   evicted: number;
 }
 
-/** Before the first request. */
+/** The counts before the first request. */
 export function noChecks(): CheckCounts {
   const refused = { malformed: 0, unknown: 0, damaged: 0, disabled: 0, expired: 0, rotated: 0 };
   return { remembered: 0, found: 0, refused, evicted: 0 };

@@ -4,22 +4,21 @@ import { firstKept, USAGE } from '../key/index.ts';
 import type { KeyWriter } from '../repository/index.ts';
 import { pauseAfter } from './pieces.ts';
 
-/** How much one transaction does, in rows: others write to a file in between. */
+/** Rows changed by one transaction. Between two, others can write to a file. */
 const STEP_ROWS = { sqlite: 2000, postgres: 20_000 } as const;
-/** How often use is looked through for that of deleted keys, in milliseconds. */
+/** How often the usage of deleted keys is searched for, in milliseconds. */
 const SWEEP_MS = UNIT_MS.d;
 
 /**
- * Bounds what is kept of the use of keys: hours become days, days are removed, and so is what deleted keys leave. It
- * does so in small steps when use was written, and looks once an hour whether there is something to do. Several servers
- * may do so at once.
+ * Limits how much usage is kept: hours become days, old days are removed, and so is the usage of deleted keys. It works
+ * in small steps after usage was written, and looks for work once an hour. Several servers can do so at the same time.
  */
 export class UsageRetention {
   readonly #options: Pick<Parts, 'repository' | 'clock'>;
   /** In milliseconds since 1970. */
   #nextAt = 0;
   #nextSweepAt = 0;
-  /** How far a sweep has come. */
+  /** The position of a sweep. */
   #sweptTo: string | undefined;
   #isRunning = false;
 
@@ -27,7 +26,7 @@ export class UsageRetention {
     this.#options = options;
   }
 
-  /** Does all that is to be done, step by step. @throws KeysError STORE_… */
+  /** Does all due work, step by step. @throws KeysError STORE_… */
   async run(): Promise<void> {
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -42,7 +41,7 @@ export class UsageRetention {
     }
   }
 
-  /** Does the next step, if there is one. @returns whether it was the last one for now @throws KeysError STORE_… */
+  /** Does the next step, if there is one. @returns true if it was the last one for now @throws KeysError STORE_… */
   async step(): Promise<boolean> {
     const { repository, clock } = this.#options;
     const now = clock();
@@ -58,7 +57,7 @@ export class UsageRetention {
     return isDone;
   }
 
-  /** Looks through the next keys. @returns whether there are no more */
+  /** Looks through the next keys. @returns true if there are no more */
   async #sweep(
     rows: number,
     write: (work: (writer: KeyWriter) => Promise<boolean>) => Promise<boolean>,

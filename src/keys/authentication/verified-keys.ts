@@ -20,30 +20,29 @@ interface Entry extends VerifiedKey {
 /** How many secrets are kept by default. Each takes about 1 KB: see docs/operations.md. */
 const MAX_VERIFIED_KEYS = 100_000;
 
-/** The needs of a cache of accepted secrets. */
 interface VerifiedKeysOptions {
   repository: Pick<KeyRepository, 'revision' | 'keysChangedSince'>;
   /** Default: 100,000. */
   maxVerifiedKeys?: number | undefined;
-  /** A number from 0 to 1, without 1. */
+  /** A number from 0 up to, but not including, 1. */
   random?: () => number;
   counts: Pick<CheckCounts, 'evicted'>;
 }
 
 /**
- * A cache of accepted secrets, by digest. A change of a key drops the secrets of that key and of its child keys. It
- * only holds secrets of the store, so requests with made-up secrets can neither fill it nor evict entries.
+ * A cache of accepted secrets, by digest. A change of a key drops the secrets of that key and of its child keys. Only
+ * secrets of the store are cached, so requests with made-up secrets can neither fill it nor evict entries.
  */
 export class VerifiedKeys {
   readonly #changes: Pick<KeyRepository, 'revision' | 'keysChangedSince'>;
   readonly #maxEntries: number;
   readonly #random: () => number;
   readonly #counts: Pick<CheckCounts, 'evicted'>;
-  /** The revision of the store at which the entries are right. */
+  /** The revision of the store that the entries are valid for. */
   #revision: number | undefined;
   readonly #entries = new Map<string, Entry>();
   readonly #list: Entry[] = [];
-  /** For the id of each key, the entries in whose chain it is: one, which most keys have, or several. */
+  /** For each key id, the entries with that key in their chain: one for most keys, or several. */
   readonly #byKey = new Map<string, Entry | Set<Entry>>();
 
   constructor({ repository, maxVerifiedKeys = MAX_VERIFIED_KEYS, random = Math.random, counts }: VerifiedKeysOptions) {
@@ -53,12 +52,12 @@ export class VerifiedKeys {
     this.#counts = counts;
   }
 
-  /** How many there are. */
+  /** The number of entries. */
   get size(): number {
     return this.#list.length;
   }
 
-  /** The entry of a digest, if it is right at this time and the store's present revision. */
+  /** The entry of a digest, if it is valid now and at the store's present revision. */
   get(digest: string, clock: () => number): VerifiedKey | undefined {
     if (!this.#isUpToDate()) return undefined;
     const entry = this.#entries.get(digest);
@@ -68,7 +67,7 @@ export class VerifiedKeys {
   }
 
   /**
-   * Caches a secret that was accepted, unless a key of its chain may have changed since.
+   * Caches an accepted secret, unless a key of its chain may have changed since.
    * @param revision that of the store before it was asked
    */
   set(digest: string, revision: number | undefined, verified: VerifiedKey): void {
@@ -79,7 +78,7 @@ export class VerifiedKeys {
       if (changed === 'any' || keys.some(({ id }) => changed.includes(id))) return;
     }
     this.#drop(this.#entries.get(digest));
-    // At random: what is evicted in the order of insertion or of use is never there when keys take turns.
+    // Evicts at random: with eviction by insertion or use, keys that take turns would never be found.
     if (this.#list.length >= this.#maxEntries) {
       this.#drop(this.#list[Math.floor(this.#random() * this.#list.length)]);
       this.#counts.evicted += 1;
@@ -90,7 +89,7 @@ export class VerifiedKeys {
     for (const { id } of keys) this.#link(id, entry);
   }
 
-  /** Brings the entries to the store's present revision. Returns whether that is known. */
+  /** Brings the entries to the store's present revision. Returns false if that is not known. */
   #isUpToDate(): boolean {
     const revision = this.#changes.revision();
     if (revision === this.#revision) return revision !== undefined;

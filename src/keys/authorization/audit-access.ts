@@ -24,25 +24,24 @@ import { type Period, PERIOD_MS, startOf } from '../key/index.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../repository/index.ts';
 import { type Actor, mayFor, OPERATOR, requirePermission, uses } from './principal.ts';
 
-/** What reading the audit log needs from outside. */
 export interface AuditAccessOptions {
   repository: KeyRepository;
   /** Milliseconds since 1970. */
   clock: () => number;
   /** The user of the command line, for the audit log. */
   operator: string;
-  /** How far this process has verified the log. */
+  /** The part of the log that this process has verified. */
   chain: VerifiedChain;
 }
 
-/** Which entries are counted: of `AuditRequest`, what they have to match, and the times, both of them. */
+/** Filters for the entries to count, with both times. */
 export interface AuditCountRequest extends Omit<AuditRequest, 'first'> {
   since: string;
-  /** The periods in which they are counted: those of UTC. */
+  /** The length of the periods, which are those of UTC. */
   by: Period;
 }
 
-/** The audit log, as far as each may read it. */
+/** The audit log, limited to the entries that each actor is allowed to read. */
 export class AuditAccess {
   readonly #options: AuditAccessOptions;
 
@@ -51,8 +50,8 @@ export class AuditAccess {
   }
 
   /**
-   * Entries of the audit log, the newest first: all of them for readers of all keys; for others, those about or by keys
-   * that they may read, and those that concern no key.
+   * Entries of the audit log, newest first. Readers of all keys get all entries; others get entries about or by keys
+   * that they are allowed to read, and entries that concern no key.
    * @throws KeysError OPTION_INVALID, INPUT_INVALID; ForbiddenError; a STORE_ error
    */
   async read(
@@ -72,7 +71,7 @@ export class AuditAccess {
   }
 
   /**
-   * Counts the entries of the audit log in periods, as far as they may be read: of many, the newest.
+   * Counts the entries that the actor is allowed to read, by periods; in a long log, only the newest.
    * @throws KeysError INPUT_INVALID; ForbiddenError; a STORE_ error
    */
   async count({ by, ...request }: AuditCountRequest, actor: Actor): Promise<AuditHistogram> {
@@ -84,7 +83,7 @@ export class AuditAccess {
   }
 
   /**
-   * How far this process has verified the audit log since it started, a piece at a time: see `VerifiedChain`.
+   * How much of the audit log this process has verified since it started, piece by piece: see `VerifiedChain`.
    * @throws ForbiddenError; KeysError STORE_…
    */
   async chain(actor: Actor): Promise<ChainState> {
@@ -93,18 +92,17 @@ export class AuditAccess {
   }
 
   /**
-   * Whether the newest entry of the audit log was made with the key at hand; true in a log without a key.
-   * @throws KeysError STORE_AUDIT_KEY if the log has a key and there is none at hand; other STORE_ codes
+   * True if the newest entry of the audit log was made with the key at hand, or the log has no key.
+   * @throws KeysError STORE_AUDIT_KEY if the log has a key and none is at hand; other STORE_ codes
    */
   matchesKey(): Promise<boolean> {
     return matchesAuditKey(this.#options.repository.auditLog);
   }
 
   /**
-   * Goes through the whole audit log, tells whether it is as it was written, and, if it is, whether the keys are as it
-   * says.
+   * Verifies the whole audit log and, if it is intact, compares the keys with it.
    * @param head the newest entry at an earlier time, as `<number>:<hash>`, which the log must still have
-   * @param reports are told how many entries were verified, and, once all are, how many keys were compared by then
+   * @param reports called with the number of verified entries and, once all are verified, the number of compared keys
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async check(
@@ -117,8 +115,7 @@ export class AuditAccess {
   }
 
   /**
-   * The entries of the audit log that were written before a time, written as in `AuditRequest`; undefined if there are
-   * none.
+   * The entries written before a time, given as in `AuditRequest`; undefined if there are none.
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async findPrunable(before: string): Promise<PrunedEntries | undefined> {
@@ -128,11 +125,11 @@ export class AuditAccess {
   }
 
   /**
-   * Deletes the entries of the audit log that were written before a time, for the operator, and records that. The rest
-   * can still be verified. They are removed in pieces, between which others change keys; what an earlier pruning has
-   * left, whose process was ended, is removed as well.
+   * Deletes the entries written before a time, for the operator, and records that. The rest can still be verified.
+   * Removes them in pieces, between which others change keys, along with the remains of an earlier pruning that was
+   * interrupted.
    * @param before as in `AuditRequest`
-   * @returns what was deleted; undefined if there was nothing
+   * @returns the deleted entries; undefined if there were none
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async prune(before: string): Promise<PrunedEntries | undefined> {
@@ -145,8 +142,8 @@ export class AuditAccess {
   }
 
   /**
-   * The same for the entries that are older than so many milliseconds, for the configuration: what is left out after a
-   * piece is done the next time.
+   * Like `prune`, for entries older than this many milliseconds, as configured. If it is stopped after a piece, the
+   * next call does the rest.
    * @throws KeysError STORE_…
    */
   keep(ageMs: number): AsyncGenerator<void, PrunedEntries | undefined> {
@@ -155,7 +152,7 @@ export class AuditAccess {
 
   async *#prune(before: number, actor: AuditActor): AsyncGenerator<void, PrunedEntries | undefined> {
     const { repository, clock } = this.#options;
-    // Outside of the transaction, for which revocations wait.
+    // Outside the transaction, which revocations wait for.
     const found = await findPrunable(repository.auditLog, before, clock());
     const pruned = found && (await this.#startAfter(found.last, actor));
     const steps = [
@@ -177,7 +174,7 @@ export class AuditAccess {
     return pruned;
   }
 
-  /** From here on, the entries up to the last one are no part of the log. */
+  /** Moves the start of the log behind the last of these entries. */
   #startAfter(last: AuditPosition, actor: AuditActor): Promise<PrunedEntries | undefined> {
     const { repository, clock } = this.#options;
     const now = clock();
@@ -192,13 +189,13 @@ export class AuditAccess {
   }
 }
 
-/** How long others wait for a piece, and how long they get before the next one, in milliseconds. */
+/** How long a piece takes at most, and the pause before the next one, in milliseconds. */
 const [PIECE_MS, REST_MS] = [20, 20];
 const [FIRST_ROWS, MIN_ROWS, MAX_ROWS] = [500, 50, 5000];
 
 /**
- * The keys whose entries of the audit log an actor may read: undefined for all, null for none. A key that may read
- * itself reads what was done to it and by it.
+ * The owner whose entries an actor is allowed to read: undefined for all, null for none. A key that can read itself
+ * reads changes to it and by it.
  */
 function auditOwner(actor: Actor): AuditOwner | null | undefined {
   if (actor === OPERATOR || uses(actor, 'API_KEY', 'READ_ANY')) return undefined;
@@ -208,8 +205,8 @@ function auditOwner(actor: Actor): AuditOwner | null | undefined {
 }
 
 /**
- * Entries without what names keys that a reader may not read: as the key concerned, as the actor, or as a creator.
- * Users of the command line are named to readers of all keys only.
+ * Removes names of keys that a reader is not allowed to read: the key concerned, the actor and creators. Only readers
+ * of all keys see the names of command line users.
  * @throws KeysError STORE_…
  */
 async function redactEntries(

@@ -21,21 +21,21 @@ import type { KeyFinder, KeyRepository } from '../repository/index.ts';
 
 export const MAX_CHAIN_LENGTH = 16;
 
-/** What the status of a key depends on: its own fields, and the key that created it. */
+/** The fields that determine a key's status: its own, and the key that created it. */
 export type Link = Pick<ApiKey, 'id' | 'createdBy' | 'expiresAt' | 'disabledAt'>;
 
 /**
- * A key, the key that created it, and so on, up to a key that the operator created. What a key may do is what all keys
- * of its chain may do, and it is accepted only while all of them are.
+ * A key, the key that created it, and so on, up to a key that the operator created. A key is allowed only what all keys
+ * of its chain are allowed, and it is accepted only while all of them are.
  */
 export interface Chain {
   /** The key itself first, then its ancestors. */
   readonly keys: readonly [ApiKey, ...ApiKey[]];
-  /** Whether it goes all the way up. A chain that is too long, or has lost a link, allows nothing. */
+  /** True if it goes all the way up. A chain that is too long, or has lost a link, allows nothing. */
   readonly isComplete: boolean;
 }
 
-/** How an ancestor limits a key. Its own restrictions are those of the key, too. */
+/** The limits that an ancestor puts on a key. The ancestor's own restrictions apply to the key as well. */
 export interface AncestorLimit extends KeyRestrictions {
   ancestor: ApiKey;
   /** The ancestor's own status: unless ACTIVE, the key is not accepted. */
@@ -77,8 +77,8 @@ export function chainStatus({ keys, isComplete }: { keys: readonly Link[]; isCom
 }
 
 /**
- * Who answers for a key, and the key that says so: itself, or the nearest of its ancestors that has an owner or is a
- * person; undefined if nobody is known.
+ * The person responsible for a key, and the key that names them: itself, or its nearest ancestor that has an owner or
+ * is a person; undefined if none does.
  */
 export function findAnswering({ keys }: Chain): { answering: string; by: ApiKey } | undefined {
   for (const by of keys) {
@@ -94,18 +94,18 @@ export function chainExpiry({ keys }: Chain): number | null {
   return ends.length > 0 ? Math.min(...ends) : null;
 }
 
-/** What a key may do: what its grants say, met with what its ancestors may do. */
+/** The permissions of a key: those that its grants and all its ancestors have in common. */
 export function chainAccess({ keys, isComplete }: Chain, catalog: Catalog): PermissionSet {
   if (!isComplete) return new PermissionSet();
   return keys.map((key) => PermissionSet.of(catalog, key)).reduce((access, other) => access.intersection(other));
 }
 
-/** Whether a key holds a role: all keys of its chain do, by the role itself or by one that includes it. */
+/** True if a key holds a role: all keys of its chain do, by the role itself or by one that includes it. */
 export function chainHolds({ keys, isComplete }: Chain, role: Role, catalog: Pick<Catalog, 'includes'>): boolean {
   return isComplete && keys.every(({ roles }) => roles.some((held) => catalog.includes(held, role)));
 }
 
-/** Whether a key holds a permission that is unknown here: it allows nothing now, but would once it is declared. */
+/** True if a key holds a permission that is not declared here. It allows nothing until it is declared. */
 export function chainHoldsUnknown({ keys, isComplete }: Chain, permission: Permission): boolean {
   const [resource, action] = splitPermission(permission);
   const holds = ({ roles, permissions }: ApiKey) =>
@@ -113,7 +113,7 @@ export function chainHoldsUnknown({ keys, isComplete }: Chain, permission: Permi
   return isComplete && keys.every(holds);
 }
 
-/** How the ancestors of a key limit it, the nearest first. Those that do not are left out. */
+/** The ancestors that limit a key, nearest first. */
 export function limitsOf(chain: Chain, catalog: Catalog, now: number): AncestorLimit[] {
   return ancestorsOf(chain, catalog, now).filter(
     (limit) =>
@@ -141,11 +141,11 @@ export function ancestorsOf({ keys }: Chain, catalog: Catalog, now: number): Anc
   return limits;
 }
 
-/** The keys that a key created, those that these created, and so on. */
+/** The keys that a key created, the keys that these created, and so on. */
 export interface Descendants {
   /** The nearest first. */
   keys: ApiKey[];
-  /** Whether there are more. */
+  /** True if some were left out. */
   hasMore: boolean;
 }
 
@@ -162,7 +162,7 @@ export async function findDescendants(
   if (first < 1 || first > MAX_PAGE_SIZE)
     throw new KeysError('INPUT_INVALID', `"first" is ${first}; it can be 1 to ${MAX_PAGE_SIZE}.`);
   const found: ApiKey[] = [];
-  // The list grows while it is gone through. One creator at a time: the keys of several would have to be sorted.
+  // The list grows during the loop. One creator at a time: keys of several creators would have to be sorted.
   const creators = [id];
   for await (const creator of yielding(creators)) {
     const page = await repository.listCreatedBy([creator], { limit: first + 1 - found.length });

@@ -27,14 +27,14 @@ function grantsBehind(key: Pick<ApiKey, 'roles' | 'permissions'>, permission: Pe
   ];
 }
 
-/** Whether a key may do something, and why. */
+/** True or false, and why. */
 export interface AccessDecision {
   allowed: boolean;
-  /** The key's own grants that say so. */
+  /** The key's own grants that allow it. */
   grantedBy: Grant[];
   /** The status of the key, which counts its ancestors. */
   status: Status;
-  /** The nearest ancestor that forbids it; null if none does. */
+  /** The nearest ancestor that does not allow it; null if all do. */
   deniedBy: ApiKey | null;
 }
 

@@ -10,7 +10,7 @@ type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
 const RULE = 'A key cannot grant more than it holds: ';
 
 /**
- * Refuses an actor that may not create a key with these grants and this expiry.
+ * Refuses an actor that is not allowed to create a key with these grants and this expiry.
  * @throws ForbiddenError; KeysError CHAIN_TOO_LONG
  */
 export function requireToCreate(actor: Actor, key: Grants & Pick<ApiKey, 'expiresAt'>, catalog: Catalog): void {
@@ -21,7 +21,7 @@ export function requireToCreate(actor: Actor, key: Grants & Pick<ApiKey, 'expire
   requireRoomForChildren(actor);
 }
 
-/** Refuses an actor that may create no key at all. @throws ForbiddenError; KeysError CHAIN_TOO_LONG */
+/** Refuses an actor that is not allowed to create any key. @throws ForbiddenError; KeysError CHAIN_TOO_LONG */
 export function requireToCreateAny(actor: Actor): void {
   if (actor === OPERATOR) return;
   requirePermission(actor, 'API_KEY', 'CREATE_OWN');
@@ -36,15 +36,15 @@ function requireRoomForChildren({ chain }: Principal): void {
   );
 }
 
-/** Whether there may be child keys of the last key of a chain. */
+/** True if the last key of a chain can have child keys. */
 export function hasRoomForChildren({ keys }: Chain): boolean {
   return keys.length < MAX_CHAIN_LENGTH;
 }
 
 /**
- * Refuses an actor that may not change a key so. Less access needs nothing more than the right to change the key. More
- * access (added grants, a later expiry, a wider limit or more networks, enabling it) needs all that the key may do
- * afterwards.
+ * Refuses an actor that is not allowed to make this change. Less access needs only the right to change the key. More
+ * access (added grants, a later expiry, a looser limit, more networks, or enabling it) also needs everything that the
+ * changed key allows.
  * @param chain the key before the change, and its ancestors
  * @throws ForbiddenError
  */
@@ -59,32 +59,34 @@ export function requireToChange(actor: Actor, chain: Chain, after: ApiKey, catal
   if (loosens || isWidenedBy(added, before, after)) requireToHoldKey(actor, chain, after, catalog);
 }
 
-/** Whether a change lets a key do more: by added grants, a later expiry, looser limits or networks, or enabling it. */
+/**
+ * True if a change gives a key more access: added grants, a later expiry, looser limits or networks, or enabling it.
+ */
 export function isWidened(before: ApiKey, after: ApiKey, catalog: Catalog): boolean {
   return isWidenedBy(addedGrants(before, after, catalog), before, after) || isLoosened(before, after, catalog);
 }
 
-/** Whether a change that adds these grants lets a key do more, whatever becomes of its limits and networks. */
+/** True if a change with these added grants gives a key more access, apart from limits and networks. */
 function isWidenedBy({ roles, permissions }: Grants, before: ApiKey, after: ApiKey): boolean {
   const isEnabled = before.disabledAt !== null && after.disabledAt === null;
   return roles.length + permissions.length > 0 || endsLater(before, after) || isEnabled;
 }
 
-/** Whether a key that was changed ends later, or no longer. */
+/** True if a changed key expires later than before, or never. */
 export function endsLater(before: Pick<ApiKey, 'expiresAt'>, after: Pick<ApiKey, 'expiresAt'>): boolean {
   return before.expiresAt !== null && (after.expiresAt === null || after.expiresAt > before.expiresAt);
 }
 
-/** Whether a key that was changed may make more requests, or may make them from elsewhere. */
+/** True if a changed key is allowed more requests, or from more networks. */
 function isLoosened(before: ApiKey, after: ApiKey, catalog: Catalog): boolean {
   return closerRestriction([before], [after], catalog) !== undefined;
 }
 
 /**
- * Refuses an actor that would make usable what it cannot do itself: a key that it enables, or whose secret it changes.
- * What the actor creates can never do more than the actor.
+ * Refuses an actor that would gain access that it does not have, by enabling a key or changing its secret. Its own
+ * child keys never have more access than itself.
  * @param chain the key and its ancestors
- * @param key the key as it is to be
+ * @param key the key after the change
  * @throws ForbiddenError
  */
 export function requireToHoldKey(actor: Actor, chain: Chain, key: ApiKey, catalog: Catalog): void {
@@ -94,7 +96,7 @@ export function requireToHoldKey(actor: Actor, chain: Chain, key: ApiKey, catalo
   requireToLoosen(actor, chain, key, catalog);
 }
 
-/** Who grants a role holds that role; who grants a permission holds it, even one that is unknown at present. */
+/** Requires the actor to hold each role and permission that it grants, including permissions that are not declared. */
 export function requireToGrant(actor: Principal, { roles, permissions }: Grants, catalog: Catalog): void {
   const { missing, foreign } = notHeld(actor, { roles, permissions }, catalog);
   if (missing.length > 0) throw forbidden(actor, missing, RULE);
@@ -106,7 +108,7 @@ export function requireToGrant(actor: Principal, { roles, permissions }: Grants,
   for (const permission of permissions) if (catalog.knows(permission)) actor.observer?.used(permission);
 }
 
-/** What of some grants a key does not hold: permissions, and roles. */
+/** The permissions and roles among some grants that a key does not hold. */
 function notHeld(
   actor: Principal,
   { roles, permissions }: Grants,
@@ -121,7 +123,7 @@ function notHeld(
   return { missing, foreign: roles.filter((role) => !chainHolds(actor.chain, role, catalog)) };
 }
 
-/** All that a key may grant, as far as it is for this rule: see `requireToCreate`. */
+/** Everything that a key can grant, as far as this rule goes: see `requireToCreate`. */
 export function heldGrants(actor: Principal, catalog: Catalog): { roles: Role[]; permissions: PermissionSet } {
   const isHeld = (role: Role) => {
     const { missing, foreign } = notHeld(actor, { roles: [role], permissions: [] }, catalog);
@@ -130,25 +132,22 @@ export function heldGrants(actor: Principal, catalog: Catalog): { roles: Role[];
   return { roles: catalog.roles.filter(isHeld), permissions: actor.access };
 }
 
-/** Temporary access stays temporary: an expiry is no later than the actor's own, which counts its ancestors. */
+/** Keeps temporary access temporary: the expiry must not be later than the actor's own, which counts its ancestors. */
 export function requireToOutlive(actor: Principal, expiresAt: number | null): void {
   const end = chainExpiry(actor.chain);
   if (end === null || (expiresAt !== null && expiresAt <= end)) return;
   throw denied(actor, `${RULE}this key expires at ${formatTime(end)}.`);
 }
 
-/**
- * Who lets a key make requests may make as many, from there: limits and networks, counted with those of its parent
- * keys, are as close as the actor's own.
- */
+/** Requires limits and networks at least as close as the actor's own. Those of parent keys count on both sides. */
 export function requireToLoosen(actor: Principal, { keys }: Chain, key: ApiKey, catalog: Catalog): void {
   const closer = closerRestriction(actor.chain.keys, [key, ...keys.slice(1)], catalog);
   if (closer !== undefined) throw denied(actor, `${RULE}this key ${closer}.`);
 }
 
 /**
- * The grants that a key gets anew. What a role that it loses includes is not new, be it a permission or another role:
- * that is how a role is narrowed. What a role that it keeps includes is, since it would outlast the role.
+ * The grants that a key did not have before. Grants included in a role that it loses are not new, so that a role can be
+ * narrowed. Grants included in a role that it keeps are new, since they would outlast the role.
  */
 export function addedGrants(
   before: Grants,

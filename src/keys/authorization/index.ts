@@ -1,4 +1,4 @@
-/** Who may do what: principals, the parents of a key, what it may grant and read. */
+/** Authorization: principals, the parents of a key, and the grants and keys that each can give and read. */
 export { AuditAccess } from './audit-access.ts';
 export * from './chain.ts';
 export * from './explain.ts';

@@ -18,7 +18,7 @@ type Created = Pick<ApiKey, 'name' | 'createdBy' | 'expiresAt' | 'disabledAt' | 
 
 const MAX_GRANTS = 5;
 
-/** Refuses a change that the policy does not allow. @throws KeysError POLICY_VIOLATED with all that is wrong */
+/** Refuses a change that the policy does not allow. @throws KeysError POLICY_VIOLATED with all violations */
 export function requirePolicy(violations: readonly string[]): void {
   if (violations.length === 0) return;
   const rest = violations.length - MAX_NAMED;
@@ -26,14 +26,15 @@ export function requirePolicy(violations: readonly string[]): void {
   throw new KeysError('POLICY_VIOLATED', [...named, ...(rest > 0 ? [`And ${rest} more.`] : [])].join('\n'));
 }
 
-/** Lists what the policy has against a new key, each as a sentence with its rule; but for the number of keys. */
+/** Lists the policy violations of a new key, each as a sentence with its rule. The number of keys is not checked. */
 export function violationsOfNew(key: NewKey, { caller, catalog, now }: Context): string[] {
   return [...violationsOfEnd(key, catalog, now), ...grantViolations(key, key, caller, catalog)];
 }
 
 /**
- * Lists what the policy has against a change of a key, but for the number of keys. It ignores what the change leaves alone:
- * a key that breaks a rule works on. A key that comes back to life, by being enabled or by a later end, counts as new.
+ * Lists the policy violations of a change, without the number of keys. Unchanged properties are ignored: a key that
+ * breaks a new rule keeps working. A key that becomes usable again, by being enabled or by a later expiry, counts as
+ * new.
  * @param chain the key before the change, and its ancestors
  */
 export function violationsOfChange(chain: Chain, after: ApiKey, { caller, catalog, now }: Context): string[] {
@@ -46,8 +47,8 @@ export function violationsOfChange(chain: Chain, after: ApiKey, { caller, catalo
 }
 
 /**
- * Lists what the policy has against the number of keys that keys have created. A change that does not add to it passes.
- * @param change the keys that are there afterwards, and those that were before, as far as they differ
+ * Lists violations of the number of keys that a key can create. A change that adds none passes.
+ * @param change the keys after the change, and those before it, as far as they differ
  */
 export async function violationsByCount(
   find: Pick<KeyFinder, 'countLive'>,
@@ -73,21 +74,21 @@ export async function violationsByCount(
   return violations;
 }
 
-/** Says that a key would have created too many. @param name of one of those that it creates */
+/** The sentence for a key that would have created too many. @param name of one of the new keys */
 export function tooMany(name: string, count: number, { policy }: Catalog): string {
   const rule = ruleText('maxKeysPerCreator', policy);
   const what = `With "${name}", the key that creates it would have ${count} live keys`;
   return `${what}, more than the policy allows (${rule}). Delete or disable some of them first.`;
 }
 
-/** Tells whether a key works again that did not before: by its own state, or as one that has no creator any more. */
+/** True if a key becomes usable by a change: by its own state, or because it no longer has a creator. */
 function isRevived(chain: Chain, after: ApiKey, now: number): boolean {
   const [before] = chain.keys;
   if (statusOf(after, now) !== 'ACTIVE') return false;
   return statusOf(before, now) !== 'ACTIVE' || (isFreed(before, after) && chainStatus(chain, now) !== 'ACTIVE');
 }
 
-/** Tells whether a key gets another expiry, or loses that of its creator. */
+/** True if a key gets another expiry, or is no longer bound by its creator's. */
 function isEndChanged(chain: Chain, after: ApiKey): boolean {
   const [before] = chain.keys;
   return after.expiresAt !== before.expiresAt || (isFreed(before, after) && chainExpiry(chain) !== after.expiresAt);
@@ -97,7 +98,7 @@ function isFreed(before: ApiKey, after: ApiKey): boolean {
   return before.createdBy !== null && after.createdBy === null;
 }
 
-/** Lists what the policy has against the expiry of a key that is new, or gets another expiry. */
+/** Lists the policy violations of an expiry, of a new key or of a change. */
 export function violationsOfEnd(
   { name, expiresAt }: Pick<ApiKey, 'name' | 'expiresAt'>,
   { policy }: Catalog,
@@ -117,7 +118,7 @@ export function violationsOfEnd(
   return breaks(`end at ${formatTime(expiresAt)}`, 'maxLifetime', remedy);
 }
 
-/** @param given the grants that it gets anew */
+/** @param given the grants that are new */
 function grantViolations(
   { name }: NewKey,
   given: Pick<ApiKey, 'roles' | 'permissions'>,
@@ -134,7 +135,7 @@ function grantViolations(
 }
 
 /**
- * The grants that the policy lets no key make. A role that keys may grant stands for those that it includes, and for
+ * The grants that the policy does not let keys give. A role that keys can grant covers the roles that it includes and
  * its permissions.
  */
 export function notGrantable({ roles, permissions }: Pick<ApiKey, 'roles' | 'permissions'>, catalog: Catalog): Grant[] {

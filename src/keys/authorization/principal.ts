@@ -21,15 +21,15 @@ import {
   restrictionsOf,
 } from './restrictions.ts';
 
-/** Is told which permissions a key uses, and which it lacks. */
+/** Records which permissions a key uses, and which it lacks. */
 export interface AccessObserver {
   /** The key has used a permission. */
   used(permission: Permission): void;
-  /** The key has granted a role, which takes holding that role: its permissions alone do not do. */
+  /** The key has granted a role. To do so it must hold the role, not just its permissions. */
   granted(role: Role): void;
   /** The key has called a tool of an MCP server. */
   called(tool: string): void;
-  /** One of its requests was let pass by a route. */
+  /** A route let one of its requests pass. */
   passed(route: string): void;
   /** A request of the key, from this address, was refused because it lacks these permissions, for this tool. */
   lacked(permissions: readonly Permission[], address?: string, tool?: string): void;
@@ -39,35 +39,34 @@ export interface AccessObserver {
 export interface Caller {
   /** The key, without its secret. */
   readonly apiKey: ApiKey;
-  /** The id of the key that answers for it: the first of the keys that created one another down to it, or itself. */
+  /** The id of the key that owns it: the first of the chain of keys that created it, or itself. */
   readonly owner: string;
   /**
-   * Whether it may do something, such as `DOCKER:READ_ANY`. If so, that counts as used, by which `apikey suggest` knows
-   * what the key needs.
-   * @throws KeysError OPTION_INVALID for what is not a permission
+   * True if it is allowed, such as `DOCKER:READ_ANY`. It then counts as used, and `apikey suggest` keeps it.
+   * @throws KeysError OPTION_INVALID for a malformed permission
    */
   can(permission: Permission): boolean;
-  /** All that it may do, which counts as no use. */
+  /** All permissions of the key. Counts as no use. */
   permissions(): Permission[];
 }
 
-/** What is known of an authenticated key. */
+/** The parts of a principal. */
 interface PrincipalParts {
   /** Everything that can be granted. */
   readonly catalog: Catalog;
   /** The key and its ancestors. */
   readonly chain: Chain;
-  /** What its roles and permissions allow together, met with what its ancestors may do. */
+  /** The permissions that its grants and those of its ancestors have in common. */
   readonly access: PermissionSet;
-  /** What holds its requests, whatever they ask for; undefined if nothing does. */
+  /** Restrictions that apply to all its requests; undefined if there are none. */
   readonly restrictions?: Restrictions | undefined;
-  /** Which of its secrets was presented. A previous secret uses what the key may use, but changes no key. */
+  /** The secret that was presented. A previous secret can use the key's permissions, but cannot change keys. */
   readonly secret: 'current' | 'previous';
-  /** Is told what the key does with its permissions. */
+  /** Records the permissions that the key uses. */
   readonly observer?: AccessObserver | undefined;
 }
 
-/** An authenticated key, with all that it may do. A log or JSON of it has the key alone, and nothing of its parents. */
+/** An authenticated key with everything it is allowed to do. Logs and JSON show the key alone, without its parents. */
 export class Principal implements Caller, PrincipalParts {
   readonly apiKey: ApiKey;
   readonly #parts: PrincipalParts;
@@ -101,7 +100,7 @@ export class Principal implements Caller, PrincipalParts {
     return this.#parts.observer;
   }
 
-  /** The same, of which another observer is told. */
+  /** The same principal with another observer. */
   observedBy(observer: AccessObserver | undefined): Principal {
     return new Principal({ ...this.#parts, observer });
   }
@@ -124,9 +123,9 @@ export class Principal implements Caller, PrincipalParts {
   }
 }
 
-/** Whoever has access to the store itself, by the command line or as the host program: may do everything. */
+/** The one with access to the store itself, on the command line or as the host program. It is allowed everything. */
 export const OPERATOR = 'operator';
-/** Who makes a request: a key, or the operator. */
+/** The maker of a request: a key, or the operator. */
 export type Actor = Principal | typeof OPERATOR;
 
 /** The principal of an accepted key. */
@@ -139,10 +138,10 @@ export function principalOf(
   return new Principal({ catalog, chain, access: chainAccess(chain, catalog), restrictions, secret, observer });
 }
 
-/** What an actor may do to any key, or to its own keys only (see `actionOn`). */
+/** Verbs of actions on keys. `actionOn` adds `_ANY` or `_OWN`. */
 type Verb = 'CREATE' | 'READ' | 'UPDATE' | 'DELETE';
 
-/** What a principal must be allowed to. A key owns itself and the keys that it created. */
+/** The action that a principal needs. A key owns itself and the keys that it created. */
 function actionOn({ apiKey: { id } }: Principal, verb: Verb, key: ApiKey): Action {
   return key.id === id || key.createdBy === id ? `${verb}_OWN` : `${verb}_ANY`;
 }
@@ -151,7 +150,7 @@ export function mayFor(actor: Actor, verb: Verb, key: ApiKey): boolean {
   return actor === OPERATOR || uses(actor, 'API_KEY', actionOn(actor, verb, key));
 }
 
-/** Refuses an actor unless it may do this to each of these keys. @throws ForbiddenError */
+/** Refuses an actor that is not allowed to do this to each of these keys. @throws ForbiddenError */
 export function requireFor(actor: Actor, verb: Verb, keys: readonly ApiKey[]): void {
   if (actor === OPERATOR) return;
   for (const key of keys) requirePermission(actor, 'API_KEY', actionOn(actor, verb, key));
@@ -172,16 +171,16 @@ export function requirePermission(
   principal.observer?.used(permission);
 }
 
-/** Whether a principal has a permission; if so, it counts as used. */
+/** True if a principal has a permission, which then counts as used. */
 export function uses(principal: Principal, resource: string, action: Action): boolean {
   if (!principal.access.has(resource, action)) return false;
   principal.observer?.used(`${resource}:${action}`);
   return true;
 }
 
-/** The actor may not do this. The message names the first 5 missing permissions. */
+/** The actor is not allowed to do this. The message names the first 5 missing permissions. */
 export class ForbiddenError extends KeysError {
-  /** All missing permissions; empty where another rule refuses. */
+  /** All missing permissions; empty if another rule refuses. */
   readonly missing: readonly Permission[];
 
   constructor(message: string, missing: readonly Permission[] = []) {
@@ -196,13 +195,13 @@ export function forbidden(principal: Principal, missing: readonly Permission[], 
   return denied(principal, `${reason}this key lacks ${formatList(shown)}.`.replace(/^t/, 'T'), missing);
 }
 
-/** The error for what a rule denies to a principal, whose observer is told of it. */
+/** The error for a principal that a rule refuses. Its observer records the refusal. */
 export function denied(principal: Principal, message: string, missing: readonly Permission[] = []): ForbiddenError {
   principal.observer?.lacked(missing);
   return withoutStackTrace(() => new ForbiddenError(message, missing));
 }
 
-/** The user who runs the process; in a container it may have no name. */
+/** The name of the user who runs the process. In a container, users can lack a name. */
 export function operatorName(): string {
   try {
     return userInfo().username;

@@ -3,45 +3,45 @@ import { type ApiKey, appliedLimits, isUnrestricted, RESTRICTIONS } from '../key
 import type { Catalog } from '../permissions/index.ts';
 import type { Chain } from './chain.ts';
 
-/** A limit, against which the requests of its key and of all its child keys count. */
+/** A limit on the requests of a key and of all its child keys together. */
 export interface AppliedLimit {
   readonly keyId: string;
   readonly limit: Limit;
-  /** The route that it is of, as `RouteCharge` has it; undefined for one of the key itself. */
+  /** The route of the limit, as in `RouteCharge`; undefined for a limit of the key itself. */
   readonly route?: string;
-  /** How much of it a request counts as. Default: 1. */
+  /** How many requests one counts as. Default: 1. */
   readonly weight?: number;
 }
 
-/** The amount that a request counts as: mostly once. */
+/** The amounts that a request counts as, mostly 1. */
 export interface Charge {
-  /** How many requests it is, which count as uses. */
+  /** The number of requests, which count as uses. */
   readonly requests: number;
-  /** The amount that it counts against all other limits of a key. */
+  /** The amount for all limits of the key, except those of routes. */
   readonly cost: number;
-  /** The amounts that it counts against limits of routes, which each key has of its own. */
+  /** The amounts for limits of routes. Each key has its own count for a route. */
   readonly routes: readonly RouteCharge[];
 }
 
 export interface RouteCharge {
-  /** Identifies the route, whatever file it is in. */
+  /** Identifies the route across files. */
   readonly route: string;
   readonly limit: Limit;
   readonly cost: number;
 }
 
 export const ONCE: Charge = { requests: 1, cost: 1, routes: [] };
-/** The charge of a request that does not count yet, as it is not known as what. */
+/** The charge of a request that is counted later, once its cost is known. */
 export const NOT_YET: Charge = { requests: 0, cost: 0, routes: [] };
 
-/** The restrictions of all requests of a key: its limits and networks, and those of its parent keys. */
+/** The restrictions on all requests of a key: its limits and networks, and those of its parent keys. */
 export interface Restrictions {
-  /** The same for keys that are held by the same limits. */
+  /** Equal for keys under the same limits. */
   readonly limitsId: string;
   readonly limits: readonly AppliedLimit[];
   /** A request must come from all of them. */
   readonly networks: readonly Networks[];
-  /** A request must be made to what each of them is for: see `ApiKey.audience`. */
+  /** A request must be made to an address in each of them: see `ApiKey.audience`. */
   readonly audiences: readonly string[];
 }
 
@@ -62,8 +62,8 @@ export function restrictionsOf({ keys }: Chain, { defaultLimits }: Catalog): Res
 export const CHARGED = new WeakMap<Charge, WeakMap<Restrictions | Chain, Restrictions>>();
 
 /**
- * Words such as "is limited to 100/m" if the keys of one chain are restricted more than those of another; undefined if
- * they are not.
+ * Words such as "is limited to 100/m" if the keys of one chain are restricted more than those of another; otherwise
+ * undefined.
  */
 export function closerRestriction(
   closer: readonly ApiKey[],

@@ -10,18 +10,18 @@ import {
 import { type Chain, chainAccess, chainHolds } from './chain.ts';
 
 export interface Suggestion {
-  /** The roles that it has granted to other keys, without those that another of them includes. */
+  /** The roles that it has granted to other keys, without those that another one includes. */
   roles: Role[];
   /** The smallest set of permissions that, with those roles, allows everything that the key has used. */
   permissions: Permission[];
   unused: Permission[];
   /** The tools of MCP servers that it has called, by their names. */
   tools: UsedTool[];
-  /** The routes that have let its requests pass, as `describePattern` has them. */
+  /** The routes that let its requests pass, as `describePattern` writes them. */
   routes: string[];
 }
 
-/** Compares what a key holds with what it has used. What it has used but no longer holds is ignored. */
+/** Compares the grants of a key with its use. Grants that it used but no longer holds are ignored. */
 export function suggestGrants(chain: Chain, usedGrants: ReadonlyMap<UsedGrant, number>, catalog: Catalog): Suggestion {
   const held = chainAccess(chain, catalog);
   const { roles: granted, permissions: usedPermissions, tools, routes } = splitUsed(usedGrants);
@@ -39,7 +39,7 @@ export function suggestGrants(chain: Chain, usedGrants: ReadonlyMap<UsedGrant, n
   };
 }
 
-/** Splits by kind the things that a key has used. @param used with the times of the last use */
+/** Splits the used grants of a key by kind. @param used with the times of the last use */
 export function splitUsed(used: ReadonlyMap<UsedGrant, number>) {
   const [roles, permissions, tools, routes]: [Role[], Permission[], UsedTool[], string[]] = [[], [], [], []];
   for (const [grant, lastUsedAt] of used)

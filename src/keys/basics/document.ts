@@ -7,30 +7,32 @@ export type DocumentPath = readonly (string | number)[];
 
 /** One problem in a document. */
 export interface DocumentIssue {
-  /** Where it is. */
   path: DocumentPath;
-  /** Whether the field itself is wrong, not its value. */
+  /** True if the name of the field is wrong, not its value. */
   ofField?: boolean;
-  /** Another place that it is about. */
+  /** Another place that the problem involves. */
   related?: DocumentPath;
   /** A sentence that names the value. */
   message: string;
 }
 
-/** After how many issues the items of lists are skipped: what explains one takes time, and the first are shown. */
+/**
+ * The number of issues after which items of lists are skipped: explaining each takes time, and only the first are
+ * shown.
+ */
 const MAX_ISSUES = 1000;
-/** How long a list is that is read as a whole, in the hope that nothing is wrong with it. */
+/** The longest list that is first checked as a whole, as most lists are valid. */
 const MAX_AT_ONCE = 100;
 
-/** Reads the parts of a parsed document, such as YAML, and collects what is wrong with them. */
+/** Reads the parts of a parsed document, such as YAML, and collects the problems. */
 export class DocumentReader {
   readonly issues: DocumentIssue[] = [];
-  /** Where a field is read by the name that was meant. */
+  /** Places of misspelled fields, which are read as the field that was meant. */
   readonly #misspelled = new Set<string>();
-  /** The maps with fields of which nobody knows what was meant. */
+  /** Maps with unknown fields that resemble no known one. */
   readonly #odd = new Set<string>();
 
-  /** All issues but those that follow from a misspelled field. */
+  /** All issues, except those that only follow from a misspelled field. */
   get ownIssues(): readonly DocumentIssue[] {
     const follows = (path: DocumentPath) =>
       path.some((_, depth) => this.#misspelled.has(JSON.stringify(path.slice(0, depth + 1))));
@@ -42,8 +44,8 @@ export class DocumentReader {
   }
 
   /**
-   * The fields of a map, of which all others are issues. A misspelled one is read as the one that was meant, which then
-   * is not missing as well.
+   * The fields of a map. Unknown ones are issues. A misspelled field is read as the one that was meant, so that it is
+   * not reported as missing as well.
    */
   knownFields<Field extends string>(
     value: Record<string, unknown>,
@@ -68,7 +70,7 @@ export class DocumentReader {
     return known as Partial<Record<Field, unknown>>;
   }
 
-  /** The fields of a section of the document; undefined if it is left out, or is not a map, which is an issue. */
+  /** The fields of a section of the document; undefined if it is left out or, with an issue, if it is not a map. */
   section<Field extends string>(
     value: unknown,
     name: string,
@@ -79,24 +81,24 @@ export class DocumentReader {
     return value === undefined ? undefined : this.report([name], `The field "${name}" must be ${form}.`);
   }
 
-  /** Reports that a map lacks a field, unless an unknown one may stand for it. */
+  /** Reports a missing field, unless an unknown one may stand for it. */
   missing(path: DocumentPath, field: string, remedy = ''): undefined {
     if (!this.mayHaveMeant(path)) this.report(path, `The field "${field}" is missing.${remedy}`);
   }
 
-  /** Whether a map has an unknown field that may stand for any. */
+  /** True if a map has an unknown field that may stand for any other. */
   protected mayHaveMeant(path: DocumentPath): boolean {
     return this.#odd.has(JSON.stringify(path));
   }
 
-  /** A text; undefined, and an issue, if it is none. */
+  /** A text; for any other value undefined, with an issue. */
   text(value: unknown, path: DocumentPath): string | undefined {
     if (typeof value === 'string') return value;
     this.report(path, `${nameOf(path)} must be text. Quote it if YAML reads it as another type.`);
     return undefined;
   }
 
-  /** The items of a list, none if it is left out; none, and an issue, if it is not a list. */
+  /** The items of a list; empty if it is left out or, with an issue, if it is not a list. */
   list(value: unknown, path: DocumentPath): readonly unknown[] {
     if (value === undefined) return [];
     if (Array.isArray(value)) return value;
@@ -104,7 +106,10 @@ export class DocumentReader {
     return [];
   }
 
-  /** What the texts of a list mean, each once. @param read what one means; undefined once it is reported as an issue */
+  /**
+   * The values of a list of texts, without duplicates. @param read the value of a text; undefined if it reported an
+   * issue
+   */
   textsOf<Item>(
     value: unknown,
     path: DocumentPath,
@@ -119,14 +124,15 @@ export class DocumentReader {
     return [...new Set(items as Item[])];
   }
 
-  /** What a list of texts means: `parse` reads each by itself, and then all that are right. */
+  /** The values of a list of texts, checked by `parse`: each text alone, then all valid ones together. */
   parsedList<Item extends string>(
     value: unknown,
     path: DocumentPath,
     parse: (items: readonly string[]) => { values: Item[]; issues: readonly { message: string }[] },
   ): Item[] {
     const list = this.list(value, path);
-    // Where nothing is wrong, once is enough; where much is, it takes time to say what.
+    // A valid list is parsed as a whole; only an invalid one is parsed item by item, which is slow but explains each
+    // issue.
     if (this.issues.length === 0 && list.length <= MAX_AT_ONCE && list.every((item) => typeof item === 'string')) {
       const { values, issues } = parse(list);
       if (issues.length === 0) return values;
@@ -143,12 +149,11 @@ export class DocumentReader {
   }
 }
 
-/** Whether a value is a map of fields. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** `keys[3].name`; the name of the document for all of it. */
+/** A path such as `keys[3].name`; the name of the document for the whole. */
 function formatPath(path: DocumentPath, document: string): string {
   const text = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${printable(step)}`)).join('');
   return text.slice(1) || document;
@@ -159,7 +164,7 @@ function nameOf(path: DocumentPath): string {
   return typeof last === 'number' ? 'An item of this list' : `The field "${last}"`;
 }
 
-/** An error of an invalid declaration, which lists every problem with its location. */
+/** The error of an invalid declaration, with every problem and its location. */
 export class DeclarationError extends KeysError {
   /** At least one. */
   readonly issues: readonly DocumentIssue[];

@@ -9,7 +9,7 @@ const UNIT_WORDS = {
   year: ['y', 'yr', 'year'],
 } as const;
 
-/** The unit that a word means, such as `m` for `Mins`; undefined if it is none. */
+/** The unit of a word, such as `m` for `Mins`; undefined if it is not a unit. */
 export function parseUnit(word: string): keyof typeof UNIT_WORDS | undefined {
   const wanted = word.toLowerCase();
   const units = Object.keys(UNIT_WORDS) as (keyof typeof UNIT_WORDS)[];
@@ -27,7 +27,7 @@ export function readDuration(text: string): number | undefined {
   return Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
 }
 
-/** Suggests a duration in place of one with another unit, such as `1y` or `12H`; otherwise undefined. */
+/** Suggests a duration in place of one with an unknown unit, such as `1y` or `12H`; otherwise undefined. */
 export function durationHint(text: string): string | undefined {
   const match = /^(\d{1,9})[ -]?([a-z]+)$/i.exec(text.trim());
   const unit = parseUnit(match?.[2] ?? '');
@@ -44,7 +44,7 @@ export function durationHint(text: string): string | undefined {
   return `Did you mean ${meant}? The units are s, m, h, d and w.`;
 }
 
-/** A duration in milliseconds in its largest unit that is whole, as `readDuration` parses it: `90m`, `1h`, `30d`. */
+/** A duration in milliseconds, in its largest whole unit: `90m`, `1h`, `30d`. `readDuration` parses it. */
 export function formatDuration(milliseconds: number): string {
   const [unit, length] = (['d', 'h', 'm'] as const)
     .map((name) => [name, UNIT_MS[name]] as const)

@@ -6,7 +6,7 @@ export interface Issue {
   code: keyof typeof VALUE_ERRORS;
   /** A sentence that names the value; it never holds a secret. */
   message: string;
-  /** The field of the request that it is about, if it is about one. */
+  /** The field of the request that is wrong, if there is one. */
   field?: string;
 }
 
@@ -15,10 +15,10 @@ export type ErrorCode = keyof typeof ERRORS | (string & Record<never, never>);
 
 const brand = Symbol.for('svc-api.keys-error');
 
-/** An expected error: its message is meant for the user, and its code for the user's program. */
+/** An expected error, with a message for the user and a code for the user's program. */
 export class KeysError extends Error {
   override readonly name = 'KeysError';
-  /** Tells what went wrong; stable between versions. */
+  /** The kind of error, stable between versions. */
   readonly code: ErrorCode;
   readonly [brand] = true;
 
@@ -29,8 +29,8 @@ export class KeysError extends Error {
 }
 
 /**
- * Makes an error without a stack trace, which costs more than all the rest of a refusal. For errors that say by
- * themselves what is wrong, and for those that wrap another.
+ * Makes an error without a stack trace, which would cost more than the rest of a refusal. For errors whose message says
+ * enough, and for those that wrap another.
  */
 export function withoutStackTrace<Value>(make: () => Value): Value {
   const limit = Error.stackTraceLimit;
@@ -43,14 +43,15 @@ export function withoutStackTrace<Value>(make: () => Value): Value {
 }
 
 /**
- * What was decided, or why not. A decision that may well be no is returned so; what ends an operation is thrown, as an
- * error with a code. It is told by `'refusal' in`, so that a yes, of which there are most, costs no object of its own.
+ * A decision, or why it was refused. A refusal that is part of normal operation is returned like this; errors that end
+ * an operation are thrown. `'refusal' in` tells the two apart, so that the frequent case, a yes, needs no object of its
+ * own.
  */
 export type OrRefusal<Decided, Refusal = string> = Decided | { readonly refusal: Refusal };
 
 /** Another key has this name. */
 export class NameTakenError extends KeysError {
-  /** Whether `overwrite` would help: a new key can replace the other one, a renamed key cannot. */
+  /** True if `overwrite` would help: a new key can replace the other one, but renaming cannot. */
   readonly replaceable: boolean;
 
   constructor(name: string, replaceable: boolean) {
@@ -59,7 +60,7 @@ export class NameTakenError extends KeysError {
   }
 }
 
-/** Remedy in terms of flags or of the GraphQL schema; undefined if the message says all. */
+/** The remedy in terms of flags or of the GraphQL schema; undefined if the message says everything. */
 export function remedyIn(terms: 'flags' | 'schema', error: KeysError): string | undefined {
   if ('replaceable' in error && error.replaceable === false) return 'Choose another name.';
   return errorEntry(error.code)?.remedyIn?.[terms];
@@ -83,8 +84,8 @@ export function assertValid(issues: readonly Issue[]): void {
 }
 
 /**
- * Tells whether an error is a `KeysError`, even of another copy of this package: a host CLI and its plugin may each
- * load their own. An error with a code of a plugin is one as well: a plugin need not import svc-api to throw it.
+ * True for a `KeysError`, even of another copy of this package: a host CLI and its plugin may each load their own. Also
+ * true for an error with a code of a plugin, so that plugins need not import svc-api to throw it.
  * @example
  * try {
  *   await keys.create({ name: 'CI', roles: ['VIEWER'] }, { actor: OPERATOR });
@@ -99,12 +100,15 @@ export function isKeysError(error: unknown): error is KeysError {
   );
 }
 
-/** Throws what an `import()` of an optional package threw. With such a handler, bundlers leave out one that is missing. */
+/**
+ * Throws the error of an `import()` of an optional package. With this handler, bundlers accept that the package is
+ * missing.
+ */
 export function rethrow(error: unknown): never {
   throw error;
 }
 
-/** Whether an optional package is not installed, as Node or a bundler says it. */
+/** True if the error says that an optional package is not installed, from Node or from a bundler. */
 export function isPackageMissing(error: unknown): boolean {
   return String((error as NodeJS.ErrnoException).code).endsWith('MODULE_NOT_FOUND');
 }

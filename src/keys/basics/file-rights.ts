@@ -4,8 +4,8 @@ export function processUser(): number | undefined {
 }
 
 /**
- * Whether a file gives any of these rights, such as 0o022 to be written by others. Windows keeps none, and shows each file
- * as one that all can use.
+ * True if a file grants any of these rights, such as 0o022 for writing by others. Windows has no such rights, and
+ * reports all as granted.
  */
 export function givesRights({ mode }: { readonly mode: number | bigint }, rights: number): boolean {
   return process.platform !== 'win32' && (Number(mode) & rights) !== 0;

@@ -1,7 +1,4 @@
-/**
- * What all rules rest on: errors, texts, times, limits, networks, options, documents, and how long work lets others
- * in.
- */
+/** Basics of all rules: errors, texts, times, limits, networks, options, documents, and turns for long work. */
 export * from './csv.ts';
 export * from './json.ts';
 export * from './nearest.ts';

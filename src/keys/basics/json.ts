@@ -1,4 +1,4 @@
-/** Tells whether an object in a text of JSON has a field twice; `JSON.parse` gives the last value of such a field. */
+/** True if an object in a JSON text has a field twice, of which `JSON.parse` keeps the last. */
 export function hasFieldTwice(text: string, parsed: unknown): boolean {
   return countJson(text).fields !== countFields(parsed);
 }
@@ -6,8 +6,8 @@ export function hasFieldTwice(text: string, parsed: unknown): boolean {
 const [QUOTE, BACKSLASH, COLON, COMMA, BRACKET, BRACE] = Array.from('"\\:,[{', (character) => character.charCodeAt(0));
 
 /**
- * How many fields objects have in a text of JSON, also those that are there twice, and how many values there are at
- * most: by its colons, commas and brackets outside of strings.
+ * The number of fields in a JSON text, duplicates included, and an upper bound of its values, from the colons, commas
+ * and brackets outside strings.
  */
 export function countJson(text: string): { fields: number; values: number } {
   let [fields, values] = [0, 1];
@@ -20,7 +20,7 @@ export function countJson(text: string): { fields: number; values: number } {
   return { fields, values };
 }
 
-/** The end of a string that begins here in a text of JSON. */
+/** The end of the JSON string that begins at `start`. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at += 1) {
     const character = text.charCodeAt(at);
@@ -30,7 +30,7 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** How many fields the objects in a value have, however deep they nest. */
+/** The number of fields of all objects in a value, at any depth. */
 export function countFields(value: unknown): number {
   let count = 0;
   const left = [value];

@@ -5,12 +5,12 @@ import { formatList, printable } from './text.ts';
 
 /** The seconds of each unit of a rate limit, shortest first. A month has 30 days. */
 export const LIMIT_SECONDS = { s: 1, m: 60, h: 3600, d: 86_400, month: 2_592_000 } as const;
-/** The units of limits that never become available again: a budget counts what requests cost, uses count requests. */
+/** The units of limits that never refill: a budget counts the cost of requests, uses count requests. */
 export const BUDGET_UNITS = ['budget', 'uses'] as const;
 type RateUnit = keyof typeof LIMIT_SECONDS;
 /** One of `s`, `m`, `h`, `d` and `month`, or of budgets. */
 export type LimitUnit = RateUnit | (typeof BUDGET_UNITS)[number];
-/** How many requests a key may make in a time, such as `100/m`, or at all, such as `1000/budget` and `1/uses`. */
+/** How many requests a key can make per period, such as `100/m`, or in total, such as `1000/budget` and `1/uses`. */
 export type Limit = `${number}/${LimitUnit}`;
 
 /** The parts of a limit. */
@@ -19,35 +19,35 @@ export interface LimitParts {
   readonly unit: LimitUnit;
 }
 
-/** How far a key has used up its limit of a unit, as the store keeps it. */
+/** How much of its limit of a unit a key has used, as the store keeps it. */
 export interface SpentLimit {
   readonly keyId: string;
   readonly unit: string;
   readonly count: number;
-  /** In microseconds since 1970; of a budget, how much is spent. */
+  /** In microseconds since 1970; for a budget, the amount that is spent. */
   readonly unusedAt: number;
   readonly leases: string;
 }
 
-/** How far keys have used up their limits. */
+/** How much of their limits keys have used. */
 interface SpentLimits {
   find(keyIds: readonly string[]): Promise<SpentLimit[]>;
 }
-/** The same in a transaction. */
+/** The same port, in a transaction. */
 interface SpentLimitsWriter extends SpentLimits {
-  /** Lets new keys have used up so much. */
+  /** Adds new keys with limits that are already partly used. */
   insert(spent: readonly SpentLimit[]): Promise<void>;
 }
-/** The port for it. */
+/** The port for used limits. */
 export const SPENT_LIMITS = declarePort<SpentLimits, SpentLimitsWriter>('spent limits');
 
-/** A budget of a key, such as `1000/budget`, and how much of it is left. */
+/** A budget of a key, such as `1000/budget`, and the amount that is left. */
 export interface Budget {
   readonly limit: Limit;
   readonly left: number;
 }
 
-/** The budgets among the limits of a key, with what is left of each. @param spent of all its limits */
+/** The budgets among a key's limits, with the amount left of each. @param spent of all its limits */
 export function budgetsOf(key: { id: string; limits: readonly Limit[] }, spent: readonly SpentLimit[]): Budget[] {
   return key.limits.filter(isBudget).map((limit) => {
     const { count, unit } = splitLimit(limit);
@@ -56,7 +56,7 @@ export function budgetsOf(key: { id: string; limits: readonly Limit[] }, spent: 
   });
 }
 
-/** Tells whether a limit never becomes available again. */
+/** True for a limit that never refills. */
 export function isBudget(limit: Limit): boolean {
   return isBudgetUnit(splitLimit(limit).unit);
 }
@@ -65,12 +65,12 @@ export function isBudgetUnit(unit: string): boolean {
   return BUDGET_UNITS.some((each) => each === unit);
 }
 
-/** No limits: one list for all keys that have none. */
+/** No limits: one list, shared by all keys without limits. */
 export const NO_LIMITS: readonly Limit[] = [];
 
-/** The most requests a second that a limit can allow, in whatever unit: times are counted in microseconds. */
+/** The most requests a second that a limit can allow, in any unit: times are counted in microseconds. */
 const MAX_PER_SECOND = 10_000;
-/** The most that a budget can have: what GraphQL's Int takes. */
+/** The largest budget: an Int in GraphQL can hold it. */
 const MAX_BUDGET = 2_000_000_000;
 const RATE_UNITS = Object.keys(LIMIT_SECONDS) as RateUnit[];
 export const LIMIT_UNITS: readonly LimitUnit[] = [...RATE_UNITS, ...BUDGET_UNITS];
@@ -87,13 +87,13 @@ const FORM = /^(\d{1,12}) *\/ *([a-z]{1,9})$/i;
 const UNITS_RULE = 'The units are s, m, h, d and month.';
 const REMEDY = 'Write a number and s, m, h, d or month, such as 100/m.';
 
-/** The same for limits that are not of one key alone: budgets are none. */
+/** Like `parseLimits`, for limits that are not of one key alone, which cannot be budgets. */
 export function parseRates(texts: readonly string[]): { values: Limit[]; issues: Issue[] } {
   return parseLimits(texts, RATE_UNITS);
 }
 
 /**
- * Parses limits. One that is given twice counts once; of each unit there is one at most.
+ * Parses limits, at most one of each unit. Repeated limits count once.
  * @returns the valid ones, from the shortest unit to the longest, budgets last, and the issues with the others
  */
 export function parseLimits(
@@ -128,7 +128,7 @@ export function unitName(unit: LimitUnit): string {
   return NAMES[unit];
 }
 
-/** The parts of a limit, or what is wrong with the text. */
+/** The parts of a limit, or the problem with the text. */
 function readLimit(text: string, units: readonly LimitUnit[]): LimitParts | string {
   const [, digits, written = ''] = FORM.exec(text) ?? [];
   const count = Number(digits);

@@ -1,11 +1,11 @@
 import { formatList } from './text.ts';
 
-/** How much of a word is compared. */
+/** The length to which words are compared. */
 const MAX_LENGTH = 64;
 
 /**
- * The candidates closest to a misspelled word by edit distance, whatever their case, best first.
- * @param maxDistance how far they may be
+ * The candidates closest to a misspelled word by edit distance, ignoring case, best first.
+ * @param maxDistance the largest distance
  */
 export function nearest(
   word: string,
@@ -23,16 +23,15 @@ export function nearest(
     .map(({ candidate }) => candidate);
 }
 
-/** `Did you mean EXPIRED? `, with a space behind it; empty where nothing is close. */
+/** `Did you mean EXPIRED? `, with a trailing space; empty if nothing is close. */
 export function suggestion(word: string, candidates: readonly string[]): string {
   const close = nearest(word, candidates);
   return close.length > 0 ? `Did you mean ${formatList(close, 'or')}? ` : '';
 }
 
 /**
- * Distances of Damerau and Levenshtein, where neighbours may be swapped; 1 if one word is a prefix of the other. There
- * may be thousands of candidates.
- * @param most beyond this, a distance need not be exact
+ * Damerau-Levenshtein distances; 1 if one word is a prefix of the other. Fast enough for thousands of candidates.
+ * @param most above this, a distance need not be exact
  */
 function distancesFrom(word: string, most: number): (candidate: string) => number {
   let [beforePrevious, previous, current] = [0, 0, 0].map(() => new Float64Array(MAX_LENGTH + most + 2)) as [
@@ -64,7 +63,7 @@ function distancesFrom(word: string, most: number): (candidate: string) => numbe
         current[column] = distance;
         if (distance < least) least = distance;
       }
-      // A swap goes on from one row before.
+      // A swap can still continue from the row before.
       if (least > most + 1) return Number.POSITIVE_INFINITY;
       [beforePrevious, previous, current] = [previous, current, beforePrevious];
     }

@@ -1,10 +1,10 @@
 import { BlockList, isIP, SocketAddress } from 'node:net';
 import { printable } from './text.ts';
 
-/** An address of IPv4 within IPv6 (RFC 4291, section 2.5.5.2), in its short form. */
+/** An IPv4 address mapped into IPv6 (RFC 4291, section 2.5.5.2), in its short form. */
 const MAPPED = /^::ffff:\d+\./;
 
-/** The addresses of a machine for itself. */
+/** The loopback addresses. */
 export const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128'];
 
 /** A list of networks, such as `10.0.0.0/8` and `2001:db8::/32`; a plain address is a network of its own. */
@@ -24,8 +24,8 @@ export class Networks {
   }
 
   /**
-   * Whether an address is in one of the networks. IPv4 addresses that are mapped into IPv6 count as IPv4, and none of
-   * these is in a network of IPv6, not even in `::/0`.
+   * True if an address is in one of the networks. IPv4 addresses mapped into IPv6 count as IPv4, and none of them is in
+   * an IPv6 network, not even in `::/0`.
    */
   includes(address: string): boolean {
     const { ipv4, ipv6 } = this.#lists;
@@ -39,7 +39,7 @@ export class Networks {
 
 type Family = 'ipv4' | 'ipv6';
 
-/** A network's address, the length of its prefix, and its family; undefined where the text is none. */
+/** A network's address, the length of its prefix, and its family; undefined for malformed text. */
 export function parseNetwork(text: string): [address: string, prefix: number, family: Family] | undefined {
   const [, address = '', length] = /^([\da-f.:]+)(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
   const family = isIP(address);
@@ -48,26 +48,26 @@ export function parseNetwork(text: string): [address: string, prefix: number, fa
   return family === 0 || prefix > most ? undefined : [address, prefix, family === 4 ? 'ipv4' : 'ipv6'];
 }
 
-/** What is wrong with a network whose word is believed; undefined if nothing is. */
+/** The problem with a network that is to be trusted; undefined if there is none. */
 export function invalidNetwork(text: string): string | undefined {
   if (!parseNetwork(text)) return `"${printable(text)}" is not a network: write it as 10.0.0.0/8 or 2001:db8::/32.`;
   const read = readNetwork(text);
   return 'problem' in read ? read.problem : undefined;
 }
 
-/** A network in the form in which it is stored, with the numbers of its address. */
+/** A network in its stored form, with the numbers of its address. */
 export interface SplitNetwork {
   parts: number[];
   prefix: number;
 }
 
-/** How many of the bits of a part are not of the network. */
+/** How many low bits of a part are outside the network's prefix. */
 export function bitsBeyond({ parts, prefix }: SplitNetwork, index: number): number {
   const bits = parts.length === 4 ? 8 : 16;
   return bits - Math.min(Math.max(prefix - index * bits, 0), bits);
 }
 
-/** A network in the form in which it is stored: short, in lower case, and a plain address without a length. */
+/** A network in its stored form: short, in lower case, and without a length if it is a single address. */
 export function readNetwork(text: string): { network: string } | { problem: string } {
   const parsed = parseNetwork(text);
   const shown = () => `"${printable(text)}"`;
@@ -88,7 +88,7 @@ export function readNetwork(text: string): { network: string } | { problem: stri
   };
 }
 
-/** An address in its short form (RFC 5952, section 4), the only one that IPv4 has. */
+/** An address in its short form (RFC 5952, section 4). IPv4 has no other. */
 function shortForm(parts: readonly number[]): string {
   if (parts.length === 4) return parts.join('.');
   const address = parts.map((part) => part.toString(16)).join(':');
@@ -97,7 +97,7 @@ function shortForm(parts: readonly number[]): string {
 
 const COLON = 58;
 
-/** The four or eight parts of an address that is one. Digit by digit: of a long list, texts in between take long. */
+/** The four or eight parts of a valid address. Read digit by digit, since intermediate strings make long lists slow. */
 export function partsOf(address: string, family: Family): number[] {
   if (family === 'ipv4') return address.split('.').map(Number);
   if (address.includes('.')) return partsOf(withoutDots(address), family);
@@ -116,29 +116,29 @@ export function partsOf(address: string, family: Family): number[] {
   return parts;
 }
 
-/** An address of IPv6 that ends like one of IPv4, as it is without that. */
+/** An IPv6 address without the dotted notation of IPv4 at its end. */
 function withoutDots(address: string): string {
   const start = address.lastIndexOf(':') + 1;
   const [a, b, c, d] = address.slice(start).split('.').map(Number);
   return `${address.slice(0, start)}${(a! * 256 + b!).toString(16)}:${(c! * 256 + d!).toString(16)}`;
 }
 
-/** Whether the parts are those of an IPv4 address within IPv6 (RFC 4291, section 2.5.5.2). */
+/** True for the parts of an IPv4 address mapped into IPv6 (RFC 4291, section 2.5.5.2). */
 export function isMapped(parts: readonly number[]): boolean {
   return parts.length === 8 && parts[5] === 0xffff && parts.findIndex((part) => part !== 0) === 5;
 }
 
-/** The IPv4 address that an IPv6 address ends with. */
+/** The IPv4 address in the last 32 bits of an IPv6 address. */
 export function octetsOf(parts: readonly number[]): number[] {
   return parts.slice(-2).flatMap((part) => [part >> 8, part & 255]);
 }
 
-/** The IPv4 address that an IPv6 address ends with, as text. */
+/** Like `octetsOf`, as text. */
 export function embeddedIpv4(address: string): string {
   return octetsOf(partsOf(address, 'ipv6')).join('.');
 }
 
-/** Whether the host of a URL is this machine. */
+/** True if the host of a URL is this machine. */
 export function isLoopbackHost(hostname: string): boolean {
   const address = hostname.replace(/^\[(.*)\]$/, '$1');
   return address === 'localhost' || new Networks(LOOPBACK).includes(address);

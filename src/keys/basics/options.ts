@@ -2,27 +2,27 @@ import { KeysError } from './errors.ts';
 import { suggestion } from './nearest.ts';
 import { formatList, printable } from './text.ts';
 
-/** What is wrong with the value of an option, as the end of a sentence; undefined if nothing is. */
+/** Checks an option. Returns the problem as the end of a sentence; undefined if there is none. */
 export interface Rule<Value> {
   (value: unknown, name: string): string | undefined;
-  /** Only for types: what it lets through. */
+  /** For the compiler alone: the type of accepted values. */
   readonly accepts?: Value;
   readonly isRequired?: boolean;
-  /** Whether the option may be named with the value undefined, as if it were left out. */
+  /** True if the option can be given as undefined, which counts as left out. */
   readonly takesUndefined?: boolean;
 }
 
-/** The rule of each option. It is an error of types to leave one out, or to have one of another name or type. */
+/** The rule of each option. Missing, misnamed and mistyped rules are type errors. */
 export type Rules<Options> = {
   readonly [Name in keyof Options]-?: Rule<Exclude<Options[Name], undefined>> &
     (object extends Pick<Options, Name> ? unknown : { readonly isRequired: true });
 };
 
 /**
- * Refuses options that cannot be meant: those with another name, with the value undefined, or with one that breaks its
- * rule. Options that were read from somewhere often are undefined by mistake, and what they protect would be open.
- * @param caller what they were given to, such as `openKeys`
- * @param what how they are called where they are not an object
+ * Refuses options with unknown names, with the value undefined, or with invalid values. An option read from elsewhere
+ * is often undefined by mistake, which would silently turn off the protection that it configures.
+ * @param caller the function they were given to, such as `openKeys`
+ * @param what the subject of an error if they are not an object
  * @throws KeysError OPTION_INVALID
  */
 export function checkOptions<Options>(
@@ -35,12 +35,12 @@ export function checkOptions<Options>(
   if (problem !== undefined) throw invalidOption(caller, problem);
 }
 
-/** The error for options that cannot be meant. @param problem a sentence */
+/** The error for invalid options. @param problem a sentence */
 export function invalidOption(caller: string, problem: string): KeysError {
   return new KeysError('OPTION_INVALID', `${caller}: ${problem}`);
 }
 
-/** The same options without those that are undefined, for callers whose own ones say what is left out. */
+/** The options without those that are undefined, for callers with rules of their own for missing ones. */
 export function withoutUndefined<Options extends object>(options: Options): Options {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options;
 }
@@ -53,7 +53,7 @@ function problemIn(
 ): string | undefined {
   const names = Object.keys(rules);
   if (!isObject(options)) return `${what} ${kindOf(options)}. Give an object with ${formatList(names)}.`;
-  // What it inherits would be checked and then not used, or the other way round.
+  // An inherited property would be checked but not used, or used but not checked.
   if (!isPlain(options)) return `${what} an object of a class. Give a plain object with ${formatList(names)}.`;
   const shown = (name: string) => `"${path}${printable(name)}"`;
   const remedy = (name: string) => (suggestion(name, names) || `The options are ${formatList(names)}.`).trim();
@@ -71,7 +71,7 @@ function problemIn(
   return undefined;
 }
 
-/** A rule by what it lets through, as the end of "must be …". */
+/** A rule for values that satisfy a test. @param what the end of "must be …" */
 function mustBe<Value>(what: string, isRight: (value: unknown) => boolean): Rule<Value> {
   return (value) =>
     isRight(value) ? undefined : `is ${typeof value === 'number' ? value : kindOf(value)}. It must be ${what}.`;
@@ -82,7 +82,7 @@ export const text: Rule<string> = (value) =>
   typeof value === 'string' && value.trim() === ''
     ? 'is empty. Leave it out, or give it a value.'
     : mustBe('text', (given) => typeof given === 'string')(value, '');
-/** Any text, also an empty one, where a rule of its own judges that. */
+/** Any text, even empty, for options that are checked further elsewhere. */
 export const anyText: Rule<string> = mustBe('text', (value) => typeof value === 'string');
 /** Text, or a date. */
 export const textOrDate: Rule<string | Date> = mustBe(
@@ -94,19 +94,19 @@ export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export const uuid: Rule<string> = mustBe('a UUID', (value) => typeof value === 'string' && UUID.test(value));
 export const yesOrNo: Rule<boolean> = mustBe('true or false', (value) => typeof value === 'boolean');
 export const anyNumber: Rule<number> = mustBe('a number', (value) => typeof value === 'number');
-/** A number that is not negative; infinity is no bound. */
+/** A number of at least 0. Infinity is refused. */
 export const amount: Rule<number> = mustBe('a number from 0 on', (value) => typeof value === 'number' && value >= 0);
-/** How many there may be; infinity is no bound. */
+/** A whole number of at least 0. Infinity is refused. */
 export const count: Rule<number> = mustBe(
   'a whole number from 0 on',
   (value) => value === Infinity || (Number.isInteger(value) && (value as number) >= 0),
 );
-/** A time that timers of Node take. */
+/** A duration that Node's timers accept. */
 export const duration: Rule<number> = mustBe(
   'a number of milliseconds from 0 to 2147483647',
   (value) => typeof value === 'number' && value >= 0 && value <= 2_147_483_647,
 );
-/** An object whose names are the caller's own. */
+/** An object whose property names are chosen by the caller. */
 export function recordOf<Value>(rule: Rule<Value>): Rule<Readonly<Record<string, Value>>> {
   return (value, name) => {
     if (!isObject(value) || !isPlain(value)) return `is ${kindOf(value)}. It must be a plain object.`;
@@ -117,11 +117,11 @@ export function recordOf<Value>(rule: Rule<Value>): Rule<Readonly<Record<string,
     return undefined;
   };
 }
-/** What other code judges. */
+/** Any value, for options that are checked elsewhere. */
 // oxlint-disable-next-line typescript/no-explicit-any -- it fits each type
 export const anything: Rule<any> = () => undefined;
 
-/** A value of a type that other code looks into, by the names of what it must have. */
+/** An object with these members, of a type that is checked elsewhere. */
 export function having<Value>(what: string, ...members: (keyof Value & string)[]): Rule<Value> {
   return mustBe(
     what,
@@ -149,7 +149,7 @@ export function oneOf<const Word extends string | boolean>(...words: readonly Wo
   };
 }
 
-/** A list whose items go by a rule. @param least how many there must be */
+/** A list whose items follow a rule. @param least the minimum number of items */
 export function list<Item>(rule: Rule<Item>, least = 0): Rule<readonly Item[]> {
   return (value, name) => {
     if (!Array.isArray(value)) return `is ${kindOf(value)}. It must be a list.`;
@@ -168,7 +168,7 @@ export function options<Options>(rules: Rules<Options>): Rule<Options> {
     problemIn(value, rules as Rules<Record<string, unknown>>, `The option "${name}" is`, `${name}.`);
 }
 
-/** What code takes that throws an error which says what is wrong. */
+/** A value checked by `read`, which throws if it is invalid. */
 export function readBy<Value>(read: (value: Value) => unknown, rule: Rule<Value>): Rule<Value> {
   return (value, name) => {
     const problem = rule(value, name);
@@ -182,12 +182,12 @@ export function readBy<Value>(read: (value: Value) => unknown, rule: Rule<Value>
   };
 }
 
-/** What may also be null. */
+/** A value of the rule, or null. */
 export function orNull<Value>(rule: Rule<Value>): Rule<Value | null> {
   return (value, name) => (value === null ? undefined : rule(value, name));
 }
 
-/** What goes by one rule for text, and by another one for all else. */
+/** Non-empty text, or a value of the rule. */
 export function textOr<Value>(rule: Rule<Value>): Rule<string | Value> {
   return (value, name) => (typeof value === 'string' ? text(value, name) : rule(value, name));
 }
@@ -197,7 +197,7 @@ export function required<Value>(rule: Rule<Value>): Rule<Value> & { readonly isR
   return Object.assign((value: unknown, name: string) => rule(value, name), { isRequired: true as const });
 }
 
-/** An option that may be undefined, since what it comes from may have nothing to say. */
+/** An option that can be undefined, because callers pass on a value that may be missing. */
 export function orUndefined<Value>(rule: Rule<Value>): Rule<Value> {
   return Object.assign((value: unknown, name: string) => rule(value, name), { takesUndefined: true });
 }
@@ -206,13 +206,13 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !('then' in value);
 }
 
-/** Whether an object inherits nothing but what all objects do, of whatever realm. */
+/** True if an object inherits only from `Object.prototype`, of any realm. */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value) as object | null;
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** What a value is, in words, without the value itself. */
+/** The kind of a value in words, without the value itself. */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';

@@ -1,13 +1,13 @@
 import { printable } from './text.ts';
 
-/** An origin of another scheme than the web's, such as that of an app in a web view, as its pages send it. */
+/** An origin with another scheme than http or https, as pages of an app in a web view send it. */
 export const OTHER_ORIGIN = /^(?!https?:)[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*,\\]+$/;
 
 /**
- * Finds what is wrong with the origin of pages (RFC 6454, section 6.2), which is compared as browsers send it: scheme and
- * host in lower case, and the port if it is not the scheme's own. `*` stands for all. `null`, which every page in a
- * sandbox sends, is none.
- * @returns a sentence; undefined if nothing is wrong
+ * Finds the problem with an origin (RFC 6454, section 6.2). Origins are compared as browsers send them: scheme and host
+ * in lower case, and the port unless it is the default. `*` stands for all. `null` is refused, since every sandboxed
+ * page sends it.
+ * @returns a sentence; undefined if there is no problem
  */
 export function invalidOrigin(text: string): string | undefined {
   if (text === '*' || OTHER_ORIGIN.test(text)) return undefined;

@@ -2,8 +2,8 @@ import { isLoopbackHost } from './networks.ts';
 import { printable } from './text.ts';
 
 /**
- * A sentence, with a blank before it, on the proxy that the environment names for an address that did not answer; empty
- * if it names none. Node uses it only with NODE_USE_ENV_PROXY.
+ * A sentence, after a space, about the proxy that the environment names for an address that did not answer; empty
+ * without a proxy. Node uses it only with NODE_USE_ENV_PROXY.
  */
 export function proxyNote(url: string, env: NodeJS.ProcessEnv = process.env): string {
   const { protocol, hostname } = new URL(url);
@@ -32,14 +32,14 @@ export function readRetryAfter(text: string, now: number): number | undefined {
   return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 }
 
-/** An answer of another server is longer than it may be. */
+/** The error for an answer that exceeds its limit. */
 export class TooLong extends Error {
   constructor(maxBytes: number) {
     super(`the answer is longer than ${maxBytes / 1024} KiB`);
   }
 }
 
-/** The body of what another server has answered; null if it has none. @throws TooLong */
+/** The body of another server's answer; null if it has none. @throws TooLong */
 export async function readBounded(
   body: AsyncIterable<Uint8Array> | null,
   maxBytes: number,
@@ -55,11 +55,11 @@ export async function readBounded(
   return Buffer.concat(parts);
 }
 
-/** For how long an answer is fresh of which nothing is said, and at most, in seconds. */
+/** How long an answer without caching headers counts as fresh, and the maximum for all answers, in seconds. */
 const [USUAL_S, LONGEST_S] = [300, 86_400];
 
 /**
- * For how many seconds an answer of another server may be used again (RFC 9111, sections 4.2 and 5.2.2).
+ * For how many seconds an answer of another server can be reused (RFC 9111, sections 4.2 and 5.2.2).
  * @param header the value of one of its headers, by its name in lower case
  */
 export function freshSeconds(header: (name: string) => string | null | undefined): number {

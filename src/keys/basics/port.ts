@@ -1,8 +1,8 @@
 /**
- * A feature's demands on a store beside the keys themselves. The feature declares them beside its rules, and the store
- * implements them beside the feature's tables: neither keys nor transactions need know them.
- * @typeParam Reader what the feature asks at any time
- * @typeParam Writer the same in a transaction, in which it also changes something
+ * A feature's own data in a store. The feature declares the port beside its rules, and the store implements it beside
+ * the feature's tables, so that neither keys nor transactions depend on the feature.
+ * @typeParam Reader methods for use at any time
+ * @typeParam Writer the same in a transaction, with methods that change data
  */
 export interface Port<Reader, Writer extends Reader = Reader> {
   readonly name: string;
@@ -10,7 +10,7 @@ export interface Port<Reader, Writer extends Reader = Reader> {
   readonly sides?: { reader: Reader; writer: Writer };
 }
 
-/** Declares a port. @param name what it is for, such as `sessions` */
+/** Declares a port. @param name its subject, such as `sessions` */
 export function declarePort<Reader, Writer extends Reader = Reader>(name: string): Port<Reader, Writer> {
   return { name };
 }

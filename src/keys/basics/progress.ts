@@ -1,2 +1,2 @@
-/** Takes how much was done, again and again, and of how much, where that is known. The work waits for it. */
+/** Called repeatedly with the amount done and, if known, the total. The work waits for it. */
 export type ProgressReport = (done: number, total?: number) => Promise<void>;

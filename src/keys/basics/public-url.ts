@@ -1,9 +1,9 @@
 import { printable } from './text.ts';
 
-/** The address of a service: a scheme, a host, and a path if it is under one. */
+/** The address of a service: a scheme, a host, and the path if it has one. */
 export const PUBLIC_URL = /^https?:\/\/[^/?#@\s]+(?:\/[A-Za-z0-9._~-]+)*$/;
 
-/** Finds what is wrong with the address under which clients reach a service; undefined if nothing is. */
+/** Finds the problem with the address at which clients reach a service; undefined if there is none. */
 export function invalidPublicUrl(text: string): string | undefined {
   // Issuers are compared character by character (RFC 8414, section 3.3).
   const isPlain = PUBLIC_URL.test(text) && URL.canParse(text) && new URL(text).href.replace(/\/$/, '') === text;

@@ -1,7 +1,7 @@
 import { clampTime, formatTime } from './time.ts';
 
 const DAY = 86_400_000;
-/** Each unit with its length, and from which distance on it is used, in milliseconds. */
+/** Each unit with its length, and the shortest distance shown in it, in milliseconds. */
 const UNITS = [
   { unit: 'year', length: 365 * DAY, from: 365 * DAY },
   { unit: 'month', length: 30 * DAY, from: 100 * DAY },
@@ -10,12 +10,12 @@ const UNITS = [
   { unit: 'minute', length: 60_000, from: 60_000 },
   { unit: 'second', length: 1000, from: 0 },
 ] as const;
-/** How much a rounded number may be wrong, in parts of the right one. */
+/** The largest error of a rounded number, relative to the exact one. */
 const TOLERANCE = 0.1;
 
 /**
- * How long ago a time was, or in how long it is: "2 minutes ago", "in 30 days", "now". In the largest unit in which the
- * rounded number is about right: "in 90 minutes". Of a time made `clampTime`.
+ * The distance of a time, such as "2 minutes ago", "in 30 days", "now". Uses the largest unit in which the rounded
+ * number is close enough: "in 90 minutes". Out-of-range times are clamped by `clampTime`.
  */
 export function relativeTime(time: number, now = Date.now()): string {
   const seconds = Math.round((clampTime(time) - now) / 1000);

@@ -5,13 +5,13 @@ import { printable } from './text.ts';
 
 const [MAX_BYTES, MAX_PUBLIC_BYTES] = [8192, 256 * 1024];
 
-/** How errors name a file that holds a secret, and what is to be done about it, as a sentence. */
+/** Words for errors: the name of a file that holds a secret, and a remedy as a sentence. */
 interface SecretFileWords {
   readonly what: string;
   readonly remedy: string;
 }
 
-/** A secret as its file has it. */
+/** The contents of a file that holds a secret. */
 export interface SecretText {
   /** Latin-1. */
   readonly text: string;
@@ -19,7 +19,7 @@ export interface SecretText {
   readonly version: string;
 }
 
-/** The version of a file that holds a secret; empty if there is none. It is as that of `SecretText`. */
+/** The version of a file that holds a secret, as in `SecretText`; empty if there is no file. */
 export function versionOfFile(path: string): string {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stat ? versionOf(stat) : '';
@@ -35,14 +35,14 @@ function versionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
  */
 export function readSecretFile(path: string, words: SecretFileWords): SecretText {
   return read(path, words, MAX_BYTES, (stat) => {
-    // One that belongs to another user, as root, can be given to this one by its group alone.
+    // A file of another user, such as root, can be shared with this user by its group alone.
     const forbidden = isOwn(stat.uid) ? 0o077 : 0o037;
     return givesRights(stat, forbidden) ? 'can be accessed by other users. Run chmod 600 on it' : undefined;
   });
 }
 
 /**
- * Reads a file that everybody may know, but nobody else may have written, of at most 256 KiB.
+ * Reads a file that is public but must not be writable by other users, of at most 256 KiB.
  * @throws KeysError CONFIG_UNAVAILABLE; CONFIG_INSECURE if other users can write it
  */
 export function readPublicFile(path: string, words: SecretFileWords): string {
@@ -58,7 +58,7 @@ function isOwn(uid: bigint): boolean {
   return user === undefined || uid === BigInt(user);
 }
 
-/** @param insecureBy what is wrong with who may use it, and what to do, if anything */
+/** @param insecureBy the problem with the file's rights, and the remedy, if there is one */
 function read(
   path: string,
   words: SecretFileWords,
@@ -70,7 +70,7 @@ function read(
     new KeysError('CONFIG_UNAVAILABLE', `${name} ${reason}. ${words.remedy}`, { cause });
   let file;
   try {
-    // A pipe would wait for its other end.
+    // Without O_NONBLOCK, opening a pipe would wait for its other end.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stat = fstatSync(file, { bigint: true });
     if (!stat.isFile()) throw unavailable('is not a file');

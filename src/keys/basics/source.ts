@@ -1,25 +1,25 @@
 import { isIP } from 'node:net';
 import { isMapped, octetsOf, partsOf } from './networks.ts';
 
-/** The origin of an action without a key, which is allowed only so often. */
+/** The origin of an action without a key, whose rate is limited. */
 export interface Source {
-  /** A key, a terminal, or what one client has of addresses, in 16 hexadecimal digits: see `sourceOf`. */
+  /** A key, a terminal, or the addresses that one client has, in 16 hexadecimal digits: see `sourceOf`. */
   readonly source: string;
-  /** The network that it is in, whose other addresses are easily had by the same people. */
+  /** The surrounding network, in which one client can easily get other addresses. */
   readonly network?: string | undefined;
 }
 
-/** How many digits a source of addresses has. */
+/** The number of digits of a source that is an address. */
 export const SOURCE_DIGITS = 16;
-/** How many digits of a source are its network: the /24 of IPv4, the /48 of IPv6. */
+/** The leading digits that are the network: the /24 of IPv4, the /48 of IPv6. */
 export const NETWORK_DIGITS = 12;
-/** How many are what one holder may have of networks: the /16 of IPv4, the /32 of IPv6. */
+/** The leading digits that one holder of networks can have: the /16 of IPv4, the /32 of IPv6. */
 export const WIDE_DIGITS = 8;
 
 /**
- * An address as the source of requests: an IPv4 address, also one that is mapped into IPv6, or the /64 of an IPv6
- * address. Both have as many digits, so that networks are found by their start: 192.0.2.1 is `0000c00000020001`.
- * All whose address is not known are one source.
+ * An address as the source of requests: an IPv4 address (also one mapped into IPv6), or the /64 of an IPv6 address.
+ * Both have the same number of digits, so that networks are prefixes: 192.0.2.1 is `0000c00000020001`. All unknown
+ * addresses are one source.
  */
 export function sourceOf(address = ''): Required<Source> {
   const source = digitsOf(address.replace(/%.*$/, ''));

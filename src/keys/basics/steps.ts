@@ -1,24 +1,22 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** What the log has of a step at level debug, or of a statement at level trace. It never holds a secret or a digest. */
+/** The log's record of a step at level debug, or of a statement at level trace. It never holds a secret or a digest. */
 export interface Step {
   readonly message: string;
   readonly fields: object;
 }
 
 /**
- * Where the program publishes what it does, for a log at level debug or trace. Channels belong to the process: no part
- * of the program has to be handed a log for this, and where nobody subscribes, it costs one comparison.
+ * Channels of the program's steps, for a log at level debug or trace. Channels belong to the process, so no part has to
+ * be given a log, and without a subscriber they cost one comparison.
  */
 export const STEPS = { debug: channel('svc-api:debug'), trace: channel('svc-api:trace') } as const;
 
-/** Whether steps are logged. */
 export const isDebugged = (): boolean => STEPS.debug.hasSubscribers;
 
-/** Whether statements are logged. */
 export const isTraced = (): boolean => STEPS.trace.hasSubscribers;
 
-/** Logs a step at level debug. @param fields is called only where it is logged */
+/** Logs a step at level debug. @param fields is called only if the step is logged */
 export function debug(message: string, fields: () => object): void {
   if (STEPS.debug.hasSubscribers) STEPS.debug.publish({ message, fields: fields() } satisfies Step);
 }
@@ -28,7 +26,7 @@ export function trace(sql: string, fields: object): void {
   if (STEPS.trace.hasSubscribers) STEPS.trace.publish({ message: 'statement', fields: { sql, ...fields } });
 }
 
-/** Logs a step when it has ended, with how long it took, and its error if it failed. @throws what `work` throws */
+/** Logs a step when it has ended, with its duration, and its error if it failed. @throws the error of `work` */
 export async function debugTimed<Result>(
   message: string,
   work: () => Promise<Result>,
@@ -50,7 +48,7 @@ export async function debugTimed<Result>(
   }
 }
 
-/** How long ago something began, in milliseconds with three digits behind the point. */
+/** Milliseconds since `began`, with three decimals. */
 export function millisecondsSince(began: number): number {
   return Math.round((performance.now() - began) * 1000) / 1000;
 }

@@ -3,15 +3,15 @@ import { KeysError } from './errors.ts';
 
 /** Characters that a line of text cannot hold: control characters, line and paragraph separators, unpaired surrogates. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\u2028\u2029]/u;
-/** The same, and invisible formatting characters, such as direction marks, which can disguise a text. */
+/** Like `UNPRINTABLE`, with invisible formatting characters such as direction marks, which can disguise a text. */
 const MISLEADING = /[\p{Cc}\p{Cs}\p{Cf}\p{Zl}\p{Zp}]/u;
-/** The same, without the line breaks between the values of a JSON text. */
+/** Like `MISLEADING`, without the line breaks between the values of a JSON text. */
 const MISLEADING_IN_JSON = /(?!\n)[\p{Cc}\p{Cs}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** The most combining marks in a row that a text may have (UAX #15, section 13). No language needs more. */
+/** The most combining marks in a row in a text (UAX #15, section 13). No language needs more. */
 export const MAX_MARKS = 30;
 const TOO_MANY_MARKS = new RegExp(`(?:^|\\P{M})\\p{M}{${MAX_MARKS + 1}}`, 'u');
-/** The most that a text to look for may have, in code points. */
+/** The longest search text, in code points. */
 const MAX_SEARCH_LENGTH = 1000;
 
 /** Finds more than `MAX_MARKS` combining marks in a row: normalizing them would take quadratic time. */
@@ -19,12 +19,12 @@ export function hasTooManyMarks(text: string): boolean {
   return TOO_MANY_MARKS.test(text);
 }
 
-/** A text in NFC; one that has too many combining marks, which no stored text has, stays as it is. */
+/** A text in NFC. A text with too many combining marks, which no stored text has, is returned unchanged. */
 export function normalizeText(text: string): string {
   return hasTooManyMarks(text) ? text : text.normalize('NFC');
 }
 
-/** The length of a text in code points, in which limits are stated. */
+/** The length of a text in code points, the unit of length limits. */
 export function codePoints(text: string): number {
   let count = 0;
   for (const _ of text) count += 1;
@@ -37,7 +37,7 @@ export function hasControlCharacters(text: string): boolean {
 }
 
 /**
- * Refuses a text to look for that is too long, or has a NUL: no stored text has one, and PostgreSQL takes none.
+ * Refuses a search text that is too long or has a NUL: no stored text has one, and PostgreSQL accepts none.
  * @throws KeysError INPUT_INVALID
  */
 export function checkSearchText(text: string): void {
@@ -49,7 +49,7 @@ export function checkSearchText(text: string): void {
   if (text.includes('\0')) throw new KeysError('INPUT_INVALID', `"${printable(text)}" may not contain U+0000.`);
 }
 
-/** Names a character without printing it where it would do harm: `"-" (U+002D)`, or `U+000A` alone. */
+/** Names a character without printing it if that could do harm: `"-" (U+002D)`, or `U+000A` alone. */
 export function describeCharacter(character: string): string {
   const number = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
   return MISLEADING.test(character) || /[\p{Z}\p{M}\p{DI}]/u.test(character) ? number : `"${character}" (${number})`;
@@ -57,7 +57,7 @@ export function describeCharacter(character: string): string {
 
 /** A text that is safe to show: secrets redacted, hidden characters named, and cut off after `maxLength` characters. */
 export function printable(text: string, maxLength = 60): string {
-  // The rest of a long text is cut off in any case; so much holds all secrets that are redacted to what is shown.
+  // A long text is cut off anyway; this length includes all secrets that would be redacted within the shown part.
   const shown = Array.from(redactSecrets(text.slice(0, maxLength * 8)), (character) =>
     MISLEADING.test(character) ? `<${describeCharacter(character)}>` : character,
   );
@@ -65,8 +65,8 @@ export function printable(text: string, maxLength = 60): string {
 }
 
 /**
- * JSON that is safe to show: the same values, with hidden characters escaped. `JSON.stringify` leaves direction marks,
- * and U+0080 to U+009F, which terminals obey.
+ * JSON that is safe to show: the same values, with hidden characters escaped. `JSON.stringify` does not escape
+ * direction marks, nor U+0080 to U+009F, which terminals interpret.
  */
 export function printableJson(json: string): string {
   return json.replaceAll(MISLEADING_IN_JSON, (character) =>

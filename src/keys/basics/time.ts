@@ -2,11 +2,11 @@ import { durationHint, readDuration } from './duration.ts';
 import { KeysError } from './errors.ts';
 import { printable } from './text.ts';
 
-/** An RFC 3339 date and time, without leap seconds. Whether that day exists is checked by `readDate`. */
+/** An RFC 3339 date and time, without leap seconds. `readDate` checks that the day exists. */
 export const DATE =
   /^(\d{4}-\d\d-\d\d)[Tt ]((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?)([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
-/** Why there is no such day, of a text that begins with a date that does not exist; otherwise undefined. */
+/** The reason why a text that begins with a date names no existing day; otherwise undefined. */
 export function missingDay(text: string): string | undefined {
   const [, date = '', year, month] = /^\s*((\d{4})-(\d\d)-\d\d)(?!\d)/.exec(text) ?? [];
   if (date === '' || readDay(date) !== undefined) return undefined;
@@ -26,21 +26,23 @@ export function readDate(text: string): number | undefined {
   return Number.isNaN(instant) || !sameDay ? undefined : instant;
 }
 
-/** Parses a date without a time into its first instant in UTC, in milliseconds since 1970; undefined if it is none. */
+/**
+ * Parses a date without a time into its first instant in UTC, in milliseconds since 1970; undefined if it is malformed.
+ */
 export function readDay(text: string): number | undefined {
   return readDate(`${text.trim()}T00:00:00Z`);
 }
 
 /**
- * Parses a date and time, a date alone, which is its first instant in UTC, or how long ago, such as `24h`, into
- * milliseconds since 1970; undefined if it is none of them.
+ * Parses a date and time, a date alone (its first instant in UTC), or an age such as `24h` into milliseconds since
+ * 1970; undefined for anything else.
  */
 export function readPastTime(text: string, now: number): number | undefined {
   const ago = readDuration(text);
   return ago === undefined ? (readDate(text) ?? readDay(text)) : now - ago;
 }
 
-/** The same for a time that must be one. @throws KeysError INPUT_INVALID */
+/** Like `readPastTime`, but throws. @throws KeysError INPUT_INVALID */
 export function requirePastTime(text: string, now: number): number {
   const time = readPastTime(text, now);
   if (time !== undefined) return time;
@@ -48,16 +50,16 @@ export function requirePastTime(text: string, now: number): number {
 }
 
 /**
- * What is wrong with a time since which something is to be undone: one in the future would undo nothing. Up to a
- * minute, it is that of a machine whose clock is ahead.
- * @returns a sentence; undefined if nothing is wrong
+ * The problem with a time since which changes are to be undone: one in the future would undo nothing. A minute of
+ * tolerance allows for a machine whose clock is ahead.
+ * @returns a sentence; undefined if there is no problem
  */
 export function notPassed(text: string, time: number, now: number): string | undefined {
   if (time <= now + MAX_SKEW_MS) return undefined;
   return `"${printable(text)}" is in the future. Write a time that has passed.`;
 }
 
-/** The same as `requirePastTime`, for such a time. @throws KeysError INPUT_INVALID */
+/** Like `requirePastTime`, for a time that `notPassed` accepts. @throws KeysError INPUT_INVALID */
 export function requirePassedTime(text: string, now: number): number {
   const time = requirePastTime(text, now);
   const problem = notPassed(text, time, now);
@@ -65,7 +67,7 @@ export function requirePassedTime(text: string, now: number): number {
   throw new KeysError('INPUT_INVALID', problem);
 }
 
-/** What to write in place of a text that `readPastTime` cannot parse. */
+/** The remedy for a text that `readPastTime` cannot parse. */
 export function pastTimeRemedy(text: string): string {
   return (
     durationHint(text) ??
@@ -74,28 +76,28 @@ export function pastTimeRemedy(text: string): string {
   );
 }
 
-/** The first and the last instant that RFC 3339 can tell, in milliseconds since 1970: of the years 0000 and 9999. */
+/** The first and the last instant in RFC 3339, in milliseconds since 1970: years 0000 to 9999. */
 export const [FIRST_MS, LAST_MS] = [Date.parse('0000-01-01T00:00:00.000Z'), Date.parse('9999-12-31T23:59:59.999Z')];
 
-/** Whether a number is a time, in milliseconds since 1970, that can be told by RFC 3339. */
+/** True for milliseconds since 1970 that RFC 3339 can represent. */
 export function isTime(instant: number): boolean {
   return Number.isInteger(instant) && instant >= FIRST_MS && instant <= LAST_MS;
 }
 
 /**
- * A time that RFC 3339 can tell: what is none, in a damaged row, becomes the first or the last one. A list must not
- * fail for one key.
+ * A time that RFC 3339 can represent: other values, from a damaged row, become the first or the last one, so that a
+ * list does not fail because of one key.
  */
 export function clampTime(instant: number): number {
   return Number.isNaN(instant) ? FIRST_MS : Math.min(Math.max(instant, FIRST_MS), LAST_MS);
 }
 
-/** Formats a time in milliseconds since 1970, made `clampTime`, by RFC 3339 in UTC. */
+/** Formats a time in milliseconds since 1970 by RFC 3339 in UTC, clamped by `clampTime`. */
 export function formatTime(instant: number): string;
 export function formatTime(instant: number | null): string | null;
 export function formatTime(instant: number | null): string | null {
   return instant === null ? null : new Date(clampTime(instant)).toISOString();
 }
 
-/** How far apart the clocks of machines may be, in milliseconds: they are adjusted by seconds. */
+/** The largest difference expected between the clocks of two machines, in milliseconds. */
 export const MAX_SKEW_MS = 60_000;

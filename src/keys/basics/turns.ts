@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 
 /**
- * Lets others have a turn of the event loop. What arrived meanwhile is handled in one turn, and sent by its end: work
- * that went on in that very turn would delay it.
+ * Gives the event loop a turn. Requests that arrived are handled and answered within it; work that continued in the
+ * same turn would delay the answers.
  */
 export async function yieldToEventLoop(): Promise<void> {
   await setImmediate();
@@ -10,12 +10,12 @@ export async function yieldToEventLoop(): Promise<void> {
   lastYield = performance.now();
 }
 
-/** How long work goes on before others get a turn, in milliseconds. */
+/** The longest time that work runs between two turns, in milliseconds. */
 const MAX_SLICE_MS = 5;
-/** When others had a turn, as far as is known: one list after another is the same work. */
+/** The time of the last known turn. It is shared, as work on several lists in a row counts as one. */
 let lastYield = 0;
 
-/** The items, one after another, with a turn of the event loop for others between two whenever 5 ms have passed. */
+/** The items, one after another, with a turn of the event loop whenever 5 ms have passed. */
 export async function* yielding<Item>(items: Iterable<Item>): AsyncGenerator<Item, undefined> {
   let isFirst = true;
   for (const item of items) {
@@ -25,7 +25,7 @@ export async function* yielding<Item>(items: Iterable<Item>): AsyncGenerator<Ite
   }
 }
 
-/** Maps each item, in the same turns. */
+/** Maps each item, with the same turns. */
 export async function mapYielding<Item, Result>(
   items: Iterable<Item>,
   make: (item: Item) => Result,
@@ -35,10 +35,10 @@ export async function mapYielding<Item, Result>(
   return made;
 }
 
-/** How many items are sorted at once: in about a millisecond. */
+/** The number of items sorted at once, in about a millisecond. */
 const MAX_SORTED = 1000;
 
-/** Sorts a list, with turns of the event loop for others where it is long. */
+/** Sorts a list, with turns of the event loop if it is long. */
 export async function sortYielding<Item>(
   items: readonly Item[],
   compare: (one: Item, other: Item) => number,
@@ -48,6 +48,6 @@ export async function sortYielding<Item>(
   const low = await sortYielding(items.slice(0, middle), compare);
   const high = await sortYielding(items.slice(middle), compare);
   await yieldToEventLoop();
-  // Two runs that are sorted are merged in one pass.
+  // `toSorted` merges two sorted runs in one pass.
   return [...low, ...high].toSorted(compare);
 }

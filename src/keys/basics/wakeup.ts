@@ -1,11 +1,11 @@
 /**
- * Wakes those who wait for something to happen. One that has waited for long enough leaves nothing behind, where a race
- * with a promise that stays keeps what each of its racers needs.
+ * Wakes waiting callers. A wait that times out leaves nothing behind, whereas `Promise.race` with a lasting promise
+ * keeps all its racers in memory.
  */
 export class Wakeup {
   readonly #waiting = new Set<() => void>();
 
-  /** Resolves with the next `wake`, after some time in milliseconds, or once it is aborted, whatever comes first. */
+  /** Resolves at the next `wake`, after some milliseconds, or when aborted, whichever comes first. */
   wait(withinMs = Infinity, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted || withinMs <= 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -15,14 +15,14 @@ export class Wakeup {
         signal?.removeEventListener('abort', end);
         resolve();
       };
-      // Nothing is kept alive by it.
+      // Does not keep the process alive.
       const timer = withinMs < Infinity ? setTimeout(end, withinMs).unref() : undefined;
       this.#waiting.add(end);
       signal?.addEventListener('abort', end);
     });
   }
 
-  /** How many wait. */
+  /** The number of waiting callers. */
   get size(): number {
     return this.#waiting.size;
   }

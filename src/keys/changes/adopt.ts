@@ -2,8 +2,8 @@ import { denied, OPERATOR, requirePolicy, violationsOfChange } from '../authoriz
 import type { ChangedKey, Transaction } from './transaction.ts';
 
 /**
- * Makes a key one without a creator, so that no other key limits or deletes it. Its secret stays.
- * @throws KeysError NOT_FOUND, POLICY_VIOLATED; ForbiddenError for everybody but the operator
+ * Removes the creator of a key, so that no other key limits it or deletes it. Its secret stays.
+ * @throws KeysError NOT_FOUND, POLICY_VIOLATED; ForbiddenError for everyone except the operator
  */
 export async function adoptKey(transaction: Transaction, id: string): Promise<ChangedKey> {
   if (transaction.caller !== OPERATOR) throw denied(transaction.caller, 'Only the operator adopts keys.');

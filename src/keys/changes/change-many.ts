@@ -16,23 +16,23 @@ import type { KeyRepository } from '../repository/index.ts';
 import { type ChangedKey, type Place, requireUnrefused, type Transaction } from './transaction.ts';
 import { requireChange, updated } from './update.ts';
 
-/** A change of many keys, as it is asked for. */
+/** A requested change of many keys. */
 export interface ManyChangeRequest {
-  /** To disable or delete them, to let them end earlier, whereby none is enabled or ends later; or to change fields. */
+  /** Disable or delete them, give them an earlier expiry (never a later one, and none is enabled), or change fields. */
   readonly what: 'DISABLE' | 'EXPIRE' | 'DELETE' | 'UPDATE';
-  /** For EXPIRE: an RFC 3339 date and time. Those that end earlier stay as they are. */
+  /** For EXPIRE: an RFC 3339 date and time. Keys that already expire earlier stay as they are. */
   readonly expiresAt?: string | null | undefined;
-  /** For UPDATE: what changes; no name, since each has its own. */
+  /** For UPDATE: the new values, without a name, since names are unique. */
   readonly change?: KeyChange | undefined;
 }
 
-/** One that leaves the keys there. */
+/** A change that deletes no keys. */
 export type UndeletingChange = ManyChangeRequest & { readonly what: 'DISABLE' | 'EXPIRE' | 'UPDATE' };
 
-/** The same, once it was parsed. */
+/** A change of many keys, after parsing. */
 interface ManyChange {
   readonly what: ManyChangeRequest['what'];
-  /** A key as it is afterwards; the same object if it is that way already, or is deleted. */
+  /** The changed key; the same object if nothing changes or the key is deleted. */
   readonly after: <Key extends ApiKey>(before: Key) => Key;
 }
 
@@ -72,13 +72,13 @@ export function readManyChange(
   return { what, after: (before) => updated(before, change!, place) };
 }
 
-/** Whether a key would be another one afterwards. */
+/** True if a key would change. */
 export function isChangedBy(key: ApiKey, { what, after }: ManyChange): boolean {
   return what === 'DELETE' || after(key) !== key;
 }
 
 /**
- * Refuses a change that the caller may not make.
+ * Refuses a change that the caller is not allowed to make.
  * @throws ValidationError; KeysError STORE_CORRUPT, POLICY_VIOLATED, NOT_FOR_PEOPLE; ForbiddenError
  */
 export async function requireToChangeBy(place: Place, key: ApiKey, { what, after }: ManyChange): Promise<void> {
@@ -89,8 +89,8 @@ export async function requireToChangeBy(place: Place, key: ApiKey, { what, after
 }
 
 /**
- * Changes keys, but for deleting them: all of them, or none.
- * @returns those that were changed
+ * Changes keys without deleting them: all of them, or none.
+ * @returns the changed ones
  * @throws ValidationError; KeysError NOT_FOUND, POLICY_VIOLATED, NOT_FOR_PEOPLE; ForbiddenError
  */
 export async function changeKeys(
@@ -115,15 +115,15 @@ export async function changeKeys(
   return changes.map(({ before, after }) => ({ before: withoutDigests(before), after: withoutDigests(after) }));
 }
 
-/** How many keys a change of several ones concerns, and when one of them was last used. */
+/** How many keys a change affects, and when one of them was last used. */
 export interface Reach {
-  /** They and all their child keys, each counted once. */
+  /** The changed keys and all their child keys, each counted once. */
   readonly keys: number;
   /** In milliseconds since 1970; null if none ever was. */
   readonly lastUsedAt: number | null;
 }
 
-/** How far a change of keys reaches. @throws KeysError STORE_… */
+/** The reach of a change to these keys. @throws KeysError STORE_… */
 export async function reachOf(repository: KeyRepository, ids: readonly string[]): Promise<Reach> {
   if (ids.length === 0) return { keys: 0, lastUsedAt: null };
   const { byKey, total } = await repository.port(KEY_LISTS).branches(ids);

@@ -4,7 +4,7 @@ import { computeSkeleton, describeLikeness, MAX_NAME_LENGTH, normalizeName, vali
 import type { KeyFinder } from '../repository/index.ts';
 import { createPersonId, type RandomBytes } from '../secret/index.ts';
 
-/** A new name that looks like others, though it differs from them: see `skeletonOf`. */
+/** A new name that looks like other names without being equal: see `skeletonOf`. */
 export interface ConfusableName {
   name: string;
   /** The names that it looks like, at least one. */
@@ -17,9 +17,9 @@ export function warningsOf(confusable: readonly ConfusableName[]): string[] {
 }
 
 /**
- * Compares new names with those of all keys, and with one another. The operator is warned; a key may create no name
- * that looks like another.
- * @param except the ids of keys whose names are given up
+ * Compares new names with those of all keys, and with one another. The operator gets a warning; a key cannot create a
+ * name that looks like another.
+ * @param except the ids of keys whose names become free
  * @returns the new names that look like others
  * @throws KeysError NAME_CONFUSABLE for a key
  */
@@ -46,14 +46,14 @@ export async function findConfusableNames(
   return confusable;
 }
 
-/** How many random characters tell keys of one name apart. */
+/** The number of random characters that distinguish keys of the same name. */
 const MARK_LENGTH = 8;
 
 /**
- * A name that no key has, and that looks like none: what is given, as far as a key can be called so. Where another key
- * is called so, or looks so, something random is behind it: nobody takes the name of another, or is kept out by one.
- * @param otherwise what a key is called where nothing of that is left
- * @param isMarked whether something random is behind it in any case
+ * A name that is free and looks like no other: the given one, as far as it is valid as a name. If a key already has it,
+ * or one that looks like it, random characters are appended, so that names can neither be stolen nor blocked.
+ * @param otherwise the name if nothing valid is left of the given one
+ * @param isMarked true to append random characters in any case
  */
 export async function freeName(
   find: Pick<KeyFinder, 'findByName' | 'findConfusable'>,
@@ -75,7 +75,7 @@ export async function freeName(
     if (!(await find.findByName(name)) && (await findConfusableNames(OPERATOR, find, [name])).length === 0) return name;
 }
 
-/** @param other the name of the other key, if the caller may read it */
+/** @param other the name of the other key, if the caller is allowed to read it */
 function confusableError(name: string, other: string | undefined): KeysError {
   const what =
     other === undefined ? `The name "${name}" looks like that of another API key.` : describeLikeness(name, other);

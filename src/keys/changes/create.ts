@@ -30,31 +30,31 @@ import { type Place, refusalOf, type ReplacementSteps, requireUnrefused, type Tr
 
 interface Creation<Replaced extends ApiKey = StoredKey> {
   key: StoredKey;
-  /** What is deleted for it: the key of the same name first, then the keys that this one had created. */
+  /** The deleted keys: the one of the same name first, then the keys that it had created. */
   replaced: Replaced[];
-  /** True if the key replaces itself, and so has its own creator. */
+  /** True if the key replaces itself, and so keeps its own creator. */
   takesOwnPlace: boolean;
-  /** The name, if it is new and looks like others. */
+  /** The name, if it is new and looks like other names. */
   confusable: ConfusableName[];
 }
 
-/** A creation that was made. */
+/** A completed creation. */
 interface Created extends Creation {
-  /** Steps of listeners, to revert it. */
+  /** Steps of listeners, for reverting it. */
   steps: readonly ReplacementSteps[];
 }
 
-/** What a creation would make, without an id and a secret. */
+/** The key that a creation would make, without an id and a secret. */
 export interface KeyPreview extends GivenFields {
   /** Everything that the roles and permissions allow together. */
   effectivePermissions: Permission[];
-  /** The keys that would be deleted for it, as in `Creation`. */
+  /** The keys that would be deleted, as in `Creation`. */
   replaced: ApiKey[];
-  /** The name, if it is new and looks like others. */
+  /** The name, if it is new and looks like other names. */
   confusable: ConfusableName[];
 }
 
-/** Builds a key from a validated request. Its creator is known when it is created. */
+/** Builds a key from a validated request. Its creator is set on creation. */
 export function buildKey(
   input: NewKey,
   {
@@ -78,7 +78,7 @@ export function buildKey(
 }
 
 /**
- * Checks whether the caller may create a key, and tells what that would do.
+ * Checks that the caller is allowed to create a key, and finds out what the creation would do.
  * @throws NameTakenError; KeysError NAME_CONFUSABLE, POLICY_VIOLATED; ForbiddenError
  */
 export async function planCreation<Key extends ApiKey>(
@@ -117,13 +117,13 @@ async function planReplacement<Key extends ApiKey>(
   requireUnrefused(place, existing);
   const takesOwnPlace = caller !== OPERATOR && existing.id === caller.apiKey.id;
   if (takesOwnPlace) takeOwnPlace(caller, input, key, catalog);
-  // It would take the place of that key, and its creator: it would have no parent key any more.
+  // The new key would take over that key's creator as well, and so escape its own parent key.
   else if (caller !== OPERATOR && replaced.some(({ id }) => id === key.createdBy))
     throw denied(caller, 'A key cannot replace one that it descends from. Rotate that key, or choose another name.');
   return { key, replaced, takesOwnPlace, confusable: [] };
 }
 
-/** A key that replaces itself: its parent keys still hold the new one, but it no longer does so itself. */
+/** Lets a key replace itself: its parent keys still limit the new one, but the old key itself no longer does. */
 function takeOwnPlace(caller: Principal, input: NewKey, key: StoredKey, catalog: Catalog): void {
   const { chain } = caller;
   const [own] = chain.keys;
@@ -133,7 +133,7 @@ function takeOwnPlace(caller: Principal, input: NewKey, key: StoredKey, catalog:
   requireToLoosen(caller, chain, key, catalog);
 }
 
-/** Creates a key, and deletes what it replaces. @throws what `planCreation` throws */
+/** Creates a key and deletes the keys that it replaces. @throws the errors of `planCreation` */
 export async function createKey(transaction: Transaction, input: NewKey, built: StoredKey): Promise<Created> {
   const creation = await planCreation(transaction, input, built);
   const { key, replaced, takesOwnPlace } = creation;
@@ -144,13 +144,13 @@ export async function createKey(transaction: Transaction, input: NewKey, built: 
   return { ...creation, steps };
 }
 
-/** Reverts a creation: the key is deleted, and what it replaced works again. */
+/** Reverts a creation: deletes the key and brings the replaced ones back. */
 export async function revertCreation(
   transaction: Transaction,
   { key, replaced, takesOwnPlace, steps }: Created,
 ): Promise<void> {
   const created = await transaction.find.findById(key.id);
-  // Deleted or replaced meanwhile: somebody else has decided already.
+  // The key was deleted or replaced since then; that decision stands.
   if (!created) return;
   await transaction.delete([created]);
   const creator = replaced[0]?.createdBy;

@@ -4,8 +4,8 @@ import { type ApiKey, withoutDigests } from '../key/index.ts';
 import type { Transaction } from './transaction.ts';
 
 /**
- * Deletes keys, and all keys that they created. Ids that no key has are passed over.
- * @returns what was deleted, the named ones first
+ * Deletes keys and all keys that they created. Unknown ids are ignored.
+ * @returns the deleted keys, the named ones first
  * @throws ForbiddenError
  */
 export async function deleteKeys(transaction: Transaction, ids: readonly string[]): Promise<ApiKey[]> {

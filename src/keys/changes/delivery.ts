@@ -1,7 +1,7 @@
 import { aFunction, required, type Rules } from '../basics/index.ts';
 import type { ApiKey } from '../key/index.ts';
 
-/** A key with a secret that was just made for it: the only time that secret is known. */
+/** A key with its new secret: the only time that the secret is known. */
 export interface NewSecret {
   /** The secret. */
   key: string;
@@ -9,19 +9,16 @@ export interface NewSecret {
   apiKey: ApiKey;
 }
 
-/**
- * Delivers the secrets of a change. A step that throws, which must be a `KeysError`, leaves the keys as they were
- * before the change.
- */
+/** Delivers the secrets of a change. If a step throws, which must be a `KeysError`, the change is reverted. */
 export interface SecretDelivery<Change> {
-  /** Is told that a change is about to be asked for whose secrets come from elsewhere. */
+  /** Called before requesting a change whose secrets come from elsewhere. */
   begin?: () => void;
   /**
-   * Saves the secrets before the change is committed. It holds the write lock, so it must not wait for anything; it is
-   * called again where the database asks for the transaction to be repeated.
+   * Saves the secrets before the change is committed. The write lock is held, so it must not wait for anything. It is
+   * called again if the database asks for the transaction to be repeated.
    */
   prepare?: (change: Change) => void;
-  /** Hands the secrets over after the change was committed. */
+  /** Delivers the secrets after the change was committed. */
   deliver: (change: Change) => void | Promise<void>;
 }
 

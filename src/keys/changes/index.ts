@@ -1,4 +1,4 @@
-/** Changes of keys, each in a transaction, what outlives the key that did it, and what can be foreseen. */
+/** Changes of keys, each in a transaction: their rules, previews and listeners. */
 export { changeKeys, type ManyChangeRequest, readManyChange, type UndeletingChange } from './change-many.ts';
 export * from './confusable-names.ts';
 export * from './create.ts';

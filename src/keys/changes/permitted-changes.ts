@@ -30,28 +30,28 @@ import { leakedSince, requireRotating, requireToRollBack, requireToRotate } from
 import { type ChangeRule, type Parts, type Place, refreshed, requireUnrefused } from './transaction.ts';
 import { planSwitch, requireChange } from './update.ts';
 
-/** Why something would be refused. */
+/** The reason of a refusal. */
 export interface Refusal {
   readonly code: ErrorCode;
   readonly reason: string;
 }
 
-/** Whether a change of a key would be made now. */
+/** A change of a key, and whether it would be refused now. */
 export interface PossibleChange {
   /** A `KeyChangeKind`, or the name of a rule of a listener. */
   readonly change: string;
-  /** Null if it would be made. */
+  /** Null if the change is allowed. */
   readonly refusal: Refusal | null;
 }
 
-/** Where changes are decided beforehand. */
+/** The state that changes are checked against in advance. */
 type PlaceBefore = Omit<Place, 'find'> & { readonly find: KeyRepository };
 
 const PAGE = 100;
-/** How many such pages: a request may ask for many keys, and each may have created any number. */
+/** The number of pages read: a request can ask for many keys, each of which may have created any number of keys. */
 const MAX_PAGES = 5;
 
-/** Rules that refuse each change when it is made. */
+/** The rules that refuse each change when it is made. */
 const RULES = {
   UPDATE: requireWholeToUpdate,
   ENABLE: (place, key) => changed(place, key, () => planSwitch(withoutIt(place, key), asDisabled(key, place), true)),
@@ -68,10 +68,10 @@ const RULES = {
   DELETE: (place, key) => requireFor(place.caller, 'DELETE', [key]),
 } satisfies Record<string, (place: PlaceBefore, key: ApiKey) => void | Promise<unknown>>;
 
-/** A change of a key that can be asked for. */
+/** A change of a key that can be checked in advance. */
 export type KeyChangeKind = keyof typeof RULES;
 
-/** Why something is refused; null if it is not. @throws what is not a refusal, such as KeysError STORE_… */
+/** Why an attempt is refused; null if it is not. @throws errors that are no refusals, such as KeysError STORE_… */
 async function findRefusal(attempt: () => void | Promise<void>): Promise<Refusal | null> {
   try {
     await attempt();
@@ -82,12 +82,12 @@ async function findRefusal(attempt: () => void | Promise<void>): Promise<Refusal
   }
 }
 
-/** A key as it is once it is disabled. */
+/** A key after it is disabled. */
 function asDisabled(key: ApiKey, { now }: PlaceBefore): ApiKey {
   return key.disabledAt === null ? { ...key, disabledAt: now } : key;
 }
 
-/** The place as it is once a key is disabled: it is not live any more. */
+/** The place after a key is disabled, without that key among the live ones. */
 function withoutIt(place: PlaceBefore, key: ApiKey): PlaceBefore {
   if (statusOf(key, place.now) !== 'ACTIVE') return place;
   const countLive = async (creator: string, now: number) =>
@@ -107,8 +107,8 @@ async function changed(place: PlaceBefore, key: ApiKey, rule: () => unknown): Pr
 }
 
 /**
- * For all keys that a key has created the same counts, but for the caller itself: what two of them allow, all do. Where
- * it does not, only those count that are enabled. Among very many there may be one: what may be refused is refused.
+ * The same rules apply to all keys that a key has created, except the caller itself: if two of them pass, all do. Where
+ * they do not, only enabled keys count. If there are too many to look at, the change counts as refused.
  */
 async function requireToDisableCreated(place: PlaceBefore, { id }: ApiKey): Promise<void> {
   let after: { createdAt: number; id: string } | undefined;
@@ -123,37 +123,37 @@ async function requireToDisableCreated(place: PlaceBefore, { id }: ApiKey): Prom
   }
 }
 
-/** What a change of many keys would do. */
+/** The effects of a change of many keys. */
 export interface ManyChangePlan<Key = ApiKey> extends Reach {
   /** The keys that it changes. */
   readonly changing: readonly Key[];
-  /** Those that are that way already. */
+  /** The keys that are already in that state. */
   readonly unchanged: readonly Key[];
-  /** Those that the actor may not change so. */
+  /** The keys that the actor is not allowed to change like this. */
   readonly refused: readonly { readonly key: Key; readonly refusal: Refusal }[];
 }
 
-/** What a key may give to another one: by what it holds, and by the policy. */
+/** The grants and expiry that a key can give to another one, by its own grants and the policy. */
 export interface Grantable {
-  /** Why it may grant nothing; null if it may. */
+  /** Why it can grant nothing; null if it can. */
   readonly refusal: Refusal | null;
   readonly roles: readonly Role[];
   readonly permissions: PermissionSet;
-  /** What it holds, and the policy lets no key grant. */
+  /** Grants that it holds, but that the policy does not let keys give. */
   readonly withheld: readonly Grant[];
-  /** When the other one may end. @throws KeysError STORE_… */
+  /** The allowed expiry of the other key. @throws KeysError STORE_… */
   ends(): Promise<EndBounds>;
-  /** How many more live keys it may create by the policy; null for any number. @throws KeysError STORE_… */
+  /** How many more live keys the policy lets it create; null for any number. @throws KeysError STORE_… */
   countCreatable(): Promise<number | null>;
 }
 
-/** When a key may end. */
+/** The allowed range of a key's expiry. */
 export interface EndBounds {
-  /** Why its end cannot be set, or not be another one; null if it can. */
+  /** Why the expiry cannot be set or changed; null if it can. */
   readonly refusal: Refusal | null;
-  /** The latest end that can be set, in milliseconds since 1970; null if there is none. */
+  /** The latest expiry that can be set, in milliseconds since 1970; null if there is none. */
   readonly latest: number | null;
-  /** Whether it has to end. */
+  /** True if the key must expire. */
   readonly required: boolean;
 }
 
@@ -161,10 +161,13 @@ interface KeyPlace extends PlaceBefore {
   readonly caller: Principal;
 }
 
-/** A name that no message is read of. */
+/** A placeholder: messages with the name are not shown. */
 const NAMELESS = '';
 
-/** What a key may give to another one beside what that has, or to one that it creates. @throws KeysError STORE_… */
+/**
+ * The grants and expiry that a key can give to another one, in addition to its own, or to a new key. @throws KeysError
+ * STORE_…
+ */
 async function findGrantable(place: KeyPlace, key?: ApiKey): Promise<Grantable> {
   const { caller, catalog, find, now } = place;
   const refusal = await findRefusal(() => (key ? requireToAdd(place, key) : requireToCreateAny(caller)));
@@ -179,7 +182,7 @@ async function findGrantable(place: KeyPlace, key?: ApiKey): Promise<Grantable> 
   };
 }
 
-/** What can be given by who may change nothing. */
+/** The answer for an actor that is not allowed to change anything. */
 function nothingBecause(refusal: Refusal): Grantable {
   return {
     refusal,
@@ -191,7 +194,7 @@ function nothingBecause(refusal: Refusal): Grantable {
 
 const NOTHING = { roles: [], permissions: new PermissionSet(), withheld: [] };
 
-/** Refuses who may add nothing to a key. @throws ForbiddenError */
+/** Refuses an actor that is not allowed to add anything to a key. @throws ForbiddenError */
 async function requireToAdd(place: KeyPlace, key: ApiKey): Promise<void> {
   requireFor(place.caller, 'UPDATE', [key]);
   requireUnrefused(place, key);
@@ -225,8 +228,8 @@ function findEndsOf(place: KeyPlace, key: ApiKey): Promise<EndBounds> {
 }
 
 /**
- * The latest end that the rules allow. Whatever they allow lies before one of few times, since an earlier end is never
- * refused where a later one is not. The present end alone is, as no change, allowed in any case.
+ * The latest expiry that the rules allow. It is enough to try a few candidates, since an earlier expiry is never
+ * refused if a later one is allowed. The present expiry is always allowed, as it is no change.
  */
 async function boundsOf(
   { caller, catalog: { policy }, now }: Pick<KeyPlace, 'caller' | 'catalog' | 'now'>,
@@ -245,7 +248,7 @@ async function boundsOf(
   return { refusal, latest: null, required };
 }
 
-/** Tells beforehand what an actor is permitted to do, as it is now. Nothing is written, and nothing counts as used. */
+/** Finds out in advance what an actor is allowed to do now. Nothing is written, and nothing counts as used. */
 export class PermittedChanges {
   readonly #options: Parts;
 
@@ -254,7 +257,7 @@ export class PermittedChanges {
   }
 
   /**
-   * Foresees for each of these keys which changes an actor is permitted to make now, by the rules that decide when they
+   * For each of these keys, the changes that an actor is allowed to make now, by the same rules that decide when they
    * are made. Nothing is written, and nothing counts as used.
    * @throws KeysError STORE_…
    */
@@ -280,8 +283,8 @@ export class PermittedChanges {
   }
 
   /**
-   * What a change of many keys would do; ids that no key has which the actor may read are passed over. Nothing is
-   * written.
+   * The effects of a change of many keys. Ids of keys that the actor cannot read, or that do not exist, are ignored.
+   * Nothing is written.
    * @throws ValidationError; KeysError INPUT_INVALID, STORE_…
    */
   async planOf(ids: readonly string[], request: ManyChangeRequest, actor: Actor): Promise<ManyChangePlan> {
@@ -313,13 +316,16 @@ export class PermittedChanges {
     };
   }
 
-  /** What an actor may give to a key beside what that has, or to one that it creates. @throws KeysError STORE_… */
+  /**
+   * The grants and expiry that an actor can give to a key, in addition to its own, or to a new key. @throws KeysError
+   * STORE_…
+   */
   async grantable(actor: Principal, key?: ApiKey): Promise<Grantable> {
     const place = await this.#findPlace(actor, key ? [key] : []);
     return 'refusal' in place ? nothingBecause(place.refusal) : findGrantable(place, key);
   }
 
-  /** What changes are decided by, as far as several keys ask for the same once. */
+  /** The place for decisions, with queries that several keys need done once. */
   async #findPlace<Who extends Actor>(
     actor: Who,
     keys: readonly ApiKey[],

@@ -18,20 +18,20 @@ import type { Secret } from '../secret/index.ts';
 import type { Issued } from './issued.ts';
 import { type ChangedKey, type Place, requireUnrefused, type Transaction } from './transaction.ts';
 
-/** A rotation, and what became of the keys that the key had created. */
+/** A rotation, and its effects on the keys that the key had created. */
 export interface KeyRotation extends ChangedKey {
-  /** All of them, as they are afterwards. */
+  /** All of them, after the rotation. */
   created: ApiKey[];
-  /** Those of them that were disabled by it. */
+  /** Those that it disabled. */
   disabled: ApiKey[];
-  /** What is in force of what the key did to others, where the keys that it had created are disabled. */
+  /** Effects of the key on others that are still in force, if the keys that it had created are disabled. */
   issued: Issued[];
 }
 
 /**
- * Gives a key a new secret; the previous one keeps working until the grace ends. A rotation that is under way is
- * finished before, if its new secret is in use.
- * @throws KeysError NOT_FOUND; ROTATION_IN_PROGRESS while that is not; ForbiddenError
+ * Gives a key a new secret; the previous one keeps working until the grace period ends. A rotation in progress is
+ * finished first if its new secret is in use.
+ * @throws KeysError NOT_FOUND; ROTATION_IN_PROGRESS if it is not in use; ForbiddenError
  */
 export async function rotateKey(
   transaction: Transaction,
@@ -54,7 +54,7 @@ export async function rotateKey(
   };
 }
 
-/** A key with a new secret, beside the one that it had. @param at times in milliseconds since 1970, and the grace */
+/** A key with a new secret beside its current one. @param at times in milliseconds since 1970, and the grace period */
 export function rotatedKey(
   key: StoredKey,
   { publicId, digest }: Secret,
@@ -69,11 +69,11 @@ export function rotatedKey(
   };
 }
 
-/** Refuses who may not give a key another secret now. @throws KeysError ROTATION_IN_PROGRESS; ForbiddenError */
+/** Refuses a caller that is not allowed to rotate a key now. @throws KeysError ROTATION_IN_PROGRESS; ForbiddenError */
 export async function requireToRotate(place: Place, key: ApiKey): Promise<void> {
   const { caller, catalog, find, now } = place;
   requireUnrefused(place, key);
-  // Whoever gets the secret can do all that the key can do.
+  // The recipient of the secret can do everything that the key is allowed to do.
   requireToHoldKey(caller, await findChain(find, key), key, catalog);
   const waiting = await findUnused(find, key, now);
   if (!waiting) return;
@@ -86,7 +86,7 @@ export async function requireToRotate(place: Place, key: ApiKey): Promise<void> 
   );
 }
 
-/** The rotation of a key that is under way, unless its new secret is in use, so that it may end. */
+/** The rotation in progress of a key, unless its new secret is already in use. */
 export async function findUnused(find: KeyFinder, { id, rotation }: ApiKey, now: number): Promise<Rotation | null> {
   if (!isInProgress(rotation, now)) return null;
   const usage = (await find.port(USAGE).totals([id])).get(id) ?? NO_USAGE;
@@ -116,8 +116,8 @@ export function leakedSince<Key extends ApiKey>(created: readonly Key[], since: 
 }
 
 /**
- * Starts the grace of the previous secret, since the new one is known to have arrived. Nothing changes where the grace
- * has started already, or where the key has another secret by now.
+ * Starts the grace period of the previous secret, since the new one has arrived. Does nothing if it has started
+ * already, or the key has another secret by now.
  */
 export async function activateRotation(
   transaction: Transaction,
@@ -131,7 +131,7 @@ export async function activateRotation(
 }
 
 /**
- * Starts the grace of the previous secret where it waits for the first use of the new one.
+ * Starts the grace period of the previous secret if it waits for the first use of the new one.
  * @throws KeysError NOT_FOUND; ForbiddenError
  */
 export async function startGrace(transaction: Transaction, id: string): Promise<ChangedKey> {
@@ -148,7 +148,7 @@ export async function finishRotation(transaction: Transaction, id: string): Prom
 }
 
 /**
- * Revokes the new secret at once; the previous one stays.
+ * Revokes the new secret at once; the previous one keeps working.
  * @throws KeysError NOT_FOUND, ROTATION_NONE; ForbiddenError
  */
 export async function rollBackRotation(transaction: Transaction, id: string): Promise<ChangedKey> {
@@ -157,7 +157,7 @@ export async function rollBackRotation(transaction: Transaction, id: string): Pr
   return transaction.change(before, rolledBackKey(before), 'ROTATE_ROLLBACK');
 }
 
-/** Reverts a rotation whose secret was not delivered, unless the key has got another secret since. */
+/** Reverts a rotation whose secret was not delivered, unless the key has another secret by now. */
 export async function revertRotation(transaction: Transaction, { after, disabled }: KeyRotation): Promise<void> {
   const key = await transaction.find.findById(after.id);
   if (key?.publicId === after.publicId && isInProgress(key.rotation, transaction.now))
@@ -169,13 +169,16 @@ export async function revertRotation(transaction: Transaction, { after, disabled
   }
 }
 
-/** Refuses who may not bring the previous secret of a key back now. @throws KeysError ROTATION_NONE; ForbiddenError */
+/**
+ * Refuses a caller that is not allowed to bring back the previous secret now. @throws KeysError ROTATION_NONE;
+ * ForbiddenError
+ */
 export async function requireToRollBack({ caller, catalog, find, now }: Place, key: ApiKey): Promise<void> {
   requireRotating(key, now);
   requireToHoldKey(caller, await findChain(find, key), key, catalog);
 }
 
-/** Refuses what ends a rotation where there is none. @throws KeysError ROTATION_NONE */
+/** Throws unless a rotation is in progress. @throws KeysError ROTATION_NONE */
 export function requireRotating({ name, rotation }: ApiKey, now: number): void {
   if (isInProgress(rotation, now)) return;
   throw new KeysError('ROTATION_NONE', `The API key "${name}" is not being rotated: it has one secret that works.`);

@@ -25,22 +25,24 @@ import type { RandomBytes } from '../secret/index.ts';
 import type { SecretDelivery } from './delivery.ts';
 import type { Issued } from './issued.ts';
 
-/** A key that was changed, as it was and as it is. */
+/** A key before and after a change. */
 export interface ChangedKey {
   before: ApiKey;
   after: ApiKey;
 }
 
-/** A key before and after it is written. Before it is created, there is none, or the key whose place it takes. */
+/**
+ * A key before and after it is written. `before` is undefined for a new key, unless it takes the place of another one.
+ */
 export interface WrittenKey<Key extends ApiKey = ApiKey> {
   readonly before: Key | undefined;
   readonly after: Key;
 }
 
-/** A new key that takes the place of others. */
+/** A new key that takes the place of other keys. */
 export interface Replacement {
   readonly apiKey: ApiKey;
-  /** The keys that are deleted for it: the one of the same name first, then those that this one had created. */
+  /** The deleted keys: the one of the same name first, then those that it had created. */
   readonly replaced: readonly [ApiKey, ...ApiKey[]];
   /** True if the key replaces itself. */
   readonly takesOwnPlace: boolean;
@@ -55,36 +57,39 @@ export interface ReplacementSteps {
 }
 
 /**
- * Follows changes of keys, in the transactions that make them. An import tells some hundred keys at once. If a listener
- * throws, nothing is changed.
+ * Follows changes of keys, in the transactions that make them. An import passes several hundred keys at once. If a
+ * listener throws, nothing is changed.
  */
 export interface KeyListener {
   /**
-   * Refuses a change of a key, also where it is only planned. Returns the error.
-   * @param fields that change. Left out where the key gets another secret, or another key takes its place
+   * Refuses a change of a key, even one that is only planned. Returns the error.
+   * @param fields the changed ones. Left out if the key gets another secret, or another key takes its place
    */
   readonly refuses?: (key: ApiKey, fields?: readonly string[]) => KeysError | undefined;
-  /** Keys are about to be created or changed. All rows are still as they were. */
+  /** Called before keys are created or changed, while all rows are still as they were. */
   readonly changing?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
-  /** Keys were created or changed. */
+  /** Called after keys were created or changed. */
   readonly changed?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
-  /** Keys were deleted, each after those that it had created. */
+  /** Called after keys were deleted. Each comes after the keys that it had created. */
   readonly deleted?: (transaction: Transaction, keys: readonly ApiKey[]) => Promise<void>;
-  /** A key is about to take the place of others, which are still there. */
+  /** Called before a key takes the place of others, while those still exist. */
   readonly replacing?: (transaction: Transaction, replacement: Replacement) => Promise<ReplacementSteps | void>;
   /**
-   * Finds what keys did to others and is in force, oldest first, as far as the caller may read the others. The keys may
-   * be gone.
-   * @param since in milliseconds since 1970; 0 for all of it
+   * Finds effects of keys on other keys that are still in force, oldest first, if the caller is allowed to read the
+   * others. The keys may have been deleted.
+   * @param since in milliseconds since 1970; 0 for all
    */
   readonly issued?: (place: Place, ids: readonly string[], since: number) => Promise<Issued[]>;
-  /** The rules of changes that a feature makes to a key, by the names of these. Pages offer what is not refused. */
+  /** Rules for the feature's own changes of a key, by name. Pages offer the changes that are not refused. */
   readonly rules?: Readonly<Record<string, ChangeRule>>;
-  /** Revoked keys with these ids are about to come back from a backup. It can return a step that runs once they are back. */
+  /**
+   * Called before revoked keys with these ids come back from a backup. It can return a step that runs once they are
+   * back.
+   */
   readonly restoring?: (backup: KeyWriter, ids: readonly string[]) => Promise<RestoreStep | void>;
 }
 
-/** Refuses a caller that may not make a change of a key now, by throwing a `KeysError`. */
+/** Refuses a caller that is not allowed to change a key now, by throwing a `KeysError`. */
 export type ChangeRule = (place: Place, key: ApiKey) => void | Promise<void>;
 
 /** A step of a listener that belongs to a restore. */
@@ -95,9 +100,9 @@ export interface KeyStep {
   action: AuditAction;
 }
 
-/** What a change is decided by. A transaction is such a place; so is the store as it is now, to tell beforehand. */
+/** The state that a change is checked against: a transaction or, to check in advance, the store as it is now. */
 export interface Place<Key extends ApiKey = ApiKey> {
-  /** Who asks. */
+  /** The actor of the change. */
   readonly caller: Actor;
   readonly catalog: Catalog;
   /** Milliseconds since 1970. */
@@ -127,22 +132,22 @@ export function requireUnrefused(place: Pick<Place, 'listeners'>, key: ApiKey, f
 }
 
 export interface TransactionOptions {
-  /** Who asks, as it stands inside the transaction. */
+  /** The actor, as it is inside the transaction. */
   caller: Actor;
   catalog: Catalog;
   /** Milliseconds since 1970. */
   now: number;
   /** The user of the command line, for the audit log. */
   operator: string;
-  /** Who does it, for the audit log. Default: the caller. */
+  /** The actor in the audit log. Default: the caller. */
   auditActor?: AuditActor | undefined;
-  /** True if the changes undo those of other keys, so that the caller does not answer for them. */
+  /** True if the changes undo those of other keys: then they are not effects of the caller. */
   isUndoing?: boolean;
   /** The listeners of changes. */
   listeners: readonly KeyListener[];
 }
 
-/** Changes of keys that are made together or not at all. None can be made without its entry in the audit log. */
+/** Changes of keys that are made together or not at all. Each one gets an entry in the audit log. */
 export class Transaction implements Place<StoredKey>, WritePorts {
   readonly caller: Actor;
   readonly catalog: Catalog;
@@ -174,19 +179,19 @@ export class Transaction implements Place<StoredKey>, WritePorts {
         : { kind: 'KEY', id: caller.apiKey.id, name: caller.apiKey.name });
   }
 
-  /** What a feature reads and writes in this transaction. */
+  /** A feature's own data, in this transaction. */
   port<Reader, Writer extends Reader>(port: Port<Reader, Writer>): Writer {
     return this.#writer.port(port);
   }
 
-  /** Notes something in the audit log. Changes of keys are noted as they are made. */
+  /** Adds an entry to the audit log. Changes of keys add their own. */
   note({ action, key, before = null, after = null, address }: AuditNote): void {
     const apiKey = key ? { id: key.id, name: key.name } : null;
     const from = address == null ? {} : { address };
     this.#entries.push({ at: this.now, actor: this.#actor, action, apiKey, before, after, ...from });
   }
 
-  /** The key that is to be changed. @throws KeysError NOT_FOUND; ForbiddenError */
+  /** The key to change. @throws KeysError NOT_FOUND; ForbiddenError */
   async findToChange(id: string): Promise<StoredKey> {
     checkSearchText(id);
     const key = await this.find.findById(id);
@@ -206,7 +211,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
 
   /**
    * Inserts keys, each after the key that created it.
-   * @param replaced the key whose place the first one takes
+   * @param replaced the key that the first one replaces
    */
   async insert(keys: readonly StoredKey[], action: AuditAction = 'CREATE', replaced?: StoredKey): Promise<void> {
     const changes = keys.map((after, at) => ({ before: at === 0 ? replaced : undefined, after }));
@@ -221,7 +226,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   }
 
   /**
-   * Makes changes of several keys, in few statements. The audit log has an entry for each step that changes something.
+   * Changes several keys in few statements. The audit log gets an entry for each step that changes something.
    * @throws KeysError STORE_CORRUPT for a damaged key
    */
   async changeAll(changes: readonly { before: StoredKey; steps: readonly KeyStep[] }[]): Promise<void> {
@@ -241,7 +246,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     await this.#write(updates, () => this.#writer.update(updates));
   }
 
-  /** Deletes keys, which stand in an order in which none comes before its creator. */
+  /** Deletes keys. None may come before its creator in the list. */
   async delete(keys: readonly StoredKey[]): Promise<void> {
     if (keys.length === 0) return;
     await this.#writer.delete(keys.map(({ id }) => id).toReversed());
@@ -249,7 +254,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     for await (const key of yielding(keys)) this.note({ action: 'DELETE', key, before: auditValuesOf(key) });
   }
 
-  /** Tells listeners that a key is about to take the place of others, if there are any. */
+  /** Calls listeners before a key takes the place of others, if there are any. */
   async replacing({
     apiKey,
     replaced,
@@ -266,8 +271,8 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   }
 
   /**
-   * Puts keys in the place of those with their ids, whole, also of those that are damaged. Those that are not there are
-   * inserted; each comes after the key that created it.
+   * Writes whole keys over those with the same ids, even damaged ones. Missing keys are inserted; each must come after
+   * its creator.
    */
   async replace(changes: readonly WrittenKey<StoredKey>[], action: AuditAction): Promise<void> {
     const there = changes.flatMap(({ before, after }) => (before ? [{ before, after }] : []));
@@ -291,13 +296,13 @@ export class Transaction implements Place<StoredKey>, WritePorts {
     for (const { changed } of this.listeners) await changed?.(this, changes);
   }
 
-  /** Writes down what was done: the last step. */
+  /** Writes the entries of the audit log: the last step. */
   async finish(): Promise<void> {
     await this.#writer.appendToAuditLog(this.#entries);
   }
 }
 
-/** Finds the effects of keys on others that are in force, by the listeners. */
+/** Finds effects of keys on others that are in force, by asking the listeners. */
 export async function findIssued(place: Place, ids: readonly string[], since: number): Promise<Issued[]> {
   const found: Issued[] = [];
   for (const { issued } of place.listeners) found.push(...((await issued?.(place, ids, since)) ?? []));
@@ -316,7 +321,7 @@ export interface TransactionsOptions {
   listeners: readonly KeyListener[];
 }
 
-/** What features are built from. */
+/** Parts that features are built from. */
 export interface Parts extends TransactionsOptions {
   readonly transactions: Transactions;
   readonly randomBytes: RandomBytes;
@@ -328,7 +333,7 @@ interface RunOptions {
   now?: number;
   /** See `RepositoryWriteOptions`. */
   revokes?: boolean;
-  /** Who the audit log names, where that is not who asks. */
+  /** The actor in the audit log, if it is not the caller. */
   auditActor?: AuditActor;
   /** See `TransactionOptions`. */
   isUndoing?: boolean;
@@ -343,8 +348,8 @@ export class Transactions {
   }
 
   /**
-   * Runs a transaction with the caller as it is inside it: its grants may have changed since it was authenticated.
-   * @throws KeysError FORBIDDEN for a caller that is no longer valid; a STORE_ error; what `work` throws
+   * Runs a transaction with the caller as it is inside: its grants may have changed since it was authenticated.
+   * @throws KeysError FORBIDDEN for a caller that is no longer valid; a STORE_ error; errors of `work`
    */
   run<Result>(
     actor: Actor,
@@ -373,8 +378,8 @@ export class Transactions {
   }
 
   /**
-   * Runs a change that makes secrets, and delivers them. A delivery that fails reverts the change.
-   * @throws what `run` and `delivery` throw
+   * Runs a change that makes secrets, and delivers them. If the delivery fails, the change is reverted.
+   * @throws errors of `run` and `delivery`
    */
   async runWithSecrets<Done, Change>(
     actor: Actor,
@@ -403,7 +408,7 @@ export class Transactions {
 
 /**
  * The principal of a key as it is now.
- * @throws KeysError FORBIDDEN where that key, or the secret that it came with, no longer changes keys
+ * @throws KeysError FORBIDDEN if the key, or the secret it was used with, can no longer change keys
  */
 export async function refreshed(
   {
@@ -427,10 +432,10 @@ export async function refreshed(
   return principalOf(chain, catalog, { observer });
 }
 
-/** A change that makes secrets: `Done` is what the rules know of it, `Change` what their callers learn. */
+/** A change that makes secrets: `Done` is its internal result, `Change` the result for callers. */
 export interface SecretChange<Done, Change> {
   run: (transaction: Transaction) => Promise<Done>;
   present: (done: Done) => Change;
-  /** Reverts the change, because its secrets could not be delivered. */
+  /** Reverts the change after a failed delivery. */
   revert: (transaction: Transaction, done: Done) => Promise<void>;
 }

@@ -8,21 +8,21 @@ import type { ListPosition } from '../repository/index.ts';
 /** Finds out which keys are in use. */
 export interface KeysInUse {
   /**
-   * Those of these keys that were used since a time, in milliseconds since 1970, or created, imported, enabled, given
-   * another secret or brought back; or a parent key of one of which that is so.
+   * The keys that count as in use: they or a parent key were used since a time, in milliseconds since 1970, or created,
+   * imported, enabled, rotated or restored.
    */
   find(ids: readonly string[], since: number): Promise<Set<string>>;
-  /** The ids of those of these keys that the policy has disabled, and nobody since. */
+  /** The ids of the keys that the policy has disabled and that are still disabled. */
   disabledByPolicy(keys: readonly Pick<ApiKey, 'id' | 'disabledAt'>[]): Promise<Set<string>>;
 }
 export const KEYS_IN_USE = declarePort<KeysInUse>('keys in use');
 
-/** How many keys are looked at, and may be disabled, at once: others write in between. */
+/** How many keys are checked, and possibly disabled, per transaction: others write in between. */
 const PIECE_KEYS = 200;
 
 /**
- * Disables keys that are not used, as the policy demands, piece by piece. Several servers may do so at once: whether a
- * key is used is looked at again in the transaction that disables it.
+ * Disables unused keys as the policy demands, piece by piece. Several servers can do so at the same time: the
+ * transaction that disables a key checks its use again.
  */
 export class UnusedKeys {
   readonly #options: Parts;
@@ -32,8 +32,8 @@ export class UnusedKeys {
   }
 
   /**
-   * Disables the keys that were not used for as long as the policy says. It does so piece by piece, as it is asked for
-   * the next one. Whoever enables one of them gives it as long again.
+   * Disables the keys that were not used for the policy's period, one piece for each value that is requested. Enabling
+   * a key starts its period again.
    * @returns how many keys of each piece were disabled
    * @throws KeysError STORE_…
    */
@@ -58,7 +58,7 @@ export class UnusedKeys {
     }
   }
 
-  /** The ids of those of these keys that the policy has disabled, since they were not used. */
+  /** The ids of the keys that the policy has disabled because they were not used. */
   disabledByPolicy(keys: readonly ApiKey[]): Promise<Set<string>> {
     const disabled = keys.filter(({ disabledAt }) => disabledAt !== null);
     return disabled.length === 0
@@ -68,7 +68,7 @@ export class UnusedKeys {
 }
 
 /**
- * Disables those of some keys that are in use no more: see `KeysInUse.find`.
+ * Disables those of some keys that are no longer in use: see `KeysInUse.find`.
  * @param since milliseconds since 1970
  * @returns how many were disabled
  */

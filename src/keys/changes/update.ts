@@ -12,12 +12,12 @@ import { type ChangedKey, type Place, requireUnrefused, type Transaction } from 
 
 /** A key that was updated. */
 export interface UpdatedKey extends ChangedKey {
-  /** The name, if it is new and looks like others. */
+  /** The name, if it is new and looks like other names. */
   confusable: ConfusableName[];
 }
 
 /**
- * Changes what a request that was checked asks for.
+ * Makes the change of a validated request.
  * @throws ValidationError; KeysError NOT_FOUND, NAME_CONFUSABLE, POLICY_VIOLATED, NOT_FOR_PEOPLE; NameTakenError;
  * ForbiddenError
  */
@@ -34,7 +34,7 @@ export async function updateKey(transaction: Transaction, id: string, change: Ke
 }
 
 /**
- * A key as a request that was checked leaves it; the same object if nothing changes.
+ * A key after the change of a validated request; the same object if nothing changes.
  * @throws ValidationError; KeysError NOT_FOR_PEOPLE
  */
 export function updated<Key extends ApiKey>(
@@ -62,7 +62,7 @@ export async function setKeyEnabled(transaction: Transaction, id: string, enable
 }
 
 /**
- * The key as it is once it is enabled, or disabled.
+ * The key after it is enabled or disabled.
  * @throws KeysError POLICY_VIOLATED; ForbiddenError
  */
 export async function planSwitch<Key extends ApiKey>(place: Place, before: Key, enabled: boolean): Promise<Key> {
@@ -73,7 +73,7 @@ export async function planSwitch<Key extends ApiKey>(place: Place, before: Key, 
 }
 
 /**
- * Refuses a change that the caller may not make, or the policy does not allow.
+ * Refuses a change that the caller is not allowed to make, or that violates the policy.
  * @throws KeysError POLICY_VIOLATED; ForbiddenError
  */
 export async function requireChange(place: Place, before: ApiKey, after: ApiKey): Promise<void> {

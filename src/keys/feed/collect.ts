@@ -4,24 +4,24 @@ import type { ApiKey, OutcomeCounts } from '../key/index.ts';
 import { prefixOf } from '../secret/index.ts';
 import { HISTORY_MS, type Notice, noticeOf, type NoticeType, type WaitingNotice } from './notice.ts';
 
-/** How many days before its end a key is noticed; 0 is the end itself. */
+/** How many days before its expiry a notice about a key is sent; 0 is the expiry itself. */
 const THRESHOLD_DAYS = [0, 1, 3, 14] as const;
 
-/** How far keys were looked through for those that end. */
+/** How far keys were searched for expiries. */
 interface EndingsPosition {
-  /** Up to this time, all were, in milliseconds since 1970. */
+  /** All keys that expire up to this time are done, in milliseconds since 1970. */
   until: number;
-  /** Where a look that is not finished goes on: up to another time, with a threshold, after a key. */
+  /** The position of an unfinished search: its end, its threshold, and the last key. */
   next?: { to: number; threshold: number; after?: EndPosition | undefined } | undefined;
 }
 
-/** A key in the order of ends. */
+/** A key in the order of expiry. */
 interface EndPosition {
   expiresAt: number;
   id: string;
 }
 
-/** Which keys are asked for: those that end after one time and up to another, in the order of their ends and ids. */
+/** Keys that expire after one time and up to another, in the order of expiry and id. */
 export interface EndsQuery {
   /** In milliseconds since 1970, excluded. */
   from: number;
@@ -33,26 +33,26 @@ export interface EndsQuery {
 
 export type EndingKey = ApiKey & { expiresAt: number };
 
-/** When keys end that pass a threshold of days after one time, and up to another. */
+/** The range of expiries that cross a threshold of days between two times. */
 function endsBetween(passed: { until: number; to: number }, threshold: number): { from: number; to: number } {
   const ahead = THRESHOLD_DAYS[threshold]! * UNIT_MS.d;
   return { from: passed.until + ahead, to: passed.to + ahead };
 }
 
 /**
- * The notice that a key passes a threshold; undefined where that is not news any more: another one was passed as well
- * by the time that is looked at, or it lay behind when the key was made.
+ * The notice that a key crosses a threshold; undefined if it is no longer news: a later threshold was crossed by then
+ * as well, or the key was made after crossing this one.
  */
 function endingNotice(key: EndingKey, threshold: number, to: number): Notice | undefined {
   const { id, name, publicId, expiresAt, createdAt, createdBy, disabledAt, rotation } = key;
   const days = THRESHOLD_DAYS[threshold]!;
   const at = expiresAt - days * UNIT_MS.d;
   const nearer = THRESHOLD_DAYS[threshold - 1];
-  // An application that replaces its secrets by itself moves the end each time, by an hour.
+  // An application that refreshes its secrets moves the expiry by an hour each time.
   const isRefreshed = rotation !== null && expiresAt - rotation.startedAt <= UNIT_MS.h;
   if (isRefreshed && days > 0) return undefined;
   if (createdAt >= at || (nearer !== undefined && expiresAt - nearer * UNIT_MS.d <= to)) return undefined;
-  // It is refused already.
+  // The key is refused already.
   if (key.damaged || (disabledAt !== null && days > 0)) return undefined;
   const data = { id, name, prefix: prefixOf(publicId), createdBy, expiresAt: formatTime(expiresAt) };
   return noticeOf(days === 0 ? 'key.ended' : 'key.ending', {
@@ -62,12 +62,12 @@ function endingNotice(key: EndingKey, threshold: number, to: number): Notice | u
   });
 }
 
-/** How many roles, and how many permissions, a notice names. */
+/** The most roles, and the most permissions, that a notice names. */
 const MAX_NAMED = 100;
-/** The latest time that there is (ECMA-262, section 21.4.1.1). An entry that is damaged may have another. */
+/** The latest valid time (ECMA-262, section 21.4.1.1). A damaged entry may have a later one. */
 const MAX_TIME_MS = 8.64e15;
 
-/** The notice of an entry of the audit log; undefined for one of which nobody is told. */
+/** The notice for an entry of the audit log; undefined if no event type covers the entry. */
 function noticeOfEntry(entry: AuditEntry): Notice | undefined {
   const type = typeOf(entry);
   if (!type || !entry.apiKey) return undefined;
@@ -79,7 +79,7 @@ function noticeOfEntry(entry: AuditEntry): Notice | undefined {
     action,
     entry: number,
   };
-  // Without its time it is told, too: what throws would keep all others waiting.
+  // A damaged time becomes 0: throwing would block all other notices.
   return noticeOf(type, { event: [hash], at: Math.abs(at) <= MAX_TIME_MS ? at : 0, data });
 }
 
@@ -94,7 +94,7 @@ function typeOf({ action, before }: AuditEntry): NoticeType | undefined {
     case 'IMPORT':
       return 'key.created';
     case 'RESTORE':
-      // One that is changed by a backup was there; of one that was damaged, it is not known what it was.
+      // A restored key existed before; the former state of a damaged key is unknown.
       return before === null ? 'key.created' : undefined;
     case 'DELETE':
       return 'key.deleted';
@@ -116,25 +116,28 @@ function some(list: unknown): unknown[] {
   return Array.isArray(list) ? list.slice(0, MAX_NAMED) : [];
 }
 
-/** Of how many keys that are refused often there is a notice within an hour: whoever holds old secrets decides it. */
+/**
+ * The most keys with frequent refusals that get a notice within an hour, since holders of old secrets can cause any
+ * number.
+ */
 export const MAX_REFUSED_KEYS = 100;
-/** So late may requests be counted. */
+/** The longest delay with which requests are counted. */
 const LATE_MS = UNIT_MS.m;
 
-/** The keys of which there was a notice within an hour of the clock. */
+/** The keys that got a notice about refusals within an hour. */
 interface NoticedRefusals {
   /** Since 1970. */
   hour: number;
   ids: readonly string[];
 }
 
-/** How the requests of a key ended within an hour. */
+/** The refused requests of a key within an hour. */
 export interface RefusedKey {
   key: ApiKey;
   counts: Omit<OutcomeCounts, 'accepted'>;
 }
 
-/** The hour to look at, since 1970. What is counted late still belongs to the last one. */
+/** The hour to look at, since 1970. Counts that arrive late still belong to the previous one. */
 export function refusalHour(now: number): number {
   return Math.floor((now - LATE_MS) / UNIT_MS.h);
 }
@@ -147,17 +150,17 @@ function refusalNotice({ key, counts }: RefusedKey, hour: number, now: number): 
   return noticeOf('key.refused_often', { event: [id, hour], at: now, data });
 }
 
-/** How many notices wait at most: then nothing is collected until some are gone, and the audit log waits. */
+/** The most waiting notices. Once reached, collecting pauses, and the audit log keeps the events until then. */
 export const MAX_WAITING = 10_000;
-/** How many entries, or keys, one transaction looks at. */
+/** How many entries, or keys, one transaction processes. */
 const PIECE = 500;
-/** A change of a key may be committed so much later than its time: until then, it is not looked at. */
+/** How long after its time a change of a key can still be committed: more recent expiries are not looked at yet. */
 const LAG_MS = 15 * UNIT_MS.s;
 
-/** What is collected for whom. */
+/** Options of `collectNotices`. */
 interface CollectOptions {
   events: readonly NoticeType[];
-  /** What identifies the webhook. */
+  /** Identifies the webhook. */
   endpoint: string;
   /** Milliseconds since 1970. */
   now: number;
@@ -165,17 +168,17 @@ interface CollectOptions {
   refused?: readonly RefusedKey[];
 }
 
-/** What a transaction has done. */
+/** The result of a transaction that collects notices. */
 export interface CollectionResult {
-  /** Whether there is more to look at now. */
+  /** True if there is more to collect now. */
   more: boolean;
-  /** Whether the webhook wants no notices any more. */
+  /** True if the webhook refuses further notices. */
   isGone: boolean;
-  /** Whether as many wait as may. */
+  /** True if the queue is full. */
   isFull: boolean;
 }
 
-/** Looks in one transaction at what has happened since the last time, and lets notices of it wait for delivery. */
+/** Collects, in one transaction, notices of the events since the last call, and queues them for delivery. */
 export async function collectNotices(writer: NoticeWriter, options: CollectOptions): Promise<CollectionResult> {
   const { events, endpoint, now } = options;
   const known = writer.state;
@@ -204,7 +207,7 @@ export async function collectNotices(writer: NoticeWriter, options: CollectOptio
   return { more: log.more || ends.position.next !== undefined, isGone, isFull: false };
 }
 
-/** History is no news, nor is what still waits from then. */
+/** Starts without the events before now, and drops notices that still wait from an earlier time. */
 async function beginning(writer: NoticeWriter, known: NoticeState | undefined, now: number): Promise<NoticeState> {
   if (known) await writer.clear();
   return {
@@ -225,7 +228,7 @@ async function fromLog(writer: NoticeWriter, after: number) {
   };
 }
 
-/** Looks at one threshold after another, at so many keys at a time. */
+/** Looks at one threshold after another, with a limited number of keys per call. */
 async function fromEnds(
   writer: NoticeWriter,
   position: EndingsPosition,
@@ -266,18 +269,18 @@ export interface NoticeState {
   seenAt: number;
   endings: EndingsPosition;
   refusals: NoticedRefusals;
-  /** What identifies the webhook that wants no notices any more; null if there is none. */
+  /** The webhook that refuses further notices; null if there is none. */
   gone: string | null;
 }
 
-/** How notices are doing. Times are milliseconds since 1970. */
+/** The state of notices. Times are milliseconds since 1970. */
 export interface NoticeStatus {
-  /** When a server with a webhook last looked through the store. */
+  /** When a server with a webhook last collected notices. */
   seenAt: number;
-  /** How many wait, and since when the oldest does. */
+  /** How many wait, and since when the oldest one does. */
   waiting: number;
   oldestAt: number | null;
-  /** How many entries of the audit log were not looked at. */
+  /** How many entries of the audit log are not processed yet. */
   behind: number;
   deliveredAt: number | null;
   failedAt: number | null;
@@ -287,25 +290,25 @@ export interface NoticeStatus {
 
 export interface Attempt {
   id: string;
-  /** When it ended. */
+  /** The end of the attempt. */
   at: number;
   /** Why it failed, in words for users; null if it did not. */
   failure: string | null;
-  /** When the next one is due; null if there is none. */
+  /** When the next attempt is due; null if there is none. */
   nextAt: number | null;
 }
 
-/** A transaction of the process that has the lease. */
+/** A transaction of the process that holds the lease. */
 export interface NoticeWriter {
-  /** Undefined before the first time. */
+  /** Undefined before the first collection. */
   readonly state: NoticeState | undefined;
   head(): Promise<number>;
   /** Entries of the audit log after a number, oldest first. */
   entries(after: number, limit: number): Promise<AuditEntry[]>;
-  /** Keys in the order of their ends, also damaged ones. */
+  /** Keys in the order of expiry, including damaged ones. */
   ending(query: EndsQuery): Promise<EndingKey[]>;
   countWaiting(): Promise<number>;
-  /** Adds notices that are due at once. One that is there already stays as it is. */
+  /** Adds notices that are due at once. Existing ones stay as they are. */
   add(notices: readonly Notice[], now: number): Promise<void>;
   setState(state: NoticeState): Promise<void>;
   settle(attempts: readonly Attempt[]): Promise<void>;
@@ -319,31 +322,31 @@ export interface PendingNotices {
   dueAt: number | null;
 }
 
-/** Where notices wait, shared by all processes of a store. All methods reject with a `KeysError` STORE_… */
+/** The queue of notices, shared by all processes of a store. All methods reject with a `KeysError` STORE_… */
 export interface NoticeStore {
   /**
-   * Runs `work` in a transaction, if no other process has the lease, which is then this one's for so long.
-   * @returns undefined where another process has it
+   * Runs `work` in a transaction unless another process holds the lease, and takes the lease for a time.
+   * @returns undefined if another process holds it
    */
   withLease<Result>(
     lease: { holder: string; forMs: number },
     work: (writer: NoticeWriter) => Promise<Result>,
   ): Promise<Result | undefined>;
-  /** Gives the lease up. */
+  /** Releases the lease. */
   release(holder: string): Promise<void>;
-  /** Whether no other process has the lease. */
+  /** True if no other process holds the lease. */
   isFree(holder: string): Promise<boolean>;
-  /** How many entries of the audit log are to be looked at yet, and when the next notice is due, if one waits. */
+  /** How many entries of the audit log are not processed yet, and when the next waiting notice is due. */
   pending(): Promise<PendingNotices>;
-  /** A number that grows once the audit log has; undefined where nothing tells this process of that. */
+  /** A number that grows with the audit log; undefined if this process gets no notifications of it. */
   changesReceived(): number | undefined;
   countWaiting(): Promise<number>;
-  /** Those that are due, the longest waiting first. */
+  /** The notices that are due, the longest waiting first. */
   due(now: number, limit: number): Promise<WaitingNotice[]>;
-  /** The keys that were refused at least so often within an hour since 1970, in no order, up to a limit. */
+  /** The keys refused at least this often within an hour since 1970, in no order, up to a limit. */
   findRefused(hour: number, query: { least: number; limit: number }): Promise<RefusedKey[]>;
   /** Undefined if no notices were ever collected. */
   status(): Promise<NoticeStatus | undefined>;
-  /** Lets a webhook that wanted no notices have them again. */
+  /** Lets a webhook that refused further notices receive them again. */
   forgetGone(): Promise<void>;
 }

@@ -11,54 +11,53 @@ import {
   TELL_MS,
 } from '../repository/index.ts';
 
-/** An edge that asks. */
+/** An edge that makes a request. */
 export interface EdgeAsking extends Pick<KnownEdge, 'id' | 'name' | 'key'> {
   readonly address: string | undefined;
-  /** For how long it wants to answer without being told anything, in milliseconds. */
+  /** The requested lease: how long it can answer on its own, in milliseconds. */
   readonly leaseMs: number;
   /**
-   * For how long it then only waits to be told of changes, in milliseconds, as nobody asks it for keys: it needs no
-   * lease until somebody does. Undefined or 0 where somebody does.
+   * How long, while it has no requests, it only waits for changes without a lease, in milliseconds. Undefined or 0
+   * while it has requests.
    */
   readonly restMs?: number | undefined;
 }
 
-/** What an edge asks: it has taken all changes up to a position, and wants to know of those after it. */
+/** A poll of an edge: it has taken all changes up to a position, and asks for those after it. */
 export interface EdgePoll extends EdgeAsking {
   /** See `FeedChanges.cursor`. */
   readonly after: string;
-  /** How long it waits for an answer without changes: less than it usually would where the way is long. */
+  /** How long an answer without changes can be held back: less than usual over a slow connection. */
   readonly holdMs?: number | undefined;
 }
 
-/** What an edge is told, and for how long it may answer by that, in milliseconds since it asked. */
+/** The answer to an edge, with the lease in milliseconds, counted from its request. */
 export interface FollowedAnswer extends FeedChanges {
   /** 0 while more follows. */
   readonly leaseMs: number;
 }
 
-/** An edge as it is listed. */
+/** An edge, for lists. */
 export interface ListedEdge extends Omit<KnownEdge, 'restMs' | 'seenMs'> {
-  /** Whether it needs no lease, because nobody asks it for keys. */
+  /** True if it needs no lease, because it has no requests. */
   readonly isResting: boolean;
-  /** When it asked for something, in milliseconds since 1970. */
+  /** The time of its last request, in milliseconds since 1970. */
   readonly lastAskedAt: number;
 }
 
-/** What `Edges` needs from outside. */
 interface EdgesOptions {
   repository: KeyRepository;
   /** Milliseconds since 1970. */
   clock: () => number;
 }
 
-/** What an edge knows: of how many notifications of changes, and `KeyRepository.revision`. */
+/** A state of the store that an edge knows: the number of notifications, and `KeyRepository.revision`. */
 export interface Knowledge {
   readonly times: number;
   readonly revision: number;
 }
 
-/** A promise to an edge: it may answer until a time of `performance.now`, by so many notifications. */
+/** A promise to an edge: until a time of `performance.now`, it can answer from this many notifications. */
 interface Lease {
   readonly times: number;
   until: number;
@@ -66,68 +65,67 @@ interface Lease {
 
 interface Edge extends EdgeAsking {
   leases: Lease[];
-  /** What it is known to have taken. */
+  /** The state that it has confirmed. */
   taken: Knowledge;
   takenAt: number;
   askedAt: number;
-  /** Until when it rests. */
+  /** The end of its rest. */
   restsUntil: number;
-  /** The last answer: when it asks from there, it has taken that. */
+  /** The last answer. A request from its position confirms that it was taken. */
   sent: { cursor: string; told: Knowledge } | undefined;
-  /** Where nothing came after a position, and when that was found out. */
+  /** A position known to be the last one, and the time when that was found out. */
   current: { cursor: string; times: number; at: number } | undefined;
 }
 
-/**
- * What an edge says of itself: a UUID, a name, and for how long it may ask to answer by itself and to rest, in
- * milliseconds.
- */
+/** Forms of an edge's own data: a UUID, a name, and the bounds of its lease and rest, in milliseconds. */
 export const EDGE_FORMS = {
   id: UUID,
   name: /^[^\p{C}]{1,200}$/u,
   leaseMs: { least: 100, most: 60_000 },
   mostRestMs: 60_000,
 } as const;
-/** For how many limits it may ask for leases at once. */
+/** The most limits for which it can request leases at once. */
 export const MAX_FEED_LEASES = 100;
 const NEVER: Knowledge = { times: -1, revision: -1 };
-/** By how much less than a lease an edge may answer: two clocks do not go at quite the same rate, in milliseconds. */
+/**
+ * How much earlier an edge must stop than its lease ends, in milliseconds: two clocks run at slightly different rates.
+ */
 const DRIFT_MS = 2;
-/** For what part of its lease an edge waits for an answer that has no changes. */
+/** The part of its lease for which an answer without changes is held back. */
 const HOLD_PART = 1 / 2;
-/** So many edges that nothing has changed for are answered together: to wake takes longer than to answer most. */
+/** How many unaffected edges are answered together, since waking up takes longer than answering most of them. */
 const EDGES_TOGETHER = 64;
-/** By how much a timer may be early, in milliseconds. */
+/** How early a timer can fire, in milliseconds. */
 const EARLY_MS = 1;
-/** How many keys an answer tells of, and how many a page of all keys has. */
+/** How many keys an answer has, and how many a page of all keys has. */
 const [MAX_CHANGES, PAGE_KEYS] = [1000, 500];
-/** How long it is relied on that a position is the last one while no key changes: the store forgets older ones. */
+/** How long a position counts as the last one while no key changes: the store forgets older positions. */
 const CURRENT_MS = 5000;
-/** How many edges are remembered, of which as long as they are listed, and how many of one key. */
+/** How many edges are remembered while they are listed, and how many per key. */
 const [MAX_EDGES, MAX_EDGES_OF_KEY] = [10_000, 1000];
-/** A change that waits for so long for the edges of a key is one that they delay, in milliseconds. */
+/** The delay from which on a change counts as delayed by the edges of a key, in milliseconds. */
 const SLOW_MS = 500;
-/** For how long it is remembered that the edges of a key have delayed changes, in milliseconds. */
+/** How long delays caused by the edges of a key are remembered, in milliseconds. */
 const DELAYS_MS = 600_000;
-/** How many edges may load all keys at once. */
+/** How many edges can load all keys at the same time. */
 const MAX_LOADING = 4;
 
 /**
- * Tells edges, which answer without a store, of each change, and waits for them: each has a lease within which it may
- * answer. It ends before this process takes it to have ended, as it counts from when the edge has asked.
+ * Sends each change to edges, which answer without a store, and waits for them: each has a lease within which it can
+ * answer. The edge counts the lease from its request, so its lease ends before this process considers it over.
  */
 export class Edges implements Follower {
   readonly #options: EdgesOptions;
   readonly #edges = new Map<string, Edge>();
-  /** How many changes the edges of a key have delayed, by its id, and when they did last. */
+  /** How many changes the edges of a key have delayed, and when they last did, by key id. */
   readonly #delays = new Map<string, { count: number; at: number }>();
   readonly #listeners = new Set<() => void>();
   #following: Promise<Following> | undefined;
-  /** With each change, and each time that an edge has taken one. */
+  /** Woken by each change, and whenever an edge has taken one. */
   readonly #changed = new Wakeup();
   readonly #taken = new Wakeup();
   #loading = 0;
-  /** How many notifications of changes it has received. A key that is created is one, too, and changes no revision. */
+  /** The number of notifications. It also counts created keys, which do not change the revision. */
   #times = 0;
   #toldAt = Number.NEGATIVE_INFINITY;
   #telling: NodeJS.Timeout | undefined;
@@ -138,10 +136,10 @@ export class Edges implements Follower {
   }
 
   /**
-   * Answers an edge: at once if there are changes, or if it may not answer now, otherwise within a part of its lease.
-   * @param signal aborted once it waits no more, or the server stops
-   * @returns `gone` where the position is not known: it must load all keys; `full` where too many edges ask
-   * @throws KeysError STORE_UNAVAILABLE while it is not sure that all changes are known, STORE_…
+   * Answers an edge: at once if there are changes or it holds no lease, otherwise within a part of its lease.
+   * @param signal aborted when the edge disconnects or the server stops
+   * @returns `gone` if the position is unknown and it must load all keys; `full` if too many edges ask
+   * @throws KeysError STORE_UNAVAILABLE while changes may be missing, STORE_…
    */
   async poll(asked: EdgePoll, signal: AbortSignal): Promise<FollowedAnswer | 'gone' | 'full'> {
     const { after } = asked;
@@ -150,7 +148,7 @@ export class Edges implements Follower {
     const edge = this.#asks(asked, askedAt);
     if (!edge) return 'full';
     if (edge.sent?.cursor === after) this.#hasTaken(edge, edge.sent.told, askedAt);
-    // A lease may be shorter than it asks for.
+    // A lease can be shorter than requested.
     const leasedMs = Math.min(asked.holdMs ?? Infinity, asked.leaseMs * HOLD_PART, leaseMsOf(edge, askedAt) / 2);
     const heldUntil = this.#turnOf(edge, asked.restMs || leasedMs);
     if (asked.restMs) this.#tell(following);
@@ -163,8 +161,8 @@ export class Edges implements Follower {
       });
       const isNew = changes?.cursor !== after;
       const isOver = isNew || performance.now() >= heldUntil - EARLY_MS || signal.aborted;
-      // Who is gone takes none. Over a rest, the clocks of both may have gone too differently to count one from its
-      // beginning, and one that is not renewed would only be waited for.
+      // A disconnected edge gets no lease. After a rest, the clocks may differ too much for a lease counted from its
+      // beginning, and changes would wait for one that is not renewed.
       const isGiven = isOver && !asked.restMs && !signal.aborted && changes?.hasMore === false;
       const leaseMs = isGiven ? grantedMs(lease, askedAt) : 0;
       if (leaseMs === 0) lease.until = 0;
@@ -181,11 +179,11 @@ export class Edges implements Follower {
   }
 
   /**
-   * Gives a lease to an edge that is told of changes in another way, once it can have all that is known here.
-   * @param taken what it is known to have taken, which may turn out to be more while it waits
-   * @param published resolves once it can have all of so many notifications, and rejects if it may not
-   * @returns for how many milliseconds since it has asked it may answer, once it has taken that; `full` as `poll`
-   * @throws KeysError STORE_UNAVAILABLE as `poll`; what `published` rejects with
+   * Gives a lease to an edge that gets changes by another way, once all that is known here is available to it.
+   * @param taken the state that it has confirmed, which may grow while it waits
+   * @param published resolves once this many notifications are available to it, and rejects if it must not answer
+   * @returns the lease in milliseconds since its request, for once it has taken that; `full` as for `poll`
+   * @throws KeysError STORE_UNAVAILABLE as for `poll`; rejections of `published`
    */
   async renew(
     asked: EdgeAsking,
@@ -209,7 +207,7 @@ export class Edges implements Follower {
     return { leaseMs: grantedMs(lease, askedAt) };
   }
 
-  /** Takes it from an edge that it lets no key pass any more: no change waits for it. */
+  /** Accepts that an edge has stopped answering: no change waits for it. */
   leave(asked: Pick<EdgeAsking, 'id' | 'key'>): void {
     const edge = this.#edges.get(keyOf(asked));
     if (!edge) return;
@@ -218,33 +216,33 @@ export class Edges implements Follower {
     this.#taken.wake();
   }
 
-  /** Of what this process was notified. It is notified of all from then on. */
+  /** The last notification; later ones will all arrive. */
   async notified(): Promise<Knowledge | undefined> {
     await this.#follow();
     const revision = this.#options.repository.revision();
     return revision === undefined ? undefined : { times: this.#times, revision };
   }
 
-  /** Is called with each change from then on. @returns ends that */
+  /** Calls the listener for each change from now on. @returns a function that unsubscribes */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** What was changed after a position; see `FEED`. @param taken what was known at that position */
+  /** The changes after a position; see `FEED`. @param taken the state known at that position */
   changesAfter(cursor: string, taken: Knowledge | undefined): Promise<FeedChanges | undefined> {
     return this.#options.repository.port(FEED).since(cursor, MAX_CHANGES, this.#changedByHand(taken));
   }
 
   /**
-   * All keys, in pages that are read one after the other, with what is changed meanwhile.
-   * @returns where to go on; undefined if too much was changed meanwhile
+   * All keys, in pages that are read one after the other, with the changes made during that.
+   * @returns the position to continue from; undefined if there were too many changes
    */
   async *pages(): AsyncGenerator<Pick<FeedChanges, 'rows' | 'gone'>, string | undefined> {
     const feed = this.#options.repository.port(FEED);
     let cursor = await feed.head();
     for await (const rows of feed.pages(PAGE_KEYS)) {
-      // The store remembers a number of changes alone: they are told before it forgets them.
+      // The store remembers a limited number of changes, so they are sent before it forgets them.
       yield { rows, gone: [] };
       for (let changes: FeedChanges | undefined; !changes || changes.hasMore;) {
         changes = await feed.since(cursor, MAX_CHANGES);
@@ -257,8 +255,8 @@ export class Edges implements Follower {
   }
 
   /**
-   * All keys, as lines of the feed, with what is changed meanwhile: the last line says where to go on. Where that is
-   * missing, too much was changed meanwhile.
+   * All keys, as lines of the feed, with the changes made during that. The last line has the position to continue from;
+   * without it, there were too many changes.
    * @throws KeysError STORE_…
    */
   async *snapshot(): AsyncGenerator<string> {
@@ -268,14 +266,14 @@ export class Edges implements Follower {
     if (page.value !== undefined) yield lastLine({ cursor: page.value, leaseMs: 0 });
   }
 
-  /** Counts an edge that loads all keys. @returns ends that; undefined where no more may do so now */
+  /** Counts an edge that loads all keys. @returns a function for its end; undefined if too many are loading */
   beginLoading(): (() => void) | undefined {
     if (this.#loading >= MAX_LOADING) return undefined;
     this.#loading += 1;
     return () => void (this.#loading -= 1);
   }
 
-  /** The edges that follow the store, whichever process they follow, by their names. @throws KeysError STORE_… */
+  /** The edges of all processes of the store, by name. @throws KeysError STORE_… */
   async all(): Promise<ListedEdge[]> {
     const now = this.#options.clock();
     const edges = await this.#options.repository.port(FEED).edges();
@@ -288,7 +286,7 @@ export class Edges implements Follower {
     }));
   }
 
-  /** The edges that follow this process, as long as they are listed. */
+  /** The edges of this process, while they are listed. */
   list(): KnownEdge[] {
     const now = performance.now();
     return Array.from(this.#edges.values(), (edge) => ({
@@ -298,13 +296,13 @@ export class Edges implements Follower {
       address: edge.address,
       leaseMs: leaseMsOf(edge, now),
       restMs: Math.max(edge.restsUntil - now, 0),
-      // One that rests would have been told of more.
+      // A resting edge with changes left would have been answered.
       lagMs: edge.restsUntil > now && edge.taken.times >= this.#times ? 0 : now - edge.takenAt,
       seenMs: now - edge.askedAt,
     })).filter(({ seenMs }) => seenMs < LISTED_MS);
   }
 
-  /** How many changes have waited for edges, and for how long in all. */
+  /** How many changes have waited for edges, and their total time. */
   get waited(): { readonly count: number; readonly seconds: number } {
     return this.#waited;
   }
@@ -324,7 +322,7 @@ export class Edges implements Follower {
     await this.#untilKnown(Number.POSITIVE_INFINITY);
   }
 
-  /** Ends it, with the store. */
+  /** Stops following, together with the store. */
   async close(): Promise<void> {
     clearTimeout(this.#telling);
     await (await this.#following?.catch(() => undefined))?.stop();
@@ -338,10 +336,10 @@ export class Edges implements Follower {
     return this.#following;
   }
 
-  /** Resolves once no edge may answer by fewer notifications. @returns whether that took waiting */
+  /** Resolves once no edge can answer from fewer notifications. @returns true if it had to wait */
   async #untilKnown(times: number): Promise<boolean> {
     let hasWaited = false;
-    // One after the other: each time that one of a thousand has taken something, it is not looked at all of them.
+    // Waits for one edge after the other, so that not all are checked again whenever one of a thousand makes progress.
     for (const edge of this.#edges.values()) {
       const began = performance.now();
       for (let waits = false; ; waits = true) {
@@ -362,7 +360,7 @@ export class Edges implements Follower {
     return hasWaited;
   }
 
-  /** Notes that a change was delayed, from a time on. Those that were delayed together are one. */
+  /** Records that a change was delayed since a time. Changes delayed together count once. */
   #hasDelayed({ key: { id } }: Edge, began: number): void {
     const known = this.#delays.get(id);
     if (known && began < known.at) return;
@@ -372,8 +370,8 @@ export class Edges implements Follower {
   }
 
   /**
-   * The lease that an edge can have: from the second change on that was delayed by edges of its key, half as much each
-   * time. So however many there are, and whatever they do, changes do not wait for long for them.
+   * The longest lease of an edge: from the second change on that edges of its key have delayed, half of it each time.
+   * This bounds the delay of changes, however many such edges there are.
    */
   #mostLeaseMs({ key: { id }, leaseMs }: Edge, now: number): number {
     const { count, at } = this.#delays.get(id) ?? { count: 0, at: now };
@@ -381,7 +379,10 @@ export class Edges implements Follower {
     return Math.max(Math.min(leaseMs, STORE_LEASE_MS) / 2 ** (count - 1), EDGE_FORMS.leaseMs.least);
   }
 
-  /** Notes that an edge asks, by which it says what it has taken. The map has those first that have not for longest. */
+  /**
+   * Records a request of an edge, which confirms what it has taken. The map starts with the edges whose last request is
+   * oldest.
+   */
   #asks(asked: EdgeAsking, askedAt: number): Edge | undefined {
     const key = keyOf(asked);
     const known = this.#edges.get(key);
@@ -395,7 +396,7 @@ export class Edges implements Follower {
     return edge;
   }
 
-  /** Until when an edge is held: with others that have asked for the same lease, where it need not ask more often. */
+  /** Until when an edge is held: together with others of the same lease, so that they are answered in one turn. */
   #turnOf({ askedAt, leaseMs }: Edge, holdMs: number): number {
     const [usualMs, end] = [leaseMs * HOLD_PART, askedAt + holdMs];
     const slackMs = usualMs / 50;
@@ -404,9 +405,11 @@ export class Edges implements Follower {
     return Math.floor((end + slackMs) / interval) * interval;
   }
 
-  /** Promises an edge that it may answer by what is known: what is changed while it is told waits for that. */
+  /**
+   * Promises an edge a lease for the known state. A later change waits until the edge has taken it or the lease ends.
+   */
   #promise(edge: Edge, following: Following): { told: Knowledge; lease: Lease } {
-    // First of all: what is committed after that, and is not seen below, waits for this process.
+    // Comes first: a change committed after this, and not seen below, waits for this process.
     const [leasedUntil, now] = [following.leasedUntil(), performance.now()];
     const revision = this.#options.repository.revision();
     if (revision === undefined || leasedUntil <= now || this.#edges.get(keyOf(edge)) !== edge) throw notSure();
@@ -416,18 +419,18 @@ export class Edges implements Follower {
     return { told, lease };
   }
 
-  /** Notes what an edge has taken. */
+  /** Records the state that an edge has taken. */
   #hasTaken(edge: Edge, told: Knowledge, at: number): void {
     if (told.times < edge.taken.times) return;
     [edge.taken, edge.takenAt] = [told, at];
-    // No change waits that it has taken: what it was promised before is one lease.
+    // Changes that it has taken wait for nothing, so its earlier leases merge into one.
     const past = edge.leases.filter(({ times }) => times <= told.times).map(({ until }) => until);
     edge.leases = edge.leases.filter(({ times, until }) => times > told.times && until > at);
     edge.leases.unshift({ times: told.times, until: Math.max(...past, 0) });
     this.#taken.wake();
   }
 
-  /** What was changed after a position; undefined where that is not known. */
+  /** The changes after a position; undefined if they are not known. */
   async #changesAfter(after: string, edge: Edge, told: Knowledge): Promise<FeedChanges | undefined> {
     const { current } = edge;
     const now = performance.now();
@@ -441,8 +444,8 @@ export class Edges implements Follower {
   }
 
   /**
-   * The keys that others have changed in a database by hand, which its audit log does not know of, since an edge has
-   * taken all. While notifications are lost, nobody knows.
+   * The keys changed by hand in the database, without an entry in the audit log, since the edge's state. Unknown while
+   * notifications are lost.
    */
   #changedByHand({ revision }: Pick<Knowledge, 'revision'> = NEVER): readonly string[] {
     const { repository } = this.#options;
@@ -450,7 +453,7 @@ export class Edges implements Follower {
     return changed === 'any' ? [] : changed;
   }
 
-  /** Makes room for one more of a key, if that is so: those that may not answer are forgotten. */
+  /** Makes room for another edge of a key, if possible, by forgetting edges without a lease. */
   #hasRoom(now: number, keyId: string): boolean {
     const others = [...this.#edges.values()].filter(({ key }) => key.id === keyId);
     if (others.length >= MAX_EDGES_OF_KEY) {
@@ -466,13 +469,13 @@ export class Edges implements Follower {
     return true;
   }
 
-  /** Lets others list the edges of this process, as they are now or soon. */
+  /** Publishes the edges of this process for other processes' lists, now or soon. */
   #tell(following: Following): void {
     if (this.#telling) return;
     const tell = async () => {
       this.#toldAt = performance.now();
       await following.tell(this.list()).catch(() => {
-        // The next time will do.
+        // The next call tries again.
       });
       this.#telling = undefined;
     };
@@ -480,19 +483,19 @@ export class Edges implements Follower {
   }
 }
 
-/** An edge is known by its key as well: nobody with another key speaks for it. */
+/** The identity of an edge includes its key, so that no other key can speak for it. */
 function keyOf({ id, key }: Pick<EdgeAsking, 'id' | 'key'>): string {
   return `${key.id} ${id}`;
 }
 
-/** For how many milliseconds it may still answer. */
+/** The rest of its leases, in milliseconds. */
 function leaseMsOf({ leases }: Edge, now: number): number {
   return Math.max(...leases.map(({ until }) => until - now), 0);
 }
 
 /**
- * What an edge is told of a lease, in milliseconds since it has sent what it asked. That was before it was received,
- * and for how long it was held here is known: so an edge stops first, whatever the way takes.
+ * The lease as sent to an edge, in milliseconds since it sent its request. That was before the request arrived, and the
+ * holding time here is subtracted, so the edge stops first, whatever the latency.
  */
 function grantedMs({ until }: Lease, receivedAt: number): number {
   return Math.max(Math.floor(until - receivedAt) - DRIFT_MS, 0);
@@ -502,7 +505,7 @@ function notSure(): KeysError {
   return new KeysError('STORE_UNAVAILABLE', 'The server is not sure that it knows of all changes. Try again.');
 }
 
-/** The lines of an answer: keys that were changed, keys that are gone, and where to go on. */
+/** The lines of an answer: changed keys, deleted keys, and the position to continue from. */
 export function answerLines(answer: FollowedAnswer): string {
   return changeLines(answer) + lastLine(answer);
 }

@@ -1,4 +1,4 @@
-/** Who is told of changes: servers that answer without a store, how long that is relied on, and webhooks. */
+/** Recipients of changes: edges that answer without a store, with their leases and reports, and webhooks. */
 export * from './edges.ts';
 export * from './reports.ts';
 export * from './collect.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { formatTime, isLoopbackHost, printable, UNIT_MS } from '../basics/index.ts';
 
-/** What a webhook is notified of. */
+/** The types of notices. */
 export const NOTICE_TYPES = [
   'key.created',
   'key.deleted',
@@ -11,32 +11,32 @@ export const NOTICE_TYPES = [
   'key.reused',
   'key.refused_often',
 ] as const;
-/** What happened to a key. */
+/** The type of an event about a key. */
 export type NoticeType = (typeof NOTICE_TYPES)[number];
 
-/** Whoever was not there to collect notices for longer begins anew: what happened meanwhile is history. */
+/** How long notices can go uncollected. After that, collecting starts again without the events in between. */
 export const HISTORY_MS = 30 * UNIT_MS.d;
 
-/** A notice as it is sent, the same with each attempt. */
+/** A notice as it is sent, the same in each attempt. */
 export interface Notice {
-  /** The same for the same event, also where it is found twice: receivers know repetitions by it. */
+  /** The same for the same event, even if it is found twice, so that receivers recognize repetitions. */
   readonly id: string;
   readonly type: NoticeType | 'test';
-  /** When it happened, in milliseconds since 1970. */
+  /** The time of the event, in milliseconds since 1970. */
   readonly at: number;
   /** `{ type, timestamp, data }`, as JSON. */
   readonly body: string;
 }
 
-/** A notice that is to be delivered. */
+/** A notice waiting for delivery. */
 export interface WaitingNotice extends Notice {
-  /** How often that was tried. */
+  /** How many attempts were made. */
   readonly attempts: number;
 }
 
 /**
  * Makes a notice.
- * @param event what no other event of that type has
+ * @param event identifies the event among those of its type
  */
 export function noticeOf(
   type: Notice['type'],
@@ -49,11 +49,11 @@ export function noticeOf(
 /** The result of an attempt to deliver a notice. */
 export type NoticeAnswer =
   | { readonly is: 'taken'; readonly status: number }
-  /** The receiver wants no notices any more. */
+  /** The receiver refuses further notices. */
   | { readonly is: 'gone'; readonly status: number; readonly failure: string }
   | {
       readonly is: 'failed';
-      /** Undefined where there was no answer. */
+      /** Undefined if there was no answer. */
       readonly status: number | undefined;
       readonly failure: string;
       readonly retryAfterMs: number | undefined;
@@ -62,9 +62,10 @@ export type NoticeAnswer =
 /** A way to deliver notices. */
 export interface NoticeChannel {
   /**
-   * Reads its settings, whenever a server starts or reloads. The function that it returns sends a notice once. Without an
-   * answer, the notice was taken. If it throws, the notice is sent again later: a receiver knows it by its id.
-   * @throws what is wrong with the settings
+   * Reads its settings when a server starts or reloads. The returned function sends a notice once and resolves without
+   * a value if it was accepted. If it throws, the notice is sent again later; receivers recognize repetitions by the
+   * id.
+   * @throws an error that says what is wrong with the settings
    */
   open(
     settings: Pick<NoticeSettings, 'url' | 'secretFile'>,
@@ -75,7 +76,7 @@ export interface NoticeChannel {
   ) => Promise<NoticeAnswer | void>;
 }
 
-/** Channels by their names, each loaded when it is used. */
+/** Channels by their names, each loaded on first use. */
 export type NoticeChannels = Readonly<Record<string, () => Promise<NoticeChannel>>>;
 
 /** The receiver of notices, and the events that it gets. */
@@ -87,18 +88,21 @@ export interface NoticeSettings {
   /** The absolute path of a file with the secret that signs; undefined for `SVC_API_NOTICES_SECRET`. */
   readonly secretFile: string | undefined;
   readonly events: readonly NoticeType[];
-  /** How many refused requests of a key, within an hour of the clock, are often. */
+  /** The number of refused requests of a key within an hour that counts as often. */
   readonly refusedOften: number;
 }
 
-/** What applies where the settings say nothing. */
+/** Defaults of the settings. */
 export const DEFAULT_NOTICES = { events: NOTICE_TYPES, refusedOften: 100 } as const;
-/** What `refusedOften` can be at most. */
+/** The largest `refusedOften`. */
 export const MAX_REFUSED_OFTEN = 1_000_000_000;
 
 const MAX_LENGTH = 2000;
 
-/** What is wrong with the address of a webhook; undefined if nothing is. It may hold a secret, and is not repeated. */
+/**
+ * The problem with the address of a webhook; undefined if there is none. The address can hold a secret, so it is not
+ * repeated.
+ */
 export function invalidWebhook(text: string): string | undefined {
   if (text.length > MAX_LENGTH || !URL.canParse(text) || text !== text.trim())
     return 'The address of the webhook is not a URL. Write it as https://hooks.example.org/svc-api.';
@@ -113,12 +117,12 @@ export function invalidWebhook(text: string): string | undefined {
   return hash || text.includes('#') ? 'The address of the webhook has a fragment (#). Leave it out.' : undefined;
 }
 
-/** The address of a webhook without what may be secret in it. */
+/** The address of a webhook without parts that may be secret. */
 export function shownWebhook(url: string): string {
   return printable(new URL(url).origin, 300);
 }
 
-/** How long after an attempt that failed the next one is made, as Standard Webhooks proposes. */
+/** The delay before the next attempt, for each failed one, as Standard Webhooks proposes. */
 export const RETRY_MS = [
   5 * UNIT_MS.s,
   5 * UNIT_MS.m,
@@ -128,12 +132,12 @@ export const RETRY_MS = [
   10 * UNIT_MS.h,
   10 * UNIT_MS.h,
 ] as const;
-/** Each wait is shorter or longer by up to this part of it, so that those that failed together do not return so. */
+/** Each delay varies by up to this part of it, so that notices that failed together do not return together. */
 const JITTER = 0.2;
 
 /**
  * When the next attempt is due, in milliseconds since 1970; undefined to give up.
- * @param attempts how many were made
+ * @param attempts the number made so far
  * @param random from 0 up to 1
  */
 export function nextAttempt(attempts: number, now: number, random: number): number | undefined {
@@ -142,7 +146,7 @@ export function nextAttempt(attempts: number, now: number, random: number): numb
 }
 
 /**
- * The notice by which somebody tries a webhook: of no key, and no repetition of another one.
+ * The notice for trying a webhook: about no key, and never a repetition.
  * @param test.id a random one
  * @param test.at milliseconds since 1970
  * @param test.by the user of the machine who tries it

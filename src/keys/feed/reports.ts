@@ -31,7 +31,7 @@ import type { Catalog } from '../permissions/index.ts';
 
 /** An edge's report about the keys that it accepted and refused. */
 export interface EdgeReport extends ActivityEvents {
-  /** A random id: a report that comes again does nothing. */
+  /** A random id. A repeated report has no effect. */
   readonly id: string;
   readonly usage: readonly KeyUsage[];
 }
@@ -39,7 +39,6 @@ export interface EdgeReport extends ActivityEvents {
 /** The edge's key. */
 type Reporter = NonNullable<Refusal['edge']>;
 
-/** The parts that `EdgeReports` needs. */
 interface EdgeReportsOptions extends ActivityWriters {
   /** Milliseconds since 1970. */
   clock: () => number;
@@ -47,11 +46,14 @@ interface EdgeReportsOptions extends ActivityWriters {
   refused: (refusal: Refusal, count: number) => void;
 }
 
-/** How many requests a second the edges of one key can report on average, and over how long: more are not counted. */
+/**
+ * The average rate of requests that the edges of one key can report, and the period it is averaged over. More are not
+ * counted.
+ */
 const [REQUESTS_PER_S, SAVED_S] = [100_000, 600];
 /** The number of keys whose reported counts are remembered, for the edges of one key. */
 const MAX_REMEMBERED = 10_000;
-/** How many hours of a key a report has at most. */
+/** The most hours of a key in a report. */
 const MAX_HOURS = 25;
 /** The longest name that a report can have for a tool, a route or a refused caller. */
 const MAX_NAME = 300;
@@ -60,16 +62,16 @@ const MAX_MISSING = 5;
 
 /** The counts that the edges of one key have reported. */
 interface Reported {
-  /** How many requests they can still report, and when that was computed, in milliseconds since 1970. */
+  /** How many more requests they can report, and when that was computed, in milliseconds since 1970. */
   left: number;
   at: number;
-  /** How many uses of each key they have reported, by its id: no more is taken back. */
+  /** How many uses of each key they have reported, by its id. No more than these can be taken back. */
   readonly uses: Map<string, number>;
 }
 
 /**
- * Takes what edges report, as far as it can be true: an edge is trusted to check keys, and its key may be in other
- * hands. Refusals are sampled like those of this process, and say which edge has seen them.
+ * Accepts the reports of edges within plausible bounds: an edge is trusted to check keys, but its own key may have
+ * leaked. Refusals are sampled like those of this process, and name the edge.
  */
 export class EdgeReports {
   readonly #options: EdgeReportsOptions;
@@ -80,7 +82,7 @@ export class EdgeReports {
   }
 
   /**
-   * Writes what an edge reports, once, whichever process of the store it is sent to.
+   * Writes the report of an edge, once, whichever process of the store receives it.
    * @param catalog names the grants whose use is recorded
    * @throws KeysError STORE_…
    */
@@ -116,13 +118,13 @@ export class EdgeReports {
   }
 }
 
-/** The use of a key as far as it can be true. */
+/** The usage of a key, within plausible bounds. */
 function bounded(usage: KeyUsage, reported: Reported, { knows }: Pick<Catalog, 'knows'>, now: number): KeyUsage {
   const isKnown = (grant: string) =>
     grant.startsWith(TOOL) || grant.startsWith(ROUTE)
       ? grant.length <= MAX_NAME
       : knows(grant.startsWith('role:') ? grant.slice('role:'.length) : grant);
-  // An accepted request can turn out to be refused: it was reported as a use before.
+  // An accepted request can later turn out to be refused, after it was reported as a use.
   const least = -(reported.uses.get(usage.id) ?? 0);
   const byStart = new Map<number, HourUsage>();
   for (const hour of usage.hours.slice(0, MAX_HOURS)) {
@@ -155,7 +157,7 @@ function bounded(usage: KeyUsage, reported: Reported, { knows }: Pick<Catalog, '
   };
 }
 
-/** Notes how many uses of a key were reported; those that were reported last are remembered. */
+/** Records reported uses of a key; the most recently reported keys are remembered. */
 function remember(known: Map<string, number>, id: string, uses: number): void {
   const sum = (known.get(id) ?? 0) + uses;
   known.delete(id);
@@ -164,7 +166,7 @@ function remember(known: Map<string, number>, id: string, uses: number): void {
   if (known.size > MAX_REMEMBERED) known.delete(oldest!);
 }
 
-/** The values of an audit entry that an edge reports, and the number of requests. */
+/** The refusal in an edge's audit entry, and the number of requests. */
 function refusalIn({ actor, action, apiKey, after, address }: AuditDraft, edge: Reporter): [Refusal, number] {
   const { reason, missing, tool, route, count: times } = after ?? {};
   const name = (value: unknown) => (typeof value === 'string' ? value.slice(0, MAX_NAME) : undefined);
@@ -181,7 +183,7 @@ function refusalIn({ actor, action, apiKey, after, address }: AuditDraft, edge: 
   return [refusal, wholeNumber(times) === undefined ? Math.max(times as number, 1) : 1];
 }
 
-/** The most requests of a key that a report tells of: sums of them stay numbers that a database has. */
+/** The most requests of a key in a report, so that their sums fit the database. */
 const MAX_COUNTED = 1e9;
 
 const HOUR: Rules<HourUsage> = {
@@ -193,7 +195,7 @@ const HOUR: Rules<HourUsage> = {
   refused: required(wholeNumber),
 };
 const REPORT: Rules<EdgeReport> = {
-  // It is remembered.
+  // Bounded, since it is remembered.
   id: required(uuid),
   usage: required(
     list(
@@ -234,7 +236,7 @@ function wholeNumber(value: unknown): string | undefined {
   return isOne ? undefined : `must be a whole number of at most ${MAX_COUNTED}.`;
 }
 
-/** Reads what an edge reports. @throws KeysError OPTION_INVALID */
+/** Reads the report of an edge. @throws KeysError OPTION_INVALID */
 export function readEdgeReport(given: unknown): EdgeReport {
   checkOptions<EdgeReport>('The report', given, REPORT);
   return given as EdgeReport;

@@ -1,11 +1,11 @@
 import { bitsBeyond, type Issue, parseNetwork, partsOf, readNetwork, type SplitNetwork } from '../basics/index.ts';
 
-/** The most networks that a key may be used from. */
+/** The most networks that a key can be limited to. */
 export const MAX_NETWORKS = 100;
 
 /**
- * Parses networks. Each gets the form in which it is stored: short, in lower case, and without the length of a plain
- * address. Duplicates are dropped; what is none, or is ambiguous, is an issue.
+ * Parses networks into their stored form: short, in lower case, and without the length of a single address. Duplicates
+ * are dropped; malformed and ambiguous texts are issues.
  */
 export function parseNetworks(texts: readonly string[]): { values: string[]; issues: Issue[] } {
   const values = new Set<string>();
@@ -23,7 +23,7 @@ export function parseNetworks(texts: readonly string[]): { values: string[]; iss
   return { values: [...values], issues };
 }
 
-/** The issues with the networks that a key may be used from, of which there must be one at least. */
+/** The issues with the networks that a key is limited to. At least one is needed. */
 export function validateNetworks(texts: readonly string[]): Issue[] {
   if (texts.length > 0) return parseNetworks(texts).issues;
   return [

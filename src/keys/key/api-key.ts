@@ -39,31 +39,31 @@ export interface ApiKey extends KeyValues {
   expiresAt: number | null;
   /** When it was disabled, in milliseconds since 1970; null while it is enabled. */
   disabledAt: number | null;
-  /** Whether an apply created it, so that pruning may delete it. */
+  /** True if `apply` created it, so that pruning can delete it. */
   managed: boolean;
-  /** Who it stands for, who signs in and has no secret; null for any other key. */
+  /** The person that the key stands for, who signs in without a secret; null for any other key. */
   person: Person | null;
-  /** The last rotation, also once it has ended, until it is rolled back; null if there is none. */
+  /** The last rotation, even after it has ended, until it is rolled back; null if there is none. */
   rotation: Rotation | null;
   /**
-   * Set if its row in the store does not match its checksum: a disk error, or another program, has changed it.
-   * Such a key is not accepted, and can only be deleted or replaced.
+   * Set if its row in the store does not match its checksum, because of a disk error or another program. Such a key is
+   * refused, and can only be deleted or replaced.
    */
   damaged?: true;
-  /** The values of fields that this version does not know, by id. They are kept as they are. */
+  /** The values of fields that this version does not know, by id. They are kept unchanged. */
   unknownFields?: UnknownFields;
 }
 
-/** The fields that are given to a key, in the order in which they are shown. */
+/** The fields given to a key, in display order. */
 export const GIVEN_FIELDS = [...namesOf(givenFields), 'expiresAt'] as const satisfies readonly (keyof ApiKey)[];
-/** Those of them that null removes. */
+/** The ones that null removes. */
 export const REMOVABLE_FIELDS = [
   ...fieldsOf().flatMap(([name, { none }]) => (none === null ? [name as RemovableField] : [])),
   'expiresAt' as const,
 ];
 type RemovableField = { [Name in FieldName]: null extends FieldInput[Name] ? Name : never }[FieldName];
 
-/** What restricts its requests, and those of the keys that it creates. */
+/** Restrictions on its requests, and on those of its child keys. */
 export type KeyRestrictions = ValuesOf<typeof restrictionFields>;
 export const RESTRICTION_FIELDS = namesOf(restrictionFields);
 
@@ -73,15 +73,15 @@ export function isUnrestricted(key: Partial<ValuesOf<typeof wideningFields>>): b
 
 /** The fields that a new key is given. */
 export type GivenFields = Pick<ApiKey, (typeof GIVEN_FIELDS)[number]>;
-/** The values of a key that is given nothing, not even a name. */
+/** The values of a key without any given fields, even a name. */
 export const NOTHING_GIVEN: Omit<GivenFields, 'expiresAt'> = valuesOf(givenFields, {});
 
-/** The same of a key that there is. */
+/** The given fields of an existing key. */
 export function givenFieldsOf(key: GivenFields): GivenFields {
   return Object.fromEntries(GIVEN_FIELDS.map((field) => [field, key[field]])) as unknown as GivenFields;
 }
 
-/** What of a key is known outside its store as well. */
+/** The fields of a key that are known outside its store. */
 export type KeyFields = Omit<ApiKey, 'rotation' | 'damaged' | 'unknownFields'>;
 
 /** A key with the digests of its secrets, as the store keeps it. */
@@ -92,7 +92,7 @@ export interface StoredKey extends ApiKey {
   previousDigest: string | null;
 }
 
-/** What a key that was just made has where nothing else is said. */
+/** The defaults of a new key. */
 export const BARE_KEY = {
   ...NO_VALUES,
   createdBy: null,
@@ -110,7 +110,7 @@ export function withoutDigests(stored: ApiKey | StoredKey): ApiKey {
   return key;
 }
 
-/** Refuses a damaged key, where what it says would be written elsewhere. @throws KeysError STORE_CORRUPT */
+/** Refuses a damaged key, before its values are written elsewhere. @throws KeysError STORE_CORRUPT */
 export function requireWhole({ name, damaged }: ApiKey): void {
   if (!damaged) return;
   throw new KeysError(

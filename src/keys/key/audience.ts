@@ -1,6 +1,6 @@
 /**
- * Reads an address that a key can be for (RFC 8707, section 2), without a slash at its end: http or https, without a
- * query or fragment. Undefined for any other text.
+ * Reads an address that a key is limited to (RFC 8707, section 2): http or https, without a query or fragment. A
+ * trailing slash is removed. Undefined for any other text.
  */
 export function readAudience(text: string): string | undefined {
   const url = text.length <= MAX_AUDIENCE_LENGTH && /^https?:\/\/[!-~]+$/i.test(text) ? URL.parse(text) : null;
@@ -10,7 +10,7 @@ export function readAudience(text: string): string | undefined {
 
 const MAX_AUDIENCE_LENGTH = 500;
 
-/** Tells whether an address, as `readAudience` has it, is the one that a key is for, or a path under it. */
+/** True if an address, as read by `readAudience`, equals the audience of a key or is a path below it. */
 export function isFor(audience: string, address: string): boolean {
   return address === audience || address.startsWith(`${audience}/`);
 }

@@ -9,7 +9,7 @@ import {
   UNIT_MS,
 } from '../basics/index.ts';
 
-/** When a key is to expire, as the user wrote it: after a duration, at a date, or never (null). */
+/** The requested expiry, as the user wrote it: after a duration, at a date, or never (null). */
 export interface ExpiryRequest {
   /** A number with a unit: `90m`, `12h`, `30d`. */
   expiresIn?: string;
@@ -17,10 +17,10 @@ export interface ExpiryRequest {
   expiresAt?: string | Date | null;
 }
 
-/** Ten years: a key that is to live longer needs no expiry. */
+/** Ten years. A key for longer needs no expiry. */
 export const MAX_DURATION_MS = 3653 * UNIT_MS.d;
 
-/** Parses an expiry: milliseconds since 1970, null for never, or the expiryIssue with it. */
+/** Parses an expiry: milliseconds since 1970, null for never, or an issue. */
 export function readExpiry({ expiresIn, expiresAt }: ExpiryRequest, now: number): number | null | Issue {
   if (expiresIn !== undefined && expiresAt !== undefined)
     return expiryIssue('A key expires after a duration or at a date, not both.');
@@ -55,7 +55,7 @@ export function expiryOf(request: ExpiryRequest, now: number): number | null | u
   return readExpiry(request, now) as number | null;
 }
 
-/** The expiryIssue with the expiry in a request, if there is one. */
+/** The issue with the expiry in a request, if there is one. */
 export function validateExpiry(request: ExpiryRequest, now: number): Issue[] {
   const read = readExpiry(request, now);
   return typeof read === 'object' && read !== null ? [read] : [];
@@ -67,7 +67,7 @@ function withinLimit(instant: number, now: number, text: string): number | Issue
     : expiryIssue(`"${printable(text)}" is more than ten years away. Choose an earlier date, or none.`);
 }
 
-/** Explains a text that `readDate` cannot parse. A date alone does not say whether that day counts. */
+/** Explains a text that `readDate` cannot parse. A date alone leaves open whether that day is included. */
 export function notADate(text: string): string {
   const day = text.trim();
   if (readDay(day) !== undefined)

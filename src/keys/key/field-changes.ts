@@ -3,10 +3,10 @@ import type { JsonObject } from './fields.ts';
 import { GIVEN_FIELDS, type KeyFields } from './api-key.ts';
 import { fixedFields, namesOf } from './fields.ts';
 
-/** The fields of a key that somebody sets, in the order in which they are shown. */
+/** The fields of a key that callers can set, in display order. */
 export const KEY_FIELDS = [...GIVEN_FIELDS, 'enabled'] as const;
 const FIELDS = [...KEY_FIELDS, ...namesOf(fixedFields), 'createdBy'] as const;
-/** Those that no declaration has: the secrets of a key, by their public parts. */
+/** Fields without a declaration: the secrets of a key, by their public parts. */
 type SecretField = 'prefix' | 'previousPrefix';
 
 export type FieldValue = string | number | readonly string[] | boolean | JsonObject | null;
@@ -17,12 +17,12 @@ export interface FieldChange {
   after: FieldValue;
 }
 
-/** One change of a plan. A key that does not exist yet has no id. */
+/** One change of a plan. A new key has no id. */
 export interface PlannedChange {
   action: 'CREATE' | 'UPDATE' | 'ROTATE' | 'RENEW' | 'DELETE';
   name: string;
   id?: string;
-  /** Since when it has the secret that is too old, in milliseconds since 1970. */
+  /** Since when it has the outdated secret, in milliseconds since 1970. */
   secretSince?: number;
   changes?: FieldChange[];
 }

@@ -30,27 +30,27 @@ import { parseNetworks, validateNetworks } from './allow-from.ts';
 import { normalizeName, validateName } from './name.ts';
 import { audienceRestriction, limitRestriction, networkRestriction, type Restriction } from './restriction.ts';
 
-/** The rules of a field that a key is given. The catalog says what can be granted. */
+/** The rules of a field that is set on a key. The catalog says what can be granted. */
 export interface GivenField<Value, Given = Value> {
-  /** The value of a key that has none. */
+  /** The value of a key without the field. */
   readonly none: Value;
-  /** The form in which it is written. */
+  /** The type of its texts and values. */
   readonly form: 'text' | 'list' | 'number' | 'boolean' | 'json';
   /** The rule for values that programs give. */
   readonly rule: Rule<Given>;
-  /** The issues with what is given. */
+  /** The issues with a given value. */
   validate(given: Given, catalog: Catalog): Issue[];
-  /** Reads what was validated. */
+  /** Reads a validated value. */
   read(given: Given, catalog: Catalog): Value;
-  /** Reads it out of a document, which gets the issues with it. */
+  /** Reads the value in a document, and reports issues there. */
   readIn(document: DocumentReader, value: unknown, path: DocumentPath, catalog: Catalog): Value;
 }
 
-/** A field of a key that has no column: its rules, its form in a store, and what people read about it. */
+/** A field of a key that has no column of its own: its rules, its form in a store, and its texts for users. */
 export interface Field<Value, Given = Value> extends GivenField<Value, Given> {
-  /** Identifies the field in stores. Never change or reuse it. That of a plugin's field is a text. */
+  /** Identifies the field in stores. Never change or reuse it. Fields of plugins have a text. */
   readonly id: number | string;
-  /** The name that people see. */
+  /** The name shown to users. */
   readonly label: string;
   /** A sentence for flags, forms and schemas. */
   readonly help: string;
@@ -58,29 +58,29 @@ export interface Field<Value, Given = Value> extends GivenField<Value, Given> {
   readonly graphql?: { readonly output?: string; readonly input?: string };
   /** A value as flags show it. Default: text. */
   readonly example?: string;
-  /** Its flag, if that is not called like the field. A field with a filter has it in stores as well: never change it. */
+  /** Its flag, if named differently. Stores contain it for fields with a filter: never change it. */
   readonly flag?: string;
   /** True if prompts for a new key ask for it. */
   readonly isAsked?: boolean;
-  /** The words for a key that has none. Default: none. */
+  /** The words for a missing value. Default: none. */
   readonly noneText?: string;
   /** The filter that selects keys by it. Default: none. */
   readonly filter?: Filter;
-  /** The rule for changes that let a key do more. Default: none. */
+  /** The rule that says which changes give a key more access. Default: none. */
   readonly widens?: Restriction<Value>;
-  /** Its JSON Schema in a declaration, but for its description. */
+  /** Its JSON Schema in a declaration, without the description. */
   readonly schema: object;
   validate(given: Given): Issue[];
   read(given: Given): Value;
-  /** Reads text, where the field is not written as text or a list; NaN for text that cannot be read. */
+  /** Reads text, for fields that are neither text nor a list; NaN for unreadable text. */
   fromText?(text: string): Given;
-  /** Reads what a store has; undefined for what cannot be read. @param isIntact whether it is as it was written */
+  /** Reads a stored value; undefined if it cannot be read. @param isIntact true if the row matches its checksum */
   readStored(value: unknown, isIntact: boolean): Value | undefined;
 }
 
-/** A filter selects keys by a field: by equal text in whatever case, or by all items of a list. */
+/** A filter selects keys by a field: by equal text, ignoring case, or by all items of a list. */
 export interface Filter {
-  /** A sentence for its flag and forms. Default: that keys have the value. */
+  /** A sentence for its flag and forms. Default: one that says that keys have the value. */
   readonly help?: string;
   /** A value as its flag shows it. Default: that of the field. */
   readonly example?: string;
@@ -88,7 +88,7 @@ export interface Filter {
   readonly flagOfChange?: string;
 }
 
-/** Properties of all kinds. */
+/** Properties that all kinds of fields share. */
 type Common = Pick<Field<unknown>, 'id' | 'label' | 'help' | 'graphql' | 'example' | 'flag' | 'isAsked' | 'noneText'>;
 
 /** The most code points of a text. */
@@ -113,7 +113,7 @@ function line({ max, code = 'INPUT_INVALID', ...common }: Common & { max: number
   });
 }
 
-/** Parses texts; the same text in another form gives the same value. */
+/** Parses texts; different spellings of the same item give the same value. */
 type Parse<Item extends string> = (texts: readonly string[]) => { values: Item[]; issues: Issue[] };
 
 /** A list of texts. */
@@ -190,7 +190,7 @@ export function number({
   };
 }
 
-/** One of some words. */
+/** One of a fixed set of words. */
 export function word<const Word extends string>({
   words,
   code = 'INPUT_INVALID',
@@ -280,13 +280,13 @@ function time(common: Common) {
   };
 }
 
-/** A JSON object, which nothing here interprets. */
+/** A JSON object, which is not interpreted. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** The most bytes of a JSON object. */
 export const MAX_JSON_BYTES = 4096;
 
-/** A JSON object of at most so many bytes. */
+/** A JSON object of limited size. */
 export function json({ bytes, ...common }: Common & { bytes: number }) {
   return (name: string): Field<JsonObject | null> => {
     const problemOf = (given: unknown): string | undefined => {
@@ -308,7 +308,7 @@ export function json({ bytes, ...common }: Common & { bytes: number }) {
       form: 'json',
       none: null,
       schema: { type: ['object', 'null'] },
-      // GraphQL takes any JSON: `validate` refuses the rest.
+      // GraphQL accepts any JSON; `validate` refuses everything else.
       rule: () => undefined,
       validate,
       fromText: (text) => (text.trim() === '' ? null : (parseRecord(text) ?? (Number.NaN as never))),
@@ -323,11 +323,11 @@ export function json({ bytes, ...common }: Common & { bytes: number }) {
   };
 }
 
-/** A value as JSON; undefined if JSON would change it. @param unsafe gets the numbers that JSON would change */
+/** A value as JSON; undefined if JSON would change it. @param unsafe receives the numbers that JSON would change */
 function jsonText(value: JsonObject, unsafe: number[]): string | undefined {
   try {
     return JSON.stringify(value, function (this: Record<string, unknown>, name) {
-      // The member itself, since the parameter is what `toJSON` made of it.
+      // The member itself; the parameter is the result of `toJSON`.
       const member = this[name];
       if (!isJson(member) && (member !== undefined || Array.isArray(this))) throw new TypeError('No JSON');
       if (typeof member === 'number' && !(Math.abs(member) <= Number.MAX_SAFE_INTEGER)) unsafe.push(member);
@@ -338,7 +338,7 @@ function jsonText(value: JsonObject, unsafe: number[]): string | undefined {
   }
 }
 
-/** True for a list, a plain object, and what is neither, of the types that JSON has. */
+/** True for JSON types only: lists, plain objects and primitive values. */
 function isJson(value: unknown): boolean {
   if (!isRecord(value)) return value === null || ['object', 'string', 'number', 'boolean'].includes(typeof value);
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -353,7 +353,7 @@ function readItems<Item extends string>(value: unknown, parse?: Parse<Item>): re
   return issues.length === 0 ? values : undefined;
 }
 
-/** An address that is given to a key when it is made, and never changes. */
+/** An address that is set when the key is made, and never changes. */
 function address(common: Common) {
   return (name: string): Field<string | null> => ({
     ...common,
@@ -372,7 +372,7 @@ function address(common: Common) {
   });
 }
 
-/** The name, which has to be given. */
+/** The name, which is required. */
 const nameField: GivenField<string> = {
   form: 'text',
   none: '',
@@ -406,7 +406,7 @@ type AnyGivenField = GivenField<any, any>;
 type AnyField = Field<any, any>;
 // oxlint-enable typescript/no-explicit-any
 
-/** A field that keys are selected by. Keys of a store that had it before need a migration: see `labelsOf`. */
+/** A field with a filter. Keys of a store that already had the field need a migration: see `labelsOf`. */
 function filtered<Of extends AnyField>(make: (name: string) => Of, filter: Filter = {}) {
   return (name: string) => ({ ...make(name), filter });
 }
@@ -416,7 +416,7 @@ function restricting<Value, Given>(make: (name: string) => Field<Value, Given>, 
   return (name: string) => ({ ...make(name), widens });
 }
 
-/** The fields of plugins, with how they are made. */
+/** The fields of plugins, with functions that make them. */
 function fieldsOfPlugins(): object {
   return Object.fromEntries(Array.from(addedFields(), ([name, field]) => [name, fieldOf(field)]));
 }
@@ -448,7 +448,7 @@ function makerOf(field: RegisteredField, common: Common): (name: string) => AnyF
   return list({ ...common, parse: (texts) => parseLines(texts, rule) });
 }
 
-/** Fields that say what a key is for, in the order in which they are shown. */
+/** Fields that describe a key, in display order. */
 export const labelFields = defineFields({
   /** Free text of at most 1,000 code points; null if there is none. */
   description: line({
@@ -461,9 +461,9 @@ export const labelFields = defineFields({
     isAsked: true,
   }),
   /**
-   * The person or team that answers for it, as text of at most 200 code points; null if nobody is named. As a filter, it
-   * finds the keys with this owner, the key of this name, and the person who is called so where they sign in, in whatever
-   * case; and those that these created, and so on.
+   * The person or team responsible for it, as text of at most 200 code points; null if there is none. As a filter, it
+   * finds the keys with this owner, the key of this name, the person who signs in under this name, ignoring case, and
+   * all child keys of these.
    */
   owner: filtered(
     line({
@@ -500,7 +500,7 @@ export const labelFields = defineFields({
     }),
     { flagOfChange: 'tagged' },
   ),
-  /** A JSON object of at most 4 KB, given to services that check the key and never interpreted; null for none. */
+  /** A JSON object of at most 4 KB, passed to services that check the key and never interpreted; null for none. */
   metadata: json({
     id: 16,
     bytes: MAX_JSON_BYTES,
@@ -508,13 +508,13 @@ export const labelFields = defineFields({
     help: 'A JSON object for your own use, at most 4 KB, given to services that check the key; empty for none.',
     example: 'json',
   }),
-  // No type knows them: plugins bring them when the program starts.
+  // Unknown to the types, since plugins bring them at run time.
   ...fieldsOfPlugins(),
 });
 
-/** Fields that restrict the requests of a key, and of the keys that it creates. */
+/** Fields that restrict the requests of a key and of its child keys. */
 export const restrictionFields = defineFields({
-  /** How many requests it may make, at most one limit for each unit; empty if it has no limits of its own. */
+  /** Its own limits on requests, at most one for each unit; empty if it has none. */
   limits: restricting(
     list<Limit>({
       id: 4,
@@ -530,7 +530,7 @@ export const restrictionFields = defineFields({
     }),
     limitRestriction,
   ),
-  /** The networks that it may be used from, in the form of `parseNetworks`; null for anywhere. */
+  /** The networks that it can be used from, in the form of `parseNetworks`; null for anywhere. */
   allowFrom: restricting(
     listOrNull({
       id: 5,
@@ -549,9 +549,9 @@ export const restrictionFields = defineFields({
   ),
 });
 
-/** Fields that a key gets when it is made, and that nothing changes. */
+/** Fields that are set when a key is made and never change. */
 export const fixedFields = defineFields({
-  /** The address that it is valid for alone, with all paths under it: see `readAudience`; null for any. */
+  /** The only address that it is valid for, with all paths below: see `readAudience`; null for any. */
   audience: restricting(
     address({
       id: 13,
@@ -567,7 +567,7 @@ export const fixedFields = defineFields({
   ),
 });
 
-/** The fields in which a change can let a key do more. */
+/** Fields whose changes can give a key more access. */
 export const wideningFields = { ...restrictionFields, ...fixedFields };
 /** Their rules, each with the name of its field. */
 export const RESTRICTIONS = namesOf(wideningFields).map((name): readonly [typeof name, Restriction<any>] => [
@@ -575,9 +575,9 @@ export const RESTRICTIONS = namesOf(wideningFields).map((name): readonly [typeof
   wideningFields[name].widens,
 ]);
 
-/** The fields of a key by which people describe and restrict it. */
+/** The fields that describe and restrict a key. */
 export const keyFields = { ...labelFields, ...restrictionFields };
-/** The fields that a key is given, but for its expiry, in the order in which they are shown. */
+/** The fields set on a key, except its expiry, in display order. */
 export const givenFields = {
   name: nameField,
   ...labelFields,
@@ -585,7 +585,7 @@ export const givenFields = {
   permissions: grants(parsePermissions),
   ...restrictionFields,
 };
-/** The same with those that nothing changes. */
+/** Like `keyFields`, with the fields that never change. */
 export const storedFields = { ...keyFields, ...fixedFields };
 
 /** All tables, by the names that GraphQL documents have for them. */
@@ -595,18 +595,18 @@ export const fieldTables = { labels: labelFields, restrictions: restrictionField
 export type FieldName = keyof typeof keyFields;
 /** Some of these fields, by their names. */
 export type FieldTable = Readonly<Record<string, AnyField>>;
-/** The same of fields that may have columns. */
+/** Fields that may have columns of their own. */
 type GivenTable = Readonly<Record<string, AnyGivenField>>;
 /** The values of the fields of a table. */
 export type ValuesOf<Table> = {
   -readonly [Name in keyof Table]: Table[Name] extends GivenField<infer Value, infer _Given> ? Value : never;
 };
 
-/** The names of those that keys are selected by. */
+/** The names of fields with a filter. */
 export type FilterName = {
   [Name in FieldName]: (typeof keyFields)[Name] extends { readonly filter: Filter } ? Name : never;
 }[FieldName];
-/** The fields that keys are selected by. */
+/** The fields with a filter. */
 export const filterFields = Object.fromEntries(fieldsOf().filter(([, { filter }]) => filter)) as Pick<
   typeof keyFields,
   FilterName
@@ -625,12 +625,15 @@ export function filterHelp({ filter, form, label }: AnyField): string {
   return filter?.help ?? `Only keys with ${form === 'list' ? 'all these' : 'this'} ${label.toLowerCase()}.`;
 }
 
-/** The values that keys are selected by: those that have all of them. */
+/** Values to select keys by: only keys with all of them match. */
 export type FilterValues = { readonly [Name in FilterName]?: NonNullable<FieldValues[Name]> | undefined };
-/** The same as they are written. */
+/** The same values, as users write them. */
 export type FieldFilters = { -readonly [Name in FilterName]?: Written<FieldValues[Name]> | null };
 
-/** The values of a key that has none of these fields, by table: of one for all, the library's types would show the rules. */
+/**
+ * The values of a key without any of these fields. Combined by table, because the library's published types would
+ * otherwise show the rules.
+ */
 export const NO_VALUES = {
   ...valuesOf(labelFields, {}),
   ...valuesOf(restrictionFields, {}),
@@ -638,11 +641,11 @@ export const NO_VALUES = {
 };
 /** The values of all fields. */
 export type KeyValues = typeof NO_VALUES;
-/** The values of those by which people describe and restrict it. */
+/** The values of the fields that describe and restrict a key. */
 export type FieldValues = Omit<KeyValues, keyof typeof fixedFields>;
-/** A value as people write it: the texts of a list can be in any form. */
+/** A value as users write it: the texts of a list can have any spelling. */
 type Written<Value> = Value extends readonly string[] ? readonly string[] : Value;
-/** The same as they are written; omitted fields stay as they are, or are empty. */
+/** Field values as users write them. Omitted fields stay as they are, or are empty. */
 export type FieldInput = { -readonly [Name in keyof FieldValues]?: Written<FieldValues[Name]> };
 
 /** The fields of a table with their names. */
@@ -650,7 +653,7 @@ export function fieldsOf(table: FieldTable = keyFields): [FieldName, AnyField][]
   return Object.entries(table) as [FieldName, AnyField][];
 }
 
-/** The form of the field of a key that has this name; undefined for other names. */
+/** The type of the field with this name; undefined for other names. */
 export function formOf(name: string): AnyField['form'] | undefined {
   const fields = Object.entries({ ...givenFields, ...fixedFields });
   return fields.find(([each]) => each === name)?.[1].form;
@@ -666,7 +669,7 @@ export function valuesOf<Table extends GivenTable>(table: Table, key: Partial<Va
   return mapFields(table, ({ none }, name) => key[name] ?? none);
 }
 
-/** The same without those that are none. */
+/** The values that differ from a missing one. */
 export function givenIn<Table extends GivenTable>(
   table: Table,
   key: Partial<ValuesOf<Table>>,
@@ -675,19 +678,19 @@ export function givenIn<Table extends GivenTable>(
   return Object.fromEntries(values.filter(([, value]) => !isNone(value))) as never;
 }
 
-/** True for the value of a key that has none. */
+/** True for a missing value. */
 export function isNone(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }
 
-/** The issues with what is given for the fields of a table, each with the name of its field. */
+/** The issues with the given values of a table's fields, each with the name of its field. */
 export function validateFields(table: GivenTable, given: Given, catalog: Catalog): Issue[] {
   return Object.entries(table).flatMap(([name, field]) =>
     given[name] === undefined ? [] : field.validate(given[name], catalog).map((issue) => ({ ...issue, field: name })),
   );
 }
 
-/** The values of the fields of a table that validated input has. */
+/** The values that validated input has for the fields of a table. */
 export function readFields<Table extends GivenTable>(
   table: Table,
   given: Given,
@@ -697,7 +700,7 @@ export function readFields<Table extends GivenTable>(
   return Object.fromEntries(fields.map(([name, field]) => [name, field.read(given[name], catalog)])) as never;
 }
 
-/** Input with some of these fields, and others. */
+/** Input with some of these fields, and possibly others. */
 type Given = { readonly [Name in string]?: any };
 
 /** Splits a list that is written in one line. */
@@ -705,7 +708,7 @@ function itemsIn(text: string, separator = /[,;]/): string[] {
   return text.split(separator).flatMap((item) => item.trim() || []);
 }
 
-/** Reads a value that somebody typed in one line. */
+/** Reads a value typed in one line. */
 export function valueOfText(field: AnyField, text: string, separator?: RegExp): unknown {
   if (field.fromText) return field.fromText(text);
   if (field.form === 'text') return text || null;
@@ -721,7 +724,7 @@ export function textOf(value: unknown): string {
     : String((value as string | number | null | undefined) ?? '');
 }
 
-/** Words about each restriction of a key, such as "is limited to 100/m". @param isShared see `Restriction.words` */
+/** Words for each restriction of a key, such as "is limited to 100/m". @param isShared see `Restriction.words` */
 export function restrictionTexts(values: Partial<ValuesOf<typeof wideningFields>>, isShared = false): string[] {
   return RESTRICTIONS.flatMap(([name, { words }]) => (isNone(values[name]) ? [] : [words(values[name], isShared)]));
 }
@@ -731,17 +734,19 @@ export type UnknownFields = Readonly<Record<string, unknown>>;
 
 const fieldsById = new Map(fieldsOf(storedFields).map(([name, field]) => [`${field.id}`, [name, field] as const]));
 
-/** The fields of a key as the text in a store: by their ids, without those that are none. Null if it has none. */
+/** The fields of a key as stored text: by id, without missing values. Null if it has none. */
 export function fieldsText(key: KeyValues & { unknownFields?: UnknownFields }): string | null {
   const values = fieldsOf(storedFields)
     .filter(([name]) => !isNone(key[name]))
     .map(([name, { id }]) => [id, key[name]]);
   if (values.length === 0 && !key.unknownFields) return null;
-  // A value that replaces one that could not be read has the same id.
+  // A new value has the same id as the unreadable one that it replaces.
   return JSON.stringify({ ...key.unknownFields, ...Object.fromEntries(values) });
 }
 
-/** Reads such a text; undefined for what cannot be read. @param isIntact whether it is as it was written */
+/**
+ * Reads the stored text of fields; undefined if it cannot be read. @param isIntact true if the row matches its checksum
+ */
 export function readFieldsText(
   text: string | null,
   isIntact: boolean,
@@ -755,14 +760,14 @@ export function readFieldsText(
     const [name, field] = fieldsById.get(id) ?? [];
     const read = field?.readStored(value, isIntact);
     if (read !== undefined) known[name!] = read;
-    // A plugin can change the values that its field has.
+    // A plugin can change which values its field accepts.
     else if (name === undefined || typeof field!.id === 'string') unknown.push([id, value]);
     else return undefined;
   }
   return { ...NO_VALUES, ...known, ...(unknown.length > 0 && { unknownFields: Object.fromEntries(unknown) }) };
 }
 
-/** The values of fields of plugins that this version cannot read, by the names of the fields. */
+/** The values of plugin fields that this version cannot read, by the names of the fields. */
 export function unreadValues(unknownFields: UnknownFields = {}): Readonly<Record<string, unknown>> {
   const values = Object.entries(unknownFields).map(([id, value]) => [fieldsById.get(id)?.[0], value]);
   return Object.fromEntries(values.filter(([name]) => name !== undefined));
@@ -777,7 +782,7 @@ function parseRecord(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The same of each field of a table, by its name. */
+/** Maps each field of a table, by its name. */
 export function mapFields<Table extends GivenTable, Result>(
   table: Table,
   map: (field: Table extends FieldTable ? AnyField : AnyGivenField, name: keyof Table & string) => Result,

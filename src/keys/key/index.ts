@@ -1,4 +1,4 @@
-/** A key's fields and their rules, and its state and use. */
+/** A key: its fields with their rules, its state, and its usage. */
 export * from './allow-from.ts';
 export * from './api-key.ts';
 export * from './audience.ts';

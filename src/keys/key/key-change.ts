@@ -11,9 +11,9 @@ import { type FieldInput, givenFields, mapFields, readFields, validateFields } f
 export interface KeyChange extends ExpiryRequest, FieldInput {
   /** 1 to 100 letters, digits and spaces. */
   name?: string;
-  /** Names of all roles that the key is to have, case-insensitive. */
+  /** All roles that the key should have, case-insensitive. */
   roles?: readonly string[];
-  /** All permissions that the key is to have besides its roles, as `RESOURCE:ACTION`, case-insensitive. */
+  /** All permissions that the key should have besides its roles, as `RESOURCE:ACTION`, case-insensitive. */
   permissions?: readonly string[];
 }
 
@@ -24,7 +24,7 @@ export interface NewKey extends KeyChange {
   overwrite?: boolean;
 }
 
-/** The fields of a change. What their values may be is said by `validateChange`. */
+/** The fields of a change. `validateChange` checks their values. */
 export const KEY_CHANGE_OPTIONS: Rules<KeyChange> = {
   ...mapFields(givenFields, ({ rule }) => rule),
   expiresIn: anyText,
@@ -32,7 +32,7 @@ export const KEY_CHANGE_OPTIONS: Rules<KeyChange> = {
 };
 export const NEW_KEY_OPTIONS: Rules<NewKey> = { ...KEY_CHANGE_OPTIONS, name: required(anyText), overwrite: yesOrNo };
 
-/** All issues with a new key, but for a missing name: the caller may still prompt for it. */
+/** All issues with a new key, except a missing name: the caller can still prompt for it. */
 export function validateNewKey(input: Partial<NewKey>, catalog: Catalog, now: number): Issue[] {
   return [...validateChange(input, catalog, now), ...validateGrants(input.roles ?? [], input.permissions ?? [])];
 }
@@ -44,7 +44,7 @@ export function validateChange(change: KeyChange, catalog: Catalog, now: number)
     ...validateFields(givenFields, change, catalog),
     ...ends.map((issue) => ({ ...issue, field: change.expiresIn === undefined ? 'expiresAt' : 'expiresIn' })),
   ];
-  // No other field: an imported key has its secret beside them.
+  // Logs these fields only: an imported key has its secret beside them.
   debug('the fields of a key were validated', () => {
     const { name: keyName, roles, permissions, expiresIn, expiresAt } = change;
     const restrictions = Object.fromEntries(RESTRICTION_FIELDS.map((field) => [field, change[field]]));
@@ -54,13 +54,13 @@ export function validateChange(change: KeyChange, catalog: Catalog, now: number)
   return issues;
 }
 
-/** Requires at least one role or permission. Invalid items count: they are issues of their own. */
+/** Requires at least one role or permission. Invalid items count, since they are issues already. */
 export function validateGrants(roles: readonly unknown[], permissions: readonly unknown[]): Issue[] {
   if (roles.length > 0 || permissions.length > 0) return [];
   return [{ code: 'NO_GRANTS', message: 'An API key needs at least one role or permission.' }];
 }
 
-/** Reads the fields that validated input gives a new key, but for its expiry, as they are kept. */
+/** The stored values of a new key's validated fields, without its expiry. */
 export function readNewFields(given: NewKey, catalog: Catalog): Omit<GivenFields, 'expiresAt'> {
   return { ...NOTHING_GIVEN, ...readFields(givenFields, given, catalog) };
 }

@@ -9,13 +9,13 @@ import {
 } from '../basics/index.ts';
 import { holdsSecret } from '../secret/index.ts';
 
-/** The most tags that a key has. */
+/** The most tags on a key. */
 const MAX_TAGS = 16;
 /** In code points. */
 const [MAX_TAG_KEY, MAX_TAG_VALUE] = [50, 150];
 /** Separators of items in forms, flags and prompts. */
 const SEPARATOR = /[,;]/;
-/** Letters with their marks, digits, and what stands between them. */
+/** Letters with their marks, digits, and separators inside. */
 const TAG_KEY = /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._/-]*$/u;
 
 /** A text of one line as it is stored: NFC and trimmed; null if it is blank. */
@@ -23,14 +23,14 @@ export function normalizeLine(text: string | null | undefined): string | null {
   return normalizeText(text ?? '').trim() || null;
 }
 
-/** The rule of a text of one line: its most code points, and the code of an issue with it. */
+/** The rule for one line of text: its maximum in code points, and the code of its issues. */
 export interface LineRule {
   name: string;
   max: number;
   code: Issue['code'];
 }
 
-/** The issue with a text of one line, if any: its length, control characters, a secret. */
+/** The issue with one line of text, if there is one: its length, control characters, or a secret. */
 export function validateLine(text: string, { name, max, code }: LineRule): Issue[] {
   const length = codePoints(normalizeText(text).trim());
   if (length > max) return [{ code, message: `The ${name} is ${length} characters long; at most ${max} are allowed.` }];
@@ -38,7 +38,7 @@ export function validateLine(text: string, { name, max, code }: LineRule): Issue
   return problem === undefined ? [] : [{ code, message: `The ${name} ${problem}` }];
 }
 
-/** What a text that is shown in one line must not have. */
+/** The problem with a text that is shown in one line. */
 function problemOf(text: string): string | undefined {
   if (hasTooManyMarks(text)) return `has more than ${MAX_MARKS} combining marks in a row.`;
   if (hasControlCharacters(text)) return 'may not contain control characters, such as line breaks or tabs.';
@@ -47,8 +47,8 @@ function problemOf(text: string): string | undefined {
 }
 
 /**
- * Parses tags, each as `key=value`, into the form in which they are stored: NFC, trimmed, and in the order of their
- * keys. A key has each once, and no more than `MAX_TAGS`.
+ * Parses tags, each as `key=value`, into their stored form: NFC, trimmed, and sorted by key. Each key occurs once, and
+ * there are at most `MAX_TAGS`.
  */
 export function parseTags(texts: readonly string[]): { values: string[]; issues: Issue[] } {
   const values = new Map<string, string>();
@@ -67,7 +67,7 @@ export function parseTags(texts: readonly string[]): { values: string[]; issues:
   return { values: sorted.map(([, tag]) => tag), issues };
 }
 
-/** Parses a list of lines, each once: NFC and trimmed, without empty ones. */
+/** Parses a list of lines: NFC, trimmed, without duplicates and empty ones. */
 export function parseLines(
   texts: readonly string[],
   { name, max, items }: { name: string; max: number; items: number },

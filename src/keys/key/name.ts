@@ -23,7 +23,7 @@ export function normalizeName(name: string): string {
 
 /**
  * Checks a name: only letters (with their combining marks), decimal digits and U+0020, all visible, and 1 to 100 code
- * points after normalization. Returns the nameIssue, if there is one.
+ * points after normalization. Returns the issue, if there is one.
  */
 export function validateName(name: string): Issue | undefined {
   const normalized = normalizeName(name);

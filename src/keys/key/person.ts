@@ -1,38 +1,41 @@
 import { hash } from 'node:crypto';
 import { hasControlCharacters } from '../basics/index.ts';
 
-/** Somebody who signs in at a provider, or at a proxy. */
+/** A person who signs in through a provider or a proxy. */
 export interface Person {
-  /** Who says who they are: the URL of a provider (OpenID Connect Core), or `header:` and the header of a proxy. */
+  /**
+   * The authority for the identity: the URL of a provider (OpenID Connect Core), or `header:` and the header of a
+   * proxy.
+   */
   readonly issuer: string;
-  /** Who they are there: with the issuer, it identifies them. */
+  /** The identifier at the issuer. Together, both identify the person. */
   readonly subject: string;
-  /** What they are called there, only to be shown: it may change, and others may have it. */
+  /** The name at the issuer, for display only: it can change, and is not unique. */
   readonly name: string;
 }
 
 /** In characters; OpenID Connect allows 255 of a subject. */
 const MAX_LENGTH = 255;
 
-/** Whether a text can name somebody: it shows something, and is no longer than a provider may make it. */
+/** True for a text that can name a person: visible, and within the length that providers are allowed. */
 export function canName(text: unknown): text is string {
   return typeof text === 'string' && text.trim() !== '' && text.length <= MAX_LENGTH && !hasControlCharacters(text);
 }
 
 /**
- * What the store keeps of a person where it keeps the digest of a secret of other keys. No secret has it: it has a
- * character that `digestSecret` never gives.
+ * The person's value in the column that holds the digest of a secret for other keys. It can never equal a digest, as it
+ * has a character that `digestSecret` never gives.
  */
 export function digestPerson({ issuer, subject }: Pick<Person, 'issuer' | 'subject'>): string {
   return `person:${hash('sha256', JSON.stringify([issuer, subject]), 'base64url')}`;
 }
 
-/** A person as the store keeps them. */
+/** A person as stored text. */
 export function personText({ issuer, subject, name }: Person): string {
   return JSON.stringify({ issuer, subject, name });
 }
 
-/** The person in such a text; undefined for any other text. */
+/** The person in a stored text; undefined for any other text. */
 export function readPerson(text: string): Person | undefined {
   try {
     return personIn(JSON.parse(text));
@@ -41,12 +44,12 @@ export function readPerson(text: string): Person | undefined {
   }
 }
 
-/** A person, if a value is one, without what else it has. */
+/** The person in a value, without other properties; undefined if it is none. */
 export function personIn(value: unknown): Person | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { issuer, subject, name } = value as Record<string, unknown>;
   return canName(issuer) && canName(subject) && canName(name) ? { issuer, subject, name } : undefined;
 }
 
-/** The issuer of keys that stand for rules by which tokens are exchanged: no provider or header is called so. */
+/** The issuer of keys that stand for rules of token exchange. No provider or header has this name. */
 export const FEDERATION = 'federation';

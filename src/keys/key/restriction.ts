@@ -5,23 +5,26 @@ import { isFor } from './audience.ts';
 
 type Defaults = Pick<Catalog, 'defaultLimits'>;
 
-/** The rule of a field that restricts keys: which value allows more than another. */
+/** The rule of a field that restricts keys: which of two values allows more. */
 export interface Restriction<Value> {
-  /** Words about a restricted key, such as "is limited to 100/m". @param isShared whether it shares this with its child keys */
+  /**
+   * Words for a restricted key, such as "is limited to 100/m". @param isShared true if its child keys share the
+   * restriction
+   */
   readonly words: (value: NonNullable<Value>, isShared?: boolean) => string;
-  /** A value by which keys with some values are restricted more than keys with others; undefined if they are not. */
+  /** A value that restricts keys with some values more than keys with others; undefined if none does. */
   readonly closer: (
     values: readonly Value[],
     than: readonly Value[],
     defaults: Defaults,
   ) => NonNullable<Value> | undefined;
-  /** The value that allows as much as both do; undefined if they have nothing in common. */
+  /** The value that allows everything that both allow; undefined if they have nothing in common. */
   readonly common: (now: Value, before: Value, defaults: Defaults) => Value | undefined;
-  /** Words for a key that a restore leaves with its present value, as it is closer. */
+  /** Words for a key that a restore leaves with its present value, because it is stricter. */
   readonly kept: string;
 }
 
-/** A limit holds as close as another of the same unit that allows as much. */
+/** A limit is at least as strict as another of the same unit if it allows no more. */
 export const limitRestriction: Restriction<readonly Limit[]> = {
   words: (limits, isShared) => `is limited to ${limits.join(', ')}${isShared ? ' together with its child keys' : ''}`,
   kept: 'keeps its stricter limits',
@@ -41,7 +44,7 @@ export const limitRestriction: Restriction<readonly Limit[]> = {
   },
 };
 
-/** Networks hold as close as those that they lie in. */
+/** A network is at least as strict as the networks that contain it. */
 export const networkRestriction: Restriction<readonly string[] | null> = {
   words: (networks) => `may be used from ${formatList(networks, 'or')} alone`,
   kept: 'keeps its narrower networks',
@@ -59,7 +62,7 @@ export const networkRestriction: Restriction<readonly string[] | null> = {
   },
 };
 
-/** An address holds as close as those under it. */
+/** An address is at least as strict as the addresses below it. */
 export const audienceRestriction: Restriction<string | null> = {
   words: (audience) => `is for ${audience} alone`,
   kept: 'stays valid for its present address alone',
@@ -74,7 +77,7 @@ export const audienceRestriction: Restriction<string | null> = {
   },
 };
 
-/** The limits of a key: its own rates, or those of keys that have none, and its budgets. */
+/** The limits that apply to a key: its own rates, or the default ones if it has none, and its budgets. */
 export function appliedLimits(limits: readonly Limit[], defaultLimits: readonly Limit[]): readonly Limit[] {
   return limits.every(isBudget) ? [...defaultLimits, ...limits] : limits;
 }

@@ -1,24 +1,24 @@
 import type { StoredKey } from './api-key.ts';
 import { isInProgress } from './rotation.ts';
 
-/** A secret that a key had once. It is not accepted any more. */
+/** A former secret of a key, which is no longer accepted. */
 export interface RotatedSecret {
   /** See `digestSecret`. */
   digest: string;
   publicId: string;
   keyId: string;
-  /** When the key lost it, in milliseconds since 1970. */
+  /** When it was replaced, in milliseconds since 1970. */
   rotatedAt: number;
 }
 
-/** A key without its previous secret; the same object if it has none that works. */
+/** A key without its previous secret; the same object if none is active. */
 export function finishedKey(key: StoredKey, now: number): StoredKey {
   const { rotation } = key;
   if (!isInProgress(rotation, now)) return key;
   return { ...key, rotation: { ...rotation, grace: 0, previousEndsAt: now }, previousDigest: null };
 }
 
-/** A key that is being rotated, as it is once it has its previous secret alone. */
+/** A key in rotation, reduced to its previous secret. */
 export function rolledBackKey(key: StoredKey): StoredKey {
   const { rotation, previousDigest } = key;
   return {
@@ -30,7 +30,7 @@ export function rolledBackKey(key: StoredKey): StoredKey {
   };
 }
 
-/** The secrets that a key loses by a change. */
+/** The secrets that a change takes from a key. */
 export function rotatedSecrets(before: StoredKey, after: StoredKey, now: number): RotatedSecret[] {
   const kept = new Set([after.digest, after.previousDigest]);
   const { id: keyId, rotation } = before;

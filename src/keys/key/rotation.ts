@@ -25,24 +25,24 @@ export interface Rotation {
   previousEndsAt: number | null;
 }
 
-/** When the grace period may begin: at once, or when the new secret is first used. */
+/** When the grace period begins: at once, or with the first use of the new secret. */
 export const ACTIVATIONS = ['NOW', 'ON_FIRST_USE'] as const;
 /** When the grace period begins. */
 export type Activation = (typeof ACTIVATIONS)[number];
 
 /** How to rotate a key's secret, as the user wrote it. */
 export interface RotationRequest {
-  /** How long the previous secret still works: a duration such as `24h` (the default), or `0s`; at most 90 days. */
+  /** How long the previous secret keeps working: a duration such as `24h` (the default), or `0s`; at most 90 days. */
   grace?: string | null;
-  /** When that time begins: `now` (the default) or `on-first-use`. */
+  /** When the grace period begins: `now` (the default) or `on-first-use`. */
   activate?: string | null;
-  /** Disable the keys that the key has created: after a leak they are the thief's. */
+  /** Disable the keys that the key has created: after a leak, they may be the thief's. */
   disableCreated?: boolean | null;
-  /** Only those created since this RFC 3339 date and time, or this long ago. */
+  /** Limits `disableCreated` to keys created since this RFC 3339 date and time, or this long ago. */
   createdSince?: string | null;
 }
 
-/** What a request may say. Null says nothing. */
+/** The options of a request. Null counts as left out. */
 export const ROTATION_OPTIONS: Rules<RotationRequest> = {
   grace: orNull(anyText),
   activate: orNull(anyText),
@@ -50,11 +50,11 @@ export const ROTATION_OPTIONS: Rules<RotationRequest> = {
   createdSince: orNull(anyText),
 };
 
-/** How often the secret of a key is replaced, as the user wrote it. */
+/** How often a key's secret is replaced, as the user wrote it. */
 export interface RotationSchedule {
   /** The age at which a secret is replaced: a duration such as `90d`. */
   every: string;
-  /** How long the previous secret still works once the new one is first used. Default: `24h`. */
+  /** How long the previous secret keeps working after the first use of the new one. Default: `24h`. */
   grace?: string;
 }
 
@@ -62,13 +62,16 @@ export interface RotationSchedule {
 export const DEFAULT_GRACE = '24h';
 const MAX_GRACE_DAYS = 90;
 
-/** Whether the previous secret still works, so that the key has two. One without a grace has ended for every clock. */
+/**
+ * True while the previous secret still works, so that the key has two. Without a grace period it has ended, whatever
+ * the clock says.
+ */
 export function isInProgress(rotation: Rotation | null, now: number): rotation is Rotation {
   if (!rotation || rotation.previousEndsAt === null) return rotation !== null;
   return rotation.grace > 0 && now < rotation.previousEndsAt;
 }
 
-/** Since when a key has its secret, in milliseconds since 1970: at the latest, where a rotation was rolled back. */
+/** Since when a key has its secret, in milliseconds since 1970; no later than this, if a rotation was rolled back. */
 export function secretSince({ rotation, createdAt }: { rotation: Rotation | null; createdAt: number }): number {
   return rotation?.startedAt ?? createdAt;
 }
@@ -83,8 +86,8 @@ export function readSchedule({ every, grace }: RotationSchedule): { every: numbe
 }
 
 /**
- * Parses a request to rotate a secret. With issues, the other values are meaningless. `disableSince` is the time from
- * which on created keys are to be disabled, in milliseconds since 1970; null if none are.
+ * Parses a request to rotate a secret. With issues, the other values are meaningless. `disableSince` is the time since
+ * which created keys are disabled, in milliseconds since 1970; null if none are.
  */
 export function readRotation(
   { grace, activate, disableCreated, createdSince }: RotationRequest,

@@ -1,18 +1,18 @@
 import { describeCharacter, formatList } from '../basics/index.ts';
 import { CONFUSABLES } from './confusables.ts';
 
-/** The prototypes that were looked up: to read the whole table would take longer than to create a key. */
+/** Prototypes found so far: reading the whole table would take longer than creating a key. */
 const prototypes = new Map<string, string>();
 
 /**
- * What a name looks like: two names look alike if their skeletons are equal (Unicode UTS #39, section 4). A character
- * that the table does not know looks like what it is made of, such as a fullwidth letter. Case counts: it can be seen.
+ * The visual form of a name: names with equal skeletons look alike (Unicode UTS #39, section 4). Characters missing
+ * from the table, such as fullwidth letters, are decomposed. Case counts, since it is visible.
  */
 export function computeSkeleton(name: string): string {
   return mapped(name.normalize('NFD')).normalize('NFD');
 }
 
-/** Tells by which characters two names that look alike differ. */
+/** Describes the characters in which two names that look alike differ. */
 export function describeLikeness(name: string, other: string): string {
   const [own, foreign] = [charactersBeyond(name, other), charactersBeyond(other, name)];
   const difference = own && foreign ? `: it has ${own} in place of ${foreign}` : '';
@@ -35,7 +35,7 @@ function prototypeOf(character: string): string {
   return prototype;
 }
 
-/** The entry of the table that holds the character, which is `prototype=character,character,…`. */
+/** The entry of the table for the character, as `prototype=character,character,…`. */
 function findPrototype(character: string): string | undefined {
   const number = character.codePointAt(0)!.toString(16);
   const found = new RegExp(`[=,]${number}(?=[,\\s])`).exec(CONFUSABLES);

@@ -15,20 +15,23 @@ import type { Permission, Role } from '../permissions/index.ts';
 import type { Rotation } from './rotation.ts';
 
 /**
- * How requests with a secret of a key end: the key was accepted; it lacks a permission, or came from where it may not;
- * it was over a limit; or it was not accepted at all, as it was disabled, has expired or got another secret.
+ * Outcomes of requests with a secret of a key.
+ * - accepted: the key was accepted.
+ * - forbidden: it lacked a permission, or came from a network that is not allowed.
+ * - limited: it exceeded a limit.
+ * - refused: the key was disabled, had expired or had another secret.
  */
 export const OUTCOMES = ['accepted', 'forbidden', 'limited', 'refused'] as const;
 
-/** How a request ended. */
+/** The outcome of a request. */
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** How many requests ended in which way. */
+/** The number of requests with each outcome. */
 export type OutcomeCounts = Readonly<Record<Outcome, number>>;
 
 export const NO_REQUESTS: OutcomeCounts = { accepted: 0, forbidden: 0, limited: 0, refused: 0 };
 
-/** The counts of two sets of requests together. */
+/** The sum of two sets of counts. */
 export function sumOf(one: OutcomeCounts, other: OutcomeCounts): OutcomeCounts {
   return {
     accepted: one.accepted + other.accepted,
@@ -38,7 +41,7 @@ export function sumOf(one: OutcomeCounts, other: OutcomeCounts): OutcomeCounts {
   };
 }
 
-/** By what use is counted, in UTC. */
+/** The units of usage statistics, in UTC. */
 export const PERIODS = ['HOUR', 'DAY'] as const;
 
 /** An hour or a day in UTC. */
@@ -47,16 +50,16 @@ export type Period = (typeof PERIODS)[number];
 /** Their lengths in milliseconds. */
 export const PERIOD_MS: Readonly<Record<Period, number>> = { HOUR: UNIT_MS.h, DAY: UNIT_MS.d };
 
-/** How long use is kept by each, in days: then hours become days, and days are removed. */
+/** How long usage is kept in each unit, in days: then hours become days, and days are removed. */
 export const KEPT_DAYS: Readonly<Record<Period, number>> = { HOUR: 90, DAY: 730 };
 
-/** How requests with the secrets of a key ended in an hour or on a day. */
+/** The outcomes of a key's requests in an hour or on a day. */
 export interface PeriodUsage extends OutcomeCounts {
-  /** When it began, in milliseconds since 1970. */
+  /** The start, in milliseconds since 1970. */
   start: number;
 }
 
-/** Whole hours or days, from one on and before another. */
+/** A range of whole hours or days. */
 export interface UsageRange {
   by: Period;
   /** The start of the first one, in milliseconds since 1970. */
@@ -65,39 +68,39 @@ export interface UsageRange {
   to: number;
 }
 
-/** The hours or days of a range in which there were requests, in their order. */
+/** The hours or days of a range that had requests, in order. */
 export interface UsageByPeriod extends UsageRange {
   periods: readonly PeriodUsage[];
 }
 
-/** The start of the hour or day that a time is in, in milliseconds since 1970. */
+/** The start of the hour or day of a time, in milliseconds since 1970. */
 export function startOf(period: Period, time: number): number {
   return Math.floor(time / PERIOD_MS[period]) * PERIOD_MS[period];
 }
 
-/** The start of the first hour or day that is kept at a time, which is a whole day. */
+/** The start of the first hour or day that is still kept, which is a whole day. */
 export function firstKept(period: Period, now: number): number {
   return startOf('DAY', now) - KEPT_DAYS[period] * UNIT_MS.d;
 }
 
-/** A user's request for the use of a key. Texts are as the user wrote them. */
+/** A request for the usage of a key. Texts are as the user wrote them. */
 export interface UsageRequest {
-  /** From the hour or day on that this is in: an RFC 3339 date and time, a date, or an age such as `24h`. */
+  /** The first hour or day, as a time within it: an RFC 3339 date and time, a date, or an age such as `24h`. */
   from?: string | null;
-  /** Up to the end of the hour or day that ends with this or that this is in, written like `from`. Default: now. */
+  /** The last hour or day, as a time within it or its end, written like `from`. Default: now. */
   to?: string | null;
   /** One of `PERIODS`, case-insensitive. Default: by the hour. */
   by?: string | null;
 }
 
-/** What a request may say. Null says nothing. */
+/** The options of a request. Null counts as left out. */
 const USAGE_OPTIONS: Rules<UsageRequest> = { from: orNull(anyText), to: orNull(anyText), by: orNull(anyText) };
 
-/** How many hours or days are told of unless told otherwise. */
+/** The default number of hours or days. */
 const DEFAULT_COUNT: Readonly<Record<Period, number>> = { HOUR: 24, DAY: 30 };
 
 /**
- * Parses a request for the use of a key: whole hours or days, of which there are at most as many as are kept.
+ * Parses a request for the usage of a key: whole hours or days, at most as many as are kept.
  * @throws KeysError INPUT_INVALID
  */
 export function readUsageRequest(request: UsageRequest, now: number): UsageRange {
@@ -128,7 +131,7 @@ function tooEarly(text: string, by: Period, earliest: number): KeysError {
   return new KeysError('INPUT_INVALID', `"${printable(text)}" is too early: ${kept}. ${remedy}`);
 }
 
-/** How much a key was used. Times are milliseconds since 1970. */
+/** The total usage of a key. Times are milliseconds since 1970. */
 export interface UsageTotals {
   /** How often it was accepted. */
   uses: number;
@@ -139,15 +142,15 @@ export interface UsageTotals {
 }
 
 /**
- * What a key has used: a permission, a role that it has granted, as `role:VIEWER`, a tool, as `tool:search`, or a
- * route, as `route:example.org/api/**`.
+ * A grant that a key used: a permission, a role that it granted (`role:VIEWER`), a tool (`tool:search`), or a route
+ * (`route:example.org/api/**`).
  */
 export type UsedGrant = Permission | `role:${Role}` | `tool:${string}` | `route:${string}`;
 
-/** What those of tools and routes begin with. */
+/** The prefixes of used tools and routes. */
 export const [TOOL, ROUTE] = ['tool:', 'route:'] as const;
 
-/** The most tools and routes of a key that are remembered: names of tools are from its requests. */
+/** The most tools and routes remembered for a key: clients choose the names of tools. */
 export const MAX_TOOLS = 500;
 
 /** A tool of an MCP server that a key has called. */
@@ -165,44 +168,47 @@ export interface KeyUsage extends UsageTotals {
 }
 
 /**
- * What to add to how the requests of an hour ended. One that was counted as accepted before, and ended otherwise, is
- * one accepted less.
+ * Counts to add to the outcomes of an hour. A request first counted as accepted that ended otherwise reduces
+ * `accepted`, so this can be negative.
  */
 export interface HourUsage extends OutcomeCounts {
-  /** When it began, in milliseconds since 1970. */
+  /** The start of the hour, in milliseconds since 1970. */
   start: number;
 }
 
-/** What is kept of the use of keys. Times are milliseconds since 1970, the starts of days. */
+/** The bounds of the usage that is kept. Times are milliseconds since 1970, at the start of a day. */
 export interface UsageBounds {
-  /** Earlier hours become days. */
+  /** Earlier hours are merged into days. */
   hoursFrom: number;
   /** Earlier days are removed. */
   daysFrom: number;
-  /** How many hours, and how many days, are dealt with at once, or some more. */
+  /** How many hours, and how many days, are processed at once; there can be a few more. */
   rows: number;
 }
 
 interface UsageFinder {
-  /** How much keys were used, by their ids; those that never were are left out. */
+  /** The total usage of keys, by id. Unused keys are left out. */
   totals(ids: readonly string[]): Promise<Map<string, UsageTotals>>;
-  /** How the requests of a key ended, by hours or days in their order; those without a request are left out. */
+  /** The outcomes of a key's requests, by hours or days in order. Periods without requests are left out. */
   byPeriod(id: string, range: UsageRange): Promise<PeriodUsage[]>;
-  /** How the requests of all keys ended, those included that are gone. */
+  /** The outcomes of the requests of all keys, including deleted ones. */
   ofAll(range: UsageRange): Promise<PeriodUsage[]>;
-  /** The permissions that keys have used, by their ids, each with its last use in milliseconds since 1970. */
+  /** The grants that keys have used, by key id, each with its last use in milliseconds since 1970. */
   grants(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>>;
-  /** Looks through some keys, by their ids, for deleted ones with use. @returns these, and where to go on */
+  /**
+   * Searches the ids of keys with usage for deleted keys, from an id on. @returns those found, and the id to continue
+   * from
+   */
   ofDeleted(after: string | undefined): Promise<{ ids: string[]; next: string | undefined }>;
 }
 
-/** Keeps how keys are used, in a transaction that only counts: see `RepositoryWriteOptions`. */
+/** Writes usage, in a transaction that only counts: see `RepositoryWriteOptions`. */
 interface UsageWriter extends UsageFinder {
   /** Adds to the totals of keys; keys that no longer exist are ignored. */
   add(usage: readonly KeyUsage[]): Promise<void>;
-  /** Brings what is kept nearer to its bounds. @returns whether it is within them */
+  /** Brings the stored usage closer to its bounds. @returns true once it is within them */
   condense(bounds: UsageBounds): Promise<boolean>;
-  /** Removes the use of keys that were deleted, of so many rows or some more. @returns whether nothing is left */
+  /** Removes the usage of deleted keys, about this many rows. @returns true if nothing is left */
   forget(ids: readonly string[], rows: number): Promise<boolean>;
 }
 export const USAGE = declarePort<UsageFinder, UsageWriter>('usage');
@@ -215,21 +221,20 @@ export function previousUseSince(
   return previousLastUsedAt !== null && previousLastUsedAt >= startedAt ? previousLastUsedAt : null;
 }
 
-/** Whether the new secret of a rotation was the last that was used: whoever uses the key has it. */
+/** True if the new secret of a rotation was used last, so that the key's user has it. */
 export function isTakenUp({ startedAt }: Rotation, { lastUsedAt, previousLastUsedAt }: UsageTotals): boolean {
   return lastUsedAt !== null && lastUsedAt > Math.max(startedAt, previousLastUsedAt ?? 0);
 }
 
 export const NO_USAGE: UsageTotals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null };
 
-/** What telling how keys are used needs from outside. */
 interface UsageOptions {
   repository: ReadPorts;
   /** Milliseconds since 1970. */
   clock: () => number;
 }
 
-/** How keys are used, as it is told. */
+/** The usage of keys, for reading. */
 export class Usage {
   readonly #options: UsageOptions;
 
@@ -237,13 +242,13 @@ export class Usage {
     this.#options = options;
   }
 
-  /** How much keys were used, by their ids; those that never were are left out. */
+  /** The total usage of keys, by id. Unused keys are left out. */
   usageOf(ids: readonly string[]): Promise<Map<string, UsageTotals>> {
     return this.#options.repository.port(USAGE).totals(ids);
   }
 
   /**
-   * How the requests of a key ended, by hours or days in UTC; those without a request are left out.
+   * The outcomes of a key's requests, by hours or days in UTC. Periods without requests are left out.
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async byPeriod(id: string, request: UsageRequest = {}): Promise<UsageByPeriod> {
@@ -254,7 +259,7 @@ export class Usage {
   }
 
   /**
-   * How the requests of all keys ended, those included that were deleted since.
+   * The outcomes of the requests of all keys, including deleted ones.
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async ofAll(request: UsageRequest = {}): Promise<UsageByPeriod> {
@@ -272,7 +277,7 @@ export class Usage {
     return (await this.usedPermissionsOfAll([id])).get(id)!;
   }
 
-  /** The same for several keys, by their ids. */
+  /** Like `usedPermissionsOf`, for several keys, by id. */
   usedPermissionsOfAll(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>> {
     return this.#options.repository.port(USAGE).grants(ids);
   }

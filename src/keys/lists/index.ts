@@ -1,2 +1,2 @@
-/** Keys as people look through them: selected, sorted and counted, with what descends from them. */
+/** Lists of keys for people: selected, sorted and counted, with their child keys. */
 export * from './key-lists.ts';

@@ -29,66 +29,66 @@ import {
 import { type Catalog, parseRoles, type Role } from '../permissions/index.ts';
 import type { KeyFilter, KeyRepository } from '../repository/index.ts';
 
-/** By what keys can be sorted. */
+/** Sort orders of keys. */
 export const KEY_SORTS = ['CREATED', 'NAME', 'EXPIRES', 'LAST_USED'] as const;
 export type KeySort = (typeof KEY_SORTS)[number];
 
-/** How many keys a selection has at most. What is more is neither counted nor sorted, so that nobody waits for it. */
+/** The most keys in a selection. Further keys are neither counted nor sorted, so that answers stay fast. */
 export const MAX_SELECTED = 10_000;
-/** Who looks through all keys, page by page, comes this far. */
+/** The largest offset, for reading all keys page by page. */
 const MAX_OFFSET = 1_000_000_000;
-/** Which keys to select. */
+/** The keys to select. */
 export interface SelectionQuery extends KeyFilters {
-  /** How many keys there are on a page, up to 500. */
+  /** The size of a page, up to 500. */
   first: number;
-  /** How many are before the page. */
+  /** The number of keys before the page. */
   offset: number;
   sort: KeySort;
-  /** Whether the newest, the last or the latest comes first. */
+  /** True to start with the newest, the last or the latest. */
   descending: boolean;
-  /** After how many it is enough to know that there are more, up to `MAX_SELECTED`. */
+  /** The count at which counting stops, up to `MAX_SELECTED`. */
   countUpTo?: number | null | undefined;
 }
 
-/** What the store selects. */
+/** A selection, for the store. */
 export interface KeySelection extends KeyFilter {
   readonly sort: KeySort;
   readonly descending: boolean;
   readonly offset: number;
   readonly limit: number;
-  /** How many are counted, and sorted, at most. */
+  /** The most keys that are counted and sorted. */
   readonly most: number;
-  /** Whether all keys are looked through to count them; otherwise, no more than some beyond those of the page. */
+  /** True to read all keys for the count; otherwise, counting ends soon after the page. */
   readonly countsAll: boolean;
 }
 
-/** A page of the keys that were selected. */
+/** A page of selected keys. */
 export interface SelectedKeys {
   readonly keys: readonly ApiKey[];
-  /** How many there are, as far as they were counted. */
+  /** The number of keys, as far as they were counted. */
   readonly total: number;
-  /** Whether there are, or may be, more than that. */
+  /** True if there are, or could be, more. */
   readonly hasMore: boolean;
-  /** Whether they are sorted as was asked for; otherwise, there are too many, and they are sorted by their creation. */
+  /** False if there were too many to sort: they are in the order of creation. */
   readonly isSorted: boolean;
 }
 
-/** The keys that a key created, those that these created, and so on. */
+/** The keys that a key created, the keys that these created, and so on. */
 export interface Branch {
-  /** How many they are. */
+  /** The number of keys. */
   readonly count: number;
   /** When one of them was last accepted, in milliseconds since 1970; null if none ever was. */
   readonly lastUsedAt: number | null;
 }
 
-/** What descends from several keys. */
+/** The child keys of several keys. */
 export interface Branches {
   readonly byKey: ReadonlyMap<string, Branch>;
-  /** How many keys there are in all, these included: each is counted once. */
+  /** The number of keys in total, including these, each counted once. */
   readonly total: number;
 }
 
-/** Finds keys as people look through them. */
+/** Finds keys for lists. */
 interface KeyListFinder {
   select(selection: KeySelection): Promise<SelectedKeys>;
   branches(ids: readonly string[]): Promise<Branches>;
@@ -102,7 +102,7 @@ interface KeyListsOptions {
   clock: () => number;
 }
 
-/** Keys as people look through them. */
+/** Lists of keys for people. */
 export class KeyLists {
   readonly #options: KeyListsOptions;
 
@@ -111,7 +111,7 @@ export class KeyLists {
   }
 
   /**
-   * A page of the keys that the actor may read, with how many there are: all of them, or its own.
+   * A page of the keys that the actor can read (all keys, or its own), with their number.
    * @throws ValidationError; KeysError INPUT_INVALID, STORE_…
    */
   async select(query: SelectionQuery, actor: Actor): Promise<SelectedKeys> {
@@ -129,12 +129,12 @@ export class KeyLists {
       offset,
       limit: first,
       most: countUpTo ?? MAX_SELECTED,
-      // The operator, who asks for it alone, waits for all.
+      // The operator's own command can wait for a full count.
       countsAll: actor === OPERATOR,
     });
   }
 
-  /** What descends from keys, all of it counted. @throws KeysError STORE_… */
+  /** The child keys of keys, completely counted. @throws KeysError STORE_… */
   branchesOf(ids: readonly string[]): Promise<Branches> {
     return this.#options.repository.port(KEY_LISTS).branches(ids);
   }
@@ -145,7 +145,7 @@ function requireNumber(name: string, value: number, most: number): void {
   throw new KeysError('INPUT_INVALID', `"${name}" is ${value}; it can be 0 to ${most}.`);
 }
 
-/** By what keys are selected: those that fulfil all that is given. */
+/** Filters of keys. A key must match all that are given. */
 export interface KeyFilters extends FieldFilters {
   /** A part of the name or description, case-insensitive. */
   search?: string | null;
@@ -153,9 +153,9 @@ export interface KeyFilters extends FieldFilters {
   roles?: readonly string[] | null;
   /** Only keys of this status, case-insensitive. */
   status?: string | null;
-  /** The id of the key that created them; empty for those that the operator created. */
+  /** The id of the key that created them; empty for the operator's keys. */
   createdBy?: string | null;
-  /** Only keys that are to expire until this time, an RFC 3339 date and time, and have not yet. */
+  /** Only keys that have not expired and will by this time, an RFC 3339 date and time. */
   expiresBefore?: string | null;
   /** Only keys that were neither created nor accepted since this time, an RFC 3339 date and time. */
   unusedSince?: string | null;
@@ -175,7 +175,7 @@ export const KEY_FILTERS: Rules<KeyFilters> = {
 };
 
 /**
- * Parses filters, for what an actor may read: all keys, or its own.
+ * Parses filters, for an actor who can read all keys, or only its own.
  * @param now milliseconds since 1970
  * @throws ValidationError; KeysError INPUT_INVALID
  */
@@ -206,12 +206,15 @@ export function readRoles(items: readonly string[], catalog: Catalog): Role[] {
   return values;
 }
 
-/** Parses the filters of fields. A blank text is kept: it selects no key. @throws ValidationError; KeysError INPUT_INVALID */
+/**
+ * Parses the filters of fields. A blank text is kept, and selects no key. @throws ValidationError; KeysError
+ * INPUT_INVALID
+ */
 export function readFieldFilters(filters: FieldFilters): FilterValues {
   return mapFields(filterFields, (field, name) => {
     const given = filters[name as FilterName];
     if (given == null || (Array.isArray(given) && given.length === 0)) return undefined;
-    // Names of keys and people select as well: see `labelFields`.
+    // The owner filter also matches names of keys and people: see `labelFields`.
     if (name === 'owner') return readOwner(filters.owner!);
     assertValid(field.validate(given));
     return field.read(given) ?? '';

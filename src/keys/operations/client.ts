@@ -21,7 +21,7 @@ import type {
 import type { KeysOperation, Operations } from './operation.ts';
 import type { OPERATIONS } from './operations.ts';
 
-/** The answers that commands get to operations: those of the table, with the state of each key. */
+/** The answers of operations to commands: those of the table, with the state of each key. */
 interface Answers {
   apiKeys: KeyPage;
   apiKey: KeyState | null | undefined;
@@ -30,14 +30,14 @@ interface Answers {
   previewApiKey: Preview;
   createApiKey: Created;
   updateApiKey: Changed & { readonly confusable: ConfusableName[] };
-  /** Also what a key that is disabled did to others. */
+  /** With the effects of a disabled key on others. */
   setApiKeyEnabled: Changed & Pick<Deleted, 'issued'>;
   rotateApiKey: Rotated;
   finishApiKeyRotation: KeyState;
   rollBackApiKeyRotation: KeyState;
   deleteApiKeys: Deleted;
   apiKeyChangePlan: ManyPlan;
-  /** The keys that were changed. */
+  /** The changed keys. */
   narrowApiKeys: readonly KeyName[];
   updateApiKeys: readonly KeyName[];
   auditLog: AuditEntry[];
@@ -46,33 +46,33 @@ interface Answers {
 type InputOf<Name extends keyof Answers> =
   (typeof OPERATIONS)[Name] extends KeysOperation<infer Input, unknown> ? Input : never;
 
-/** An input whose secrets are delivered with the answer that commands get. */
+/** An input whose secrets are delivered with the command's answer. */
 type Asked<Input, Answer> = Input extends { delivery?: unknown }
   ? Omit<Input, 'delivery'> & { readonly delivery?: SecretDelivery<Answer> | undefined }
   : Input;
 
 /** A request to a server. */
 export interface ServerRequest<Answer> {
-  /** The document. Arguments that are undefined are left out: they cost nothing. */
+  /** The document. Undefined variables are left out, as arguments can cost. */
   documentFor(variables: object): string;
   /** Reads the data of an answer. */
   readonly read: (data: unknown) => Answer;
 }
 
-/** A running server, as operations of features ask it. */
+/** A running server, as the operations of features use it. */
 export interface Server {
   /**
-   * Asks, and reads the answer.
+   * Sends a request and reads the answer.
    * @throws KeysError as the rules do on the server; UNAUTHENTICATED, RATE_LIMITED, SERVER_…
    */
   ask<Answer>(request: ServerRequest<Answer>, variables: object): Promise<Answer>;
-  /** Asks by a document. Its data is what the server has sent. */
+  /** Sends a document. The data is returned as the server sent it. */
   ask(document: string, variables?: object): Promise<unknown>;
   /** Everything that can be granted there. */
   permissions(): Promise<Catalog>;
 }
 
-/** How a server is asked for the operations of a feature, by their names. */
+/** Functions that ask a server for the operations of a feature, by name. */
 export type RemoteOperations = Readonly<Record<string, (server: Server, input: never) => Promise<unknown>>>;
 
 /** Functions that ask a server for the operations of a table. */
@@ -82,19 +82,19 @@ type RemoteOf<Table> = {
     : RemoteOperations[string];
 };
 
-/** Operations of a feature as commands do them. */
+/** The operations of a feature, as functions for commands. */
 type Done<Table> = {
   readonly [
     Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never
   ]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input) => Promise<Awaited<Answer>> : never;
 };
 
-/** Operations as commands do them, by their names in the table. */
+/** Operations as functions for commands, by their names in the table. */
 export type ClientOperations = {
   readonly [Name in keyof Answers]: (input: Asked<InputOf<Name>, Answers[Name]>) => Promise<Answers[Name]>;
 };
 
-/** Does operations of features. */
+/** Performs the operations of features. */
 export interface OperationsClient {
   /** The absolute path of the store, its URL without the password, or the address of the server. */
   readonly location: string;
@@ -106,30 +106,30 @@ export interface OperationsClient {
 }
 
 /**
- * Operations on the keys of a store, as its operator, or of a running server, as the key that is sent. The rules decide
- * wherever they run. Each throws what `KeysService` throws; with a server also KeysError UNAUTHENTICATED, RATE_LIMITED
- * and SERVER_…. A secret that cannot be delivered is taken back.
+ * Operations on the keys of a store, as its operator, or of a running server, as the key that is sent. The same rules
+ * apply either way. Each throws what `KeysService` throws; with a server also KeysError UNAUTHENTICATED, RATE_LIMITED
+ * and SERVER_…. A secret that cannot be delivered is revoked.
  */
 export interface Client extends ClientOperations, OperationsClient {
-  /** False for a store that does not exist: it is empty, and takes no changes. */
+  /** False for a store that does not exist: it counts as empty, and refuses changes. */
   readonly exists: boolean;
-  /** True if a change whose secrets cannot be delivered is reverted as a whole, and not its new secrets alone. */
+  /** True if a failed delivery reverts the whole change, not only its new secrets. */
   readonly revertsAll: boolean;
-  /** The most keys that are changed at once. */
+  /** The most keys that one change can include. */
   readonly mostAtOnce: number;
-  /** The time between two looks for new entries, in milliseconds. */
+  /** The time between two checks for new entries, in milliseconds. */
   readonly pollMs: number;
   show(name: string): Promise<KeyWithAccess | undefined>;
-  /** All keys, page by page, oldest first, as they are reviewed. */
+  /** All keys for a review, page by page, oldest first. */
   review(): AsyncGenerator<readonly ReviewedKey[]>;
-  /** The same name with those that it looks like, if a key of that name would be new and is not refused for it. */
+  /** The names that look like this one, if a key with this name would be new and would not be refused for it. */
   findConfusableNames(name: string): Promise<ConfusableName[]>;
   /** @param permission as the user wrote it */
   decide(key: KeyFields, permission: string): Promise<KeyDecision>;
   suggest(key: KeyFields): Promise<Suggestion>;
-  /** The ends of its requests, by hours or days. */
+  /** The outcomes of a key's requests, by hours or days. */
   usageOf(key: KeyFields, request: UsageRequest): Promise<UsageByPeriod>;
-  /** The name of the key for which a secret still works, or can do so again; undefined where that cannot be told. */
+  /** The name of the key whose secret works, or could work again; undefined if that is unknown. */
   findNameOfWorking?(secret: string): Promise<string | undefined>;
   close(): Promise<void>;
 }

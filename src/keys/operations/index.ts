@@ -1,4 +1,4 @@
-/** Everything that can be done with keys, once: the doors are views of it. */
+/** The operations on keys, each defined once. The CLI, GraphQL and the library are views of them. */
 export {
   changing,
   isOnKeys,

@@ -2,12 +2,12 @@ import { type Actor, OPERATOR, requirePermission } from '../authorization/index.
 import { type Permission, splitPermission } from '../permissions/index.ts';
 import type { KeysService } from '../service/index.ts';
 
-/** An operation that callers do at any door. */
+/** An operation, for callers of any interface. */
 export interface Operation {
   readonly root: 'Query' | 'Mutation';
   /** A description for the published schema. */
   readonly does: string;
-  /** The permission without which nothing is done; the rules of `run` can require more. */
+  /** The permission that every caller needs; `run` can require more. */
   readonly needs: Permission;
 }
 
@@ -16,7 +16,7 @@ export interface KeysOperation<Input extends object, Answer> extends Operation {
   run(keys: KeysService, input: Input, actor: Actor): Answer;
 }
 
-/** Operations by their names, which are those of root fields of the schema. */
+/** Operations by their names, which are the root fields of the schema. */
 export type Operations = Readonly<Record<string, Operation & Partial<KeysOperation<object, unknown>>>>;
 
 type Defined<Made extends Operation> = Omit<Made, 'root'>;
@@ -35,7 +35,7 @@ export function changing<Input extends object, Answer>(
   return { ...operation, root: 'Mutation' };
 }
 
-/** An operation about the server or the request, which the server answers by itself. */
+/** An operation about the server or the request, which the server itself answers. */
 export function ofServer(operation: Defined<Operation>): Operation {
   return { ...operation, root: 'Query' };
 }
@@ -55,12 +55,12 @@ export function operationsOn<Table extends Operations>(keys: KeysService, table:
   return Object.fromEntries(performed) as never;
 }
 
-/** True for an operation on keys; false for one that the server answers by itself. */
+/** True for an operation on keys; false for one that the server itself answers. */
 export function isOnKeys(operation: Operations[string]): operation is KeysOperation<object, unknown> {
   return operation.run !== undefined;
 }
 
-/** Does an operation, if the actor has the permission that it needs. @throws ForbiddenError; what its `run` throws */
+/** Performs an operation if the actor has its permission. @throws ForbiddenError; the errors of its `run` */
 export function perform<Input extends object, Answer>(
   operation: KeysOperation<Input, Answer>,
   keys: KeysService,

@@ -16,7 +16,7 @@ import type { Client } from './client.ts';
 import { type Operations, operationsOn, type Performed } from './operation.ts';
 import { OPERATIONS } from './operations.ts';
 
-/** The client of a store, where commands act as its operator. */
+/** The client of a store, where commands act as the operator. */
 export function storeClient(keys: OpenService): Client {
   const does = asOperator(keys, OPERATIONS);
   const issuedBy = async (ids: readonly string[]) => namedIssues(await keys.issuedBy(ids, OPERATOR));
@@ -100,7 +100,7 @@ export function storeClient(keys: OpenService): Client {
       return suggestGrants(await chainOf(id), used, keys.catalog);
     },
     usageOf: ({ id }, request) => keys.usage.byPeriod(id, withoutUndefined(request)),
-    /** A key that is expired or disabled can come back; a secret that a newer one replaced cannot. */
+    /** An expired or disabled key can work again; a replaced secret cannot. */
     async findNameOfWorking(secret) {
       const found = await keys.identify(secret, OPERATOR);
       return 'unknown' in found || found.status === 'ROTATED' ? undefined : found.apiKey.name;
@@ -110,7 +110,7 @@ export function storeClient(keys: OpenService): Client {
   };
 }
 
-/** Operations as the operator. Values that are undefined are left out. */
+/** Operations as the operator. Undefined values are left out. */
 function asOperator<Table extends Operations>(keys: KeysService, table: Table): Performed<Table, []> {
   const does = Object.entries(operationsOn(keys, table)) as [string, (input: unknown, actor: Actor) => unknown][];
   const bound = does.map(([name, run]) => [name, (input: object) => run(withoutUndefinedIn(input), OPERATOR)]);
@@ -128,7 +128,7 @@ function rotatedAs({ key, after, created, disabled, issued }: RotatedKey): Rotat
   return { key, apiKey: after, rotation: after.rotation, created, disabled, issued: namedIssues(issued) };
 }
 
-/** The state of a key, by the rules as they are now. @throws KeysError STORE_… */
+/** The state of a key by the present rules. @throws KeysError STORE_… */
 export async function stateOf(keys: KeysService, key: ApiKey): Promise<KeyState> {
   return (await statesOf(keys, [key]))[0]!;
 }

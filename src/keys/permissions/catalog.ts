@@ -46,16 +46,16 @@ export const RESOURCES = [
   'WELCOME',
 ] as const;
 
-/** Built-in resources that hold credentials, which VIEWER may not read. */
+/** Built-in resources that hold credentials, which VIEWER cannot read. */
 const CREDENTIAL_RESOURCES: ReadonlySet<string> = new Set(['API_KEY', 'ACTIVATION_CODE']);
 
 /** The built-in roles. An installation adds its own. */
 export const ROLES = ['ADMIN', 'CONNECT', 'VIEWER', 'GUEST'] as const;
 
-/** The role that includes everything, whatever an installation declares. */
+/** The role that includes everything, in every installation. */
 export const ALL_ACCESS = 'ADMIN';
 
-/** What each built-in role is for, as shown to users. */
+/** The purpose of each built-in role, shown to users. */
 export const ROLE_MEANINGS: Readonly<Record<(typeof ROLES)[number], string>> = {
   ADMIN: 'Full system access: every action on every resource.',
   CONNECT: 'Access to the cloud-connection features, and all of GUEST.',
@@ -63,7 +63,7 @@ export const ROLE_MEANINGS: Readonly<Record<(typeof ROLES)[number], string>> = {
   GUEST: 'Limited access: its own key, and whether the service is online.',
 };
 
-/** What may be done: to any object of a resource, or only to the caller's own. `X_ANY` includes `X_OWN`. */
+/** Actions on any object of a resource, or only on the caller's own. `X_ANY` includes `X_OWN`. */
 export const ACTIONS = [
   'CREATE_ANY',
   'CREATE_OWN',
@@ -87,7 +87,7 @@ const BY_METHOD: ReadonlyMap<string | undefined, Action> = new Map([
   ['DELETE', 'DELETE_ANY'],
 ]);
 
-/** The action that a method of HTTP goes with, if there is one. An upgrade begins with GET. */
+/** The action for an HTTP method, if there is one. An upgrade begins with GET. */
 export function actionByMethod(method: string | undefined): Action | undefined {
   return BY_METHOD.get(method);
 }
@@ -102,8 +102,8 @@ export type Permission = `${string}:${Action}`;
 export type Grant = string;
 
 /**
- * How applications may ask for keys: not at all, by a code that they show, by a page that they open, or both. Without
- * one, `svc-api login` alone may, by a code.
+ * How applications can ask for keys: not at all, by a code that they show, by a page that they open, or both. If unset,
+ * only `svc-api login` can, by a code.
  */
 export const CONSENT_MODES = ['off', 'device', 'code', 'both'] as const;
 /** One of `CONSENT_MODES`. */
@@ -113,7 +113,10 @@ export type ConsentMode = (typeof CONSENT_MODES)[number];
 export interface Catalog {
   /** The built-in resources and the installation's own. */
   readonly resources: readonly string[];
-  /** Those to choose from: the installation's own first, and the built-in ones unless these are hidden and there are others. */
+  /**
+   * The resources offered for choice: the installation's own first, then the built-in ones unless they are hidden and
+   * there are others.
+   */
   readonly offered: readonly string[];
   /** All actions. */
   readonly actions: readonly Action[];
@@ -121,39 +124,39 @@ export interface Catalog {
   readonly roles: readonly Role[];
   /** The limits of keys that have none of their own. */
   readonly defaultLimits: readonly Limit[];
-  /** What is demanded of all keys. */
+  /** The installation's demands on all keys. */
   readonly policy: Policy;
-  /** How applications may ask for keys; undefined where that is not said. */
+  /** How applications can ask for keys; undefined if not configured. */
   readonly consent?: ConsentMode | undefined;
-  /** The file that declares the installation's own resources, if that is to be told. */
+  /** The file that declares the installation's own resources, for messages; undefined to leave it out. */
   readonly declaredIn?: string | undefined;
-  /** What a role is for, in a sentence. */
+  /** The purpose of a role, in a sentence. */
   meaningOf(role: Role): string;
   /** The permissions that a role includes; none if it is unknown. */
   permissionsOf(role: Role): readonly Permission[];
-  /** Whether who holds a role holds another one by it, too. ADMIN includes all roles, even unknown ones. */
+  /** True if a role includes another one. ADMIN includes all roles, even unknown ones. */
   includes(role: Role, other: Role): boolean;
-  /** Whether a role or permission can be granted here. One that cannot is kept by the keys that have it. */
+  /** True if a role or permission can be granted here. Keys keep grants that cannot. */
   knows(grant: Grant): boolean;
 }
 
-/** Visibilities of the built-in resources where people choose. */
+/** Visibilities of the built-in resources in pickers and lists. */
 export const BUILTIN_RESOURCES = ['shown', 'hidden'] as const;
 
-/** A resource of the installation: its name, or also whether it holds credentials, which keeps it out of VIEWER. */
+/** A resource of the installation: its name, or also whether it holds credentials, which excludes it from VIEWER. */
 export type HostResource = string | { readonly name: string; readonly credentials?: boolean };
 
-/** What servers need that answer without a store: READ_ANY on it lets them have the digests of all secrets. */
+/** The resource of servers without a store: READ_ANY on it gives them the digests of all secrets. */
 const EDGE = { name: 'EDGE', credentials: true } as const satisfies HostResource;
 
 const ofPlugins: Exclude<HostResource, string>[] = [];
 
-/** Adds resources of plugins to each catalog that is created from then on. */
+/** Adds resources of plugins to each catalog created after this. */
 export function addResources(resources: readonly Exclude<HostResource, string>[]): void {
   ofPlugins.push(...resources);
 }
 
-/** The problem of a resource that a plugin adds; undefined if there is none. @param others added at the same time */
+/** The problem with a resource of a plugin; undefined if there is none. @param others added at the same time */
 export function problemOfAddedResource(
   resource: Exclude<HostResource, string>,
   others: readonly string[],
@@ -164,32 +167,29 @@ export function problemOfAddedResource(
   return invalidResource(resource);
 }
 
-/** A list of such resources. Whether their names are right is said by `createCatalog`. */
+/** The rule for a list of resources. `createCatalog` checks the names. */
 export const HOST_RESOURCES: Rule<readonly HostResource[]> = list(
   textOr(options<Exclude<HostResource, string>>({ name: required(text), credentials: yesOrNo })),
 );
 
-/**
- * What an installation adds to the built-in resources and roles, how it limits keys, what it demands of them, and how
- * applications may ask for some.
- */
+/** An installation's own resources and roles, its limits and policy for keys, and how applications can ask for keys. */
 export interface CatalogAdditions {
   /** Names have capital letters, digits and underscores, at most 64. */
   resources?: readonly HostResource[];
-  /** Hidden built-in resources are in force, but nobody is shown them to choose from. Default: shown. */
+  /** Hidden built-in resources keep working, but are not offered for choice. Default: shown. */
   builtinResources?: (typeof BUILTIN_RESOURCES)[number];
-  /** The permissions of each role. Names are as those of resources. */
+  /** The permissions of each role. Names follow the rule for resources. */
   roles?: Readonly<Record<string, readonly Permission[]>>;
   /** The limits of keys that have none of their own, such as `100/m`. Default: none. */
   defaultLimits?: readonly string[];
-  /** What is demanded of all keys. Default: nothing. */
+  /** The installation's demands on all keys. Default: none. */
   policy?: PolicyRules;
   /**
-   * How applications may ask for keys: `off`, `device` (by a code that they show), `code` (by a page that they open) or
-   * `both`. Default: `svc-api login` alone may, by a code.
+   * How applications can ask for keys: `off`, `device` (by a code that they show), `code` (by a page that they open) or
+   * `both`. Default: only `svc-api login` can, by a code.
    */
   consent?: ConsentMode | undefined;
-  /** The file that declares resources, which messages about unknown ones name. Default: none is named. */
+  /** The file that declares resources, for messages about unknown ones. Default: none is named. */
   declaredIn?: string;
 }
 
@@ -200,8 +200,8 @@ const NONE: readonly Permission[] = [];
 
 /**
  * Creates the catalog of an installation.
- * @throws Error if a name, limit, rule of the policy or way of consent is invalid, a built-in resource or role would
- * change, or a role or the policy has an unknown permission
+ * @throws Error if a name, limit, policy rule or consent mode is invalid, a built-in resource or role would change, or
+ * a role or the policy has an unknown permission
  */
 export function createCatalog({
   resources: added = [],
@@ -263,19 +263,19 @@ export function createCatalog({
   };
 }
 
-/** Whether who holds a role holds another one by it, in any installation. */
+/** True if a role includes another one in every installation. */
 function includesRole(role: Role, other: Role): boolean {
   return role === other || role === ALL_ACCESS || (other === 'GUEST' && (role === 'CONNECT' || role === 'VIEWER'));
 }
 
-/** What is wrong with a resource of an installation; undefined if nothing is. */
+/** The problem with a resource of an installation; undefined if there is none. */
 export function invalidResource({ name, credentials }: Exclude<HostResource, string>): string | undefined {
   if (credentials !== undefined && (RESOURCES as readonly string[]).includes(name))
     return `"${name}" is a built-in resource: whether it holds credentials cannot be changed.`;
   return NAME.test(name) ? undefined : `"${printable(name)}" is not a resource name: ${NAME_RULE}.`;
 }
 
-/** What is wrong with the name of an installation's role; undefined if nothing is. */
+/** The problem with the name of an installation's role; undefined if there is none. */
 export function invalidRole(name: string): string | undefined {
   if ((ROLES as readonly string[]).includes(name)) return `"${name}" is a built-in role, which cannot be changed.`;
   return NAME.test(name) ? undefined : `"${printable(name)}" is not a role name: ${NAME_RULE}.`;

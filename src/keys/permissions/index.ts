@@ -1,4 +1,4 @@
-/** What can be granted: the catalog, grants, permission sets, and the policy for keys. */
+/** Permissions: the catalog, grants, permission sets, and the policy for keys. */
 export * from './catalog.ts';
 export * from './parse-grants.ts';
 export * from './policy.ts';

@@ -1,10 +1,10 @@
-/** What an action allows on a resource, for people: `read anything of`. */
+/** Words for an action on a resource: `read anything of`. */
 export function meaningOfAction(action: string): string {
   const [verb = '', extent] = action.toLowerCase().split('_');
   return `${verb} ${extent === 'any' ? 'anything' : 'what is its own'} of`;
 }
 
-/** What a permission allows, for people. @param permission `RESOURCE:ACTION` */
+/** A sentence about a permission. @param permission `RESOURCE:ACTION` */
 export function meaningOfPermission(permission: string): string {
   const [resource = '', action = ''] = permission.split(':');
   return `May ${meaningOfAction(action)} ${resource.toLowerCase().replaceAll(/_+/g, ' ')}.`;
@@ -17,14 +17,14 @@ export interface AllowedAction {
 
 const VERBS = ['READ', 'CREATE', 'UPDATE', 'DELETE'];
 
-/** Leaves out each `X_OWN` of a resource whose `X_ANY` is there, which includes it. */
+/** Leaves out each `X_OWN` whose resource has `X_ANY`, which includes it. */
 export function withoutIncluded<Of extends string>(permissions: readonly Of[]): Of[] {
   const all: ReadonlySet<string> = new Set(permissions);
   return permissions.filter((one) => !one.endsWith('_OWN') || !all.has(one.replace(/_OWN$/, '_ANY')));
 }
 
 /**
- * What permissions allow together, by actions. What another one includes is left out: `X_OWN` where there is `X_ANY`.
+ * The resources that permissions allow, by action, without an `X_OWN` that `X_ANY` includes.
  * @param permissions each as `RESOURCE:ACTION`
  */
 export function groupByAction(permissions: Iterable<string>): AllowedAction[] {
@@ -40,7 +40,7 @@ export function groupByAction(permissions: Iterable<string>): AllowedAction[] {
   );
 }
 
-/** What the roles that every installation has allow, for people. */
+/** Words for the roles that every installation has. */
 const ROLE_WORDS: Readonly<Record<string, string>> = {
   ADMIN: 'Does everything',
   CONNECT: 'Connects to the cloud',
@@ -48,12 +48,12 @@ const ROLE_WORDS: Readonly<Record<string, string>> = {
   GUEST: 'Reads its own key',
 };
 
-/** What a role allows, in a few words: `Reads everything but credentials`. Of roles of an installation, the names. */
+/** A role in a few words: `Reads everything but credentials`. An installation's own roles are named. */
 function wordsOfRole(role: string): string {
   return ROLE_WORDS[role] ?? `Role ${role}`;
 }
 
-/** Resources whose names people write otherwise than in small letters. */
+/** Resources whose names are not simply written in lower case. */
 const RESOURCE_WORDS: Readonly<Record<string, string>> = {
   API_KEY: 'API keys',
   CONNECT__REMOTE_ACCESS: 'remote access',
@@ -64,23 +64,23 @@ const RESOURCE_WORDS: Readonly<Record<string, string>> = {
   VARS: 'variables',
 };
 
-/** A resource, for people: `activation code`. */
+/** The words for a resource: `activation code`. */
 function wordsOfResource(resource: string): string {
   return RESOURCE_WORDS[resource] ?? resource.toLowerCase().replaceAll(/_+/g, ' ');
 }
 
-/** What some permissions allow, in a few words, with their codes. */
+/** Some permissions in a few words, with their codes. */
 export interface AccessWords {
   /** Such as `Updates Docker`. */
   readonly words: string;
-  /** The permissions, or the role, that this stands for. */
+  /** The permissions, or the role, described by the words. */
   readonly codes: readonly string[];
 }
 
-/** How many resources are named before only their number is told. */
+/** The number of resources up to which they are named; more are only counted. */
 const NAMED_RESOURCES = 3;
 
-/** What grants allow, in a few words for each role, and for each action of the permissions. */
+/** Grants in a few words for each role, and for each action of the permissions. */
 export function wordsOfGrants({
   roles,
   permissions,
@@ -107,12 +107,15 @@ function wordsOfAction({ action, resources }: AllowedAction): AccessWords {
   };
 }
 
-/** Whether it lets a key create further keys, which outlive a look at the list. @param permission `RESOURCE:ACTION` */
+/**
+ * True if it lets a key create further keys, which a person may overlook in the list. @param permission
+ * `RESOURCE:ACTION`
+ */
 export function createsKeys(permission: string): boolean {
   return permission === 'API_KEY:CREATE_OWN' || permission === 'API_KEY:CREATE_ANY';
 }
 
-/** What an item of a scope allows, in a few words: `role:VIEWER`, or `RESOURCE:ACTION`. */
+/** An item of a scope in a few words: `role:VIEWER`, or `RESOURCE:ACTION`. */
 export function wordsOfScope(scope: string): string {
   if (scope.startsWith('role:')) return wordsOfRole(scope.slice('role:'.length));
   if (createsKeys(scope)) return 'Can create further keys';

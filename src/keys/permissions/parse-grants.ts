@@ -1,7 +1,7 @@
 import { formatList, type Issue, nearest, type OrRefusal, printable } from '../basics/index.ts';
 import type { Catalog, Grant, Permission, Role } from './catalog.ts';
 
-/** The grants of a key that cannot be made here. They allow nothing, until they are declared again. */
+/** The grants of a key that are not declared here. They allow nothing until they are declared again. */
 export function unknownGrantsOf(
   { roles, permissions }: { roles: readonly Role[]; permissions: readonly Permission[] },
   catalog: Catalog,
@@ -13,7 +13,7 @@ export function unknownGrantsOf(
 interface Parsed<Value> {
   /** The valid items, without duplicates. */
   values: Value[];
-  /** The problem of the others. */
+  /** The issues with the other items. */
   issues: Issue[];
 }
 
@@ -31,14 +31,14 @@ export function parseRoles(items: readonly string[], catalog: Catalog): Parsed<R
   });
 }
 
-/** Why a text is not a permission as a program must write it: exactly as it is named. Undefined if it is one. */
+/** Why a text is not a permission in the exact spelling that programs need. Undefined if it is one. */
 export function invalidPermission(text: string, catalog: Catalog): string | undefined {
   if (text.includes(':') && catalog.knows(text)) return undefined;
   const { values, issues } = parsePermissions([text], catalog);
   return issues[0]?.message ?? `"${text}" is not a permission. Did you mean ${values[0]}?`;
 }
 
-/** Parses permissions, `RESOURCE:ACTION`, case-insensitive. Duplicates are dropped; all else is an issue. */
+/** Parses permissions, `RESOURCE:ACTION`, case-insensitive. Duplicates are dropped; invalid items are issues. */
 export function parsePermissions(items: readonly string[], catalog: Catalog): Parsed<Permission> {
   return parseItems<Permission>('permission', items, (item) => {
     const written = item.toUpperCase();
@@ -67,7 +67,7 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
       return `${shown} is not a permission: ${parts.join(' ')}`;
     }
 
-    /** The names to write in place of a wildcard. `X_ANY` includes `X_OWN`. */
+    /** The names to use instead of a wildcard. `X_ANY` includes `X_OWN`. */
     function insteadOf(): string {
       if (!resource) return 'List each permission, or grant a role: VIEWER reads, ADMIN includes all.';
       const start = actionText.toUpperCase().split('*')[0]!;
@@ -78,7 +78,7 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
   });
 }
 
-/** Parses the name of a resource, in whatever case. */
+/** Parses the name of a resource, case-insensitive. */
 export function parseResource(text: string, catalog: Catalog): OrRefusal<{ readonly value: string }> {
   const value = match(text.trim(), catalog.resources);
   return value === undefined ? { refusal: noResource(text, catalog) } : { value };
@@ -103,14 +103,14 @@ function parseItems<Value extends string>(
     const result = read(item.trim());
     if ('value' in result) values.add(result.value);
     else {
-      // To look for the nearest words takes time: it is done once, where nothing else is wrong.
+      // Suggesting similar names is slow, so it is done once, and only if nothing simpler is wrong.
       const message = unseparated(item) ?? result.explain();
       issues.set(message, { code: what === 'role' ? 'ROLE_INVALID' : 'PERMISSION_INVALID', message });
     }
   }
   return { values: [...values], issues: [...issues.values()] };
 
-  /** The problem of one that has several in it, such as `VIEWER GUEST`. */
+  /** The problem with an item that holds several, such as `VIEWER GUEST`. */
   function unseparated(item: string): string | undefined {
     const words = item.split(/[\s;|]+/).filter((word) => word !== '');
     if (words.length < 2) return undefined;

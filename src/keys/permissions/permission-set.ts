@@ -1,6 +1,6 @@
 import { type Action, ACTIONS, type Catalog, type Permission, type Role } from './catalog.ts';
 
-/** The actions that are allowed on one resource. */
+/** The allowed actions on one resource. */
 export interface ResourceActions {
   /** The name of the resource. */
   resource: string;
@@ -20,7 +20,7 @@ const ANY_BITS = ACTIONS.reduce((mask, action) => (action.endsWith('_ANY') ? mas
 export class PermissionSet {
   readonly #masks = new Map<string, number>();
 
-  /** The set of these permissions and of those that they include. */
+  /** The set of these permissions and those that they include. */
   constructor(permissions: Iterable<Permission> = []) {
     for (const permission of permissions) {
       const [resource, action] = splitPermission(permission);
@@ -30,7 +30,7 @@ export class PermissionSet {
   }
 
   /**
-   * What roles and permissions allow together, in an installation with this catalog. What that does not know allows
+   * The permissions of roles and single grants together, in an installation with this catalog. Unknown grants allow
    * nothing. Equal grants share one set.
    */
   static of(catalog: Catalog, granted: { roles: readonly Role[]; permissions: readonly Permission[] }): PermissionSet {
@@ -46,12 +46,12 @@ export class PermissionSet {
     return set;
   }
 
-  /** Whether an action on a resource is allowed. */
+  /** True if an action on a resource is allowed. */
   has(resource: string, action: Action): boolean {
     return ((this.#masks.get(resource) ?? 0) & BITS.get(action)!) !== 0;
   }
 
-  /** The permissions that are in both sets: this set itself, if the other one has them all. */
+  /** The permissions in both sets: this set itself, if the other one has them all. */
   intersection(other: PermissionSet): PermissionSet {
     const both = new PermissionSet();
     let isWhole = true;
@@ -93,7 +93,7 @@ export class PermissionSet {
   }
 }
 
-/** How many different grants of an installation are remembered: most keys have those of others. */
+/** How many different grants of an installation are remembered: most keys share their grants with others. */
 const MAX_KNOWN = 1000;
 const known = new WeakMap<Catalog, Map<string, PermissionSet>>();
 
@@ -105,7 +105,7 @@ function knownSets(catalog: Catalog): Map<string, PermissionSet> {
 
 const sets = new WeakMap<readonly Permission[], PermissionSet>();
 
-/** The set of a list that never changes, such as that of a role. Parsing the list takes longest. */
+/** The set of a list that never changes, such as a role's, since parsing the list takes longest. */
 function setOf(permissions: readonly Permission[]): PermissionSet {
   const set = sets.get(permissions) ?? new PermissionSet(permissions);
   sets.set(permissions, set);
@@ -118,7 +118,7 @@ export function splitPermission(permission: Permission): [resource: string, acti
   return [permission.slice(0, colon), permission.slice(colon + 1) as Action];
 }
 
-/** Groups permissions by resource exactly as granted, without those that they include. */
+/** Groups permissions by resource exactly as granted, without included ones. */
 export function groupPermissions(permissions: readonly Permission[]): ResourceActions[] {
   const groups = new Map<string, Action[]>();
   for (const permission of permissions) {

@@ -1,25 +1,25 @@
 import { durationHint, formatDuration, formatList, printable, readDuration, UNIT_MS } from '../basics/index.ts';
 
-/** How many permissions of a role, or of a rule, a text names. */
+/** The most permissions of a role or rule that a text names. */
 export const MAX_NAMED = 5;
 
-/** The demands of an installation on its keys, as they are written. A rule that is left out demands nothing. */
+/** An installation's demands on its keys, as written. Omitted rules demand nothing. */
 export interface PolicyRules {
-  /** How far ahead the expiry of a key may lie, such as `90d`. A key that never expires lives too long as well. */
+  /** The longest time until a key expires, such as `90d`. It also rules out keys that never expire. */
   maxLifetime?: string;
-  /** True where every key must expire. */
+  /** True if every key must expire. */
   requireExpiry?: boolean;
-  /** The roles and permissions that keys may grant, in capital letters. All others, only the operator grants. */
+  /** The roles and permissions that keys can grant, in capital letters. Only the operator can grant others. */
   grantableByKeys?: readonly string[];
-  /** How many live keys a key may have created, from 1 to 1,000,000. */
+  /** The most live keys that a key can have created, from 1 to 1,000,000. */
   maxKeysPerCreator?: number;
-  /** After how long without use a key is disabled, such as `60d`, at least a day. */
+  /** The time without use after which a key is disabled, such as `60d`; at least a day. */
   disableUnused?: string;
 }
 
 export type PolicyRule = keyof PolicyRules;
 
-/** The same as the rules go by it. Durations are in milliseconds; null demands nothing. */
+/** The policy in the form that the rules use. Durations are in milliseconds; null demands nothing. */
 export interface Policy {
   readonly maxLifetime: number | null;
   readonly requireExpiry: boolean;
@@ -37,7 +37,7 @@ export const POLICY_RULES = [
   'disableUnused',
 ] as const satisfies readonly PolicyRule[];
 
-/** Demands nothing. */
+/** The policy without demands. */
 export const NO_POLICY: Policy = {
   maxLifetime: null,
   requireExpiry: false,
@@ -46,14 +46,14 @@ export const NO_POLICY: Policy = {
   disableUnused: null,
 };
 
-/** The most that `maxKeysPerCreator` can be. */
+/** The largest `maxKeysPerCreator`. */
 export const MAX_KEYS_PER_CREATOR = 1_000_000;
-/** Ten years, as for the end of a key. */
+/** Ten years, as for the expiry of a key. */
 const MAX_MS = 3653 * UNIT_MS.d;
-/** The policy looks once an hour at whether keys are used, which is known some seconds late. */
+/** Use is checked once an hour, and recorded with a delay of seconds. */
 const MIN_UNUSED_MS = UNIT_MS.d;
 
-/** Reads rules. Whether there are such grants is not checked. */
+/** Reads rules. Whether the grants exist is not checked. */
 export function readPolicy(rules: PolicyRules): { policy: Policy; issues: { rule: PolicyRule; message: string }[] } {
   const { requireExpiry = false, grantableByKeys = null, maxKeysPerCreator = null } = rules;
   const issues: { rule: PolicyRule; message: string }[] = [];
@@ -72,7 +72,7 @@ export function readPolicy(rules: PolicyRules): { policy: Policy; issues: { rule
   return { policy: { maxLifetime, requireExpiry, grantableByKeys, maxKeysPerCreator, disableUnused }, issues };
 }
 
-/** A rule with its value, much as it is written: `maxLifetime: 90d`. */
+/** A rule with its value, close to how it is written: `maxLifetime: 90d`. */
 export function ruleText(rule: PolicyRule, { [rule]: value }: Policy): string {
   if (typeof value === 'number') return `${rule}: ${rule === 'maxKeysPerCreator' ? value : formatDuration(value)}`;
   if (value === null || typeof value === 'boolean') return `${rule}: ${value}`;
@@ -81,7 +81,7 @@ export function ruleText(rule: PolicyRule, { [rule]: value }: Policy): string {
   return `${rule}: ${formatList([...named, ...(more > 0 ? [`${more} more`] : [])]) || 'nothing'}`;
 }
 
-/** A duration in milliseconds, of so many at least and ten years at most, or what is wrong with the text. */
+/** A duration in milliseconds from a minimum to ten years, or the problem with the text. */
 export function readPeriod(text: string, least: number): number | string {
   const duration = readDuration(text);
   const shown = `"${printable(text)}"`;

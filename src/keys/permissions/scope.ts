@@ -1,10 +1,10 @@
-/** Roles and permissions, as tokens and challenges list them. */
+/** Roles and permissions in the form of tokens and challenges. */
 interface Scope {
   readonly roles: readonly string[];
   readonly permissions: readonly string[];
 }
 
-/** The item of a scope that asks for a key in the place of this one. @param id that of the key */
+/** The scope item that asks for a key to replace an existing one. @param id that of the existing key */
 export function replacing(id: string): string {
   return `key:${id}`;
 }

@@ -1,4 +1,4 @@
-/** What the rules ask of a store, and what it keeps beside keys and their log. */
+/** The interface of a store: keys, their log, and data of features. */
 export * from './grants.ts';
 export * from './feed.ts';
 export * from './repository.ts';

@@ -12,23 +12,23 @@ export interface ListPosition {
   id: string;
 }
 
-/** Selects keys. The fields that are filters: see `filterFields`. */
+/** A filter of keys, with the fields of `filterFields`. */
 export interface KeyFilter extends FilterValues {
   /** A part of the name or description, case-insensitive. */
   search?: string | undefined;
   /** Only the key with this id, and the keys that it created. */
   ownedBy?: string | undefined;
-  /** Only those that the key with this id created; null for those that the operator did. */
+  /** Only keys created by the key with this id; null for keys of the operator. */
   createdBy?: string | null | undefined;
-  /** Only those that expire after the first time and, at the latest, at the second one. */
+  /** Only keys that expire after the first time, and no later than the second. */
   expires?: { readonly after: number; readonly until: number } | undefined;
-  /** Only those that were neither created nor accepted since a time, in milliseconds since 1970. */
+  /** Only keys that were neither created nor accepted since a time, in milliseconds since 1970. */
   unusedSince?: number | undefined;
-  /** Only those that were never accepted. */
+  /** Only keys that were never accepted. */
   neverUsed?: true | undefined;
   /** Only keys with one of these roles. */
   roles?: readonly Role[] | undefined;
-  /** Only keys that have this status at the time `now`, in milliseconds since 1970. */
+  /** Only keys with this status at the time `now`, in milliseconds since 1970. */
   status?: { is: Status; now: number } | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface ListQuery extends KeyFilter {
   after?: ListPosition | undefined;
 }
 
-/** Finds keys, and what features keep beside them. */
+/** Finds keys, and data of features. */
 export interface KeyFinder<Key extends ApiKey = ApiKey> extends ReadPorts {
   /** The key with this id. */
   findById(id: string): Promise<Key | undefined>;
@@ -48,45 +48,45 @@ export interface KeyFinder<Key extends ApiKey = ApiKey> extends ReadPorts {
   findByName(name: string): Promise<Key | undefined>;
   /** The keys that have one of these values in a field. */
   findBy(field: 'id' | 'name' | 'publicId', values: readonly string[]): Promise<Key[]>;
-  /** The keys that have a secret with one of these digests, whether it still works or not. */
+  /** The keys that have, or had, a secret with one of these digests. */
   findByDigests(digests: readonly string[]): Promise<StoredKey[]>;
-  /** The keys whose names have the skeleton of one of these names: see `skeletonOf`. */
+  /** The keys whose names look like one of these: see `skeletonOf`. */
   findConfusable(names: readonly string[]): Promise<Key[]>;
   /** How many of the keys that a key created are live at a time, in milliseconds since 1970: see `statusOf`. */
   countLive(creator: string, now: number): Promise<number>;
-  /** The keys that an apply created. */
+  /** The keys that `apply` created. */
   findManaged(): Promise<Key[]>;
   /** The keys with these ids, the keys that created them, and so on, by id: `MAX_CHAIN_LENGTH` generations. */
   findAncestors(ids: readonly string[]): Promise<Map<string, Key>>;
-  /** These keys, those that they created, and so on: each once, after the key that created it. */
+  /** These keys, their child keys, and so on: each once, after the key that created it. */
   findWithDescendants(ids: readonly string[]): Promise<Key[]>;
 }
 
 /** Finds keys with the digests of their secrets. */
 export type StoredKeyFinder = KeyFinder<StoredKey>;
 
-/** A write transaction: what it reads does not change until it ends. */
+/** A write transaction. What it reads cannot change until it ends. */
 export interface KeyWriter extends StoredKeyFinder, AuditWriter, WritePorts {
   port: WritePorts['port'];
   /** Inserts keys, each after the key that created it. */
   insert(keys: readonly StoredKey[]): Promise<void>;
-  /** Changes the fields of keys that differ. */
+  /** Writes the fields that differ. */
   update(changes: readonly { before: StoredKey; after: StoredKey }[]): Promise<void>;
-  /** Writes keys whole in the place of those with their ids, also of damaged ones. They may exchange their names. */
+  /** Writes whole keys over those with the same ids, even damaged ones. They can swap names. */
   replace(changes: readonly { before: StoredKey; after: StoredKey }[]): Promise<void>;
   /** Deletes keys in this order: each before the key that created it. */
   delete(ids: readonly string[]): Promise<void>;
-  /** Remembers whose these secrets were, until the key is deleted or the audit log is pruned beyond that time. */
+  /** Records former secrets, until their key is deleted or the audit log is pruned beyond that time. */
   addRotatedSecrets(secrets: readonly RotatedSecret[]): Promise<void>;
 }
 
-/** How a transaction is made. */
+/** Options of a transaction. */
 export interface RepositoryWriteOptions {
-  /** Whether it revokes access: then it may use room that the store keeps for a full disk. */
+  /** True if it revokes access: then it can use the space that the store reserves for a full disk. */
   revokes?: boolean | undefined;
   /**
-   * Whether it only counts what is not read to change keys: then no change of a key waits for it in PostgreSQL, and for
-   * a file only while it is made.
+   * True if it only writes counts that no change of a key depends on: then changes of keys do not wait for it in
+   * PostgreSQL, and in a file only while it runs.
    */
   counts?: boolean | undefined;
 }
@@ -95,51 +95,54 @@ export interface RepositoryWriteOptions {
 export interface FoundBySecret {
   /** The key. */
   key: ApiKey;
-  /** Which of its secrets it was; `rotated` for one that the key no longer has. */
+  /** Which of its secrets was found; `rotated` for a former one. */
   secret: 'current' | 'previous' | 'rotated';
   /** The public id of that secret. */
   publicId: string;
-  /** The key that created it, and so on, by id: as many as a chain may have. */
+  /** The keys above it, by id, up to the length of a chain. */
   ancestors: ReadonlyMap<string, ApiKey>;
 }
 
-/** How many keys there are. */
+/** The number of keys. */
 export interface KeyCounts {
-  /** By their status, with their ancestors counted. */
+  /** By status, which counts ancestors. */
   readonly counts: Readonly<Record<Status, number>>;
-  /** When the next one expires of those that are active, in milliseconds since 1970; null if none does. */
+  /** When the next active key expires, in milliseconds since 1970; null if none does. */
   readonly nextExpiry: number | null;
 }
 
-/** Takes why notifications of changes are lost, in words for users; undefined once they arrive again. */
+/**
+ * Called with the reason, in words for users, when notifications of changes are lost; with undefined once they arrive
+ * again.
+ */
 export type NotificationReport = (problem: Error | undefined) => void;
 
-/** What is known of the changes of others, in parts. It can be sent to another process of the machine. */
+/** News of changes by other processes, in parts. It can be sent to another process of the machine. */
 export interface Received {
-  /** The ids of keys that were changed; `any` if it is not known which. */
+  /** The ids of changed keys; `any` if unknown. */
   readonly changed?: readonly string[] | 'any';
   /**
-   * Nothing is missing that was changed before the store was asked: when that was, in milliseconds of the clock of the
-   * machine that is never set. Null: that is not sure any more.
+   * The time up to which no change is missing, when the store was asked, by the machine's monotonic clock in
+   * milliseconds. Null: that is no longer certain.
    */
   readonly alive?: { readonly askedAt: number } | null;
-  /** Why nothing arrives. */
+  /** Why no news arrives. */
   readonly problem?: { readonly code: ErrorCode; readonly message: string; readonly isSilence: boolean };
-  /** Whether connections that were made before may lead to a server that was replaced. */
+  /** True if earlier connections may lead to a server that was replaced. */
   readonly renewsPool?: boolean;
-  /** The number of the last change that is known of once this is taken. Whoever made that may wait for it. */
+  /** The number of the last change known once this is processed. The process that made it may be waiting for it. */
   readonly change?: number;
 }
 
-/** What tells of changes of keys. */
+/** A source of changes of keys. */
 export interface ChangeSource {
-  /** Begins to listen. @param hear resolves once what it was told is taken, if not at once */
+  /** Starts listening. @param hear returns a promise if processing the news takes time */
   start(hear: (received: Received) => void | Promise<void>): void;
-  /** Is told each time that somebody relies on what was received: it is made sure less often while nobody does. */
+  /** Called whenever received news is relied on; freshness is checked less often otherwise. */
   asked(): void;
-  /** Is told that this process tells others: should it end, they go on for as long as what it knew was trusted. */
+  /** Called when this process has followers: if it crashes, they continue for as long as its knowledge was trusted. */
   followed?(): void;
-  /** Resolves once nobody waits for it any more. */
+  /** Resolves once no change waits for it. */
   close(): Promise<void>;
 }
 
@@ -147,30 +150,27 @@ export interface ChangeSource {
 export type StoreKind = 'sqlite' | 'postgres';
 
 /**
- * Where keys are kept, and what features keep beside them. All methods reject with a `KeysError` whose code starts with
- * `STORE_` if the store fails.
+ * A store of keys and data of features. All methods reject with a `KeysError` whose code starts with `STORE_` if the
+ * store fails.
  */
 export interface KeyRepository extends KeyFinder {
   readonly kind: StoreKind;
-  /**
-   * The key that has, or had, a secret with this digest, whether that secret still works or not. At once, if the store
-   * can tell without waiting.
-   */
+  /** The key that has, or had, a secret with this digest; at once, if the store can answer without waiting. */
   findByDigest(digest: string): FoundBySecret | undefined | Promise<FoundBySecret | undefined>;
-  /** All keys, page by page, in the order in which they are read fastest. */
+  /** All keys, page by page, in the order that is fastest to read. */
   pages(limit: number): AsyncIterable<ApiKey[]>;
   /** A page of keys, by time of creation, then id. */
   list(query: ListQuery): Promise<ApiKey[]>;
   /** A page of the keys that one of these keys created or, given null, that no key created. */
   listCreatedBy(creators: readonly string[] | null, page: Pick<ListQuery, 'limit' | 'after'>): Promise<StoredKey[]>;
-  /** Counts the keys at a time in milliseconds since 1970: in slices, as it reads through all of them. */
+  /** Counts the keys at a time in milliseconds since 1970, in slices, since it reads all of them. */
   count(now: number): Promise<KeyCounts>;
   /** The audit log. */
   readonly auditLog: AuditReader;
   /**
-   * A number that grows with each change or deletion of a key, in whatever process, and not when only activity is
-   * recorded. A file is looked at once a millisecond at most, and a change returns a millisecond after its commit; a
-   * database server sends notifications. Undefined while it cannot be told without waiting.
+   * A number that grows with each change or deletion of a key in any process, but not with recorded activity. A file is
+   * checked at most once a millisecond, and a change returns a millisecond after its commit; a database server sends
+   * notifications. Undefined while it cannot be known without waiting.
    */
   revision(): number | undefined;
   /** The ids of the keys that were changed or deleted between a revision and the present one; `any` if unknown. */
@@ -182,13 +182,13 @@ export interface KeyRepository extends KeyFinder {
   write<Result>(work: (writer: KeyWriter) => Promise<Result>, options?: RepositoryWriteOptions): Promise<Result>;
   /** Resolves when the store answers. */
   check(): Promise<void>;
-  /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
+  /** True if searches of keys use an index. Without it, PostgreSQL reads all keys. */
   hasSearchIndex(): Promise<boolean>;
   /**
-   * Calls back when notifications of the changes of other processes are lost, and when they arrive again. Meanwhile
-   * there is no revision. A file is looked at instead, and is never reported.
+   * Calls back when notifications of other processes' changes are lost, and when they arrive again. In between there is
+   * no revision. A file needs no notifications, so it never calls back.
    */
   watchHearing(report: NotificationReport): void;
-  /** Lets changes, whoever makes them, wait for somebody who tells them on. @throws KeysError STORE_… */
+  /** Lets all changes wait for a follower that passes them on. @throws KeysError STORE_… */
   follow(follower: Follower): Promise<Following>;
 }

@@ -1,24 +1,24 @@
 import { printable } from '../basics/index.ts';
 
-/** Something that the schema of a store has: a table, a column, an index, a trigger, … */
+/** A part of a store's schema: a table, a column, an index, a trigger, … */
 export interface SchemaPart {
   type: string;
   name: string;
-  /** How it is defined. */
+  /** Its definition. */
   definition: string;
 }
 
-/** A part of the schema that this version of the program makes otherwise. */
+/** A part of the schema that differs from the one this version creates. */
 export interface SchemaDifference {
   /** `table`, `column`, `index`, `trigger`, … */
   type: string;
-  /** The name; that of a column, and on PostgreSQL of a trigger, with its table: `api_keys.name`. */
+  /** Its name. Columns, and triggers on PostgreSQL, include the table: `api_keys.name`. */
   name: string;
-  /** `missing` is what the store lacks, and `extra` what it has beside that. */
+  /** `missing` from the store, or `extra` in it. */
   difference: 'missing' | 'extra' | 'changed';
 }
 
-/** Finds the parts in which a schema is not as it is made. */
+/** Finds the differences between a schema and the expected one. */
 export function differencesOf(made: readonly SchemaPart[], found: readonly SchemaPart[]): SchemaDifference[] {
   const keyOf = ({ type, name }: SchemaPart) => `${type} ${name}`;
   const left = new Map(found.map((part) => [keyOf(part), part]));

@@ -1,14 +1,14 @@
 import { declarePort } from '../basics/index.ts';
 
-/** Remembers which tokens were used, and what else happens once. */
+/** Records used tokens, and other things that may happen only once. */
 interface UsedTokens {
   /**
-   * Remembers a token, by its digest or another name, until a time, in milliseconds since 1970, and forgets those
-   * whose time has come.
-   * @returns whether it was not used before
+   * Records a token, by its digest or another name, until a time in milliseconds since 1970, and removes expired
+   * records.
+   * @returns false if it was used before
    */
   use(digest: string, until: number, now: number): Promise<boolean>;
-  /** Forgets one whose use has led to nothing. */
+  /** Removes the record of a token whose use had no effect. */
   giveBack(digest: string): Promise<void>;
 }
 export const USED_TOKENS = declarePort<object, UsedTokens>('used tokens');

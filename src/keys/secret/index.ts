@@ -1,3 +1,3 @@
-/** The form of a secret, its digest, and where one may be found. */
+/** Secrets: their form, their digest, and where requests carry them. */
 export * from './secret-finder.ts';
 export * from './secret.ts';

@@ -20,10 +20,10 @@ const LINE_FEED = 0x0a;
 export class SecretFinder {
   #line = 1;
   #column = 1;
-  /** The unscanned tail of the input, in which a secret may begin. */
+  /** The unscanned tail of the input, in which a secret can begin. */
   #rest = Buffer.alloc(0);
 
-  /** Finds the secrets that end in the next bytes. The buffer may be reused once the generator is exhausted. */
+  /** Finds the secrets that end in the next bytes. The buffer can be reused once the generator is exhausted. */
   *find(next: Buffer): Generator<FoundSecret> {
     const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, next]) : next;
     let counted = 0;

@@ -4,13 +4,13 @@ import { crc32 } from 'node:zlib';
 /** Returns `size` bytes from a cryptographically secure source. */
 export type RandomBytes = (size: number) => Uint8Array;
 
-/** A new secret, with what is kept of it. */
+/** A new secret, with its stored parts. */
 export interface Secret {
   /** The whole secret. Shown once, never stored. */
   text: string;
   /** The 12 characters that identify it in logs and lists. */
   publicId: string;
-  /** What the store keeps: see `digestSecret`. */
+  /** The stored form: see `digestSecret`. */
   digest: string;
 }
 
@@ -18,20 +18,20 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const PUBLIC_ID_LENGTH = 12;
 const BODY_BYTES = 32;
 const BODY_LENGTH = 43;
-/** How many characters at its end are the checksum of all before them. */
+/** The length of the checksum at the end of a secret, over all characters before it. */
 export const CHECKSUM_LENGTH = 6;
 const IMPORTED = 'imported-';
 const PERSON = 'person-';
 const OWN_PREFIX = /^svc_([0-9A-Za-z]{12})_…$/;
 const OTHER_PREFIX = /^(?:imported|person)-[0-9A-Za-z]{12}$/;
 
-/** How every secret in our own format begins. */
+/** The prefix of every secret in our own format. */
 export const SECRET_START = 'svc_';
 /** The length of a secret in our own format, in characters. */
 export const SECRET_LENGTH = SECRET_START.length + PUBLIC_ID_LENGTH + 1 + BODY_LENGTH + CHECKSUM_LENGTH;
 
 const SECRET_PART_LENGTH = BODY_LENGTH + CHECKSUM_LENGTH;
-/** What all secrets in our own format match, as the source of a regular expression. A checksum tells more. */
+/** A regular expression source for secrets in our own format. The checksum is verified separately. */
 export const SECRET_PATTERN = `${SECRET_START}[0-9A-Za-z]{${PUBLIC_ID_LENGTH}}_[0-9A-Za-z]{${SECRET_PART_LENGTH}}`;
 const FORM = new RegExp(`^${SECRET_PATTERN}$`);
 
@@ -54,19 +54,19 @@ export function readSecret(text: string): { publicId: string } | undefined {
   return { publicId: text.slice(SECRET_START.length, SECRET_START.length + PUBLIC_ID_LENGTH) };
 }
 
-/** Whether a text has the form of our own secrets, whatever its checksum. */
+/** True for the form of our own secrets, regardless of the checksum. */
 export function hasOwnForm(text: string): boolean {
   return FORM.test(text);
 }
 
-/** The digest of a secret, which the store keeps in its place: its SHA-256 in base64url, which takes least room. */
+/** The stored digest of a secret: its SHA-256 in base64url, the shortest encoding. */
 export function digestSecret(text: string): string {
   return hash('sha256', text, 'base64url');
 }
 
 /**
- * What is shown in place of a secret: `svc_<id>_…`, `imported-<id>` for a secret in another format, or `person-<id>`
- * for somebody who signs in, and has none.
+ * The text shown in place of a secret: `svc_<id>_…`, `imported-<id>` for a secret in another format, or `person-<id>`
+ * for a person, who has none.
  */
 export function prefixOf(publicId: string): string {
   return isImportedId(publicId) || isPersonId(publicId) ? publicId : `svc_${publicId}_…`;
@@ -77,7 +77,7 @@ export function publicIdOfPrefix(prefix: string): string | undefined {
   return OWN_PREFIX.exec(prefix)?.[1] ?? OTHER_PREFIX.exec(prefix)?.[0];
 }
 
-/** Whether a public id belongs to a secret in another format. */
+/** True for the public id of a secret in another format. */
 export function isImportedId(publicId: string): boolean {
   return publicId.startsWith(IMPORTED);
 }
@@ -87,12 +87,12 @@ export function createImportedId(randomBytes: RandomBytes): string {
   return IMPORTED + randomBase62(PUBLIC_ID_LENGTH, randomBytes);
 }
 
-/** Generates what takes the place of a public id for somebody who signs in. */
+/** Generates the public id of a person's key, which has no secret. */
 export function createPersonId(randomBytes: RandomBytes): string {
   return PERSON + randomBase62(PUBLIC_ID_LENGTH, randomBytes);
 }
 
-/** Whether a public id is that of somebody who signs in. */
+/** True for the public id of a person's key. */
 export function isPersonId(publicId: string): boolean {
   return publicId.startsWith(PERSON);
 }
@@ -102,7 +102,7 @@ export function redactSecrets(text: string): string {
   return text.replace(/svc_([0-9A-Za-z]{12})_[0-9A-Za-z]+/g, (_, publicId: string) => prefixOf(publicId));
 }
 
-/** Whether there is a secret in a text, even a truncated or mistyped one. */
+/** True if a text holds a secret, even a truncated or mistyped one. */
 export function holdsSecret(text: string): boolean {
   return redactSecrets(text) !== text;
 }
@@ -111,7 +111,7 @@ function computeChecksum(text: string): string {
   return encodeBase62(BigInt(crc32(text)), CHECKSUM_LENGTH);
 }
 
-/** How many digits a number without a fraction surely holds: to divide a long one takes as long for each as for all. */
+/** The digits that fit safely into a number: dividing a long BigInt costs the same for one digit as for several. */
 const DIGITS = 8;
 const DIGITS_RANGE = 62n ** BigInt(DIGITS);
 
@@ -151,16 +151,16 @@ export function toHex(digest: string): string {
   return Buffer.from(digest, 'base64url').toString('hex');
 }
 
-/** Where a key may stand in a request. A header's name is in lower case. */
+/** A place of a key in requests. Names of headers are in lower case. */
 export type CredentialPlace = 'bearer' | 'basic' | { readonly header: string };
 
-/** Where a key stands unless the operator says otherwise. */
+/** The default places of keys. */
 export const BEARER_ALONE: readonly CredentialPlace[] = ['bearer'];
 
-/** What proxies pass on: most drop names with underscores, and upstreams may take those for names with hyphens. */
+/** Names that proxies pass on: most drop names with underscores, and upstreams may confuse those with hyphens. */
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-/** Headers that HTTP, proxies, browsers or this program give another meaning. */
+/** Headers that already have a meaning in HTTP, proxies, browsers or this program. */
 const TAKEN: ReadonlySet<string> = new Set(
   (
     'accept age allow cache-control connection cookie date dnt early-data expect expires forwarded from host ' +
@@ -172,7 +172,7 @@ const TAKEN: ReadonlySet<string> = new Set(
 const TAKEN_FAMILIES = /^(?:accept|access-control|content|if|proxy|sec|x-auth|x-forwarded|x-original)-/;
 
 /**
- * What is wrong with a header's name, as the end of a sentence; undefined if a key may stand in it.
+ * The problem with a header as the place of a key, as the end of a sentence; undefined if there is none.
  * @param name in any case
  */
 export function problemOfHeader(name: string): string | undefined {
@@ -184,7 +184,7 @@ export function problemOfHeader(name: string): string | undefined {
 }
 
 /**
- * Checks where keys may stand, and puts the names of headers into lower case.
+ * Checks the places of keys, and lowercases the names of headers.
  * @throws RangeError naming the first issue
  */
 export function checkCredentialPlaces(places: readonly CredentialPlace[]): readonly CredentialPlace[] {

@@ -8,32 +8,32 @@ import type { KeysService } from './service.ts';
 
 export type { KeyName, NamedIssue } from '../changes/index.ts';
 
-/** A key, and what the rules say of it now. */
+/** A key with its present state by the rules. */
 export interface KeyState {
   readonly apiKey: KeyFields;
   /** Counts its ancestors. */
   readonly status: Status;
-  /** True if the policy has disabled it, since it was not used. */
+  /** True if the policy disabled it because it was not used. */
   readonly disabledByPolicy: boolean;
-  /** Its grants that cannot be made here: they allow nothing. */
+  /** Its grants that are not declared here, which allow nothing. */
   readonly unknownGrants: Grant[];
-  /** The rotation under way. */
+  /** The rotation in progress. */
   readonly rotation: Omit<Rotation, 'grace'> | null;
   readonly usage: UsageTotals;
-  /** The rest of its budgets. */
+  /** The amounts left in its budgets. */
   readonly budgets: readonly Budget[];
 }
 
 export interface KeyLimit extends Omit<AncestorLimit, 'ancestor'> {
-  /** The name is null if it may not be read. */
+  /** The name is null if the caller cannot read that key. */
   readonly ancestor: { readonly id: string; readonly name: string | null };
 }
 
 export interface KeyWithAccess extends KeyState {
   readonly effectivePermissions: Permission[];
-  /** The nearest first. */
+  /** Nearest first. */
   readonly limitedBy: KeyLimit[];
-  /** Its effects on other keys that are in force. */
+  /** Its effects on other keys that are still in force. */
   readonly issued: readonly NamedIssue[];
 }
 
@@ -43,27 +43,27 @@ export interface KeyPage {
   readonly hasNextPage: boolean;
 }
 
-/** A key, as it is reviewed. */
+/** A key, for a review. */
 export interface ReviewedKey extends Pick<KeyWithAccess, 'effectivePermissions'>, KeyState {
-  /** The owner of the key, or of the nearest key above it; null if there is none. */
+  /** The owner of the key, or of the nearest ancestor with one; null if there is none. */
   readonly answering: string | null;
-  /** The name of the key that created it; null if none did, or it may not be read. */
+  /** The name of the key that created it; null if none did, or the caller cannot read it. */
   readonly creator: string | null;
 }
 
-/** Some keys of a selection, in the order that was asked for. */
+/** A page of a selection, in the requested order. */
 export interface SortedKeys extends Omit<SelectedKeys, 'keys'> {
   readonly keys: KeyState[];
 }
 
-/** A decision on what a key can do, with its reason. */
+/** A decision about a permission of a key, with its reason. */
 export interface KeyDecision extends Omit<AccessDecision, 'deniedBy'> {
   readonly permission: Permission;
-  /** The nearest ancestor that forbids it. */
+  /** The nearest ancestor that does not allow it. */
   readonly deniedBy: { readonly id: string; readonly name: string | null } | null;
 }
 
-/** The deleted keys, the named ones first, and their effects on other keys that are in force. */
+/** The deleted keys, the named ones first, and their effects on other keys that are still in force. */
 export interface Deleted {
   readonly keys: readonly KeyName[];
   readonly issued: readonly NamedIssue[];
@@ -72,7 +72,7 @@ export interface Deleted {
 export interface Created {
   readonly key: string;
   readonly apiKey: KeyFields;
-  /** The keys that were deleted for it: the one of the same name first. */
+  /** The keys that it replaced: the one of the same name first. */
   readonly replaced: readonly KeyName[];
   readonly confusable: ConfusableName[];
 }
@@ -80,9 +80,9 @@ export interface Created {
 /** A preview of a creation. */
 export type Preview = Omit<KeyPreview, 'replaced'>;
 
-/** A key that was changed. */
+/** A changed key. */
 export interface Changed {
-  /** The key before, where the transaction has it; a server does not say. */
+  /** The key before the change, from the transaction; a server does not send it. */
   readonly before?: KeyFields;
   readonly after: KeyState;
 }
@@ -94,11 +94,11 @@ export type ManyPlan = ManyChangePlan<KeyName>;
 export interface Rotated {
   readonly key: string;
   readonly apiKey: KeyFields;
-  /** The rotation; one without a grace is over at once. */
+  /** The rotation; without a grace period, it ended at once. */
   readonly rotation: Omit<Rotation, 'grace'> | null;
   readonly created: readonly KeyFields[];
   readonly disabled: readonly KeyFields[];
-  /** Its effects on other keys that are in force, where those are disabled. */
+  /** Its effects on other keys that are still in force, if its child keys are disabled. */
   readonly issued: readonly NamedIssue[];
 }
 

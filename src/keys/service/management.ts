@@ -105,11 +105,11 @@ const PAGE_OPTIONS: Rules<PageQuery> = {
 export interface Page {
   /** The keys. */
   keys: ApiKey[];
-  /** Whether more keys follow. */
+  /** True if more keys follow. */
   hasNextPage: boolean;
 }
 
-/** The cursor of a key: opaque to clients, and good also after the key is gone. */
+/** The cursor of a key: opaque to clients, and still valid after the key is deleted. */
 export function formatCursor(key: Pick<ApiKey, 'id' | 'createdAt'>): string {
   return Buffer.from(`${key.createdAt}:${key.id}`).toString('base64url');
 }
@@ -129,21 +129,21 @@ function readCursor(cursor: string): ListPosition {
   throw new KeysError('INPUT_INVALID', '"after" is not a cursor of this list. Use an endCursor that it returned.');
 }
 
-/** A key that was just created: the only time its secret is known. */
+/** A new key: the only time that its secret is known. */
 export interface CreatedKey extends NewSecret {
-  /** What was deleted for it: the key of the same name first, then the keys that this one had created. */
+  /** The keys that it replaced: the one of the same name first, then the keys that it had created. */
   replaced: ApiKey[];
-  /** The name, if it is new and looks like others. */
+  /** The name, if it is new and looks like other names. */
   confusable: ConfusableName[];
 }
 
-/** A key with a new secret: the only time that secret is known. */
+/** A key with a new secret: the only time that the secret is known. */
 export interface RotatedKey extends KeyRotation {
   /** The secret. */
   key: string;
 }
 
-/** The rules for reading, creating, changing and deleting keys one by one, and what is known of them. */
+/** The rules for reading, creating, changing and deleting keys. */
 export class KeyManagement {
   readonly catalog: Catalog;
   readonly #options: Parts;
@@ -153,13 +153,13 @@ export class KeyManagement {
     this.#options = options;
   }
 
-  /** Finds out whose secret this is, whatever the key's status, which counts as no use. @throws KeysError STORE_… */
+  /** Finds the key of a secret, whatever its status. Does not count as a use. @throws KeysError STORE_… */
   identify(secret: string, actor: Actor): Promise<Identification> {
     return identify(secret, this.#options.repository, actor, this.#options.clock());
   }
 
   /**
-   * Lists the keys that the actor may read: all of them, or its own.
+   * Lists the keys that the actor can read: all of them, or its own.
    * @throws ValidationError; KeysError OPTION_INVALID, INPUT_INVALID, STORE_…
    */
   async list(query: PageQuery, actor: Actor): Promise<Page> {
@@ -182,7 +182,7 @@ export class KeyManagement {
     return findChains(this.#options.repository, keys);
   }
 
-  /** The keys that a key created, and so on: at most 500. @throws KeysError INPUT_INVALID, STORE_… */
+  /** The child keys of a key, generation by generation: at most 500. @throws KeysError INPUT_INVALID, STORE_… */
   descendantsOf(id: string, first: number): Promise<Descendants> {
     return findDescendants(this.#options.repository, id, first);
   }
@@ -192,27 +192,27 @@ export class KeyManagement {
     return chainStatus(chain, this.#options.clock());
   }
 
-  /** What a key may do: what its grants say, met with what its ancestors may do. */
+  /** The permissions of a key: those that its grants and all its ancestors have in common. */
   accessOf(chain: Chain): PermissionSet {
     return chainAccess(chain, this.catalog);
   }
 
-  /** Whether a key may do something now, and why. */
+  /** Decides whether a key is allowed something now, and why. */
   decide(chain: Chain, permission: Permission): AccessDecision {
     return decideAccess(chain, permission, this.catalog, this.#options.clock());
   }
 
-  /** How the ancestors of a key limit it now. */
+  /** The limits that a key's ancestors put on it now. */
   limitsOf(chain: Chain): AncestorLimit[] {
     return limitsOf(chain, this.catalog, this.#options.clock());
   }
 
-  /** The ancestors of a key, with how each limits it now, if it does. */
+  /** The ancestors of a key, each with the limits that it puts on the key now, if any. */
   ancestorsOf(chain: Chain): AncestorLimit[] {
     return ancestorsOf(chain, this.catalog, this.#options.clock());
   }
 
-  /** The budgets of keys, by their ids, with what is left of each. @throws KeysError STORE_… */
+  /** The budgets of keys, by key id, with the amounts left. @throws KeysError STORE_… */
   async budgetsOf(keys: readonly ApiKey[]): Promise<ReadonlyMap<string, readonly Budget[]>> {
     const ids = keys.filter(({ limits }) => limits.some(isBudget)).map(({ id }) => id);
     const spent = ids.length > 0 ? await this.#options.repository.port(SPENT_LIMITS).find(ids) : [];
@@ -220,8 +220,8 @@ export class KeyManagement {
   }
 
   /**
-   * The effects of keys on others that are in force, oldest first, as far as the actor may read the others. The keys may
-   * be gone.
+   * The effects of keys on others that are still in force, oldest first, if the actor can read the others. The keys may
+   * have been deleted.
    * @throws KeysError STORE_…
    */
   issuedBy(ids: readonly string[], actor: Actor): Promise<Issued[]> {
@@ -234,18 +234,18 @@ export class KeyManagement {
     return isInProgress(rotation, this.#options.clock()) ? rotation : null;
   }
 
-  /** A key by its id, if there is one that the actor may read. */
+  /** The key with an id, if there is one and the actor can read it. */
   async findById(id: string, actor: Actor): Promise<ApiKey | undefined> {
     checkSearchText(id);
     return readable(await this.#options.repository.findById(id), actor);
   }
 
-  /** The same name with those that it looks like, if a key of that name would be new; for the operator. */
+  /** The names that look like this one, if a key with this name would be new; for the operator. */
   findConfusableNames(name: string): Promise<ConfusableName[]> {
     return findConfusableNames(OPERATOR, this.#options.repository, [normalizeName(name)]);
   }
 
-  /** A key by its name, if there is one that the actor may read. */
+  /** The key with a name, if there is one and the actor can read it. */
   async findByName(name: string, actor: Actor): Promise<ApiKey | undefined> {
     checkSearchText(name);
     return readable(await this.#options.repository.findByName(normalizeName(name)), actor);
@@ -253,8 +253,8 @@ export class KeyManagement {
 
   /**
    * Creates a key. With a `delivery`, a secret that cannot be delivered leaves everything as it was.
-   * @throws ValidationError with all issues; KeysError OPTION_INVALID, NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError;
-   * a STORE_ error; what `delivery` throws
+   * @throws ValidationError with all issues; KeysError OPTION_INVALID, NAME_TAKEN, NAME_CONFUSABLE; ForbiddenError; a
+   * STORE_ error; errors of `delivery`
    */
   async create(input: NewKey, actor: Actor, delivery?: SecretDelivery<CreatedKey>): Promise<CreatedKey> {
     const { now, secret, key } = this.#build('keys.create', input);
@@ -275,7 +275,7 @@ export class KeyManagement {
     );
   }
 
-  /** Tells what `create` would make, by the same rules; nothing is written. @throws what `create` throws */
+  /** Previews `create` by the same rules, without writing anything. @throws the errors of `create` */
   async preview(input: NewKey, actor: Actor): Promise<KeyPreview> {
     const { catalog } = this;
     const { now, key: built } = this.#build('keys.preview', input);
@@ -306,8 +306,8 @@ export class KeyManagement {
   }
 
   /**
-   * Changes keys, but for deleting them: all of them, or none.
-   * @returns those that were changed
+   * Changes keys without deleting them: all of them, or none.
+   * @returns the changed ones
    * @throws ValidationError; KeysError INPUT_INVALID, NOT_FOUND; ForbiddenError; a STORE_ error
    */
   async changeAll(ids: readonly string[], request: UndeletingChange, actor: Actor): Promise<ChangedKey[]> {
@@ -320,10 +320,10 @@ export class KeyManagement {
   }
 
   /**
-   * Gives a key a new secret; the previous one keeps working until the grace ends. With a `delivery`, the grace starts
-   * after the new secret was delivered at the earliest, so that a working secret is known to somebody at any moment.
-   * @throws ValidationError; KeysError OPTION_INVALID, NOT_FOUND, ROTATION_IN_PROGRESS; ForbiddenError; a STORE_
-   * error; what `delivery` throws
+   * Gives a key a new secret; the previous one keeps working until the grace period ends. With a `delivery`, the grace
+   * period starts only after the new secret was delivered, so that its owner always has a secret that works.
+   * @throws ValidationError; KeysError OPTION_INVALID, NOT_FOUND, ROTATION_IN_PROGRESS; ForbiddenError; a STORE_ error;
+   * errors of `delivery`
    */
   async rotate(
     id: string,
@@ -355,7 +355,7 @@ export class KeyManagement {
   }
 
   /**
-   * Starts the grace of the previous secret where it waits for the first use of the new one: the new one has arrived.
+   * Starts the grace period of the previous secret if it waits for the first use of the new one, which has arrived.
    * @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error
    */
   startGrace(id: string, actor: Actor): Promise<ChangedKey> {
@@ -373,7 +373,7 @@ export class KeyManagement {
   }
 
   /**
-   * Makes a key one without a creator, for the operator.
+   * Removes the creator of a key, for the operator.
    * @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error
    */
   adopt(id: string, actor: Actor): Promise<ChangedKey> {
@@ -381,8 +381,8 @@ export class KeyManagement {
   }
 
   /**
-   * Deletes keys, and all keys that they created. Unknown ids are ignored.
-   * @returns what was deleted, the named keys first
+   * Deletes keys and all keys that they created. Unknown ids are ignored.
+   * @returns the deleted keys, the named ones first
    * @throws ForbiddenError; a STORE_ error
    */
   async delete(ids: readonly string[], actor: Actor): Promise<ApiKey[]> {

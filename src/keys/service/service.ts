@@ -19,17 +19,16 @@ import { type KeyWriter, USED_TOKENS } from '../repository/index.ts';
 import { KeyManagement } from './management.ts';
 import { type HealthOptions, StoreHealth } from './store-health.ts';
 
-/** What the rules need from outside. */
 export interface KeysOptions extends Omit<Parts & HealthOptions, 'transactions'> {
-  /** Milliseconds since any moment, which nobody can set. Default: `performance.now`. */
+  /** Milliseconds of a monotonic clock. Default: `performance.now`. */
   elapsed?: (() => number) | undefined;
   /** See `AuthenticatorOptions`. */
   maxVerifiedKeys?: number | undefined;
-  /** Where activity is written, and kept within bounds. Default: the repository, and here. */
+  /** Writers of activity. Default: the repository, which then also limits the usage that is kept. */
   activityWriters?: ActivityWriters | undefined;
 }
 
-/** For how long it is remembered that something was written once. */
+/** How long it is remembered that a named batch was written. */
 const REPORTED_MS = UNIT_MS.h;
 
 /** Writes activity to the repository. */
@@ -59,15 +58,15 @@ function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () =>
   };
 }
 
-/** The parts that the rules of features are made of. */
+/** The parts for the rules of features. */
 export type FeatureParts = KeysOptions &
   Shared & {
     transactions: Transactions;
-    /** A part of a feature that services over the same store share, by its class. */
+    /** A part of a feature, by its class, that all services over the same store share. */
     shared: <Part>(part: new (options: KeysOptions) => Part) => Part;
   };
 
-/** What services over the same store share in a process. */
+/** Parts that all services over the same store share in a process. */
 interface Shared {
   activity: Activity;
   counts: CheckCounts;
@@ -79,22 +78,22 @@ interface Shared {
 }
 
 /**
- * Where the functions of the library find the service behind an open key store, also one that another copy of the
- * package has opened.
+ * The symbol by which functions of the library find the service of an open key store, even one opened by another copy
+ * of the package.
  */
 export const SERVICE: unique symbol = Symbol.for('svc-api.service');
 
 /**
- * The rules for reading, creating, changing and deleting keys. The command line and GraphQL both go through it, so that
- * neither can differ.
+ * The rules for reading, creating, changing and deleting keys. Both the command line and GraphQL use it, so they cannot
+ * differ.
  */
 export class KeysService extends KeyManagement {
   /**
-   * Tells whose secrets they are, without a promise where a key was verified before. By itself it enforces no network,
-   * no limit and no permission, and counts no use: `bearerAuth` and `OpenKeys.check` do.
+   * Authenticates secrets, without a promise if a key was verified before. It does not enforce networks, limits and
+   * permissions, and counts no use: `bearerAuth` and `OpenKeys.check` do.
    */
   readonly authenticator: Authenticator;
-  /** The time by which it decides, in milliseconds since 1970. */
+  /** The clock for decisions, in milliseconds since 1970. */
   readonly clock: () => number;
   readonly #parts: FeatureParts;
   readonly #features = new Map<unknown, unknown>();
@@ -122,83 +121,83 @@ export class KeysService extends KeyManagement {
     this.clock = clock;
   }
 
-  /** The audit log, as far as each may read it. */
+  /** The audit log, limited to the entries that each actor is allowed to read. */
   get audit(): AuditAccess {
     return this.feature(AuditAccess);
   }
 
-  /** The servers that answer without a store, as this process tells them of changes. */
+  /** The edges that this process sends changes to. */
   get edges(): Edges {
     return this.#shared.edges;
   }
 
-  /** Writes what the edge of a key reports, as far as it can be true: see `EdgeReports`. @throws KeysError STORE_… */
+  /** Writes the report of a key's edge, within plausible bounds: see `EdgeReports`. @throws KeysError STORE_… */
   takeReport(report: EdgeReport, edge: Pick<ApiKey, 'id' | 'name'>): Promise<void> {
     return this.#shared.reports.take(report, edge, this.#parts.catalog);
   }
 
-  /** The limits of those of some keys that are there, by their ids. @throws KeysError STORE_… */
+  /** The limits of the keys among these ids that exist, by id. @throws KeysError STORE_… */
   async ownLimitsOf(ids: readonly string[]): Promise<Map<string, readonly Limit[]>> {
     const { repository, catalog } = this.#parts;
     const found = await repository.findBy('id', ids);
     return new Map(found.map(({ id, limits }) => [id, appliedLimits(limits, catalog.defaultLimits)]));
   }
 
-  /** What would be refused, told beforehand. */
+  /** The changes that would be refused, found out in advance. */
   get permittedChanges(): PermittedChanges {
     return this.feature(PermittedChanges);
   }
 
-  /** Keys as people look through them. */
+  /** Lists of keys for people. */
   get lists(): KeyLists {
     return this.feature(KeyLists);
   }
 
-  /** How the store answers. */
+  /** The health of the store. */
   get store(): StoreHealth {
     return this.feature(StoreHealth);
   }
 
-  /** The keys that the policy disables, as they were not used. */
+  /** The keys that the policy disables because they are not used. */
   get unusedKeys(): UnusedKeys {
     return this.feature(UnusedKeys);
   }
 
-  /** How often keys were used, and for what. */
+  /** The usage of keys. */
   get usage(): Usage {
     return this.feature(Usage);
   }
 
-  /** The rules of a feature over this store, by their class. They are made when they are first needed. */
+  /** The rules of a feature over this store, by their class. They are made on first use. */
   feature<Rules>(rules: new (parts: FeatureParts) => Rules): Rules {
     return madeOnce(this.#features, rules, this.#parts);
   }
 
-  /** A service stands for itself. */
+  /** Returns the service itself. */
   get [SERVICE](): this {
     return this;
   }
 
   /**
-   * A service over the same store with another catalog. What this one has in hand is finished by its own catalog; keys
-   * that it has verified are looked up again by the other one, since what they may do may have changed.
+   * A service over the same store with another catalog. Work in progress finishes with the present catalog; verified
+   * keys are looked up again with the other one, since their permissions may differ.
    */
   withCatalog(catalog: Catalog): KeysService {
     return new KeysService(...this.partsWith(catalog));
   }
 
-  /** What a service over the same store with another catalog is made of. */
+  /** The constructor arguments of a service over the same store with another catalog. */
   protected partsWith(catalog: Catalog): ConstructorParameters<typeof KeysService> {
     return [{ ...this.#parts, catalog }, this.#shared];
   }
 
-  /** How many uses of keys are not written yet. */
+  /** The number of uses that are not written yet. */
   get unwrittenUses(): number {
     return this.#shared.activity.unwrittenUses;
   }
 
   /**
-   * Writes the recorded uses and refusals that are still in memory, at the end of the program.
+   * Writes the recorded uses and refusals that are still in memory, when the program ends.
    * @throws KeysError STORE_…
    */
   finishActivity(): Promise<void> {
@@ -206,7 +205,7 @@ export class KeysService extends KeyManagement {
   }
 }
 
-/** The one of a class, which is made when it is first needed. */
+/** The instance of a class, made on first use. */
 function madeOnce<Made, From>(all: Map<unknown, unknown>, of: new (from: From) => Made, from: From): Made {
   let made = all.get(of) as Made | undefined;
   if (made === undefined) all.set(of, (made = new of(from)));

@@ -1,16 +1,16 @@
 import { isKeysError, MAX_SKEW_MS } from '../basics/index.ts';
 import type { KeyCounts, KeyRepository, StoreKind } from '../repository/index.ts';
 
-/** How the service and its store are. */
+/** The state of the service and its store. */
 export interface Health {
   readonly store: StoreKind;
-  /** In how many milliseconds the store has answered; undefined if it does not. */
+  /** The store's response time in milliseconds; undefined if it does not answer. */
   readonly answeredInMs: number | undefined;
-  /** Tells whether other processes notify this one of changes. If not, every request asks the store. */
+  /** True if other processes notify this one of changes. If not, every request asks the store. */
   readonly hearsChanges: boolean;
-  /** Whether searches of keys go by an index; undefined if the store does not tell. */
+  /** True if searches of keys use an index; undefined if the store does not answer. */
   readonly hasSearchIndex: boolean | undefined;
-  /** See `StoreHealth.clockBehindMs`; 0 if the store does not tell. */
+  /** See `StoreHealth.clockBehindMs`; 0 if the store does not answer. */
   readonly clockBehindMs: number;
 }
 
@@ -23,10 +23,10 @@ export interface HealthOptions {
   schedule: (work: () => void, delayMs: number) => void;
 }
 
-/** A store that takes longer to answer does not, in milliseconds. */
+/** The time after which a store counts as not answering, in milliseconds. */
 const MAX_WAIT_MS = 2000;
 
-/** How the service and its store are. */
+/** Checks the health of the service and its store. */
 export class StoreHealth {
   readonly #options: HealthOptions;
 
@@ -34,7 +34,7 @@ export class StoreHealth {
     this.#options = options;
   }
 
-  /** Looks how the service and its store are. A store that does not answer is a result, not an error. */
+  /** Checks the service and its store. A store that does not answer is a result, not an error. */
   async health(): Promise<Health> {
     const { repository, schedule } = this.#options;
     const seen: { answeredInMs?: number; hasSearchIndex?: boolean; clockBehindMs?: number } = {};
@@ -64,7 +64,7 @@ export class StoreHealth {
   }
 
   /**
-   * Counts the keys by their status, for the operator. It reads through all of them, in slices.
+   * Counts the keys by status, for the operator, in slices, since it reads all of them.
    * @throws KeysError STORE_…
    */
   countKeys(): Promise<KeyCounts> {
@@ -72,8 +72,8 @@ export class StoreHealth {
   }
 
   /**
-   * By how many milliseconds the clock is behind the newest entry of the audit log, if that is more than a minute;
-   * otherwise 0. Then keys that have expired would be accepted again.
+   * How many milliseconds the clock is behind the newest entry of the audit log, if more than a minute; otherwise 0. A
+   * clock that is behind would accept expired keys again.
    * @throws KeysError STORE_…
    */
   async clockBehindMs(): Promise<number> {

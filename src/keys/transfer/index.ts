@@ -1,4 +1,4 @@
-/** Keys of a backup that are brought back. */
+/** Restores keys from a backup. */
 export {
   type BringBack,
   type NamedKey,

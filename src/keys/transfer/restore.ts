@@ -21,44 +21,44 @@ import type { KeyFinder, KeyRepository } from '../repository/index.ts';
 import { prefixOf } from '../secret/index.ts';
 import { broughtBackKey, isChange, type KeptAspect, type RestoreContext, restoredKey } from './restored-key.ts';
 
-/** Which of the revoked keys a restore brings back: those of these names or ids in the backup, or all. */
+/** The revoked keys to bring back: those with these names or ids in the backup, or all. */
 export type BringBack = readonly string[] | 'all';
 
 /** A key that a restore names. */
 export interface NamedKey {
   id: string;
   name: string;
-  /** Of the secret that the backup has or, of a key that it lacks, of the present one. */
+  /** The prefix in the backup; for a key missing there, the current one. */
   prefix: string;
 }
 
-/** When a key changed, and who did it; null where the audit log no longer has it. */
+/** When a key changed, and by whom; null if the audit log no longer has it. */
 export type Since = { at: number; actor: AuditActor } | null;
 
-/** A key that the backup has, and that was deleted since. */
+/** A key of the backup that was deleted since then. */
 interface DeletedKey extends NamedKey {
-  /** What its status would be. */
+  /** The status it would have. */
   status: Status;
   since: Since;
 }
 
-/** A key that stays as it is now in some of its fields, since the backup would give it more. */
+/** A key that keeps some of its present values, since the backup would give it more access. */
 interface KeptKey extends NamedKey {
   kept: KeptAspect[];
   since: Since;
 }
 
-/** A key that somebody may have changed in the backup. */
+/** A key whose data in the backup was possibly tampered with. */
 interface AlteredKey extends NamedKey {
-  /** What is wrong. */
+  /** The difference from the backup's log, as a sentence without its subject. */
   reason: string;
 }
 
-/** What a restore does. */
+/** The effects of a restore. */
 export interface RestorePlan {
-  /** The number of the newest entry of the store's audit log when it was looked at. */
+  /** The number of the newest audit entry when the plan was made. */
   head: number;
-  /** How many keys the backup has. */
+  /** The number of keys in the backup. */
   keys: number;
   /** Keys that were deleted since the backup, and stay deleted. */
   deleted: DeletedKey[];
@@ -66,22 +66,22 @@ export interface RestorePlan {
   kept: KeptKey[];
   /** Keys that come back as the backup has them, although they were revoked since. */
   broughtBack: NamedKey[];
-  /** Keys that were created since, and are deleted. */
+  /** Keys created since then, which are deleted. */
   created: NamedKey[];
   /** The ids of all other keys that change. */
   changed: string[];
-  /** Keys that are damaged in the backup: nothing is done about them. */
+  /** Keys that are damaged in the backup, which are ignored. */
   damaged: NamedKey[];
-  /** Keys that would get more than they have now, and are not as the audit log of the backup says. */
+  /** Keys that would get more access than they have now, although they differ from the backup's own audit log. */
   altered: AlteredKey[];
   /** The first entry of the audit log that differs between backup and store; null if there is none. */
   logDiffersFrom: number | null;
 }
 
-/** What of a store a plan is made of. */
+/** The parts of a store that a plan needs. */
 type Source = Pick<KeyRepository, 'list' | 'findBy' | 'auditLog'>;
 
-/** What a plan is made of. */
+/** The inputs of a plan. */
 interface RestoreSources extends RestoreContext {
   backup: Source;
   present: Source;
@@ -89,8 +89,8 @@ interface RestoreSources extends RestoreContext {
 }
 
 /**
- * What a restore would do: nothing that was revoked since the backup works again unless it is to be brought back.
- * @returns undefined if the backup is one of another store
+ * Plans a restore: keys that were revoked since the backup stay revoked, except those to bring back.
+ * @returns undefined if the backup is of another store
  * @throws KeysError NOT_FOUND, INPUT_INVALID for keys that cannot be brought back; STORE_…
  */
 export async function planRestore(
@@ -109,7 +109,7 @@ export async function planRestore(
   for await (const { keys, others } of pairsOf(backup, present)) {
     for (const key of keys) {
       const now = others.get(key.id);
-      // No id is a name: it has hyphens.
+      // An id never equals a name, since it has hyphens.
       const names = [key.id, key.name];
       for (const name of names) missing.delete(name);
       const isWanted = bringBack === 'all' || names.some((name) => wanted.has(name));
@@ -129,7 +129,7 @@ export async function planRestore(
     plan.created.push(...keys.filter(({ id }) => !others.has(id)).map(namedKey));
   for (const key of plan.deleted) key.since = await findSince(present.auditLog, key.id, 'deleted');
   for (const key of plan.kept) key.since = await findSince(present.auditLog, key.id, key.kept);
-  // What is only narrowed, cannot get more by what somebody has written into the backup.
+  // A key that is only narrowed cannot gain access from a manipulated backup.
   const widened = [...plan.broughtBack, ...plan.kept.filter(({ kept }) => kept.includes('damaged'))];
   const altered = await findByIds(backup, widened);
   const reasons = await findDifferences(backup.auditLog, altered);
@@ -140,7 +140,7 @@ export async function planRestore(
   return plan;
 }
 
-/** Adds a key of the backup to a plan. @returns whether it is brought back */
+/** Adds a key of the backup to a plan. @returns true if it is brought back */
 function addKey(
   plan: RestorePlan,
   key: ApiKey,
@@ -164,7 +164,7 @@ function addKey(
   return false;
 }
 
-/** Requires that the creators of keys that come back are there or come back as well. @throws KeysError INPUT_INVALID */
+/** Requires that the creators of returning keys exist or return as well. @throws KeysError INPUT_INVALID */
 async function requireCreators(returning: readonly ApiKey[], present: Pick<KeyFinder, 'findBy'>): Promise<void> {
   const creators = returning.flatMap(({ createdBy }) => (createdBy === null ? [] : [{ id: createdBy }]));
   const there = new Set([...returning, ...(await findByIds(present, creators))].map(({ id }) => id));
@@ -177,8 +177,8 @@ async function requireCreators(returning: readonly ApiKey[], present: Pick<KeyFi
 }
 
 /**
- * Requires that no key is to get a name that another one keeps: one that is damaged in the backup stays as it is.
- * @param stay the names that such keys have now, each with its key
+ * Requires that no key gets a name that another one keeps, such as a key that is ignored because its backup is damaged.
+ * @param stay the present names of those keys
  * @throws KeysError INPUT_INVALID
  */
 async function requireFreeNames(
@@ -198,7 +198,7 @@ async function requireFreeNames(
   );
 }
 
-/** All keys, page by page, with those of the same ids elsewhere. */
+/** All keys, page by page, with the keys of the same ids elsewhere. */
 async function* pairsOf(
   from: Pick<KeyRepository, 'list'>,
   to: Pick<KeyFinder, 'findBy'>,
@@ -220,7 +220,7 @@ function namedKey({ id, name, publicId }: ApiKey): NamedKey {
   return { id, name, prefix: prefixOf(publicId) };
 }
 
-/** The fields of the audit log that tell of a loss. */
+/** The audit fields that show when a value was reduced. */
 const FIELDS: Readonly<Record<KeptAspect, readonly string[]>> = {
   enabled: ['disabledAt'],
   secret: ['prefix', 'rotation'],
@@ -230,10 +230,10 @@ const FIELDS: Readonly<Record<KeptAspect, readonly string[]>> = {
   damaged: [],
 };
 
-/** How many of a key's newest entries are looked at. */
+/** How many of a key's newest entries are searched. */
 const ENTRIES = 200;
 
-/** When a key was deleted, or last lost what it lacks now, and by whom. @throws KeysError STORE_… */
+/** When, and by whom, a key was deleted or last lost access that it had in the backup. @throws KeysError STORE_… */
 async function findSince(
   log: Pick<AuditReader, 'findChanges'>,
   id: string,
@@ -250,16 +250,17 @@ async function findSince(
 type Log = Pick<AuditReader, 'find' | 'head'>;
 
 /**
- * The first entry of the audit log of a backup that is another one in that of the store; undefined if there is none, or
- * nobody can tell, since one log is empty or was pruned beyond the other. Each has the hash of the one before it: once
- * they differ, they all do. So the keys of a backup cannot be changed with its log while the store still has the
- * entries of that time. Where the oldest entry that both have differs, the backup is one of another store.
+ * The number of the first entry that differs between the audit logs of a backup and the store; undefined if there is
+ * none, or it cannot be known because one log is empty or was pruned beyond the other. Entries contain the hash of the
+ * one before, so after the first difference all differ: the keys of a backup cannot be changed together with its log
+ * while the store still has the entries of that time. If the oldest common entry differs, the backup is of another
+ * store.
  * @throws KeysError STORE_…
  */
 async function findDivergence(backup: Log, present: Log): Promise<number | 'from the start' | undefined> {
   const logs = [backup, present];
   const nextEntry = async (log: Log, after: number) => (await log.find({ order: 'oldest', after, limit: 1 }))[0];
-  /** Undefined where one of them has no entry with this number. */
+  /** Undefined if one of them has no entry with this number. */
   const isSame = async (number: number) => {
     const [one, other] = await Promise.all(logs.map((log) => nextEntry(log, number - 1)));
     return one?.number === number && other?.number === number ? one.hash === other.hash : undefined;
@@ -279,7 +280,7 @@ async function findDivergence(backup: Log, present: Log): Promise<number | 'from
   return differs;
 }
 
-/** What changes no key. */
+/** Actions that change no key. */
 const HARMLESS: ReadonlySet<AuditAction> = new Set([
   'REFUSE',
   'PRUNE',
@@ -289,7 +290,7 @@ const HARMLESS: ReadonlySet<AuditAction> = new Set([
   'REVIEW',
 ]);
 
-/** Which backup is restored, for the audit log. */
+/** The restored backup, for the audit log. */
 interface RestoreSource {
   /** Its name. */
   backup: string;
@@ -297,10 +298,10 @@ interface RestoreSource {
   head: AuditPosition | undefined;
 }
 
-/** What is restored. */
+/** A restore, ready to be made. */
 interface Restoration {
   plan: RestorePlan;
-  /** Those of the backup that the plan takes: see `takenIds`. */
+  /** The keys that the plan takes from the backup: see `takenIds`. */
   keys: readonly StoredKey[];
   /** The steps of listeners for keys that are brought back. */
   steps: readonly RestoreStep[];
@@ -313,8 +314,9 @@ export function takenIds({ kept, broughtBack, changed }: RestorePlan): string[] 
 }
 
 /**
- * Makes the keys of a store those of a backup, as planned. Everything else of the store stays, the audit log among it.
- * @throws KeysError RESTORE_OUTDATED if keys were changed since the plan was made
+ * Replaces the keys of a store by those of a backup, as planned. Everything else in the store stays, including the
+ * audit log.
+ * @throws KeysError RESTORE_OUTDATED if keys changed after the plan was made
  */
 export async function restoreKeys(transaction: Transaction, { plan, keys, steps, source }: Restoration): Promise<void> {
   const { find, catalog, now } = transaction;
@@ -337,7 +339,7 @@ export async function restoreKeys(transaction: Transaction, { plan, keys, steps,
   for (const step of steps) await step(transaction, changes);
 }
 
-/** Notes in the audit log that a backup was put in the place of a store, and what became of its keys, if known. */
+/** Records in the audit log that a backup replaced a store, and the effect on its keys, if known. */
 export function noteRestore(transaction: Transaction, { backup, head }: RestoreSource, plan?: RestorePlan): void {
   const counts = plan && {
     deleted: plan.deleted.length,
@@ -349,7 +351,7 @@ export function noteRestore(transaction: Transaction, { backup, head }: RestoreS
   transaction.note({ action: 'RESTORE', after: { backup, number, hash, compared: plan !== undefined, ...counts } });
 }
 
-/** A plan that somebody has agreed to must still be what is done. */
+/** Requires that the confirmed plan is still current. */
 async function requireUnchanged({ auditLog }: Transaction, { head }: RestorePlan): Promise<void> {
   for (let after = head; ;) {
     const entries = await auditLog.find({ order: 'oldest', after, limit: MAX_PAGE_SIZE });

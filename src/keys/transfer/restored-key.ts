@@ -12,33 +12,33 @@ import {
 } from '../key/index.ts';
 import { type Catalog, PermissionSet } from '../permissions/index.ts';
 
-/** Aspects of a key that can stay as they are, where a backup would give the key more. */
+/** Aspects of a key that keep their present value if a backup would give the key more access. */
 const KEPT = ['enabled', 'secret', 'grants', 'expiresAt', ...namesOf(wideningFields), 'damaged'] as const;
-/** `secret` is that of a key that was rotated since; `damaged` is a key whose row cannot be compared. */
+/** `secret` is that of a key rotated since the backup; `damaged` is a key whose row cannot be compared. */
 export type KeptAspect = (typeof KEPT)[number];
 
-/** The aspects, besides its grants, in which a key can have more in a backup than it has now, each with its field. */
+/** The aspects, besides grants, in which a backup can give a key more access, each with its field. */
 const ASPECTS = {
   enabled: 'disabledAt',
   expiresAt: 'expiresAt',
   ...mapFields(wideningFields, (_, name) => name),
 } as const satisfies Partial<Record<KeptAspect, keyof ApiKey>>;
 
-/** Context of the rules of a restore. */
+/** The context of the rules of a restore. */
 export type RestoreContext = Pick<Place, 'catalog' | 'now'>;
 
 /**
- * A key that is in a backup and in the store, as a restore leaves it: as the backup has it, but nowhere with more
- * access than it has now. Its secret and its creator stay those that it has now, and so does its previous secret,
- * unless that had ended in the backup already.
- * @returns the key, and in what it stays as it is now
+ * The restored state of a key that is in both the backup and the store: as in the backup, but never with more access
+ * than now. Its creator and secret stay as they are now, and so does its previous secret, unless that had already
+ * expired in the backup.
+ * @returns the key, and the aspects that stay as they are now
  */
 export function restoredKey<Key extends ApiKey>(
   backup: Key,
   present: Key,
   { catalog, now }: RestoreContext,
 ): { key: Key; kept: KeptAspect[] } {
-  // A damaged key is not reliable, not even in whether it was disabled.
+  // The data of a damaged key is not reliable, even whether it was disabled.
   if (present.damaged) {
     const disabledAt = backup.disabledAt ?? now;
     return { key: { ...backup, createdBy: present.createdBy, disabledAt }, kept: ['damaged'] };
@@ -58,15 +58,15 @@ export function restoredKey<Key extends ApiKey>(
 }
 
 /**
- * A key that is brought back: as the backup has it, with the secret that it had then. Only a grace period that has
- * begun since does not get longer again, and a key that is there keeps its creator: it may have lost that since.
+ * A key that is brought back: as in the backup, with its secret of that time. A grace period that has started since
+ * then is not extended, and an existing key keeps its present creator, which it may have lost since.
  */
 export function broughtBackKey<Key extends ApiKey>(backup: Key, present: Key | undefined): Key {
   const rotation = shorterGrace(backup.rotation, present?.rotation ?? null);
   return { ...backup, rotation, createdBy: present ? present.createdBy : backup.createdBy };
 }
 
-/** A key whose previous secret, if it has one that works, ends no later than in the backup of the same secret. */
+/** A key whose previous secret, if it still works, expires no later than in the backup. */
 function withinGrace<Key extends ApiKey>(key: Key, backup: Key, now: number): Key {
   const [previous] = previousOf(key.rotation, now);
   if (previous === undefined) return key;
@@ -75,7 +75,7 @@ function withinGrace<Key extends ApiKey>(key: Key, backup: Key, now: number): Ke
   return { ...key, rotation: null, ...('previousDigest' in key && { previousDigest: null }) };
 }
 
-/** Tells whether a key holds all grants of another one, including those that are not declared now. */
+/** True if a key holds all grants of another one, including those that are not declared now. */
 function holdsGrants(holder: ApiKey, { roles, permissions }: ApiKey, catalog: Catalog): boolean {
   const chain = { keys: [holder], isComplete: true } as const;
   const unknown = permissions.filter((permission) => !catalog.knows(permission));
@@ -88,7 +88,7 @@ function holdsGrants(holder: ApiKey, { roles, permissions }: ApiKey, catalog: Ca
   );
 }
 
-/** Whether a key was rotated since a backup, or has lost the previous secret that it had then. */
+/** True if a key was rotated since a backup, or has lost the previous secret that it had then. */
 function hasOtherSecret(backup: ApiKey, present: ApiKey, now: number): boolean {
   if (backup.publicId !== present.publicId) return true;
   return previousOf(backup.rotation, now).some((publicId) => !previousOf(present.rotation, now).includes(publicId));
@@ -99,13 +99,13 @@ function previousOf(rotation: Rotation | null, now: number): string[] {
 }
 
 function shorterGrace(backup: Rotation | null, present: Rotation | null): Rotation | null {
-  // One that was finished has no grace any more: what is brought back has that of the backup.
+  // A finished rotation has no grace period left, so the one in the backup applies.
   if (!backup || present?.previousPublicId !== backup.previousPublicId || present.grace === 0) return backup;
   const ends = [backup.previousEndsAt, present.previousEndsAt].filter((end) => end !== null);
   return { ...backup, previousEndsAt: ends.length > 0 ? Math.min(...ends) : null };
 }
 
-/** Whether two states of a key differ. */
+/** True if two states of a key differ. */
 export function isChange(before: ApiKey, after: ApiKey): boolean {
   const fields = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof ApiKey>;
   return [...fields].some(

@@ -32,7 +32,7 @@ const ofFeatures = new Map<string, FeatureErrorEntry>();
 /** An error code of a feature. */
 interface FeatureErrorEntry extends ErrorEntry {
   readonly feature: string;
-  /** True if a plugin has the feature. */
+  /** True for a feature of a plugin. */
   readonly isAdded: boolean;
 }
 
@@ -44,8 +44,8 @@ export interface FeatureOfErrors {
 
 /**
  * Adds the codes of features, once each.
- * @param isAdded tells whether a plugin has a feature
- * @param taken gets a code that something else has, and the name of that feature if it is one
+ * @param isAdded true for a feature of a plugin
+ * @param taken called with a code that is taken, and the name of the feature that has it, if it is one
  */
 export function addErrors(
   features: readonly FeatureOfErrors[],
@@ -67,7 +67,7 @@ function isOfCore(code: string): boolean {
   return Object.hasOwn(ofCore, code) || Object.hasOwn(HTTP_ERRORS, code);
 }
 
-/** The entry of a code that an error can carry. Those of features are known once they are loaded. */
+/** The entry of an error code. Codes of features are known once the features are loaded. */
 export function errorEntry(code: string): (ErrorEntry & Partial<FeatureErrorEntry>) | undefined {
   return ofFeatures.get(code) ?? (Object.hasOwn(ofCore, code) ? ofCore[code] : undefined);
 }

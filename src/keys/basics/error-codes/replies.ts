@@ -1,6 +1,6 @@
 import type { ErrorEntry } from './table.ts';
 
-/** A code of replies: what a page about HTTP says of it. */
+/** A code of replies, for a page about HTTP. */
 export type ReplyEntry = Pick<ErrorEntry, 'status' | 'graphql' | 'meaning'>;
 
 /** Codes of HTTP replies that no command fails with. */

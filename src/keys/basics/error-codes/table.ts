@@ -1,8 +1,8 @@
-/** An error code: how a command ends with it, how a server answers with it, and its section in `docs/errors.md`. */
+/** An error code: the exit code of a command, the answer of a server, and its section in `docs/errors.md`. */
 export interface ErrorEntry {
   /** Exit code of a command that fails with it; null if no command does. Default: 1. */
   readonly exit?: number | null;
-  /** HTTP status of a page, or of another answer than GraphQL's. Default: 400. */
+  /** HTTP status of a page, or of any answer except GraphQL. Default: 400. */
   readonly status?: number;
   /** Set if GraphQL answers carry it. A command with `--server` then fails with the same code. */
   readonly graphql?: true;
@@ -26,7 +26,7 @@ export function defineErrors<Code extends string>(table: ErrorTable<Code>): Erro
   return table;
 }
 
-/** Tells whether a feature can have such a code, such as `TEAM_MISSING`. Codes of Node begin with `ERR_`. */
+/** True for codes that a feature can have, such as `TEAM_MISSING`. Codes of Node begin with `ERR_`. */
 export function isErrorCode(code: string): boolean {
   return /^(?!ERR_)[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$/.test(code) && code.length <= 60;
 }
