@@ -43,9 +43,9 @@ const HEX = /^[0-9a-f]{64}$/i;
 const BASE64 = /^[0-9A-Za-z+/]{43}=?$/;
 
 /**
- * Reads the key of the audit log from the file that SVC_API_AUDIT_KEY names: 32 bytes, raw, in hex or in base64.
+ * Reads the key of the audit log from the file named by SVC_API_AUDIT_KEY: 32 bytes, raw, in hex or in base64.
  * @returns undefined if the variable is not set
- * @throws KeysError STORE_AUDIT_KEY for a file that is missing, has another content, or that other users can access
+ * @throws KeysError STORE_AUDIT_KEY if the file is missing, has other contents, or can be accessed by other users
  */
 export function readAuditKey(env: NodeJS.ProcessEnv): KeyObject | undefined {
   const path = env['SVC_API_AUDIT_KEY'];
@@ -58,15 +58,15 @@ export function readAuditKey(env: NodeJS.ProcessEnv): KeyObject | undefined {
 function readPrivateFile(path: string): Buffer {
   let file;
   try {
-    // A pipe would wait for its other end.
+    // Without O_NONBLOCK, opening a pipe would wait for its other end.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stat = fstatSync(file);
     if (!stat.isFile()) throw unusable(path, 'is not a file');
     const own = processUser();
-    // Who owns a file reads it, and root reads all.
+    // The owner can always read the file, and root can read any file.
     if (own !== undefined && own !== 0 && stat.uid !== own && stat.uid !== 0)
       throw unusable(path, 'belongs to another user. Let it belong to root, or to the user who runs this');
-    // One that belongs to root can be given to another user by its group alone; root reads those of the service's user.
+    // A file of root can be shared with another user by its group alone; root reads the files of the service's user.
     const forbidden = stat.uid === own ? 0o077 : 0o037;
     if (givesRights(stat, forbidden)) throw unusable(path, 'can be accessed by other users. Run chmod 600 on it');
     const bytes = Buffer.alloc(MAX_FILE_BYTES);
@@ -91,13 +91,13 @@ function unusable(path: string, reason: string, cause?: unknown): KeysError {
   return new KeysError('STORE_AUDIT_KEY', message, { cause });
 }
 
-/** How far the store was looked through for notices; undefined if it never was. */
+/** The state of collecting notices; undefined if it never ran. */
 export function findNoticeState(db: Kysely<Tables>): Promise<NoticeStateTable | undefined> {
   return db.selectFrom('notice_state').selectAll().executeTakeFirst();
 }
 
 /**
- * The last entry of the audit log of which notices were made; undefined if nobody has made any since a time, in
+ * The last audit entry that notices were collected from; undefined if they were not collected since a time, in
  * milliseconds since 1970.
  */
 async function lastNoticed(db: Kysely<Tables>, since: number): Promise<number | undefined> {
@@ -105,7 +105,7 @@ async function lastNoticed(db: Kysely<Tables>, since: number): Promise<number | 
   return row && Number(row.seen_at) > since ? Number(row.log_number) : undefined;
 }
 
-/** Reads the audit log of a database, to which `run` gives access. */
+/** Reads the audit log of the database that `run` gives access to. */
 export function auditReaderOf(
   run: <Result>(work: (db: Kysely<Tables>) => Promise<Result>) => Promise<Result>,
   dialect: DialectName,
@@ -125,7 +125,7 @@ export function auditReaderOf(
   };
 }
 
-/** The entries that match a query, in its order: all of them, or those in these blocks of an SQLite store. */
+/** The entries that match a query, in its order, optionally only those in certain blocks of an SQLite store. */
 export async function findAuditEntries(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -175,7 +175,7 @@ async function findChanged(db: Kysely<Tables>, after: number, upTo: number): Pro
   return rows.map(({ key_id: id }) => id!);
 }
 
-/** How many entries match, by periods. Those without a match are not there. */
+/** The number of entries that match, by periods. Periods without a match are left out. */
 async function countAuditEntries(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -213,7 +213,7 @@ function numbersIn(blocks: readonly number[]): RawBuilder<unknown> {
     where number >= value * ${BLOCK} and number < (value + 1) * ${BLOCK}`;
 }
 
-/** What has the name of a key, and is not a change of it. */
+/** Actions that name a key without changing it. */
 const NO_CHANGES = ['REFUSE', 'CONTAIN'] as const satisfies readonly AuditAction[];
 
 type Row = ExpressionBuilder<Tables, 'audit_log'>;
@@ -224,7 +224,8 @@ function matching(
   { owner, apiKey: key, actor, action, outcome, since, until, before, after }: AuditSelection,
 ): Expression<SqlBool>[] {
   return [
-    // What was pruned may still be there. As one bound: by another one, SQLite would read through all before it.
+    // Pruned entries may still be in the table. Both bounds are one expression: with two, SQLite would read all entries
+    // below the start.
     row(
       'number',
       '>',
@@ -244,7 +245,7 @@ function matching(
   ];
 }
 
-/** Whether the owner may read an entry, and the values that are filtered by. */
+/** Limits entries, and the values that they are filtered by, to those that the owner is allowed to read. */
 function visibleTo(
   row: Row,
   owner: AuditOwner | null,
@@ -269,7 +270,7 @@ function visibleTo(
   ]);
 }
 
-/** The newest entry, kept separately so that a truncated log is detected, or the last one that was pruned. */
+/** The newest entry, stored separately to detect a truncated log, or the last pruned one. */
 export async function findPosition(
   db: Kysely<Tables>,
   table: 'audit_head' | 'audit_start',
@@ -280,11 +281,11 @@ export async function findPosition(
 
 async function findLastBefore(db: Kysely<Tables>, time: number, now: number): Promise<AuditPosition | undefined> {
   const log = db.selectFrom('audit_log');
-  // What a webhook is still to be told of stays.
+  // Entries that webhooks still wait for stay.
   const noticed = await lastNoticed(db, now - HISTORY_MS);
   const [start, head] = [await findPosition(db, 'audit_start'), await findPosition(db, 'audit_head')];
   let [next, after] = [undefined as number | undefined, start?.number ?? 0];
-  // In slices: a statement takes long to read through a long log.
+  // In slices, since one statement over a long log takes long.
   for (; next === undefined && after < (head?.number ?? 0); after += SLICE_ENTRIES) {
     const found = await log
       .select('number')
@@ -298,7 +299,7 @@ async function findLastBefore(db: Kysely<Tables>, time: number, now: number): Pr
   }
   const last = await log
     .select(['number', 'hash'])
-    // What is written meanwhile is not that old.
+    // Entries written during the search are too new to match.
     .where('number', next === undefined ? '<=' : '<', next ?? head?.number ?? 0)
     .$if(noticed !== undefined, (query) => query.where('number', '<=', noticed!))
     .orderBy('number', 'desc')
@@ -315,7 +316,7 @@ async function findLost(db: Kysely<Tables>, dialect: DialectName, after: number,
     .where('number', '<=', upTo)
     .where('key_id', 'is not', null)
     .where('action', 'not in', ['DELETE', ...NO_CHANGES])
-    // By the index for each entry: PostgreSQL would read all keys each time for what does not exist.
+    // Looks up each entry by the index: PostgreSQL would otherwise read all keys for each id that does not exist.
     .where((last) => last(last.selectFrom('api_keys').select('id').whereRef('id', '=', 'last.key_id'), 'is', null))
     .where((last) => {
       const later = last
@@ -355,7 +356,7 @@ export async function appendToAuditLog(
   await setHead(db, { number, hash }, head);
 }
 
-/** Remembers the newest entry, in the place of an earlier one if there is one. */
+/** Records the newest entry, replacing an earlier one. */
 async function setHead(
   db: Kysely<Tables>,
   { number, hash }: AuditPosition,
@@ -380,7 +381,7 @@ export async function startAuditLogAfter(db: Kysely<Tables>, { number, hash }: A
     .execute();
 }
 
-/** See `AuditWriter.removePruned`. The triggers allow that before the start alone. */
+/** See `AuditWriter.removePruned`. The triggers allow deletions before the start only. */
 export async function removePruned(db: Kysely<Tables>, dialect: DialectName, limit: number): Promise<number> {
   const start = await findPosition(db, 'audit_start');
   if (!start) return 0;
@@ -393,7 +394,7 @@ export async function removePruned(db: Kysely<Tables>, dialect: DialectName, lim
     .execute();
   const last = Number(oldest.at(-1)?.number ?? 0);
   if (dialect === 'sqlite') {
-    // A block in which there are entries to be found stays.
+    // Keeps a block that still has entries of the log.
     const end = Math.min(last + 1, blockStart(start.number + 1));
     await sql`delete from audit_terms where (term, block) in (${termsOf(sql`number < ${end}`)})`.execute(db);
     await sql`delete from audit_blocks where (block + 1) * ${BLOCK} <= ${end}`.execute(db);
@@ -409,7 +410,7 @@ function blockStart(number: number): number {
   return number - (number % BLOCK_ENTRIES);
 }
 
-/** What entries are searched by, each with the block of the entry. */
+/** The search terms of entries, each with its block. */
 function termsOf(entries: RawBuilder<unknown>): RawBuilder<unknown> {
   const selections = TERM_COLUMNS.map(
     (column) => sql`select ${sql.ref(column)} as term, number / ${BLOCK} as block from audit_log
@@ -418,13 +419,13 @@ function termsOf(entries: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql.join(selections, sql` union `);
 }
 
-/** How many entries are written into the index in a change at most. */
+/** The most entries that one change indexes. */
 const INDEXED_ENTRIES = 512;
 
 /**
- * Writes entries of an SQLite store into the index of searches that are not there yet: only whole blocks, some in each
- * change. See `audit_terms`.
- * @returns whether there are others
+ * Indexes entries of an SQLite store that are not in the search index yet: only whole blocks, and a few per change. See
+ * `audit_terms`.
+ * @returns true if more are left
  */
 export async function indexEntries(db: Kysely<Tables>): Promise<boolean> {
   const { rows } = await sql<{ start: number; head: number }>`select
@@ -451,10 +452,10 @@ export async function indexEntries(db: Kysely<Tables>): Promise<boolean> {
 
 const firstUnindexed = sql<number>`(select coalesce(max(block) + 1, 0) * ${BLOCK} from audit_blocks)`;
 
-/** How many entries are read at a time, and how many blocks. */
+/** How many entries, and how many blocks, are read at a time. */
 const [SLICE_ENTRIES, PIECE_BLOCKS] = [5000, 128];
 
-/** The columns whose values the index has. */
+/** The columns that are indexed. */
 const TERM_COLUMNS = [
   'key_name',
   'actor_id',
@@ -463,8 +464,8 @@ const TERM_COLUMNS = [
 ] as const satisfies readonly (keyof AuditLogTable)[];
 
 /**
- * The entries of an SQLite store that match a query, in its order: by the index, and one after another where that has
- * none yet. They are read some at a time, so that others have their turns.
+ * The entries of an SQLite store that match a query, in its order: through the index, and one by one if they are not
+ * indexed yet. They are read a few at a time, so that others get their turns.
  */
 export async function searchEntries(connection: Connection, query: AuditQuery): Promise<AuditEntry[]> {
   const { limit, order, after = 0, before = Infinity } = query;
@@ -493,7 +494,7 @@ export async function searchEntries(connection: Connection, query: AuditQuery): 
   };
   if (isNewestFirst) await readUnindexed();
   for (let last: number | undefined; found.length < limit;) {
-    // Entries that are indexed meanwhile are read as unindexed.
+    // Entries that are indexed during the search are read as unindexed.
     const next = selectBlocks({ ...query, before: Math.min(before, start) }, last);
     const blocks = await connection.run(async (db) => (await next.execute(db)).rows.map(({ block }) => block));
     if (blocks.length > 0) await read({}, blocks);
@@ -504,7 +505,7 @@ export async function searchEntries(connection: Connection, query: AuditQuery): 
   return found;
 }
 
-/** The next blocks after one, in the order of a query, in which entries can match each of its filters. */
+/** The next blocks after one, in the order of a query, that can match all its filters. */
 function selectBlocks(
   { apiKey: key, actor, action, outcome, since, until, order, after, before }: AuditQuery,
   last?: number,

@@ -2,21 +2,21 @@ import { sql } from 'kysely';
 import { KeysError } from '../keys/basics/index.ts';
 import type { Connection } from './connection.ts';
 
-/** How many pages of a file a piece moves: others change keys between them. */
+/** How many pages of a file one piece moves. Between two pieces, others can change keys. */
 const PIECE_PAGES = 200;
 
 interface Space {
   pageBytes: number;
   pages: number;
   free: number;
-  /** 2 for a file whose pages can be given back one by one. */
+  /** 2 if free pages of the file can be returned one by one. */
   mode: number;
 }
 
 /**
- * Gives the free pages of an SQLite file back to the file system, in pieces: after each, others change keys.
- * @param leastShare of the pages that must be free, from 0 to 1; otherwise nothing is done
- * @returns by how many bytes the file is smaller
+ * Returns the free pages of an SQLite file to the file system, in pieces, between which others can change keys.
+ * @param leastShare the share of free pages, from 0 to 1, below which nothing is done
+ * @returns how many bytes smaller the file is
  * @throws KeysError STORE_…
  */
 export async function* compactFile(connection: Connection, leastShare: number): AsyncGenerator<void, number> {
@@ -28,13 +28,13 @@ export async function* compactFile(connection: Connection, leastShare: number): 
       `The key store ${connection.location} was made by a version that could give no space back. Copy it into a new ` +
         'one: "svc-api apikey copy".',
     );
-  // A statement frees one page each time that it is run.
+  // Each execution of this statement frees one page.
   const freeOne = sql`pragma incremental_vacuum(1)`;
   for (let { free } = before; free > 0; free = Math.min(free - 1, (await spaceOf(connection)).free)) {
     await connection.write(async (db) => {
       const times = Array.from({ length: PIECE_PAGES }, () => []);
       await db.executeQuery({ ...freeOne.compile(db), parameters: times });
-      // It is not a change of a row, and what is not one is not written into the file itself.
+      // Freeing pages changes no row, and only changes of rows are written through to the file itself.
       await sql`update last_change set ids = ids`.execute(db);
     });
     yield;

@@ -13,77 +13,77 @@ import type { DialectName, FeatureTables, KeyRow, Tables } from './tables.ts';
 
 export type { DialectName } from './tables.ts';
 
-/** Whether a store must exist when it is opened or, beyond that, need no migration. */
+/** True if the store must exist when it is opened; `migrated` if it also must need no migration. */
 export type MustExist = boolean | 'migrated';
 
-/** Work to do in one transaction. It calls `keysChanged` with the ids of those that it changes or deletes. */
+/** Work for one transaction. It passes the ids of changed and deleted keys to `keysChanged`. */
 export type WriteWork<Result> = (
   transaction: Kysely<Tables>,
   keysChanged: (ids: readonly string[]) => void,
 ) => Promise<Result>;
 
-/** How to run a write transaction. */
+/** Options of a write transaction. */
 export type WriteOptions = Pick<RepositoryWriteOptions, 'revokes' | 'counts'>;
 
-/** The row of the key that has a secret, or had it once: then with the public id of that secret. */
+/** The row of the key that has, or once had, a secret; then with the public id of that former secret. */
 export type KeyRowBySecret = KeyRow & { rotated_public_id?: string };
 
-/** What was found by the digest of a secret: the row of its key, if there is one, and those of its parent keys. */
+/** The result of a search by digest: the row of the key, if there is one, and the rows of its parent keys. */
 export interface FoundRow {
   row: KeyRowBySecret | undefined;
   ancestors: readonly KeyRow[];
 }
 
-/** An open database of any dialect, as the repository uses it. Its errors are meant for users. */
+/** An open database of any dialect, for the repository. Its errors are meant for users. */
 export interface Connection {
   readonly dialect: DialectName;
   /** The absolute path, or the URL without its password. */
   readonly location: string;
-  /** Whether opening it has created the store. */
+  /** True if opening it created the store. */
   readonly created: boolean;
-  /** The features of this program whose tables it has. */
+  /** The installed features with tables in it. */
   readonly features: readonly FeatureTables[];
   /** Runs `work` outside a transaction, to read. @throws KeysError STORE_… */
   run<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result>;
   /**
-   * Runs `work` in one transaction, exclusive of other writers, unless it only counts in PostgreSQL. It may run several
-   * times, the earlier ones rolled back.
+   * Runs `work` in one transaction, exclusive of other writers, unless it only counts in PostgreSQL. `work` can run
+   * several times, with earlier attempts rolled back.
    * @throws KeysError STORE_…
    */
   write<Result>(work: WriteWork<Result>, options?: WriteOptions): Promise<Result>;
   /**
-   * Finds the key that has a secret with this digest, or had it once; undefined where that takes waiting, or fails:
-   * then `run` can.
+   * Finds the key that has, or once had, a secret with this digest; undefined if that takes waiting or fails: then use
+   * `run`.
    */
   findByDigest?(digest: string): FoundRow | undefined;
-  /** Resolves where a file has all of its pages. @throws KeysError STORE_… */
+  /** Resolves if a file has all of its pages. @throws KeysError STORE_… */
   checkWhole?(): Promise<void>;
   /** See `KeyRepository.revision`. */
   revision(): number | undefined;
   /** See `KeyRepository.keysChangedSince`. */
   keysChangedSince(revision: number): readonly string[] | 'any';
   /**
-   * A number that grows once this process has been told that the audit log has grown; undefined where it is not told.
-   * Nobody is asked for that.
+   * A number that grows with notifications that the audit log has grown; undefined if this process gets none. Reading
+   * it does not query the store.
    */
   changesReceived?(): number | undefined;
   /** See `KeyRepository.watchHearing`. */
   watchHearing(report: NotificationReport): void;
   /** See `KeyRepository.follow`. */
   follow?(follower: Follower): Promise<Following>;
-  /** Whom those who follow it have told of, each as it is now. */
+  /** The edges published by all followers, with up-to-date times. */
   toldEdges?(): Promise<KnownEdge[]>;
   /**
-   * Lets the database server find what space it can use again, and how its rows are best found: until it has done so by
-   * itself, searches of many new keys take several times as long. A file has pages of its own: see `compactFile`.
+   * Lets the database server reclaim space and update its statistics: until it does so by itself, searches among many
+   * new keys take several times as long. Files use `compactFile` instead.
    */
   vacuum?(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Edges as they are a time in milliseconds after a process has told of them, as far as they are still listed. Until it
- * is late to tell of them again, nothing says that they are otherwise.
+ * Edges as they are this many milliseconds after a process published them, if they are still listed. Until the next
+ * publication is overdue, they count as unchanged.
  */
 export function edgesAfter(edges: readonly KnownEdge[], toldMs: number): KnownEdge[] {
   const ageMs = Math.max(toldMs - 2 * TELL_MS, 0);
@@ -92,21 +92,23 @@ export function edgesAfter(edges: readonly KnownEdge[], toldMs: number): KnownEd
       ...edge,
       leaseMs: Math.max(leaseMs - ageMs, 0),
       restMs: Math.max(restMs - ageMs, 0),
-      // What changes is told to one that rests, which then asks.
+      // A change would be sent to a resting edge, which then asks, so its lag does not grow.
       lagMs: restMs > ageMs ? lagMs : lagMs + ageMs,
       seenMs: seenMs + ageMs,
     }))
     .filter(({ seenMs }) => seenMs < LISTED_MS);
 }
 
-/** What the store is asked: for the key of a secret, at once; to read; to write, with the wait for other writers. */
+/**
+ * Kinds of store operations: finding the key of a secret, reading, and writing (including the wait for other writers).
+ */
 const STORE_OPERATIONS = ['find', 'read', 'write'] as const;
 export type StoreOperation = (typeof STORE_OPERATIONS)[number];
 
-/** Is told what the store was asked, how long it took, in seconds, and whether it failed. */
+/** Called with the operation, its duration in seconds, and whether it failed. */
 export type StoreTimer = (operation: StoreOperation, seconds: number, failed: boolean) => void;
 
-/** A connection that does as another one does, but for what is given. */
+/** A connection that forwards to another one, except for the given members. */
 export function connectionOver(connection: Connection, others: Partial<Connection>): Connection {
   const { dialect, location, created, features } = connection;
   return {
@@ -129,7 +131,7 @@ export function connectionOver(connection: Connection, others: Partial<Connectio
   };
 }
 
-/** A connection of which it is known how long everything takes. */
+/** A connection that reports the duration of its operations. */
 export function timedConnection(connection: Connection, report: StoreTimer): Connection {
   const since = (began: number) => (performance.now() - began) / 1000;
   const timed = async <Result>(operation: StoreOperation, work: Promise<Result>): Promise<Result> => {
@@ -157,7 +159,7 @@ export function timedConnection(connection: Connection, report: StoreTimer): Con
   });
 }
 
-/** A connection that logs its transactions, and what is read outside of them, at level debug. */
+/** A connection that logs its transactions, and reads outside of them, at level debug. */
 export function debuggedConnection(connection: Connection): Connection {
   const counted = <Result>(message: string, run: (plugin: KyselyPlugin) => Promise<Result>): Promise<Result> => {
     const rows = { read: 0, changed: 0 };
@@ -195,7 +197,7 @@ export function debuggedConnection(connection: Connection): Connection {
 
 const CHANGED = 'a transaction ended';
 
-/** Counts the rows that statements answer and change. What a transaction does anew counts anew. */
+/** Counts the rows that statements return and change. Repeated attempts of a transaction count again. */
 function rowCounter(rows: { read: number; changed: number }): KyselyPlugin {
   return {
     transformQuery: ({ node }) => node,
@@ -207,7 +209,7 @@ function rowCounter(rows: { read: number; changed: number }): KyselyPlugin {
   };
 }
 
-/** A database whose statements are logged at level trace: as SQL with places for its values, never with these. */
+/** A database that logs its statements at level trace, with placeholders in place of values. */
 export function tracedKysely(dialect: Dialect): Kysely<Tables> {
   if (!isTraced()) return new Kysely<Tables>({ dialect });
   return new Kysely<Tables>({

@@ -15,16 +15,16 @@ export interface StoreCopy {
   keys: number;
   /** The number of audit entries copied. */
   auditEntries: number;
-  /** Whether the original has changed since the copy began: that is not in the copy. */
+  /** True if the original changed after the copy began. These changes are not in the copy. */
   changedMeanwhile: boolean;
-  /** The hash of the newest of them. */
+  /** The hash of the newest entry. */
   head: string | undefined;
   /** See `Connection.location`. */
   from: string;
   to: string;
 }
 
-/** Who is told how far a copy has come, in rows. */
+/** Progress of a copy, in rows. */
 export interface CopyReports {
   onCopied?: ProgressReport;
   onCompared?: ProgressReport;
@@ -33,29 +33,29 @@ export interface CopyReports {
 /** How many rows are read at a time, and how many are digested. */
 const [PAGE_ROWS, DIGESTED_ROWS] = [1000, 100];
 
-/** A table, and columns whose order is that of its rows, in all databases the same. */
+/** A table, with columns that order its rows the same way in all databases. */
 interface OrderedTable {
   table: string;
   order: readonly string[];
-  /** A condition that its rows meet. Default: all rows. */
+  /** A condition for its rows. Default: all rows. */
   only?: RawBuilder<SqlBool>;
 }
 
-/** A table of a feature that this program does not have: the copy has its rows among those that are kept. */
+/** A table of a feature that is not installed. The copy keeps its rows in `kept_rows`. */
 interface GoneTable extends OrderedTable {
   of: FeatureRecord;
 }
 
-/** What is known of a table that was read: the number of its rows, and a digest of them. */
+/** The number of a table's rows, and a digest over them. */
 interface TableDigest {
   count: number;
   digest: string;
 }
 
 /**
- * Copies a whole store into an empty one: keys with the digests of their secrets, their usage, and the audit log, all
- * as they were at one moment. The original can be changed meanwhile. The copy is committed only if it is complete and
- * verified to be identical.
+ * Copies a whole store into an empty one, consistently: keys with the digests of their secrets, their usage, and the
+ * audit log. The original can be changed during the copy. The copy is committed only if it is complete and verified to
+ * be identical.
  * @throws KeysError STORE_NOT_EMPTY, STORE_…
  */
 export async function copyStore(from: Connection, to: Connection, reports: CopyReports = {}): Promise<StoreCopy> {
@@ -112,17 +112,17 @@ async function requireEmpty(target: Kysely<Tables>, location: string): Promise<v
   }
 }
 
-/** The error for a store into which another one cannot be put, by what was to be done. */
+/** The error for a target store that is not empty. */
 export function notEmpty(location: string, what: 'Copy' | 'Restore'): KeysError {
   return new KeysError('STORE_NOT_EMPTY', `The key store ${location} is not empty. ${what} into a new one.`);
 }
 
-/** The hash of the newest entry of the audit log, which every change of a key adds one to. */
+/** The hash of the newest entry of the audit log, which changes with every change of a key. */
 async function readHead(db: Kysely<Tables>): Promise<string | undefined> {
   return (await db.selectFrom('audit_head').select('hash').executeTakeFirst())?.hash;
 }
 
-/** How many rows a store has. */
+/** The number of rows in a store. */
 async function countAll(db: Kysely<Tables>, tables: readonly OrderedTable[]): Promise<number> {
   let total = 0;
   for (const { table } of tables) total += await countRows(db, table);
@@ -139,9 +139,9 @@ function sumOf(total: number, report: ProgressReport | undefined): (rows: readon
 }
 
 /**
- * In which order the rows of tables are copied. SQLite keeps them as they come: those of keys as they are listed, and
- * as they mostly stand in an original, which would otherwise be read page by page all over. PostgreSQL has its fastest
- * inserts in the order of primary keys.
+ * The orders in which rows are copied. SQLite stores rows in the order of insertion: keys are copied in list order,
+ * which is mostly how the original stores them, so that its pages are read in sequence. PostgreSQL inserts fastest in
+ * the order of primary keys.
  */
 async function readOrders(source: Kysely<Tables>, { dialect, features }: Connection): Promise<readonly OrderedTable[]> {
   const isByTime = dialect === 'sqlite' && (await hasExactTimes(source));
@@ -151,7 +151,7 @@ async function readOrders(source: Kysely<Tables>, { dialect, features }: Connect
   }));
 }
 
-/** The tables that are copied, each before those that refer to it, with their primary keys. */
+/** The tables that are copied, each before the tables that refer to it, with their primary keys. */
 export function copiedTables(features: readonly Pick<FeatureTables, 'tables'>[]): Record<string, readonly string[]> {
   return { ...TABLES, ...tablesOf(features) };
 }
@@ -166,7 +166,7 @@ function goneTables(records: readonly FeatureRecord[], features: readonly Featur
   );
 }
 
-/** The rows of a table as they are kept. */
+/** The rows of a table in their kept form. */
 async function* keptPages(source: Kysely<Tables>, gone: GoneTable): AsyncGenerator<Row[]> {
   const { feature, migrations } = gone.of;
   let number = 0;
@@ -184,7 +184,7 @@ function keptOf({ table, of: { feature } }: GoneTable): OrderedTable & { name: s
   return { name: table, table: 'kept_rows', order: ['number'], only };
 }
 
-/** A table in the copy as it is in the original. */
+/** Renames a table in the copy back to the name in the original. */
 function withoutGone(gone: readonly GoneTable[]) {
   const features = gone.map(({ of }) => of.feature);
   return (ordered: OrderedTable): OrderedTable & { name: string } => {
@@ -194,7 +194,10 @@ function withoutGone(gone: readonly GoneTable[]) {
   };
 }
 
-/** Whether all keys have times that this program reads as they are: SQLite's numbers and texts are in this order. */
+/**
+ * True if this program reads the times of all keys exactly. SQLite sorts numbers before texts, so checking both ends is
+ * enough.
+ */
 async function hasExactTimes(source: Kysely<Tables>): Promise<boolean> {
   for (const end of ['min', 'max']) {
     // One at a time: both in one query would read the whole index.
@@ -205,7 +208,7 @@ async function hasExactTimes(source: Kysely<Tables>): Promise<boolean> {
   return true;
 }
 
-/** Reads the pages of a table, and does something with each, if given. */
+/** Reads the pages of a table into a digest, and passes them to a function, if given. */
 async function digestOf(
   pages: AsyncIterable<Row[]>,
   work: (rows: readonly Row[]) => Promise<void> = async () => {},
@@ -217,7 +220,8 @@ async function digestOf(
     for await (const rows of pages) {
       const columns = Object.keys(rows[0]!).toSorted();
       digest.update(JSON.stringify(columns));
-      // One database returns large numbers as text, the other as numbers. Long texts would stay in memory for long.
+      // One database returns large numbers as text, the other as numbers. Small parts keep long texts from staying in
+      // memory.
       for (let at = 0; at < rows.length; at += DIGESTED_ROWS) {
         const part = rows.slice(at, at + DIGESTED_ROWS);
         digest.update(JSON.stringify(part.map((row) => columns.map((column) => row[column]?.toString() ?? null))));
@@ -226,7 +230,7 @@ async function digestOf(
       await working;
       working = work(rows);
       working.catch(() => {}); // It is awaited below.
-      // It is under way before the next page is read, for which SQLite takes this thread.
+      // Starts the hash before the next page is read, as SQLite reads in this thread.
       await setImmediate();
     }
   } finally {
@@ -255,7 +259,7 @@ async function* pagesOf(db: Kysely<Tables>, { table, order, only }: OrderedTable
   } while (last);
 }
 
-/** Runs `work` on a store as it is at one moment, while others may change it. @throws KeysError STORE_… */
+/** Runs `work` on a consistent state of a store, while others can change it. @throws KeysError STORE_… */
 function withSnapshot<Result>(
   connection: Connection,
   work: (source: Kysely<Tables>) => Promise<Result>,
@@ -265,10 +269,10 @@ function withSnapshot<Result>(
     db.connection().execute(async (source) => {
       await sql.raw(dialect === 'sqlite' ? 'begin' : 'begin isolation level repeatable read read only').execute(source);
       try {
-        // It is read in its order, each page once.
+        // Rows are read in order, each page once, so a small cache is enough.
         if (dialect === 'sqlite') await sql`pragma cache_size = -2048`.execute(source);
         await allowWaiting(source, dialect);
-        // That moment is the first time that it is read.
+        // The first read fixes that state.
         await source.selectFrom('audit_head').select('number').execute();
         return await work(source);
       } finally {
@@ -279,8 +283,8 @@ function withSnapshot<Result>(
 }
 
 /**
- * Runs `insert`, which fills all tables of an empty store in any order, in a transaction of that store. What there is
- * to find their rows is made afterwards.
+ * Runs `insert`, which fills all tables of an empty store in any order, in a transaction. Indexes are created
+ * afterwards.
  */
 async function withBulkInserts(
   target: Kysely<Tables>,
@@ -290,7 +294,7 @@ async function withBulkInserts(
   const tables = Object.keys(copiedTables(features));
   await allowWaiting(target, dialect);
   if (dialect === 'sqlite') {
-    // A key may come before its creator.
+    // A key can come before its creator.
     await sql`pragma defer_foreign_keys = on`.execute(target);
     await withoutTriggers(target, () => withDeferredIndexes(target, dialect, tables, insert));
     while (await indexEntries(target));
@@ -305,7 +309,7 @@ async function withBulkInserts(
   await sql`${creators} not deferrable`.execute(target);
 }
 
-/** Each store idles while the other one is queried: a server must not end the transaction for that. */
+/** Each store idles while the other one is queried, and a server must not end the transaction for that. */
 async function allowWaiting(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
   if (dialect === 'postgres') await sql`set local idle_in_transaction_session_timeout = 0`.execute(db);
 }

@@ -1,6 +1,6 @@
 import { type ErrorCode, isKeysError, KeysError } from '../keys/basics/index.ts';
 
-/** Maps driver and file system codes with a prefix to what the user is told. */
+/** Maps a prefix of driver and file system codes to an error for users. */
 export type Cause = readonly [prefix: string, code: ErrorCode, text: string];
 
 /** Turns an error of the driver or file system into one for users. An error that already is one stays as it is. */

@@ -15,10 +15,10 @@ import { insertRows, type Row } from './insert-rows.ts';
 import { columnTypes, newestSchema } from './migrations.ts';
 import type { DialectName, FeatureMigration, FeatureTables, Tables, TablesOfFeature } from './tables.ts';
 
-/** A store's memory of a feature whose tables it has, also of one that this program does not have. */
+/** A store's record of a feature with tables in it, even one that is not installed. */
 export interface FeatureRecord extends Required<Pick<TablesOfFeature, 'tables' | 'transientTables'>> {
   readonly feature: string;
-  /** The names of the migrations that have run. */
+  /** The names of its finished migrations. */
   readonly migrations: readonly string[];
 }
 
@@ -33,7 +33,7 @@ const STATE = options<Omit<FeatureRecord, 'feature'>>({
   transientTables: required(list(text)),
 });
 
-/** The features whose tables a store has. @throws KeysError STORE_CORRUPT */
+/** The features with tables in a store. @throws KeysError STORE_CORRUPT */
 export async function readRecords(db: Kysely<Tables>): Promise<FeatureRecord[]> {
   const rows = await db.selectFrom('svc_api_features').selectAll().orderBy('name').execute();
   return rows.map(({ name, state }) => ({ feature: name, ...readState(name, state) }));
@@ -50,12 +50,12 @@ function readState(name: string, state: string): Omit<FeatureRecord, 'feature'> 
   throw new KeysError('STORE_CORRUPT', `The key store's record of ${printable(name)} is damaged.`, { cause });
 }
 
-/** The features of a store that this program does not have. Their tables stay as they are. */
+/** The features of a store that are not installed. Their tables stay as they are. */
 export function goneFrom(records: readonly FeatureRecord[], features: readonly FeatureTables[]): FeatureRecord[] {
   return records.filter(({ feature: name }) => !features.some(({ feature }) => feature === name));
 }
 
-/** The features whose tables a store does not have as they are now. */
+/** The features whose tables in a store are missing or outdated. */
 export async function pendingFeatures(
   db: Kysely<Tables>,
   features: readonly FeatureTables[],
@@ -68,7 +68,7 @@ export async function pendingFeatures(
   });
 }
 
-/** The migrations of features that have run. */
+/** The finished migrations of features. */
 export type RanMigrations = ReadonlyMap<string, readonly string[]>;
 
 /** The migrations that have run, by the names of their features. */
@@ -76,7 +76,7 @@ export function ranOf(records: readonly FeatureRecord[]): RanMigrations {
   return new Map(records.map(({ feature, migrations }) => [feature, migrations]));
 }
 
-/** The error for a store that this version would have to migrate, where it may not. */
+/** The error for a store that needs a migration where none is allowed. */
 export function olderStore(location: string, version: number, pending: readonly FeatureTables[]): KeysError {
   return new KeysError('STORE_UNAVAILABLE', `The key store ${location} ${olderText(version, pending)}.`);
 }
@@ -89,7 +89,7 @@ export function olderText(version: number, pending: readonly FeatureTables[]): s
     : `lacks tables of ${formatList(names)} (schema ${version})`;
 }
 
-/** A feature as stores remember it. */
+/** A feature in the form that stores record. */
 function stateOf({ migrations = [], tables = {}, transientTables = [] }: FeatureTables, ran = migrations): string {
   return JSON.stringify({ migrations: ran.map(({ name }) => name), tables, transientTables });
 }
@@ -131,7 +131,7 @@ export async function migrateFeatures(
       );
       await run(Math.max(done.length, kept.length), wanted.length);
     }
-    // Tables of an earlier version are not those of this one.
+    // With only some migrations, the tables are those of an earlier version.
     if (wanted.length === migrations.length) await requireTables(db, dialect, feature, before);
     const state = stateOf(feature, wanted);
     await db
@@ -159,7 +159,7 @@ function requireKnown(name: string, done: readonly string[], wanted: readonly Fe
   );
 }
 
-/** Runs `work` of a feature. @throws KeysError FEATURE_INVALID that names the feature */
+/** Runs `work` of a feature. @throws KeysError FEATURE_INVALID, which names the feature */
 async function inNameOf(feature: string, failed: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -170,10 +170,13 @@ async function inNameOf(feature: string, failed: string, work: () => Promise<voi
   }
 }
 
-/** The types that rows of both databases have in JSON. PostgreSQL's `real` has four bytes, and SQLite's has eight. */
+/**
+ * Types of columns whose values are the same in JSON from both databases. PostgreSQL's `real` has four bytes, SQLite's
+ * has eight.
+ */
 const TYPES = /^(text|uuid|smallint|integer|bigint|double precision)$/i;
 
-/** Requires that migrations make the tables that a feature names, and no others. @throws KeysError FEATURE_INVALID */
+/** Requires that migrations create exactly the tables that a feature names. @throws KeysError FEATURE_INVALID */
 async function requireTables(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -193,7 +196,7 @@ async function requireTables(
   }
 }
 
-/** Why the rows of a table could not be copied, or keep keys from being deleted. */
+/** Why the rows of a table could not be copied, or would keep keys from being deleted. */
 async function problemOfTable(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -221,7 +224,7 @@ async function problemOfTable(
   return undefined;
 }
 
-/** The tables of a store, of whatever program. */
+/** The tables of a store, of any program. */
 async function tablesIn(db: Kysely<Tables>, dialect: DialectName): Promise<string[]> {
   const { rows } = await (
     dialect === 'sqlite'
@@ -283,14 +286,14 @@ async function referencesOf(db: Kysely<Tables>, dialect: DialectName, table: str
 }
 
 /**
- * Removes the rows that migrations made in a new store, which gets those of another one.
- * @param tables each before those that refer to it
+ * Removes rows inserted by migrations from a new store that gets the rows of another one.
+ * @param tables each before the tables that refer to it
  */
 export async function emptyTables(db: Kysely<Tables>, tables: readonly string[]): Promise<void> {
   for (const table of tables.toReversed()) await db.deleteFrom(table as keyof Tables).execute();
 }
 
-/** Sorts tables so that each is before those that refer to it. */
+/** Sorts tables so that each comes before the tables that refer to it. */
 async function inOrder(db: Kysely<Tables>, dialect: DialectName, tables: readonly string[]): Promise<string[]> {
   const [seen, ordered] = [new Set<string>(), [] as string[]];
   const add = async (table: string) => {
@@ -306,7 +309,7 @@ async function inOrder(db: Kysely<Tables>, dialect: DialectName, tables: readonl
 /** How many rows are put back at a time. */
 const PAGE_ROWS = 500;
 
-/** The migrations that the kept rows of a feature had seen; undefined if none are kept. */
+/** The migrations of a feature when its rows were kept; undefined if none are kept. */
 async function keptMigrations(db: Kysely<Tables>, feature: string): Promise<readonly string[] | undefined> {
   const row = await db
     .selectFrom('kept_rows')
@@ -318,8 +321,8 @@ async function keptMigrations(db: Kysely<Tables>, feature: string): Promise<read
 }
 
 /**
- * Puts the rows back that a copy of a store kept while this program did not have the feature.
- * @param before the tables of the store before the migrations of the feature ran, when they could have other names
+ * Restores the rows that a copy of the store kept while the feature was not installed.
+ * @param before the tables before the feature's migrations ran, when their names may have differed
  */
 async function putBack(
   db: Kysely<Tables>,
@@ -349,7 +352,7 @@ async function putBack(
   }
 }
 
-/** Drops kept rows that refer to what is gone, such as keys that were deleted meanwhile. */
+/** Drops kept rows that refer to deleted rows, such as keys deleted since then. */
 async function dropOrphans(db: Kysely<Tables>, dialect: DialectName, feature: string, table: string): Promise<void> {
   for (const { own, other, column } of await referencesOf(db, dialect, table)) {
     const value = dialect === 'sqlite' ? sql`json_extract("row", ${`$."${own}"`})` : sql`"row"::json ->> ${own}`;

@@ -8,13 +8,13 @@ import { pagesOfKeys } from './select-keys.ts';
 import { KEY_COLUMNS, type KeyRow, type Tables } from './tables.ts';
 
 const FOUND_BY = ['id', 'digest', 'previous_digest'] as const;
-/** The columns of a key in the order in which the feed has them: first those by which it is found. */
+/** The columns of a key, in the order of the feed: those for searches come first. */
 export const FEED_COLUMNS: readonly (keyof KeyRow)[] = [
   ...FOUND_BY,
   ...KEY_COLUMNS.filter((column) => !(FOUND_BY as readonly string[]).includes(column)),
 ];
 
-/** A change of a key, or of none: `key_id` is empty then, or null. */
+/** A change of a key. `key_id` is empty or null if no key was changed. */
 interface Change {
   number: number;
   mark: string;
@@ -22,8 +22,8 @@ interface Change {
 }
 
 /**
- * The changes of keys in the order of their commits. In a file they are `key_changes`, whoever made them, of which the
- * latest are kept; on a database server they are the entries of the audit log.
+ * The changes of keys, in the order of their commits. A file keeps the latest ones in `key_changes`, by any program; a
+ * database server uses the entries of the audit log.
  */
 export const feed = portOfStore({
   port: FEED,
@@ -39,7 +39,7 @@ export const feed = portOfStore({
   }),
 });
 
-/** One that has come to follow another process is known to both: as the one knows it that it asked last. */
+/** An edge that switched to another process is known to both; the more recent request wins. */
 function latestOf(edges: readonly KnownEdge[]): KnownEdge[] {
   const oldestFirst = edges.toSorted((one, other) => other.seenMs - one.seenMs);
   const byId = new Map(oldestFirst.map((edge) => [`${edge.key.id} ${edge.id}`, edge]));
@@ -49,7 +49,7 @@ function latestOf(edges: readonly KnownEdge[]): KnownEdge[] {
 
 function rowText(dialect: DialectName): RawBuilder<string> {
   const columns = sql.join(FEED_COLUMNS.map((column) => sql.ref(column)));
-  // A flipped bit of a file makes bytes of a text.
+  // A flipped bit in a file can turn a text into bytes.
   const readable = sql.join(
     FEED_COLUMNS.map((column) => sql`iif(typeof(${sql.ref(column)}) = 'blob', '', ${sql.ref(column)})`),
   );
@@ -60,7 +60,7 @@ function cursorOf({ number, mark }: Pick<Change, 'number' | 'mark'>): string {
   return `${number}.${mark}`;
 }
 
-/** The position after changes. It says what was taken: also of what has none of its own. */
+/** The position after changes. It also covers changes that have no position of their own. */
 function cursorAfter(cursor: string, last: Change | undefined, also: readonly string[]): string {
   if (!last && also.length === 0) return cursor;
   const base = last ? cursorOf(last) : cursor.replace(/~.*/, '');
@@ -104,7 +104,7 @@ async function changesSince(
   };
 }
 
-/** The change at a number, and those after it. */
+/** The change with a number, and those after it. */
 async function readChanges(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -115,7 +115,7 @@ async function readChanges(
       where number >= ${number} order by number limit ${limit + 1}`.execute(db);
     return rows[0]?.number === number ? rows : [];
   }
-  // What a request was refused changes no key.
+  // Refused requests change no key.
   const { rows } = await sql<Change>`select number, hash as mark,
       case when action <> 'REFUSE' then key_id end as key_id from audit_log
     where number >= ${number} order by number limit ${limit + 1}`.execute(db);

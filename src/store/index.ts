@@ -1,4 +1,4 @@
-/** The tables, and the repository that the rules ask for, on SQLite and PostgreSQL. */
+/** The store: tables, and the repository for the rules, on SQLite and PostgreSQL. */
 export type { Connection, DialectName, StoreTimer } from './connection.ts';
 export { KeyChanges } from './key-changes.ts';
 export { driverCodeOf } from './errors.ts';

@@ -17,7 +17,7 @@ export async function insertRows(
   rows: readonly Row[],
 ): Promise<void> {
   const columns = Object.keys(rows[0]!);
-  // Half of the columns of most keys have no value.
+  // Half of the columns of most keys are empty.
   const used = columns.filter((column) => rows.some((row) => row[column] !== null));
   const insert = target
     .insertInto(table as keyof Tables)
@@ -81,7 +81,7 @@ function forEach(query: CompiledQuery, lists: readonly (readonly unknown[])[]): 
   return { ...query, parameters: lists };
 }
 
-/** As one parameter: a statement with one for each value takes as long to make as to run. */
+/** As one parameter: a statement with a parameter for each value takes as long to prepare as to run. */
 function rowsOnPostgres(
   table: string,
   rows: readonly Row[],
@@ -89,20 +89,20 @@ function rowsOnPostgres(
   used: string[],
 ): RawBuilder<unknown> {
   const references = sql.join(columns.map((column) => sql.ref(column)));
-  // What is missing in an object is null.
+  // Properties missing in an object are null.
   const json = JSON.stringify(rows, used);
   return sql`select ${references} from json_populate_recordset(null::${sql.table(table)}, ${json})`;
 }
 
-/** With so many, whoever has not asked since the change before them has to forget all keys. */
+/** With this many changes, processes that have not read the one before them drop all remembered keys. */
 const NOTED_CHANGES = MAX_CHANGES + 2;
 
-/** What `withoutTriggers` does once for all keys, these do for each. */
+/** Triggers that run once for each key, replaced by one step of `withoutTriggers` for all. */
 const REPLACED_TRIGGERS = ['key_changes_before_insert', 'api_keys_search_after_insert'] as const;
 
 /**
- * Does once for all keys of an SQLite store what triggers do for each that is inserted: with them, each statement would
- * first note every page that it changes, lest it fail in the middle.
+ * Does once for all keys of an SQLite store what triggers do for each inserted one. With triggers, each statement would
+ * first journal every page that it changes, in case it fails halfway.
  */
 export async function withoutTriggers(db: Kysely<Tables>, insert: () => Promise<void>): Promise<void> {
   const { rows } = await sql<{ last: number }>`select coalesce(max(rowid), 0) as last from api_keys`.execute(db);
@@ -115,15 +115,15 @@ export async function withoutTriggers(db: Kysely<Tables>, insert: () => Promise<
     order by rowid desc limit ${sql.lit(NOTED_CHANGES)}`.execute(db);
 }
 
-/** The statements that drop something, and create it again. */
+/** The statements that drop an object and create it again. */
 interface Definition {
   drop: string;
   create: string;
 }
 
 /**
- * Runs `insert`, which fills the empty tables of a store, without their indexes, and creates these from all rows at
- * once: that takes a tenth of the time. The indexes of primary keys stay, and in SQLite those of unique columns, which
+ * Runs `insert`, which fills the empty tables of a store, without their indexes, and then creates these from all rows
+ * at once, which takes a tenth of the time. Primary key indexes stay, as do those of unique columns in SQLite, which
  * cannot be dropped.
  */
 export async function withDeferredIndexes(
@@ -156,7 +156,7 @@ async function definitionsOnSqlite(db: Kysely<Tables>, condition: RawBuilder<unk
   }));
 }
 
-/** But for those that a foreign key rests on. Others may have tables in the same schema. */
+/** Leaves out indexes that a foreign key needs. Other programs may have tables in the same schema. */
 async function indexesOnPostgres(db: Kysely<Tables>, tables: readonly string[]): Promise<Definition[]> {
   const { rows } = await sql<Definition>`
     select case when own.oid is null then 'drop index ' || indexrelid::regclass
@@ -174,12 +174,12 @@ async function indexesOnPostgres(db: Kysely<Tables>, tables: readonly string[]):
 
 const COLUMNS = ['label', 'created_at', 'key_id'] as const satisfies readonly (keyof KeyLabelTable)[];
 
-/** The rows of what a key is selected by, each as its columns. */
+/** The label rows of a key, each as a list of columns. */
 export function labelRowsOf(key: ApiKey): unknown[][] {
   return labelsOf(key).map((label) => [label, key.createdAt, key.id]);
 }
 
-/** Remembers what new keys are selected by. */
+/** Inserts the labels of new keys. */
 export async function insertLabelRows(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -188,7 +188,7 @@ export async function insertLabelRows(
   for (const rows of chunksOf(all)) await insertLists(db, dialect, 'key_labels', COLUMNS, rows);
 }
 
-/** Replaces the labels of keys. Those of fields that this version does not know stay, as the values of these do. */
+/** Replaces the labels of keys. Labels of fields that this version does not know are kept, like the values. */
 export async function replaceLabels(db: Kysely<Tables>, dialect: DialectName, keys: readonly ApiKey[]): Promise<void> {
   for (const chunk of chunksOf(keys.map(({ id }) => id)))
     await db

@@ -1,10 +1,10 @@
-/** How many changes are kept. Whoever has not asked for longer has to forget all keys. */
+/** The number of changes kept. Processes that have not asked for longer drop all remembered keys. */
 export const MAX_CHANGES = 4096;
 
-/** The latest changes of keys, as this process was notified of them, in memory. */
+/** The latest changes of keys that this process was notified of, in memory. */
 export class KeyChanges {
   #ids: string[] = [];
-  /** The revision before the first of them. */
+  /** The revision before the first kept change. */
   #start = 0;
 
   /** A number that grows with each change. */
@@ -12,7 +12,7 @@ export class KeyChanges {
     return this.#start + this.#ids.length;
   }
 
-  /** These keys were changed. */
+  /** Adds changes of these keys. */
   add(ids: readonly string[]): void {
     if (ids.length > MAX_CHANGES) return this.addUnknown();
     this.#ids.push(...ids);
@@ -21,7 +21,7 @@ export class KeyChanges {
     this.#ids = this.#ids.slice(-MAX_CHANGES);
   }
 
-  /** Any key may have been changed. */
+  /** Adds a change of unknown keys, which can be any. */
   addUnknown(): void {
     this.#start = this.revision + 1;
     this.#ids = [];

@@ -9,7 +9,7 @@ import { apiKeyOf, chunksOf, countRows, idsAmong, idsOf, toNumber } from './rows
 import { idRanges, isFiltered, matchingAmong, positionsOf, readRows, wasNotUsed } from './search-keys.ts';
 import { type Condition, findFamily, selectKeys } from './select-keys.ts';
 
-/** Keys as people look through them. */
+/** Lists of keys for people. */
 export const keyLists = portOfStore({
   port: KEY_LISTS,
   read: ({ connection }) => ({
@@ -54,19 +54,19 @@ async function readKeys(connection: Connection, ids: readonly string[]) {
   });
 }
 
-/** The keys of a selection, as far as they were looked for. */
+/** The positions of selected keys, as far as the search went. */
 interface FoundPositions {
-  /** By their creation, the newest first, unless it is asked for the other way round. */
+  /** In the order of creation, newest first unless requested otherwise. */
   positions: ListPosition[];
   hasMore: boolean;
 }
 
-/** How many parts of the keys are looked through to count more than a page, unless all are wanted. */
+/** How many parts of the keys are searched for a count beyond the page, unless all are wanted. */
 const COUNTED_PARTS = 10;
 
 async function findPositions(connection: Connection, selection: KeySelection): Promise<FoundPositions> {
   const { most, offset, limit, countsAll, sort } = selection;
-  // What is sorted otherwise, or cannot be, begins with the newest.
+  // Other orders, and selections too large for them, start with the newest.
   const descending = sort === 'CREATED' ? selection.descending : true;
   const found: ListPosition[] = [];
   let parts = 0;
@@ -81,15 +81,15 @@ async function findPositions(connection: Connection, selection: KeySelection): P
 
 type Db = Parameters<Parameters<Connection['run']>[0]>[0];
 
-/** How many keys with the first or latest uses are looked at for those of a page. */
+/** How many keys with the first or latest uses are considered for a page. */
 const MAX_USES = 10_000;
-/** How many keys are looked at at once, of those in an order. */
+/** How many keys of an order are read at once. */
 const PART_KEYS = 500;
 
 /**
- * The ids of the keys of a page, by their ends or uses, of more keys than are sorted. An index has the ends in order,
- * and of uses only the first or latest are kept. Undefined where these do not fill the page, and for names, which stand
- * in another order in every index.
+ * The ids of the keys of a page by expiry or use, from more keys than can be sorted. An index has the expiries in
+ * order; of uses, only the first or latest are kept. Undefined if these do not fill the page, and for names, which
+ * every index sorts differently.
  */
 async function findFirst(connection: Connection, selection: KeySelection): Promise<string[] | undefined> {
   const { sort, descending, offset, limit, most } = selection;
@@ -106,7 +106,7 @@ async function findFirst(connection: Connection, selection: KeySelection): Promi
     if (found.length >= end) return found.slice(offset, end);
     await yieldToEventLoop();
   }
-  // Those that have none come last.
+  // Keys without a value come last.
   const isWithout: Condition = (row) =>
     sort === 'EXPIRES' ? row('expires_at', 'is', null) : wasNotUsed(sql`last_used_at is not null`);
   const rest = { limit: end - found.length, descending: true };
@@ -114,7 +114,7 @@ async function findFirst(connection: Connection, selection: KeySelection): Promi
   return found.slice(offset, end);
 }
 
-/** The ids of all keys that expire, by the index of ends. @returns true, as they are all */
+/** The ids of all expiring keys, by the index of expiries. @returns true, since all are included */
 async function* endsInOrder(connection: Connection, descending: boolean): AsyncGenerator<string[], boolean> {
   const [direction, after] = descending ? (['desc', '<'] as const) : (['asc', '>'] as const);
   for (let last: { id: string; at: number } | undefined; ;) {
@@ -138,7 +138,7 @@ async function* endsInOrder(connection: Connection, descending: boolean): AsyncG
   }
 }
 
-/** The ids of the keys with the first or latest uses. @returns whether they are all */
+/** The ids of the keys with the first or latest uses. @returns true if all are included */
 async function* usesInOrder(connection: Connection, descending: boolean): AsyncGenerator<string[], boolean> {
   const sign = descending ? -1 : 1;
   let best: { id: string; at: number }[] = [];
@@ -162,7 +162,7 @@ async function* usesInOrder(connection: Connection, descending: boolean): AsyncG
   return best.length < MAX_USES;
 }
 
-/** The keys in the order that is asked for. What has no time comes last. */
+/** The keys in the requested order. Keys without a time come last. */
 async function sortedBy(
   connection: Connection,
   positions: readonly ListPosition[],
@@ -175,7 +175,7 @@ async function sortedBy(
     await yieldToEventLoop();
   }
   const sign = descending ? -1 : 1;
-  // By numbers as people count them, and whatever the case. Made here: it takes 3 MB, which would stay with a server.
+  // Sorts numbers by value and ignores case. Created here, because it takes 3 MB that a server would otherwise keep.
   const names = new Intl.Collator('en', { numeric: true });
   return sortYielding(positions, (one, other) => {
     const [first, second] = [values.get(one.id) ?? null, values.get(other.id) ?? null];
@@ -201,11 +201,11 @@ async function valuesOf(
   return rows.map(({ id, name, expires_at: at }) => ({ id, value: sort === 'NAME' ? name : toNumber(at) }));
 }
 
-/** See `KeyLists.branchesOf`. One generation is read after another, each by an index. */
+/** See `KeyLists.branchesOf`. Reads generation by generation, each through an index. */
 async function findBranches(connection: Connection, ids: readonly string[]): Promise<Branches> {
   const byKey = new Map<string, Branch>(ids.map((id) => [id, { count: 0, lastUsedAt: null }]));
   const known = idsAmong(connection.dialect, ids);
-  /** Of which of the keys each one is a child key. */
+  /** For each key of this generation, the keys that it descends from. */
   let generation = new Map(known.map((id) => [id, [id]]));
   for (let depth = 0; generation.size > 0 && depth < MAX_CHAIN_LENGTH; depth += 1) {
     const next = new Map<string, string[]>();

@@ -45,12 +45,12 @@ import {
 } from './select-keys.ts';
 import type { ApiKeyTable, Tables } from './tables.ts';
 
-/** Sorts after every text that begins with what stands before it. */
+/** Sorts after every text with the same prefix. */
 const LAST = '\u{10FFFF}';
 
 /**
- * Names of keys that begin with a text, in their order. Of more than `limit` there are the first ones and the last one:
- * together they have in common what all have in common.
+ * Names of keys with a prefix, in order. If there are more than `limit`, the first and last ones, which together share
+ * the prefix that all share.
  */
 export async function keyNamesFrom(connection: Connection, start: string, limit: number): Promise<string[]> {
   return connection.run(async (db) => {
@@ -226,7 +226,7 @@ function createWriter(connection: Connection, writing: Writing, ports: readonly 
     },
 
     async insert(keys) {
-      // No key that is remembered changes, but a look at the file from before the change must not be trusted after it.
+      // No remembered key changes, but a check of the file from before this change must not be trusted after it.
       keysChanged([]);
       for (const chunk of chunksOf(keys))
         await db
@@ -253,7 +253,7 @@ function createWriter(connection: Connection, writing: Writing, ports: readonly 
       const keys = changes.map(({ after }) => after);
       const ids = keys.map(({ id }) => id);
       keysChanged(ids);
-      // No name is an id: so each finds its own free, and a checksum of another row is not taken for its own.
+      // No name equals an id, so each key finds its own name free, and no row passes with another row's checksum.
       for (const chunk of chunksOf(ids))
         await db
           .updateTable('api_keys')
@@ -264,7 +264,7 @@ function createWriter(connection: Connection, writing: Writing, ports: readonly 
       const haveOthers = ({ before, after }: (typeof changes)[number]) =>
         !isDeepStrictEqual(before.unknownFields, after.unknownFields);
       const others = changes.filter(haveOthers).map(({ after }) => after.id);
-      // No key is found by what it lacks now. Only a version that knows a field makes its labels.
+      // Old labels must not find a key. Only versions that know a field make its labels.
       for (const chunk of chunksOf(others)) await db.deleteFrom('key_labels').where('key_id', 'in', chunk).execute();
       await replaceLabels(db, dialect, keys);
     },
@@ -287,7 +287,7 @@ function createWriter(connection: Connection, writing: Writing, ports: readonly 
   };
 }
 
-/** Changes the columns of keys that differ, in a statement for all whose same columns do. */
+/** Writes the columns of keys that differ, with one statement for all keys that differ in the same columns. */
 async function updateKeys(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -295,7 +295,7 @@ async function updateKeys(
 ): Promise<void> {
   const changed = new Map<string, Partial<ApiKeyTable>>();
   for await (const { before, after } of yielding(changes)) {
-    // A database user may have the right to change some columns only.
+    // A database user can have the right to change some columns only.
     const values = changedColumns(before, after);
     if (Object.keys(values).length > 0) changed.set(before.id, values);
   }
@@ -319,7 +319,7 @@ async function updateKeys(
     );
 }
 
-/** Whether a query may have to read the whole log. */
+/** True if a query may have to read the whole log. */
 function isSearch({ owner, apiKey: key, actor, action, outcome, since, until }: AuditQuery): boolean {
   return (owner ?? key ?? actor ?? action ?? outcome ?? since ?? until) !== undefined || owner === null;
 }

@@ -13,17 +13,17 @@ import type { Connection, DialectName } from './connection.ts';
 import { chunksOf, jsonRowId, jsonRowNumber, jsonRows, jsonRowText } from './rows.ts';
 import type { LimitStateTable, Tables } from './tables.ts';
 
-/** Milliseconds since 1970, by the one clock that all processes of a store go by. */
+/** Milliseconds since 1970, by the one clock that all processes of a store share. */
 export type StoreClock = (db: Kysely<Tables>) => Promise<number>;
 
-/** The most limits of a key that are remembered: edges name those of routes. */
+/** The most limits of a key that are remembered, since edges choose the names of route limits. */
 const MAX_STATES = 1000;
 
-/** A limit of a key of which there is no state yet. */
+/** A limit of a key without a state. */
 type NewState = Pick<AppliedLimit, 'keyId' | 'limit' | 'route'>;
 
 /**
- * Limits that processes share, as rows of the store.
+ * Limits shared by processes, as rows of the store.
  * @param clock default: that of the database server, or of the machine that all processes of a file are on
  */
 export function createLimitStore(connection: Connection, clock: StoreClock = clockOf(connection.dialect)): LimitStore {
@@ -40,9 +40,9 @@ export function createLimitStore(connection: Connection, clock: StoreClock = clo
         return missing.length > 0 ? undefined : grantAll(db, dialect, requests, states, await clock(db));
       });
       if (grants) return grants;
-      // Apart from what locks rows, since two processes may insert the same ones.
+      // Separate from the statement that locks rows, since two processes can insert the same ones.
       await transact((db) => insertStates(db, dialect, missing));
-      // The time is read once all are locked: nobody has granted anything at a later one.
+      // The time is read after locking, so that no earlier grant has a later time.
       return transact(async (db) =>
         grantAll(db, dialect, requests, await lockStates(db, dialect, keyIds), await clock(db)),
       );
@@ -50,13 +50,16 @@ export function createLimitStore(connection: Connection, clock: StoreClock = clo
   };
 }
 
-/** Transactions beside those that change keys: in PostgreSQL they lock rows alone, and neither waits for the other. */
+/**
+ * Transactions independent of those that change keys: in PostgreSQL they lock only rows, so neither waits for the
+ * other.
+ */
 export function transactionsApart(connection: Connection): Connection['run'] {
   if (connection.dialect === 'sqlite') return (work) => connection.write((db) => work(db));
   return (work) => connection.run((db) => db.transaction().setIsolationLevel('read committed').execute(work));
 }
 
-/** The clock of a database, by which processes lease. */
+/** The database clock that leases are based on. */
 export function clockOf(dialect: DialectName): StoreClock {
   if (dialect === 'sqlite') return async () => Date.now();
   return async (db) => {
@@ -65,7 +68,7 @@ export function clockOf(dialect: DialectName): StoreClock {
   };
 }
 
-/** Grants requests one after another; undefined for those whose keys have no state, since they are gone. */
+/** Grants requests one after another; undefined for keys that were deleted. */
 async function grantAll(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -89,7 +92,7 @@ async function grantAll(
   return grants;
 }
 
-/** The states of keys, locked in the order of their ids, so that no two processes wait for each other. */
+/** The states of keys, locked in the order of their ids to avoid deadlocks. */
 async function lockStates(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -120,7 +123,7 @@ function unitOf({ limit, route }: NewState): string {
   return route === undefined ? unit : `${unit} ${route}`;
 }
 
-/** The state in a row. One that cannot be read has nothing left. */
+/** The state in a row. An unreadable one has nothing left. */
 function stateOf({ count, unused_at: unusedAt, leases }: LimitStateTable): LimitState {
   try {
     return { count: Number(count), unusedAt: Number(unusedAt), leases: JSON.parse(leases) as Lease[] };
@@ -133,12 +136,12 @@ function rowOf(state: NewState, { count, unusedAt, leases }: LimitState): LimitS
   return { key_id: state.keyId, unit: unitOf(state), count, unused_at: unusedAt, leases: JSON.stringify(leases) };
 }
 
-/** Inserts the states of limits of which nothing was used, as far as their keys are still there. */
+/** Inserts unused states of limits, for keys that still exist. */
 async function insertStates(db: Kysely<Tables>, dialect: DialectName, states: readonly NewState[]): Promise<void> {
   const byName = new Map(states.map((state) => [nameOf(state), state]));
   for (const [, state] of [...byName].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
     const { count } = splitLimit(state.limit);
-    // The key must not be deleted before the row that refers to it is there.
+    // The key must not be deleted before the row that refers to it is inserted.
     const lock = dialect === 'postgres' ? sql`for key share` : sql``;
     await sql`insert into limit_states (key_id, unit, count, unused_at, leases)
       select id, ${unitOf(state)}, ${sql.lit(count)}, 0, '[]' from api_keys where id = ${state.keyId}
@@ -147,7 +150,7 @@ async function insertStates(db: Kysely<Tables>, dialect: DialectName, states: re
   }
 }
 
-/** Writes states, as one parameter: a statement for each would take longer. */
+/** Writes states as one parameter: a statement for each would take longer. */
 async function updateStates(db: Kysely<Tables>, dialect: DialectName, rows: readonly LimitStateTable[]): Promise<void> {
   if (rows.length === 0) return;
   const given = jsonRows(

@@ -3,13 +3,13 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { KeysError, printable } from '../keys/basics/index.ts';
 import { isPostgresUrl } from './postgres-address.ts';
 
-/** The name of a store in the memory of a process, as SQLite has it. */
+/** SQLite's name for a store in the memory of a process. */
 export const MEMORY = ':memory:';
 
 /**
- * Where the store is: `database`, or `SVC_API_DATABASE`, or `svc-api/keys.sqlite` in the user's data folder (XDG Base
- * Directory: `XDG_DATA_HOME` if it is absolute, otherwise `~/.local/share`).
- * @returns an absolute path, `MEMORY`, or the URL of a PostgreSQL database, which may contain a password
+ * The location of the store: `database`, or `SVC_API_DATABASE`, or `svc-api/keys.sqlite` in the user's data folder (XDG
+ * Base Directory: `XDG_DATA_HOME` if it is absolute, otherwise `~/.local/share`).
+ * @returns an absolute path, `MEMORY`, or the URL of a PostgreSQL database, which can contain a password
  * @throws KeysError USAGE
  */
 export function storeLocation(database: string | undefined, env: NodeJS.ProcessEnv): string {
@@ -34,7 +34,7 @@ function dataFolder(env: NodeJS.ProcessEnv): string {
   return folder && isAbsolute(folder) ? folder : join(homeFolder(env), '.local', 'share');
 }
 
-/** The home folder of the user: an absolute path, since a store in the working directory would not be found again. */
+/** The home folder of the user. It must be absolute: a store in the working directory would not be found again. */
 function homeFolder(env: NodeJS.ProcessEnv): string {
   const home = env['HOME'] ?? knownHome();
   if (home !== undefined && isAbsolute(home)) return home;

@@ -2,21 +2,22 @@ import { type Kysely, sql } from 'kysely';
 import { KeysError } from '../keys/basics/index.ts';
 import type { ColumnTypes, DialectName, Tables } from './tables.ts';
 
-/** How many characters of the id of a key the index of entries has: few others begin with the same. */
+/** The length of the key id prefix in the index of entries, which few ids share. */
 export const ID_START = 7;
 
 /**
- * The tables of the core, as the first release makes them. Their columns are explained in tables.ts; times are
- * milliseconds since 1970, and lists and objects are JSON texts.
+ * The tables of the core in the first release. Their columns are explained in tables.ts; times are milliseconds since
+ * 1970, and lists and objects are JSON texts.
  */
 async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<void> {
   const isPostgres = dialect === 'postgres';
   const { text, keyId } = columnTypes(dialect);
-  // In the order of its primary key: what is written in that order changes few pages. In PostgreSQL, tables have none.
+  // Stored in the order of the primary key, so that writes in that order change few pages. PostgreSQL has no such
+  // tables.
   const clustered = sql.raw(isPostgres ? '' : ' without rowid');
 
-  // Keys, each with the digest of its secret. A key is deleted with the key that created it. Where it was rotated, the
-  // previous secret may still work for a while.
+  // Keys, each with the digest of its secret. A key is deleted with the key that created it. During a rotation, the
+  // previous secret still works.
   await sql`create table api_keys (
     id ${keyId} primary key,
     created_at bigint not null,
@@ -41,25 +42,26 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     name_skeleton ${text},
     checksum ${text}
   )`.execute(db);
-  // An index of hashes takes a third of the room, and no two texts have the same one by chance: see `hasHashed`.
+  // An index of hashes takes a third of the space, and collisions are filtered out: see `hasHashed`.
   if (isPostgres)
     for (const column of ['public_id', 'digest'])
       await sql`create unique index ${sql.id(`api_keys_${column}_key`)}
         on api_keys (hashtextextended(${sql.id(column)}, 0))`.execute(db);
-  // The order of the list, with all that it is filtered by: whatever is looked for, it is read without the rows, which
-  // are long. The few keys that are searched by a long text have it in another column.
+  // The order of the list, with all columns for filters, so that no filter has to read the long rows. The few keys with
+  // a long search text have it in another column.
   await sql`create index api_keys_in_order
     on api_keys (created_at, id, created_by, expires_at, disabled_at, roles, short_text)`.execute(db);
   await sql`create index api_keys_by_creator on api_keys (created_by, created_at, id)
     where created_by is not null`.execute(db);
   await sql`create unique index api_keys_by_previous_digest on api_keys (previous_digest)
     where previous_digest is not null`.execute(db);
-  // In SQLite, each index is a page more for each change, and that of searches has it: see `findConfusable`.
+  // In SQLite, each index costs a page per change, and the search index has the skeletons already: see
+  // `findConfusable`.
   if (isPostgres) await sql`create index api_keys_by_name_skeleton on api_keys (name_skeleton)`.execute(db);
   await sql`create index api_keys_of_people on api_keys (id) where person is not null`.execute(db);
   await sql`create index api_keys_by_expiry on api_keys (expires_at, id) where expires_at is not null`.execute(db);
 
-  // Labels of keys, by which filters find them: the keys with a label stand in the order of the list.
+  // Labels of keys, for filters. Keys with the same label are in the order of the list.
   await sql`create table key_labels (
     label ${text} not null,
     created_at bigint not null,
@@ -68,7 +70,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )${clustered}`.execute(db);
   await sql`create index key_labels_by_key on key_labels (key_id)`.execute(db);
 
-  // The digests of secrets that keys had once: none is accepted, but it is still known whose they were.
+  // The digests of former secrets. None is accepted, but their key is still known.
   await sql`create table rotated_secrets (
     digest ${text} primary key,
     public_id ${text} not null,
@@ -77,9 +79,9 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )`.execute(db);
   await sql`create index rotated_secrets_by_key on rotated_secrets (key_id)`.execute(db);
 
-  // How much keys are used, how their requests ended in their last hour, and which permissions they use: apart from the
-  // keys, to which nothing refers, so that neither recording nor changing them waits for the other. What a deleted key
-  // leaves is looked for. PostgreSQL changes a row within its page, and no index, where there is room.
+  // Usage of keys, the outcomes of their requests in the last hour, and the permissions they use. Separate from the
+  // keys and without references, so that recording usage and changing keys do not wait for each other. Usage of deleted
+  // keys is removed later. PostgreSQL can update a row within its page, without touching an index, if there is room.
   const room = isPostgres ? sql.raw(' with (fillfactor = 50)') : clustered;
   const counts = sql`accepted bigint not null, forbidden bigint not null, limited bigint not null,
     refused bigint not null`;
@@ -102,9 +104,8 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     constraint used_grants_key primary key (key_id, permission)
   )${clustered}`.execute(db);
 
-  // How the requests of keys ended, by hours and by days in UTC, which are counted since 1970. There are many rows, so
-  // each has the number of a key, is written once, and is only in the order of time: what is written stands together,
-  // and so does what is too old.
+  // The outcomes of requests by hours and days in UTC, counted since 1970. There are many rows, so each has a short key
+  // number, is written once, and is only ordered by time: new rows are stored together, and so are outdated ones.
   for (const period of ['hour', 'day'])
     await sql`create table ${sql.id(`key_usage_${period}s`)} (
       ${sql.id(period)} integer not null,
@@ -113,7 +114,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
       constraint ${sql.id(`key_usage_${period}s_in_order`)} primary key (${sql.id(period)}, key_number)
     )${clustered}`.execute(db);
 
-  // How far each key has used up its limits, and what processes have leased of them.
+  // How much of each limit keys have used, and what processes have leased of it.
   await sql`create table limit_states (
     key_id ${keyId} not null references api_keys (id) on delete cascade,
     unit ${text} not null,
@@ -123,9 +124,9 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     constraint limit_states_key primary key (key_id, unit)
   )`.execute(db);
 
-  // Who did what: a chain of entries, which only grows; the number and hash of the newest one; and those of the last
-  // one that was pruned. Each filter has an index, so that a search need not read all entries; in SQLite that of keys
-  // alone, as each index is a page more for each change: see `audit_terms`. They are short, as each entry is in all.
+  // The audit log: a chain of entries that only grows, the number and hash of the newest one, and of the last pruned
+  // one. Each filter has an index, so that a search does not read all entries; in SQLite only that of keys, as each
+  // index costs a page per change: see `audit_terms`. Indexes are short, as every entry is in all of them.
   await sql`create table audit_log (
     number ${sql.raw(isPostgres ? 'bigint' : 'integer')} primary key,
     at bigint not null,
@@ -145,16 +146,16 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
     on audit_log (substr(${sql.raw(isPostgres ? 'key_id::text' : 'key_id')}, 1, ${sql.lit(ID_START)}))
     ${isAboutOne}`.execute(db);
   if (isPostgres) {
-    // How many entries have which of these hashes, PostgreSQL knows by an index of all entries alone.
+    // Only with an index of all entries does PostgreSQL know how many entries have which hash.
     await sql`create index audit_log_by_key_name on audit_log (hashtextextended(key_name, 0))`.execute(db);
     for (const column of ['actor_id', 'actor_name'])
       await sql`create index ${sql.id(`audit_log_by_${column}`)} on audit_log (${sql.id(column)})
         where ${sql.id(column)} is not null`.execute(db);
     await sql`create index audit_log_by_action on audit_log (action, number)`.execute(db);
-    // Times are in the order of the entries, so that the first and last one of many pages tell enough.
+    // Times are in the order of the entries, so the first and last one of many pages are enough.
     await sql`create index audit_log_by_at on audit_log using brin (at)`.execute(db);
   }
-  // In SQLite, the newest one is not a table, which would be a page more for each change: see `key_changes`.
+  // In SQLite, the newest entry is not a table, which would cost a page per change: see `key_changes`.
   for (const table of isPostgres ? ['audit_head', 'audit_start'] : ['audit_start'])
     await sql`create table ${sql.id(table)} (
       one integer primary key check (one = 1),
@@ -162,16 +163,15 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
       hash ${text} not null
     )`.execute(db);
 
-  // The tokens of issuers that were exchanged for keys and the forms of the console, by their digests, and reports of
-  // edges, by their names, as long as they could be shown again.
+  // Exchanged tokens and console forms by digest, and reports of edges by name, for as long as they could be replayed.
   await sql`create table used_tokens (
     digest ${text} primary key,
     ends_at bigint not null
   )`.execute(db);
   await sql`create index used_tokens_by_end on used_tokens (ends_at)`.execute(db);
 
-  // How far the store was looked through for notices, by which process, and how the webhook answered; and the notices
-  // that were not delivered yet.
+  // The state of collecting notices, the process that does it, and the webhook's answers; and the notices that are not
+  // delivered yet.
   await sql`create table notice_state (
     one integer primary key check (one = 1),
     log_number bigint not null,
@@ -195,7 +195,7 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )`.execute(db);
   await sql`create index notice_outbox_by_time on notice_outbox (next_at, created_at, id)`.execute(db);
 
-  // Features with tables in the store, and rows of those that were not there when the store was copied.
+  // Features with tables in the store, and rows of features that were not installed when the store was copied.
   await sql`create table svc_api_features (
     name ${text} primary key not null,
     state ${text} not null
@@ -216,22 +216,25 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
 export function columnTypes(dialect: DialectName): ColumnTypes {
   const isPostgres = dialect === 'postgres';
   const text = sql.raw(isPostgres ? 'text collate "C"' : 'text');
-  // Ids of keys are in many tables and indexes: PostgreSQL takes less than half of the room for one so.
+  // Many tables and indexes hold ids of keys. As uuid, PostgreSQL needs less than half the space.
   return { dialect, text, keyId: isPostgres ? sql.raw('uuid') : text };
 }
 
-/** What only SQLite needs: to notice changes of the file, and triggers that search it, guard it and tell of changes. */
+/**
+ * Completes an SQLite schema: marks of changes in the file, the search index, and triggers that guard tables and record
+ * changes.
+ */
 async function completeSqlite(db: Kysely<Tables>): Promise<void> {
-  // What marks the last change: its random id, and that of the change before, as one text of 72 characters; before the
-  // first one, that is the id of RFC 9562, section 5.9. A file that is copied over the store shows by it.
+  // The mark of the last change: its random id, and that of the change before, as one text of 72 characters. Before the
+  // first change, it is the nil UUID (RFC 9562, section 5.9). The mark reveals a file that was copied over the store.
   await sql`create table last_change (ids text not null)`.execute(db);
   await sql`insert into last_change values (${crypto.randomUUID()} || '00000000-0000-0000-0000-000000000000')`.execute(
     db,
   );
 
-  // Which keys were created, changed or deleted last, whoever did it. A change is known by its number and a random
-  // mark: where the mark is another, or gone, it is not known what was changed since. Between them, with no id, are the
-  // newest entries of the audit log, each when it was written: so a change writes one page for both.
+  // The latest created, changed or deleted keys, by any program. A change has a number and a random mark: if the mark
+  // differs or is gone, the changes since then are unknown. Rows without an id in between are the newest entries of the
+  // audit log, so that a change writes one page for both.
   await sql`create table key_changes (
     number integer primary key,
     key_id text not null default '',
@@ -243,8 +246,8 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
   await sql`create view audit_head as select 1 as one, log_number as number, log_hash as hash from key_changes
     where log_hash is not null order by key_changes.number desc limit 1`.execute(db);
 
-  // What entries of the audit log are searched by, and the times between which they were written, by blocks of entries
-  // that follow one another. Changes that revoke nothing write it, later, for many entries at once.
+  // The search terms of audit entries, and the range of their times, by blocks of consecutive entries. Written later,
+  // for many entries at once, by changes that revoke nothing.
   await sql`create table audit_terms (
     term text not null,
     block integer not null,
@@ -256,21 +259,20 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     last_at bigint not null
   )`.execute(db);
 
-  // The trigrams of what keys are searched by, so that a search need not read all of them, and what their names look
-  // like.
+  // The trigrams of keys' search texts, so that a search does not read all keys, and the skeletons of names.
   await sql`create virtual table api_keys_search
     using fts5(search_text, skeleton, content='', contentless_delete=1, tokenize='trigram case_sensitive 1')`.execute(
     db,
   );
-  // No deletion has to merge parts of the index.
+  // Keeps deletions from merging parts of the index.
   await sql`insert into api_keys_search (api_keys_search, rank) values ('deletemerge', 0)`.execute(db);
 
-  // The keys that have a unique value of a new row, which a statement may be about to replace ("insert or replace").
+  // The keys that share a unique value with a new row and would be replaced by "insert or replace".
   const replaced = `id = new.id or name = new.name or public_id = new.public_id or digest = new.digest
     or previous_digest = new.previous_digest`;
   const search = `insert or replace into api_keys_search ${INDEXED_COLUMNS} select ${indexedValues('new')};`;
-  // What a deleted key leaves in the index finds nothing, and would take its deletion three pages to remove: so each
-  // new key looks through some others, wherever they are.
+  // Index entries of a deleted key find nothing, and removing them at once would cost three pages per deletion:
+  // instead, each new key removes some of them, at random places.
   const lastRow = '(select coalesce(max(rowid), 0) from api_keys)';
   const sweep = `delete from api_keys_search where rowid in (
     select found from (select id as found from api_keys_search_docsize where id >= abs(random() % new.rowid) order by id
@@ -287,7 +289,7 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     ),
     `audit_head_delete instead of delete on audit_head
       begin delete from key_changes where log_hash is not null; end`,
-    // Without them, entries would not be found.
+    // Without their index rows, entries would not be found.
     ...['audit_terms', 'audit_blocks'].flatMap((table) =>
       ['update', 'delete'].map(
         (change) => `${table}_no_${change} before ${change} on ${table}
@@ -295,17 +297,17 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
           begin select raise(abort, 'the audit log only grows'); end`,
       ),
     ),
-    // What changes a key without its checksum, such as another program, removes that.
+    // A program that changes a key without updating its checksum removes the checksum.
     `api_keys_without_checksum after update on api_keys when new.checksum is old.checksum
       begin update api_keys set checksum = null where id = new.id; end`,
-    // A new key, too: a file that was put in the place of this one may lack it.
+    // Also for new keys: a file put in place of this one may lack them.
     `key_changes_before_insert before insert on api_keys
       begin insert into key_changes (key_id) select id from api_keys where ${replaced} union all select new.id; end`,
     `key_changes_before_update before update on api_keys
       begin insert into key_changes (key_id) select id from api_keys where id = old.id or ${replaced}; end`,
     `key_changes_after_delete after delete on api_keys
       begin insert into key_changes (key_id) values (old.id); end`,
-    // Not each time: they stand at the other end of the table.
+    // Not after each insert, as they are at the other end of the table.
     `key_changes_are_few after insert on key_changes when new.number % ${KEPT_CHANGES / 16} = 0
       begin delete from key_changes where number < new.number - ${KEPT_CHANGES} and number is not (
         select number from key_changes where log_hash is not null order by number desc limit 1); end`,
@@ -322,17 +324,17 @@ async function completeSqlite(db: Kysely<Tables>): Promise<void> {
     await sql.raw(`create trigger ${trigger}`).execute(db);
 }
 
-/** How many changes of keys an SQLite store keeps, at least. */
+/** The least number of changes that an SQLite store keeps. */
 const KEPT_CHANGES = 4096;
-/** How many entries of the audit log are searched together in an SQLite store. */
+/** How many entries of the audit log form a block of the search index in an SQLite store. */
 export const BLOCK_ENTRIES = 32;
-/** How many rows of the index of searches a new key looks through for those of deleted keys. */
+/** How many index rows a new key checks for deleted keys. */
 const SWEPT_ROWS = 16;
 
-/** How many characters of what a name looks like are in the index of searches: few others begin with the same. */
+/** The length of the skeleton prefix in the search index, which few names share. */
 const SKELETON_START = 5;
 
-/** The beginning of what a name looks like, as it is in the index of searches. */
+/** The prefix of a skeleton in the search index. */
 export function indexedSkeleton(skeleton: string): string {
   return skeleton.slice(0, SKELETON_START);
 }
@@ -341,8 +343,8 @@ export function indexedSkeleton(skeleton: string): string {
 export const INDEXED_COLUMNS = '(rowid, search_text, skeleton)';
 
 /**
- * What the index of searches of an SQLite store has of a key. A text in it ends at a NUL, which only SQL by hand can
- * write: such a text is found by what stands here for it.
+ * The values of a key in the search index of an SQLite store. Index texts end at a NUL, which only SQL by hand can
+ * write: such a text is replaced by a marker, and found by it.
  */
 export function indexedValues(table: string): string {
   const searched = `coalesce(${table}.short_text, ${table}.long_text)`;
@@ -351,10 +353,10 @@ export function indexedValues(table: string): string {
     substr(${table}.name_skeleton, 1, ${SKELETON_START})`;
 }
 
-/** What only PostgreSQL needs: functions that guard the tables and notify of changes, and an extension. */
+/** Completes a PostgreSQL schema: functions that guard tables and announce changes, and an extension. */
 async function completePostgres(db: Kysely<Tables>): Promise<void> {
   await createSearchIndex(db);
-  // The audit log only grows: but for entries that are no longer part of it, those up to its start.
+  // The audit log only grows. Only entries up to its start, which are no longer part of it, can be deleted.
   await sql`create function forbid_audit_changes() returns trigger language plpgsql as $$
     begin raise exception 'the audit log only grows'; end $$`.execute(db);
   await sql`create trigger audit_log_only_grows before update or truncate on audit_log
@@ -368,20 +370,20 @@ async function completePostgres(db: Kysely<Tables>): Promise<void> {
     end $$`.execute(db);
   await sql`create trigger audit_log_keeps_entries before delete on audit_log
     for each row execute function forbid_audit_deletion()`.execute(db);
-  // What changes a key without its checksum, such as another program, removes that.
+  // A program that changes a key without updating its checksum removes the checksum.
   await sql`create function remove_checksum() returns trigger language plpgsql as $$
     begin new.checksum := null; return new; end $$`.execute(db);
   await sql`create trigger api_keys_without_checksum before update on api_keys
     for each row when (new.checksum is not distinct from old.checksum) execute function remove_checksum()`.execute(db);
-  // A user who may end a grace period cannot bring a previous secret back.
+  // A database user who can end a grace period must not be able to bring a previous secret back.
   await sql`create function forbid_longer_grace() returns trigger language plpgsql as $$
     begin raise exception 'a grace that has begun only gets shorter'; end $$`.execute(db);
   await sql`create trigger api_keys_keep_grace_ends before update on api_keys for each row
     when (new.previous_digest = old.previous_digest and old.previous_ends_at is not null
       and (new.previous_ends_at is null or new.previous_ends_at > old.previous_ends_at))
     execute function forbid_longer_grace()`.execute(db);
-  // Listeners are notified of the ids of keys that are changed or deleted, in that transaction, whoever does it: of so
-  // many at a time, as a notification takes less than 8,000 bytes. See `PostgresListener`.
+  // Notifies listeners of the ids of changed and deleted keys, within the transaction of any program, in batches: a
+  // notification is limited to 8,000 bytes. See `PostgresListener`.
   await sql`create function announce_changed_keys() returns trigger language plpgsql as $$
     begin
       perform pg_notify('svc_api_changed_keys',
@@ -392,12 +394,12 @@ async function completePostgres(db: Kysely<Tables>): Promise<void> {
   for (const change of ['update', 'delete'])
     await sql`create trigger ${sql.id(`api_keys_${change}_announced`)} after ${sql.raw(change)} on api_keys
       referencing old table as changed for each statement execute function announce_changed_keys()`.execute(db);
-  // Who remembers keys and follows their changes, up to which change, and until when it trusts what it remembers, in
+  // The followers, which remember keys: the last change they know, and until when they trust their memory, in
   // milliseconds since 1970; and the number of the last change. See `announceChange`.
   await sql`create table followers (id text primary key, seen bigint not null, leased_until bigint not null)`.execute(
     db,
   );
-  // Whom each of them tells of changes in turn, and when it has said so.
+  // The edges of each follower, and when it published them.
   await sql`create table edges (id text primary key, told_at bigint not null, details text not null)`.execute(db);
   await sql`create table change_number (one integer primary key check (one = 1), number bigint not null)`.execute(db);
   await sql`insert into change_number values (1, 0)`.execute(db);
@@ -411,8 +413,8 @@ async function completePostgres(db: Kysely<Tables>): Promise<void> {
 }
 
 /**
- * An index of trigrams, where the server has the extension for it: whoever may create objects in the database may
- * create that. Not in the store's own schema: other stores of the database use it as well.
+ * An index of trigrams, if the server offers the extension, which any user can create who can create objects in the
+ * database. Not in the store's own schema, since other stores of the database use it as well.
  */
 async function createSearchIndex(db: Kysely<Tables>): Promise<void> {
   await sql`savepoint extension`.execute(db);
@@ -427,7 +429,7 @@ async function createSearchIndex(db: Kysely<Tables>): Promise<void> {
     where extname = 'pg_trgm' and has_schema_privilege(nspname, 'usage')`.execute(db);
   const [extension] = rows;
   if (!extension) return;
-  // What it puts off is bounded by each change: see `lockWriters`.
+  // Each change limits the pending part of this index: see `lockWriters`.
   await sql`create index api_keys_by_search_text on api_keys
     using gin (coalesce(short_text, long_text) ${sql.id(extension.schema)}.gin_trgm_ops)`.execute(db);
 }
@@ -435,10 +437,10 @@ async function createSearchIndex(db: Kysely<Tables>): Promise<void> {
 /** Brings a store from one schema to the next. The previous version of the program must still work with the result. */
 export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<void>;
 
-/** All migrations, oldest first. One that has been released is never changed; the next change adds another one. */
+/** All migrations, oldest first. A released one is never changed; the next change adds another one. */
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
-/** The schemas of versions that were never released have the numbers up to this one: nothing migrates those. */
+/** Schemas of unreleased versions have numbers up to this one, and are not migrated. */
 const UNRELEASED = 34;
 
 /** The number of the newest schema. */
@@ -446,7 +448,7 @@ export function newestSchema(): number {
   return UNRELEASED + MIGRATIONS.length;
 }
 
-/** What brings a store from one schema to a newer one. @param from 0 for a new store */
+/** The migrations from one schema to a newer one. @param from 0 for a new store */
 export function migrationsBetween(from: number, to: number): readonly Migration[] {
   return MIGRATIONS.slice(Math.max(from - UNRELEASED, 0), to - UNRELEASED);
 }

@@ -1,12 +1,12 @@
 import { KeysError } from '../keys/basics/index.ts';
 
-/** Runs one piece of work at a time, in the order in which they came. */
+/** Runs one piece of work at a time, in the order of the calls. */
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve();
 
   /**
    * Runs the work when all earlier work has ended.
-   * @throws KeysError STORE_LOCKED as soon as it has waited for `waitMs` milliseconds; what `work` throws
+   * @throws KeysError STORE_LOCKED after waiting for `waitMs` milliseconds; errors of `work`
    */
   run<Result>(waitMs: number, work: () => Promise<Result>): Promise<Result> {
     let isExpired = false;

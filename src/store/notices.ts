@@ -19,8 +19,8 @@ import { clockOf, type StoreClock, transactionsApart } from './limit-store.ts';
 import type { NoticeStateTable, Tables } from './tables.ts';
 
 /**
- * The notices that wait in a store.
- * @param clock by which leases end: see `createLimitStore`
+ * The queue of notices in a store.
+ * @param clock that of leases: see `createLimitStore`
  */
 export function createNoticeStore(
   connection: Connection,
@@ -110,7 +110,7 @@ export async function findNoticeStatus(db: Kysely<Tables>): Promise<NoticeStatus
   };
 }
 
-/** The state, which no other process changes until the transaction ends. */
+/** The state, locked until the transaction ends. */
 async function lockState(db: Kysely<Tables>, dialect: DialectName): Promise<NoticeStateTable | undefined> {
   if (dialect === 'sqlite') return findNoticeState(db);
   return db.selectFrom('notice_state').selectAll().forUpdate().executeTakeFirst();
@@ -205,10 +205,10 @@ async function settle(db: Kysely<Tables>, attempts: readonly Attempt[]): Promise
   if (failed) await db.updateTable('notice_state').set({ failed_at: failed.at, failure: failed.failure }).execute();
 }
 
-/** How many rows of the use of keys are read at once: others have their turns in between. */
+/** How many rows of usage are read at once, so that others get their turns. */
 const PAGE_ROWS = 1000;
 
-/** Keys whose end lies in a span of time, in the order of their ends. */
+/** Keys that expire in a period, in the order of expiry. */
 async function findEnding(db: Kysely<Tables>, { from, to, after, limit }: EndsQuery): Promise<EndingKey[]> {
   const rows = await db
     .selectFrom('api_keys')
@@ -231,7 +231,7 @@ async function findEnding(db: Kysely<Tables>, { from, to, after, limit }: EndsQu
   return rows.map((row) => ({ ...apiKeyOf(row), expiresAt: Number(row.expires_at) }));
 }
 
-/** Keys that were refused often within an hour, which is the last one of some and not of others. Reads page by page. */
+/** Keys with frequent refusals within an hour, which is the latest hour of only some keys. Reads page by page. */
 async function findRefused(
   connection: Connection,
   hour: number,
@@ -239,7 +239,7 @@ async function findRefused(
 ): Promise<RefusedKey[]> {
   const found = new Map<number, RefusedKey['counts']>();
   for (const [table, number, isRefused] of [
-    // As its index has it.
+    // Repeats the condition of its index.
     ['key_usage', 'number', sql`and (forbidden > 0 or limited > 0 or refused > 0)`],
     ['key_usage_hours', 'key_number', sql``],
   ] as const) {

@@ -23,21 +23,21 @@ import { createNoticeStore } from './notices.ts';
 import type { FeatureTables, Tables } from './tables.ts';
 import { createLimitStore, type StoreClock } from './limit-store.ts';
 
-/** How long a command waits for its turn to write, in milliseconds: dozens may write at once. */
+/** How long a command waits for its turn to write, in milliseconds, since dozens can write at once. */
 const LOCK_WAIT_MS = 8000;
 
 /** An open key store. */
 export interface Store {
   repository: KeyRepository;
-  /** What is used of the limits of keys. */
+  /** The used parts of keys' limits. */
   limits: LimitStore;
-  /** What a webhook is to be told. */
+  /** The queue of notices for webhooks. */
   notices: NoticeStore;
   /** The absolute path, or the URL without its password. */
   location: string;
-  /** Whether this program has just created the store. */
+  /** True if this program just created the store. */
   created: boolean;
-  /** Whether there is a store; otherwise this is an empty one that takes no changes. */
+  /** False if the store does not exist: this one is empty and refuses changes. */
   exists: boolean;
   /** See `OpenKeys.schemaDifferences`. */
   schemaDifferences(): Promise<SchemaDifference[] | 'unknown'>;
@@ -48,7 +48,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** Which store to open, and how. */
+/** The store to open, and how. */
 export interface OpenStoreOptions {
   /**
    * A path, the URL of a PostgreSQL database, or `:memory:` for a new store in the memory of this process. Default:
@@ -57,20 +57,18 @@ export interface OpenStoreOptions {
   database?: string;
   /** The environment variables. Default: those of the process. */
   env?: NodeJS.ProcessEnv;
-  /** How long to wait for other writers, in milliseconds. Default: 8000. */
+  /** The longest wait for other writers, in milliseconds. Default: 8000. */
   lockWaitMs?: number;
-  /** How long a change waits for other writers, in milliseconds. Default: `lockWaitMs`. */
+  /** The longest wait of a change for other writers, in milliseconds. Default: `lockWaitMs`. */
   writeWaitMs?: number;
   /**
-   * For how much of that SQLite itself waits at a time, which blocks the event loop, in milliseconds. Default: 0, as a
-   * server needs it. Where many processes write, one that waits so gets its turn sooner.
+   * How much of that wait SQLite itself takes at a time, which blocks the event loop, in milliseconds. Default: 0,
+   * which servers need. With many writing processes, a higher value gets a turn sooner.
    */
   busyTimeoutMs?: number;
-  /**
-   * What to do about a missing store: create it, which is the default, fail, or use an empty one that takes no changes.
-   */
+  /** The action for a missing store: create it (the default), fail, or use an empty one that refuses changes. */
   ifMissing?: 'create' | 'fail' | 'empty';
-  /** Is told how long the store takes. */
+  /** Called with the duration of each store operation. */
   timer?: StoreTimer | undefined;
 }
 
@@ -78,9 +76,9 @@ export interface OpenStoreOptions {
 export interface StoreParts {
   /** The parts of features in it. Default: none, for the core alone. */
   readonly features?: readonly FeatureInStore[];
-  /** The clock by which limits are counted and leases end: see `createLimitStore`. */
+  /** The clock for limits and leases: see `createLimitStore`. */
   readonly leaseClock?: StoreClock;
-  /** Tells a PostgreSQL store of changes. Default: it listens itself. */
+  /** The source of changes for a PostgreSQL store. Default: the store listens itself. */
   readonly changes?: ChangeSource | undefined;
 }
 
@@ -115,7 +113,7 @@ function storeOver(
   };
 }
 
-/** A store that does not exist, for a dry run: an empty one in memory that takes no changes. */
+/** A missing store for a dry run: an empty one in memory that refuses changes. */
 async function emptyStore(
   { database, env = process.env }: OpenStoreOptions,
   { features = [] }: StoreParts,
@@ -140,7 +138,7 @@ async function emptyStore(
   };
 }
 
-/** A host CLI picks the Node: on an old one the driver would end the process without a word. */
+/** A host CLI chooses the version of Node: on an old one, the driver would end the process without a message. */
 function requireSupportedNode(): void {
   const unsupported = unsupportedNode();
   if (unsupported !== undefined) throw new KeysError('NODE_UNSUPPORTED', `${unsupported}.`);
@@ -149,7 +147,7 @@ function requireSupportedNode(): void {
 async function* compact(connection: Connection, leastShare: number): AsyncGenerator<void, number | null> {
   if (connection.location === MEMORY) return 0;
   if (connection.dialect === 'sqlite') return yield* (await import('./compact.ts')).compactFile(connection, leastShare);
-  // By itself, the server does so all the time.
+  // Otherwise the server does so continuously by itself.
   if (leastShare === 0) await connection.vacuum!();
   return null;
 }
@@ -172,7 +170,7 @@ function differencesOn({ dialect, features }: Connection) {
       : (await import('./sqlite/sqlite-schema.ts')).sqliteSchemaDifferences(db, features);
 }
 
-/** Whether there is a store; none is created. @throws KeysError STORE_… where that cannot be told */
+/** True if the store exists. Never creates one. @throws KeysError STORE_… if that cannot be found out */
 export async function storeExists({ database, env = process.env }: OpenStoreOptions): Promise<boolean> {
   const place = storeLocation(database, env);
   if (place === MEMORY) return true;
@@ -182,8 +180,8 @@ export async function storeExists({ database, env = process.env }: OpenStoreOpti
 }
 
 /**
- * What listens for changes of a store on behalf of other processes of this machine; undefined for a file, at which each
- * looks itself. @throws KeysError USAGE
+ * A listener for changes of a store on behalf of other processes of this machine; undefined for a file, which each
+ * process checks itself. @throws KeysError USAGE
  */
 export async function listenForChanges({
   database,
@@ -208,10 +206,12 @@ export async function openConnection({
   features = [],
   changes,
 }: Omit<OpenStoreOptions, 'ifMissing' | 'timer'> & {
-  /** How long a statement may take in PostgreSQL, in milliseconds, unless the URL says so. Default: as it waits. */
+  /**
+   * The longest time of a statement in PostgreSQL, in milliseconds, unless the URL sets one. Default: like the wait.
+   */
   statementMs?: number;
   mustExist?: MustExist;
-  /** The features whose tables it gets. Default: none. */
+  /** The features that get tables. Default: none. */
   features?: readonly FeatureTables[] | undefined;
   changes?: ChangeSource | undefined;
 }): Promise<Connection> {

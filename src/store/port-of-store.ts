@@ -7,7 +7,7 @@ import type { FeatureTables, Tables, TablesOfFeature } from './tables.ts';
 /** Gives a feature's port read access. */
 export interface Reading {
   readonly connection: Connection;
-  /** In a transaction, what it sees. */
+  /** Inside a transaction, it sees that transaction's state. */
   readonly run: Connection['run'];
   /** The key of the audit log, if it has one. */
   readonly auditKey: KeyObject | undefined;
@@ -18,30 +18,30 @@ export interface Writing {
   readonly db: Kysely<Tables>;
   readonly dialect: DialectName;
   readonly auditKey: KeyObject | undefined;
-  /** Is told which keys are changed or deleted. */
+  /** Called with the ids of changed and deleted keys. */
   readonly keysChanged: (ids: readonly string[]) => void;
 }
 
-/** How the store does what a feature asks of it. */
+/** The store's implementation of a feature's port. */
 interface PortOfStore<Reader, Writer extends Reader> {
   readonly port: Port<Reader, Writer>;
   readonly read: (by: Reading) => Reader;
   /** Gives write access in a transaction; undefined for ports that change nothing. */
   readonly write?: (by: Writing) => Omit<Writer, keyof Reader>;
-  /** Forgets rows that the audit log led to, once it is pruned: so many of before a time. @returns how many */
+  /** Removes rows related to pruned audit entries: at most this many from before a time. @returns how many */
   readonly forgetBefore?: (by: Writing, before: number, limit: number) => Promise<number>;
 }
 
 /** Any port of the store. */
 export type AnyPortOfStore = PortOfStore<unknown, unknown>;
 
-/** All that a feature keeps in a store. */
+/** Everything that a feature keeps in a store. */
 export interface StoreOfFeature extends TablesOfFeature {
   /** The ports that its rules ask for. */
   readonly ports?: readonly AnyPortOfStore[];
 }
 
-/** The same, with the feature's name. */
+/** The parts of a feature in a store, with its name. */
 export type FeatureInStore = FeatureTables & StoreOfFeature;
 
 /** The ports of features. */
@@ -49,7 +49,7 @@ export function portsOf(features: readonly FeatureInStore[]): AnyPortOfStore[] {
   return features.flatMap(({ ports = [] }) => ports);
 }
 
-/** A port of the store, of which only the feature knows more. */
+/** Types a port of the store. */
 export function portOfStore<Reader, Writer extends Reader>(port: PortOfStore<Reader, Writer>): AnyPortOfStore {
   return port;
 }

@@ -5,7 +5,7 @@ import { KeysError } from '../keys/basics/index.ts';
 
 /** The location of a PostgreSQL store, read from its URL. */
 export interface PostgresAddress {
-  /** The URL in a form that may be shown: without the password and the parameters of the connection. */
+  /** The URL in a form that can be shown: without the password and connection parameters. */
   location: string;
   /** The schema of the tables, if the URL names one. */
   schema: string | undefined;
@@ -30,12 +30,12 @@ const PARAMETERS = [
   'statement_timeout',
 ];
 
-/** Whether a store's location is a PostgreSQL URL. */
+/** True for a PostgreSQL URL as the location of a store. */
 export function isPostgresUrl(database: string): boolean {
   return /^postgres(ql)?:\/\//i.test(database);
 }
 
-/** Variables of libpq that restrict which server is right, or how it is reached, and that `pg` ignores. */
+/** Variables of libpq that restrict the server or the way to reach it, and that `pg` ignores. */
 const UNSUPPORTED = [
   'PGGSSENCMODE',
   'PGHOSTADDR',
@@ -51,8 +51,8 @@ const UNSUPPORTED = [
 ];
 
 /**
- * Parses the URL of a store; what it leaves out is in the variables of libpq. Errors never repeat a part of the URL,
- * which may be the password.
+ * Parses the URL of a store, with defaults from the variables of libpq. Errors never repeat a part of the URL, which
+ * could be the password.
  * @throws KeysError USAGE, STORE_UNAVAILABLE
  */
 export function readPostgresUrl(text: string, env: NodeJS.ProcessEnv = process.env): PostgresAddress {
@@ -79,7 +79,7 @@ export function readPostgresUrl(text: string, env: NodeJS.ProcessEnv = process.e
       ...(url.username && { user: decode(url.username) }),
       ...(url.password && { password: decode(url.password) }),
       ...(database && { database }),
-      // If it is not named, pg_temp comes first, where others that shared the session can have left tables.
+      // Unless it is named last, pg_temp comes first, where other users of a shared session may have left tables.
       ...(schema !== undefined && { options: `${env['PGOPTIONS'] ?? ''} -c search_path=${schema},pg_temp`.trim() }),
       ...(timeouts.connect !== undefined && { connectionTimeoutMillis: timeouts.connect }),
       ...(timeouts.statement !== undefined && { statement_timeout: timeouts.statement }),
@@ -170,7 +170,8 @@ type TlsParameters = Record<'sslmode' | 'sslrootcert' | 'sslcert' | 'sslkey' | '
 const MODES = new Set(['disable', 'require', 'verify-ca', 'verify-full']);
 
 /**
- * TLS options for `sslmode` as libpq defines it, but for its default: a server on another machine must prove who it is.
+ * TLS options for `sslmode` as libpq defines it, except for the default: a server on another machine must prove its
+ * identity.
  * @throws KeysError USAGE, STORE_UNAVAILABLE
  */
 function tlsOf(
@@ -193,7 +194,7 @@ function tlsOf(
         'somebody in between could turn encryption off. Write sslmode=verify-full.',
     );
   if (sslmode === 'disable') return false;
-  // Anybody gets a certificate of a public authority: that of the host is what counts.
+  // Anyone can get a certificate from a public authority, so the host name must be checked.
   if (sslrootcert === 'system' && sslmode !== 'verify-full')
     throw new KeysError(
       'USAGE',
@@ -212,7 +213,7 @@ function tlsOf(
   };
 }
 
-/** Tells whether a host is a Unix socket or a loopback address, where no one else can listen in. */
+/** True for a Unix socket or a loopback address, where other machines cannot listen in. */
 function isOnThisMachine(host: string): boolean {
   const name = host.toLowerCase();
   if (name.startsWith('/') || name === 'localhost' || name === '::1') return true;

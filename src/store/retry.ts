@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 interface RetryOptions {
-  /** Whether another attempt may succeed, after this many. */
+  /** True if another attempt can succeed, after this many. */
   isRetryable: (error: unknown, attempts: number) => boolean;
-  /** How long to wait before the next attempt, in milliseconds. Default: 5 to 15, at random. */
+  /** The pause before the next attempt, in milliseconds. Default: 5 to 15, at random. */
   delayMs?: (attempts: number) => number;
 }
 
 /**
- * Repeats work until it succeeds or fails for good. Between the attempts the event loop is free.
- * @throws what `work` throws
+ * Repeats work until it succeeds or fails for good. The event loop is free between attempts.
+ * @throws errors of `work`
  */
 export async function retry<Result>(
   work: () => Promise<Result>,

@@ -22,7 +22,7 @@ import type { DialectName } from './connection.ts';
 import { ID_START } from './migrations.ts';
 import { type ApiKeyTable, type AuditLogTable, KEY_COLUMNS, type KeyRow, type Tables } from './tables.ts';
 
-/** The columns of a key that have times. */
+/** The columns of a key that hold times. */
 export const TIME_COLUMNS = ['created_at', 'expires_at', 'disabled_at', 'rotated_at', 'previous_ends_at'] as const;
 
 /** The key in a row. */
@@ -35,7 +35,7 @@ export function apiKeyOf(row: KeyRow): ApiKey {
   const hasTimes = TIME_COLUMNS.every((column) => row[column] === null || isTime(Number(row[column])));
   const isDamaged = !isReadable || !hasTimes || (row.checksum !== null && !isIntact);
   return {
-    // Where a bit of a file is flipped, a text may be read as a number or as bytes.
+    // After a flipped bit in a file, a text can read as a number or as bytes.
     id: String(row.id),
     name: String(row.name),
     ...(fields ?? NO_VALUES),
@@ -61,11 +61,11 @@ export function readStoredKey(row: ApiKeyTable): StoredKey {
 /** The row of a key. */
 export function rowOf(key: StoredKey): ApiKeyTable {
   const row = { ...columnsOf(key), ...searchedColumns(key), name_skeleton: computeNameSkeleton(key.name) };
-  // Nothing that is written of a damaged key makes it whole.
+  // A damaged key stays damaged, whatever is written to it.
   return { ...row, checksum: key.damaged ? '' : computeChecksum(row) };
 }
 
-/** The columns in which the row of a key changes, but for its checksum. */
+/** The columns in which the row of a key changes, except its checksum. */
 export function changedColumns(before: StoredKey, after: StoredKey): Partial<ApiKeyTable> {
   const [old, values] = [columnsOf(before), columnsOf(after)];
   const changed = Object.entries(values).filter(([column, value]) => value !== old[column as keyof typeof old]);
@@ -104,8 +104,8 @@ const CHECKED = KEY_COLUMNS.filter((column) => column !== 'checksum');
 const LARGE: ReadonlySet<keyof KeyRow> = new Set([...TIME_COLUMNS, 'rotation_grace']);
 
 /**
- * A checksum of a row, which tells that a disk error has changed it. Triggers remove it from a row that another
- * program changes, on purpose and through the database. It is no protection from them: the audit log is.
+ * The checksum of a row, which detects changes by disk errors. Triggers remove it from rows that another program
+ * changes through the database. Deliberate changes are detected by the audit log, not by this.
  */
 export function computeChecksum(row: Omit<KeyRow, 'checksum'>): string {
   const values = CHECKED.map((column) => (LARGE.has(column) ? toNumber(row[column]) : row[column]));
@@ -154,12 +154,12 @@ const HASH = /^(hmac:)?([0-9a-f]{64})$/;
 /** The last character has two unused bits, which are 0. */
 const STORED_HASH = /^(hmac:)?([\w-]{42}[AEIMQUYcgkosw048])$/;
 
-/** The hash of an entry as the store has it: in base64url, which takes less room than hex. */
+/** The stored form of an entry's hash: base64url, which is shorter than hex. */
 export function storedHash(text: string): string {
   return encodedAnew(text, HASH, 'hex', 'base64url');
 }
 
-/** The hash of an entry that the store has. A text that is none was tampered with, and is none afterwards, either. */
+/** The hash of an entry from its stored form. A malformed text was tampered with, and stays malformed. */
 export function readHash(text: string): string {
   return encodedAnew(text, STORED_HASH, 'base64url', 'hex');
 }
@@ -174,7 +174,7 @@ export function readAuditEntry(row: AuditLogTable): AuditEntry {
   return { ...readChange(row), ...(row.address !== null && { address: row.address }), hash: readHash(row.hash) };
 }
 
-/** The columns that make an entry, but for what it came from and its hash. */
+/** The columns of an entry about a change, without its address and hash. */
 export const CHANGE_COLUMNS = [
   'number',
   'at',
@@ -201,7 +201,7 @@ export function readChange(row: Pick<AuditLogTable, (typeof CHANGE_COLUMNS)[numb
   };
 }
 
-/** The labels by which keys with some values are found: a text in whatever case, and each item of a list as it is. */
+/** The labels that find a key with these values: a text regardless of case, and each item of a list as it is. */
 export function labelsOf(values: { readonly [Name in FilterName]?: FilterValues[Name] | null }): string[] {
   return fieldsOf(filterFields).flatMap(([name, field]) =>
     [values[name as FilterName] ?? []]
@@ -210,7 +210,7 @@ export function labelsOf(values: { readonly [Name in FilterName]?: FilterValues[
   );
 }
 
-/** The fields of which keys can have labels: one of a plugin may have had a filter before. */
+/** The fields that can have labels: a plugin's field may have had a filter before. */
 const labelledFields = fieldsOf().filter(([, { id, filter }]) => filter || typeof id === 'string');
 
 /** The starts of all labels that this version knows. */
@@ -221,34 +221,34 @@ export function labelledValues(key: ApiKey): unknown[] {
   return labelledFields.map(([name]) => key[name]);
 }
 
-/** Plugins can have fields of the same name. */
+/** Distinguishes plugins that have fields of the same name. */
 function labelStart([name, { id, flag = name }]: ReturnType<typeof fieldsOf>[number]): string {
   return `${typeof id === 'string' ? id : flag}:`;
 }
 
 type Searched = Pick<ApiKey, 'name'> & Partial<Pick<ApiKey, 'description' | 'person'>>;
 
-/** The text in which a key is searched, without differences in case and Unicode form. */
+/** The search text of a key, with differences of case and Unicode form removed. */
 export function searchTextOf({ name, description, person }: Searched): string {
   const texts = [name, description, person?.name, person?.subject];
   return foldedCase(texts.filter(Boolean).join('\n'));
 }
 
-/** Up to how many characters the text that a key is searched by is short. */
+/** The longest search text that is stored in the short column. */
 const SHORT_TEXT = 100;
 
-/** The columns of the text in which a key is searched. */
+/** The columns with the search text of a key. */
 function searchedColumns(key: Searched): Pick<ApiKeyTable, 'short_text' | 'long_text'> {
   const text = searchTextOf(key);
   return text.length <= SHORT_TEXT ? { short_text: text, long_text: null } : { short_text: null, long_text: text };
 }
 
-/** Lower case alone would keep ß distinct from SS, and ς from σ. */
+/** Lower case alone would not match ß with SS, and ς with σ. */
 function foldedCase(text: string): string {
   return text.normalize('NFKC').toLowerCase().toUpperCase().normalize('NFKC');
 }
 
-/** What a name looks like, as a digest: a skeleton may be longer than PostgreSQL indexes. Few others have the same. */
+/** A digest of a name's skeleton, which few names share: skeletons can be too long for an index of PostgreSQL. */
 export function computeNameSkeleton(name: string): string {
   return hash('sha256', computeSkeleton(name), 'base64url').slice(0, 7);
 }
@@ -258,7 +258,7 @@ export function toNumber(value: number | string | bigint | null): number | null 
   return value === null ? null : Number(value);
 }
 
-/** A time in a row. What is none has passed. */
+/** A time in a row. An invalid one counts as past. */
 function readTime(value: number | null): number | null {
   const time = toNumber(value);
   return time === null || isTime(time) ? time : 0;
@@ -274,7 +274,10 @@ function rotationOf(row: KeyRow): Rotation | null {
   };
 }
 
-/** The values of most new keys in the audit log. The store knows each of these fields by its place here. */
+/**
+ * The values of most new keys in the audit log. Stores identify each of these fields by its position here: never change
+ * it.
+ */
 const USUAL_VALUES: AuditValues = {
   name: undefined,
   description: null,
@@ -292,7 +295,10 @@ const USUAL_VALUES: AuditValues = {
 
 const PLACES = Object.keys(USUAL_VALUES);
 
-/** Values of an entry about a key, as JSON: of a whole key, a list of what is unusual, each behind its place or name. */
+/**
+ * The values of an entry about a key, as JSON. A whole key becomes a list of its unusual values, each after its
+ * position or name.
+ */
 function valuesText(values: AuditValues, name: string | undefined): string {
   const text = JSON.stringify(values);
   const usual: AuditValues = { ...USUAL_VALUES, name };
@@ -304,7 +310,7 @@ function valuesText(values: AuditValues, name: string | undefined): string {
   return isWhole ? JSON.stringify(unusual.flatMap(([field, value]) => [placeOf(field), value])) : text;
 }
 
-/** Text that is not JSON was tampered with: it must neither break reading the log nor pass verification. */
+/** A text that is not JSON was tampered with: it must neither break reading the log nor pass verification. */
 function valuesOf(text: string | null, name: string | null = null): AuditEntry['before'] {
   if (text === null) return null;
   try {
@@ -321,13 +327,16 @@ function valuesOf(text: string | null, name: string | null = null): AuditEntry['
   }
 }
 
-/** Rows as one parameter: a statement with one for each value takes as long to make as to run. */
+/** Rows as one parameter: a statement with a parameter for each value takes as long to prepare as to run. */
 export function jsonRows(dialect: DialectName, rows: readonly (readonly unknown[])[]): RawBuilder<unknown> {
   const json = JSON.stringify(rows);
   return dialect === 'sqlite' ? sql`json_each(${json})` : sql`jsonb_array_elements(${json}::jsonb) as given(value)`;
 }
 
-/** What a column must be to have one of these texts: one parameter, too. Of one, an index has rows in their order. */
+/**
+ * A condition for a column to equal one of these texts, as one parameter. With a single text, an index returns rows in
+ * order.
+ */
 function amongTexts(dialect: DialectName, texts: readonly string[]): RawBuilder<unknown> {
   if (texts.length === 1) return sql`= ${texts[0]}`;
   return dialect === 'sqlite'
@@ -335,7 +344,7 @@ function amongTexts(dialect: DialectName, texts: readonly string[]): RawBuilder<
     : sql`= any(${texts}::text[])`;
 }
 
-/** Whether a column has one of these texts: PostgreSQL has an index of its hashes, which takes less room. */
+/** True if a column has one of these texts. PostgreSQL uses an index of hashes, which is smaller. */
 export function hasHashed(dialect: DialectName, column: string, texts: readonly string[]): RawBuilder<SqlBool> {
   const hasOne = sql<SqlBool>`${sql.ref(column)} ${amongTexts(dialect, texts)}`;
   if (dialect === 'sqlite') return hasOne;
@@ -343,10 +352,10 @@ export function hasHashed(dialect: DialectName, column: string, texts: readonly 
   return sql`(${hashOf(sql.ref(column))} in (${sql.join(texts.map(hashOf))}) and ${hasOne})`;
 }
 
-/** By code points, as databases count. */
+/** Counts code points, as databases do. */
 const START_OF_ID = new RegExp(`^.{0,${ID_START}}`, 'su');
 
-/** Whether an entry of the audit log is about one of these keys: by an index of how their ids begin. */
+/** True if an audit entry is about one of these keys, by an index of id prefixes. */
 export function isAbout(dialect: DialectName, texts: readonly string[]): RawBuilder<SqlBool> {
   const ids = idsAmong(dialect, texts);
   if (ids.length === 0) return sql<SqlBool>`false`;
@@ -355,21 +364,21 @@ export function isAbout(dialect: DialectName, texts: readonly string[]): RawBuil
     and audit_log.key_id ${amongIds(dialect, ids)})`;
 }
 
-/** How the id of a key in a column begins. */
+/** The prefix of a key id in a column. */
 export function idStart(dialect: DialectName, column: string): RawBuilder<string> {
   const text = dialect === 'sqlite' ? sql.ref(column) : sql`${sql.ref(column)}::text`;
   return sql`substr(${text}, 1, ${sql.lit(ID_START)})`;
 }
 
-/** Comes before the ids of all keys: RFC 9562, section 5.9. */
+/** The nil UUID, which sorts before the ids of all keys (RFC 9562, section 5.9). */
 export const BEFORE_IDS = '00000000-0000-0000-0000-000000000000';
 
-/** Whether a key may have this id: PostgreSQL compares ids with nothing else, and has them in lower case. */
+/** True for a possible key id. PostgreSQL compares ids only with UUIDs, and stores them in lower case. */
 export function isId(dialect: DialectName, text: string): boolean {
   return dialect === 'sqlite' || UUID.test(text);
 }
 
-/** Those of these texts that may be ids. */
+/** The texts that can be ids. */
 export function idsAmong(dialect: DialectName, texts: readonly string[]): readonly string[] {
   return texts.filter((text) => isId(dialect, text));
 }
@@ -378,7 +387,7 @@ export function idsOf(rows: readonly { id: string }[]): string[] {
   return rows.map(({ id }) => id);
 }
 
-/** What a column of ids must be to have one of these: see `amongTexts`. */
+/** A condition for a column of ids to equal one of these: see `amongTexts`. */
 export function amongIds(dialect: DialectName, ids: readonly string[]): RawBuilder<unknown> {
   return dialect === 'sqlite' || ids.length === 1 ? amongTexts(dialect, ids) : sql`= any(${ids}::uuid[])`;
 }
@@ -398,7 +407,7 @@ export function jsonRowNumber(index: number): RawBuilder<number> {
   return sql`cast(value ->> ${sql.lit(index)} as bigint)`;
 }
 
-/** How many rows a table has. */
+/** The number of rows in a table. */
 export async function countRows(db: Kysely<Tables>, table: string): Promise<number> {
   const { count } = await db
     .selectFrom(table as keyof Tables)

@@ -24,25 +24,25 @@ export async function findKeys(connection: Connection, query: ListQuery): Promis
   return (await readRows(connection, found)).toSorted(inOrder);
 }
 
-/** Whether something narrows a filter. */
+/** True if a filter has any condition. */
 export function isFiltered(filter: KeyFilter): boolean {
   const { search, roles, status, ownedBy, createdBy, expires, unusedSince, neverUsed } = filter;
   const given = [search, roles, status, ownedBy, createdBy, expires, unusedSince, neverUsed];
   return given.some((value) => value !== undefined) || labelsOf(filter).length > 0;
 }
 
-/** A part of the keys, in their order, and how many of it are needed. */
+/** A range of keys in list order, and how many of them are needed. */
 interface KeySlice {
   after?: ListPosition | undefined;
   upTo?: ListPosition | undefined;
   limit: number;
-  /** Whether the last ones are read, the last one first. */
+  /** True to read the last ones, in reverse order. */
   descending?: boolean | undefined;
 }
 
 /**
- * The positions of the keys that match a filter and one more condition, in the order of the list, some at a time. Few
- * keys are found by an index; otherwise, the keys are read in their order, in windows, so that others have their turns.
+ * The positions of keys that match a filter and a further condition, in list order, a few at a time. A few keys are
+ * found through an index; otherwise, keys are read in order, in windows, so that others get their turns.
  */
 export async function* positionsOf(
   connection: Connection,
@@ -68,7 +68,7 @@ export async function* positionsOf(
   }
 }
 
-/** Those of some keys that match a filter, by their ids. */
+/** The keys among these ids that match a filter. */
 export async function matchingAmong(
   connection: Connection,
   filter: KeyFilter,
@@ -78,20 +78,20 @@ export async function matchingAmong(
     new Set(idsOf(await reader.positions({ limit: ids.length }, isAmongIds(connection.dialect, ids))));
 }
 
-/** Whether a filter asks for the child keys of an id that no key can have. */
+/** True if a filter asks for child keys of an impossible id. */
 function isOfNobody({ dialect }: Connection, { createdBy, ownedBy }: KeyFilter): boolean {
   return [createdBy, ownedBy].some((id) => id != null && !isId(dialect, id));
 }
 
-/** The labels that a key must have itself: an owner is inherited. */
+/** The labels that a key itself must have: an owner can be inherited. */
 function ownLabelsOf(filter: KeyFilter): string[] {
   return labelsOf({ ...filter, owner: undefined });
 }
 
-/** How many keys an index finds at most: more are read faster in their order. */
+/** The most keys that are read through an index; more are read faster in list order. */
 const MAX_CANDIDATES = 3000;
 
-/** The ids of all keys that can match a filter, by the first of the indexes that has few for it. */
+/** The ids of all keys that can match a filter, from the first index that finds few. */
 async function findCandidates(
   connection: Connection,
   filter: KeyFilter,
@@ -117,7 +117,7 @@ async function findCandidates(
   return undefined;
 }
 
-/** The ids of keys, of those that they created, and so on, up to a limit. */
+/** The ids of keys, of their child keys, and so on, up to a limit. */
 async function findFamily(
   connection: Connection,
   family: Set<string>,
@@ -157,7 +157,7 @@ async function findExpiring(
   return idsOf(rows);
 }
 
-/** The ids of keys that have expired themselves, and of all that they created. */
+/** The ids of keys that have expired themselves, and of all their child keys. */
 async function findExpired(connection: Connection, now: number, limit: number): Promise<string[]> {
   const expired = await findExpiring(connection, { after: Number.MIN_SAFE_INTEGER, until: now }, limit);
   return findFamily(connection, new Set(expired), { limit });
@@ -171,14 +171,14 @@ async function findLabelled(connection: Connection, label: string, limit: number
   return idsOf(rows);
 }
 
-/** The ids of keys that answer to their owners. */
+/** The ids of keys that belong to the owners. */
 async function findOwned(connection: Connection, { ids, label }: Owners, limit: number): Promise<string[]> {
   return findFamily(connection, new Set([...ids, ...(await findLabelled(connection, label, limit))]), { limit });
 }
 
 /**
- * The ids of keys with a text, by the index of trigrams; undefined for a text that is too short for it. Some of those
- * in SQLite have only the beginning of the text.
+ * The ids of keys with a text, through the trigram index; undefined if the text is too short for it. In SQLite, some of
+ * them match only the beginning of the text.
  */
 async function findByText(connection: Connection, search: string, limit: number): Promise<string[] | undefined> {
   const text = searchTextOf({ name: search });
@@ -197,7 +197,7 @@ async function findByText(connection: Connection, search: string, limit: number)
   return found;
 }
 
-/** The ids of keys that were not used, whenever they were created. */
+/** The ids of unused keys, whenever they were created. */
 async function findUnused(
   connection: Connection,
   { unusedSince, neverUsed }: KeyFilter,
@@ -214,8 +214,8 @@ async function findUnused(
 }
 
 /**
- * The keys without a use that fulfils a condition. Both indexes have the order of ids, by which databases merge them: to
- * look up each key takes several times as long.
+ * The keys without a use that fulfils a condition. Both indexes are in the order of ids, so that databases merge them:
+ * looking up each key takes several times as long.
  */
 function selectUnused(
   within: (id: RawBuilder<unknown>) => RawBuilder<SqlBool>,
@@ -230,8 +230,8 @@ function selectUnused(
 const MERGED_KEYS = 16_000;
 
 /**
- * Conditions of which each id of a key fulfils one, in their order. Between them, others have their turns: PostgreSQL
- * keeps nobody waiting.
+ * Ranges of ids that cover all keys, in order. Others get their turns between them, and PostgreSQL keeps no one
+ * waiting.
  */
 export async function* idRanges(
   connection: Connection,
@@ -262,11 +262,11 @@ export async function* idRanges(
   }
 }
 
-/** The length of what the indexes have, and the most that is looked for in SQLite's, in code points. */
+/** The length of indexed parts, and the longest text to search for in SQLite's index, in code points. */
 const [TRIGRAM, MAX_PHRASE] = [3, 64];
-/** How many rows the index of an SQLite store is asked for at a time. */
+/** How many rows are requested from SQLite's index at a time. */
 const INDEXED_ROWS = 50_000;
-/** What that index has of a text with a NUL: see `indexedValues`. */
+/** The indexed form of a text with a NUL: see `indexedValues`. */
 const TEXT_WITH_NUL = '"\u0001\u0001\u0001"';
 
 /** The keys with a text in a PostgreSQL store. */
@@ -276,8 +276,8 @@ export function selectByText(text: string, limit: number): RawBuilder<{ id: stri
 }
 
 /**
- * The keys that the index of an SQLite store has for a text, between two row numbers. The driver passes all numbers as
- * floating-point ones, for which the index would be read from its start to its end.
+ * The keys in SQLite's index with a text, between two row numbers. The driver passes all numbers as floating-point
+ * ones, with which the index would be scanned completely.
  */
 export function selectIndexed(
   text: string,
@@ -291,14 +291,14 @@ export function selectIndexed(
     limit ${limit}`;
 }
 
-/** Reads where the keys stand that match a filter. */
+/** Reads the positions of keys that match a filter. */
 class KeyReader {
   readonly #connection: Connection;
   readonly #filter: KeyFilter;
   readonly #owners: Owners | undefined;
   readonly #creators: Creators | undefined;
 
-  /** @param owners to whom all that are read answer */
+  /** @param owners limits the result to keys that belong to them */
   constructor(connection: Connection, filter: KeyFilter, owners: Owners | undefined) {
     this.#connection = connection;
     this.#filter = filter;
@@ -306,14 +306,14 @@ class KeyReader {
     if (filter.status || owners) this.#creators = new Creators(connection, filter.status?.now ?? 0, owners);
   }
 
-  /** Whether nothing of a slice has to be known before it is read. */
+  /** True if a slice can be read without further queries. */
   get knowsAll(): boolean {
     return this.#creators === undefined;
   }
 
   /**
-   * The ids of the keys that match all conditions but those on their creators; undefined if there are many. It saves
-   * PostgreSQL from reading all keys twice. Undefined in SQLite, where one long statement would keep others waiting.
+   * The ids of the keys that match all conditions except those on their creators; undefined if there are many. This
+   * spares PostgreSQL from reading all keys twice. Undefined in SQLite, where one long statement would block others.
    */
   async findFew(): Promise<string[] | undefined> {
     if (this.#connection.dialect === 'sqlite') return undefined;
@@ -327,7 +327,7 @@ class KeyReader {
     return rows.length < FIRST_KEYS ? idsOf(rows) : undefined;
   }
 
-  /** The positions of those of a slice that fulfil one more condition, in its order. */
+  /** The positions of keys in a slice that fulfil a further condition, in its order. */
   async positions(slice: KeySlice, isOne: Condition): Promise<ListPosition[]> {
     const conditions = [isOne, ...this.#conditions()];
     const select = (db: Kysely<Tables>) =>
@@ -342,12 +342,12 @@ class KeyReader {
     return rows.map(positionOf);
   }
 
-  /** In the order in which they are tested: those that take more time come later. */
+  /** In the order in which they are tested, the slowest last. */
   #conditions(): Condition[] {
     const { dialect } = this.#connection;
     const { search, roles, ownedBy, createdBy, expires, unusedSince, neverUsed } = this.#filter;
     return [
-      // No index of ids or ends is in the order of the list: it would be read whole for each window.
+      // An index of ids or expiries is not in list order, and would be read completely for each window.
       ...(ownedBy === undefined
         ? []
         : [() => sql<SqlBool>`case when id = ${ownedBy} then true else created_by = ${ownedBy} end`]),
@@ -391,25 +391,26 @@ export async function readRows(connection: Connection, ids: readonly string[]): 
 }
 
 /**
- * The text in which a key is searched. SQLite reads the long one, which its index of the order does not have, for those
- * keys alone that have no short one.
+ * The search text of a key. The index of the list order lacks the long column, so SQLite reads rows for keys without a
+ * short text only.
  */
 const SEARCH_TEXT = sql<string>`coalesce(short_text, long_text)`;
 
-/** Whether a text contains another one literally. */
+/** A condition that a text contains another one literally. */
 function has(dialect: DialectName, text: RawBuilder<unknown>, part: string): RawBuilder<SqlBool> {
   // SQLite's LIKE stops at a NUL and ignores case.
   return sql<SqlBool>`${sql.raw(dialect === 'sqlite' ? 'instr' : 'strpos')}(${text}, ${part}) > 0`;
 }
 
-/** Whether a key has a status, by its own fields and by what is known of the key that created it. */
+/** A condition that a key has a status, from its own fields and the known status of its creator. */
 function hasStatus(
   dialect: DialectName,
   { is, now }: { is: Status; now: number },
   creators: Creators,
 ): RawBuilder<SqlBool> {
   const given = (ids: readonly string[]) => amongIds(dialect, ids);
-  // A condition and its opposite, in which null is neither: what makes it another value costs as much as all the rest.
+  // A condition and its opposite, where null satisfies neither: converting it to a boolean costs as much as all the
+  // rest.
   const isEnded = (by: RawBuilder<unknown>, ids: readonly string[]) =>
     ids.length === 0 ? sql<SqlBool>`(${by})` : sql<SqlBool>`(${by} or created_by ${given(ids)})`;
   const isNotEnded = (by: RawBuilder<unknown>, ids: readonly string[]) =>
@@ -424,7 +425,7 @@ function hasStatus(
   return conditions[is];
 }
 
-/** Whether a key is one of some, has their owner, or was created by one of them, and so on. */
+/** A condition that a key is one of the owners, names them as its owner, or descends from such a key. */
 function answersTo(dialect: DialectName, { ids, label }: Owners, creators: Creators): RawBuilder<SqlBool> {
   const [own, created] = [[...ids], creators.within()].map((found) => amongIds(dialect, found));
   return sql<SqlBool>`case when id ${own} then true when created_by is not null and created_by ${created} then true
@@ -432,8 +433,8 @@ function answersTo(dialect: DialectName, { ids, label }: Owners, creators: Creat
 }
 
 /**
- * Whether a key has a label, looked up by the whole of an index: PostgreSQL would join what "exists" asks, and read all
- * keys with the label for each key while it does not know how many they are.
+ * A condition that a key has a label, by a complete index lookup: with "exists", PostgreSQL would use a join and,
+ * without statistics, read all keys with the label for each key.
  */
 function hasLabel(label: string): RawBuilder<SqlBool> {
   return sql<SqlBool>`(select 1 from key_labels where label = ${label}
@@ -444,21 +445,21 @@ function isCreatedBy(creator: string | null): Condition {
   return (row) => (creator === null ? row('created_by', 'is', null) : row('created_by', '=', creator));
 }
 
-/** Whether a key has no use that fulfils a condition. */
+/** A condition that a key has no use that fulfils another one. */
 export function wasNotUsed(use: RawBuilder<unknown>): RawBuilder<SqlBool> {
   return sql<SqlBool>`not exists (select 1 from key_usage where key_id = api_keys.id and ${use})`;
 }
 
-/** The keys that created others, and what the status of those is because of them. */
+/** The keys that created others, and the status that those get from them. */
 class Creators {
   readonly #connection: Connection;
   readonly #now: number;
   readonly #links = new Map<string, Link>();
   readonly #statuses = new Map<string, Status>();
   readonly #owners: Owners | undefined;
-  /** Those of the links that are the owners themselves, or have their label. */
+  /** Links that are among the owners, or have their label. */
   readonly #owning = new Set<string>();
-  /** How many of the links were looked at for that. */
+  /** How many of the links were checked for ownership. */
   #looked = 0;
 
   constructor(connection: Connection, now: number, owners?: Owners) {
@@ -467,25 +468,26 @@ class Creators {
     this.#owners = owners;
   }
 
-  /** Those of which it is known that others have a status by them. */
+  /** The creators that are known to give their child keys a status. */
   withStatus(status: Status): string[] {
     return [...this.#statuses].flatMap(([id, known]) => (known === status ? id : []));
   }
 
-  /** Those of which it is known that they are one of the owners, or were created by one of them, and so on. */
+  /** The creators that are known to belong to the owners. */
   within(): string[] {
     return [...this.#statuses.keys()].filter((id) =>
       chainOf(childOf(id), this.#links).keys.some((link) => this.#owning.has(link.id)),
     );
   }
 
-  /** Learns of those that created the keys of a selection. */
+  /** Loads the creators of the selected keys. */
   async learnOf(select: (db: Kysely<Tables>) => ReturnType<typeof selectKeys>): Promise<void> {
-    // One statement knows no more of them than it needs.
+    // Forgets earlier ones, so that a statement gets no more than it needs.
     this.#statuses.clear();
     const rows = await this.#connection.run((db) =>
       db
-        // In their order: where many keys have the same time, PostgreSQL would read all. In that of creators, SQLite.
+        // In list order for PostgreSQL, which would otherwise read all keys if many have the same time; in the order of
+        // creators for SQLite.
         .selectFrom(select(db).where('created_by', 'is not', null).select('created_by').as('keys'))
         .select(sql<string>`cast(created_by as text)`.as('creator'))
         .distinct()
@@ -515,18 +517,18 @@ class Creators {
   }
 }
 
-/** A key that another one has created, as far as that decides. */
+/** A hypothetical child key, with all fields that matter here. */
 function childOf(creator: string): Link {
   return { id: '', createdBy: creator, expiresAt: null, disabledAt: null };
 }
 
-/** How many keys are read first, and how many at a time after that. */
+/** How many keys are read first, and how many at a time afterwards. */
 const FIRST_KEYS = 1000;
 const WINDOW_KEYS: Record<DialectName, number> = { sqlite: 8000, postgres: 64_000 };
 
 /**
- * All keys after a position, in windows, in their order or the other way round. Between them, others have their turns:
- * PostgreSQL keeps nobody waiting, and has one window where that is enough.
+ * All keys after a position, in windows, in list order or reversed. Others get their turns between them; PostgreSQL
+ * keeps no one waiting, and uses one window where possible.
  */
 async function* windowsOf(
   connection: Connection,
@@ -543,7 +545,7 @@ async function* windowsOf(
   let [low, high] = [after, undefined as ListPosition | undefined];
   for (let size = FIRST_KEYS; ; size = WINDOW_KEYS[connection.dialect]) {
     const rest = { after: low, upTo: high, descending };
-    // The last of a window, or the one after it in the other direction: a slice begins after a key, and ends with one.
+    // The last key of a window, or the one after it in reverse: a slice begins after a key and ends with one.
     const end = await connection.run((db) =>
       selectKeys(db, rest, (row) => row.lit(true))
         .select(['created_at', 'id'])
@@ -564,8 +566,8 @@ async function* windowsOf(
 }
 
 /**
- * Counts the keys by their status, with their ancestors counted, in slices between which others have their turns. What
- * changes meanwhile may be counted as it was or as it is.
+ * Counts the keys by status, including ancestors, in slices between which others get their turns. A key that changes
+ * during the count is counted in its old or new state.
  * @param now milliseconds since 1970
  */
 export async function countKeys(connection: Connection, now: number): Promise<KeyCounts> {
@@ -598,20 +600,20 @@ export async function countKeys(connection: Connection, now: number): Promise<Ke
   return { counts, nextExpiry };
 }
 
-/** The most keys that are named by one text as owners: people may be called the same. */
+/** The most keys that one text selects as owners, since people can share a name. */
 const MAX_OWNERS = 100;
 
-/** To whom keys answer: see `KeyFilter.owner`. */
+/** The owners of keys: see `KeyFilter.owner`. */
 interface Owners {
-  /** The keys and people who are called so. */
+  /** The keys and people with the name. */
   readonly ids: ReadonlySet<string>;
-  /** What keys have whose owner they are. */
+  /** The label of keys that name them as their owner. */
   readonly label: string;
-  /** Whether no key answers to them. */
+  /** True if no key belongs to them. */
   readonly isNobody: boolean;
 }
 
-/** Whose keys a filter asks for. */
+/** The owners that a filter asks for. */
 async function ownersOf(connection: Connection, { owner }: KeyFilter): Promise<Owners | undefined> {
   if (owner === undefined) return undefined;
   const line = sql<string>`cast(${'\n'} as text)`;
@@ -643,12 +645,12 @@ function isAmongIds(dialect: DialectName, ids: readonly string[]): Condition {
   return () => sql<SqlBool>`id ${amongIds(dialect, ids)}`;
 }
 
-/** Where a key stands in their order. */
+/** The position of a key in list order. */
 function positionOf(row: Pick<ApiKeyTable, 'created_at' | 'id'>): ListPosition {
   return { createdAt: Number(row.created_at), id: row.id };
 }
 
-/** Whether an index of an SQLite store belongs to the rows: SQLite doesn't promise that a VACUUM numbers them as before. */
+/** True if an SQLite store's search index fits the rows: SQLite does not promise that a VACUUM keeps row numbers. */
 async function isIndexed(db: Kysely<Tables>): Promise<boolean> {
   const { rows } = await sql<{ isIndexed: number }>`select
     (select max(rowid) from api_keys) is (select max(id) from api_keys_search_docsize) as "isIndexed"`.execute(db);

@@ -9,10 +9,10 @@ import { type ApiKeyTable, KEY_COLUMNS, type KeyRow, type Tables } from './table
 
 /** The columns of a key, in a condition. */
 export type KeyColumns = ExpressionBuilder<Tables, 'api_keys'>;
-/** Whether a key is selected. */
+/** A condition for selected keys. */
 export type Condition = (row: KeyColumns) => Expression<SqlBool>;
 
-/** Keys between two positions, by time of creation, then id; or the other way round. */
+/** Keys between two positions, by time of creation, then id, or in reverse. */
 export function selectKeys(
   db: Kysely<Tables>,
   {
@@ -37,9 +37,9 @@ export function selectKeys(
 }
 
 /**
- * All keys, page by page, between which others have a turn: SQLite's as they stand in the file, which would otherwise
- * be read all over.
- * @param columns what is read of each. Default: what makes a key
+ * All keys, page by page, with turns for others in between. SQLite reads in file order, since other orders would read
+ * pages repeatedly.
+ * @param columns the columns to read. Default: those of a key
  */
 export async function* pagesOfKeys<Row extends object = KeyRow>(
   connection: Connection,
@@ -61,12 +61,12 @@ export async function* pagesOfKeys<Row extends object = KeyRow>(
     );
     if (rows.length > 0) yield rows;
     last = rows.length === limit ? rows.at(-1)!.position : undefined;
-    // What was used of a page stays in memory until others have had a turn.
+    // Memory of a page is only released after a turn of the event loop.
     if (last !== undefined) await yieldToEventLoop();
   } while (last !== undefined);
 }
 
-/** What the status of a key depends on. */
+/** The columns that determine a key's status. */
 const STATUS_COLUMNS = ['api_keys.id', 'api_keys.created_by', 'api_keys.expires_at', 'api_keys.disabled_at'] as const;
 
 /** The link of a row in its chain. */
@@ -99,7 +99,7 @@ export function selectAncestors(db: Kysely<Tables>, ids: readonly string[]) {
     .where('id', 'in', (query) => query.selectFrom('ancestors').select('ancestors.id'));
 }
 
-/** Adds the keys with these ids, the keys that created them, and so on, to those that are known: each is read once. */
+/** Adds the keys with these ids, the keys that created them, and so on, to the known ones. Each is read once. */
 export async function addAncestors(
   connection: Connection,
   ids: readonly string[],
@@ -120,7 +120,7 @@ export async function addAncestors(
   }
 }
 
-/** The ids of keys, of those that they created, and so on: each once. Only an index is read: nobody waits long. */
+/** The ids of keys, their child keys, and so on, each once. Reads only an index, so others do not wait long. */
 export async function findFamily(db: Kysely<Tables>, ids: readonly string[]): Promise<string[]> {
   const family = new Set(ids);
   for (let generation = [...family]; generation.length > 0;) {
@@ -150,10 +150,7 @@ export async function countLive(db: Kysely<Tables>, creator: string, now: number
   return Number(count);
 }
 
-/**
- * Sorts keys by age, each after the key that created it. Sorted by the database, the query would scan all keys in that
- * order.
- */
+/** Sorts keys by age, each after the key that created it. Sorting in the database would scan all keys in that order. */
 export async function creatorsFirst<Key extends ApiKey>(keys: ReadonlyMap<string, Key>): Promise<Key[]> {
   const byAge = await sortYielding(
     [...keys.values()],
@@ -171,7 +168,7 @@ export async function creatorsFirst<Key extends ApiKey>(keys: ReadonlyMap<string
   return sorted;
 }
 
-/** The row of the key that had a secret with this digest once, with the public id of that secret. */
+/** The row of the key that once had a secret with this digest, with the public id of that secret. */
 function findByRotatedDigest(db: Kysely<Tables>, digest: string) {
   return db
     .selectFrom('rotated_secrets')
@@ -182,7 +179,7 @@ function findByRotatedDigest(db: Kysely<Tables>, digest: string) {
     .executeTakeFirst();
 }
 
-/** Remembers secrets that keys had, inside a write transaction. */
+/** Records former secrets, inside a write transaction. */
 export async function addRotatedSecrets(db: Kysely<Tables>, secrets: readonly RotatedSecret[]): Promise<void> {
   for (const { digest, publicId, keyId, rotatedAt } of secrets) {
     const columns = { public_id: publicId, key_id: keyId, rotated_at: rotatedAt };
@@ -194,7 +191,7 @@ export async function addRotatedSecrets(db: Kysely<Tables>, secrets: readonly Ro
   }
 }
 
-/** Forgets so many secrets that keys lost before a time, at most. @returns how many */
+/** Removes former secrets that keys lost before a time, at most this many. @returns how many */
 export async function forgetRotatedSecrets(db: Kysely<Tables>, before: number, limit: number): Promise<number> {
   const oldest = db.selectFrom('rotated_secrets').select('digest').where('rotated_at', '<', before).limit(limit);
   const { numDeletedRows } = await db.deleteFrom('rotated_secrets').where('digest', 'in', oldest).executeTakeFirst();
@@ -222,7 +219,7 @@ export function selectByDigests(
   digests: readonly string[],
 ): Promise<ApiKeyTable[]> {
   const keys = db.selectFrom('api_keys').selectAll();
-  // An `or` of both reads all rows on PostgreSQL until it has statistics, as in an import.
+  // An `or` of both reads all rows on PostgreSQL until it has statistics, such as during an import.
   return keys
     .where(() => hasHashed(dialect, 'digest', digests))
     .union(keys.where('previous_digest', 'in', digests))

@@ -4,7 +4,7 @@ import type { OutcomeCounts } from '../keys/key/index.ts';
 /** The supported databases, for the few places where their SQL differs. */
 export type DialectName = 'sqlite' | 'postgres';
 
-/** What stands for the type of a column in the next table. */
+/** Placeholders for the types of columns in `KEY`. */
 const [TEXT, NUMBER] = ['' as string, 0 as number];
 const [TEXT_OR_NULL, NUMBER_OR_NULL] = [null as string | null, null as number | null];
 
@@ -25,9 +25,9 @@ const KEY = {
   created_by: TEXT_OR_NULL,
   expires_at: NUMBER_OR_NULL,
   disabled_at: NUMBER_OR_NULL,
-  /** 1 for a key that an apply created. */
+  /** 1 for a key that `apply` created. */
   managed: NUMBER,
-  /** This and the next four are set while the key has a `Rotation`; `previous_ends_at` may still be null. */
+  /** Set with the next four while the key has a `Rotation`, though `previous_ends_at` can be null. */
   previous_digest: TEXT_OR_NULL,
   previous_public_id: TEXT_OR_NULL,
   rotated_at: NUMBER_OR_NULL,
@@ -41,12 +41,12 @@ const KEY = {
   checksum: TEXT_OR_NULL,
 };
 
-/** These columns of a row. */
+/** The columns of a key in a row. */
 export type KeyRow = typeof KEY;
 
 /** A row of `api_keys`. */
 export interface ApiKeyTable extends KeyRow {
-  /** What it is searched by: see `searchTextOf`. Null for a long text, which is in the next one. */
+  /** The search text, see `searchTextOf`; null for a long text, which is in the next column. */
   short_text: string | null;
   long_text: string | null;
   /** See `computeNameSkeleton`; null in a row that another program inserted. */
@@ -62,10 +62,10 @@ export const API_KEY_COLUMNS: readonly (keyof ApiKeyTable)[] = [
   'name_skeleton',
 ];
 
-/** A row of `key_labels`: what a key is selected by. See `labelsOf`. */
+/** A row of `key_labels`: a label that finds a key. See `labelsOf`. */
 export interface KeyLabelTable {
   label: string;
-  /** As the key has it: so keys with a label are found in the order of the list. */
+  /** The key's time of creation, so that keys with a label are in list order. */
   created_at: number;
   key_id: string;
 }
@@ -73,14 +73,14 @@ export interface KeyLabelTable {
 /** A row of `key_usage`, which outlives its key until that is noticed. Hours are counted since 1970, in UTC. */
 export interface KeyUsageTable extends OutcomeCounts {
   key_id: string;
-  /** By which `key_usage_hours` and `key_usage_days` know the key. */
+  /** Identifies the key in `key_usage_hours` and `key_usage_days`. */
   number: number;
   uses: number;
   last_used_at: number | null;
   previous_last_used_at: number | null;
-  /** The first hour in which there were requests. */
+  /** The first hour with requests. */
   first_hour: number;
-  /** The last one, of which the counts are. */
+  /** The last hour with requests, which the counts belong to. */
   hour: number;
 }
 
@@ -91,7 +91,7 @@ export interface KeyUsageHourTable extends OutcomeCounts {
   key_number: number;
 }
 
-/** A row of `key_usage_days`: what was in `key_usage_hours` once. */
+/** A row of `key_usage_days`, merged from `key_usage_hours`. */
 export interface KeyUsageDayTable extends OutcomeCounts {
   /** Since 1970, in UTC. */
   day: number;
@@ -129,14 +129,14 @@ export interface AuditLogTable {
   hash: string;
 }
 
-/** The one row of `audit_head`, or of `audit_start`: the last entry that was pruned. */
+/** The one row of `audit_head` (the newest entry) or `audit_start` (the last pruned one). */
 export interface AuditPositionTable {
   one: 1;
   number: number;
   hash: string;
 }
 
-/** A row of `limit_states`: how far a key has used up its limit of a unit. See `LimitState`. */
+/** A row of `limit_states`: how much of its limit of a unit a key has used. See `LimitState`. */
 export interface LimitStateTable {
   key_id: string;
   unit: string;
@@ -154,52 +154,52 @@ export interface UsedTokenTable {
   ends_at: number;
 }
 
-/** The one row of `notice_state`: how far the store was looked through for notices, and who does so. */
+/** The one row of `notice_state`: the progress of collecting notices, and the process that does it. */
 export interface NoticeStateTable {
   one: 1;
-  /** The last entry of the audit log that was looked at. */
+  /** The last processed entry of the audit log. */
   log_number: number;
-  /** When the store was last looked through, in milliseconds since 1970, as the next three times are. */
+  /** When notices were last collected, in milliseconds since 1970, like the next three times. */
   seen_at: number;
   /** See `EndingsPosition`, as JSON. */
   endings: string;
   /** See `NoticedRefusals`, as JSON. */
   refusals: string;
-  /** What identifies the webhook that wants no notices any more. */
+  /** Identifies the webhook that refuses further notices. */
   gone: string | null;
   /** The process that collects and delivers, by a random id. */
   holder: string | null;
   leased_until: number;
   failed_at: number | null;
-  /** Why the last attempt that failed did so. */
+  /** Why the last failed attempt failed. */
   failure: string | null;
   delivered_at: number | null;
 }
 
-/** A row of `notice_outbox`: a notice that was not delivered yet. Times are milliseconds since 1970. */
+/** A row of `notice_outbox`: a notice waiting for delivery. Times are milliseconds since 1970. */
 export interface NoticeOutboxTable {
   id: string;
   type: string;
   created_at: number;
-  /** What is sent, as JSON. */
+  /** The body to send, as JSON. */
   body: string;
   attempts: number;
   next_at: number;
 }
 
-/** A row of `svc_api_features`: a feature whose tables the store has. `state` is a `FeatureRecord`, as JSON. */
+/** A row of `svc_api_features`: a feature with tables in the store. `state` is a `FeatureRecord`, as JSON. */
 export interface FeatureTable {
   name: string;
   state: string;
 }
 
-/** A row of `kept_rows`: a row of a feature that the copying program did not have. */
+/** A row of `kept_rows`: a row of a feature that was not installed when the store was copied. */
 export interface KeptRowTable {
   feature: string;
   table_name: string;
-  /** Its place among the rows of that table. */
+  /** Its position among the rows of that table. */
   number: number;
-  /** The names of the migrations that it had seen, as JSON. */
+  /** The names of its finished migrations, as JSON. */
   migrations: string;
   /** As JSON. */
   row: string;
@@ -228,13 +228,13 @@ export interface CoreTables {
 /** All tables. Each feature adds its own. */
 export interface Tables extends CoreTables {}
 
-/** The tables of the core of what is under way, which no copy of a store has. */
+/** The core's tables of transient data, which copies of a store leave out. */
 export const TRANSIENT_TABLES = ['used_tokens'] as const;
 
 /** Tables that each store makes for itself. */
 const OF_ONE_STORE = ['svc_api_features'] as const;
 
-/** The tables of the core that are copied, each before those that refer to it, with their primary keys. */
+/** The core's tables that are copied, each before the tables that refer to it, with their primary keys. */
 export const TABLES = {
   api_keys: ['id'],
   key_labels: ['label', 'created_at', 'key_id'],
@@ -267,7 +267,7 @@ export interface ColumnTypes {
   readonly keyId: RawBuilder<unknown>;
 }
 
-/** A step of a feature's tables. One that has been released is never changed; the next change adds another one. */
+/** A step in the history of a feature's tables. A released one is never changed; the next change adds another one. */
 export interface FeatureMigration {
   /** Its name, which stores remember. */
   readonly name: string;
@@ -275,17 +275,17 @@ export interface FeatureMigration {
   readonly up: (db: Kysely<Tables>, types: ColumnTypes) => Promise<void>;
 }
 
-/** Tables of a feature. Columns are text, integer, bigint, real or ids of keys: so they can be copied. */
+/** Tables of a feature. Columns are text, integer, bigint, real or ids of keys, so that they can be copied. */
 export interface TablesOfFeature {
-  /** The tables by their names, each with its primary key, and before those that refer to it. */
+  /** The tables by name, each with its primary key, and each before the tables that refer to it. */
   readonly tables?: Readonly<Record<string, readonly string[]>>;
-  /** Tables of what is under way, which no copy of a store has. */
+  /** Tables of transient data, which copies of a store leave out. */
   readonly transientTables?: readonly string[];
   /** Its migrations, oldest first. */
   readonly migrations?: readonly FeatureMigration[];
 }
 
-/** The same, with the feature's name. */
+/** The tables of a feature, with its name. */
 export interface FeatureTables extends TablesOfFeature {
   readonly feature: string;
 }

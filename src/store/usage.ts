@@ -30,18 +30,18 @@ import type { Tables } from './tables.ts';
 
 const HOURS_A_DAY = PERIOD_MS.DAY / PERIOD_MS.HOUR;
 
-/** The tables of hours and of days that are over, each with the column that its rows are in the order of. */
+/** The tables of past hours and days, each with the column that orders its rows. */
 export const PERIOD_COLUMNS = { key_usage_hours: 'hour', key_usage_days: 'day' } as const;
 export type PeriodTable = keyof typeof PERIOD_COLUMNS;
 
-/** The counts of a row, and of several rows together. */
+/** The outcome columns. */
 const COUNTS = sql.join(OUTCOMES.map((outcome) => sql.ref(outcome)));
 const SUMS = sql.join(OUTCOMES.map((outcome) => sql`cast(sum(${sql.ref(outcome)}) as bigint) as ${sql.ref(outcome)}`));
 
-/** How many keys are looked at, at once, for those that were deleted. */
+/** How many keys with usage are checked at once for being deleted. */
 const SWEPT_KEYS = 1000;
 
-/** How keys are used. */
+/** The usage of keys. */
 export const usage = portOfStore({
   port: USAGE,
   read: ({ run, connection: { dialect } }) => ({
@@ -58,7 +58,7 @@ export const usage = portOfStore({
   }),
 });
 
-/** The totals of keys, by id; keys that were never used are left out. */
+/** The total usage of keys, by id. Unused keys are left out. */
 async function findUsage(db: Kysely<Tables>, ids: readonly string[]): Promise<Map<string, UsageTotals>> {
   const found = new Map<string, UsageTotals>();
   for (const chunk of chunksOf(ids)) {
@@ -74,7 +74,9 @@ async function findUsage(db: Kysely<Tables>, ids: readonly string[]): Promise<Ma
   return found;
 }
 
-/** The permissions that keys have used and the roles that they granted, by id, each with the time of its last use. */
+/**
+ * The permissions that keys have used and the roles that they granted, by key id, each with the time of its last use.
+ */
 async function findUsedPermissions(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -95,7 +97,7 @@ async function findUsedPermissions(
   return found;
 }
 
-/** By what the other tables know a key, and the first and the last hour in which there were requests. */
+/** A key's usage number, and the first and last hour with requests. */
 interface KnownKey {
   number: number;
   first: number;
@@ -103,8 +105,8 @@ interface KnownKey {
 }
 
 /**
- * Adds to the totals of keys, inside a write transaction. Keys that no longer exist are ignored. The counts of the last
- * hour of a key stand beside its totals, which change together; those of an hour that is over are written once.
+ * Adds to the totals of keys, inside a write transaction. Keys that no longer exist are ignored. The counts of a key's
+ * last hour are stored with its totals, which change together; those of past hours are written once.
  */
 async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonly KeyUsage[]): Promise<void> {
   const known = await lockKeys(db, dialect, usage);
@@ -161,22 +163,22 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
           and other.permission <> ${jsonRowText(1)}) < ${sql.lit(MAX_TOOLS)}
       on conflict (key_id, permission) do update set last_used_at = excluded.last_used_at
         where excluded.last_used_at > used_grants.last_used_at and excluded.permission not like 'route:%'`.execute(db);
-  // Last, as every process changes these rows: none waits for it longer than until the end of the transaction.
+  // Comes last, since every process changes these rows: others wait no longer than until the end of the transaction.
   if (ofAll.size > 0) await addRows(Array.from(ofAll, ([hour, counts]) => [hour, ALL_KEYS, ...counts]));
 }
 
-/** Whether something that was used is a tool or a route. Of routes, only the first use is kept: they are many. */
+/** True for a used tool or route. Only the first use of a route is kept, as there are many. */
 function isName(used: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`(${used} like 'tool:%' or ${used} like 'route:%')`;
 }
 
-/** What was there or is given, whichever is later. */
+/** The later one of the stored and the given time. */
 function latest(column: 'last_used_at' | 'previous_last_used_at', index: number): RawBuilder<number> {
   const [given, stored] = [jsonRowNumber(index), sql.ref(`key_usage.${column}`)];
   return sql`case when ${given} is null or ${stored} > ${given} then ${stored} else ${given} end`;
 }
 
-/** Adds the counts of a row that is there already. */
+/** Adds counts to an existing row. */
 function added(table: PeriodTable): RawBuilder<unknown> {
   return sql.join(
     OUTCOMES.map((outcome) => {
@@ -187,8 +189,8 @@ function added(table: PeriodTable): RawBuilder<unknown> {
 }
 
 /**
- * The keys of this usage that exist, by id. In PostgreSQL their rows are locked, before any other of their use and in
- * the order of their ids: no two processes wait for each other, and none that changes keys for these.
+ * The keys of this usage that exist, by id. In PostgreSQL their rows are locked, before other usage rows and in the
+ * order of ids, so that processes neither deadlock nor block changes of keys.
  */
 async function lockKeys(
   db: Kysely<Tables>,
@@ -213,7 +215,7 @@ async function lockKeys(
     )})`.execute(db);
   const isKey = new Set(rows.map(({ id }) => id));
   let others = usage.filter(({ id }) => isKey.has(id)).toSorted((one, other) => (one.id < other.id ? -1 : 1));
-  // Where another key has the number, the next one is tried.
+  // If another key has the number, the next one is tried.
   for (let tried = 0; others.length > 0; tried += 1) {
     const inserted = others.map(({ id, hours, lastUsedAt }) => {
       const start = Math.min(...(hours.length > 0 ? hours.map((hour) => hour.start) : [lastUsedAt ?? 0]));
@@ -228,12 +230,12 @@ async function lockKeys(
   return known;
 }
 
-/** The number by which the requests of all keys together are counted: no key has it. */
+/** The number that stands for all keys together. No key has it. */
 const ALL_KEYS = -1;
-/** The numbers of keys: those that an integer of PostgreSQL has. */
+/** The numbers of keys, which fit an integer of PostgreSQL. */
 const NUMBERS = 2 ** 31;
 
-/** A number for a key, by which its rows take less room, in the order of the ids: neighbours share pages. */
+/** A short number for a key, in the order of ids, so that neighbours share pages. */
 function numberOf(id: string): number {
   const digits = /^[0-9a-f]{8}/.exec(id)?.[0] ?? hash('sha256', id).slice(0, 8);
   return Number.parseInt(digits, 16) % NUMBERS;
@@ -246,7 +248,7 @@ function jsonRowsOf(dialect: DialectName, values: readonly unknown[]): RawBuilde
   );
 }
 
-/** How the requests of a key ended, or those of all. */
+/** The outcomes of the requests of one key, or of all. */
 async function findPeriodUsage(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -255,7 +257,7 @@ async function findPeriodUsage(
 ): Promise<PeriodUsage[]> {
   const key = id === null ? { number: ALL_KEYS, first: 0 } : isId(dialect, id) ? await findNumber(db, id) : undefined;
   if (!key) return [];
-  // Row by row: there are those of all keys between them.
+  // Row by row, since rows of all other keys are in between.
   const lookUp = async (table: PeriodTable, length: number, asPeriod: RawBuilder<unknown>) => {
     const column = sql.ref(`${table}.${PERIOD_COLUMNS[table]}`);
     const first = Math.max(from / length, Math.floor((key.first * PERIOD_MS.HOUR) / length), await oldestOf(db, table));
@@ -266,7 +268,7 @@ async function findPeriodUsage(
   };
   const asPeriod = by === 'HOUR' ? sql.ref('hour') : sql`hour / ${sql.lit(HOURS_A_DAY)}`;
   const tables = [
-    // The last hour of a key stands beside its totals.
+    // The last hour of a key is stored with its totals.
     ...(id === null
       ? []
       : [
@@ -287,7 +289,7 @@ async function findPeriodUsage(
   }));
 }
 
-/** By what a key is known, and the first hour in which there were requests. What a deleted one leaves is not found. */
+/** A key's usage number and its first hour. Rows of deleted keys are skipped. */
 async function findNumber(db: Kysely<Tables>, id: string): Promise<{ number: number; first: number } | undefined> {
   const { rows } = await sql<{ number: number; first: number }>`select number, first_hour as first
     from key_usage where key_id = (select id from api_keys where id = ${id})`.execute(db);
@@ -298,7 +300,7 @@ interface PeriodRow extends OutcomeCounts {
   period: number;
 }
 
-/** The first hour, or day, that a table has; infinity if it has none. */
+/** The first hour, or day, in a table; infinity if it is empty. */
 async function oldestOf(db: Kysely<Tables>, table: PeriodTable): Promise<number> {
   const { rows } = await sql<{ oldest: number | null }>`select min(${sql.ref(PERIOD_COLUMNS[table])}) as oldest
     from ${sql.table(table)}`.execute(db);
@@ -313,7 +315,7 @@ async function condenseUsage(
   if (dialect === 'postgres') {
     const lock = sql<{ isFree: boolean }>`select pg_try_advisory_xact_lock(
       hashtextextended('svc-api usage ' || current_schema(), 0)) as "isFree"`;
-    // Then another server is at it.
+    // Another server is doing it.
     if (!(await lock.execute(db)).rows[0]!.isFree) return true;
   }
   let left = rows;
@@ -332,8 +334,8 @@ async function condenseUsage(
 }
 
 /**
- * Adds up the oldest day that has hours from before one, for some keys: whole days, as each row is written once then.
- * @returns of how many hours; undefined if there is none
+ * Merges the oldest day with hours from before a time, for some keys: whole days, so that each row is written once.
+ * @returns the number of hours; undefined if there is none
  */
 async function condenseDay(
   db: Kysely<Tables>,
@@ -368,7 +370,7 @@ async function condenseDay(
   return Number(numAffectedRows);
 }
 
-/** Those of some keys of which there is use that were deleted, and after which key to go on. */
+/** Deleted keys among some keys with usage, and the key to continue from. */
 async function findDeleted(
   db: Kysely<Tables>,
   after = BEFORE_IDS,
@@ -391,7 +393,7 @@ async function findDeleted(
   return { ids: rows.map(({ key_id: id }) => id), next: last?.key_id };
 }
 
-/** Removes the use of keys that were deleted, until so many rows were looked for. @returns whether nothing is left */
+/** Removes the usage of deleted keys, until about this many rows were searched. @returns true if nothing is left */
 async function forgetUsage(
   db: Kysely<Tables>,
   dialect: DialectName,

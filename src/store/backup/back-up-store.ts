@@ -22,7 +22,7 @@ import { goneFrom, readRecords } from '../features.ts';
 import { BackupFile, belongsToStore, invalid, unavailable } from './backup-file.ts';
 import { openDatabase } from '../sqlite/database.ts';
 
-/** A backup that was made. */
+/** A finished backup. */
 export interface StoreBackup extends BackupContents {
   /** Its path. */
   file: string;
@@ -31,21 +31,21 @@ export interface StoreBackup extends BackupContents {
   bytes: number;
 }
 
-/** How to make a backup. */
+/** Options of a backup. */
 export interface BackupOptions {
-  /** Whether it may replace a file. */
+  /** True to replace an existing file. */
   overwrite: boolean;
   /** The key of the audit log, if it has one. */
   auditKey: KeyObject | undefined;
-  /** Is told how much was copied: bytes of a file, or rows of a database. */
+  /** Called with the amount copied: bytes of a file, or rows of a database. */
   onCopied?: ProgressReport | undefined;
   /** In entries of the audit log. */
   onVerified?: ProgressReport | undefined;
 }
 
 /**
- * Writes a whole store into a file, as it is at one moment, while others use it, and checks that file. It has mode 0600
- * from its first moment, and gets its name only once it is whole and on disk.
+ * Writes a consistent copy of a whole store into a file while others use the store, and verifies the file. It has mode
+ * 0600 from the start, and gets its name only once it is complete and on disk.
  * @param path an absolute path
  * @throws KeysError BACKUP_EXISTS, BACKUP_UNAVAILABLE, BACKUP_INVALID, STORE_…
  */
@@ -63,7 +63,7 @@ export async function backUpStore(from: Connection, path: string, options: Backu
   } catch (error) {
     if (!isKeysError(error)) throw error;
     if (error.code === 'BACKUP_INVALID') await requireSound(from, error);
-    // The store is only read: it is the disk of the backup that is full.
+    // The store is only read, so the full disk is that of the backup.
     if (error.code !== 'STORE_FULL') throw error;
     throw unavailable(path, 'cannot be written: the disk is full, or a limit is reached. Make room', { cause: error });
   } finally {
@@ -71,14 +71,14 @@ export async function backUpStore(from: Connection, path: string, options: Backu
   }
 }
 
-/** Nothing of the store may become the backup. @throws KeysError USAGE */
+/** Refuses a backup path that belongs to the store itself. @throws KeysError USAGE */
 function requireOther({ location, dialect }: Connection, path: string): void {
   if (dialect !== 'sqlite' || !belongsToStore(path, location)) return;
   const what = `${printable(path, 200)} is the key store itself, or belongs to it`;
   throw new KeysError('USAGE', `${what}. Choose another file for the backup.`);
 }
 
-/** A backup that is damaged is so because of the store, or of the disk that it was written to. */
+/** Finds out whether a damaged copy comes from a damaged store, or from the disk of the backup. */
 async function requireSound(from: Connection, cause: KeysError): Promise<void> {
   const damage = from.dialect === 'sqlite' ? await findDamage(from).catch(() => undefined) : undefined;
   if (damage === undefined) return;
@@ -106,7 +106,7 @@ async function copyInto(
   }
 }
 
-/** Opens what was written once more, and compares it with what was read. */
+/** Opens the written file again and compares it with the store. */
 async function checkCopy(
   partial: string,
   path: string,
@@ -115,7 +115,7 @@ async function checkCopy(
 ): Promise<BackupContents> {
   const file = await PrivateFile.open(partial, { location: path, mustExist: true, features });
   try {
-    // Whoever puts it in place by hand must not bring back a session that was ended since.
+    // A backup put in place by hand must not bring back ended sessions.
     await clearTransient(file);
     const damage = await findDamage(file, { rowsAlone: true });
     if (damage !== undefined) throw invalid(path, damage);
@@ -128,7 +128,7 @@ async function checkCopy(
   }
 }
 
-/** Removes from a copy of a store what was under way: requests of applications, and sessions. */
+/** Removes transient data from a copy of a store: requests of applications, and sessions. */
 async function clearTransient(file: Connection): Promise<void> {
   await file.write(async (db) => {
     const gone = goneFrom(await readRecords(db), file.features);
@@ -137,23 +137,23 @@ async function clearTransient(file: Connection): Promise<void> {
   });
 }
 
-/** How many pages are copied before others get a turn: some 4 MB. */
+/** How many pages are copied between two turns of other work: about 4 MB. */
 const PAGES_PER_TURN = 1000;
 
-/** What a copy of a file must have, as the original had it. */
+/** Facts about the original file, for comparison with its copy. */
 interface CopiedFile {
   keys: number;
-  /** The hash of the newest entry of the audit log, as it is stored. */
+  /** The hash of the newest entry of the audit log, as stored. */
   head: string | undefined;
 }
 
-/** How long to wait for the lock of a file that another program has to itself, in milliseconds. */
+/** How long to wait for a file that another program has locked exclusively, in milliseconds. */
 const LOCK_WAIT_MS = 8000;
 
 /**
- * Copies the file of an open store, page by page, as it is at one moment. Others read and write it meanwhile.
- * @param target a file of 0 bytes, whose mode stays as it is
- * @param onCopied in bytes; what it throws ends the copy
+ * Copies the file of an open store page by page, consistently, while others read and write it.
+ * @param target a file of 0 bytes, whose mode is kept
+ * @param onCopied called with bytes; an error from it ends the copy
  * @throws KeysError STORE_…
  */
 function copySqliteFile(path: string, target: string, onCopied?: ProgressReport): Promise<CopiedFile> {
@@ -169,7 +169,8 @@ async function copyFile(path: string, target: string, onCopied?: ProgressReport)
   try {
     driver = openDatabase(realpathSync(path), { fileMustExist: true, timeout: LOCK_WAIT_MS });
     const pageBytes = driver.pragma('page_size', { simple: true }) as number;
-    // One read transaction holds the moment. Without it, each change by another program would begin the copy anew.
+    // A read transaction keeps one state of the file. Without it, each change by another program would restart the
+    // copy.
     driver.exec('begin');
     const head = driver.prepare<[], string>('select hash from audit_head').pluck().get();
     const keys = driver.prepare<[], number>('select count(*) from api_keys').pluck().get()!;
@@ -190,7 +191,7 @@ async function copyFile(path: string, target: string, onCopied?: ProgressReport)
   }
 }
 
-/** What a backup has. */
+/** The contents of a backup. */
 export interface BackupContents {
   keys: number;
   auditEntries: number;
@@ -198,11 +199,11 @@ export interface BackupContents {
   schema: number;
   /** The newest entry of its audit log. */
   head: AuditPosition | undefined;
-  /** Whether its audit log is whole. */
+  /** The verification of its audit log. */
   log: AuditVerification;
 }
 
-/** What a backup has, whose file is sound, and whether its audit log is whole. @throws KeysError STORE_… */
+/** Reads the contents of an intact backup file, and verifies its audit log. @throws KeysError STORE_… */
 export async function verifyBackup(
   file: PrivateFile,
   auditKey: KeyObject | undefined,
@@ -218,10 +219,10 @@ export async function verifyBackup(
   };
 }
 
-/** Codes of a store that cannot be opened, which mean that a backup is not whole. */
+/** Codes of a store that cannot be opened. For a backup, they mean that it is incomplete. */
 const DAMAGED: ReadonlySet<ErrorCode> = new Set(['STORE_CORRUPT', 'STORE_UNAVAILABLE', 'STORE_FAILED']);
 
-/** Runs work on a backup. What shows that the file is damaged becomes an error that says so. */
+/** Runs work on a backup. Errors of a damaged file become errors about the backup. */
 export async function onBackup<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

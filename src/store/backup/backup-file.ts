@@ -36,19 +36,19 @@ import { createStore } from '../sqlite/store-access.ts';
 import { sqliteError } from '../sqlite/sqlite-errors.ts';
 import { APPLICATION_ID } from '../sqlite/sqlite-schema.ts';
 
-/** After this long without a change, a part of a backup is one that was left behind, in milliseconds. */
+/** A partial backup unchanged for this long is abandoned, in milliseconds. */
 const ABANDONED_MS = 3_600_000;
 
 const OTHERS_WRITE = 0o022;
-/** What an SQLite file begins with (its file format, section 1.3). */
+/** The first bytes of an SQLite file (its file format, section 1.3). */
 const MAGIC = 'SQLite format 3\0';
-/** Where the file format of SQLite (section 1.3) has the id of the program that a file belongs to. */
+/** The position of the application id in an SQLite file (its file format, section 1.3). */
 const APPLICATION_ID_AT = 68;
 
-/** A file that is made under another name, and gets its own once it is whole and on disk. */
+/** A file that is written under a temporary name, and gets its own once it is complete and on disk. */
 export class BackupFile {
   readonly path: string;
-  /** Where it is until then: mode 0600 from its first moment. */
+  /** The temporary path. The file has mode 0600 from the start. */
   readonly partial: string;
   readonly #overwrite: boolean;
 
@@ -71,7 +71,7 @@ export class BackupFile {
     return new BackupFile(path, partial, overwrite);
   }
 
-  /** Gives it its name. What was there is replaced at once, or stays. @throws KeysError BACKUP_… */
+  /** Gives the file its name. An existing file is replaced atomically, or kept. @throws KeysError BACKUP_… */
   publish(): void {
     try {
       sync(this.partial);
@@ -83,18 +83,18 @@ export class BackupFile {
     }
   }
 
-  /** Removes it, unless it has its name. */
+  /** Removes the file, unless it has its name. */
   discard(): void {
     removeFiles(this.partial);
   }
 }
 
-/** Removes a file of a store that nobody uses, with those that SQLite and svc-api keep beside it. */
+/** Removes a file of an unused store, with the files that SQLite and svc-api keep beside it. */
 export function removeFiles(path: string): void {
   for (const file of [path, ...sideFilesOf(path)]) rmSync(file, { force: true });
 }
 
-/** Gives a file the path of another one, at once. Whatever opens it must not take the -wal of that one for its own. */
+/** Moves a file over another one atomically. Programs must not combine it with the -wal file of the replaced one. */
 function putInPlace(file: string, path: string, { mayReplace }: { mayReplace: boolean }): void {
   const sideFiles = identifySideFiles(path);
   if (mayReplace || !tryLink(file, path)) renameSync(file, path);
@@ -103,7 +103,7 @@ function putInPlace(file: string, path: string, { mayReplace }: { mayReplace: bo
   sync(dirname(path));
 }
 
-/** Brings a file or folder to the disk. */
+/** Flushes a file or folder to disk. */
 function sync(path: string): void {
   const file = openSync(path, 'r');
   try {
@@ -113,7 +113,7 @@ function sync(path: string): void {
   }
 }
 
-/** Gives a file a second name, where the file system can. @throws an error of the file system, EEXIST among them */
+/** Adds a hard link to a file, if the file system supports it. @throws an error of the file system, such as EEXIST */
 function tryLink(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -145,8 +145,8 @@ function requireReplaceable(path: string, overwrite: boolean): void {
 }
 
 /**
- * Removes what programs left beside a path that were killed.
- * @param kind what such files are called after that path
+ * Removes temporary files of programs that were killed.
+ * @param kind the suffix of such files after the path
  */
 function removeAbandoned(path: string, kind: 'partial' | 'restore'): void {
   const prefix = `${basename(path)}.${kind}-`;
@@ -192,7 +192,7 @@ export function invalid(path: string, reason?: string, options?: ErrorOptions): 
   );
 }
 
-/** Whether a path leads to an SQLite store that is there, by whatever way, or to what is kept beside it. */
+/** True if a path leads, in any way, to an existing SQLite store or to a file that belongs to it. */
 export function belongsToStore(path: string, location: string): boolean {
   const place = realpathSync(location);
   const own = [location, ...sideFilesOf(place), `${place}-reserve`];
@@ -214,9 +214,9 @@ function readIdentity(path: string): FileIdentity | undefined {
 }
 
 /**
- * Copies a backup to where it is looked at, and may become the store: nobody can exchange it in between, and the backup
- * itself stays as it is. Its -wal is copied as well: one that was not made by svc-api may have one.
- * @param near the path next to which the copy is, with mode 0600
+ * Copies a backup to a temporary file, which is examined and can become the store: it cannot be swapped in between, and
+ * the backup itself stays unchanged. Also copies a -wal file, which backups not made by svc-api can have.
+ * @param near a path; the copy is created next to it with mode 0600
  * @returns the path of the copy
  * @throws KeysError BACKUP_UNAVAILABLE, BACKUP_INVALID, STORE_INSECURE
  */
@@ -236,7 +236,7 @@ export async function stageBackup(backup: string, near: string): Promise<string>
 async function copyFile(from: string, to: string, { isWal }: { isWal: boolean }): Promise<void> {
   let file: FileHandle;
   try {
-    // Opening a pipe would wait for its writer otherwise.
+    // Without O_NONBLOCK, opening a pipe would wait for its writer.
     file = await open(from, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
@@ -260,7 +260,9 @@ async function copyFile(from: string, to: string, { isWal }: { isWal: boolean })
   }
 }
 
-/** Others could have given themselves keys in it. Root also takes that of another user. */
+/**
+ * Refuses a backup of another user, who could have added keys for themselves. Root also accepts backups of other users.
+ */
 function requireOwnFile(file: number, path: string): void {
   const stat = fstatSync(file);
   if (!stat.isFile()) throw unavailable(path, 'is not a regular file. Check the path');
@@ -283,18 +285,18 @@ function requireSqlite(file: number, path: string): void {
 }
 
 /**
- * Puts a file in the place of an SQLite store, at once. What was there is kept, with its -wal. Servers that run on it
- * use the new one from the next request on.
- * @param file whole and closed; it is moved
- * @param kept where the store is that was there before
- * @returns whether there was one
+ * Replaces the file of an SQLite store atomically. The old one is kept, with its -wal file. Running servers use the new
+ * one from the next request on.
+ * @param file complete and closed; it is moved
+ * @param kept the new path of the old store
+ * @returns true if there was an old store
  * @throws KeysError STORE_…
  */
 export function replaceStoreFile(file: string, store: string, kept: string): boolean {
   try {
     sync(file);
     const isThere = statSync(store, { throwIfNoEntry: false })?.isFile() ?? false;
-    // SQLite keeps its files next to the one that a link leads to.
+    // SQLite keeps its files next to the target of a link.
     const place = isThere ? realpathSync(store) : store;
     if (isThere) keep(place, kept);
     if (existsSync(`${place}-wal`)) keepCopy(`${place}-wal`, `${kept}-wal`);
@@ -306,7 +308,7 @@ export function replaceStoreFile(file: string, store: string, kept: string): boo
   }
 }
 
-/** Gives a file a second name, so that there is no moment without it. */
+/** Links a file to a second name, so that the path is never without a file. */
 function keep(file: string, kept: string): void {
   try {
     linkSync(file, kept);
@@ -321,7 +323,7 @@ function keepCopy(file: string, kept: string): void {
 }
 
 /**
- * Requires that a file that is to be replaced belongs to no other program. One that is damaged may be replaced.
+ * Requires that a file to be replaced belongs to no other program. A damaged file can be replaced.
  * @throws KeysError STORE_FOREIGN, STORE_UNAVAILABLE
  */
 export function requireNoForeignFile(path: string): void {

@@ -46,24 +46,24 @@ import {
 } from './backup-file.ts';
 import { openPrivateDatabase, type PrivateDatabase } from '../sqlite/database.ts';
 
-/** A backup that was found to be whole, as a new store of the newest schema that has its rows. */
+/** A verified backup, as a new store of the newest schema with its rows. */
 export interface OpenBackup {
-  /** The path of that store. */
+  /** The path of the new store. */
   path: string;
   file: PrivateFile;
   contents: BackupContents;
-  /** In what the schema of the backup is not as it is made: none of that is in the new store. */
+  /** Schema differences of the backup; they are not restored. */
   differences: readonly SchemaDifference[];
 }
 
-/** How a connection is told that others may have made a file, or damaged it. */
+/** SQLite settings for a file that others may have made or damaged. */
 const UNTRUSTED = ['locking_mode = exclusive', 'trusted_schema = off', 'cell_size_check = on'];
 
-/** Which backup to open, and where. */
+/** The backup to open, and where to copy it. */
 export interface OpenBackupOptions {
   /** An absolute path. */
   path: string;
-  /** Next to which path its copy is. */
+  /** The path next to which its copy is made. */
   near: string;
   features: readonly FeatureTables[];
   auditKey: KeyObject | undefined;
@@ -72,8 +72,8 @@ export interface OpenBackupOptions {
 }
 
 /**
- * Opens what a backup has while `work` runs, which may close and move it.
- * @throws KeysError BACKUP_INVALID, BACKUP_UNAVAILABLE, STORE_FOREIGN, STORE_NEWER, STORE_INSECURE; what `work` throws
+ * Opens the contents of a backup while `work` runs, which can close and move them.
+ * @throws KeysError BACKUP_INVALID, BACKUP_UNAVAILABLE, STORE_FOREIGN, STORE_NEWER, STORE_INSECURE; errors of `work`
  */
 async function withBackup<Result>(
   { path, near, features, auditKey, onVerified }: OpenBackupOptions,
@@ -99,8 +99,8 @@ async function withBackup<Result>(
 }
 
 /**
- * Makes a new store of the rows of a copy of a backup.
- * @returns in what the schema of the backup is not as it is made
+ * Makes a new store from the rows of a copied backup.
+ * @returns the schema differences of the backup
  */
 async function rebuild({
   staged,
@@ -116,7 +116,7 @@ async function rebuild({
     const version = await file.run((db) => requireOwnFormat(db, path));
     if (version === 0) throw invalid(path, 'it is an empty file');
     const differences = await file.run((db) => sqliteSchemaDifferences(db, features));
-    // Pages are checked by what tables and indexes say; triggers and views are not looked at.
+    // Checking pages evaluates expressions of tables and indexes, but not triggers and views.
     const runsExpressions = differences.every(
       ({ type, difference }) => difference === 'missing' || type === 'trigger' || type === 'view',
     );
@@ -134,7 +134,7 @@ async function rebuild({
   }
 }
 
-/** @throws KeysError BACKUP_INVALID where the -wal beside a backup is that of another file */
+/** @throws KeysError BACKUP_INVALID if the -wal file beside a backup belongs to another file */
 function requireWalOf(staged: string, path: string): void {
   const main = new MainFile(staged);
   try {
@@ -147,23 +147,22 @@ function requireWalOf(staged: string, path: string): void {
   }
 }
 
-/** The schema of a backup, and of the new store with its rows. */
+/** The schema of a backup, and of the new store for its rows. */
 interface SchemaOfBackup {
   readonly version: number;
   readonly features: readonly FeatureTables[];
-  /** The features whose tables the backup has. */
+  /** The features with tables in the backup. */
   readonly records: readonly FeatureRecord[];
 }
 
 /**
- * Makes a new store of the rows of another file, which nobody else uses: of its schema, nothing comes along, and
- * nothing acts. What was under way in it is left out.
+ * Copies the rows of an unused file into a new store, without the file's schema, triggers and transient data.
  * @param to an empty file
  */
 async function copyInto(to: string, from: string, schema: SchemaOfBackup): Promise<void> {
   const driver = openPrivateDatabase(to);
   try {
-    // As it is: what became of a key that a row refers to, is found where that is used.
+    // Copies rows even if they refer to missing keys; such rows are handled where they are used.
     for (const pragma of [...UNTRUSTED, 'foreign_keys = off']) driver.pragma(pragma);
     const db = tracedKysely(dialectOf(driver));
     const { version: newest, features, records } = schema;
@@ -181,14 +180,14 @@ async function copyRows(db: Kysely<Tables>, { features, records }: SchemaOfBacku
     where type in ('index', 'trigger') and sql is not null order by rowid`.execute(db);
   for (const { type, name } of derived) await sql`drop ${sql.raw(type)} main.${sql.id(name)}`.execute(db);
   const gone = goneFrom(records, features);
-  // Its tables can have other names by now: they get them once its later migrations run.
+  // Tables renamed by later migrations have their old names until those run.
   const known = records.filter((record) => !gone.includes(record));
   for (const table of Object.keys(copiedTables(known))) {
     const { rows } = await sql<{ name: string }>`select name from pragma_table_info(${table}, 'main')`.execute(db);
-    // A qualified name is that of a column: SQLite takes another one that it does not know for a text.
+    // With a qualified name, SQLite reports a missing column instead of taking the name for a text.
     const columns = rows.map(({ name }) => sql.ref(`${table}.${name}`));
     if (columns.length > 0 && table !== 'audit_head') {
-      // A migration of a feature can have made rows.
+      // Removes rows inserted by migrations of a feature.
       await sql`delete from main.${sql.id(table)}`.execute(db);
       await sql`insert into main.${sql.id(table)} (${sql.join(rows.map(({ name }) => sql.id(name)))})
         select ${sql.join(columns)} from backup.${sql.id(table)} not indexed`.execute(db);
@@ -196,7 +195,7 @@ async function copyRows(db: Kysely<Tables>, { features, records }: SchemaOfBacku
     await setImmediate();
   }
   for (const record of gone) await keepRows(db, record);
-  // It is a view of these.
+  // The head of the log is a view of this table.
   await sql`insert into main.key_changes (log_number, log_hash) select log_number, log_hash from backup.key_changes
     not indexed where log_hash is not null order by number desc limit 1`.execute(db);
   if (derived.some(({ name }) => name === 'api_keys_search_after_insert'))
@@ -205,7 +204,7 @@ async function copyRows(db: Kysely<Tables>, { features, records }: SchemaOfBacku
   for (const { definition } of derived) await sql.raw(definition).execute(db);
 }
 
-/** Keeps the rows of a feature that this program does not have. */
+/** Keeps the rows of a feature that is not installed. */
 async function keepRows(db: Kysely<Tables>, { feature, migrations, tables }: FeatureRecord): Promise<void> {
   for (const [table, order] of Object.entries(tables)) {
     const { rows } = await sql<{ name: string }>`select name from pragma_table_info(${table}, 'backup')`.execute(db);
@@ -219,7 +218,7 @@ async function keepRows(db: Kysely<Tables>, { feature, migrations, tables }: Fea
   }
 }
 
-/** What to restore, and where. */
+/** Options of a restore. */
 interface RestoreOptions extends CatalogAdditions {
   /** The absolute path of the backup. */
   backup: string;
@@ -230,11 +229,11 @@ interface RestoreOptions extends CatalogAdditions {
   listeners: readonly KeyListener[];
   /** The parts of features in a store. */
   features: readonly FeatureInStore[];
-  /** Which of the revoked keys come back. */
+  /** The revoked keys to bring back. */
   bringBack: BringBack;
-  /** Put the backup in the place of a store that cannot be read, or is not to be. */
+  /** True to replace a store that cannot be read, or is not to be compared. */
   isBlind: boolean;
-  /** Agrees to what would be done, or says that nothing is to be done. */
+  /** Called with the effects, to confirm them. False cancels the restore. */
   agree: (proposed: ProposedRestore) => Promise<boolean>;
   /** In entries of the audit log, in keys, and in bytes or rows. */
   onVerified?: ProgressReport | undefined;
@@ -244,27 +243,27 @@ interface RestoreOptions extends CatalogAdditions {
   clock?: () => number;
 }
 
-/** What would be restored. */
+/** The effects of a restore, for confirmation. */
 export interface ProposedRestore extends Pick<OpenBackup, 'contents' | 'differences'> {
   /** Undefined for a restore without a comparison. */
   plan: RestorePlan | undefined;
 }
 
-/** What was restored, or would be. */
+/** The effects of a restore, done or cancelled. */
 export interface Restored extends ProposedRestore {
   /** See `Connection.location`. */
   store: string;
-  /** The path of a copy of the store as it was before; undefined if there was none, or nothing was done. */
+  /** The path of a copy of the store before the restore; undefined if there was none, or nothing was done. */
   previous: string | undefined;
 }
 
-/** What both ways of restoring are told: `database` is the path or the URL that was meant. */
+/** Options of both restore modes. `database` is the path or URL of the store. */
 type Target = RestoreOptions & { database: string; auditKey: ReturnType<typeof readAuditKey> };
 
 /**
- * Makes the keys of a store those of a backup. Nothing that was revoked since works again, unless that is wanted, or
- * the store cannot be compared with the backup.
- * @throws KeysError BACKUP_…, RESTORE_…, STORE_…, NOT_FOUND, INPUT_INVALID; what `agree` throws
+ * Replaces the keys of a store by those of a backup. Keys revoked since the backup stay revoked, unless they are to be
+ * brought back, or the store cannot be compared with the backup.
+ * @throws KeysError BACKUP_…, RESTORE_…, STORE_…, NOT_FOUND, INPUT_INVALID; errors of `agree`
  */
 export async function restoreStore(options: RestoreOptions): Promise<Restored> {
   const { backup: path, env, features, onVerified } = options;
@@ -276,7 +275,7 @@ export async function restoreStore(options: RestoreOptions): Promise<Restored> {
     throw new KeysError('USAGE', `${printable(path, 200)} is the key store itself, or belongs to it. Name a backup.`);
   const present = options.isBlind ? undefined : await openPresent(target);
   try {
-    // A backup that may become the file to which a path leads must be on the same file system.
+    // The copy may replace the file that the path leads to, so it must be on the same file system.
     const place = isFile && existsSync(database) ? realpathSync(database) : database;
     const near = isFile ? place : join(tmpdir(), 'svc-api');
     return await withBackup({ path, near, features, auditKey, onVerified }, (backup) =>
@@ -287,10 +286,10 @@ export async function restoreStore(options: RestoreOptions): Promise<Restored> {
   }
 }
 
-/** Codes of a store that is lost for this program. */
+/** Codes of a store that this program cannot use any more. */
 const LOST: ReadonlySet<ErrorCode> = new Set(['STORE_CORRUPT', 'STORE_NEWER']);
 
-/** Opens the store that the backup is compared with. @throws KeysError RESTORE_BLIND where it cannot, STORE_… */
+/** Opens the store for the comparison. @throws KeysError RESTORE_BLIND if it is lost, STORE_… */
 async function openPresent(target: Target): Promise<Connection> {
   let store: Connection | undefined;
   try {
@@ -301,7 +300,7 @@ async function openPresent(target: Target): Promise<Connection> {
     return store;
   } catch (error) {
     await store?.close();
-    // A file that fails for a reason that has no name is lost, too; a database server may work again in a moment.
+    // A file with an unknown error counts as lost, too; a database server may work again soon.
     const isLost =
       isKeysError(error) &&
       (LOST.has(error.code) || (error.code === 'STORE_FAILED' && !isPostgresUrl(target.database)));
@@ -322,7 +321,7 @@ function notComparable(reason: string, cause?: unknown): KeysError {
   );
 }
 
-/** Changes the keys of the store that is there, in one transaction, after a backup of it. */
+/** Changes the keys of the existing store in one transaction, after backing it up. */
 async function changeKeys(
   store: Connection,
   { file, contents, differences }: OpenBackup,
@@ -353,18 +352,18 @@ async function changeKeys(
       revokes: true,
     });
   } catch (error) {
-    // Nothing was changed. After other errors of a database server, that may be unknown.
+    // Nothing was changed. After other errors of a database server, that is uncertain.
     if (isKeysError(error) && error.code === 'RESTORE_OUTDATED') rmSync(previous, { force: true });
     throw error;
   }
   return { ...result, previous };
 }
 
-/** Puts the backup in the place of a store that nobody has looked at: of a file, or in an empty database. */
+/** Replaces a store by the backup without comparing them: as a file, or in an empty database. */
 async function putInPlace({ contents, differences, file, path }: OpenBackup, target: Target): Promise<Restored> {
   const { database, auditKey, features } = target;
   const isFile = !isPostgresUrl(database);
-  // What cannot be done is no dry run, either.
+  // A dry run fails for the same reasons.
   await (isFile ? requireNoForeignFile(database) : requireEmptyDatabase(target));
   const result = { contents, differences, plan: undefined, store: formatLocation(target) };
   if (!(await target.agree(result))) return { ...result, previous: undefined };
@@ -402,7 +401,7 @@ async function requireEmptyDatabase(target: Target): Promise<void> {
   }
 }
 
-/** Changes of the operator. */
+/** Transactions of the operator. */
 function transactionsOn(
   repository: KeyRepository,
   { clock = Date.now, listeners, ...additions }: CatalogAdditions & Pick<RestoreOptions, 'clock' | 'listeners'>,
@@ -412,7 +411,7 @@ function transactionsOn(
   return { catalog, clock, transactions: new Transactions({ repository, catalog, clock, operator, listeners }) };
 }
 
-/** Where a store is kept that a backup replaces. */
+/** The path where a replaced store is kept. */
 function keptPath(path: string): string {
   return `${path}.replaced-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`;
 }

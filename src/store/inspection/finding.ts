@@ -3,7 +3,7 @@ import { isKeysError, printable, type ProgressReport } from '../../keys/basics/i
 import type { FeatureInStore } from '../port-of-store.ts';
 import { differenceText, type SchemaDifference } from '../../keys/repository/index.ts';
 
-/** What is checked. Codes are stable: scripts compare them. */
+/** The checks. Codes are stable, since scripts compare them. */
 export const CHECKS = [
   'NODE',
   'ENVIRONMENT',
@@ -25,30 +25,30 @@ export const CHECKS = [
 /** A check. */
 export type Check = (typeof CHECKS)[number];
 
-/** What a check has found. One that could not be made, because of what another found, is skipped. */
+/** The result of a check. It is skipped if another check's result makes it impossible. */
 export type FindingStatus = 'ok' | 'warning' | 'failure' | 'skipped';
 
-/** What a check has found, once for each thing that is wrong. */
+/** A result of a check; one for each problem. */
 export interface Finding {
   check: Check;
   status: FindingStatus;
-  /** What is so, or is wrong, with the value. */
+  /** The state or the problem, with the value. */
   message: string;
-  /** What to do; null where nothing is to be done. */
+  /** The remedy; null if none is needed. */
   remedy: string | null;
 }
 
-/** What is needed to check a store. */
+/** Options of the checks of a store. */
 export interface InspectOptions {
   /** The key of the audit log, if there is one. */
   auditKey: KeyObject | undefined;
-  /** In milliseconds since 1970. It is read when a check is made: others take minutes, and servers write meanwhile. */
+  /** In milliseconds since 1970. Read when a check is made, since others take minutes while servers keep writing. */
   clock: () => number;
-  /** Whether the configuration names no webhook; false where that is not known. */
+  /** True if the configuration names no webhook; false if that is not known. */
   isWithoutWebhook: boolean;
-  /** The patterns of the routes that observe. Default: there are none. */
+  /** The patterns of the routes in observe mode. Default: none. */
   observing?: readonly string[] | undefined;
-  /** The rules by which tokens are exchanged. Default: none are known. */
+  /** The rules of token exchange. Default: none are known. */
   rules?: readonly { readonly name: string }[] | undefined;
   /** The parts of features in it. */
   features: readonly FeatureInStore[];
@@ -56,7 +56,7 @@ export interface InspectOptions {
   onVerified?: ProgressReport | undefined;
 }
 
-/** What to know of a store of an older schema. */
+/** The remedy for a store with an older schema. */
 export const MIGRATES =
   'The next command migrates it, "svc-api apikey backup" too, and no older version opens it then.';
 
@@ -72,7 +72,7 @@ export function failure(check: Check, message: string, remedy: string): Finding 
   return { check, status: 'failure', message, remedy };
 }
 
-/** Whether the schema of a store is as its version is made: a finding for each difference. */
+/** The findings about a schema: one for each difference from how its version creates it. */
 export function schemaFindings(
   version: number,
   differences: readonly SchemaDifference[] | 'unknown',
@@ -97,7 +97,7 @@ export function skipped(checks: readonly Check[], reason: string): Finding[] {
   return checks.map((check) => ({ check, status: 'skipped', message: reason, remedy: null }));
 }
 
-/** What a check finds, or its failure. */
+/** The findings of a check, or its failure. */
 export async function checked(check: Check, inspect: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await inspect();

@@ -24,7 +24,7 @@ import type { Tables } from '../tables.ts';
 import { clockOf } from '../limit-store.ts';
 import { checked, failure, type Finding, type InspectOptions, ok, warning } from './finding.ts';
 
-/** How many of the newest entries are looked at for jumps of the clock. */
+/** How many of the newest entries are searched for jumps of the clock. */
 const ENTRIES = 1000;
 const ONE_SOURCE = 'Let the machines of all servers follow one source of time.';
 /** How many keys are read at once. */
@@ -32,7 +32,7 @@ const PAGE_KEYS = 1000;
 /** How many keys or entries are named, at most. */
 const MAX_KEYS = 100;
 
-/** Checks what a store has, but for its schema. @param list the edges that follow it */
+/** Checks the contents of a store. @param list lists the edges that follow it */
 export async function inspectContents(
   connection: Connection,
   options: InspectOptions,
@@ -53,7 +53,7 @@ export async function inspectContents(
   return findings;
 }
 
-/** Whether the audit log is whole, and the keys are as it says. */
+/** Checks that the audit log is intact, and that the keys match it. */
 async function inspectAuditLog(
   connection: Connection,
   { auditKey, onVerified: onProgress }: InspectOptions,
@@ -88,7 +88,7 @@ async function inspectAuditLog(
   return findings.length > 0 ? findings : [ok('AUDIT_LOG', `The audit log is whole: ${result.entries} entries.`)];
 }
 
-/** What is wrong with keys that have a time that is none, by their ids. */
+/** Keys with invalid timestamps, by id. */
 async function findNoTimes(db: Kysely<Tables>): Promise<Map<string, string>> {
   const rows = await db
     .selectFrom('api_keys')
@@ -104,7 +104,7 @@ async function findNoTimes(db: Kysely<Tables>): Promise<Map<string, string>> {
   );
 }
 
-/** Names plugins that are gone, by the values of their fields. */
+/** Names plugins that are no longer installed but have values in the store. */
 async function inspectPlugins(connection: Connection): Promise<Finding[]> {
   const gone = new Map<string, { fields: Set<string>; keys: number }>();
   for (let after: string | undefined; ;) {
@@ -137,7 +137,7 @@ async function inspectPlugins(connection: Connection): Promise<Finding[]> {
   );
 }
 
-/** Whether the clock of this machine is behind the audit log, or ran back between its entries. */
+/** Checks that the clock of this machine is not behind the audit log, and did not run back between entries. */
 async function inspectClock(connection: Connection, { clock }: InspectOptions): Promise<Finding[]> {
   const entries = await createKeyRepository(connection).auditLog.find({ order: 'newest', limit: ENTRIES });
   const noTimes = entries.filter(({ at }) => !isTime(at)).slice(0, MAX_KEYS);
@@ -187,11 +187,11 @@ async function inspectClock(connection: Connection, { clock }: InspectOptions): 
     : [ok('CLOCK', `The clock says ${formatTime(now)}, after all that the store has.`)];
 }
 
-/** So long may a route observe before somebody is reminded of it. */
+/** After this time in observe mode, a route gets a reminder. */
 const OBSERVING_MS = 30 * UNIT_MS.d;
 const PAGE_ENTRIES = 500;
 
-/** Which routes have let pass for long what they would refuse. */
+/** Finds routes that have long been letting requests pass that they would refuse. */
 async function inspectObserving(connection: Connection, { clock, observing = [] }: InspectOptions): Promise<Finding[]> {
   const { auditLog } = createKeyRepository(connection);
   const [recent, long] = [new Set(observing), new Set<string>()];
@@ -212,17 +212,17 @@ async function inspectObserving(connection: Connection, { clock, observing = [] 
   );
 }
 
-/** So long may a notice wait before something is wrong. */
+/** After this time, a waiting notice is a problem. */
 const LATE_MS = 10 * UNIT_MS.m;
-/** A server with a webhook looks through the store every few seconds. */
+/** Servers with a webhook look through the store every few seconds; after this time, there is none. */
 const SEEN_MS = UNIT_MS.m;
 
-/** How the notices of a store are doing; nothing for one of which nobody ever made any. */
+/** Checks the notices of a store; no finding if notices were never collected. */
 async function inspectNotices(connection: Connection, { clock, isWithoutWebhook }: InspectOptions): Promise<Finding[]> {
   const status = await connection.run(findNoticeStatus);
   const now = clock();
   if (!status) return [];
-  // Servers may read another configuration than this one.
+  // Servers may use another configuration than this one.
   if (isWithoutWebhook && status.seenAt < now - SEEN_MS) return inspectLeft(status, now);
   const { waiting, oldestAt, behind, deliveredAt, failedAt, failure, gone } = status;
   const last = failedAt === null ? '' : `; the last failure, at ${formatTime(failedAt)}: ${failure}`;
@@ -241,7 +241,7 @@ async function inspectNotices(connection: Connection, { clock, isWithoutWebhook 
   return [ok('NOTICES', `${counts}; ${behind} entries of the audit log were not looked at.`)];
 }
 
-/** What still waits where no server has a webhook any more, which nothing is wrong with. */
+/** Reports notices that still wait after the webhook was removed, which is not a problem. */
 function inspectLeft({ waiting, seenAt }: NoticeStatus, now: number): Finding[] {
   if (waiting === 0) return [];
   const until = seenAt + HISTORY_MS;
@@ -253,10 +253,10 @@ function inspectLeft({ waiting, seenAt }: NoticeStatus, now: number): Finding[] 
   return [ok('NOTICES', `${left}, until ${formatTime(seenAt)}. ${end}`)];
 }
 
-/** After how long without use a rule may not be needed any more. */
+/** After this time without use, a rule may no longer be needed. */
 const UNUSED_MS = 90 * UNIT_MS.d;
 
-/** Which rules by which tokens are exchanged are not used, or not any more. */
+/** Finds rules of token exchange that are not used, or no longer used. */
 async function inspectFederation(
   connection: Connection,
   { clock, rules = [], features }: InspectOptions,
@@ -278,10 +278,10 @@ async function inspectFederation(
   return [warning('FEDERATION', message, 'Remove from "federation" what nobody needs any more.')];
 }
 
-/** How long before its key expires an edge is warned of. */
+/** How long before its key expires an edge gets a warning. */
 const EXPIRING_MS = 7 * UNIT_MS.d;
 
-/** Whether the servers without a store that follow it answer, and go on to. Nothing is said where there are none. */
+/** Checks that the edges of the store answer requests, and will keep doing so. No finding without edges. */
 async function inspectEdges(
   connection: Connection,
   { clock }: InspectOptions,

@@ -21,7 +21,7 @@ import { inspectContents } from './inspect-contents.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
-/** What a server needs to do, table by table: as docs/postgresql.md grants it. */
+/** The rights that a server needs, table by table, as docs/postgresql.md grants them. */
 const NEEDED: Readonly<Partial<Record<keyof CoreTables | 'svc_api_schema', readonly Privilege[]>>> = {
   svc_api_schema: ['select'],
   svc_api_features: ['select'],
@@ -42,7 +42,7 @@ const NEEDED: Readonly<Partial<Record<keyof CoreTables | 'svc_api_schema', reado
 
 const LOCK_WAIT_MS = 2000;
 
-/** Checks a store on PostgreSQL, and changes nothing. */
+/** Checks a store on PostgreSQL without changing anything. */
 export async function inspectPostgres(url: string, options: InspectOptions): Promise<Finding[]> {
   let connection: PostgresConnection;
   try {
@@ -67,7 +67,7 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
   }
 }
 
-/** Whether the tables, and what acts on them, are as this version makes them. */
+/** Compares the tables, triggers and functions with those of this version. */
 async function inspectSchema(connection: Connection): Promise<Finding[]> {
   return schemaFindings(
     newestSchema(),
@@ -76,7 +76,7 @@ async function inspectSchema(connection: Connection): Promise<Finding[]> {
   );
 }
 
-/** Whether the database server keeps what is promised of changes. */
+/** Checks that the database server does not lose committed changes. */
 async function inspectSettings(connection: Connection): Promise<Finding[]> {
   const problems = await connection.run(settingProblems);
   if (problems.length === 0) return [ok('SETTINGS', 'The database server keeps what was reported as done.')];
@@ -101,7 +101,7 @@ function unopened(error: unknown): Finding[] {
   return [failureBy('STORE', error), ...skipped(['SCHEMA', ...rest], 'The store cannot be opened.')];
 }
 
-/** Whether the user of the database may do what a server does. */
+/** Checks that the database user has the rights that a server needs. */
 async function inspectRights(connection: Connection): Promise<Finding[]> {
   const ofFeatures = connection.features.flatMap(({ tables = {} }) => Object.keys(tables));
   const needed = [...Object.entries(NEEDED), ...ofFeatures.map((table) => [table, ['select']] as const)];

@@ -26,7 +26,7 @@ import { openDatabase, requireDriver } from '../sqlite/database.ts';
 
 /** How long to wait for a lock, in milliseconds. */
 const LOCK_WAIT_MS = 1000;
-/** How much of the file is kept in memory, in KiB: an index of a million keys, which rows are looked up in anywhere. */
+/** The cache for the file, in KiB: an index of a million keys, for looking up rows in random order. */
 const CACHE_KIB = 48 * 1024;
 const ELSEWHERE = 'Check --database and SVC_API_DATABASE, or restore a backup.';
 const CREATE =
@@ -35,7 +35,7 @@ const REBUILD =
   'Find out who could write to the store. To have its rows in one that is made anew: "svc-api apikey backup", and ' +
   '"svc-api apikey restore" with --without-comparison.';
 
-/** Checks an SQLite store, and changes nothing. */
+/** Checks an SQLite store without changing anything. */
 export async function inspectSqlite(path: string, options: InspectOptions): Promise<Finding[]> {
   try {
     requireDriver();
@@ -59,7 +59,7 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
     main = new MainFile(path);
     const file = realpathSync(path);
     requireOwnWal(path, file, main);
-    // Whoever opens a file for writing applies what is beside it, and removes that when it is the last to close it.
+    // A writer applies the files beside the store and, as the last one to close it, removes them.
     const isInUse = ['-wal', '-journal'].some(
       (suffix) => (statSync(file + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0,
     );
@@ -126,10 +126,10 @@ function unopened(others: readonly ('ACCESS' | 'SPACE')[]): Finding[] {
 
 const OTHERS = 0o077;
 const MEGABYTE = 1_000_000;
-/** With less, a change fails soon. */
+/** Free space below which changes will soon fail. */
 const SCARCE_BYTES = 10 * MEGABYTE;
 
-/** Whose the files of a store are, and who else may use them. */
+/** Checks the owner of a store's files, and which other users can access them. */
 export function inspectAccess(path: string): Finding[] {
   const findings: Finding[] = [];
   try {
@@ -172,7 +172,7 @@ export function inspectAccess(path: string): Finding[] {
   }
 }
 
-/** Whether the rights of a file let this user read and write it; on a file system that can only be read as well. */
+/** True if the rights of a file allow reading and writing, or it is on a read-only file system. */
 function isUsable(path: string): boolean {
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
@@ -182,7 +182,7 @@ function isUsable(path: string): boolean {
   }
 }
 
-/** How much room there is for a store, and for a backup beside it. */
+/** Checks the space for a store, and for a backup beside it. */
 export function inspectSpace(path: string): Finding {
   try {
     const folder = dirname(realpathSync(path));
@@ -191,7 +191,7 @@ export function inspectSpace(path: string): Finding {
     const text = `${folder} has ${megabytes(free)} MB of free space; the store has ${megabytes(size)} MB.`;
     const remedy = 'Make room, or move the store to a larger disk.';
     if (free < SCARCE_BYTES) return failure('SPACE', text, remedy);
-    // A migration or a restore may need as much as the store has.
+    // A migration or a restore can need as much space as the store has.
     return free < size + SCARCE_BYTES ? warning('SPACE', text, remedy) : ok('SPACE', text);
   } catch (error) {
     return failureBy('SPACE', sqliteError(error, path));

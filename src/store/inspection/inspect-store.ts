@@ -2,7 +2,7 @@ import { storeLocation } from '../location.ts';
 import { isPostgresUrl } from '../postgres-address.ts';
 import { failureBy, type Finding, type InspectOptions, skipped } from './finding.ts';
 
-/** Checks a store, in whatever state it is, and changes nothing. */
+/** Checks a store in any state, without changing anything. */
 export async function inspectStore(
   database: string | undefined,
   env: NodeJS.ProcessEnv,

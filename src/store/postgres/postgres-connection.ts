@@ -29,12 +29,12 @@ import {
 } from './postgres-schema.ts';
 import { type FeatureTables, TABLE_NAMES, type Tables } from '../tables.ts';
 
-/** How many lost connections are replaced before that is an error: several may have broken while idle. */
+/** How many lost connections are replaced before it counts as an error, since several can break while idle. */
 const MAX_RETRIES = 5;
-/** How long a migration may wait for others, and how long each of its steps may take. */
+/** The longest wait of a migration for others, and the longest time of each of its steps. */
 const MIGRATION_WAIT_MS = 60_000;
 const MIGRATION_STEP_MS = 600_000;
-/** How often a change asks, at the least, whether all have confirmed it, in milliseconds. */
+/** The longest pause between two checks whether all have confirmed a change, in milliseconds. */
 const MAX_FOLLOWED_MS = 16;
 
 interface Parts {
@@ -47,7 +47,7 @@ interface Parts {
   config: PoolConfig;
 }
 
-/** An open PostgreSQL store. Programs may share it: one writes at a time, and all are notified of each change. */
+/** An open PostgreSQL store, which programs can share: one writes at a time, and all are notified of each change. */
 export class PostgresConnection implements Connection {
   readonly dialect = 'postgres';
   readonly location: string;
@@ -112,13 +112,13 @@ export class PostgresConnection implements Connection {
     }
   }
 
-  /** What listens for changes of a store at a URL, for other processes. @throws KeysError USAGE */
+  /** A listener for changes of the store at a URL, for other processes. @throws KeysError USAGE */
   static changesOf(url: string, lockWaitMs: number): ChangeSource {
     const { location, config } = readPostgresUrl(url);
     return new PostgresListener(withTimeouts(config, lockWaitMs), location);
   }
 
-  /** Whether there is a store at a URL. @throws KeysError USAGE, STORE_… */
+  /** True if there is a store at a URL. @throws KeysError USAGE, STORE_… */
   static async exists(url: string, lockWaitMs: number): Promise<boolean> {
     const { config, ...address } = readPostgresUrl(url);
     const db = await openPool(withTimeouts(config, lockWaitMs));
@@ -202,15 +202,15 @@ export class PostgresConnection implements Connection {
     await this.#db.destroy();
   }
 
-  /** Fails at once while the server is known to be silent: each request would wait for as long as it may. */
+  /** Fails at once while the server is known not to answer, so that requests do not each wait for the timeout. */
   #requireAnswers(): void {
     const silence = this.#received.silence();
     if (silence) throw silence;
   }
 
   /**
-   * Resolves once no other process lets a key pass as it was before a change: each has confirmed it, or has stopped
-   * trusting what it remembers, as all have that were not told for as long.
+   * Resolves once no other process accepts a key in its state before a change: each process has confirmed the change,
+   * or no longer trusts its memory, which happens after `TRUST_MS` without news.
    */
   async #followed(change: number): Promise<void> {
     const end = performance.now() + TRUST_MS;
@@ -234,14 +234,15 @@ export class PostgresConnection implements Connection {
             changed ??= [];
             for (const id of ids) changed.push(id);
           });
-          // Those who answer without a store do not know a key that is new either.
+          // Announced even for new keys, which edges do not know yet.
           const change = changed ? await announceChange(transaction) : undefined;
           committing = true;
           return { result, change };
         });
     const attempt = async () => {
       try {
-        // A commit whose answer is lost may have happened: repeating it could make the change twice.
+        // If the answer to a commit is lost, the commit may have succeeded, and repeating it could make the change
+        // twice.
         return await retryLost(transact, () => !committing);
       } finally {
         if (committing && changed) this.#received.changed(changed);
@@ -253,7 +254,7 @@ export class PostgresConnection implements Connection {
   }
 }
 
-/** The version of a store that is safe to use; undefined if there is no store. @throws KeysError STORE_… */
+/** The version of a store that is safe to use; undefined if there is none. @throws KeysError STORE_… */
 function findVersion(
   db: Kysely<Tables>,
   { location, schema, owner, features }: Omit<PostgresAddress, 'config'> & { features: readonly FeatureTables[] },
@@ -280,10 +281,10 @@ async function migrate(config: PoolConfig, migration: PostgresMigration): Promis
   }
 }
 
-/** Connecting may take this long, even if writes must not wait. */
+/** The shortest connection timeout, even if writes must not wait. */
 const MIN_CONNECT_MS = 2000;
 
-/** Each timeout is a little longer than the one that should fire before it; the server's fire before the client's. */
+/** Makes each timeout a little longer than the one that should fire first; the server's fire before the client's. */
 function withTimeouts(config: PoolConfig, lockWaitMs: number, statementMs = lockWaitMs + 1000): PoolConfig {
   const { connectionTimeoutMillis = Math.max(lockWaitMs, MIN_CONNECT_MS), statement_timeout: statement = statementMs } =
     config;
@@ -293,7 +294,7 @@ function withTimeouts(config: PoolConfig, lockWaitMs: number, statementMs = lock
     lock_timeout: lockWaitMs,
     statement_timeout: statement,
     query_timeout: Number(statement) + 1000,
-    // A process that was cut off in the middle of a change must not keep the write lock.
+    // A process that was cut off during a change must not keep the write lock.
     idle_in_transaction_session_timeout: Number(statement) + 2000,
   };
 }

@@ -14,24 +14,26 @@ import { driverCodeOf } from '../errors.ts';
 import { KeyChanges, MAX_CHANGES } from '../key-changes.ts';
 import { isLost, isSilence, loadDriver, postgresError } from './postgres-pool.ts';
 
-/** How long after the last heartbeat that was answered the revision is trusted. */
+/** How long the revision is trusted after the last answered heartbeat. */
 export const TRUST_MS = STORE_LEASE_MS;
-/** How long to wait between heartbeats: while somebody asks for the revision, and otherwise. */
+/** The pause between heartbeats: while the revision is in demand, and otherwise. */
 const HEARTBEAT_MS = { busy: 500, idle: 1500 } as const;
-/** How long a connection is used that heartbeats come by: the address may lead to another server since. */
+/**
+ * How long a connection sends heartbeats before it is renewed, since the address may lead to another server by then.
+ */
 const RENEWAL_MS = { busy: 2000, idle: 4000 } as const;
 const RETRY_MS = 250;
-/** How long a listener that is closed waits for those who are told by it, in milliseconds. */
+/** How long a closing listener waits for its own followers, in milliseconds. */
 const ENDING_MS = 50;
-/** After how many connections in a row that nobody answered the server is known to be silent. */
+/** How many connection attempts in a row must go unanswered before the server counts as silent. */
 const SILENT_AFTER = 2;
-/** How long to wait after notifications have again not arrived. */
+/** The pause after notifications have repeatedly not arrived. */
 const RETRY_LOST_MS = 10_000;
 
 /**
- * The heartbeat: the schema, to ignore other stores; the head of the audit log, should a notification get lost: with
- * the hash of the head that was seen last, if it is still there, and the keys that were changed since; and a token for
- * who listens. It also renews the lease of a follower, which is worth no wait for the disk.
+ * The heartbeat. It returns the schema, to ignore other stores; the head of the audit log, in case a notification gets
+ * lost, with the hash of the head seen last and the keys changed since then; and it notifies the listener with a token.
+ * It also renews the lease of a follower, for which waiting for the disk is not worthwhile.
  */
 const HEARTBEAT = `with gone as (
       delete from followers where $1::bigint is null and leased_until < extract(epoch from now()) * 1000 - 3600000
@@ -54,48 +56,48 @@ interface Heartbeat {
   schema: string;
   /** The number of the last change. */
   change: string;
-  /** Of the head; null while the log is empty. */
+  /** Number of the head; null while the log is empty. */
   number: string | null;
   hash: string | null;
   seenHash: string | null;
   changed: string[];
 }
 
-/** Anybody who may connect can notify of any number: no more is confirmed than was committed. */
+/** Any database user can send notifications with any number, so a confirmation never exceeds the committed number. */
 const CONFIRM = `update followers set seen = least($2, (select number from change_number)) where id = $1
   returning seen, set_config('synchronous_commit', 'off', true)`;
 const LEAVE = 'delete from followers where id = $1';
 
-/** The SQLSTATE of a standby, where nothing can be said. */
+/** The SQLSTATE of a standby, which cannot send notifications. */
 const READ_ONLY = '25006';
 
-/** By how much the clock of the machine is ahead of `performance.now`, in milliseconds. Neither is ever set. */
+/** The offset between the machine's monotonic clock and `performance.now`, in milliseconds, which never changes. */
 const MACHINE_AHEAD_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
 
-/** What is needed to know of changes. */
+/** Options of `ReceivedChanges`. */
 export interface ReceivedChangesOptions {
   source: ChangeSource;
-  /** Gives up the connections that were made so far: they may lead to a server that was replaced. */
+  /** Discards existing connections, which may lead to a server that was replaced. */
   renewPool: () => void;
 }
 
-/** The changes of keys, as this process or another one of the machine was notified of them, as long as that is sure. */
+/** The changes of keys that this process, or another one of the machine, was notified of, while that is reliable. */
 export class ReceivedChanges {
   readonly #source: ChangeSource;
   readonly #renewPool: () => void;
   readonly #changes = new KeyChanges();
-  /** How often something was received. */
+  /** The number of messages received. */
   #received = 0;
-  /** When the last heartbeat that was answered was sent. */
+  /** When the last answered heartbeat was sent. */
   #aliveAt = Number.NEGATIVE_INFINITY;
   #isStarted = false;
   #report: NotificationReport = () => {};
   #follower: Follower | undefined;
-  /** Resolves once those know of all that was received who are told by the follower. */
+  /** Resolves once the follower's recipients know all received changes. */
   #followed: Promise<void> | undefined;
-  /** Resolves once it is sure for the first time, or it is known why not. */
+  /** Resolves once the state is reliable for the first time, or the reason is known why not. */
   readonly #told = Promise.withResolvers<void>();
-  /** Why notifications are lost, if that is so. */
+  /** Why notifications are lost; undefined while they arrive. */
   #problem: Error | undefined;
   #isSilent = false;
 
@@ -104,7 +106,7 @@ export class ReceivedChanges {
     this.#renewPool = renewPool;
   }
 
-  /** See `KeyRepository.revision`. The first call starts listening: a short-lived program does without. */
+  /** See `KeyRepository.revision`. Listening starts with the first call, so short-lived programs avoid it. */
   revision(): number | undefined {
     this.#start();
     this.#source.asked();
@@ -127,12 +129,12 @@ export class ReceivedChanges {
     this.#start();
   }
 
-  /** Why there is no use in asking the server: nobody answers there, as is tried all the time; undefined otherwise. */
+  /** Why the server cannot be asked: connection attempts, which continue, go unanswered; otherwise undefined. */
   silence(): Error | undefined {
     return this.#isSilent ? this.#problem : undefined;
   }
 
-  /** See `KeyRepository.follow`. The store waits for this process as long as what it has received is trusted. */
+  /** See `KeyRepository.follow`. The store waits for this process as long as its received changes are trusted. */
   async follow(follower: Follower): Promise<Omit<Following, 'tell'>> {
     this.#follower = follower;
     let isStopped = false;
@@ -144,12 +146,12 @@ export class ReceivedChanges {
         this.#source.asked();
         return isStopped ? Number.NEGATIVE_INFINITY : this.#aliveAt + TRUST_MS;
       },
-      // Changes go on to wait for those whom it has told.
+      // Changes keep waiting for its recipients.
       stop: async () => void (isStopped = true),
     };
   }
 
-  /** Counts these keys as changed at once, as after a change by this process. */
+  /** Counts these keys as changed at once, after a change by this process. */
   changed(ids: readonly string[]): void {
     this.#changes.add(ids);
     this.#followed = this.#follower?.changed();
@@ -169,7 +171,7 @@ export class ReceivedChanges {
     this.#source.start((received) => this.#hear(received));
   }
 
-  /** @returns resolves once those know of it as well who are told by the follower */
+  /** @returns resolves once the follower's recipients know of it as well */
   #hear(received: Received): Promise<void> | undefined {
     this.#take(received);
     if (received.alive === null) return this.#follower?.ended();
@@ -199,26 +201,26 @@ export class ReceivedChanges {
 }
 
 /**
- * Listens on a connection of its own for changes of keys. Notifications are part of the transaction of the change, so
- * that none is missed while the connection is alive and receives what is sent at the address. Regular heartbeats prove
- * that, by another connection, which is made anew every few seconds: each sends a token, which must arrive. It does not
- * behind a pooler that lends the session to others between transactions, nor when the address has come to lead to
- * another server while this one lives on. The connection that listens is asked nothing: such a pooler would lend it the
- * session for as long, and the token could arrive by chance.
+ * Listens for changes of keys on a connection of its own. Notifications are part of the transaction of a change, so
+ * none is missed while the connection is alive and leads to the server at the address. Regular heartbeats prove that:
+ * each sends a token, through another connection that is renewed every few seconds, and the token must arrive. It does
+ * not arrive behind a pooler that lends the session to others between transactions, nor after the address has moved to
+ * another server while the old one lives on. No queries are sent on the listening connection: the pooler would lend it
+ * the session meanwhile, and the token could arrive by chance.
  *
- * It is a follower of the store: it confirms each change once all that it tells has been taken. Notifications arrive in
- * the order of commits, so the token of a heartbeat comes behind each change that was made before.
+ * It is a follower of the store: it confirms each change once its receivers have processed it. Notifications arrive in
+ * the order of commits, so the token of a heartbeat comes after all changes made before it.
  */
 export class PostgresListener implements ChangeSource {
   readonly #config: ClientConfig;
   readonly #location: string;
-  /** One for all connections: those that a pooler lends to others go on listening. */
+  /** One for all connections, since sessions that a pooler lends to others keep listening. */
   readonly #channel = `svc_api_${randomBytes(8).toString('hex')}`;
   readonly #closed = new AbortController();
   #hear: (received: Received) => void | Promise<void> = () => {};
-  /** As what it follows, until its connection ends. */
+  /** Its id as a follower, until its connection ends. */
   #id = '';
-  /** The last change that was taken, and the last one that was confirmed. */
+  /** The last processed change, and the last confirmed one. */
   #seen = 0;
   #confirmed = 0;
   #isConfirming = false;
@@ -274,7 +276,7 @@ export class PostgresListener implements ChangeSource {
     }
   }
 
-  /** Listens for as long as that works. @throws what ended it */
+  /** Listens until an error. @throws that error */
   async #listen(listened: { isProven: boolean }): Promise<never> {
     const client = (this.#client = await this.#connect());
     const ended = new AbortController();
@@ -304,15 +306,15 @@ export class PostgresListener implements ChangeSource {
       const tooLate = delay(ARRIVAL_MS, false, { ref: false, signal }).catch(() => false);
       const isReceived = await Promise.race([arrived.promise, tooLate]);
       signal.throwIfAborted();
-      // What is connected now leads to the server at the address; what was before may lead to another.
+      // New connections lead to the server at the address; older ones may lead to another.
       if (!seen || !isReceived) void this.#hear({ renewsPool: true });
       if (!isReceived) throw new NotificationsLostError(this.#location);
       const isContinued = heartbeat.seenHash === seen?.hash;
       if (heartbeat.hash !== seen?.hash) void this.#hear({ changed: isContinued ? heartbeat.changed : 'any' });
       const change = Number(heartbeat.change);
-      // In a store that was put back, numbers come again.
+      // Numbers can repeat in a store that was restored.
       if (!isContinued) this.#seen = change;
-      // Of the first heartbeat, it is what the store has written.
+      // After the first heartbeat, this is the confirmation in the store.
       if (!seen) this.#confirmed = change;
       seen = heartbeat;
       listened.isProven = true;
@@ -324,7 +326,7 @@ export class PostgresListener implements ChangeSource {
     }
   }
 
-  /** Sends a heartbeat, by a connection that was made not long ago. @throws what the driver throws */
+  /** Sends a heartbeat through a recently made connection. @throws errors of the driver */
   async #ask(last: Heartbeat | undefined, token: string, isBusy: boolean): Promise<Heartbeat> {
     const age = performance.now() - (this.#sender?.madeAt ?? 0);
     if (age >= RENEWAL_MS[isBusy ? 'busy' : 'idle']) this.#endSender();
@@ -341,7 +343,7 @@ export class PostgresListener implements ChangeSource {
       } catch (error) {
         this.#endSender();
         if (driverCodeOf(error) === READ_ONLY) void this.#hear({ renewsPool: true });
-        // That it was cut off says nothing of the one that listens.
+        // A lost sender says nothing about the listening connection.
         if (isNew || !isLost(error)) throw error;
       }
     }
@@ -365,14 +367,17 @@ export class PostgresListener implements ChangeSource {
     return client;
   }
 
-  /** Takes a notification: of the triggers, or of `announceChange`. @param ours unknown before the first heartbeat */
+  /**
+   * Handles a notification of the triggers or of `announceChange`. @param ours our schema, unknown before the first
+   * heartbeat
+   */
   #receive(payload: string | undefined, ours: string | undefined): void {
     const received = readPayload(payload);
     if (received && ours !== undefined && received.schema !== ours) return;
     this.#tell({ changed: received?.keys ?? 'any', ...(received?.number && { change: received.number }) });
   }
 
-  /** Tells something, and confirms its change once that is taken. */
+  /** Passes news on, and confirms its change once it is processed. */
   #tell(received: Received): void {
     const { change } = received;
     const id = this.#id;
@@ -386,7 +391,7 @@ export class PostgresListener implements ChangeSource {
     else taken();
   }
 
-  /** Confirms what was taken. If that fails, the next heartbeat does. */
+  /** Confirms the processed changes. If that fails, the next heartbeat does it. */
   async #confirm(): Promise<void> {
     if (this.#isConfirming) return;
     this.#isConfirming = true;
@@ -404,15 +409,15 @@ export class PostgresListener implements ChangeSource {
     }
   }
 
-  /** Follows no longer, so that no change waits for it once nothing is trusted. */
+  /** Stops following, so that no change waits once nothing is trusted. */
   async #disconnect({ isClosing = false } = {}): Promise<void> {
     const [client, sender, id] = [this.#client, this.#sender, this.#id];
     [this.#client, this.#sender] = [undefined, undefined];
     client?.end().catch(() => {});
     const ended = Promise.resolve(this.#hear({ alive: null })).then(() => true);
-    // A program that ends does not wait for those who follow it in turn: its lease ends by itself.
+    // A closing program does not wait for its own followers for long: its lease expires by itself.
     const hasEnded = await (isClosing ? Promise.race([ended, delay(ENDING_MS, false)]) : ended);
-    // It waits for this.
+    // Keeps the process alive until this is done.
     (sender?.client as (Client & { ref(): void }) | undefined)?.ref();
     if (hasEnded) await sender?.client.query(LEAVE, [id]).catch(() => {});
     await sender?.client.end().catch(() => {});
@@ -429,7 +434,7 @@ export class PostgresListener implements ChangeSource {
   }
 }
 
-/** Anybody who may connect can notify anything: undefined where it is not what the triggers say. */
+/** Reads a notification. Undefined if it does not have the triggers' form, since any database user can notify. */
 function readPayload(
   payload: string | undefined,
 ): { schema: unknown; keys?: readonly string[]; number?: number } | undefined {
@@ -446,10 +451,10 @@ function areIds(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string' && UUID.test(item));
 }
 
-/** How long after it was sent the token may take to arrive. */
+/** How long the token can take to arrive. */
 const ARRIVAL_MS = 1000;
 
-/** A connection does not receive what is sent at the address. */
+/** The error for a connection that does not receive notifications sent at the address. */
 class NotificationsLostError extends KeysError {
   constructor(location: string) {
     super(

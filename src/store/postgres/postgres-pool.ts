@@ -57,7 +57,7 @@ const CAUSES: readonly Cause[] = [
   ['NO_TLS', 'STORE_UNAVAILABLE', 'cannot be reached: sslmode asks for encryption, which its server does not support'],
 ];
 
-/** Errors that have only a message, or one of poolers with the code 08P01, and the code that each stands for. */
+/** Errors identified by their message alone, or by a pooler's code 08P01, each with a code of its own. */
 const CODES_BY_MESSAGE: readonly (readonly [message: RegExp, code: string])[] = [
   [
     /^(Connection terminated due to connection timeout|timeout exceeded when trying to connect|timeout expired)/,
@@ -76,27 +76,27 @@ export function postgresError(error: unknown, location: string): Error {
   return takenError(takenColumn(error), error) ?? storeError(withCode(error), location, CAUSES);
 }
 
-/** Whether the connection was lost, so that another may succeed. What was not committed was rolled back. */
+/** True if the connection was lost, so that another one may succeed. Uncommitted changes were rolled back. */
 export function isLost(error: unknown): boolean {
   return /^(08|57P0[12]|ECONNRESET|EPIPE)/.test(driverCodeOf(withCode(error)));
 }
 
-/** Whether nobody answered: neither the server, nor the machine on the way there that it cannot be reached. */
+/** True if there was no answer at all, neither from the server nor from the network. */
 export function isSilence(error: unknown): boolean {
   return !('severity' in (error as object)) && /^(ETIMEDOUT|57014)/.test(driverCodeOf(withCode(error)));
 }
 
-/** Whether the connection is, or may be, unusable after this error. */
+/** True if the connection is, or could be, unusable after this error. */
 function isBroken(error: unknown): boolean {
   return isLost(error) || !('severity' in (error as object));
 }
 
-/** Whether the lock of writers, or another one, was waited for too long. */
+/** True if a lock, such as that of writers, was not available in time. */
 export function isLockTimeout(error: unknown): boolean {
   return driverCodeOf(error) === '55P03';
 }
 
-/** Whether a transaction was rolled back because of concurrent ones, so that it may be retried. */
+/** True if a transaction was rolled back because of concurrent ones, so that it can be retried. */
 export function isSerializationFailure(error: unknown): boolean {
   return /^40(001|P01)$/.test(driverCodeOf(error));
 }
@@ -129,7 +129,7 @@ export async function loadDriver(): Promise<typeof import('pg')> {
   }
 }
 
-/** Counts how often the connections were given up. Those that were begun at another number are not used again. */
+/** Counts how often all connections were discarded. Those opened under an earlier number are not used again. */
 interface Generation {
   number: number;
 }
@@ -167,7 +167,7 @@ export async function openPool(config: PoolConfig, generation: Generation = { nu
   return tracedKysely(dialect);
 }
 
-/** A connection that leaves the pool on release after it was lost, did not answer, or was given up. */
+/** A connection that is removed from the pool on release if it was lost, did not answer, or was discarded. */
 function guarded(client: PoolClient, isOutdated: (client: PoolClient) => boolean): PostgresPoolClient {
   let broken: Error | undefined;
   const query = async (text: string, parameters: readonly unknown[]) => {

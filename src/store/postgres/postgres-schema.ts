@@ -14,7 +14,7 @@ import { goneFrom, migrateFeatures, olderText, ranOf, readRecords, tableNamesOf 
 import { migrationsBetween, newestSchema, requireKnownSchema } from '../migrations.ts';
 import { type FeatureTables, TRANSIENT_TABLES, TABLE_NAMES, type Tables } from '../tables.ts';
 
-/** How much the search index puts off in a transaction: little, so that no change has to do much of what others did. */
+/** The limit for pending entries of the search index, so that no transaction has to do much deferred work of others. */
 const PENDING_LIMIT = '64kB';
 
 /** The tables of the core. */
@@ -28,14 +28,15 @@ const CORE_TABLES = [
   ...TABLE_NAMES,
 ];
 
-/** The tables of a store, with those of features. */
+/** The tables of a store, including those of features. */
 export function ownTables(features: readonly FeatureTables[]): string[] {
   return [...CORE_TABLES, ...tableNamesOf(features)];
 }
 
 /**
- * Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. What is reported
- * as done must not be undone by a crash, whatever the server is set to: with `off`, its commits are not on disk yet.
+ * Takes the lock that admits one writer at a time, until the transaction ends. Readers do not need it. Enables
+ * synchronous commits, whatever the server's setting: with `off`, a crash could undo a change that was already reported
+ * as done.
  */
 export async function lockWriters(transaction: Kysely<Tables>): Promise<void> {
   await sql`select pg_advisory_xact_lock(${lockKey(sql`current_schema()`)}),
@@ -46,8 +47,8 @@ export async function lockWriters(transaction: Kysely<Tables>): Promise<void> {
 }
 
 /**
- * Notifies followers of the number of a change, at its end: a transaction that holds the lock of writers, so that
- * numbers are in the order of commits. Its keys are announced by triggers.
+ * Notifies followers of the number of a change, at the end of its transaction, which holds the writers' lock, so that
+ * numbers are in the order of commits. Triggers announce its keys.
  * @returns the number
  */
 export async function announceChange(transaction: Kysely<Tables>): Promise<number> {
@@ -58,7 +59,7 @@ export async function announceChange(transaction: Kysely<Tables>): Promise<numbe
   return Number(rows[0]!.number);
 }
 
-/** Whether all who trust what they remember know of a change. It is committed already. */
+/** True if all followers that trust their memory know of a committed change. */
 export async function isFollowed(db: Kysely<Tables>, change: number): Promise<boolean> {
   const { rows } = await sql<{ isFollowed: boolean }>`select not exists (select from followers
     where seen < ${change} and leased_until > extract(epoch from clock_timestamp()) * 1000) as "isFollowed"`.execute(
@@ -69,7 +70,7 @@ export async function isFollowed(db: Kysely<Tables>, change: number): Promise<bo
 
 const NOW = sql`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
-/** Notes the edges that a process tells of changes, for the lists of all, which is worth no wait for the disk. */
+/** Publishes the edges of a process for all lists, without waiting for the disk. */
 export async function tellEdges(db: Kysely<Tables>, id: string, edges: readonly KnownEdge[]): Promise<void> {
   await sql`with gone as (delete from edges where told_at < ${NOW} - ${LISTED_MS})
     insert into edges (id, told_at, details) values (${id}, ${NOW}, ${JSON.stringify(edges)})
@@ -77,7 +78,7 @@ export async function tellEdges(db: Kysely<Tables>, id: string, edges: readonly 
     returning set_config('synchronous_commit', 'off', true)`.execute(db);
 }
 
-/** The edges that processes have told of, each as it is now. */
+/** The edges published by all processes, with up-to-date times. */
 export async function toldEdges(db: Kysely<Tables>): Promise<KnownEdge[]> {
   const { rows } = await sql<{ age: string; details: string }>`select ${NOW} - told_at as age, details
     from edges`.execute(db);
@@ -85,8 +86,7 @@ export async function toldEdges(db: Kysely<Tables>): Promise<KnownEdge[]> {
 }
 
 /**
- * Refuses a server that only speaks like PostgreSQL: one that takes the lock of writers and lets others take it too, or
- * notifies of nothing, would lose changes in silence.
+ * Refuses a server that only imitates PostgreSQL: one without real locks or notifications would silently lose changes.
  * @throws KeysError STORE_UNAVAILABLE
  */
 export async function requirePostgres(db: Kysely<Tables>, location: string): Promise<void> {
@@ -99,7 +99,7 @@ export async function requirePostgres(db: Kysely<Tables>, location: string): Pro
     );
 }
 
-/** Why a server cannot have a store, by what it says of itself; undefined if it can. */
+/** Why a server cannot hold a store, judging by its version; undefined if it can. */
 export function engineProblem(version: string): string | undefined {
   const [, engine, major] = /^(\w+)\D*(\d+)/.exec(version) ?? [version, version];
   const other = /cockroach|yugabyte|-YB-|redshift|materialize|risingwave|spanner/i.exec(version);
@@ -108,17 +108,17 @@ export function engineProblem(version: string): string | undefined {
   return Number(major) < 14 ? `its server is PostgreSQL ${major}` : undefined;
 }
 
-/** What is wrong with a setting of the database server. */
+/** A problem with a setting of the database server. */
 export interface SettingProblem {
-  /** Such as `fsync = off`. */
+  /** The setting, such as `fsync = off`. */
   setting: string;
-  /** What may happen. */
+  /** The possible consequence. */
   consequence: string;
-  /** What to do. */
+  /** The remedy. */
   remedy: string;
 }
 
-/** What settings of the database server break what is promised of changes: see docs/postgresql.md. */
+/** Settings of the database server that break guarantees about changes: see docs/postgresql.md. */
 export async function settingProblems(db: Kysely<Tables>): Promise<SettingProblem[]> {
   const { rows } = await sql<{ fsync: string; pages: string; readOnly: string; replica: boolean }>`select
     current_setting('fsync') as fsync, current_setting('full_page_writes') as pages,
@@ -180,7 +180,7 @@ export async function requireOwner(
   );
 }
 
-/** Which store to migrate, and how far. */
+/** The store to migrate, and how far. */
 export interface PostgresMigration {
   /** The URL without its password. */
   location: string;
@@ -191,8 +191,8 @@ export interface PostgresMigration {
 
 /**
  * Brings a PostgreSQL store to the newest schema, in one transaction that locks out other writers: of several programs
- * that start at once, one migrates and the others find it done.
- * @returns whether it created the store
+ * started at once, one migrates and the others find it done.
+ * @returns true if it created the store
  * @throws KeysError STORE_FOREIGN if another program has tables of the same names; STORE_NEWER, STORE_OLDER;
  * FEATURE_INVALID for a migration of a feature that fails
  */
@@ -229,7 +229,7 @@ export function migratePostgres(
     });
 }
 
-/** What has the version of the schema. */
+/** The table with the schema's version. */
 export async function createVersionTable(db: Kysely<Tables>): Promise<void> {
   await sql`create table svc_api_schema (
     one integer primary key check (one = 1),
@@ -238,26 +238,26 @@ export async function createVersionTable(db: Kysely<Tables>): Promise<void> {
   await sql`insert into svc_api_schema values (1, 0)`.execute(db);
 }
 
-/** `create schema if not exists` would need the right to create one even if it exists. */
+/** `create schema if not exists` would need the right to create schemas even if it exists. */
 async function createSchema(transaction: Kysely<Tables>, schema: string): Promise<void> {
   const { rows } = await sql`select 1 from pg_namespace where nspname = ${schema}`.execute(transaction);
   if (rows.length === 0) await sql`create schema ${sql.id(schema)}`.execute(transaction);
 }
 
-/** The lock of a store: one database may have several, each in its own schema. */
+/** The lock of one store. A database can have several stores, each in its own schema. */
 function lockKey(schema: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`hashtextextended('svc-api ' || ${schema}, 0)`;
 }
 
-/** The index of searches, which a store has where the server has the extension for it. */
+/** The search index, which a store has only if the server offers the extension. */
 const OPTIONAL = 'api_keys_by_search_text';
-/** Codes of PostgreSQL for what a user may not do, and for a server that can only be read. */
+/** PostgreSQL codes for missing rights, and for a read-only server. */
 const NOT_PERMITTED: ReadonlySet<string> = new Set(['42501', '25006']);
 
 /**
- * In what the schema of a store of the newest version is not as it is made; `unknown` where this user may make none to
- * compare it with: that is done in a transaction, which is undone. Other programs may have tables beside those of the
- * store, and functions.
+ * Differences between a store's schema and the newest version's; `unknown` if this user cannot create objects for the
+ * comparison, which happens in a transaction that is rolled back. Other programs can have their own tables and
+ * functions beside the store.
  */
 export async function postgresSchemaDifferences(
   db: Kysely<Tables>,
@@ -275,7 +275,7 @@ export async function postgresSchemaDifferences(
       await createVersionTable(connection);
       for (const migrate of migrationsBetween(0, newestSchema())) await migrate(connection, 'postgres');
       await migrateFeatures(connection, 'postgres', features, ranOf(records));
-      // What is of an extension in the store's own schema is shown without that schema there.
+      // Names from an extension in the store's own schema appear there without the schema.
       const own = ownTables(features);
       const gone = tableNamesOf(goneFrom(records, features));
       const made = (await partsIn(connection, scratch, own, gone)).map(({ definition, ...part }) => ({
@@ -302,9 +302,9 @@ async function useSchema(db: Kysely<Tables>, schema: string): Promise<void> {
 }
 
 /**
- * What a schema has of a store. Names are shown without that schema, as far as it is searched first; what a function
- * searches is compared by which schema that is.
- * @param gone tables of features that this program does not have, which may refer to the others
+ * The parts of a store in a schema. Names appear without the schema if it is first in the search path; the search paths
+ * of functions are compared by the schema that they resolve to.
+ * @param gone tables of features that are not installed, which can refer to the others
  */
 async function partsIn(
   db: Kysely<Tables>,
@@ -354,7 +354,7 @@ async function partsIn(
   });
 }
 
-/** What functions set. A path of schemas is compared by whether it leads to this one, however it is written. */
+/** Settings of functions. Search paths are compared by whether they lead to this schema, in any spelling. */
 async function settingsOfFunctions(db: Kysely<Tables>, schema: string): Promise<Map<string, string[]>> {
   const { rows } = await sql<{ name: string; setting: string }>`
     select format('%s(%s)', proname, pg_get_function_identity_arguments(pg_proc.oid)) as name, setting
@@ -373,25 +373,25 @@ async function firstSchemaOf(db: Kysely<Tables>, path: string): Promise<string> 
   return (await sql<{ schema: string }>`select current_schema()::text as schema`.execute(db)).rows[0]!.schema;
 }
 
-/** Which objects of the database to check. */
+/** The database objects to check. */
 export interface OwnershipCheck {
   /** The URL without its password. */
   location: string;
   tables: readonly string[];
-  /** A role that may own them, too. */
+  /** A role that is allowed to own them as well. */
   owner: string | undefined;
 }
 
 /**
- * Refuses tables that another role could have planted: it would read digests, and change keys. Superusers and the owner
- * of the database can do so anyway. To be called before anything is read from the tables: a view would run functions.
+ * Refuses tables that another role could have planted, to read digests and change keys. Superusers and the database
+ * owner could do so anyway. Must run before anything is read from the tables, since reading a view would run functions.
  * @throws KeysError STORE_FOREIGN
  */
 export async function requireOwnTables(
   db: Kysely<Tables>,
   { location, tables, owner = '' }: OwnershipCheck,
 ): Promise<void> {
-  // A superuser has the rights of every role, so that does not tell whose objects it means.
+  // A superuser has the rights of every role, so its rights do not reveal whose objects it trusts.
   const trusted = sql`select oid from pg_roles where rolsuper or rolname in (current_user, ${owner}::name)
     or oid = (select datdba from pg_database where datname = current_database())
     or pg_has_role(oid, 'usage') and not (select rolsuper from pg_roles where rolname = current_user)`;
@@ -435,7 +435,7 @@ export async function requireOwnTables(
   );
 }
 
-/** Refuses a connection pooler that ignores which schema is asked for. @throws KeysError STORE_UNAVAILABLE */
+/** Refuses a connection pooler that ignores the requested schema. @throws KeysError STORE_UNAVAILABLE */
 export async function requireSearchPath(db: Kysely<Tables>, location: string, schema: string): Promise<void> {
   const { rows } = await sql<{ path: string }>`select current_setting('search_path') as path`.execute(db);
   if (rows[0]!.path.split(',')[0] === schema) return;

@@ -14,8 +14,8 @@ export function openDatabase(path: string, options?: Database.Options): Database
 }
 
 /**
- * Opens an SQLite database that no other connection has open: a backup, say, or a passing file. Where no driver runs,
- * Node's own SQLite does, so that stores on PostgreSQL need no driver. A file that others use is not opened by it: two
+ * Opens an SQLite database that no other connection has open, such as a backup or a temporary file. If no driver works,
+ * it uses Node's own SQLite, so that stores on PostgreSQL need no driver. It must not open files that others use: two
  * copies of SQLite in one process do not respect one another's locks.
  * @param path of a file that exists, `:memory:`, or an empty text for a file without a name
  * @throws KeysError DRIVER_UNSUPPORTED; an error of SQLite, by the driver's codes
@@ -33,14 +33,14 @@ export function openPrivateDatabase(path: string): PrivateDatabase {
 }
 
 /**
- * Makes sure that there is a driver, before anything is created.
+ * Checks that a driver works, before anything is created.
  * @throws KeysError DRIVER_UNSUPPORTED
  */
 export function requireDriver(): void {
   loadDriver();
 }
 
-/** What is used of the driver on a database that no other connection has open. */
+/** The used part of the driver, on a database that no other connection has open. */
 export interface PrivateDatabase {
   readonly inTransaction: boolean;
   exec(sql: string): unknown;
@@ -49,24 +49,24 @@ export interface PrivateDatabase {
   close(): unknown;
 }
 
-/** A statement of such a database. */
+/** A statement of a private database. */
 export interface PreparedStatement<Row = unknown> {
-  /** Whether it answers rows. */
+  /** True if it returns rows. */
   readonly reader: boolean;
   run(...parameters: unknown[]): { changes: number };
   get(...parameters: unknown[]): Row | undefined;
   all(...parameters: unknown[]): Row[];
 }
 
-/** SQLite's primary result codes by their numbers (sqlite.org/rescode.html). */
+/** SQLite's primary result codes, by number (sqlite.org/rescode.html). */
 const CODES = (
   'OK ERROR INTERNAL PERM ABORT BUSY LOCKED NOMEM READONLY INTERRUPT IOERR CORRUPT NOTFOUND FULL CANTOPEN PROTOCOL ' +
   'EMPTY SCHEMA TOOBIG CONSTRAINT MISMATCH MISUSE NOLFS AUTH FORMAT RANGE NOTADB'
 ).split(' ');
-/** The extended ones that mean something else to a store than their primary ones. */
+/** Extended codes that mean something else to a store than their primary ones. */
 const EXTENDED: Record<number, string> = { 522: 'IOERR_SHORT_READ', 778: 'IOERR_WRITE', 4874: 'IOERR_SHMSIZE' };
 
-/** An error with SQLite's code, as the driver has it. */
+/** An error with SQLite's code, in the driver's form. */
 class NodeSqliteError extends Error {
   readonly code: string;
 
@@ -85,14 +85,13 @@ function translated<Result>(work: () => Result): Result {
 }
 
 /**
- * A database in Node's own SQLite, with what a `PrivateDatabase` has of the driver. Node 22 warns that its SQLite is
- * experimental.
- * @returns undefined where this Node was built without SQLite
+ * A database in Node's own SQLite, with the driver's interface. Node 22 warns that its SQLite is experimental.
+ * @returns undefined if this Node was built without SQLite
  */
 export function openNodeDatabase(path: string): PrivateDatabase | undefined {
   const node = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined;
   const isFile = path !== '' && path !== ':memory:';
-  // By a URI, a file that is missing is not made.
+  // Opens by URI, so that a missing file is not created.
   const location = isFile ? Object.assign(pathToFileURL(path), { search: '?mode=rw' }) : path;
   return node && new NodeDatabase(translated(() => new node.DatabaseSync(location, { defensive: true })));
 }
@@ -147,15 +146,15 @@ class NodeStatement<Row> implements PreparedStatement<Row> {
   }
 }
 
-/** The driver takes a list as well. */
+/** Flattens parameters, since the driver accepts a list as well. */
 function listed(parameters: unknown[]): SQLInputValue[] {
   return parameters.flat() as SQLInputValue[];
 }
 
 /**
- * Runs a statement, or one that changes rows once for each of several lists of parameters. A statement that inserts
- * many rows by itself would first note every page that it changes, lest it fail in the middle.
- * @returns the rows that it answers, and how many were changed
+ * Runs a statement, or one that changes rows once for each of several lists of parameters. A single statement that
+ * inserts many rows would first journal every page that it changes, in case it fails halfway.
+ * @returns its rows, and how many were changed
  */
 export function runStatement(
   statement: PreparedStatement,

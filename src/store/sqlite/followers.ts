@@ -23,52 +23,52 @@ import { crc32 } from 'node:zlib';
 import { type Follower, type Following, type KnownEdge, STORE_LEASE_MS } from '../../keys/repository/index.ts';
 import { edgesAfter } from '../connection.ts';
 
-/** A change, as `key_changes` has it. */
+/** A change in `key_changes`. */
 export interface ChangeMark {
   readonly number: number;
   readonly mark: string;
 }
 
-/** What the file of a follower says, in the later one of its two places. */
+/** The state in a follower's file: the later one of its two slots. */
 interface FollowerState {
-  /** Grows with each time that it is written. */
+  /** Grows with each write. */
   readonly count: number;
-  /** The last change that it has confirmed. */
+  /** The last confirmed change. */
   readonly seen: ChangeMark;
-  /** By the clock of the machine that is never set, in milliseconds. */
+  /** By the machine's monotonic clock, in milliseconds. */
   readonly leasedUntil: number;
-  /** The start of the machine, since which that clock runs. */
+  /** The boot of the machine, which that clock counts from. */
   readonly boot: string;
   readonly pid: number;
 }
 
-/** What the file beside that one says, while others are told by it: at a time of that clock. */
+/** The contents of a follower's second file: its edges, at a time of that clock. */
 interface ToldEdges {
   readonly at: number;
   readonly boot: string;
   readonly edges: readonly KnownEdge[];
 }
 
-/** How often a follower says that it is there, in milliseconds. */
+/** How often a follower renews its lease, in milliseconds. */
 const RENEW_MS = 500;
-/** How often a follower looks at the store by itself that cannot be told. */
+/** How often a follower without notifications looks at the store by itself. */
 const LOOK_MS = 250;
-/** How long whoever has made a change sleeps before it looks again whether all have confirmed it. */
+/** The pause of a writer between two checks whether all have confirmed its change. */
 const WAIT_MS = 1;
-/** How the names of files end: of a follower, and of whom that tells of changes. */
+/** The suffixes of a follower's files: its state, and its edges. */
 const [STATE, EDGES] = ['.json', '.edges'] as const;
-/** How much each of the two places of a state takes, in bytes. */
+/** The size of each of the two slots of a state, in bytes. */
 const PLACE_BYTES = 512;
-/** After which time the file of a process that is gone is removed. */
+/** How long the file of a vanished process is kept. */
 const ABANDONED_MS = 3_600_000;
 
-/** Of the machine, in milliseconds. All processes have the same, and nobody sets it. */
+/** The machine's monotonic clock in milliseconds, which all processes share. */
 function monotonic(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
 let knownBoot: string | undefined;
-/** The id of the machine's boot; empty where it has none. */
+/** The id of the machine's boot; empty if it has none. */
 function bootId(): string {
   if (knownBoot !== undefined) return knownBoot;
   try {
@@ -92,7 +92,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** The followers of a store that are to be waited for. @throws an error of the file system */
+/** The followers of a store that changes must wait for. @throws an error of the file system */
 function liveFollowers(folder: string): FollowerState[] {
   const now = monotonic();
   return namesIn(folder).flatMap((name) => {
@@ -104,8 +104,8 @@ function liveFollowers(folder: string): FollowerState[] {
 }
 
 /**
- * What a file says; undefined if it has just been removed. It is written in place, as to replace a file has the system
- * write to the disk: one place after the other, so that of two that are read amid that, one is whole.
+ * The state in a file; undefined if it was just removed. Files are written in place, since replacing one forces a write
+ * to disk. Only one of the two slots is written at a time, so the other is always intact.
  */
 function readState(path: string): FollowerState | undefined {
   const text = readText(path) ?? '';
@@ -136,7 +136,7 @@ function isMissing(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
-/** The edges that followers of a store have told of, each as it is now. @throws an error of the file system */
+/** The edges published by the followers of a store, with up-to-date times. @throws an error of the file system */
 export function toldEdges(store: string): KnownEdge[] {
   const folder = folderOf(store);
   return namesIn(folder).flatMap((name) => {
@@ -145,7 +145,7 @@ export function toldEdges(store: string): KnownEdge[] {
   });
 }
 
-/** Undefined where there is nothing, or what a power failure has left. */
+/** Undefined if there is nothing, or only the remains of a power failure. */
 function readTold(path: string): ToldEdges | undefined {
   try {
     return JSON.parse(Buffer.from(readText(path) ?? '', 'latin1').toString()) as ToldEdges;
@@ -155,22 +155,22 @@ function readTold(path: string): ToldEdges | undefined {
   }
 }
 
-/** Waits until all leases are over that followers of a store may have by now: what they see of it cannot be told. */
+/** Waits until all leases that followers can have by now have expired, if their states cannot be read. */
 export async function leasesEnded(store: string): Promise<void> {
   let hasFollowers = true;
   try {
     hasFollowers = liveFollowers(folderOf(store)).length > 0;
   } catch {
-    // There may be some.
+    // Assume that there are some.
   }
   if (hasFollowers) await delay(STORE_LEASE_MS);
 }
 
 /**
- * Resolves once each follower of a store has confirmed a change, or its lease is over.
+ * Resolves once each follower of a store has confirmed a change, or its lease has expired.
  * @throws an error of the file system
- * @param change the last one that was made; undefined where the store does not tell
- * @param isKnown whether the store has a change that a follower has confirmed: numbers come again in one put back
+ * @param change the last one made; undefined if the store does not tell
+ * @param isKnown true if the store has the change that a follower has confirmed: numbers repeat in a restored store
  */
 export async function confirmedByFollowers(
   store: string,
@@ -183,48 +183,48 @@ export async function confirmedByFollowers(
   const made = change();
   if (!made) return;
   const isBehind = ({ seen }: FollowerState) => seen.number < made.number || !isKnown(seen);
-  // One that cannot see the change relies on nothing later either, however often it says that it is there.
+  // A follower that cannot see the change must not delay it any longer, however often it renews its lease.
   for (let isTold = false; monotonic() < end && liveFollowers(folder).some(isBehind); isTold = true) {
     if (!isTold) tell(folder);
     await delay(WAIT_MS);
   }
 }
 
-/** Lets followers look at the store at once. */
+/** Makes followers look at the store at once. */
 function tell(folder: string): void {
   try {
     const now = new Date();
     utimesSync(folder, now, now);
   } catch {
-    // They look by themselves.
+    // Followers also look by themselves.
   }
 }
 
-/** What somebody who follows an SQLite store needs of it. */
+/** The parts of an SQLite store that a follower needs. */
 interface FollowedFile {
   readonly path: string;
-  /** Looks whether something was changed, however recently that was done before. */
+  /** Checks for changes, even right after another check. */
   look(): void;
-  /** The last change that was seen so. */
+  /** The last change seen by that. */
   seen(): ChangeMark | undefined;
 }
 
 /**
- * Somebody who follows an SQLite store. Those who change it are other processes of the machine: they look for a file of
- * each follower beside the store, and wait until that says that it knows of the change. No row says so: it would be
- * written twice a second while nothing happens.
+ * A follower of an SQLite store. Writers are other processes of the machine: they look for a file of each follower
+ * beside the store, and wait until it confirms the change. This is not a row of the store, which would be written twice
+ * a second even when idle.
  */
 export class FileFollowing implements Following {
   readonly #file: FollowedFile;
   readonly #follower: Follower;
   readonly #id = randomUUID();
   #folder: string;
-  /** Its file, once it is open. */
+  /** Its file, once open. */
   #fd: number | undefined;
   #count = 0;
   readonly #timers: NodeJS.Timeout[];
   readonly #watcher: FSWatcher | undefined;
-  /** The change that it has confirmed, and the one that it has told of. */
+  /** The change that it has confirmed, and the one that it has passed on. */
   #seen: ChangeMark;
   #told: ChangeMark;
   #leasedUntil = Number.NEGATIVE_INFINITY;
@@ -238,20 +238,20 @@ export class FileFollowing implements Following {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     removeAbandoned(this.#folder);
     file.look();
-    // Nobody was told anything yet.
+    // Nothing has been passed on yet.
     this.#seen = this.#told = file.seen() ?? { number: 0, mark: '' };
     this.#write();
-    // What was changed before there was a lease.
+    // Reads changes from before the lease began.
     file.look();
     this.changed();
     try {
       this.#watcher = watch(this.#folder, { persistent: false }, (_, name) => {
-        // What it writes itself tells it nothing.
+        // Ignores its own writes.
         if (name?.startsWith(this.#id) !== true) this.#look();
       });
       this.#watcher.on('error', () => {});
     } catch {
-      // There may be no room for more of them: it looks by itself.
+      // The system's limit of watches may be reached; it looks by itself instead.
     }
     const renew = () => {
       this.#write();
@@ -265,7 +265,7 @@ export class FileFollowing implements Following {
     return this.#leasedUntil;
   }
 
-  /** The store has looked, and may have seen changes. */
+  /** Called after the store was checked and may have seen changes. */
   changed(): void {
     const seen = this.#file.seen();
     if (!seen || isSame(seen, this.#told)) return;
@@ -275,7 +275,7 @@ export class FileFollowing implements Following {
 
   async #confirm(seen: ChangeMark): Promise<void> {
     await this.#follower.changed();
-    // What came later may have been confirmed before.
+    // A later change may already be confirmed.
     if (this.#isStopped || (seen.number < this.#seen.number && !isSame(seen, this.#told))) return;
     this.#seen = seen;
     this.#write();
@@ -295,7 +295,7 @@ export class FileFollowing implements Following {
     for (const timer of this.#timers) clearInterval(timer);
     this.#watcher?.close();
     const isEnded = await Promise.race([this.#follower.ended().then(() => true), delay(WAIT_MS, false)]);
-    // Otherwise, its lease ends by itself.
+    // Otherwise the lease expires by itself.
     if (isEnded) rmSync(join(this.#folder, this.#id + STATE), { force: true });
     this.#close();
   }
@@ -304,7 +304,7 @@ export class FileFollowing implements Following {
     try {
       this.#file.look();
     } catch {
-      // The next query tells what is wrong.
+      // The next query reports the problem.
     }
   }
 
@@ -320,7 +320,7 @@ export class FileFollowing implements Following {
       this.#put(checksumOf(text) + text, (count % 2) * PLACE_BYTES);
       this.#leasedUntil = began + STORE_LEASE_MS;
     } catch {
-      // Without room on the disk, the lease ends.
+      // On a full disk, the lease expires.
     }
   }
 
@@ -336,7 +336,7 @@ export class FileFollowing implements Following {
     writeSync(this.#fd, place, 0, PLACE_BYTES, position);
   }
 
-  /** Its folder may have been removed or moved, and a link may have come to lead to another store. */
+  /** Its folder may have been removed or moved, or a link may lead to another store by now. */
   #pathOf(ending: typeof STATE | typeof EDGES): string {
     this.#folder = folderOf(this.#file.path);
     return join(this.#folder, this.#id + ending);
@@ -352,7 +352,7 @@ function isSame(one: ChangeMark, other: ChangeMark): boolean {
   return one.number === other.number && one.mark === other.mark;
 }
 
-/** Removes what processes have left that were killed. */
+/** Removes files of processes that were killed. */
 function removeAbandoned(folder: string): void {
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);

@@ -4,13 +4,13 @@ import { KeysError, printable } from '../../keys/basics/index.ts';
 let isLoaded = false;
 
 /**
- * SQLite's driver, whose binary for this machine is inside its package.
+ * SQLite's driver, whose package contains the binary for this machine.
  * @throws KeysError DRIVER_UNSUPPORTED
  */
 export function loadDriver(): typeof Driver {
   if (isLoaded) return Driver;
   try {
-    // It loads its binary with its first database.
+    // The binary is loaded with the first database.
     new Driver(':memory:').close();
   } catch (error) {
     throw unsupported(error as Error);
@@ -35,7 +35,7 @@ function unsupported(cause: Error): KeysError {
 /** Undefined without glibc. */
 function glibcVersion(): string | undefined {
   const report = process.report as typeof process.report & { excludeNetwork: boolean };
-  // The report would look up the names of all addresses.
+  // Otherwise the report looks up the names of all addresses.
   report.excludeNetwork = true;
   const { header } = report.getReport() as { header: { glibcVersionRuntime?: string } };
   return header.glibcVersionRuntime;

@@ -5,7 +5,7 @@ import { MEMORY } from '../location.ts';
 import type { FeatureTables } from '../tables.ts';
 import { PrivateFile } from './private-file.ts';
 
-/** A new store in the memory of this process, which is gone once it is closed. @throws KeysError STORE_… */
+/** A new store in the memory of this process, which is lost when closed. @throws KeysError STORE_… */
 export async function openMemoryStore(features: readonly FeatureTables[]): Promise<Connection> {
   const store = await PrivateFile.open(MEMORY, { location: MEMORY, mustExist: false, features });
   const changes = new KeyChanges();
@@ -23,7 +23,7 @@ export async function openMemoryStore(features: readonly FeatureTables[]): Promi
       }
       return result;
     },
-    // No other process can change it.
+    // Other processes cannot change it.
     revision: () => changes.revision,
     keysChangedSince: (revision) => changes.since(revision),
     follow: async (next) => {

@@ -26,13 +26,10 @@ import { requireSecureFile } from './store-access.ts';
 import { migrateSqlite } from './sqlite-schema.ts';
 import { openDatabase } from './database.ts';
 
-/** Its statements take no longer than to tell how long. */
+/** Options without timing: its statements take no longer than measuring them. */
 const NO_TIME = {};
 
-/**
- * Finds the rows of keys by statements that are prepared once: as often as a key is checked for the first time, and
- * each time that one is refused.
- */
+/** Finds the rows of keys with prepared statements: whenever a key is checked for the first time, or refused. */
 class KeyRows {
   readonly #byDigest: Database.Statement<[string, string], KeyRow>;
   readonly #rotated: Database.Statement<[string], Pick<RotatedSecretTable, 'key_id' | 'public_id'>>;
@@ -47,7 +44,7 @@ class KeyRows {
     this.#family = driver.transaction((digest: string) => this.#find(digest));
   }
 
-  /** The key of a secret with this digest, and the keys that created it, all as they were at one moment. */
+  /** The key of a secret with this digest, and the keys above it, all from one consistent state. */
   findByDigest(digest: string): FoundRow {
     trace(this.#byDigest.source, NO_TIME);
     const row = this.#byDigest.get(digest, digest);
@@ -74,11 +71,11 @@ class KeyRows {
 }
 
 interface ChangeRow extends ChangeMark {
-  /** Empty in the rows of the audit log's head. */
+  /** Empty in rows of the audit log's head. */
   key_id: string;
 }
 
-/** Reads which keys were created, changed or deleted, by any program, since it was asked last. See `key_changes`. */
+/** Reads which keys were created, changed or deleted by any program since the last call. See `key_changes`. */
 class ChangedKeys {
   readonly #since: Database.Statement<[number], ChangeRow>;
   readonly #latest: Database.Statement<[], ChangeRow>;
@@ -104,10 +101,10 @@ class ChangedKeys {
     return this.#at.get(number)?.mark;
   }
 
-  /** Their ids; `any` for the first time, and if too many were changed. */
+  /** Their ids; `any` for the first call, and if there were too many changes. */
   read(): readonly string[] | 'any' {
     const [first, ...others] = this.#last ? this.#since.all(this.#last.number) : [];
-    // Without the change that was read last, others may be missing as well.
+    // If the change read last is gone, others may be missing as well.
     if (!first || first.mark !== this.#last?.mark) {
       this.#last = this.#latest.get();
       return 'any';
@@ -117,20 +114,20 @@ class ChangedKeys {
   }
 }
 
-/** The file at a path was found to be another one, before anything was changed: the work is repeated on that one. */
+/** Thrown if the path leads to another file, before anything was changed. The work is repeated on that file. */
 export class FileReplaced extends Error {}
 
-/** How long to wait for the lock of the file, in milliseconds. */
+/** Timeouts for the lock of the file, in milliseconds. */
 export interface WaitTimes {
-  /** In all. */
+  /** In total. */
   lockWaitMs: number;
-  /** Inside the driver, at a time: it blocks the event loop. */
+  /** Inside the driver, per attempt, which blocks the event loop. */
   busyTimeoutMs: number;
 }
 
 interface OpenFileOptions extends WaitTimes {
   mustExist: MustExist;
-  /** The features whose tables it gets. */
+  /** The features that get tables. */
   features: readonly FeatureTables[];
   /** Called after each commit. */
   committed: () => void;
@@ -139,19 +136,19 @@ interface OpenFileOptions extends WaitTimes {
 interface Parts {
   driver: Database.Database;
   db: Kysely<Tables>;
-  /** Where it writes, if others read meanwhile. */
+  /** The thread for writes, if others read at the same time. */
   thread: WriteThread | undefined;
   writer: Kysely<Tables>;
   main: MainFile;
-  /** What was beside the file before it was opened. */
+  /** The files beside the store before it was opened. */
   before: SideFiles;
 }
 
-/** An open database file, and how to tell whether it is still the one at its path. */
+/** An open database file that can tell whether it is still the one at its path. */
 export class OpenFile {
   readonly db: Kysely<Tables>;
   readonly #path: string;
-  /** Where the path leads to. */
+  /** The target of the path. */
   readonly #file: string;
   readonly #driver: Database.Database;
   readonly #thread: WriteThread | undefined;
@@ -163,7 +160,7 @@ export class OpenFile {
   readonly #keyRows: KeyRows;
   readonly #known: KnownChange;
   readonly #ownChanges: Database.Statement<[], number>;
-  /** What `stat` said of the file when it was last compared. */
+  /** The file's `stat` when it was last compared. */
   #compared = { modifiedMs: 0, bytes: 0 };
 
   private constructor(path: string, file: string, { driver, db, thread, writer, main, before }: Parts) {
@@ -179,7 +176,7 @@ export class OpenFile {
     this.#keyRows = new KeyRows(driver);
     this.#known = new KnownChange(driver, main);
     this.#ownChanges = driver.prepare<[], number>('select total_changes()').pluck();
-    // What was replaced meanwhile may have been opened before: it is found not to be current then.
+    // A file replaced during this may have been opened in its old state, which a later check detects.
     this.#sideFiles = new Map([...identifySideFiles(file), ...before]);
   }
 
@@ -191,11 +188,11 @@ export class OpenFile {
     const main = new MainFile(path);
     try {
       requireSecureFile(path);
-      // SQLite keeps its files next to the one that a link leads to.
+      // SQLite keeps its files next to the target of a link.
       const file = realpathSync(path);
       const before = identifySideFiles(file);
       requireOwnWal(path, file, main);
-      // A command has nobody else to give a turn to.
+      // A command has no other work that a blocking write could delay.
       const thread = busyTimeoutMs === 0 ? new WriteThread(file, PRAGMAS) : undefined;
       const driver = openDatabase(file, { fileMustExist: true, timeout: busyTimeoutMs });
       const db = tracedKysely(dialectOf(driver, committed, thread !== undefined));
@@ -221,13 +218,13 @@ export class OpenFile {
     }
   }
 
-  /** Until the file itself has the mark of a migration, another file in its place could not be told from it. */
+  /** Writes the mark of a migration into the file itself, without which it could not be told from another one. */
   #settleMigration(): void {
     if (!this.#known.isInFile()) backfill(this.#driver);
     this.#known.isHeld();
   }
 
-  /** A number that SQLite changes when another connection has written. */
+  /** A number that SQLite changes after writes of other connections. */
   dataVersion(): number {
     return this.#dataVersion.get()!;
   }
@@ -238,7 +235,7 @@ export class OpenFile {
       return this.#changedKeys.read();
     } catch (error) {
       if (isLocked(error)) throw error;
-      // A file may have been put in the place of this one: the next query tells, or is told what is wrong.
+      // The file may have been replaced, which the next query finds out or reports.
       return 'any';
     }
   }
@@ -253,32 +250,32 @@ export class OpenFile {
     return this.#changedKeys.latest();
   }
 
-  /** Whether a change is one of this file. */
+  /** True if a change is one of this file. */
   hasChange({ number, mark }: ChangeMark): boolean {
     return this.#changedKeys.markOf(number) === mark;
   }
 
   /** See `Connection.findByDigest`. */
   findByDigest(digest: string): FoundRow | undefined {
-    // Of a command, which has one connection, what another part of it is writing must not be seen.
+    // A command has one connection, on which uncommitted changes of another part would be visible.
     return this.#driver.inTransaction ? undefined : this.#keyRows.findByDigest(digest);
   }
 
   /**
-   * Runs work in a transaction, one at a time, during which others may read by `db`, and marks the change, if it makes
-   * one. It returns once that is in the file itself, so that nothing is lost with its -wal file.
-   * @throws FileReplaced where nothing was changed; what the work throws; a KeysError where the change may have been
-   * made, and must not be made again, STORE_REPLACED if it may be lost
+   * Runs work in a transaction, one at a time, while others can read through `db`, and marks the change, if there is
+   * one. It returns once the change is in the file itself, so that nothing depends on the -wal file.
+   * @throws FileReplaced if nothing was changed; errors of the work; a KeysError if the change may have been made and
+   * must not be repeated, STORE_REPLACED if it may be lost
    */
   async change<Result>(work: (db: Kysely<Tables>) => Promise<Result>): Promise<Result> {
     const thread = this.#thread;
     if ((await thread?.start()) && !this.isSurelyCurrent()) {
-      // It has opened another file, and read nothing yet.
+      // The thread opened another file, and has read nothing yet.
       thread?.close();
       throw new FileReplaced();
     }
     const writer = thread ? this.#writer : this.db;
-    /** How many rows the connection that writes has changed. */
+    /** How many rows the writing connection has changed. */
     const totalChanges = () => thread?.totalChanges ?? this.#ownChanges.get()!;
     let isDecided = false;
     let changes = 0;
@@ -305,7 +302,9 @@ export class OpenFile {
     return result;
   }
 
-  /** Whether the file at the path is this one, and nothing was copied over it: one `stat` while nothing changes. */
+  /**
+   * True if the path still leads to this file, and nothing was copied over it. Costs one `stat` while nothing changes.
+   */
   isCurrent(): boolean {
     const stat = statSync(this.#path, { throwIfNoEntry: false });
     if (!stat || !isSameFile(stat, this.#main.identity)) return false;
@@ -316,42 +315,42 @@ export class OpenFile {
   }
 
   /**
-   * Whether the file has all of its pages. SQLite reads those that it remembers also from a file that was cut off, and
-   * those that are not in it yet from its -wal file.
+   * True if the file has all of its pages. For a truncated file, SQLite could still read cached pages, and recent ones
+   * from the -wal file.
    */
   isWhole(): boolean {
     return this.#main.isWhole() || !backfill(this.#driver) || this.#main.isWhole();
   }
 
-  /** `isCurrent`, where that it was so a moment ago does not count. */
+  /** Like `isCurrent`, without relying on earlier checks. */
   isSurelyCurrent(): boolean {
     this.#compared = { modifiedMs: 0, bytes: 0 };
     return this.isCurrent();
   }
 
-  /** @returns the previous mark, unless the change goes on under that */
+  /** @returns the previous mark, unless the change continues under it */
   async #mark(transaction: Kysely<Tables>): Promise<string | undefined> {
     if (!this.isSurelyCurrent()) throw new FileReplaced();
     const { id } = this.#known.see();
-    // Until the file has the previous mark, the -wal file goes on from an older one.
+    // Until the file has the previous mark, the -wal file continues from an older one.
     if (!this.#known.isInFile()) return undefined;
     await sql`update last_change set ids = ${randomUUID() + id}`.execute(transaction);
     return id;
   }
 
-  /** Writes what was committed into the file itself. @returns whether it is known to be in the file at the path */
+  /** Writes committed changes into the file itself. @returns true if they are known to be in the file at the path */
   async #settle(writer: Kysely<Tables>, previous: string | undefined): Promise<boolean> {
     try {
       if (!this.isSurelyCurrent()) return false;
       let isWritten = false;
       try {
-        // Nobody in this process reads what was before the change: it is written as a whole.
+        // No reader in this process needs the state before the change, so all of it can be written.
         isWritten = await checkpoint(writer);
       } catch {
-        // Its thread may have ended. For want of room, the change is on disk in the -wal file alone.
+        // The thread may have ended. On a full disk, the change is only in the -wal file.
         backfill(this.#driver);
       }
-      // Another program may have written it, into the file that was at the path when that opened it.
+      // Another program may have written it into the file that was at the path when it opened it.
       if (isWritten && previous !== undefined && this.#known.idInFile() === previous) return false;
       return this.isSurelyCurrent();
     } catch {
@@ -360,29 +359,29 @@ export class OpenFile {
   }
 
   /**
-   * Closes a file that is no longer the one at the path, with its side files.
-   * @returns false while another program reads what is only in the -wal file: then it stays open
+   * Closes a file that is no longer at the path, with its side files.
+   * @returns false while another program reads data that is only in the -wal file: then it stays open
    * @throws an error that `isLocked`, while another program writes there
    */
   leave(): boolean {
     const stat = statSync(this.#path, { throwIfNoEntry: false });
     const isMoved = !stat || !isSameFile(stat, this.#main.identity);
-    // What others write into a new -wal, this connection would read from the old one.
+    // Others would write into a new -wal file, and this connection would read the old one.
     if (!isMoved && areShared(this.#sideFiles, this.#file)) return this.abandon();
     if (this.#isBusy) return false;
     if (!isMoved && this.#removeIfOverwritten()) return this.abandon();
     if (!backfill(this.#driver)) return false;
-    // Beside a file that stays as it is, others may be using them by now: one must not go without the other.
+    // Others may be using these beside the unmoved file by now, and they belong together.
     if (!isMoved) return this.abandon();
-    // Once they are closed, files of others may get the numbers by which they are known.
+    // After closing, files of others could get the inode numbers that identify these.
     removeSideFiles(this.#sideFiles);
     this.close();
     return true;
   }
 
   /**
-   * Removes what is beside the file if that was overwritten: what the -wal file has must not be written into it.
-   * @throws an error that `isLocked`, while another program writes there, perhaps into what the file is now
+   * Removes the side files of an overwritten file: the contents of the -wal file must not be written into it.
+   * @throws an error that `isLocked`, while another program writes there, perhaps into the new contents
    */
   #removeIfOverwritten(): boolean {
     try {
@@ -400,7 +399,7 @@ export class OpenFile {
     }
   }
 
-  /** Closes a file beside which others go on. Returns false in the middle of a change. */
+  /** Closes a file that others keep using. Returns false in the middle of a change. */
   abandon(): boolean {
     if (this.#isBusy) return false;
     besideOthers(this.#file, () => this.#disconnect());
@@ -412,7 +411,7 @@ export class OpenFile {
     return this.#driver.inTransaction || (this.#thread?.isBusy ?? false);
   }
 
-  /** Closes the connections. Kysely would leave one open that was never used. */
+  /** Closes the connections. Kysely would leave an unused one open. */
   close(): void {
     this.#disconnect();
     this.#main.close();
@@ -430,10 +429,10 @@ export class OpenFile {
   }
 }
 
-/** How often a change tries to write itself into the file, and how long it waits in between. */
+/** How often a change tries to write itself into the file, and the pause in between. */
 const [MAX_TRIES, WAIT_MS] = [100, 2];
 
-/** What SQLite says of a checkpoint: how many pages its log had, and how many of them the file has now. */
+/** SQLite's report of a checkpoint: the pages in its log, and how many of them are in the file now. */
 interface Checkpoint {
   busy: number;
   log: number;
@@ -441,9 +440,9 @@ interface Checkpoint {
 }
 
 /**
- * Writes what was committed into the file itself, as far as nobody reads what was before. Another program that is just
- * doing so may have begun before the last change.
- * @returns whether SQLite has written all of it
+ * Writes committed changes into the file itself, as far as no one reads the state before. Another program's checkpoint
+ * may have started before the last change.
+ * @returns true if SQLite has written all of it
  */
 async function checkpoint(db: Kysely<Tables>): Promise<boolean> {
   const began = performance.now();
@@ -459,7 +458,7 @@ async function checkpoint(db: Kysely<Tables>): Promise<boolean> {
   return result?.busy === 0 && result.log === result.checkpointed;
 }
 
-/** Writes what was committed into the file. Returns whether that was possible for all of it. */
+/** Writes committed changes into the file. Returns true if all of them were written. */
 function backfill(driver: Database.Database): boolean {
   try {
     const [result] = driver.pragma('wal_checkpoint(passive)') as Checkpoint[];

@@ -9,20 +9,20 @@ import { sqliteError } from './sqlite-errors.ts';
 import { migrateSqlite, newSchema } from './sqlite-schema.ts';
 import { openPrivateDatabase, type PrivateDatabase } from './database.ts';
 
-/** How much of it is kept in memory, in KiB: it is looked through in the orders of all its indexes. */
+/** The cache, in KiB: the file is read in the orders of all its indexes. */
 const CACHE = 'cache_size = -32768';
 
-/** How to open such a file. */
+/** Options of a private file. */
 export interface PrivateFileOptions {
-  /** The path that errors name: that of the file may be a passing one. */
+  /** The path for errors: that of the file itself may be temporary. */
   location: string;
-  /** Whether it must be a store already; otherwise an empty file becomes one. */
+  /** True if it must be a store already; otherwise an empty file becomes one. */
   mustExist: boolean;
-  /** The features whose tables it has, or gets. */
+  /** The features that have, or get, tables in it. */
   features: readonly FeatureTables[];
 }
 
-/** A store that no other program uses: a backup that is being made or looked at. Nobody's secrets are checked in it. */
+/** A store that no other program uses: a backup being made or examined. No secrets are authenticated from it. */
 export class PrivateFile implements Connection {
   readonly dialect = 'sqlite';
   readonly created = false;
@@ -47,7 +47,7 @@ export class PrivateFile implements Connection {
     let driver;
     try {
       driver = openPrivateDatabase(path);
-      // Without the -shm file of those that several programs use, which file systems of other machines lack.
+      // Avoids the -shm file for sharing between programs, which some network file systems do not support.
       for (const pragma of [
         'locking_mode = exclusive',
         'synchronous = full',
@@ -63,7 +63,7 @@ export class PrivateFile implements Connection {
     }
   }
 
-  /** One that is open already. Whoever opened it closes it. */
+  /** Wraps an open database. Its opener closes it. */
   static over(driver: PrivateDatabase, options: Omit<PrivateFileOptions, 'mustExist'>): PrivateFile {
     driver.pragma(CACHE);
     debug('a file was opened for this process alone', () => ({ store: options.location }));
@@ -88,7 +88,7 @@ export class PrivateFile implements Connection {
     return this.run((db) =>
       db.transaction().execute(async (transaction) => {
         const result = await work(transaction, () => {});
-        // What lies beside the place where it may be put must not be taken for its own: see `requireOwnWal`.
+        // Files beside its later location must not be taken for its own: see `requireOwnWal`.
         await sql`update last_change set ids = ${randomUUID()} || substr(ids, 1, 36)`.execute(transaction);
         return result;
       }),
@@ -103,7 +103,7 @@ export class PrivateFile implements Connection {
 
   watchHearing(): void {}
 
-  /** Closes it: then it is one file. */
+  /** Closes it, which leaves a single file. */
   async close(): Promise<void> {
     this.#driver.close();
   }

@@ -14,28 +14,28 @@ import { createStore } from './store-access.ts';
 import { isLocked, isMixedUp, sqliteError } from './sqlite-errors.ts';
 import { requireDriver } from './database.ts';
 
-/** How long a server that is idle may take to notice that its file was replaced, twice, in milliseconds. */
+/** Twice the time that an idle server can take to notice that its file was replaced, in milliseconds. */
 const REPLACED_WAIT_MS = 2000;
 /** How often an idle connection checks whether its files are still there. */
 const WATCH_MS = REPLACED_WAIT_MS / 2;
 /**
- * How long a check of the file is trusted, by every process that has it open, in milliseconds. A change of a key
- * returns only when all checks that were made before it are older.
+ * How long a check of the file is trusted by every process that has it open, in milliseconds. A change of a key returns
+ * only when all checks made before it are older.
  */
 const MAX_CHECK_AGE_MS = 1;
 
 interface SqliteOptions extends WaitTimes {
-  /** How long a change waits for the lock, in all. Default: `lockWaitMs`. */
+  /** The longest wait of a change for the lock, in total. Default: `lockWaitMs`. */
   writeWaitMs?: number;
   mustExist: MustExist;
   features: readonly FeatureTables[];
 }
 
-/** An open SQLite store that follows its path: if another file is put there, that one is opened instead. */
+/** An open SQLite store that follows its path: if another file is put there, it opens that one. */
 export class SqliteConnection implements Connection {
   readonly dialect = 'sqlite';
   readonly location: string;
-  /** Whether opening it has created the file. */
+  /** True if opening it created the file. */
   readonly created: boolean;
   readonly features: readonly FeatureTables[];
   readonly #waits: WaitTimes;
@@ -45,7 +45,7 @@ export class SqliteConnection implements Connection {
   #file: OpenFile | undefined;
   #opening: Promise<OpenFile> | undefined;
   readonly #watch: NodeJS.Timeout;
-  /** One writer of this process at a time waits for the lock of the file, so that many do not try all at once. */
+  /** Only one writer of this process at a time waits for the lock of the file, so that many do not retry at once. */
   readonly #mutex = new Mutex();
   #checkedAt = Number.NEGATIVE_INFINITY;
   #dataVersion: number | undefined;
@@ -78,7 +78,7 @@ export class SqliteConnection implements Connection {
       const created = !mustExist && createStore(path);
       connection = new SqliteConnection(path, created, { lockWaitMs, writeWaitMs, busyTimeoutMs, features });
       await connection.#open(mustExist);
-      // Who wants no migration only reads, as completion does in a backup.
+      // A caller that needs no migration only reads, such as completion in a backup.
       if (mustExist !== 'migrated') connection.#reserve.keep();
       return connection;
     } catch (error) {
@@ -99,7 +99,7 @@ export class SqliteConnection implements Connection {
     let keysChanged = false;
     const noteChanged = () => void (keysChanged = true);
     const changeUntil = (end: number) => this.#runUntil(end, (file) => file.change((db) => work(db, noteChanged)));
-    // Between its attempts, others have their turns.
+    // Others get their turns between attempts.
     if (counts)
       return retry(() => this.#mutex.run(this.#writeWaitMs, () => changeUntil(0)), {
         isRetryable: (error) => isKeysError(error) && error.code === 'STORE_LOCKED' && performance.now() <= deadline,
@@ -113,8 +113,8 @@ export class SqliteConnection implements Connection {
   }
 
   /**
-   * Runs work, and repeats it as long as it has changed nothing, until a deadline of `performance.now()`. Side files
-   * that do not belong together are waited for only until those who have them open must have noticed.
+   * Runs work, and repeats it until a deadline of `performance.now()` if it has changed nothing. Waits for mismatched
+   * side files only until the programs that have them open must have noticed.
    */
   async #runUntil<Result>(deadline: number, work: (file: OpenFile) => Promise<Result>): Promise<Result> {
     const mixedUpUntil = Math.min(deadline, performance.now() + REPLACED_WAIT_MS);
@@ -134,7 +134,7 @@ export class SqliteConnection implements Connection {
     }
   }
 
-  /** Between two queries the file may be found to be replaced, and is closed then. @throws FileReplaced */
+  /** Between two queries, the file may turn out to be replaced, and is closed then. @throws FileReplaced */
   async #onFile<Result>(file: OpenFile, work: (file: OpenFile) => Promise<Result>): Promise<Result> {
     try {
       return await work(file);
@@ -145,7 +145,7 @@ export class SqliteConnection implements Connection {
     }
   }
 
-  /** Whether what failed before anything was changed did so since the file was replaced, which is left then. */
+  /** True if work failed before changing anything because the file was replaced. The file is closed then. */
   #isReplaced(file: OpenFile, error: unknown): boolean {
     if (!isMixedUp(error)) {
       try {
@@ -165,7 +165,7 @@ export class SqliteConnection implements Connection {
     return this.#file ?? this.#openFile(true);
   }
 
-  /** Opens the file for the first time. A server that is idle may not have noticed yet that it was replaced. */
+  /** Opens the file for the first time. An idle server may not have noticed yet that it was replaced. */
   async #open(mustExist: MustExist): Promise<void> {
     const deadline = performance.now() + Math.min(REPLACED_WAIT_MS, this.#waits.lockWaitMs);
     const isRetryable = (error: unknown) =>
@@ -178,7 +178,7 @@ export class SqliteConnection implements Connection {
     await retry(open, { isRetryable });
   }
 
-  /** Opens the file. One of 0 bytes becomes a store, unless the store must exist, as it has to once it was opened. */
+  /** Opens the file. An empty file becomes a store, unless the store must exist, as it must after the first time. */
   async #openFile(mustExist: MustExist): Promise<OpenFile> {
     const options = { ...this.#waits, mustExist, features: this.features, committed: () => this.#recheckFile() };
     // SQLite needs room for its -shm file: 32 KiB.
@@ -253,7 +253,7 @@ export class SqliteConnection implements Connection {
     return toldEdges(this.location);
   }
 
-  /** Resolves once no follower lets a key pass as it was before the latest change. */
+  /** Resolves once no follower accepts a key in its state before the latest change. */
   async #followed(): Promise<void> {
     try {
       if (this.#following) this.#checkFile();
@@ -263,7 +263,7 @@ export class SqliteConnection implements Connection {
         (seen) => this.#file?.hasChange(seen) === true,
       );
     } catch {
-      // The change was made. What is wrong with the file is told by the next query; who follows it cannot be told.
+      // The change was made. The next query reports the file's problem; its followers cannot be read.
       await leasesEnded(this.location);
     }
   }
@@ -274,13 +274,13 @@ export class SqliteConnection implements Connection {
     this.#checkedAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** A command may be waiting for this process to leave a file that was replaced, and there may be room again. */
+  /** Closes a replaced file, which a command may be waiting for, and refills the reserve if there is space again. */
   #checkIdleFile(): void {
     if (this.#file) this.#reserve.keep();
     try {
       if (this.#file && !this.#file.isSurelyCurrent()) this.#leaveFile(this.#file);
     } catch {
-      // The next query reports what is wrong.
+      // The next query reports the problem.
     }
   }
 
@@ -300,13 +300,13 @@ export class SqliteConnection implements Connection {
     this.#recheckFile();
   }
 
-  /** There are no notifications: the file is looked at. */
+  /** Does nothing: a file has no notifications, and is checked instead. */
   watchHearing(): void {}
 
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#watch);
-    // A change that is being made is made; those that wait for their turn fail.
+    // A change in progress completes; waiting ones fail.
     await this.#mutex.run(this.#waits.lockWaitMs, async () => {}).catch(() => {});
     const file = this.#file;
     this.#file = undefined;
@@ -314,20 +314,20 @@ export class SqliteConnection implements Connection {
     const deadline = performance.now() + this.#waits.lockWaitMs;
     const leave = async () => !file.isSurelyCurrent() && file.leave();
     const isRetryable = (error: unknown) => isLocked(error) && performance.now() <= deadline;
-    // Who writes there for longer looks after what is beside the file.
+    // A program that writes for longer takes care of the side files.
     const isLeft = await retry(leave, { isRetryable }).catch(() => file.abandon());
     if (!isLeft) file.close();
   }
 }
 
-/** What a file was found to be replaced by: side files that do not belong together are an error of their own. */
+/** The cause of a replacement: mismatched side files are an error of their own. */
 function findCause(error: unknown): unknown {
   return error instanceof FileReplaced && isMixedUp(error.cause) ? error.cause : error;
 }
 
-/** Waits until no process trusts a check of the file any more that it made before now. */
+/** Waits until no process trusts a check of the file from before this call. */
 async function outdateChecks(): Promise<void> {
   const changedAt = performance.now();
-  // A timer may fire early, by less than a millisecond.
+  // A timer can fire early, by less than a millisecond.
   while (performance.now() - changedAt <= MAX_CHECK_AGE_MS) await delay(MAX_CHECK_AGE_MS);
 }

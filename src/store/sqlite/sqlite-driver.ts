@@ -15,22 +15,22 @@ import { yieldToEventLoop } from '../../keys/basics/index.ts';
 import { openDatabase, type PreparedStatement, type PrivateDatabase, runStatement } from './database.ts';
 import type { WorkerAnswer, WorkerQuestion, WorkerStart } from './write-worker.ts';
 
-/** What each connection to a store is told. */
+/** Settings of each connection to a store. */
 export const PRAGMAS = [
   // A secret is shown after its transaction, which must be on disk by then.
   'synchronous = full',
   'foreign_keys = on',
   'trusted_schema = off',
-  // Only after it was checked that the -wal file and the file belong together.
+  // Checkpoints happen only after checking that the -wal file belongs to the file.
   'wal_autocheckpoint = 0',
-  // It grows as long as somebody reads, and shrinks to that once it begins anew.
+  // The -wal file grows while it is being read, and shrinks to this size when it restarts.
   'journal_size_limit = 4194304',
 ];
 
-/** How many statements that read are kept prepared. */
+/** How many reading statements are kept prepared. */
 const KEPT_STATEMENTS = 64;
 
-/** How long queries follow one another before others get a turn of the event loop, in milliseconds. */
+/** How long queries run in a row before the event loop gets a turn, in milliseconds. */
 const MAX_SLICE_MS = 10;
 
 /** Runs statements on one connection. */
@@ -39,11 +39,14 @@ interface Statements {
   run(sql: string, parameters: readonly unknown[]): Promise<{ rows: unknown[]; changes: number }>;
 }
 
-/** Statements that are run in this thread. */
+/** Statements that run in this thread. */
 class OwnStatements implements Statements {
   readonly #database: PrivateDatabase;
   readonly #takesTurns: boolean;
-  /** The native memory of others waits for a collection. Those used last are at the end. */
+  /**
+   * Limited, since native memory of dropped statements waits for garbage collection. The most recently used are at the
+   * end.
+   */
   readonly #prepared = new Map<string, PreparedStatement>();
   /** When the first query of this turn began. */
   #sliceBegan: number | undefined;
@@ -57,7 +60,7 @@ class OwnStatements implements Statements {
     return this.#database.inTransaction;
   }
 
-  /** Lets others have a turn between two queries, of a long list, say. */
+  /** Gives the event loop a turn between two queries, such as those of a long list. */
   async run(sql: string, parameters: readonly unknown[]): Promise<{ rows: unknown[]; changes: number }> {
     if (this.#takesTurns) this.#beginSlice();
     const result = runStatement(this.#prepare(sql), parameters);
@@ -67,7 +70,7 @@ class OwnStatements implements Statements {
 
   #prepare(sql: string): PreparedStatement {
     const statement = this.#prepared.get(sql) ?? this.#database.prepare(sql);
-    // A pragma may act when it is prepared.
+    // A pragma can take effect when it is prepared.
     if (!/^(select|with) /.test(sql)) return statement;
     this.#prepared.delete(sql);
     this.#prepared.set(sql, statement);
@@ -82,7 +85,7 @@ class OwnStatements implements Statements {
   }
 }
 
-/** Runs one transaction at a time. Who opened the connection closes it. */
+/** Runs one transaction at a time. The opener of the connection closes it. */
 class OneConnectionDriver implements Driver {
   readonly #statements: Statements;
   readonly #committed: () => void;
@@ -119,7 +122,7 @@ class OneConnectionDriver implements Driver {
     }
   }
 
-  /** After some errors, such as a full disk, SQLite has already rolled back: doing it again would hide the error. */
+  /** After some errors, such as a full disk, SQLite has already rolled back: repeating it would hide the error. */
   async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#statements.inTransaction) await connection.executeQuery(CompiledQuery.raw('rollback'));
   }
@@ -131,8 +134,8 @@ class OneConnectionDriver implements Driver {
 
 /**
  * Kysely's dialect for an open SQLite database.
- * @param committed is called after each commit
- * @param takesTurns whether others get a turn between two queries
+ * @param committed called after each commit
+ * @param takesTurns true to give the event loop turns between queries
  */
 export function dialectOf(database: PrivateDatabase, committed: () => void = () => {}, takesTurns = true): Dialect {
   return sqliteDialect(new OwnStatements(database, takesTurns), committed);
@@ -149,9 +152,9 @@ export function sqliteDialect(statements: Statements, committed: () => void): Di
 }
 
 /**
- * Closes connections to a file, and leaves what is beside it by now. SQLite removes that, by its name, with the last
- * connection of all programs: though there may be what only that has, where the connection was opened with other files.
- * One that only reads can remove nothing, and keeps the others from being the last.
+ * Closes connections to a file, but keeps its side files. SQLite removes these by name with the last connection of all
+ * programs, even if they now belong to another file. A read-only connection cannot remove anything, and keeps the
+ * others from being the last.
  */
 export function besideOthers(path: string, close: () => void): void {
   let reader: Database.Database | undefined;
@@ -159,20 +162,20 @@ export function besideOthers(path: string, close: () => void): void {
     reader = openDatabase(path, { fileMustExist: true, readonly: true, timeout: 0 });
     reader.pragma('user_version');
   } catch {
-    // Who opens it next is told what is wrong.
+    // The next opener gets the error.
   }
   close();
   reader?.close();
 }
 
-/** Beside this file, from the sources as in the package. */
+/** Beside this file, both in the sources and in the package. */
 const WORKER = new URL(`write-worker${extname(import.meta.url)}`, import.meta.url);
-/** How long closing waits for a statement that is under way. */
+/** How long closing waits for a running statement. */
 const MAX_CLOSE_MS = 5000;
-/** After how long without a statement the thread ends: it takes as much memory as a fifth of a server at rest. */
+/** The idle time after which the thread ends: it takes a fifth of an idle server's memory. */
 const IDLE_MS = 10_000;
 
-/** A connection to a database in a thread of its own, where it blocks nobody. It takes one statement at a time. */
+/** A connection to a database in a thread of its own, where it blocks nothing. It runs one statement at a time. */
 export class WriteThread implements Statements {
   readonly #file: string;
   readonly #pragmas: readonly string[];
@@ -185,8 +188,8 @@ export class WriteThread implements Statements {
   #totalChanges = 0;
 
   /**
-   * @param pragmas what the connection is told before its first statement
-   * @param options.idleMs after how long without a statement the thread ends, in milliseconds
+   * @param pragmas settings applied before the first statement
+   * @param options.idleMs the idle time after which the thread ends, in milliseconds
    */
   constructor(file: string, pragmas: readonly string[], { idleMs = IDLE_MS } = {}) {
     this.#file = file;
@@ -198,7 +201,7 @@ export class WriteThread implements Statements {
     return this.#inTransaction;
   }
 
-  /** How many rows it has changed, of which only differences within a transaction matter. */
+  /** The number of changed rows. Only differences within a transaction are meaningful. */
   get totalChanges(): number {
     return this.#totalChanges;
   }
@@ -207,21 +210,21 @@ export class WriteThread implements Statements {
     return this.#worker !== undefined;
   }
 
-  /** Whether a statement is under way, or may follow in the same transaction. */
+  /** True while a statement is running, or another may follow in the same transaction. */
   get isBusy(): boolean {
     return this.#inTransaction || this.#waiting !== undefined;
   }
 
   /**
-   * Starts the thread unless it runs, and opens the database there. Nothing is read yet.
-   * @returns whether it was started
+   * Starts the thread unless it runs, and opens the database there, without reading anything.
+   * @returns true if it was started
    */
   async start(): Promise<boolean> {
     clearTimeout(this.#idle);
     if (this.#worker) return false;
     this.#closed = new Int32Array(new SharedArrayBuffer(4));
     const workerData: WorkerStart = { file: this.#file, pragmas: [...this.#pragmas], closed: this.#closed };
-    // Options of the program, such as --input-type, need not suit a file.
+    // The program's own Node options, such as --input-type, may not suit a file.
     const worker = new Worker(WORKER, { workerData, execArgv: [] });
     this.#worker = worker;
     let reason: unknown = new Error('The thread that writes has ended.');
@@ -245,11 +248,11 @@ export class WriteThread implements Statements {
     return { rows, changes };
   }
 
-  /** Closes the database and ends the thread, which can be started again. A transaction is rolled back. */
+  /** Closes the database and ends the thread, which can be started again. Rolls back an open transaction. */
   close(): void {
     if (!this.#worker) return;
     this.#askToClose();
-    // Afterwards another file may be at the path, beside which nothing may be changed.
+    // Afterwards another file may be at the path, whose side files must not be touched.
     Atomics.wait(this.#closed, 0, 0, MAX_CLOSE_MS);
     this.#end(new Error('The database was closed.'));
   }
@@ -258,7 +261,9 @@ export class WriteThread implements Statements {
     this.#worker!.postMessage('close' satisfies WorkerQuestion);
   }
 
-  /** Nobody waits for it: with the other connections, none of its files goes, and the next change starts another. */
+  /**
+   * Ends the thread without waiting: other connections keep the side files, and the next change starts another thread.
+   */
   #rest(): void {
     this.#askToClose();
     this.#end(undefined);
@@ -270,7 +275,7 @@ export class WriteThread implements Statements {
     return this.#answer();
   }
 
-  /** Only while it is waited for, the thread keeps the program from ending. */
+  /** The thread keeps the process alive only while an answer is awaited. */
   #answer(): Promise<WorkerAnswer> {
     clearTimeout(this.#idle);
     this.#worker!.ref();

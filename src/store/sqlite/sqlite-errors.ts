@@ -48,7 +48,7 @@ const CAUSES: readonly Cause[] = [
   ['ENAMETOOLONG', 'STORE_UNAVAILABLE', 'cannot be opened: its path is too long. Choose another'],
 ];
 
-/** What SQLite says where the tables are not as a migration has made them. */
+/** SQLite's messages for tables that differ from those of the migrations. */
 const OTHER_SCHEMA =
   /^(?:no such (?:table|column|module)|unrecognized option|parse error|error in tokenizer|table \S+ has)/;
 const DAMAGED_SCHEMA: readonly Cause[] = [
@@ -68,7 +68,7 @@ export function sqliteError(error: unknown, location: string): Error {
   return takenError(column, error) ?? storeError(error, location, causesAt(location, error));
 }
 
-/** SQLite has the same codes for a read-only file system as for missing rights. */
+/** SQLite uses the same codes for a read-only file system and for missing rights. */
 function causesAt(location: string, error: unknown): readonly Cause[] {
   if (!/^SQLITE_(?:READONLY|CANTOPEN)/.test(driverCodeOf(error)) || !isOnReadOnlyFileSystem(location)) return CAUSES;
   return [['SQLITE_', 'STORE_READONLY', READ_ONLY_FILE_SYSTEM]];
@@ -83,15 +83,15 @@ function isOnReadOnlyFileSystem(path: string): boolean {
   }
 }
 
-/** Whether another process holds the lock, so that a retry may succeed. */
+/** True if another process holds the lock, so that a retry can succeed. */
 export function isLocked(error: unknown): boolean {
   const code = driverCodeOf(error);
   return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED');
 }
 
 /**
- * Whether the -wal file is not the one that the -shm file tells of: somebody has removed one of them while programs had
- * it open. Of a file itself that is too short, SQLite says something else.
+ * True if the -wal file does not match the -shm file, because one of them was removed while programs had it open. A
+ * truncated database file has another code.
  */
 export function isMixedUp(error: unknown): boolean {
   return driverCodeOf(error) === 'SQLITE_IOERR_SHORT_READ';

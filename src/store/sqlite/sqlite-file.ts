@@ -18,17 +18,17 @@ import type Database from 'better-sqlite3';
 import { isKeysError, KeysError } from '../../keys/basics/index.ts';
 import { isLocked, sqliteError } from './sqlite-errors.ts';
 
-/** The file behind a path: it changes when another one is moved there. */
+/** The identity of the file behind a path, which changes when another one is moved there. */
 export interface FileIdentity {
   dev: number;
   ino: number;
 }
 
 /**
- * Creates the store's file if it is missing, with mode 0600, whatever the umask; its folder is there. SQLite gives its
- * -wal and -shm files the mode and the owner of the file. A file that root creates gets the owner of its folder, for
- * root must not lock out the user of a service. What exists stays as it is.
- * @returns whether the file is new
+ * Creates the store's file in an existing folder if it is missing, with mode 0600 regardless of the umask. SQLite gives
+ * its -wal and -shm files the same mode and owner. A file created by root gets the owner of its folder, so that root
+ * does not lock out a service's user. An existing file stays as it is.
+ * @returns true if the file is new
  */
 export function createStoreFile(path: string): boolean {
   try {
@@ -46,7 +46,7 @@ export function createStoreFile(path: string): boolean {
   }
 }
 
-/** Whether there may be a store at the path: an empty file is none. @throws KeysError STORE_UNAVAILABLE */
+/** True if there may be a store at the path. An empty file is none. @throws KeysError STORE_UNAVAILABLE */
 export function storeFileExists(path: string): boolean {
   try {
     const stat = statSync(path);
@@ -66,7 +66,7 @@ export function identifyStoreFile(path: string): FileIdentity {
   return { dev: stat.dev, ino: stat.ino };
 }
 
-/** Whether two identities are those of the same file, or both of none. */
+/** True if both identities are of the same file, or both undefined. */
 export function isSameFile(one: FileIdentity | undefined, other: FileIdentity | undefined): boolean {
   return one?.dev === other?.dev && one?.ino === other?.ino;
 }
@@ -74,7 +74,7 @@ export function isSameFile(one: FileIdentity | undefined, other: FileIdentity | 
 /** The files that SQLite keeps next to an open store, by path. */
 export type SideFiles = ReadonlyMap<string, FileIdentity>;
 
-/** The paths at which SQLite keeps files next to the store at a path, and applies them to it. */
+/** The paths of the files that SQLite keeps beside a store, and applies to it. */
 export function sideFilesOf(path: string): string[] {
   return ['-wal', '-shm', '-journal'].map((suffix) => path + suffix);
 }
@@ -90,8 +90,8 @@ export function identifySideFiles(path: string): SideFiles {
 }
 
 /**
- * Whether one of the two files that belong together, -wal and -shm, is still the one that was opened, and others use
- * it with a new one in the place of the other. Who opens a store creates an empty -wal, and writes its changes there.
+ * True if one of -wal and -shm, which belong together, is still the one that was opened, while others use it with a new
+ * one of the other kind. Opening a store creates an empty -wal file, which gets new changes.
  */
 export function areShared(sideFiles: SideFiles, path: string): boolean {
   const [wal, shm] = [`${path}-wal`, `${path}-shm`].map((side) => {
@@ -109,8 +109,8 @@ export function emptyWal(sideFiles: SideFiles): void {
 }
 
 /**
- * Removes the side files of a store that was moved away: SQLite would apply them to the file that is now at its path.
- * Side files that came with that file stay.
+ * Removes the side files of a moved store: SQLite would apply them to the file that is now at its path. Side files that
+ * came with that file stay.
  */
 export function removeSideFiles(sideFiles: SideFiles): void {
   for (const [path, identity] of sideFiles) {
@@ -119,17 +119,18 @@ export function removeSideFiles(sideFiles: SideFiles): void {
 }
 
 /**
- * What a deletion takes at most while another program reads, as Litestream always does: some 12 pages in the -wal file,
- * with its entry of the audit log. Each key may be disabled and deleted; with many keys, there is room for so many.
+ * The most that a deletion writes while another program reads, as Litestream always does: about 12 pages in the -wal
+ * file, with its audit entry. Every key can be disabled and deleted; with many keys, the reserve is for this number of
+ * changes.
  */
 const CHANGE_BYTES = 56 << 10;
 const RESERVED_CHANGES = 300;
-/** The size of a store without keys, and what each adds to it, at least. */
+/** The size of a store without keys, and the least that each key adds. */
 const EMPTY_BYTES = 320 << 10;
 const KEY_BYTES = 700;
 const MIN_RESERVE_BYTES = 1 << 20;
 const CHUNK_BYTES = 1 << 16;
-/** What is given up first; if that is too little, twice as much. */
+/** The first piece to be given up; if that is not enough, twice as much. */
 const PIECE_BYTES = 1 << 18;
 
 /** @param bytes the size of a store */
@@ -138,10 +139,10 @@ function reserveFor(bytes: number): number {
   return Math.max(Math.ceil(changes) * CHANGE_BYTES, MIN_RESERVE_BYTES);
 }
 
-/** A file beside the store that takes up room, and is given up where the disk is full and a key must be revoked. */
+/** A file beside the store that reserves space, and is given up when the disk is full and a key must be revoked. */
 export class Reserve {
   readonly #path: string;
-  /** How much work is under way in its room. */
+  /** How much work is using its space. */
   #given = 0;
 
   /** @param path that of the store */
@@ -149,7 +150,7 @@ export class Reserve {
     this.#path = path;
   }
 
-  /** Takes up what room there is, up to the size of the reserve. Without the right to write, there is none. */
+  /** Reserves the available space, up to the size of the reserve; nothing without the right to write. */
   keep(): void {
     if (this.#given > 0) return;
     try {
@@ -163,18 +164,18 @@ export class Reserve {
         fchmodSync(file, 0o600); // Whatever the umask.
         const { uid, gid } = statSync(store);
         if (process.geteuid?.() === 0) fchownSync(file, uid, gid);
-        // A file system that compresses would make nothing of zeros.
+        // Random bytes, since a compressing file system would store zeros in no space.
         for (let { size } = fstatSync(file); size < wanted;)
           size += writeSync(file, randomBytes(Math.min(CHUNK_BYTES, wanted - size)));
       } finally {
         closeSync(file);
       }
     } catch {
-      // The rest is taken up when there is room.
+      // The rest is reserved when there is space.
     }
   }
 
-  /** Runs work, and again with more and more of the reserve where the disk is full. @throws what `work` throws */
+  /** Runs work, and repeats it with more and more of the reserve while the disk is full. @throws errors of `work` */
   async use<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#given += 1;
     let isUsed = false;
@@ -192,7 +193,7 @@ export class Reserve {
     }
   }
 
-  /** Returns whether there was anything left. */
+  /** Returns true if there was anything left. */
   #give(bytes: number): boolean {
     const path = `${realpathSync(this.#path)}-reserve`;
     const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
@@ -206,7 +207,7 @@ function isFull(error: unknown, path: string): boolean {
   return isKeysError(known) && known.code === 'STORE_FULL';
 }
 
-/** What marks the last change of a store, in its table `last_change`, and the one before it: each has a random id. */
+/** The mark of a store's last change, in its table `last_change`, and of the one before it: each has a random id. */
 export interface LastChange {
   id: string;
   previousId: string;
@@ -215,7 +216,9 @@ export interface LastChange {
 /** The id of the change before the first one (RFC 9562, section 5.9). */
 const NO_CHANGE = '00000000-0000-0000-0000-000000000000';
 
-/** What SQLite stores before the ids of the one row of `last_change`: 75 bytes, row 1, a text of 72 bytes. */
+/**
+ * The bytes that SQLite stores before the ids in the only row of `last_change`: 75 bytes, row 1, a text of 72 bytes.
+ */
 const ROW_HEAD = Buffer.of(75, 1, 3, 0x81, 0x1d);
 const IDS = /^([0-9a-f-]{36})([0-9a-f-]{36})$/;
 const LEAF_OF_TABLE = 13;
@@ -223,7 +226,7 @@ const LEAF_OF_TABLE = 13;
 const [DATABASE_HEADER_BYTES, LARGEST_PAGE] = [100, 65_536];
 const [WAL_HEADER_BYTES, FRAME_HEADER_BYTES] = [32, 24];
 
-/** The last change, as the page of a database has it; undefined for other pages. */
+/** The last change in a database page; undefined for other pages. */
 function lastChangeIn(page: Buffer): LastChange | undefined {
   if (page[0] !== LEAF_OF_TABLE || page.readUInt16BE(3) !== 1) return undefined;
   const row = page.subarray(page.readUInt16BE(8));
@@ -232,7 +235,7 @@ function lastChangeIn(page: Buffer): LastChange | undefined {
   return id === undefined || previousId === undefined ? undefined : { id, previousId };
 }
 
-/** Whether a file with this last change may be what a store was at a change, or just before it. */
+/** True if a file with this last change can be the store at a change, or just before it. */
 function precedes(inFile: LastChange | undefined, { id, previousId }: LastChange): boolean {
   return inFile ? inFile.id === id || inFile.id === previousId : previousId === NO_CHANGE;
 }
@@ -241,8 +244,8 @@ function precedes(inFile: LastChange | undefined, { id, previousId }: LastChange
 const descriptors = new Map<string, { file: number; users: number }>();
 
 /**
- * The store's file itself, without what SQLite keeps beside it. All connections of a process share a descriptor:
- * closing one would release the locks that SQLite holds for the others (POSIX.1, fcntl).
+ * The store's file itself, without SQLite's side files. All connections of a process share a descriptor: closing one
+ * would release the locks that SQLite holds for the others (POSIX.1, fcntl).
  */
 export class MainFile {
   readonly identity: FileIdentity;
@@ -257,14 +260,16 @@ export class MainFile {
     this.#file = shared.file;
   }
 
-  /** The last change that a page of the file has. */
+  /** The last change in a page of the file. */
   lastChange(page: number, pageBytes: number): LastChange | undefined {
     const bytes = Buffer.alloc(pageBytes);
     const read = readSync(this.#file, bytes, 0, pageBytes, (page - 1) * pageBytes);
     return read === pageBytes ? lastChangeIn(bytes) : undefined;
   }
 
-  /** Whether the file is as long as its header says (https://www.sqlite.org/fileformat2.html#in_header_database_size). */
+  /**
+   * True if the file is as long as its header says (https://www.sqlite.org/fileformat2.html#in_header_database_size).
+   */
   isWhole(): boolean {
     const header = Buffer.alloc(DATABASE_HEADER_BYTES);
     if (readSync(this.#file, header, 0, header.length, 0) < header.length) return false;
@@ -287,16 +292,16 @@ export class MainFile {
   }
 }
 
-/** The last change of a database as a connection has seen it, compared with what the file itself has. */
+/** The last change of a database seen by a connection, compared with the file itself. */
 export class KnownChange {
   readonly #main: MainFile;
   readonly #pageBytes: number;
   readonly #readPage: Database.Statement<[], number>;
   readonly #readIds: Database.Statement<[], string>;
-  /** The number of the page that has it. */
+  /** The number of the page with the change. */
   #page = 0;
   #change: LastChange = { id: '', previousId: '' };
-  /** Whether the file itself was seen to have it: it must not go back then. */
+  /** True if the file itself was seen to have the change: it must not go back after that. */
   #wasInFile = false;
 
   constructor(driver: Database.Database, main: MainFile) {
@@ -309,7 +314,7 @@ export class KnownChange {
     this.see();
   }
 
-  /** Reads it as this connection has it now. */
+  /** Reads the last change as this connection sees it now. */
   see(): LastChange {
     const [page, ids] = [this.#readPage.get()!, this.#readIds.get()!];
     const change = { id: ids.slice(0, 36), previousId: ids.slice(36) };
@@ -318,17 +323,17 @@ export class KnownChange {
     return change;
   }
 
-  /** Whether the file itself has it, as it was seen. */
+  /** True if the file itself has the change, as it was seen. */
   isInFile(): boolean {
     return this.idInFile() === this.#change.id;
   }
 
-  /** The id of the one that the file itself has, if it has any. */
+  /** The id of the change in the file itself, if there is one. */
   idInFile(): string | undefined {
     return this.#inFile()?.id;
   }
 
-  /** Whether the file has the last change that this connection knows, or is still to get it. */
+  /** True if the file has the last change that this connection knows, or is about to get it. */
   isHeld(): boolean {
     for (let last: string | undefined; ;) {
       const inFile = this.#inFile();
@@ -340,7 +345,7 @@ export class KnownChange {
         if (isLocked(error)) throw error;
         return false;
       }
-      // Another process may have written in between, several times.
+      // Another process may have written in between, even several times.
       const now = JSON.stringify([inFile, this.#change]);
       if (now === last) return false;
       last = now;
@@ -353,8 +358,8 @@ export class KnownChange {
 }
 
 /**
- * Refuses a file beside which the -wal file of another one lies: SQLite would apply that to it.
- * @param file where the path leads to
+ * Refuses a file with the -wal file of another one beside it, which SQLite would apply to it.
+ * @param file the target of the path
  * @throws KeysError STORE_REPLACED
  */
 export function requireOwnWal(path: string, file: string, main: MainFile): void {
@@ -377,7 +382,7 @@ export function requireOwnWal(path: string, file: string, main: MainFile): void 
   }
 }
 
-/** The last changes in a -wal file, if any, as far as SQLite would apply it: oldest first, with their page. */
+/** The last changes in a -wal file, if any, that SQLite would apply: oldest first, with their page. */
 function lastChangesInWal(path: string): { page: number; pageBytes: number; changes: LastChange[] } | undefined {
   let file: number;
   try {

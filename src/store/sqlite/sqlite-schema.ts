@@ -22,7 +22,7 @@ import { openPrivateDatabase, type PrivateDatabase } from './database.ts';
 /** Marks an SQLite file as a key store: "svck". */
 export const APPLICATION_ID = 0x73_76_63_6b;
 
-/** The schema that a store is brought to. */
+/** The target schema of a migration. */
 interface SqliteMigration {
   readonly location: string;
   readonly mustExist: MustExist;
@@ -34,11 +34,11 @@ interface SqliteMigration {
 }
 
 /**
- * Brings an SQLite store to the newest schema, in one transaction that holds the write lock: of several programs that
- * start at once, one migrates and the others find it done. The file's `user_version` is the version of the schema.
+ * Brings an SQLite store to the newest schema, in one transaction that holds the write lock: of several programs
+ * started at once, one migrates and the others find it done. The file's `user_version` is the version of the schema.
  * @throws KeysError STORE_FOREIGN for an SQLite file that is not a key store, STORE_NEWER for one of a later version,
- * STORE_OLDER for one of no release, STORE_UNAVAILABLE for an empty file if the store must exist, FEATURE_INVALID for a
- * migration of a feature that fails
+ * STORE_OLDER for one of an unreleased version, STORE_UNAVAILABLE for an empty file if the store must exist,
+ * FEATURE_INVALID for a migration of a feature that fails
  */
 export async function migrateSqlite(
   db: Kysely<Tables>,
@@ -50,7 +50,7 @@ export async function migrateSqlite(
   if (current === 0 && mustExist)
     throw new KeysError('STORE_UNAVAILABLE', `The key store ${location} is an empty file. Check the path.`);
   if (mustExist === 'migrated') throw olderStore(location, current, pending);
-  // Before the first table is made: see `compactFile`.
+  // Must be set before the first table is created: see `compactFile`.
   if (current === 0) await sql`pragma auto_vacuum = incremental`.execute(db);
   await sql`pragma journal_mode = wal`.execute(db);
   // A container on a read-only file system has no place for temporary files.
@@ -77,7 +77,7 @@ interface FileMarks {
  * @throws KeysError STORE_FOREIGN, STORE_NEWER, STORE_OLDER
  */
 export async function requireOwnFormat(db: Kysely<Tables>, location: string): Promise<number> {
-  // One statement sees one state of the file: another program may be creating the store.
+  // One statement sees one state of the file, even while another program creates the store.
   const { rows } = await sql<FileMarks>`select application_id as "applicationId", user_version as version,
     (select count(*) from sqlite_schema) as tables from pragma_application_id, pragma_user_version`.execute(db);
   const { applicationId, version, tables } = rows[0]!;
@@ -91,12 +91,12 @@ export async function requireOwnFormat(db: Kysely<Tables>, location: string): Pr
   return version;
 }
 
-/** What the tables begin with in which SQLite keeps the index of searches, as it likes. */
+/** The prefix of the tables in which SQLite keeps the search index, in its own format. */
 const SEARCH_TABLES = 'api_keys_search_';
 
 /**
- * In what the schema of a file is not as its version of the schema is made. Other programs may keep tables of their own
- * in it, with indexes, as Litestream does; but nothing that refers to tables of the store, and nothing that acts.
+ * Differences between a file's schema and that of its version. Other programs can keep tables and indexes of their own
+ * in it, as Litestream does, but no references to tables of the store, and no triggers.
  */
 export async function sqliteSchemaDifferences(
   db: Kysely<Tables>,
@@ -114,7 +114,7 @@ export async function sqliteSchemaDifferences(
   return differencesOf(made, found);
 }
 
-/** The features whose tables a file has; none where it lacks the table of these. */
+/** The features with tables in a file; none if it lacks the table of features. */
 async function recordsIn(db: Kysely<Tables>): Promise<FeatureRecord[]> {
   const { rows } = await sql`select 1 from sqlite_schema where type = 'table' and name = 'svc_api_features'`.execute(
     db,
@@ -122,7 +122,7 @@ async function recordsIn(db: Kysely<Tables>): Promise<FeatureRecord[]> {
   return rows.length === 0 ? [] : readRecords(db);
 }
 
-/** Runs `work` on an empty store with the version of the schema of a file, and its features, in memory. */
+/** Runs `work` on an empty store in memory with the file's schema version and features. */
 async function withSchemaOf<Result>(
   file: Kysely<Tables>,
   features: readonly FeatureTables[],
@@ -150,7 +150,7 @@ export async function newSchema(
   return { driver, db };
 }
 
-/** What a file defines, as SQLite keeps the statements. None of it is compiled. */
+/** The definitions in a file, as the SQL that SQLite keeps. None of it is compiled. */
 async function partsIn(db: Kysely<Tables>): Promise<(SchemaPart & { table: string })[]> {
   const { rows } = await sql<SchemaPart & { table: string }>`
     select case when type = 'table' and sql like 'create virtual%' then 'virtual table' else type end as type, name,
@@ -159,7 +159,7 @@ async function partsIn(db: Kysely<Tables>): Promise<(SchemaPart & { table: strin
   return rows.filter(({ type, name }) => type !== 'table' || !name.startsWith(SEARCH_TABLES));
 }
 
-/** A foreign key may keep rows of a store from being deleted. */
+/** A foreign key could keep rows of a store from being deleted. */
 async function refersTo(db: Kysely<Tables>, { type, name }: SchemaPart, own: ReadonlySet<string>): Promise<boolean> {
   if (type !== 'table') return false;
   const { rows } = await sql<{ table: string }>`pragma foreign_key_list(${sql.id(name)})`.execute(db);
@@ -167,9 +167,9 @@ async function refersTo(db: Kysely<Tables>, { type, name }: SchemaPart, own: Rea
 }
 
 /**
- * What is wrong with an SQLite file as a whole; undefined for a sound one. It takes seconds for a million keys.
- * @param runsExpressions false for a file in which others have written expressions that its pages are checked by
- * @param rowsAlone whether only its rows are to be used, which are copied into a store with indexes of its own
+ * The damage to an SQLite file as a whole; undefined if it is intact. Takes seconds for a million keys.
+ * @param runsExpressions false for a file with foreign expressions, which checking pages would evaluate
+ * @param rowsAlone true if only rows are used, copied into a store with indexes of its own
  */
 export async function findDamage(
   file: Pick<Connection, 'run' | 'features'>,
@@ -184,7 +184,7 @@ export async function findDamage(
     const damaged = await file.run((db) => findDamagedSchema(db, features));
     return damaged ?? (rowsAlone ? undefined : await file.run((db) => findDamagedIndex(db, features)));
   } catch (error) {
-    // A definition that means nothing is found when it is used: before the pages of the table are looked at.
+    // A meaningless definition only fails when it is used, before the pages of its table are checked.
     const cause = isKeysError(error) ? error.cause : error;
     if (driverCodeOf(cause) === 'SQLITE_ERROR') return (cause as Error).message;
     throw error;
@@ -192,8 +192,8 @@ export async function findDamage(
 }
 
 /**
- * What is missing in the definitions of the tables: a changed letter renames a column, and the file is sound.
- * @throws an error of SQLite where a statement does not compile
+ * Columns missing from the tables' definitions: a single changed letter renames a column in an otherwise intact file.
+ * @throws an error of SQLite if a statement does not compile
  */
 async function findDamagedSchema(db: Kysely<Tables>, features: readonly FeatureTables[]): Promise<string | undefined> {
   const present = new Map((await columnsIn(db)).map(({ table, columns }) => [table, columns]));
@@ -201,7 +201,7 @@ async function findDamagedSchema(db: Kysely<Tables>, features: readonly FeatureT
     const missing = columns.find((column) => !present.get(table)?.includes(column));
     if (missing !== undefined) return `the table ${table} has no column ${missing}`;
     const sets = columns.map((column) => sql`${sql.id(column)} = ${sql.id(column)}`);
-    // Compiles the triggers as well, and runs nothing.
+    // Compiles the triggers as well, without running anything.
     await sql`explain insert into ${sql.id('main', table)} default values`.execute(db);
     await sql`explain update ${sql.id('main', table)} set ${sql.join(sets)}`.execute(db);
     await sql`explain delete from ${sql.id('main', table)}`.execute(db);
@@ -209,7 +209,7 @@ async function findDamagedSchema(db: Kysely<Tables>, features: readonly FeatureT
   return undefined;
 }
 
-/** What is wrong with the indexes that a file has of those that are made: one that is missing does no harm. */
+/** The damage to those indexes of a file that are defined as expected. A missing index does no harm. */
 async function findDamagedIndex(db: Kysely<Tables>, features: readonly FeatureTables[]): Promise<string | undefined> {
   const definitions = new Map((await partsIn(db)).map(({ name, definition }) => [name, definition]));
   const made = await withSchemaOf(db, features, async (scratch) => {
@@ -224,7 +224,7 @@ interface TableColumns {
   columns: string[];
 }
 
-/** Of tables that can be written: those in which SQLite keeps the index of searches are its own. */
+/** The columns of writable tables. SQLite manages the tables of its search index itself. */
 async function columnsIn(db: Kysely<Tables>): Promise<TableColumns[]> {
   const { rows } = await sql<{ table: string; columns: string }>`
     select listed.name as "table", json_group_array(found.name) as columns
@@ -239,13 +239,13 @@ async function columnsIn(db: Kysely<Tables>): Promise<TableColumns[]> {
 interface Index {
   name: string;
   table: string;
-  /** All that an entry has, as SQL. */
+  /** The columns of an entry, as SQL. */
   columns: string[];
-  /** Which rows it has, of a partial one. */
+  /** The condition of a partial index. */
   condition: string | undefined;
 }
 
-/** The indexes of a schema, of tables that can be written. */
+/** The indexes of a schema, on writable tables. */
 export async function indexesIn(db: Kysely<Tables>): Promise<Index[]> {
   const { rows } = await sql<{ name: string; table: string; definition: string | null; columns: string }>`
     select made.name, made.tbl_name as "table", made.sql as definition,
@@ -265,13 +265,13 @@ export async function indexesIn(db: Kysely<Tables>): Promise<Index[]> {
 }
 
 /**
- * In which of these indexes of a file an entry is missing, or has no row: `integrity_check` looks for the entries of a
- * row in all indexes before it goes on to the next row, for which a large file has to be read all over.
- * @param indexes those that the file has, as they are made
+ * The first of these indexes of a file with a missing entry, or an entry without a row. `integrity_check` looks up each
+ * row in all indexes before the next one, which reads a large file over and over.
+ * @param indexes those that the file has as expected
  */
 export async function findIndexDamage(db: Kysely<Tables>, indexes: readonly Index[]): Promise<string | undefined> {
   for (const [table, all] of Map.groupBy(indexes, (index) => index.table)) {
-    // One statement: others write between two, after which an index has more entries than rows were counted.
+    // One statement: writes between two would make the counts of index entries and rows differ.
     const counts = all.map((index, place) => sql.raw(`count(*) filter (where ${conditionOf(index)}) as rows_${place}`));
     const { rows } = await sql<{ damaged: string }>`
       with counted as materialized (select ${sql.join(counts)} from ${sql.id('main', table)} not indexed)
@@ -288,7 +288,7 @@ function isDamaged(index: Index, place: number): RawBuilder<number> {
   const isIn = sql.raw(conditionOf(index));
   const entries = sql`${sql.id('main', table)} indexed by ${sql.id(name)}`;
   const expected = sql.ref(`counted.rows_${place}`);
-  // Other columns than those of the line have no such names here.
+  // Names that no column of `line` has.
   const same = columns.map((column, at) =>
     sql.raw(`entry.has_${at} is ${column.includes('(') ? column : `line.${column}`}`),
   );

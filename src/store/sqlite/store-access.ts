@@ -28,7 +28,7 @@ const STICKY = 0o1000;
 const IN_CONTAINERS = 'In a container, do that on the host, to the folder that is mounted there';
 const ACCEPTED = 'Or set SVC_API_STORE_MODE=shared, if you trust everybody who can write there';
 
-/** Whether the operator trusts others who can write the store: SVC_API_STORE_MODE. @throws KeysError USAGE */
+/** True if the operator trusts other users who can write the store (SVC_API_STORE_MODE). @throws KeysError USAGE */
 export function isShared(env: NodeJS.ProcessEnv = process.env): boolean {
   const mode = env['SVC_API_STORE_MODE'] || 'private';
   if (mode === 'private' || mode === 'shared') return mode === 'shared';
@@ -37,8 +37,8 @@ export function isShared(env: NodeJS.ProcessEnv = process.env): boolean {
 }
 
 /**
- * Creates the file of a store. Nothing is left where others could replace it: an empty folder of this user is made
- * private. @returns whether the file is new
+ * Creates the file of a store. Other users must not be able to replace anything: an empty folder of this user is made
+ * private. @returns true if the file is new
  * @throws KeysError STORE_INSECURE, STORE_UNAVAILABLE; an error of the file system
  */
 export function createStore(path: string): boolean {
@@ -47,7 +47,7 @@ export function createStore(path: string): boolean {
     createFolder(folder);
     if (canBeMadePrivate(folder)) {
       chmodSync(folder, OWNER_ACCESS);
-      // Somebody may have put something there just before.
+      // Another user may have put something there just before.
       if (readdirSync(folder).length > 0) throw new KeysError('STORE_INSECURE', foundInside(folder));
     }
     if (!isShared()) requireSecureFolder(path);
@@ -58,8 +58,8 @@ export function createStore(path: string): boolean {
 }
 
 /**
- * Creates the store's folder if it is missing, and those above it, with mode 0700. One at a time: the umask may deny
- * access to the one just created.
+ * Creates the store's missing folders with mode 0700, one at a time, since the umask can deny access to the one just
+ * created.
  */
 function createFolder(folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })) return;
@@ -68,19 +68,19 @@ function createFolder(folder: string): void {
     mkdirSync(folder, { mode: 0o700 });
     chmodSync(folder, 0o700);
   } catch (error) {
-    // Another process may have created it meanwhile.
+    // Another process may have created it in between.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 
-/** Whether others can write a folder that is this user's and has nothing in it. */
+/** True for an empty folder of this user that others can write. */
 function canBeMadePrivate(folder: string): boolean {
   if (isShared()) return false;
   const stat = statSync(folder);
   return stat.uid === processUser() && isWritable(stat, OTHERS_WRITE) && readdirSync(folder).length === 0;
 }
 
-/** Why no store can be made at a path, if so. Nothing is changed. */
+/** Why a store cannot be created at a path; undefined if it can. Nothing is changed. */
 export function placeProblem(path: string): Error | undefined {
   const folder = dirname(path);
   try {
@@ -98,7 +98,7 @@ function nearestFolder(folder: string): string {
   return statSync(folder, { throwIfNoEntry: false }) ? folder : nearestFolder(dirname(folder));
 }
 
-/** The error for a folder in which this user may not write. */
+/** The error for a folder that this user cannot write. */
 function notWritable(folder: string, error: unknown): KeysError | undefined {
   const user = processUser();
   if (!['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '') || user === undefined)
@@ -121,10 +121,10 @@ function notWritable(folder: string, error: unknown): KeysError | undefined {
 }
 
 /**
- * Refuses a store that other users could write or replace: they could give themselves keys. The store belongs to the
- * user of the process or to root; root also opens that of another user in this user's own folder. A store that all can
- * read, such as a restored copy, is made private. With SVC_API_STORE_MODE=shared, all that is accepted.
- * @param options.repairs whether that is done
+ * Refuses a store that other users could write or replace, to give themselves keys. It must belong to the user of the
+ * process or to root; root also opens a store of another user in that user's own folder. A store readable by all, such
+ * as a restored copy, is made private. SVC_API_STORE_MODE=shared turns these checks off.
+ * @param options.repairs true to make a readable store private
  * @throws KeysError STORE_INSECURE; an error of the file system
  */
 export function requireSecureFile(path: string, { repairs = true } = {}): void {
@@ -140,7 +140,7 @@ export function requireSecureFile(path: string, { repairs = true } = {}): void {
   if (belongsToOthers(entry)) throw belongsTo(entry.uid, path);
   if (entry.isSymbolicLink()) return requireSecureFile(realpathSync(path), { repairs });
   if (othersWrite(entry)) throw writableByOthers(entry, path);
-  // SQLite removes them when the last program closes the store, which may be just now.
+  // SQLite may be removing them right now, as the last program closes the store.
   const sideFiles = sideFilesOf(path).filter((side) => {
     const stat = lstatSync(side, { throwIfNoEntry: false });
     if (!stat) return false;
@@ -152,10 +152,10 @@ export function requireSecureFile(path: string, { repairs = true } = {}): void {
 }
 
 /**
- * Requires that others can replace neither what is in a folder nor the folder itself. In a sticky one, such as /tmp,
- * they cannot replace what is not theirs.
- * @param path that of the store; the folder may be one above it, where the others are not there yet
- * @returns what is known of the folder; nothing on Windows, which has no modes
+ * Requires that others can replace neither the contents of a folder nor the folder itself. In a sticky folder, such as
+ * /tmp, they can only replace their own files.
+ * @param path that of the store; the folder can be one above it if the others do not exist yet
+ * @returns the folder's stat; undefined on Windows, which has no modes
  * @throws KeysError STORE_INSECURE; an error of the file system
  */
 function requireSecureFolder(path: string, folder = dirname(path)): Stats | undefined {
@@ -188,7 +188,7 @@ function isWritable(stat: Stats, by: number): boolean {
   return givesRights(stat, by) && (stat.mode & STICKY) === 0;
 }
 
-/** Whether a folder belongs to the group that many systems make for each user, with the user's number. */
+/** True if a folder belongs to the group that many systems create for each user, with the user's number. */
 function isOwnGroup({ gid }: Stats, user: number): boolean {
   return user !== 0 && gid === user && process.getegid?.() === user;
 }
@@ -201,7 +201,7 @@ function makePrivate(path: string, mode: number): void {
   }
 }
 
-/** Whether the file system of a folder gives a file the mode that it is made with; true where that cannot be tried. */
+/** True if the file system of a folder keeps the mode of a new file, or if that cannot be tried. */
 function keepsModes(folder: string): boolean {
   const path = join(folder, `.svc-api-${randomBytes(8).toString('hex')}`);
   try {
@@ -244,7 +244,7 @@ function writableFolder(path: string, stat: Stats, user: number): KeysError {
   return insecure(folder, reason, `Check its keys, if there are any, and run ${command}. ${IN_CONTAINERS}`);
 }
 
-/** The command that makes the files of a store private, if others can write one. */
+/** The command that makes a store's files private, if others can write one. */
 function privateFiles(path: string): string | undefined {
   const loose = [path, ...sideFilesOf(path), `${path}-reserve`].filter((file) => {
     const stat = lstatSync(file, { throwIfNoEntry: false });
@@ -282,14 +282,14 @@ const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
   [0xfe534d42, 'SMB'],
 ]);
 
-/** Risks of a store with their remedies, as sentences without a full stop. */
+/** A risk of a store's location, with its remedy, as sentences without a full stop. */
 interface PlaceWarning {
   readonly problem: string;
   readonly remedy: string;
 }
 
 /**
- * Risks of the place of a store: a network file system, or other users who can write it.
+ * Risks of a store's location: a network file system, or other users who can write it.
  * @param typeOf the number of a folder's file system
  */
 export function placeWarnings(path: string, typeOf = (folder: string) => statfsSync(folder).type): PlaceWarning[] {

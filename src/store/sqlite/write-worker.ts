@@ -2,39 +2,39 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
 import { openDatabase, runStatement } from './database.ts';
 
-/** What the thread that writes is told at its start. */
+/** Data for the start of the writing thread. */
 export interface WorkerStart {
   /** The path of the database. */
   file: string;
-  /** What the connection is told before its first statement: these would read the database. */
+  /** Settings applied with the first statement, since they read the database. */
   pragmas: string[];
-  /** One number, which becomes 1 when the database is closed: the other thread may wait for that. */
+  /** A number that becomes 1 when the database is closed; the other thread can wait for that. */
   closed: Int32Array<SharedArrayBuffer>;
 }
 
-/** A statement; `next` asks for more rows of the last one; `close` ends the thread. */
+/** A statement; `next` requests more rows of the last one; `close` ends the thread. */
 export type WorkerQuestion = { sql: string; parameters: readonly unknown[] } | 'next' | 'close';
 
 export interface WorkerAnswer {
   /** Some of the rows, in their order. */
   rows: unknown[];
-  /** Whether there are more. */
+  /** True if there are more. */
   hasMore: boolean;
-  /** How many rows a statement has changed; 0 for one that answers rows. */
+  /** How many rows a statement has changed; 0 for one that returns rows. */
   changes: number;
-  /** Why the statement failed. An error of SQLite would lose its code on the way. */
+  /** The error of the statement. An error of SQLite itself would lose its code in transfer. */
   error?: { message: string; code: unknown };
   inTransaction: boolean;
-  /** How many rows the connection has changed, of which only differences matter. */
+  /** How many rows the connection has changed. Only differences are meaningful. */
   totalChanges: number;
 }
 
-/** The other thread reads a message as a whole. */
+/** Rows per message, as the other thread reads a message as a whole. */
 const MAX_ROWS = 500;
 
 const { file, pragmas, closed } = workerData as WorkerStart;
 const database = openDatabase(file, { fileMustExist: true, timeout: 0 });
-/** Those of one version of the tables. */
+/** Statements for one version of the tables. */
 const statements = new Map<string, Database.Statement>();
 let schemaVersion: unknown;
 let totalChanges = 0;
@@ -62,12 +62,12 @@ function answer(question: Exclude<WorkerQuestion, 'close'>): WorkerAnswer {
   }
 }
 
-/** @returns how many rows were changed */
+/** @returns the number of changed rows */
 function run(sql: string, parameters: readonly unknown[]): number {
   for (; pragmas[0] !== undefined; pragmas.shift()) database.pragma(pragmas[0]);
   const { inTransaction } = database;
   const result = runStatement(prepared(sql), parameters);
-  // Nobody else changes the tables during a transaction.
+  // Other connections cannot change the tables during a transaction.
   if (!inTransaction && database.inTransaction) forgetOlderStatements();
   totalChanges = prepared('select total_changes()').pluck().get() as number;
   rows = result.rows;
