@@ -8,7 +8,7 @@ import type { KeysService } from '../keys/service/index.ts';
 import { badInput, grantsIn, readKeyChange, refuseNulls } from './resolve.ts';
 import type { CreateApiKeyInput, MutationResolvers, QueryResolvers, Resolvers } from './schema-types.ts';
 
-/** The resolvers for changes of keys: they shape the answers of the service, which decides what is allowed. */
+/** The resolvers for changes of keys. They only shape answers; the service decides what is allowed. */
 export function changeResolversOf(keys: KeysService): Resolvers {
   const does = operationsOn(keys, OPERATIONS);
   const Query: QueryResolvers = {

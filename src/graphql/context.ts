@@ -5,33 +5,33 @@ import type { BudgetedRequest, BudgetLimits } from './execution/index.ts';
 export interface GraphQLContext {
   /** The key that makes the request. */
   readonly principal: Principal;
-  /** The HTTP request, its body already read. Its own signal is of no use: see `signal`. */
+  /** The HTTP request, after its body was read. Do not use its own signal, but `signal`. */
   readonly request: Request;
-  /** Aborted when the client has gone or the time of the request is up: pass it on to whatever takes long. */
+  /** Aborted when the client disconnects or the request's time is up. Pass it on to anything that takes long. */
   readonly signal: AbortSignal;
 }
 
-/** Makes what a program's own resolvers find in their context beside that. */
+/** Makes further properties of the context for a program's own resolvers. */
 export type CreateContext = (
   context: Omit<GraphQLContext, 'principal'> & { readonly principal: Caller },
 ) => object | Promise<object>;
 
-/** The context with what only the server itself needs. */
+/** The context with properties for the server alone. */
 export interface BudgetedContext extends GraphQLContext, BudgetedRequest {}
 
-/** What the schema tells of the service beside its keys. What is missing is null. */
+/** Facts about the service, besides its keys, in the schema. Missing ones are null. */
 export interface ServiceParts {
   readonly limits?: ServiceLimits | undefined;
 }
 
-/** How much there may be, beside what is the same everywhere. */
+/** The limits of this service, besides those that are the same everywhere. */
 export interface ServiceLimits {
-  /** Failed credentials of one address, such as `20/m`; null for any number. */
+  /** Failed credentials of one address, such as `20/m`; null for no limit. */
   readonly failedCredentials: string | null;
   readonly request: BudgetLimits;
 }
 
-/** What the schema tells about the running program. */
+/** Facts about the running program in the schema. */
 export interface ServiceInfo {
   name: string;
   version: string;

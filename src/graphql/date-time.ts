@@ -12,15 +12,15 @@ import { clampTime, missingDay, readDate } from '../keys/basics/index.ts';
 import { badInput } from './resolve.ts';
 
 /**
- * The scalar of times: RFC 3339, section 5.6, and nothing else. Its values stay text on their way in, for the rules
- * that read them; on its way out, a time is milliseconds since 1970 or a `Date`.
+ * The scalar of times: RFC 3339, section 5.6, and nothing else. Input stays text for the rules to read; output is
+ * milliseconds since 1970 or a `Date`.
  */
 export const DateTime = new GraphQLScalarType({
   name: 'DateTime',
   description: 'An RFC 3339 date and time. Answers have it in UTC.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6',
   parseValue: (value) => {
-    // The command line also takes a space between date and time, and around them.
+    // The command line also accepts a space between date and time, and around them.
     if (typeof value !== 'string' || /\s/.test(value) || readDate(value) === undefined)
       throw badInput(
         [
@@ -41,8 +41,8 @@ export const DateTime = new GraphQLScalarType({
 });
 
 /**
- * Makes every time of the built-in part one that `DateTime` can tell: they come from rows, which may be damaged. What a
- * host's field answers is the host's, and an error if it is none.
+ * Clamps every time of the built-in part to values that `DateTime` can represent, since rows can be damaged. A host's
+ * own fields are left alone, and fail for other values.
  * @param own the built-in part
  */
 export function clampBuiltInDates(schema: GraphQLSchema, own: readonly DocumentNode[]): void {
@@ -57,7 +57,7 @@ export function clampBuiltInDates(schema: GraphQLSchema, own: readonly DocumentN
   }
 }
 
-/** Has a field answer what becomes of what it is resolved to. */
+/** Converts the answer of a field after it is resolved. */
 export function mapAnswer(field: GraphQLField<unknown, never>, made: (value: unknown) => unknown): void {
   const resolve = field.resolve ?? defaultFieldResolver;
   field.resolve = (...args) => {

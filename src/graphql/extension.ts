@@ -3,15 +3,15 @@ import type { HostResource, Permission } from '../keys/permissions/index.ts';
 import { type OwnSchema, partsOfSchema, type RequiredByField, type Resolvers } from './own-schema.ts';
 import { documentsOf } from './requirements.ts';
 
-/** A part of a schema that is parsed already, by any release of graphql. */
+/** A parsed part of a schema, from any version of graphql. */
 export interface ParsedTypeDefs {
   readonly kind: string;
   readonly definitions: readonly object[];
 }
 
 /**
- * A host's own part of the schema, which it returns from the oclif hook `svc-api:schema`. Each of its root fields must
- * carry `@requires(resource:, action:)`. It adds to the built-in part, and cannot change that.
+ * A host's own part of the schema, returned from the oclif hook `svc-api:schema`. Each of its root fields must carry
+ * `@requires(resource:, action:)`. It can add to the built-in part, but not change it.
  */
 export interface SchemaExtension {
   /** SDL, such as `extend type Query { disks: [Disk!]! @requires(resource: DISK_POOL, action: READ_ANY) }`. */
@@ -20,11 +20,11 @@ export interface SchemaExtension {
   resolvers?: Resolvers | (() => Resolvers | Promise<Resolvers>);
   /** Names of the host's own resources: capital letters, digits and underscores, at most 64. */
   resources?: readonly HostResource[];
-  /** Whose part it is, for errors. That of a hook is its plugin's, and is not returned by it. */
+  /** The owner of the part, for errors. For a hook, svc-api sets the name of its plugin. */
   name?: string;
 }
 
-/** A schema that the program has made by a library of its own, and what its fields require. */
+/** A schema made by a program with a library of its own, and the permissions that its fields require. */
 export interface RequiringSchema {
   schema: OwnSchema;
   requires: RequiredByField;
@@ -32,15 +32,15 @@ export interface RequiringSchema {
 
 /** A host's part of the schema, read. */
 export interface HostPart {
-  /** Whose it is, as errors say it. */
+  /** The owner in error messages. */
   name: string;
   documents: DocumentNode[];
   resolvers: Resolvers;
-  /** What fields require, by their paths such as `Query.pets`, beside their `@requires`. */
+  /** Required permissions by field path, such as `Query.pets`, in addition to `@requires`. */
   requires: ReadonlyMap<string, readonly Permission[]>;
 }
 
-/** Reads a host's part, and loads its resolvers. @throws Error that names the host and what is wrong */
+/** Reads a host's part, and loads its resolvers. @throws Error that names the host and the problem */
 export async function readHostPart({ typeDefs = [], resolvers = {}, name }: SchemaExtension): Promise<HostPart> {
   const owner = name ?? 'the host';
   return {
@@ -51,7 +51,7 @@ export async function readHostPart({ typeDefs = [], resolvers = {}, name }: Sche
   };
 }
 
-/** Reads a schema as a part. @throws Error that says what is wrong */
+/** Reads a schema as a part. @throws Error that names the problem */
 export function readOwnSchema({ schema, requires }: RequiringSchema): HostPart {
   return { name: 'the option "schema"', ...partsOfSchema(schema, requires) };
 }
@@ -69,19 +69,19 @@ function readResolvers(resolvers: unknown, owner: string): Resolvers {
   throw new Error(`The resolvers of ${owner} must be one object, by type and field, or a function that returns it.`);
 }
 
-/** Types that every part of a schema may declare anew: what they declare is merged. */
+/** Types that every part of a schema can declare again; their fields are merged. */
 const ROOT_TYPES: ReadonlySet<string> = new Set(['Query', 'Mutation']);
 
-/** What the built-in part of the schema declares. */
+/** The declarations of the built-in part. */
 interface BuiltIn {
-  /** The fields of each type, which only object types and interfaces have here. */
+  /** The fields of each type; only object types and interfaces have any here. */
   types: ReadonlyMap<string, ReadonlySet<string>>;
   directives: ReadonlySet<string>;
 }
 
 /**
- * Refuses parts of hosts that would replace something of the built-in part. They may add types, root fields, and fields
- * of built-in object types.
+ * Refuses hosts' parts that would replace something built-in. They can add types, root fields, and fields of built-in
+ * object types.
  * @throws Error that names the host and what it replaces
  */
 export function refuseReplacements(own: readonly DocumentNode[], parts: readonly HostPart[]): void {
@@ -109,7 +109,7 @@ function builtInOf(documents: readonly DocumentNode[]): BuiltIn {
   return { types, directives };
 }
 
-/** What a definition replaces, such as `ApiKey.name`; undefined if nothing. */
+/** The built-in element that a definition replaces, such as `ApiKey.name`; undefined if none. */
 function replacedBy(definition: DefinitionNode, { types, directives }: BuiltIn): string | undefined {
   if (definition.kind === Kind.SCHEMA_DEFINITION || definition.kind === Kind.SCHEMA_EXTENSION)
     return 'the schema itself, whose root types are Query and Mutation, without subscriptions';
@@ -121,17 +121,17 @@ function replacedBy(definition: DefinitionNode, { types, directives }: BuiltIn):
     definition.kind === Kind.OBJECT_TYPE_EXTENSION ||
     (definition.kind === Kind.OBJECT_TYPE_DEFINITION && ROOT_TYPES.has(name));
   if (!adds || definition.interfaces?.length || definition.directives?.length) return name;
-  // A root field that is declared twice is refused by name, whoever declares it.
+  // Repeated root fields are refused by name, in any part.
   const field = ROOT_TYPES.has(name) ? undefined : fieldsOf(definition).find((added) => fields.has(added));
   return field && `${name}.${field}`;
 }
 
-/** What resolvers replace, such as `ApiKey.name`; undefined if nothing. */
+/** The built-in element that resolvers replace, such as `ApiKey.name`; undefined if none. */
 function replacedByResolvers(resolvers: object, { types }: BuiltIn): string | undefined {
   for (const [type, given] of Object.entries(resolvers)) {
     const fields = types.get(type);
     if (!fields) continue;
-    // Scalars, enums and interfaces have no fields that a host could add.
+    // Hosts cannot add fields to scalars, enums and interfaces.
     if (fields.size === 0) return type;
     const field = Object.keys(given ?? {}).find((name) => fields.has(name) || name.startsWith('__'));
     if (field) return `${type}.${field}`;

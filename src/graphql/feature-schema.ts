@@ -14,11 +14,13 @@ import type { Resolvers } from './own-schema.ts';
 export interface FeatureSchema<Config = never> {
   /** SDL. Its root fields have no description and no `@requires`: both come from their operations. */
   readonly typeDefs: string;
-  /** Its resolvers, or a function that makes them. A root field without one does its operation with its arguments. */
+  /**
+   * Its resolvers, or a function that makes them. A root field without one performs its operation with its arguments.
+   */
   readonly resolvers?: object | ((keys: KeysService, config: Config) => object);
 }
 
-/** A feature, as far as the schema has it. */
+/** The schema-related members of a feature. */
 export interface FeatureWithSchema {
   readonly name: string;
   readonly operations?: Operations;
@@ -30,7 +32,7 @@ export interface LoadedFeature {
   readonly feature: FeatureWithSchema;
   readonly schema: FeatureSchema;
   readonly document: DocumentNode;
-  /** True for one of a plugin. */
+  /** True for a feature of a plugin. */
   readonly isOfPlugin: boolean;
 }
 
@@ -77,8 +79,8 @@ export async function resolversOfFeature(
 }
 
 /**
- * Refuses a feature of a plugin that does not fit: one that replaces something, has a type or a root field that is there
- * already, or an operation without a root field.
+ * Refuses a plugin's feature with a conflicting schema: one that replaces something, has a type or root field that
+ * exists already, or has an operation without a root field.
  * @throws KeysError FEATURE_INVALID
  */
 export function requireFit(

@@ -1,6 +1,6 @@
 import { fieldsOf, filterFields, filterHelp, GRAPHQL_TYPES } from '../keys/key/index.ts';
 
-/** Writes the arguments for filters of fields into a part of the schema, but for those that stand there themselves. */
+/** Writes the arguments for filters of fields into a part of the schema, except those that it declares itself. */
 export function withFilters(sdl: string): string {
   return sdl.replaceAll(/^ *# filters besides (.*)$/gm, (_, besides: string) => {
     const others = besides.split(' ');
@@ -11,7 +11,7 @@ export function withFilters(sdl: string): string {
       .map(([name, field]) => {
         const { form, example } = field;
         const each = form === 'list' && example !== undefined ? `, each as ${example}` : '';
-        // A list is priced by its items.
+        // The cost of a list is that of its items.
         const weight = form === 'list' ? 4000 : 16_000;
         const description = JSON.stringify(`${filterHelp(field).replace(/\.$/, '')}${each}.`);
         return `    ${description}\n    ${name}: ${GRAPHQL_TYPES[form]} @cost(weight: ${weight})`;

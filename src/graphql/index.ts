@@ -1,4 +1,4 @@
-/** The schema, its resolvers, and what executes operations. */
+/** The schema, its resolvers, and the execution of operations. */
 export type { BudgetedContext, CreateContext, ServiceParts } from './context.ts';
 export {
   type Amount,

@@ -1,9 +1,9 @@
 import { type FieldTable, fieldTables, fieldsOf, GRAPHQL_TYPES } from '../keys/key/index.ts';
 
-/** A line such as `# input labels`, or of the first or last of them: `# output labels through …`, `after …`. */
+/** A placeholder line such as `# input labels`, or for only some fields: `# output labels through …`, `after …`. */
 const MARKER = /^ *# (input|output) (labels|restrictions|fixed)(?: (through|after) (\w+))?$/gm;
 
-/** Puts the fields of a key in the place of the lines that stand for them. @throws Error for any other comment */
+/** Replaces the placeholder lines by the fields of a key. @throws Error for any other comment */
 export function withKeyFields(part: string): string {
   const replaced = part.replaceAll(
     MARKER,

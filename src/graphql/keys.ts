@@ -20,7 +20,7 @@ import type { BudgetedContext } from './context.ts';
 import { badInput, connectionOf, knownTo } from './resolve.ts';
 import type { ApiKeyLimit, ApiKeyResolvers, QueryResolvers, Resolvers } from './schema-types.ts';
 
-/** The resolvers for keys: they shape the answers of the service, which decides what may be read. */
+/** The resolvers for keys. They only shape answers; the service decides what the caller can read. */
 export function keyResolversOf(keys: KeysService): Resolvers {
   const does = operationsOn(keys, OPERATIONS);
   const Query: QueryResolvers = {
@@ -36,14 +36,14 @@ export function keyResolversOf(keys: KeysService): Resolvers {
     node: (_, which, { principal }) => does.node(which, principal),
   };
   return {
-    // A host's own types say which they are.
+    // A host's own types name themselves.
     Node: { __resolveType: (node) => ('__typename' in node ? (node.__typename as 'ApiKey') : 'ApiKey') },
     Query,
     ApiKey: apiKeyResolversOf(keys),
   };
 }
 
-/** What depends on a key, its ancestors, and its use. What is loaded is loaded for a whole page at once. */
+/** Resolvers for a key's ancestors and usage. Data is loaded for a whole page at once. */
 function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
   const { catalog } = keys;
   const loadersIn = loadersOf(keys);
@@ -53,7 +53,7 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
     accesses.set(chain, access);
     return access;
   };
-  /** Without waiting where that is possible: a promise for each key of a page is expensive. */
+  /** Without waiting if possible, since a promise for each key of a page is expensive. */
   const withChain = <Result>(
     key: ApiKey,
     context: BudgetedContext,
@@ -151,7 +151,7 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
 
 function limitAs({ ancestor, permissions, ...limit }: AncestorLimit, { principal }: BudgetedContext): ApiKeyLimit {
   return {
-    // Not "id": clients that keep what they got by its id would take this for the key itself.
+    // Not named "id", since client caches would take this object for the key itself.
     keyId: ancestor.id,
     name: mayFor(principal, 'READ', ancestor) ? ancestor.name : null,
     permissions: groupPermissions(permissions),
@@ -159,7 +159,7 @@ function limitAs({ ancestor, permissions, ...limit }: AncestorLimit, { principal
   };
 }
 
-/** When the one of some keys that was used last was accepted, in milliseconds since 1970; null if none ever was. */
+/** When one of some keys was last accepted, in milliseconds since 1970; null if none ever was. */
 async function lastUseOf(keys: KeysService, found: readonly ApiKey[]): Promise<number | null> {
   const usage = await keys.usage.usageOf(found.map(({ id }) => id));
   return [...usage.values()].reduce<number | null>(
@@ -168,15 +168,15 @@ async function lastUseOf(keys: KeysService, found: readonly ApiKey[]): Promise<n
   );
 }
 
-/** What is loaded for each key: for all keys of a page at once, and once per request. */
+/** Loaders of data about keys: for all keys of a page at once, and once per request. */
 interface Loaders {
-  /** What a key has created, by its id. */
+  /** The child keys of a key, by its id. */
   branch: DataLoader<string, Branch>;
-  /** What is left of the budgets of a key. */
+  /** The amounts left in the budgets of a key. */
   budgets: DataLoader<ApiKey, readonly Budget[]>;
   chain: DataLoader<ApiKey, Chain>;
   disabledByPolicy: DataLoader<ApiKey, boolean>;
-  /** How often a key was used, by its id. */
+  /** The usage of a key, by its id. */
   usage: DataLoader<string, UsageTotals>;
   /** The permissions that a key has used, and the roles that it has granted, by its id. */
   usedPermissions: DataLoader<string, ReadonlyMap<UsedGrant, number>>;
@@ -195,7 +195,7 @@ function loadersOf(keys: KeysService): (context: BudgetedContext) => Loaders {
 }
 
 function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Loaders {
-  // After all keys of a page have asked: DataLoader itself waits as long, but leaves no turn to other requests.
+  // Waits until all keys of a page have asked, like DataLoader itself, but gives other requests a turn.
   const schedule = (load: () => void) =>
     Promise.resolve().then(() => process.nextTick(() => void budget.yieldToEventLoop().then(load, load)));
   const loader = <Key, Value>(load: (wanted: readonly Key[]) => Promise<Value[]>) =>

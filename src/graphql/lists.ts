@@ -4,7 +4,7 @@ import type { KeysService } from '../keys/service/index.ts';
 import { badInput, readKeyChange } from './resolve.ts';
 import type { MutationResolvers, QueryResolvers, Resolvers } from './schema-types.ts';
 
-/** The resolvers for keys as people look through them, and for changes of many. */
+/** The resolvers for lists of keys, and for changes of many. */
 export function listResolversOf(keys: KeysService): Resolvers {
   const does = operationsOn(keys, OPERATIONS);
   const Query: QueryResolvers = {

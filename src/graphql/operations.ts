@@ -11,7 +11,7 @@ import type { Operations } from '../keys/operations/index.ts';
 import { splitPermission } from '../keys/permissions/index.ts';
 
 /**
- * The same part of the schema, its root fields with the descriptions and `@requires` of their operations.
+ * A part of the schema, with the descriptions and `@requires` of operations on its root fields.
  * @throws Error if a root field has no operation, or a `@requires` of its own
  */
 export function withOperations(document: DocumentNode, operations: Operations): DocumentNode {

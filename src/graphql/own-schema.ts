@@ -24,7 +24,7 @@ import {
 import { formatList, suggestion } from '../keys/basics/index.ts';
 import type { Permission } from '../keys/permissions/index.ts';
 
-/** A schema that a program has made by any library, with graphql's own classes, of any copy of release 16. */
+/** A schema that a program made with any library, using graphql's own classes, from any copy of version 16. */
 export interface OwnSchema {
   getTypeMap(): Readonly<Record<string, unknown>>;
   getQueryType(): unknown;
@@ -32,20 +32,20 @@ export interface OwnSchema {
   getSubscriptionType(): unknown;
 }
 
-/** What each root field of a schema requires, and other fields where they require something: all of these. */
+/** The permissions, all of them needed, for each root field of a schema, and for other fields that require any. */
 export type RequiredByField = Readonly<Record<string, Permission | readonly Permission[]>>;
 
 /** Resolvers by type and field, as graphql-tools takes them. */
 export type Resolvers = Record<string, unknown>;
 
-/** The same schema as parts that can be merged. */
+/** A schema as parts that can be merged. */
 interface SchemaParts {
   documents: DocumentNode[];
   resolvers: Resolvers;
   requires: ReadonlyMap<string, readonly Permission[]>;
 }
 
-/** Takes a schema apart. @throws Error that names the field of `requires` that the schema does not have */
+/** Splits a schema into parts. @throws Error that names a field of `requires` that the schema does not have */
 export function partsOfSchema(schema: OwnSchema, requires: RequiredByField): SchemaParts {
   const { copy, nameOf } = copyOf(schema);
   const paths = new Map<string, readonly Permission[]>();
@@ -71,8 +71,9 @@ function unknownField(path: string, schema: GraphQLSchema): Error {
 }
 
 /**
- * The same schema by this copy of graphql, whose classes know each other alone, with root types named as ours.
- * @throws Error for a kind of type that release 16 does not have
+ * The schema rebuilt with this copy of graphql, whose classes accept only their own kind, with root types renamed to
+ * ours.
+ * @throws Error for a kind of type that version 16 does not have
  */
 function copyOf(schema: OwnSchema): { copy: GraphQLSchema; nameOf: (name: string) => string } {
   const rootNames = new Map<unknown, string>([
@@ -104,7 +105,7 @@ function copyOf(schema: OwnSchema): { copy: GraphQLSchema; nameOf: (name: string
   return { copy, nameOf };
 }
 
-/** Classes of another copy are not instances of ours, but say what they are. */
+/** Classes of another copy fail `instanceof`, but have the same tags. */
 function kindOf(type: unknown): string {
   return Object.prototype.toString.call(type).slice('[object '.length, -1);
 }
@@ -113,7 +114,7 @@ function kindOf(type: unknown): string {
 type Find = (type: unknown) => any;
 
 function copyOfType(type: unknown, name: string, find: Find): GraphQLNamedType {
-  // As the configuration that it was made of, in which all other types are those of the other copy.
+  // Rebuilt from its configuration, in which all other types still belong to the other copy.
   const made = (type as { toConfig: () => never }).toConfig();
   const common = { ...(made as object), name, astNode: undefined, extensionASTNodes: [] };
   switch (kindOf(type)) {
@@ -155,7 +156,7 @@ function withTypes<Fields extends object>(fields: Fields, find: Find): Fields {
   return Object.fromEntries(entries) as Fields;
 }
 
-/** What a schema does, beside what its text says: as graphql-tools takes it. */
+/** The behaviour of a schema beyond its SDL, as graphql-tools takes it. */
 function resolversOf(schema: GraphQLSchema): Resolvers {
   const resolvers: Resolvers = {};
   const specified: ReadonlySet<unknown> = new Set(specifiedScalarTypes);
@@ -166,7 +167,7 @@ function resolversOf(schema: GraphQLSchema): Resolvers {
         field,
         { ...(resolve && { resolve }), extensions },
       ]);
-      // To the types Query and Mutation, others add fields: what they are is not the program's to say.
+      // Other parts add fields to Query and Mutation, so the program cannot define the types themselves.
       const own = !(type === schema.getQueryType() || type === schema.getMutationType());
       resolvers[name] = {
         ...Object.fromEntries(fields),

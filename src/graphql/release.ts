@@ -1,13 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import { KeysError } from '../keys/basics/index.ts';
 
-/** The oldest release of graphql 16 that has what is used of it. */
+/** The oldest version of graphql 16 with everything that is used here. */
 const OLDEST = [8, 1] as const;
 
 /**
- * Makes sure that this package gets a graphql that it works with. To be called before anything is loaded that imports
- * graphql, which might not even have the names that are imported.
- * @throws KeysError GRAPHQL_UNSUPPORTED that says which release was found where, and what to do
+ * Checks that this package gets a compatible graphql. Call it before loading any module that imports graphql, since
+ * imported names may be missing.
+ * @throws KeysError GRAPHQL_UNSUPPORTED with the version found, its location, and the remedy
  */
 export async function checkGraphQLRelease(): Promise<void> {
   const { version } = await import('graphql');
@@ -23,7 +23,7 @@ export async function checkGraphQLRelease(): Promise<void> {
   );
 }
 
-/** Whether a release is one of 16 from 16.8.1 on. A preview of another is not. */
+/** True for version 16 from 16.8.1 on. Previews of others do not count. */
 function isSupported(version: string): boolean {
   const [major, minor, patch] = version.split('.').map((part) => Number.parseInt(part, 10));
   const [minMinor, minPatch] = OLDEST;

@@ -19,7 +19,7 @@ import { type Action, type Permission, splitPermission } from '../keys/permissio
 import type { GraphQLContext } from './context.ts';
 
 export interface RootField {
-  /** Such as `Query.me`. */
+  /** The path, such as `Query.me`. */
   path: string;
   field: GraphQLField<unknown, GraphQLContext>;
 }
@@ -31,11 +31,11 @@ export function rootFieldsOf(schema: GraphQLSchema): RootField[] {
   );
 }
 
-/** Requirements of fields, by path such as `Query.me`. */
+/** Required permissions of fields, by path such as `Query.me`. */
 export type RequiredPermissionsByField = ReadonlyMap<string, readonly Permission[]>;
 
 /**
- * Makes every field check what it requires, and what each interface requires which has the field, before it resolves.
+ * Makes every field check its own required permissions, and those of its interfaces' fields, before it resolves.
  * @param required by fields without a `@requires`
  * @throws Error if a root field requires nothing: any key could use it
  */
@@ -93,7 +93,7 @@ export function refuseRepeatedRootFields(schema: GraphQLSchema, documents: reado
     throw new Error(`The schema is invalid: ${[...repeated].join(', ')} must be declared only once.`);
 }
 
-/** Its names as they are written: resolvers may give the values of an enum another form. */
+/** Reads the names as written, since resolvers can give enum values another form. */
 function permissionIn(schema: GraphQLSchema, node: DirectiveNode): Permission {
   getDirectiveValues(schema.getDirective('requires')!, { directives: [node] });
   const nameIn = (argument: string) => {
@@ -103,10 +103,10 @@ function permissionIn(schema: GraphQLSchema, node: DirectiveNode): Permission {
   return `${nameIn('resource')}:${nameIn('action') as Action}`;
 }
 
-/** The `@requires` of each field that has one, by its path such as `Query.me`. */
+/** The `@requires` of each field that has one, by path such as `Query.me`. */
 type Requirements = ReadonlyMap<string, DirectiveNode>;
 
-/** The directives of this package, which no other part of a schema may declare anew. */
+/** The directives of this package, which no other part of a schema can declare again. */
 const OWN_DIRECTIVES: ReadonlySet<string> = new Set(['requires', 'cost', 'listSize']);
 const FIELD_OWNERS: ReadonlySet<string> = new Set<string>([
   Kind.OBJECT_TYPE_DEFINITION,
@@ -121,8 +121,8 @@ export function documentsOf(parts: readonly (string | DocumentNode)[], options: 
 }
 
 /**
- * Reads every `@requires` in the parts of a schema. The parts are read, not the schema that is made of them: merging
- * them and attaching resolvers may lose directives.
+ * Reads every `@requires` in the parts of a schema. Reads the parts, not the merged schema: merging and attaching
+ * resolvers can lose directives.
  * @throws Error that names the place where a `@requires` could not be enforced
  */
 export function readRequirements(documents: readonly DocumentNode[]): Requirements {

@@ -31,14 +31,14 @@ export function cursorOf(list: 'log' | 'route', { number }: { readonly number: n
   return Buffer.from(`${list}:${number}`).toString('base64url');
 }
 
-/** The number in such a cursor. @throws GraphQLError INPUT_INVALID */
+/** The number in a cursor of `cursorOf`. @throws GraphQLError INPUT_INVALID */
 export function readCursor(list: 'log' | 'route', cursor: string): number {
   const [, of, number] = /^(\w+):(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
   if (of !== list) throw badInput('"after" is not a cursor of this list. Use an endCursor that it returned.');
   return Number(number);
 }
 
-/** Permissions by resource. Leaves out those that are not in this schema: a store may be shared by several hosts. */
+/** Permissions by resource, without those that are not in this schema: several hosts can share a store. */
 export function knownTo(catalog: Catalog, permissions: Iterable<Permission>): ResourceActions[] {
   return groupPermissions([...permissions].filter((permission) => catalog.knows(permission)));
 }
@@ -55,7 +55,7 @@ export function auditChanges(before: AuditValues | null, after: AuditValues | nu
   }));
 }
 
-/** Roles and permissions in the form in which the rules take them. */
+/** Roles and permissions in the form that the rules take. */
 export function grantsIn({ roles, permissions }: GrantsInput): { roles: readonly Role[]; permissions: Permission[] } {
   const grants = (permissions ?? []).flatMap(({ resource, actions }) =>
     actions.map((action): Permission => `${resource}:${action}`),
@@ -63,7 +63,7 @@ export function grantsIn({ roles, permissions }: GrantsInput): { roles: readonly
   return { roles: roles ?? [], permissions: grants };
 }
 
-/** A change of a key as the rules take it. @throws ValidationError INPUT_INVALID */
+/** A change of a key in the form that the rules take. @throws ValidationError INPUT_INVALID */
 export function readKeyChange(input: Omit<UpdateApiKeyInput, 'id'>): KeyChange {
   refuseNulls(input, REMOVABLE_FIELDS);
   const { roles, permissions, ...change } = input;
@@ -82,8 +82,8 @@ function jsonOf(value: unknown): string | null {
 }
 
 /**
- * Refuses null for the fields of an input, but for those where it means something: whoever writes it may expect that it
- * removes a value, and would not see that nothing happened.
+ * Refuses null for the fields of an input, except those where it has a meaning: its author may expect that null removes
+ * a value, and would not notice that nothing happened.
  * @throws ValidationError INPUT_INVALID
  */
 export function refuseNulls<Input extends object, Meaningful extends string = never>(

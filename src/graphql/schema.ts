@@ -33,7 +33,7 @@ import { listResolversOf } from './lists.ts';
 import { serviceResolversOf } from './service.ts';
 import type { ServiceInfo, ServiceParts } from './context.ts';
 
-/** The built-in schema, but for what can be granted: the bundler puts the texts in the place of reading them. */
+/** The built-in schema without grants. The bundler replaces these reads by the texts. */
 const PARTS: readonly string[] = [
   readFileSync(new URL('./keys.graphql', import.meta.url), 'utf8'),
   readFileSync(new URL('./changes.graphql', import.meta.url), 'utf8'),
@@ -42,7 +42,7 @@ const PARTS: readonly string[] = [
   readFileSync(new URL('./service.graphql', import.meta.url), 'utf8'),
 ].map((part) => withKeyFields(withFilters(part)));
 
-/** The schema of the core, in parts. What can be granted comes from the catalog, with all additions. */
+/** The schema of the core, in parts. Grants come from the catalog, with all additions. */
 function coreOf(catalog: Catalog): DocumentNode[] {
   const resources = catalog.resources.map((name) => `  "${describeResource(name)}"\n  ${name}`);
   const roles = catalog.roles.map((name) => `  "${catalog.meaningOf(name)}"\n  ${name}`);
@@ -81,8 +81,9 @@ interface SchemaParts {
 
 /**
  * Creates the schema from those of the core, of features and of the host.
- * @throws KeysError FEATURE_INVALID if the schema of a plugin does not fit; SCHEMA_INVALID if the parts do not fit, a
- * host's part replaces something built-in, or a root field requires nothing, has no resolver, or is declared twice
+ * @throws KeysError FEATURE_INVALID if the schema of a plugin does not fit; SCHEMA_INVALID if the parts do not fit
+ * together, a host's part replaces something built-in, or a root field requires nothing, has no resolver, or is
+ * declared twice
  */
 export async function createSchema(
   keys: KeysService,
@@ -119,7 +120,7 @@ export async function createSchema(
     refuseReplacements(own, parts);
     const schema = makeExecutableSchema({
       typeDefs: documents,
-      // Ours are valid, and nobody else has the types yet: each of the two is a quarter of the work.
+      // Our own parts are valid, and no other code has the types yet. Each of the two saves a quarter of the work.
       assumeValidSDL: parts.length === 0 && added.length === 0,
       updateResolversInPlace: true,
       resolvers: [
@@ -141,7 +142,7 @@ export async function createSchema(
       requirements,
       parts.map(({ requires }) => requires),
     );
-    // It would answer null for ever.
+    // Such a field would always answer null.
     if (unresolved.length > 0)
       throw new Error(`The schema is invalid: ${unresolved.join(', ')} must have a resolver, as every root field.`);
     for (const field of rootFieldsOf(schema)) allowNull(field);
@@ -155,8 +156,8 @@ export async function createSchema(
 }
 
 /**
- * Lets a root field be null, if it fails: one that was refused would discard the data of all others. A host's non-null
- * field is null only then.
+ * Makes a root field nullable, so that its failure or refusal does not discard the data of all others. A host's
+ * non-null field is null only in that case.
  */
 function allowNull({ path, field }: RootField): void {
   if (!isNonNullType(field.type)) return;

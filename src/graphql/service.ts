@@ -16,7 +16,7 @@ import {
 import { grantsIn } from './resolve.ts';
 import type { QueryResolvers, RequestLimits, Resolvers } from './schema-types.ts';
 
-/** The resolvers for the running program, what can be granted, what the service allows, and how it is. */
+/** The resolvers for the running program, its grants, its limits, and its health. */
 export function serviceResolversOf(keys: KeysService, info: ServiceInfo, service: ServiceParts): Resolvers {
   const does = operationsOn(keys, OPERATIONS);
   const Query: QueryResolvers = {

@@ -24,10 +24,13 @@ import {
 } from 'graphql';
 import { fragmentsOf } from './document.ts';
 
-/** The size of a list about which nothing is known. */
+/** The assumed size of a list without further information. */
 const DEFAULT_SIZE = 10;
 
-/** The cost of a selection: of all but its lists without a size of their own, and of one item of each of these. */
+/**
+ * The cost of a selection, split into everything except its lists without a size of their own, and one item of each of
+ * these lists.
+ */
 interface SelectionCost {
   fixed: Amount;
   perItem: Amount;
@@ -36,7 +39,7 @@ interface SelectionCost {
 const NOTHING: SelectionCost = { fixed: 0, perItem: 0 };
 
 /**
- * The cost of an operation before it runs: its fields, times the sizes of the lists that they are in. A function of the
+ * The cost of an operation before it runs: its fields, times the sizes of the lists around them. A function of the
  * variables if the cost depends on them. The document need not be valid. Each fragment is measured once.
  */
 export function costOf(schema: GraphQLSchema, document: DocumentNode, operationName: string | null): Amount {
@@ -92,7 +95,7 @@ export function costOf(schema: GraphQLSchema, document: DocumentNode, operationN
     return isList ? { fixed: once, perItem: plus(1, each) } : { fixed: plus(once, each), perItem: 0 };
   }
 
-  /** The size of a page: what the first slicing argument says, but no more than the largest page. */
+  /** The size of a page: the first slicing argument that is given, up to the largest page. */
   function pageSize(
     page: NonNullable<FieldCost['page']>,
     field: GraphQLField<unknown, unknown>,
@@ -110,7 +113,7 @@ export function costOf(schema: GraphQLSchema, document: DocumentNode, operationN
     return page.largest;
   }
 
-  /** Of several arguments by which a field searches, the costliest counts once; the items of other lists count all. */
+  /** The costs of a field's arguments: the costliest of its search arguments, and all items of its other lists. */
   function costOfArguments(
     field: GraphQLField<unknown, unknown>,
     given: readonly ArgumentNode[],
@@ -179,7 +182,7 @@ function countItems(value: unknown): number {
   return count;
 }
 
-/** What the directives of a field say about its cost. */
+/** The cost directives of a field. */
 interface FieldCost {
   weight: number;
   /** The assumed size of a list. */
@@ -188,7 +191,7 @@ interface FieldCost {
   argumentWeights: ReadonlyMap<string, number>;
 }
 
-/** Fields of the schema about itself, which have no directives. Half of all types wrap another one. */
+/** Sizes of the schema's introspection fields, which have no directives. Half of all types wrap another one. */
 const INTROSPECTION_SIZES: Readonly<Record<string, number>> = {
   '__Schema.types': 72,
   '__Schema.directives': 8,
@@ -269,7 +272,7 @@ function times(one: Amount, other: Amount): Amount {
   return (variables) => amountFor(one, variables) * amountFor(other, variables);
 }
 
-/** What one request may take. */
+/** The limits of one request. */
 export interface BudgetLimits {
   /** Its cost, see `costOf`. */
   cost: number;
@@ -277,9 +280,9 @@ export interface BudgetLimits {
   nodes: number;
   /** The characters of its answer. */
   characters: number;
-  /** How long it runs, in milliseconds. */
+  /** Its longest run time, in milliseconds. */
   timeMs: number;
-  /** How long it waits until it is begun, if it is a large one, in milliseconds. */
+  /** The longest wait of a large request before it starts, in milliseconds. */
   waitMs: number;
 }
 
@@ -307,7 +310,7 @@ export class Budgets {
   }
 }
 
-/** What a context has of the request that it is for: whatever else is in it is for the resolvers. */
+/** The part of a context that belongs to its request. Everything else in it is for resolvers. */
 export interface BudgetedRequest {
   readonly budget: RequestBudget;
 }
@@ -319,7 +322,7 @@ export class RequestBudget {
   #reason: Error | undefined;
   #controller: AbortController | undefined;
   #queue: Promise<unknown> | undefined;
-  /** Rejects the result that is waited for. */
+  /** Rejects the awaited result. */
   #reject: ((reason: Error) => void) | undefined;
 
   constructor(limits: BudgetLimits, turns: Turns) {
@@ -334,7 +337,7 @@ export class RequestBudget {
     return this.#controller.signal;
   }
 
-  /** Stops the request: no resolver is started any more. */
+  /** Stops the request: no further resolver starts. */
   abandon(reason: Error): void {
     this.#reason ??= reason;
     this.#controller?.abort(this.#reason);
@@ -350,19 +353,19 @@ export class RequestBudget {
     if (this.#reason) throw this.#reason;
   }
 
-  /** Does work, if necessary after other requests had their turn. */
+  /** Does work, after a turn for other requests if necessary. */
   runYielding<Result>(work: () => Result): Result | Promise<Awaited<Result>> {
     return this.turns.isOver ? (this.yieldToEventLoop().then(work) as Promise<Awaited<Result>>) : work();
   }
 
-  /** Does work after the work before it is done, and when it is the request's turn. */
+  /** Does work after all earlier work, in the request's turn. */
   inSequence<Result>(work: () => Result): Promise<Awaited<Result>> {
     const result = (this.#queue ?? Promise.resolve()).then(() => this.runYielding(work)) as Promise<Awaited<Result>>;
     this.#queue = result.catch(() => {});
     return result;
   }
 
-  /** Resolves when it is the request's turn; rejects once it was abandoned. */
+  /** Resolves in the request's next turn; rejects if it was abandoned. */
   async yieldToEventLoop(): Promise<void> {
     await this.turns.next();
     this.check();
@@ -374,7 +377,7 @@ export class RequestBudget {
     if (this.#nodes > this.limits.nodes) throw answerTooLarge('fields and items', this.limits.nodes);
   }
 
-  /** The result of the request; rejects as soon as the request is abandoned, at the latest when its time is up. */
+  /** The result of the request. Rejects as soon as the request is abandoned, or its time is up. */
   async within<Result>(work: Promise<Result>): Promise<Result> {
     const timer = setTimeout(() => this.abandon(timeExceeded(this.limits.timeMs)), this.limits.timeMs);
     try {
@@ -389,15 +392,15 @@ export class RequestBudget {
   }
 }
 
-/** So many items of lists are computed before a request looks whether its turn is over. */
+/** How many items of lists are computed between two checks whether the turn is over. */
 export const GROUP_SIZE = 20;
 
-/** How long requests compute until the event loop gets a turn, in milliseconds. */
+/** The length of a turn: how long requests compute before the event loop continues, in milliseconds. */
 const SLICE_MS = 5;
 
 /**
- * Divides the time of long requests into slices, so that other requests wait for one slice and not for a whole request.
- * All requests of a server share the slices, and continue in the order in which they were interrupted.
+ * Divides long requests into turns, so that other requests wait for one turn and not for a whole request. All requests
+ * of a server share the turns, and continue in the order in which they were interrupted.
  */
 export class Turns {
   readonly #sliceMs: number;
@@ -414,12 +417,12 @@ export class Turns {
     if (this.#waiting === 0) this.#endsAt = performance.now() + this.#sliceMs;
   }
 
-  /** Whether to wait for `next` before computing more. */
+  /** True if a request must wait for `next` before it computes more. */
   get isOver(): boolean {
     return this.#waiting > 0 || this.isTimeUp;
   }
 
-  /** The same for whoever has just had a turn: others who wait do not end it. */
+  /** Like `isOver`, for a request that has just had its turn: waiting ones do not end it. */
   get isTimeUp(): boolean {
     return performance.now() >= this.#endsAt;
   }
@@ -433,12 +436,12 @@ export class Turns {
 
   async #take(previous: Promise<void>): Promise<void> {
     await previous;
-    // What the turn before has set in motion comes first.
+    // Work started in the previous turn comes first.
     await new Promise<void>((resolve) => {
       process.nextTick(resolve);
     });
     if (performance.now() >= this.#endsAt) {
-      // What arrived meanwhile is handled in one turn, and sent by its end.
+      // Requests that arrived are handled and answered before the next turn.
       await setImmediate();
       await setImmediate();
       this.#endsAt = performance.now() + this.#sliceMs;
@@ -454,7 +457,7 @@ export function checkErrors(errors: readonly unknown[]): void {
   if (errors.length > MAX_ERRORS) throw answerTooLarge('errors', MAX_ERRORS);
 }
 
-/** How long an answer gets, in characters. Once there are too many, no resolver starts any more. */
+/** The length of an answer, in characters. Once it is over the limit, no further resolver starts. */
 export class AnswerLength {
   readonly #budget: RequestBudget;
   readonly #limit: number;
@@ -481,10 +484,10 @@ export class AnswerLength {
   }
 }
 
-/** So many characters of an answer are written before it looks whether its turn is over. */
+/** How many characters of an answer are written between two checks whether the turn is over. */
 const PIECE = 50_000;
 
-/** Writes the data of an answer as JSON, in pieces between which the event loop may get a turn. */
+/** Writes the data of an answer as JSON, in pieces with turns of the event loop between them. */
 export function writeData(
   data: Readonly<Record<string, unknown>> | null,
   budget: RequestBudget,
@@ -492,7 +495,7 @@ export function writeData(
   return data === null || !budget.turns.isTimeUp ? JSON.stringify(data) : writeInPieces(data, budget);
 }
 
-/** What is short is written at once: to wait would keep finished answers in memory. */
+/** Writes short answers at once: waiting would keep finished answers in memory. */
 async function writeInPieces(data: Readonly<Record<string, unknown>>, budget: RequestBudget): Promise<string> {
   const parts: string[] = [];
   let characters = 0;
@@ -508,7 +511,7 @@ async function writeInPieces(data: Readonly<Record<string, unknown>>, budget: Re
   return `{${parts.join(',')}}`;
 }
 
-/** Adds up the characters of a value as JSON, until they are over a limit. */
+/** Adds up the length of a value as JSON, until it exceeds a limit. */
 function lengthOf(value: unknown, limit: number): number {
   let length = 0;
   const open: unknown[] = [value];
@@ -533,11 +536,11 @@ export function costExceeded(cost: number, limit: number): GraphQLError {
   );
 }
 
-/** The error for a request that turns out to be larger than its cost told. */
+/** The error for a request that turns out larger than its cost. */
 export function answerTooLarge(what: string, limit: number): GraphQLError {
   return new GraphQLError(
     `The answer has more than ${limit} ${what}, the most that is allowed. Ask for smaller pages or fewer fields.`,
-    // What is beyond the limit is not counted.
+    // Amounts beyond the limit are not counted.
     { extensions: { code: 'COST_EXCEEDED', cost: limit + 1, limit } },
   );
 }
@@ -549,14 +552,14 @@ function timeExceeded(limitMs: number): GraphQLError {
   );
 }
 
-/** Why the work for a client ends that has closed its connection. Nobody reads it. */
+/** The error that ends the work for a disconnected client. It is never sent. */
 export function clientGone(): GraphQLError {
   return new GraphQLError('The client has closed the connection.', { extensions: { code: 'BAD_REQUEST' } });
 }
 
 /**
- * Makes every field that can be expensive keep to the budget of the request: no resolver starts once the request is
- * abandoned, and the items of lists are counted.
+ * Makes every field that can be expensive obey the budget of the request: no resolver starts once it is abandoned, and
+ * the items of lists are counted.
  */
 export function keepToBudget(schema: GraphQLSchema): void {
   for (const type of Object.values(schema.getTypeMap())) {
@@ -589,7 +592,7 @@ function wrapList(field: Field): void {
   };
 }
 
-/** SQLite answers without leaving a turn to other requests: what many fields read is read one by one. */
+/** SQLite answers without giving other requests a turn, so these fields are resolved one by one. */
 function resolveInSequence(field: Field): void {
   const { resolve } = field;
   if (!resolve) return;
@@ -609,7 +612,7 @@ function budgeted(value: unknown, { budget }: BudgetedRequest, info: GraphQLReso
   return value;
 }
 
-/** By the nodes of one place in one plan: with other conditions, other nodes are merged there. */
+/** Keyed by the nodes of one place in one plan: other conditions merge other nodes there. */
 const counts = new WeakMap<readonly FieldNode[], number>();
 
 /** How many fields a selection has, with fragments expanded. */

@@ -15,7 +15,7 @@ import {
   visit,
 } from 'graphql';
 
-/** Limits of a document. The introspection query of common tools has a depth of 15 and some 230 fields. */
+/** Limits of a document. The introspection query of common tools has a depth of 15 and about 230 fields. */
 export const DOCUMENT_LIMITS = { tokens: 5000, nesting: 100, nameLength: 256 };
 
 /**
@@ -47,7 +47,7 @@ export function isMutation(document: DocumentNode, operationName: string | null)
   return getOperationAST(document, operationName)?.operation === OperationTypeNode.MUTATION;
 }
 
-/** The name of the operation that is to be executed; undefined if it has none. */
+/** The name of the operation to execute; undefined if it has none. */
 export function operationNameIn(document: DocumentNode, operationName: string | null): string | undefined {
   return getOperationAST(document, operationName)?.name?.value;
 }
@@ -62,7 +62,7 @@ function checkSize(source: Source): void {
       nesting += 1;
     else if (token.kind === TokenKind.BRACE_R || token.kind === TokenKind.BRACKET_R || token.kind === TokenKind.PAREN_R)
       nesting -= 1;
-    // Each error may say it again.
+    // Limited, since each error may repeat the name.
     if (token.kind === TokenKind.NAME && token.end - token.start > DOCUMENT_LIMITS.nameLength)
       throw limitExceeded('characters in a name', DOCUMENT_LIMITS.nameLength);
     if (tokens > DOCUMENT_LIMITS.tokens) throw limitExceeded('tokens', DOCUMENT_LIMITS.tokens);
@@ -76,7 +76,7 @@ function badRequest(message: string): GraphQLError {
 
 /** The most fragments in a document. Validation compares each pair. */
 export const MAX_FRAGMENTS = 100;
-/** The most levels of brackets with fragments expanded. All that walks through a document recurses so deep. */
+/** The most levels of brackets, with fragments expanded. Code that walks through a document recurses as deep. */
 export const MAX_EXPANDED_LEVELS = 200;
 
 /** The fragments of a document, by their names. */
@@ -88,9 +88,8 @@ export function fragmentsOf({ definitions }: DocumentNode): ReadonlyMap<string, 
 }
 
 /**
- * Bounds how many fragments a document has and how deep they contain one another, before anything follows them. Looks
- * at each fragment once.
- * @throws GraphQLError LIMIT_EXCEEDED, or the first circle of fragments, in the words of graphql-js
+ * Limits the number of fragments and their nesting, before any code follows them. Looks at each fragment once.
+ * @throws GraphQLError LIMIT_EXCEEDED, or graphql-js's error for the first cycle of fragments
  */
 function checkFragments(document: DocumentNode): void {
   const fragments = fragmentsOf(document);
@@ -134,7 +133,7 @@ function checkFragments(document: DocumentNode): void {
   }
 }
 
-/** @param circle the spreads that lead from a fragment back to it */
+/** @param circle the spreads that lead from a fragment back to itself */
 function withinItself(circle: readonly FragmentSpreadNode[]): GraphQLError {
   const [name, ...others] = circle.map((spread) => `"${spread.name.value}"`).toReversed();
   const via = others.length > 0 ? ` via ${others.toReversed().join(', ')}` : '';
@@ -150,8 +149,8 @@ type Size = typeof FIELD_LIMITS;
 const NOTHING: Size = { depth: 0, fields: 0, aliases: 0, directives: 0 };
 
 /**
- * Measures the operations of a document with fragments expanded. Each fragment is measured once, so that fragments
- * which double one another take no longer. Call `checkFragments` first: it refuses circles.
+ * Measures the operations of a document with fragments expanded. Each fragment is measured once, so that fragments that
+ * double one another take no longer. Call `checkFragments` first, which refuses cycles.
  * @throws GraphQLError LIMIT_EXCEEDED
  */
 function checkFieldLimits(document: DocumentNode): void {
@@ -200,24 +199,24 @@ function check(size: Size): void {
   if (size.directives > FIELD_LIMITS.directives) throw limitExceeded('directives', FIELD_LIMITS.directives);
 }
 
-/** The most pairs of fields that share a place in the answer. Validation compares each pair, with its arguments. */
+/** The most pairs of fields with the same place in the answer. Validation compares each pair, with its arguments. */
 export const MAX_REPEATED_PAIRS = 2500;
 
 /**
- * So many pairs without arguments are counted as one: long arguments take that many times longer. Clients that put a
- * document together of the fragments of many components ask for the same fields, mostly without arguments, in each.
+ * How many pairs without arguments count as one, since long arguments take that many times longer. Clients that combine
+ * the fragments of many components request the same fields in each, mostly without arguments.
  */
 const PAIRS_WITHOUT_ARGUMENTS = 5;
 
 /**
- * Counts the fields that are merged into one place in the answer. Call `checkFieldLimits` first: it bounds the number
- * of fields with fragments expanded.
+ * Counts the fields that are merged into one place in the answer. Call `checkFieldLimits` first, which limits the
+ * number of fields with fragments expanded.
  * @throws GraphQLError LIMIT_EXCEEDED
  */
 function checkRepeatedFields(document: DocumentNode): void {
   const fragments = fragmentsOf(document);
   for (const definition of document.definitions)
-    // Validation compares those of a fragment that no operation uses as well.
+    // Validation also compares the fields of fragments that no operation uses.
     if (definition.kind === Kind.OPERATION_DEFINITION || definition.kind === Kind.FRAGMENT_DEFINITION) {
       if (pairsIn([definition.selectionSet]) > MAX_REPEATED_PAIRS)
         throw limitExceeded('pairs of fields with one name in one place', MAX_REPEATED_PAIRS);
@@ -265,8 +264,8 @@ function limitExceeded(what: string, limit: number): GraphQLError {
 }
 
 /**
- * Makes an error without a stack trace, which costs more than all the rest of a refusal. For errors that say by
- * themselves what is wrong, and for those that wrap another.
+ * Makes an error without a stack trace, which would cost more than the rest of a refusal. For errors whose message says
+ * enough, and for those that wrap another.
  */
 export function withoutStackTrace<Value>(make: () => Value): Value {
   const limit = Error.stackTraceLimit;
@@ -278,12 +277,12 @@ export function withoutStackTrace<Value>(make: () => Value): Value {
   }
 }
 
-/** The fields that tell the schema. `__typename` tells only what the client has asked for. */
+/** The fields that reveal the schema. `__typename` reveals only what the client has requested. */
 const FIELDS: ReadonlySet<string> = new Set(['__schema', '__type']);
-/** What every document has that asks for one of them: names cannot be written otherwise. */
+/** A quick test for documents with one of these fields, whose names cannot be escaped. */
 const POSSIBLY = /__(?:schema|type)(?!\w)/;
 
-/** Whether a document asks for the schema anywhere, under whatever alias. */
+/** True if a document requests the schema anywhere, under any alias. */
 export function introspects(document: DocumentNode): boolean {
   if (!POSSIBLY.test(document.loc?.source.body ?? '__schema')) return false;
   let found = false;

@@ -45,8 +45,8 @@ import {
 } from './budget.ts';
 
 /**
- * Executes an operation once (GraphQL, "Execution"), step by step as `execute` of graphql-js does, and with the same
- * result, but for the words of errors that are for the log alone. It ends when the answer gets too long.
+ * Executes an operation once (GraphQL, "Execution"), with the same steps and results as `execute` of graphql-js, except
+ * for messages of errors that only the log gets. It ends when the answer gets too long.
  */
 export class Execution {
   readonly #executed: ExecutedOperation;
@@ -64,7 +64,7 @@ export class Execution {
     try {
       fields = selection.fieldsOf(rootType);
     } catch (error) {
-      // A condition is null: nothing was executed.
+      // A condition is null, so nothing was executed.
       return { errors: [error as GraphQLError] };
     }
     try {
@@ -128,7 +128,7 @@ export class FieldExecution {
     return this.#plain.takeOver(fields, source) ?? this.#executeOthers(fields, source, path);
   }
 
-  /** Goes on with the fields that were not taken over. */
+  /** Executes the remaining fields, which were not taken over. */
   #executeOthers(
     fields: readonly SelectedField[],
     source: unknown,
@@ -147,7 +147,7 @@ export class FieldExecution {
       }
     } catch (error) {
       if (!hasPromise) throw error;
-      // The promises may reject, too.
+      // These promises can reject, too.
       return resolved(results).finally(() => {
         throw error;
       });
@@ -243,7 +243,7 @@ export class FieldExecution {
         }
         const value = items[index];
         const fields = known && isObject(value) ? known : undefined;
-        // Most items need nothing else, not even a path.
+        // Most items need nothing more, not even a path.
         const result =
           (fields && this.#plain.takeOver(fields, value)) ??
           this.#completeItem(item, field, { prev: path, key: index, typename: undefined }, value, fields);
@@ -258,7 +258,7 @@ export class FieldExecution {
     return hasPromise ? Promise.all(completed) : completed;
   }
 
-  /** @param begun the fields of the item, if the plain ones at their start were taken over already */
+  /** @param begun the fields of the item, if the plain ones at its start were taken over already */
   #completeItem(
     item: OutputType,
     field: SelectedField,
@@ -297,34 +297,33 @@ export class FieldExecution {
   }
 }
 
-/** What reading a property has given: it is read once, whatever comes of it. */
+/** The outcome of reading a property. It is read only once. */
 export type Read = { readonly value: unknown } | { readonly thrown: unknown };
 
-/** The value that was read. @throws what its getter has thrown */
+/** The value that was read. @throws the error of its getter */
 export function valueOf(read: Read): unknown {
   if ('thrown' in read) throw read.thrown;
   return read.value;
 }
 
 /**
- * Takes over the fields with which a selection begins, as long as they are properties that scalars of GraphQL serialize
- * as they are, or `__typename`. The items of most lists have no others: one loop for these is faster than to execute
- * each field.
+ * Takes over the leading fields of a selection that are `__typename`, or properties that scalars of GraphQL serialize
+ * unchanged. The items of most lists have no others, and one loop is faster than executing each field.
  */
 export class PlainFields {
   readonly #length: AnswerLength;
-  /** What was taken over. */
+  /** The results so far. */
   results: Record<string, unknown> = {};
-  /** How many fields these are. */
+  /** The number of fields taken over. */
   count = 0;
-  /** What the next one has given, where it was read already. */
+  /** The outcome of the next field, if it was read already. */
   read: Read | undefined = undefined;
 
   constructor(length: AnswerLength) {
     this.#length = length;
   }
 
-  /** The results if these are all fields; otherwise the others are still to be executed. */
+  /** The results if these were all fields; otherwise undefined, and the others must be executed. */
   takeOver(fields: readonly SelectedField[], source: unknown): Record<string, unknown> | undefined {
     const results: Record<string, unknown> = {};
     this.results = results;
@@ -361,7 +360,7 @@ export interface ExecutedOperation {
   readonly rootType: GraphQLObjectType;
 }
 
-/** Calls the resolvers of one execution, with what they are told. */
+/** Calls the resolvers of one execution, with their arguments. */
 export class Resolution {
   readonly #executed: ExecutedOperation;
   readonly #context: BudgetedRequest;
@@ -381,7 +380,7 @@ export class Resolution {
     return typeof property === 'function' ? this.callMethod(field, source, args, path) : property;
   }
 
-  /** Calls a method of the source. It is read once more, as the default resolver of graphql-js does. */
+  /** Calls a method of the source. Reads it once more, as graphql-js's default resolver does. */
   callMethod(field: SelectedField, source: unknown, args: object, path: ResponsePath): unknown {
     const methods = source as Record<string, (...args: unknown[]) => unknown>;
     return methods[field.name]!(args, this.#context, this.infoOf(field, path));
@@ -409,7 +408,7 @@ function pathOf({ key, parentType }: SelectedField, prev: ResponsePath | undefin
   return { prev, key, typename: parentType.name };
 }
 
-/** The property of a source that a field without a resolver stands for. */
+/** The property of a source for a field without a resolver. */
 function propertyOf(source: unknown, name: string): unknown {
   return (typeof source === 'object' && source !== null) || typeof source === 'function'
     ? (source as Record<string, unknown>)[name]
@@ -417,8 +416,8 @@ function propertyOf(source: unknown, name: string): unknown {
 }
 
 /**
- * Interrupts the lists of one request when its turn is over: all of them, lest one that contains those that wait goes
- * on without end.
+ * Interrupts all lists of a request when its turn is over, so that an outer list does not continue while inner ones
+ * wait.
  */
 export class ListTurns {
   readonly #budget: RequestBudget;
@@ -430,14 +429,14 @@ export class ListTurns {
     this.#budget = budget;
   }
 
-  /** Counts an item that comes next. Whether it has to wait. */
+  /** Counts the next item. Returns true if it must wait. */
   mustWait(): boolean {
     this.#items += 1;
     if (this.#items % GROUP_SIZE === 0 && this.#budget.turns.isTimeUp) this.#isOver = true;
     return this.#isOver;
   }
 
-  /** Goes on in the request's turn, after the lists that began to wait before. */
+  /** Continues in the request's turn, after lists that started to wait earlier. */
   wait<Result>(goOn: () => Result): Promise<Awaited<Result>> {
     this.#last = this.#last.then(() => (this.#isOver ? this.#next() : undefined));
     return this.#last.then(goOn) as Promise<Awaited<Result>>;
@@ -450,8 +449,8 @@ export class ListTurns {
 }
 
 /**
- * The errors of one execution, by the place that became null for each (GraphQL, "Handling Execution Errors"). What
- * fails under a place that is null already is not said.
+ * The errors of one execution, by the place that each made null (GraphQL, "Handling Execution Errors"). Errors below a
+ * place that is already null are dropped.
  */
 class FieldErrors {
   readonly errors: GraphQLError[] = [];
@@ -466,19 +465,19 @@ class FieldErrors {
   }
 }
 
-/** Has promises that nobody waits for, or only later, not end the process when they reject. */
+/** Keeps promises that are awaited later, or never, from ending the process when they reject. */
 function expectRejections(values: readonly unknown[]): void {
   for (const value of values)
     try {
       if (isThenable(value)) value.then(undefined, () => {});
     } catch {
-      // What cannot even be asked is not a promise.
+      // An object that throws when it is examined is not a promise.
     }
 }
 
 /**
- * The same for what is completed later, or never: also the promises within that are selected. No getter is called, nor
- * any resolver, nor what is no `Promise` itself: what these begin to do has not begun yet.
+ * Like `expectRejections`, for values that are completed later, or never, with the selected promises inside them. Calls
+ * no getters, resolvers or custom thenables, so that nothing starts that has not started yet.
  */
 function expectRejectionsIn(values: readonly unknown[], type: OutputType, selection: Selection): void {
   for (const value of values)
@@ -494,18 +493,18 @@ function expectRejectionsIn(values: readonly unknown[], type: OutputType, select
           const property = Object.getOwnPropertyDescriptor(value, field.name);
           if (typeof property?.value === 'object') expectRejectionsIn([property.value], field.type, field.selection);
         }
-      // Its type is not known yet, nor which fields are selected from it.
+      // Its type, and so its selected fields, are not known yet.
       else if (type.kind === 'abstract' && typeof value === 'object' && value !== null)
         for (const { value: property } of Object.values(Object.getOwnPropertyDescriptors(value)))
           if (property instanceof Promise) expectRejections([property]);
     } catch {
-      // What cannot even be asked is not a promise.
+      // An object that throws when it is examined is not a promise.
     }
 }
 
 export type Eventual<Value> = Value | Promise<Value>;
 
-/** Results are plain objects, which are written faster than those without a prototype. */
+/** Results are plain objects, which are serialized faster than those without a prototype. */
 function set(results: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__')
     Object.defineProperty(results, key, { value, enumerable: true, configurable: true, writable: true });
@@ -519,7 +518,7 @@ function resolved(results: Record<string, unknown>): Promise<Record<string, unkn
   });
 }
 
-/** Whether a value is to be waited for. */
+/** True for a promise or another thenable. */
 function isThenable(value: unknown): value is Promise<unknown> {
   return (
     ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
@@ -527,7 +526,7 @@ function isThenable(value: unknown): value is Promise<unknown> {
   );
 }
 
-/** Whether a value is surely an object that has fields: no error, and nothing that is to be waited for. */
+/** True for an object with fields: neither an error nor a thenable. */
 function isObject(value: unknown): value is object {
   try {
     return typeof value === 'object' && value !== null && !(value instanceof Error) && !isThenable(value);
@@ -536,7 +535,7 @@ function isObject(value: unknown): value is object {
   }
 }
 
-/** An output type, taken apart. */
+/** An output type with its wrappers separated. */
 export type OutputType = { readonly isNonNull: boolean } & (
   | { readonly kind: 'leaf'; readonly type: GraphQLLeafType }
   | { readonly kind: 'list'; readonly item: OutputType }
@@ -544,7 +543,7 @@ export type OutputType = { readonly isNonNull: boolean } & (
   | { readonly kind: 'abstract'; readonly type: GraphQLAbstractType }
 );
 
-/** A field of a selection, with all that does not depend on the request. */
+/** A field of a selection, with everything that does not depend on the request. */
 export interface SelectedField {
   readonly key: string;
   readonly name: string;
@@ -553,14 +552,14 @@ export interface SelectedField {
   readonly nodes: readonly FieldNode[];
   readonly type: OutputType;
   readonly hasArguments: boolean;
-  /** Where it is a property of its object, the values that it has in the answer as they are; undefined for none. */
+  /** The type of values that are answered unchanged, if the field is a plain property; otherwise undefined. */
   readonly plain: PlainType | undefined;
-  /** What `__typename` is; undefined for other fields. */
+  /** The answer of `__typename`; undefined for other fields. */
   readonly typename: string | undefined;
   readonly selection: Selection;
 }
 
-/** What the fields of a selection depend on. */
+/** The inputs that determine the fields of a selection. */
 export interface SelectionScope {
   readonly schema: GraphQLSchema;
   readonly fragments: Record<string, FragmentDefinitionNode>;
@@ -568,7 +567,7 @@ export interface SelectionScope {
   readonly conditions: Record<string, unknown>;
 }
 
-/** The fields that are selected from an object, collected once for each of its possible types. */
+/** The fields selected from an object, collected once for each of its possible types. */
 export class Selection {
   readonly #scope: SelectionScope;
   readonly #nodes: readonly FieldNode[];
@@ -580,7 +579,7 @@ export class Selection {
     this.#nodes = nodes;
   }
 
-  /** The fields of a type for which they were collected before. */
+  /** The fields of a type, if they were collected before. */
   known(type: GraphQLObjectType): readonly SelectedField[] | undefined {
     return this.#fields.get(type);
   }
@@ -613,7 +612,7 @@ export class Selection {
   }
 }
 
-/** A key `__proto__` is not set like others. */
+/** Excludes the key `__proto__`, which needs a special assignment. */
 function plainTypeIn({ type, resolve, args }: GraphQLField<unknown, unknown>, key: string): PlainType | undefined {
   const outputType = outputTypeOf(type);
   const isKnown = resolve === undefined || resolve === TypeNameMetaFieldDef.resolve;
@@ -654,14 +653,14 @@ function takeApart(type: GraphQLOutputType): OutputType {
   return { isNonNull, kind: 'object', type: nullable as GraphQLObjectType };
 }
 
-/** The type that an abstract one was resolved to. @throws Error if it is not one of those that are possible */
+/** The resolved type of an abstract one. @throws Error if it is not a possible type */
 function possibleType(schema: GraphQLSchema, abstractType: GraphQLAbstractType, name: unknown): GraphQLObjectType {
   const type = typeof name === 'string' ? schema.getType(name) : undefined;
   if (isObjectType(type) && schema.isSubType(abstractType, type)) return type;
   throw new Error(`Abstract type "${abstractType.name}" was resolved to something that is not one of its types.`);
 }
 
-/** The values that a scalar of GraphQL serializes as they are, as `typeof` names them. */
+/** The types, as `typeof` names them, of values that a scalar of GraphQL serializes unchanged. */
 export type PlainType = 'string' | 'number' | 'boolean';
 
 const PLAIN_TYPES: ReadonlyMap<GraphQLLeafType, PlainType> = new Map<GraphQLLeafType, PlainType>([
@@ -671,12 +670,12 @@ const PLAIN_TYPES: ReadonlyMap<GraphQLLeafType, PlainType> = new Map<GraphQLLeaf
   [GraphQLBoolean, 'boolean'],
 ]);
 
-/** The values that a type serializes as they are, which spares the call; undefined for none. */
+/** The type of values that need no serialization, which saves the call; undefined if there is none. */
 function plainTypeOf(type: GraphQLLeafType): PlainType | undefined {
   return PLAIN_TYPES.get(type);
 }
 
-/** Whether a value is one of those; of numbers, the integers of an Int are. */
+/** True if a value is serialized unchanged. For numbers, that means the integers of an Int. */
 function serializedAsItIs(plain: PlainType | undefined, value: unknown): value is string | number | boolean {
   return typeof value === plain && (typeof value !== 'number' || (value | 0) === value);
 }
@@ -686,7 +685,7 @@ interface Declared {
   readonly name: string;
 }
 
-/** Serializes the value of a field. @throws what the type throws; Error if it makes nothing of the value */
+/** Serializes the value of a field. @throws errors of the type; Error if the type returns nothing */
 function serialize(type: GraphQLLeafType, { parentType, name }: Declared, value: unknown): unknown {
   const serialized: unknown = type.serialize(value);
   if (serialized === null || serialized === undefined)

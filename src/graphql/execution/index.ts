@@ -1,6 +1,6 @@
 /**
- * Executes operations of any schema, each prepared once, within limits: of its document, its cost, and what it takes
- * as it runs. Knows nothing of keys.
+ * Execution of operations of any schema, each prepared once, within limits on documents, cost and run time. Independent
+ * of keys.
  */
 export {
   type Amount,

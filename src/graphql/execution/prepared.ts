@@ -20,21 +20,21 @@ import {
 import { fragmentsOf, isMutation, introspects } from './document.ts';
 import { type Eventual, type ExecutedOperation, Execution, Selection } from './execution.ts';
 
-/** The number of operations in the cache, and the memory that they may take, in bytes. */
+/** The most operations in the cache, and the most memory for them, in bytes. */
 const MAX_ENTRIES = 1000;
 export const MAX_BYTES = 32_000_000;
 const MAX_SEEN_BYTES = 4_000_000;
-/** Longer documents are not kept. Those with all tokens that they may have are half as long, well indented. */
+/** Longer documents are not kept. A well-indented document with the most tokens is half as long. */
 const MAX_DOCUMENT_LENGTH = 100_000;
 
 /**
- * A cache of operations that were found to be valid. Literals are part of a document, so a client that embeds changing
- * values only evicts the least recently used entries.
+ * A cache of valid operations. Literals are part of a document, so a client that embeds changing values only evicts the
+ * least recently used entries.
  */
 export class PreparedOperations {
   readonly #schema: GraphQLSchema;
   readonly #operations = new RecentlyUsed<PreparedOperation>(MAX_ENTRIES, MAX_BYTES);
-  /** What was valid once: most documents that differ each time never come again. */
+  /** Documents that were valid once. Most documents that differ each time are never sent again. */
   readonly #seen = new RecentlyUsed<true>(MAX_ENTRIES, MAX_SEEN_BYTES);
 
   constructor(schema: GraphQLSchema) {
@@ -45,12 +45,12 @@ export class PreparedOperations {
     return this.#operations.get(keyOf(query, operationName));
   }
 
-  /** Whether an operation was found to be valid before. */
+  /** True if an operation was valid before. */
   hasSeen(query: string, operationName: string | null): boolean {
     return this.#seen.has(keyOf(query, operationName));
   }
 
-  /** Prepares an operation that is valid, and keeps it if it was seen before, which is when that is worth it. */
+  /** Prepares a valid operation, and keeps it if it was seen before. */
   prepare(
     query: string,
     operationName: string | null,
@@ -68,18 +68,18 @@ export class PreparedOperations {
   }
 }
 
-/** Tells where the query ends. No valid document begins with a digit. */
+/** Includes the length of the query as a separator. No valid document begins with a digit. */
 function keyOf(query: string, operationName: string | null): string {
   return operationName === null ? query : `${query.length} ${query}${operationName}`;
 }
 
-/** The most combinations of conditions for which the selected fields are kept. */
+/** The most combinations of conditions whose selected fields are kept. */
 const MAX_PLANS = 16;
 
-/** Each holds the whole value. */
+/** Each contains the whole value. */
 const MAX_VARIABLE_ERRORS = 10;
 
-/** A valid operation, ready to be executed with any variables: nothing of its document is looked at twice. */
+/** A valid operation, ready to be executed with any variables, without analyzing its document again. */
 export class PreparedOperation {
   /** See `costOf`. */
   readonly cost: Amount;
@@ -91,7 +91,7 @@ export class PreparedOperation {
   readonly #schema: GraphQLSchema;
   readonly #document: DocumentNode;
   readonly #operation: OperationDefinitionNode;
-  /** The variables that decide by `@include` and `@skip` which fields are selected. */
+  /** The variables in `@include` and `@skip`, which determine the selected fields. */
   readonly #conditions: readonly string[];
   /** By the values of the conditions. */
   readonly #plans = new Map<string, ExecutedOperation>();
@@ -107,7 +107,7 @@ export class PreparedOperation {
     this.introspects = introspects(document);
   }
 
-  /** How many combinations of conditions it may keep the selected fields of. */
+  /** The most combinations of conditions whose selected fields it can keep. */
   get maxPlans(): number {
     return Math.min(MAX_PLANS, 2 ** this.#conditions.length);
   }
@@ -153,7 +153,7 @@ export class PreparedOperation {
 }
 
 function conditionsIn(document: DocumentNode): string[] {
-  // To look through all of it takes longer than to prepare the rest.
+  // Analyzing the whole document takes longer than preparing the rest.
   if (!document.loc?.source.body.includes('@')) return [];
   const names = new Set<string>();
   visit(document, {
@@ -166,16 +166,16 @@ function conditionsIn(document: DocumentNode): string[] {
 }
 
 /**
- * What a prepared operation holds, in bytes: for each token and character of its document, and field of each plan. The
- * lexer joins a string that has escapes from a piece for each, which takes ten times as much as its characters.
+ * The memory of a prepared operation, in bytes: per token and character of its document, and per field of each plan.
+ * The lexer builds a string with escapes from many pieces, which takes ten times as much as its characters.
  */
 const TOKEN_BYTES = 500;
 const CHARACTER_BYTES = 24;
 const FIELD_BYTES = 1200;
 
 /**
- * Estimates the memory that a prepared operation may take, in bytes.
- * @param plans how many plans it may have
+ * Estimates the memory that a prepared operation can take, in bytes.
+ * @param plans how many plans it can have
  */
 export function preparedSizeOf(
   schema: GraphQLSchema,
@@ -226,16 +226,16 @@ export function preparedSizeOf(
   }
 }
 
-/** With comments, which are kept as well. */
+/** Includes comments, which are kept as well. */
 function countTokens({ loc }: DocumentNode): number {
   let count = 0;
   for (let token: Token | null | undefined = loc?.startToken; token; token = token.next) count += 1;
   return count;
 }
 
-/** Keeps the values that were used last: as many as may be, and of sizes that may be in all. */
+/** Keeps the most recently used values, up to a number and a total size. */
 export class RecentlyUsed<Value> {
-  /** In the order of their last use. */
+  /** Least recently used first. */
   readonly #entries = new Map<string, { readonly value: Value; readonly size: number }>();
   readonly #maxEntries: number;
   readonly #maxSize: number;
@@ -246,7 +246,7 @@ export class RecentlyUsed<Value> {
     this.#maxSize = maxSize;
   }
 
-  /** The value of a key, which is used by that. */
+  /** The value of a key, which counts as a use. */
   get(key: string): Value | undefined {
     const entry = this.#entries.get(key);
     if (!entry) return undefined;
@@ -255,12 +255,12 @@ export class RecentlyUsed<Value> {
     return entry.value;
   }
 
-  /** Whether there is a value, which is not used by that. */
+  /** True if there is a value. Does not count as a use. */
   has(key: string): boolean {
     return this.#entries.has(key);
   }
 
-  /** Keeps a value in the place of that of its key; drops what was not used for longest. One too large is not kept. */
+  /** Sets the value of a key, and drops the least recently used values. A value that is too large is not kept. */
   set(key: string, value: Value, size = 0): void {
     this.delete(key);
     if (size > this.#maxSize) return;
@@ -272,7 +272,7 @@ export class RecentlyUsed<Value> {
     }
   }
 
-  /** @returns whether there was a value */
+  /** @returns true if there was a value */
   delete(key: string): boolean {
     this.#size -= this.#entries.get(key)?.size ?? 0;
     return this.#entries.delete(key);

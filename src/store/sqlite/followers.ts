@@ -183,7 +183,8 @@ export async function confirmedByFollowers(
   const made = change();
   if (!made) return;
   const isBehind = ({ seen }: FollowerState) => seen.number < made.number || !isKnown(seen);
-  // A follower that cannot see the change must not delay it any longer, however often it renews its lease.
+  // Waits no longer than a lease: a follower that cannot see the change trusts nothing after that, however often it
+  // renews its lease.
   for (let isTold = false; monotonic() < end && liveFollowers(folder).some(isBehind); isTold = true) {
     if (!isTold) tell(folder);
     await delay(WAIT_MS);
