@@ -1,23 +1,23 @@
 import { RequestRefused } from './replies.ts';
 
-/** What a request costs that never waits: one of some hundred fields. */
+/** The highest cost of a request that never waits: about a hundred fields. */
 export const LIGHT_COST = 1000;
 
-/** How many heavy requests are carried out at a time. */
+/** How many heavy requests run at the same time. */
 const MAX_RUNNING = 16;
-/** What those that wait may take of the memory, in bytes. */
+/** The most memory of waiting requests, in bytes. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
-/** What each takes beside its own bytes. */
+/** The memory of each one besides its own bytes. */
 const BYTES_EACH = 8192;
 const RETRY_SECONDS = 5;
 
-/** A request that takes long, or has a large answer. */
+/** A request that takes long or has a large answer. */
 interface HeavyRequest {
   /** The id of its key: keys take turns. */
   readonly keyId: string;
-  /** What it holds while it waits. */
+  /** The bytes that it holds while waiting. */
   readonly bytes: number;
-  /** Calls `listener` when its client has gone; ended by the function that it returns. */
+  /** Calls `listener` when its client disconnects. @returns a function that unsubscribes */
   onClientGone(listener: () => void): () => void;
 }
 
@@ -27,25 +27,25 @@ interface Waiting {
   readonly refuse: () => void;
 }
 
-/** The requests of a key that wait, in their order, and what they take. */
+/** The waiting requests of a key, in order, and their memory. */
 interface Queue {
   readonly requests: Set<Waiting>;
   bytes: number;
 }
 
 /**
- * Bounds how many heavy requests of a server are carried out at a time. Begun without a bound, all of them would end
- * late, and hold their answers meanwhile. Those that wait are begun in their order, one of each key in turn.
+ * Limits how many heavy requests of a server run at the same time. Without a limit, all of them would finish late and
+ * hold their answers until then. Waiting requests start in order, one of each key in turn.
  */
 export class Admission {
   #running = 0;
-  /** By the ids of keys; the first is next. */
+  /** By key id; the first is next. */
   readonly #queues = new Map<string, Queue>();
   readonly #maxWaitMs: number;
   #bytes = 0;
 
   /**
-   * @param maxWaitMs how long a request waits, in milliseconds: clients that are refused at once would only come back
+   * @param maxWaitMs the longest wait of a request, in milliseconds: clients refused at once would only come back
    * sooner
    */
   constructor(maxWaitMs: number) {
@@ -53,9 +53,9 @@ export class Admission {
   }
 
   /**
-   * Waits until a request may be carried out.
-   * @returns what is to be called once that is done
-   * @throws RequestRefused OVERLOADED, also for a client that has gone
+   * Waits until a request can run.
+   * @returns a function to call when it is done
+   * @throws RequestRefused OVERLOADED, also for a disconnected client
    */
   async enter(request: HeavyRequest): Promise<() => void> {
     if (this.#running < MAX_RUNNING) this.#running += 1;
@@ -100,13 +100,13 @@ export class Admission {
     if (queue.requests.size === 0) this.#queues.delete(keyId);
   }
 
-  /** Of the key whose requests take most, the one that came last. */
+  /** Refuses the latest request of the key whose requests take the most memory. */
   #refuseLatest(): void {
     const { requests } = [...this.#queues.values()].reduce((one, other) => (other.bytes > one.bytes ? other : one));
     [...requests].at(-1)!.refuse();
   }
 
-  /** The place of a request that is done goes to the next one. */
+  /** Passes the place of a finished request to the next one. */
   #leave(): void {
     const next = this.#queues.entries().next().value;
     if (!next) {
@@ -115,7 +115,7 @@ export class Admission {
     }
     const [keyId, queue] = next;
     const [first] = queue.requests;
-    // The other keys come first now.
+    // Moves the key behind the others.
     this.#queues.delete(keyId);
     this.#queues.set(keyId, queue);
     first!.start();

@@ -27,13 +27,13 @@ import {
   OWN_COMMANDS,
 } from './plain-endpoints.ts';
 
-/** What the service is made of. */
+/** Options of the service. */
 export interface AppOptions {
   keys: KeysService & Limited;
   schema: GraphQLSchema;
   /** See `CreateAppOptions`. */
   context?: CreateContext | undefined;
-  /** Since when the service runs, in milliseconds since 1970. */
+  /** The start of the service, in milliseconds since 1970. */
   startedAt: number;
   limits?: Partial<BudgetLimits>;
   /** See `BearerAuthOptions`. */
@@ -46,23 +46,23 @@ export interface AppOptions {
   publicUrl?: string | undefined;
   commands?: NamedCommands;
   log?: Log;
-  /** The app whose place it takes: it logs on in the same sums. */
+  /** The app that this one replaces, whose counts in logs it continues. */
   replaces?: CheckParts | undefined;
 }
 
-/** The service as a Hono app, with what `listen` uses beside it. */
+/** The service as a Hono app, with parts that `listen` uses. */
 export type ServiceApp = Hono<BearerEnv> & {
-  /** Answers requests for `/graphql` and `/auth` as Node has them: Hono takes too long for those. */
+  /** Answers requests of Node for `/graphql` and `/auth`, for which Hono takes too long. */
   readonly shortcut: Shortcut;
-  /** Logs what clients are refused, in sums. */
+  /** Logs refusals, with repetitions counted. */
   readonly refusals: RefusalLog;
-  /** Logs that the store did not answer, in sums. */
+  /** Logs failures of the store, with repetitions counted. */
   readonly failures: FailureLog;
-  /** Counts credentials that are not valid; undefined if there may be any number. */
+  /** Counts invalid credentials; undefined if their number is not limited. */
   readonly failedCredentials: AttemptCounter | undefined;
-  /** Since when the service runs, in milliseconds since 1970. */
+  /** The start of the service, in milliseconds since 1970. */
   readonly startedAt: number;
-  /** Finds out where requests come from. */
+  /** Determines the addresses of clients. */
   readonly addresses: ClientAddresses;
 };
 
@@ -74,35 +74,36 @@ export type HttpApp = Hono<BearerEnv> &
 
 /** Places of an app that are filled while endpoints are added to it. */
 export interface AppPlaces extends ShortcutParts {
-  /** Tells clients where they get keys for services that are guarded for proxies. */
+  /** Tells clients where to get keys for services behind a proxy. */
   guarded?: GuardedDiscovery;
-  /** True if refused clients learn where they get a key. */
+  /** True if refused clients learn where to get a key. */
   tellsClients?: boolean;
-  /** Pages that `/` leads to. */
+  /** Links on the page at `/`. */
   readonly links: HomeLink[];
 }
 
 /** Parts of an app for endpoints that are added to it. */
 export interface RouteContext extends CheckParts {
   readonly places: AppPlaces;
-  /** Takes the keys of requests, wherever they can stand. */
+  /** Checks keys in requests, in all configured places. */
   readonly check: BearerCheck;
   readonly keys: KeysService & Limited;
   readonly addresses: ClientAddresses;
   /** The address of this service, as clients know it. */
   readonly issuer: Issuer;
-  /** Tells clients where they get keys for services that are guarded for proxies. */
+  /** Tells clients where to get keys for services behind a proxy. */
   readonly guarded: GuardedDiscovery;
-  /** Takes keys that people show in forms, wherever programs put theirs. */
+  /** Checks keys from forms, whatever the configured places. */
   readonly formCheck: BearerCheck;
   /** Lets pages of the configured origins call an endpoint. */
   readonly allowOrigins: MiddlewareHandler;
-  /** Checks the keys of requests for a path. They need the permission. */
+  /** Checks the keys of requests for a path, which need the permission. */
   readonly bearer: (path: string, permission: Permission) => { check: BearerCheck; auth: MiddlewareHandler<BearerEnv> };
 }
 
 /**
- * The service: `/graphql` and `/introspect` behind the bearer check, health checks and a page at `/`, and 404 as JSON for all else.
+ * The service: `/graphql` and `/introspect` behind the bearer check, health checks and a page at `/`, and 404 as JSON
+ * for everything else.
  */
 export function createHttpApp({
   keys,

@@ -6,14 +6,13 @@ import { HonoHead, type Received } from './received.ts';
 import { errorBody, type RateLimitFields } from './replies.ts';
 import { type Accepted, AddressedHead, type RefusedRequest, RequestChecker } from './request-check.ts';
 
-/** What a request has that was accepted, by Express, Fastify or Node alone. */
+/** Properties of an accepted request in Express, Fastify or plain Node. */
 export interface Authenticated {
   /** The authenticated key. */
   principal: Caller;
   /**
-   * Checks the key again, as it is now: the one that was accepted may have been deleted while its body arrived. Call it
-   * once the body has been read. If the key must be refused, answers the request, and resolves to false; otherwise
-   * `principal` is up to date.
+   * Checks the key again: it may have been deleted while the body arrived. Call it after reading the body. If the key
+   * is refused, it answers the request and resolves to false; otherwise `principal` is up to date.
    */
   checkAgain(): Promise<boolean>;
 }
@@ -25,9 +24,8 @@ export interface BearerEnv {
     /** The authenticated key. */
     principal: Caller;
     /**
-     * Checks the key again, as it is now: the one that was accepted may have been deleted while its body arrived. Call
-     * it once the body has been read. Returns the reply if the request must be refused; otherwise `principal` is up to
-     * date.
+     * Checks the key again: it may have been deleted while the body arrived. Call it after reading the body. Returns
+     * the reply if the request must be refused; otherwise `principal` is up to date.
      */
     checkAgain: () => Promise<Response | undefined>;
   };
@@ -36,23 +34,23 @@ export interface BearerEnv {
 /** The options of `bearerAuth` for Hono. */
 type HonoAuthOptions = BearerAuthOptions & {
   /**
-   * The address of a request's client, where Node does not tell it: in another runtime, or behind another framework.
-   * Headers of proxies are not looked at then. Default: that of the connection.
+   * The address of a request's client, if Node does not know it: in another runtime, or behind another framework.
+   * Headers of proxies are then ignored. Default: that of the connection.
    */
   address?: (c: Context) => string | undefined;
 };
 
-/** A variable of our own: a function, since it has the secret, and programs log all variables. */
+/** A variable of our own. It is a function, since it holds the secret and programs log all variables. */
 const ADMITTED = 'svc-api.admitted';
 
-/** What `bearerAuth` has found out about a request that it accepted. */
+/** The result of `bearerAuth` for an accepted request. */
 export function admissionOf(c: Context): Admitted {
   return (c.get(ADMITTED as never) as () => Admitted)();
 }
 
 /**
- * Hono middleware that accepts only requests with a valid API key (RFC 6750), and checks it before the body is read.
- * No credentials: 401. A malformed header: 400 `invalid_request`. A key that is not valid, for whatever reason: 401
+ * Hono middleware that accepts only requests with a valid API key (RFC 6750), checked before the body is read. No
+ * credentials: 401. A malformed header: 400 `invalid_request`. A key that is not valid, for any reason: 401
  * `invalid_token`. A key without the permission: 403 `insufficient_scope`. A store that does not answer: 503.
  *
  * @example
@@ -70,7 +68,7 @@ export function bearerAuth(options: HonoAuthOptions): MiddlewareHandler<BearerEn
   return bearerAuthBy(checker, address && ((c) => new AddressedHead(new HonoHead(c), address(c))));
 }
 
-/** The same for the service itself: its refusals have the form of all its errors. */
+/** Middleware for the service itself: refusals have the form of all its errors. */
 export function ownBearerAuth(check: BearerCheck): MiddlewareHandler<BearerEnv> {
   const onRefused = ({ message, code }: RefusalReply) => errorBody(message, code);
   return bearerAuthBy(new RequestChecker(check, { onRefused }));
@@ -106,8 +104,8 @@ function respond(c: Context, { body, status, headers }: RefusedRequest): Respons
 }
 
 /**
- * Before there is an answer: to change the headers of one takes as long as the check. Again once there is one: it has
- * them not if it was made elsewhere.
+ * Sets headers before there is an answer, since changing those of an answer takes as long as the check. Sets them again
+ * once there is one, which may have been made without them.
  */
 function setFields(c: Context, fields: RateLimitFields): undefined {
   for (const [name, value] of Object.entries(fields))

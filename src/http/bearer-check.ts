@@ -41,13 +41,13 @@ import {
 import type { KeysService } from '../keys/service/index.ts';
 import type { Answer, Limited, Standing } from '../limits/index.ts';
 
-/** What requests are held to, and what is told of them. */
+/** Inputs and outputs of a check. */
 interface CheckContext extends CheckParts, Limited {
   readonly authenticator: Authenticator;
   readonly clients: ClientAddresses;
 }
 
-/** Observes one request of a key: what it lacks is also logged, with the client's address. */
+/** Observes one request of a key, and logs missing permissions with the client's address. */
 class RequestObserver implements AccessObserver {
   readonly #principal: Principal;
   readonly #context: CheckContext;
@@ -93,10 +93,10 @@ class RequestObserver implements AccessObserver {
   }
 }
 
-/** What came of holding a request to the restrictions of its key; `gone` if that was deleted meanwhile. */
+/** The result of checking a request against its key's restrictions; `gone` if the key was deleted during the check. */
 type LimitDecision = OrRefusal<{ readonly fields: RateLimitFields | undefined }, Reply> | 'gone';
 
-/** Holds requests to the restrictions of their keys: where they may come from, and how many there may be. */
+/** Enforces the restrictions of keys: the networks and the number of their requests. */
 class LimitCheck {
   readonly #context: CheckContext;
 
@@ -105,7 +105,7 @@ class LimitCheck {
   }
 
   /**
-   * Counts a request that has just arrived, if it may come from there.
+   * Counts a new request if its network is allowed.
    * @param usedAt when it was counted as a use before, in milliseconds since 1970
    */
   enter(
@@ -131,7 +131,7 @@ class LimitCheck {
   }
 
   /**
-   * The reply to a request that may not come from where it does, or of which it is not certain where that is.
+   * The reply to a request from an address that is not allowed, or that is uncertain.
    * @param usedAt when it was counted as a use before, in milliseconds since 1970
    */
   refuseAddress(
@@ -155,7 +155,7 @@ class LimitCheck {
     return { refusal: overLimit(standings) };
   }
 
-  /** Notes that a request was refused, though its key is valid. @param detail what exactly, for the log */
+  /** Records a refused request of a valid key. @param detail details for the log */
   noteRefused(
     message: string,
     reason: 'address' | 'limited' | 'audience',
@@ -172,7 +172,7 @@ class LimitCheck {
   }
 }
 
-/** The reply to a request whose key is not valid, as those of too many others were from its address. */
+/** The reply to an invalid key after too many others from its address. */
 export function tooManyFailures(waitUs: number): Reply {
   const seconds = secondsUntil(waitUs);
   const message = `Too many requests from here had API keys that are not valid. Try again in ${inWords(seconds)}.`;
@@ -183,11 +183,11 @@ function inWords(seconds: number): string {
   return `${seconds} ${seconds === 1 ? 'second' : 'seconds'}`;
 }
 
-/** The reply to a request over a limit: of those that are used up, the one that takes longest. */
+/** The reply to a request over a limit, about the exhausted limit with the longest wait. */
 function overLimit(standings: readonly Standing[]): Reply {
   const fewest = Math.min(...standings.map(({ remaining }) => remaining));
   const isShort = ({ remaining, weight }: Standing) => remaining < weight;
-  // What others have leased may have come back since, but was not asked for again yet.
+  // If none is known to be short, other processes hold leases, which may have been returned in the meantime.
   const known = standings.some(isShort)
     ? standings
     : standings.map(({ ...each }) =>
@@ -216,33 +216,33 @@ function spentText(unit: Standing['unit'], count: number): string {
 
 const NOT_VALID = 'The API key is not valid.';
 
-/** A request that was accepted: who makes it, and by which token. */
+/** An accepted request: its principal and its token. */
 export interface Admitted {
   /** With an observer of this request. */
   readonly principal: Principal;
-  /** As it was authenticated. */
+  /** The principal as authenticated. */
   readonly authenticated: Principal;
-  /** Undefined for somebody who has shown it before: see `enterBy`. */
+  /** Undefined for a session, whose token was shown earlier: see `enterBy`. */
   readonly token: string | undefined;
   readonly digest: string;
   /** When it was counted as a use of the key, in milliseconds since 1970. */
   readonly usedAt: number;
-  /** Headers of the reply, whatever it is, that tell of the key's limits; undefined if it has none. */
+  /** Headers about the key's limits for any reply; undefined if it has none. */
   readonly fields?: RateLimitFields | undefined;
   readonly required: Requirement | undefined;
 }
 
-/** What is known of a request whose key was accepted. */
+/** Data about a request with an accepted key. */
 type CheckedCredentials = Pick<Admitted, 'token' | 'digest' | 'fields' | 'required'>;
 type AcceptedKey = Pick<VerifiedKey, 'principal'>;
 
-/** What a key must be allowed to: all of these permissions, or one of them where that is enough. */
+/** The required permissions: all of these, or one of them if that is enough. */
 interface Requirement {
   readonly items: readonly (readonly [permission: Permission, resource: string, action: Action])[];
   readonly isEnough: boolean;
 }
 
-/** What is required by options that were checked; undefined if any valid key is accepted. */
+/** The requirement in checked options; undefined if any valid key is accepted. */
 export function requirementOf({ permission, all, any }: RequiredPermissions): Requirement | undefined {
   const permissions = permission === undefined ? (all ?? any) : [permission];
   if (!permissions) return undefined;
@@ -259,10 +259,10 @@ function missingFrom(principal: Principal, { items, isEnough }: Requirement): Pe
   return undefined;
 }
 
-/** Who makes a request, or the reply to one that must be refused. */
+/** The principal of a request, or the reply to a refused one. */
 export type Admission = OrRefusal<Admitted, Reply>;
 
-/** Notes who was accepted, or refused, and that this is done. */
+/** Records the key of the request, or its refusal, and the end of the stage. */
 function withDetails(
   details: RequestDetails,
   admission: Admission | Promise<Admission>,
@@ -278,29 +278,29 @@ function withDetails(
   return admission instanceof Promise ? admission.then(note) : note(admission);
 }
 
-/** What clients are told who want to get a key (RFC 9728, section 5.1). */
+/** The way for a client to obtain a key (RFC 9728, section 5.1). */
 export interface Discovery {
-  /** Where the metadata of what is guarded is. */
+  /** The address of the protected resource's metadata. */
   readonly metadata: string;
-  /** What a key needs for a request; empty where that is not said. */
+  /** The permissions that a request needs; empty if not stated. */
   readonly scope: readonly string[];
 }
 
-/** Tells clients where they get keys for services that proxies guard. */
+/** Tells clients where to get keys for services behind a proxy. */
 export interface GuardedDiscovery {
   isOwn(to: RequestTo): boolean;
   find(to: RequestTo): Discovery | undefined;
   answer(to: RequestTo): Reply | undefined;
 }
 
-/** What requests are checked by. */
+/** Options of a check. */
 export interface CheckOptions extends Omit<BearerAuthOptions, 'keys'> {
   keys: Pick<KeysService, 'authenticator' | 'catalog'> & Limited;
-  /** What a request was made to that does not know it itself: what is surely our own. */
+  /** The target of a request that does not know it itself, if it is certainly our own. */
   toOf?: ((request: Received) => RequestTo | undefined) | undefined;
-  /** Whether what a request says that it was made to is surely our own. Default: nothing is. */
+  /** True if a request's stated target is certainly our own. Default: none is. */
   isOwn?: ((to: RequestTo) => boolean) | undefined;
-  /** Where somebody gets a key for a request; undefined where nobody is told. */
+  /** Finds the way to obtain a key for a request; undefined to tell clients nothing. */
   discover?: ((request: Received) => Discovery | undefined) | undefined;
 }
 
@@ -309,7 +309,7 @@ export class BearerCheck {
   readonly #required: Requirement | undefined;
   readonly #reader: CredentialReader;
   readonly #challenge: Challenge;
-  /** Without Basic, for which a browser would ask for a password over the page that somebody sees. */
+  /** Without Basic, which would make a browser ask for a password over the page. */
   readonly #quietChallenge: Challenge;
   readonly #context: CheckContext;
   readonly #limits: LimitCheck;
@@ -335,8 +335,8 @@ export class BearerCheck {
   }
 
   /**
-   * Checks a request that has just arrived. If it is within the limits of its key, it counts as a use of that.
-   * @param required what it requires, if that is not the same for all
+   * Checks a new request. If it is within the limits of its key, it counts as a use.
+   * @param required the permissions, if they differ from the default
    */
   enter(request: Received, required = this.#required): Admission | Promise<Admission> {
     const credentials = this.#reader.read(request);
@@ -348,7 +348,7 @@ export class BearerCheck {
     return this.#enter(request, { token, digest: digestSecret(token), required });
   }
 
-  /** Checks a request like `enter`, of somebody who has shown a token with this digest before. */
+  /** Like `enter`, for a session whose token has this digest. */
   enterBy(request: Received, digest: string): Admission | Promise<Admission> {
     return this.#enter(request, { token: undefined, digest, required: this.#required });
   }
@@ -365,8 +365,8 @@ export class BearerCheck {
   }
 
   /**
-   * Checks a request again that was accepted: its key may have been deleted while the body arrived. Counts as no
-   * further use.
+   * Checks an accepted request again: its key may have been deleted while the body arrived. Does not count as another
+   * use.
    */
   again(request: Received, admitted: Admitted): Admission | Promise<Admission> {
     const verified = this.#context.authenticator.findVerified(admitted.digest);
@@ -417,13 +417,13 @@ export class BearerCheck {
     };
     const held = this.#limits.enter(principal, restrictions, request);
     if (!(held instanceof Promise)) return settle(held);
-    // While the store was asked for requests within the limits, the key may have changed.
+    // The key may have changed while the store was queried for the limits.
     return held.then(settle).then((admission) => ('refusal' in admission ? admission : this.again(request, admission)));
   }
 
   /**
-   * Counts a request that was accepted and has not counted yet, now that it is known as what.
-   * @returns the same with the headers of its answer; where the store was asked, check it again
+   * Counts an accepted request once its cost is known.
+   * @returns the request with the headers of its answer; if the store was queried, check it again
    */
   count(request: Received, admitted: Admitted): Admission | Promise<Admission> {
     const { authenticated: principal, usedAt } = admitted;
@@ -443,14 +443,14 @@ export class BearerCheck {
     return refusal ? { refusal } : this.#admit(request, admitted, principal, admitted.usedAt);
   }
 
-  /** Whether a request was made to what keys are for. */
+  /** True if the target of a request is within the key's audiences. */
   #isFor(audiences: readonly string[], request: Received): boolean {
     const to = request.to ? (this.#isOwn?.(request.to) ? request.to : undefined) : this.#toOf(request);
     const address = to && addressOf(to);
     return address !== undefined && audiences.every((audience) => isFor(audience, address));
   }
 
-  /** Refuses a key that is for something else as if it were not valid (RFC 6750, section 3.1). */
+  /** Refuses a key for another audience like an invalid one (RFC 6750, section 3.1). */
   #refuseAudience(request: Received, principal: Principal): { refusal: Reply } {
     this.#limits.noteRefused('key refused', 'audience', principal, request);
     return this.#refuse(request, 'UNAUTHENTICATED', NOT_VALID, 'invalid_token');
@@ -472,23 +472,23 @@ export class BearerCheck {
     return { refusal: withFields(this.lacking(request, authenticated, missing, word), fields) };
   }
 
-  /** Whether the key of a request came by Basic authentication. */
+  /** True if the key of a request came by Basic authentication. */
   isByBasic(request: Received): boolean {
     return this.#reader.isByBasic(request);
   }
 
-  /** Whether a request has something where a key may stand, whatever that is. */
+  /** True if a request has anything in a place for keys. */
   hasCredentials(request: Received): boolean {
     const { kind, headers } = this.#reader.read(request);
     return kind !== 'none' || headers.length > 0;
   }
 
-  /** The header that tells somebody who sees a page how a program sends a key. */
+  /** The challenge header with a page for people, about how programs send a key. */
   get challengeToPeople(): Readonly<Record<string, string>> {
     return { ...this.#quietChallenge.headers() };
   }
 
-  /** The header that tells a client how to send a key: scripts and images of a page are not told of Basic. */
+  /** The challenge header for a client. Requests for a page's scripts and images are not offered Basic. */
   challengeTo(request: Received): Readonly<Record<string, string>> {
     return { ...this.#challengeFor(request).headers() };
   }
@@ -498,8 +498,8 @@ export class BearerCheck {
   }
 
   /**
-   * The reply to a key that lacks permissions. An application that asks for the scope that it names gets what it had,
-   * too, by a key that takes the place of this one.
+   * The reply to a key that lacks permissions. The scope includes its present grants and its replacement, so that an
+   * application that asks for it keeps what it had.
    */
   lacking(request: Received, { apiKey }: Principal, missing: readonly Permission[], word = 'and'): Reply {
     const had = apiKey.audience === null ? [] : [...scopeItems(apiKey), replacing(apiKey.id)];
@@ -512,7 +512,7 @@ export class BearerCheck {
     return this.#refuseKey(request, 'unknown', prefixOf(apiKey.publicId), this.#context.clients.of(request).address);
   }
 
-  /** Refuses a key that is not valid, or, after too many of those from one address, says so instead. */
+  /** Refuses an invalid key, or replies that there were too many from its address. */
   #refuseKey(
     request: Received,
     reason: RefusalReason,
@@ -525,7 +525,7 @@ export class BearerCheck {
     return this.#refuse(request, 'UNAUTHENTICATED', NOT_VALID, 'invalid_token');
   }
 
-  /** Refuses a request that has no credentials, or none that can be told. */
+  /** Refuses a request without credentials, or with unclear ones. */
   #refuseUnread(request: Received, { kind, headers }: Exclude<Credentials, { kind: 'token' }>): { refusal: Reply } {
     const challenge = this.#challenge;
     if (kind === 'none') return this.#refuse(request, 'UNAUTHENTICATED', challenge.missing);

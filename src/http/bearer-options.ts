@@ -22,7 +22,7 @@ import { AttemptCounter, type Limited } from '../limits/index.ts';
 import { type Log, NO_LOG } from '../log.ts';
 import { FailureLog, RefusalLog } from './refusal-log.ts';
 
-/** What a key must be allowed to: one of these. Default: any valid key is accepted. */
+/** The required permissions, as one of these options. Default: any valid key is accepted. */
 export interface RequiredPermissions {
   /** A permission, such as `DOCKER:READ_ANY`. */
   permission?: Permission;
@@ -31,8 +31,8 @@ export interface RequiredPermissions {
   /** Several permissions, of which one is enough. */
   any?: readonly Permission[];
   /**
-   * A resource, such as `DOCKER`, on which the method decides what is required: READ_ANY by GET, HEAD and OPTIONS,
-   * CREATE_ANY by POST, UPDATE_ANY by PUT and PATCH, DELETE_ANY by DELETE; other methods are refused.
+   * A resource, such as `DOCKER`. The method decides the action: READ_ANY for GET, HEAD and OPTIONS, CREATE_ANY for
+   * POST, UPDATE_ANY for PUT and PATCH, DELETE_ANY for DELETE; other methods are refused.
    */
   resource?: string;
 }
@@ -41,49 +41,50 @@ export interface RequiredPermissions {
 export interface RefusalReply {
   /** 400, 401, 403, 429 or 503. */
   readonly status: number;
-  /** One of those of HTTP, such as `UNAUTHENTICATED`, which are stable. */
+  /** An HTTP error code, such as `UNAUTHENTICATED`. Codes are stable. */
   readonly code: string;
   /** A sentence for people. */
   readonly message: string;
 }
 
-/** Makes what a refused request is answered, which is sent as JSON. */
+/** Makes the body of the reply to a refused request, which is sent as JSON. */
 export type OnRefused = (refused: RefusalReply) => object;
 
-/** What the library's functions need of an open key store. */
+/** The part of an open key store that the library's functions need. */
 export interface OpenedStore {
   /** The service behind it. */
   readonly [SERVICE]: KeysService & Limited;
 }
 
-/** Which keys are accepted. */
+/** The keys to accept. */
 export interface BearerAuthOptions extends RequiredPermissions {
   /** An open key store, see `openKeys`. */
   keys: OpenedStore;
   /**
-   * The address of what is guarded, such as `https://mcp.example.org/mcp`: keys that an application has got for one
-   * address alone (RFC 8707) are accepted only if it is that, or a path under it. Default: none of those is.
+   * The address of the protected service, such as `https://mcp.example.org/mcp`. Keys that an application obtained for
+   * a single address (RFC 8707) are accepted only if that is this address or a parent path of it. Default: no such
+   * keys are accepted.
    */
   audience?: string;
   /** The realm in `WWW-Authenticate`. Default: `svc-api`. */
   realm?: string;
-  /** Where a key may stand in a request. Default: `['bearer']`. */
+  /** The places of keys in requests. Default: `['bearer']`. */
   credentials?: readonly CredentialPlace[];
   /**
-   * Networks of proxies whose `X-Forwarded-For` and `Forwarded` headers are believed, such as `10.0.0.0/8`: logs have
-   * the address that they give. Default: this machine, `['127.0.0.0/8', '::1/128']`.
+   * Networks of proxies whose `X-Forwarded-For` and `Forwarded` headers are trusted, such as `10.0.0.0/8`: logs show
+   * the address in these headers. Default: this machine, `['127.0.0.0/8', '::1/128']`.
    */
   trust?: readonly string[];
   /**
-   * How many requests with a key that is not valid one address, or one /64 of IPv6, may make, such as `20/m`, which is
-   * the default; false for any number. Beyond that they are answered 429. A valid key is always accepted.
+   * The rate of requests with an invalid key allowed for one address, or one /64 of IPv6, such as `20/m` (the default);
+   * false for any number. Further ones get status 429. A valid key is always accepted.
    */
   failedCredentials?: string | false;
-  /** What a refused request is answered, as JSON. Default: `code` and `message`. */
+  /** Makes the JSON body for a refused request. Default: `code` and `message`. */
   onRefused?: OnRefused;
   /**
-   * Logs refused keys, missing permissions and failures of the store, in sums: each kind at once, its repetitions every
-   * minute and when the process ends, unless a signal kills it. Default: nothing is logged.
+   * Logs refused keys, missing permissions and failures of the store. Each kind is logged at once, and its repetitions
+   * as a count every minute and when the process ends, unless a signal kills it. Default: nothing is logged.
    */
   log?: Log;
 }
@@ -106,7 +107,7 @@ const limitOrFalse: Rule<string | false> = (value, name) =>
       ? text(value, name)
       : 'must be a limit, such as "20/m", or false.';
 
-/** The rules of options that several functions take. */
+/** Rules of options that several functions take. */
 export const COMMON_OPTIONS = {
   keys: required(keys),
   credentials: readBy(
@@ -122,8 +123,8 @@ export const COMMON_OPTIONS = {
 };
 
 /**
- * Rules of what a key must be allowed to, by what there is in an installation. A permission is written as it is: in
- * small letters, or of an unknown resource, no key would have it.
+ * Rules of the required permissions, by an installation's catalog. Permissions must be spelled exactly: no key has one
+ * in lower case, or of an unknown resource.
  */
 export function permissionOptions(
   catalog: () => Catalog,
@@ -140,21 +141,21 @@ export function permissionOptions(
   return { permission, all: list(permission, 1), any: list(permission, 1), resource, onRefused: aFunction };
 }
 
-/** An address that keys can be for. */
+/** An address as the audience of keys. */
 export const audience: Rule<string> = (value, name) =>
   text(value, name) ??
   (readAudience(value as string) === undefined
     ? 'is not an address of http or https without a query, such as https://mcp.example.org/mcp.'
     : undefined);
 
-/** A realm stands in quotes in a header (RFC 9110, section 5.6.4). */
+/** The problem with a realm, which is quoted in a header (RFC 9110, section 5.6.4). */
 function invalidRealm(realm: string): string | undefined {
   return /^[\x20-\x7e]*$/.test(realm) && !/["\\]/.test(realm)
     ? undefined
     : 'has a character that may not stand in a realm. Use letters, digits and signs of ASCII but " and \\.';
 }
 
-/** Refuses options of a check that cannot be meant. @throws KeysError OPTION_INVALID */
+/** Checks the options of a check. @throws KeysError OPTION_INVALID */
 export function checkBearerOptions(given: BearerAuthOptions, added: object): void {
   checkOptions<BearerAuthOptions>('bearerAuth', given, {
     ...COMMON_OPTIONS,
@@ -166,7 +167,7 @@ export function checkBearerOptions(given: BearerAuthOptions, added: object): voi
   checkOneOf('bearerAuth', given);
 }
 
-/** Refuses several ways to say what a key must be allowed to. @throws KeysError OPTION_INVALID */
+/** Refuses several options for the required permissions. @throws KeysError OPTION_INVALID */
 export function checkOneOf(caller: string, given: RequiredPermissions): void {
   const ways = ['permission', 'all', 'any', 'resource'] as const;
   const [first, second] = ways.filter((name) => name in given);
@@ -174,18 +175,18 @@ export function checkOneOf(caller: string, given: RequiredPermissions): void {
     throw invalidOption(caller, `"${first}" and "${second}" are both given. Give one of ${formatList(ways)}.`);
 }
 
-/** What the checks of one service share. */
+/** Parts that the checks of one service share. */
 export interface CheckParts {
   refusals: RefusalLog;
   failures: FailureLog;
-  /** Counts credentials that are not valid; undefined if there is no limit. */
+  /** Counts invalid credentials; undefined if there is no limit. */
   failedCredentials: AttemptCounter | undefined;
 }
 
 /**
- * Counts credentials that are not valid, by a limit as it was written; undefined for any number of them. With the same
- * limit as an earlier counter, that goes on.
- * @throws RangeError if it is none
+ * The counter of invalid credentials for a limit in text form; undefined for no limit. Continues an earlier counter
+ * with the same limit.
+ * @throws RangeError for an invalid limit
  */
 export function failedCredentialsBy(
   limit: string | false = DEFAULT_FAILED_CREDENTIALS,
@@ -194,7 +195,7 @@ export function failedCredentialsBy(
   return AttemptCounter.of(limit, earlier);
 }
 
-/** The parts of checks, which may go on from those of others. @throws RangeError if a limit is invalid */
+/** The parts of checks, some of which can continue earlier ones. @throws RangeError if a limit is invalid */
 export function partsOf(
   { log = NO_LOG, failedCredentials }: Pick<BearerAuthOptions, 'log' | 'failedCredentials'>,
   earlier?: CheckParts,

@@ -9,22 +9,22 @@ import type { Log } from '../log.ts';
 
 /** The files of a certificate, in PEM. */
 export interface CertificateFiles {
-  /** The path of the certificate, followed by those that signed it. */
+  /** The path of the certificate, followed by its chain. */
   cert: string;
   /** The path of its private key, without a passphrase. */
   key: string;
-  /** The path of certificates by which those of edges are signed, which must show one. Default: none need one. */
+  /** The path of the CA certificates for edges, which must then present a certificate. Default: none is required. */
   clientCa?: string;
 }
 
 /** Far more than a chain of certificates has. */
 const MAX_BYTES = 1024 * 1024;
-/** The rights that nobody else may have: others to read or write, the group to write. */
+/** Forbidden rights: reading and writing by others, and writing by the group. */
 const FORBIDDEN_RIGHTS = 0o026;
 
 /**
- * Reads a certificate and its key, and checks that they can be used together. TLS is 1.2 or later.
- * @throws KeysError TLS_INVALID that says which file is wrong, and why
+ * Reads a certificate and its key, and checks that they fit together. TLS is 1.2 or later.
+ * @throws KeysError TLS_INVALID, which names the file and the problem
  */
 export async function readCertificate(files: CertificateFiles): Promise<SecureContextOptions> {
   const [cert, key] = [await readPem(files.cert), await readPem(files.key, FORBIDDEN_RIGHTS)];
@@ -43,7 +43,7 @@ export async function readCertificate(files: CertificateFiles): Promise<SecureCo
 async function readPem(path: string, forbiddenRights = 0): Promise<Buffer> {
   let file;
   try {
-    // A pipe would wait for its other end.
+    // Without O_NONBLOCK, opening a pipe would wait for its other end.
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stat = await file.stat();
     if (!stat.isFile()) throw invalid(path, 'is not a file');
@@ -78,8 +78,8 @@ function invalid(path: string, reason: string, cause?: unknown): KeysError {
 }
 
 /**
- * Lets a server take a certificate anew when its files have changed, and are left alone for a moment. Connections that
- * are open keep the previous one; so do new ones if the files cannot be used, which is logged.
+ * Reloads the certificate of a server after its files have changed and then stayed unchanged for a moment. Open
+ * connections keep the previous one. If the files are unusable, new connections do as well, and the problem is logged.
  */
 export class CertificateWatch {
   #files: CertificateFiles;
@@ -87,7 +87,7 @@ export class CertificateWatch {
   readonly #schedule: Schedule | undefined;
   #watch: FileWatch;
 
-  /** Changes from now on will be noticed. @param schedule when to look at the files next */
+  /** Notices changes from now on. @param schedule schedules the next look at the files */
   constructor(files: CertificateFiles, log: Log, schedule?: Schedule) {
     this.#files = files;
     this.#log = log;
@@ -100,7 +100,7 @@ export class CertificateWatch {
     return readCertificate(this.#files);
   }
 
-  /** Goes on with other files, at once. @throws KeysError TLS_INVALID, and goes on with those that it has */
+  /** Switches to other files at once. @throws KeysError TLS_INVALID, and keeps the present ones */
   async replace(files: CertificateFiles, server: Server): Promise<void> {
     const watch = this.#watchOf(files);
     server.setSecureContext(await readCertificate(files));
@@ -109,13 +109,13 @@ export class CertificateWatch {
     this.start(server);
   }
 
-  /** Follows what becomes of the files. */
+  /** Watches the files. */
   start(server: Server): void {
     const watch = this.#watch;
     watch.start(async () => {
       try {
         const read = await this.read();
-        // Meanwhile, others may have taken their place.
+        // Other files may have been set in the meantime.
         if (watch !== this.#watch) return;
         server.setSecureContext(read);
         this.#log.info(this.#files, 'the certificate has changed: new connections get the new one');

@@ -8,9 +8,9 @@ export interface HeaderValues {
 }
 
 /**
- * The credentials of a request, and the headers in which they stand. `none` has a header where that is Basic
- * authentication without a password. Two headers of one name are `malformed`. Two places that hold something are
- * `several`, unless one of them alone holds a key of ours, by its form.
+ * The credentials of a request, and the headers with them. `none` has a header for Basic authentication without a
+ * password. Two headers of the same name are `malformed`. Credentials in two places are `several`, unless exactly one
+ * of them has the form of our own keys.
  */
 export type Credentials =
   | { readonly kind: 'token'; readonly token: string; readonly headers: readonly string[] }
@@ -20,7 +20,7 @@ const AUTHORIZATION = ['authorization'];
 const NONE: Credentials = { kind: 'none', headers: [] };
 const MALFORMED: Credentials = { kind: 'malformed', headers: AUTHORIZATION };
 
-/** The schemes that are read. */
+/** The accepted schemes. */
 interface Schemes {
   readonly bearer: boolean;
   readonly basic: boolean;
@@ -28,7 +28,7 @@ interface Schemes {
 
 /** The scheme, spaces, and one run of visible ASCII. Two headers, joined by a comma and a space, do not match. */
 const BEARER = /^bearer +([\x21-\x7e]+)$/i;
-/** Credentials of any scheme (RFC 9110, section 11.4): its name, spaces, and something. */
+/** Credentials of any scheme (RFC 9110, section 11.4): its name, spaces, and a value. */
 const CREDENTIALS = /^([!#$%&'*+.^_`|~0-9a-z-]+) +([\x21-\x7e][\x20-\x7e]*)$/i;
 /** The start of a second header: a comma, then nothing or a scheme with credentials. A parameter would have a "=". */
 const SECOND_HEADER = /, *(?:$|[!#$%&'*+.^_`|~0-9a-z-]+ +[^= ])/i;
@@ -38,8 +38,8 @@ const CONTROL = /[\x00-\x1f\x7f]/;
 
 /**
  * Reads an Authorization header: a bearer token (RFC 6750, section 2.1), or the password of Basic authentication (RFC
- * 7617) under any user name. Schemes that are not to be read count as none. Several headers, which are joined with
- * commas, are malformed, whatever their schemes.
+ * 7617) with any user name. Schemes that are not accepted count as none. Several headers, joined with commas, are
+ * malformed, whatever their schemes.
  */
 function readAuthorization(header: string, schemes: Schemes): Credentials {
   const token = schemes.bearer ? BEARER.exec(header)?.[1] : undefined;
@@ -56,7 +56,7 @@ function readAuthorization(header: string, schemes: Schemes): Credentials {
   }
 }
 
-/** The password alone: user names show in the logs of proxies, so that a key is never read from one. */
+/** Reads only the password: a key is never read from a user name, which proxies log. */
 function readBasic(encoded: string): Credentials {
   const bytes = Buffer.from(encoded, 'base64');
   if (!BASE64.test(encoded) || bytes.toString('base64') !== encoded) return MALFORMED;
@@ -67,14 +67,14 @@ function readBasic(encoded: string): Credentials {
   return token === '' ? { kind: 'none', headers: AUTHORIZATION } : { kind: 'token', token, headers: AUTHORIZATION };
 }
 
-/** Clients of OAuth escape passwords (RFC 6749, section 2.3.1), some of them even the underscores of our own keys. */
+/** OAuth clients escape passwords (RFC 6749, section 2.3.1), some even the underscores of our own keys. */
 function withoutEscapes(password: string): string {
   if (!password.includes('%')) return password;
   const plain = password.replaceAll(/%5f/gi, '_');
   return hasOwnForm(plain) ? plain : password;
 }
 
-/** Older clients send Latin-1: a user name may then be no UTF-8. */
+/** Older clients send Latin-1, in which a user name can be invalid UTF-8. */
 function decode(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -83,10 +83,10 @@ function decode(bytes: Buffer): string {
   }
 }
 
-/** One run of visible ASCII, as bearer tokens. Two headers, joined by a comma and a space, do not match. */
+/** One run of visible ASCII, like bearer tokens. Two headers, joined by a comma and a space, do not match. */
 const KEY = /^[\x21-\x7e]+$/;
 
-/** Reads credentials where the operator lets them stand, and nowhere else. */
+/** Reads credentials from the places that the operator allows, and from no others. */
 export class CredentialReader {
   readonly places: readonly CredentialPlace[];
   readonly #schemes: Schemes;
@@ -118,7 +118,7 @@ export class CredentialReader {
     return others.length === 0 ? found : onlyOwn([...others, found], request);
   }
 
-  /** Whether the key of a request is the password of Basic authentication. */
+  /** True if the key of a request is the password of Basic authentication. */
   isByBasic(request: HeaderValues): boolean {
     if (!this.#schemes.basic || !/^basic /i.test(request.header('authorization') ?? '')) return false;
     const { kind, headers } = this.read(request);
@@ -126,7 +126,7 @@ export class CredentialReader {
   }
 }
 
-/** Of credentials in several places, those that are a key of ours; or all, if that is not clear. */
+/** From credentials in several places, the only one with a key of ours; or all, if there is no such one. */
 function onlyOwn(found: readonly Credentials[], request: HeaderValues): Credentials {
   const own = found.filter((each) =>
     each.kind === 'token' ? hasOwnForm(each.token) : holdsSecret(request.header(each.headers[0]!)!),
@@ -138,7 +138,7 @@ function onlyOwn(found: readonly Credentials[], request: HeaderValues): Credenti
 /** Why a request is refused (RFC 6750, section 3.1). */
 export type Problem = 'invalid_request' | 'invalid_token' | 'insufficient_scope';
 
-/** What a refused client is told about how to send a key. */
+/** Tells a refused client how to send a key. */
 export class Challenge {
   readonly #places: readonly CredentialPlace[];
   readonly #realm: string;
@@ -149,9 +149,9 @@ export class Challenge {
   }
 
   /**
-   * `WWW-Authenticate`; undefined where there is nothing to say. Basic is offered where other credentials
-   * would help, and first: of several challenges in one header, some clients only look at the first one.
-   * @param more parameters beside the problem, such as `scope="…"`
+   * `WWW-Authenticate`; undefined if it has nothing to offer. Basic is offered when other credentials would help, and
+   * comes first: some clients only look at the first of several challenges.
+   * @param more parameters besides the problem, such as `scope="…"`
    */
   headers(problem?: Problem, more = ''): { 'WWW-Authenticate': string } | undefined {
     const offers: string[] = [];
@@ -159,7 +159,7 @@ export class Challenge {
     if (mayHelp && this.#places.includes('basic')) offers.push(`Basic realm="${this.#realm}", charset="UTF-8"`);
     const error = `${problem ? `, error="${problem}"` : ''}${more}`;
     if (this.#places.includes('bearer')) offers.push(`Bearer realm="${this.#realm}"${error}`);
-    // Every 401 needs a challenge (RFC 9110, section 15.5.2), and there is no registered scheme for such headers.
+    // Every 401 needs a challenge (RFC 9110, section 15.5.2), and no scheme is registered for such headers.
     else if (!this.#places.includes('basic')) offers.push(`ApiKey realm="${this.#realm}"${error}`);
     return offers.length > 0 ? { 'WWW-Authenticate': offers.join(', ') } : undefined;
   }

@@ -10,16 +10,18 @@ import { ClientAddresses, type Received, requestIdIn, type ServedRequest } from 
 import { shortcutOf } from './shortcut.ts';
 import { Cors, corsBy, errorReply, internalError, respond } from './replies.ts';
 
-/** What an edge serves is made of. */
+/** Options of an edge's app. */
 export type EdgeAppOptions = Pick<
   AppOptions,
   'keys' | 'startedAt' | 'credentials' | 'trust' | 'failedCredentials' | 'cors' | 'publicUrl' | 'log' | 'replaces'
 >;
 
-/** What checks keys, without what proxies ask by. */
+/** An app with the parts for checking keys. */
 type EdgeApp = ServiceApp & { readonly routeContext: Pick<RouteContext, 'places' | 'check' | keyof CheckParts> };
 
-/** What checks keys alone: `/introspect`, health checks, what proxies ask by, and 404 as JSON for all else. */
+/**
+ * An app that only checks keys: `/introspect`, health checks, requests of proxies, and 404 as JSON for everything else.
+ */
 export function createEdgeApp({
   keys,
   startedAt,

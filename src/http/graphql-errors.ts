@@ -5,12 +5,12 @@ import { type DocumentIssue, isKeysError, type Issue, type KeysError, remedyIn }
 import { redactSecrets } from '../keys/secret/index.ts';
 import type { Log } from '../log.ts';
 
-/** So many characters are shown of the start of a long message, and of its end. */
+/** How many characters are shown of the start of a long message, and of its end. */
 const SHOWN_PART = 500;
 
 /**
  * The messages of graphql-js for a resolver's result that does not fit its type. They contain the value, and have the
- * same class as errors that are meant for the client.
+ * same class as errors meant for the client.
  */
 const RESULT_MISMATCHES: readonly RegExp[] = [
   /^(?:Int|Float|String|Boolean|ID|Enum "\w+") cannot represent /,
@@ -38,11 +38,11 @@ export function errorsInOrder({ data, errors = [] }: ExecutionResult): GraphQLEr
   });
 }
 
-/** How many bytes of errors an answer has to a document that was not executed, and places an error in it. */
+/** The most bytes of errors in the answer to a document that was not executed, and of locations in one of them. */
 const MAX_ERROR_BYTES = 7500;
 const MAX_LOCATIONS = 10;
 
-/** The first errors of a document that was not executed, and how many there are beside them, in less than 8 KB. */
+/** The first errors of a document that was not executed, and the number of further ones, in less than 8 KB. */
 export function firstErrors(errors: readonly GraphQLFormattedError[]): GraphQLFormattedError[] {
   const shown: GraphQLFormattedError[] = [];
   let bytes = 0;
@@ -59,15 +59,15 @@ export function firstErrors(errors: readonly GraphQLFormattedError[]): GraphQLFo
   return [...shown, { message: `There are ${more} more errors.`, extensions: { code } }];
 }
 
-/** Where the details of failures go, and the id of the request; without one, each failure gets its own. */
+/** The log for details of failures, and the id of the request; without one, each failure gets its own. */
 interface FailingRequest {
   log: Log;
   requestId: string | undefined;
 }
 
 /**
- * Formats an error for the client. Errors that are meant for it keep their message; for all others it gets a request
- * id, under which the log has the details.
+ * Formats an error for the client. Errors meant for the client keep their message; all others get a request id, under
+ * which the log has the details.
  */
 export function formatGraphQLError(error: GraphQLError, failing: FailingRequest): GraphQLFormattedError {
   const { locations, path } = error.toJSON();
@@ -116,7 +116,7 @@ function explainKeysError(error: KeysError): { message: string; extensions: Reco
   return { message: remedy === undefined ? error.message : `${error.message} ${remedy}`, extensions };
 }
 
-/** All issues of an input, each with its place in it; an empty one is that of the whole input. */
+/** All issues of an input, each with its path; an empty path means the whole input. */
 function problemsOf(error: KeysError): { problems?: object[] } {
   if (!('issues' in error)) return {};
   const issues = error.issues as readonly (Issue | DocumentIssue)[];
@@ -129,24 +129,26 @@ function problemsOf(error: KeysError): { problems?: object[] } {
   };
 }
 
-/** The message of an error of graphql-js. Each about a variable holds its whole value, and at its end what is wrong. */
+/**
+ * The message of an error of graphql-js. Messages about a variable contain its whole value, followed by the problem.
+ */
 function messageOf(error: GraphQLError): string {
   const message = redactSecrets(error.message);
   if (message.length <= 2 * SHOWN_PART) return message;
   return `${message.slice(0, SHOWN_PART)}…${message.slice(-SHOWN_PART)}`;
 }
 
-/** The code of an error that has none: without a path it is about the document, with one about a field. */
+/** The code of an error without one: without a path it is about the document, otherwise about a field. */
 function defaultCodeOf(error: GraphQLError): string {
   if (error.path) return 'BAD_REQUEST';
   return error.message.startsWith('Syntax Error') ? 'GRAPHQL_PARSE_FAILED' : 'GRAPHQL_VALIDATION_FAILED';
 }
 
-/** Whether the schema is told to all keys, to none, or to those with PERMISSION:READ_ANY. */
+/** The keys that can read the schema: all, none, or those with PERMISSION:READ_ANY. */
 export type IntrospectionMode = 'on' | 'off' | 'permitted';
 
 /**
- * Refuses a request for the schema. Of a key that may make it, it counts as a use of the permission.
+ * Refuses a request for the schema. If it is allowed by a permission, that counts as used.
  * @throws GraphQLError INTROSPECTION_OFF; FORBIDDEN if the key lacks the permission
  */
 export function checkIntrospection(mode: IntrospectionMode, principal: Principal): void {
@@ -160,12 +162,12 @@ export function checkIntrospection(mode: IntrospectionMode, principal: Principal
   throw new GraphQLError(error.message, { originalError: error });
 }
 
-/** Whether a key may get to know what is in the schema. */
+/** True if a key is allowed to learn the contents of the schema. */
 export function mayKnowSchema(mode: IntrospectionMode, { access }: Principal): boolean {
   return mode === 'on' || (mode === 'permitted' && access.has('PERMISSION', 'READ_ANY'));
 }
 
-/** The text of an error without what it suggests in place of a wrong name, which is in the schema. */
+/** Removes the suggestion for a misspelled name from an error, as it reveals the schema. */
 export function withoutSuggestion(message: string): string {
   const start = message.indexOf(' Did you mean ');
   return start === -1 ? message : message.slice(0, start);

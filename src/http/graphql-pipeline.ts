@@ -60,10 +60,10 @@ import type { Principal } from '../keys/authorization/index.ts';
 import type { Log } from '../log.ts';
 import { badRequest, bodyTooLarge, MAX_BODY_BYTES, parseJson } from './request-body.ts';
 
-/** What the pipeline is made of. */
+/** Options of the pipeline. */
 interface GraphQLPipelineOptions {
   schema: GraphQLSchema;
-  /** Makes what a program's own resolvers find in their context. */
+  /** Makes further properties of the context for a program's own resolvers. */
   createContext?: CreateContext | undefined;
   check: BearerCheck;
   budgets: Budgets;
@@ -71,26 +71,24 @@ interface GraphQLPipelineOptions {
   log: Log;
 }
 
-/** A document that was read, and what it costs. */
+/** A parsed document, and its cost. */
 interface ReadDocument {
   document: DocumentNode;
   cost: Amount;
 }
 
-/** What is executed: a prepared operation, or what is wrong with a document. */
+/** A prepared operation, or the errors of an invalid document in the same form. */
 type Operation = Pick<PreparedOperation, 'cost' | 'name' | 'isMutation' | 'introspects' | 'execute'>;
 
-/** What the reply to a request depends on, beside its result. */
+/** The inputs of a reply besides its result. */
 interface ReplyContext {
   budget: RequestBudget;
   notes: RequestNotes | undefined;
-  /** Undefined where it was not known yet. */
+  /** Undefined if it was not known yet. */
   principal?: Principal;
 }
 
-/**
- * The handler of the GraphQL endpoint, for requests whose key was accepted: it reads, prepares and executes them.
- */
+/** The handler of the GraphQL endpoint, for requests with an accepted key: it reads, prepares and executes them. */
 export class GraphQLPipeline {
   readonly #options: GraphQLPipelineOptions;
   readonly #operations: PreparedOperations;
@@ -104,7 +102,7 @@ export class GraphQLPipeline {
     this.#first = new FirstHandler(options.schema);
   }
 
-  /** Answers a request that was accepted. */
+  /** Answers an accepted request. */
   async answer(request: ServedRequest, admitted: Admitted): Promise<Reply> {
     if (request.method !== 'POST' && !isByUrl(request)) return noted(methodNotAllowed(), request.notes);
     let type: ResponseType = JSON_RESPONSE;
@@ -130,10 +128,10 @@ export class GraphQLPipeline {
         done = await this.#admission.enter({ keyId, bytes, onClientGone: (gone) => request.onClientGone(gone) });
         details?.ended('wait');
       }
-      // Made before the key is checked again, since it may take long.
+      // Comes before the second check of the key, since it can take long.
       const made = contextOf(request, admitted.principal, budget);
       if (createContext) await budget.within(addTo(made, createContext));
-      // The key is checked again now that there is something to run.
+      // Checks the key again now that everything is ready to run.
       const entered = check.again(request, admitted);
       const admission = entered instanceof Promise ? await entered : entered;
       if ('refusal' in admission) return admission.refusal;
@@ -163,7 +161,7 @@ export class GraphQLPipeline {
     return noted(known ? errorReply(error.code, redactSecrets(error.message)) : internalError(requestId), notes);
   }
 
-  /** Finds an operation, or reads it. @throws GraphQLError if it has a syntax error or exceeds a limit */
+  /** Finds an operation, or parses it. @throws GraphQLError if it has a syntax error or exceeds a limit */
   #prepare(parameters: GraphQLParameters): Eventual<Operation> {
     const { query, operationName } = parameters;
     const prepared = this.#operations.find(query, operationName);
@@ -202,7 +200,7 @@ export class GraphQLPipeline {
     if (errors && principal && !mayKnowSchema(this.#options.introspection, principal))
       for (const [index, error] of errors.entries())
         errors[index] = { ...error, message: withoutSuggestion(error.message) };
-    // Only the newer media type has a 4xx status for a request that was not executed.
+    // Only the newer media type has 4xx statuses for requests that were not executed.
     if (result.data === undefined) {
       const said = JSON.stringify({ errors: firstErrors(errors ?? []) });
       return graphqlReply(type === GRAPHQL_RESPONSE ? 400 : 200, type, said);
@@ -219,13 +217,13 @@ export class GraphQLPipeline {
     const formatted = errors.map((error) =>
       formatGraphQLError(error, { log: this.#options.log, requestId: notes?.id }),
     );
-    // A missing permission has been noted before, whichever error comes first.
+    // A missing permission was recorded earlier, whichever error comes first.
     if (notes?.details) notes.details.code ??= formatted[0]?.extensions?.['code'] as string | undefined;
     return formatted;
   }
 }
 
-/** What says what is wrong with a document in place of executing it, once all else that is asked of a request holds. */
+/** An operation that returns the errors of its invalid document, after all other checks of the request. */
 function invalidOperation(
   { document, cost }: ReadDocument,
   operationName: string | null,
@@ -240,7 +238,7 @@ function invalidOperation(
   };
 }
 
-/** Notes the code of a reply. */
+/** Records the code of a reply. */
 function noted(reply: Reply, notes: RequestNotes | undefined): Reply {
   if (notes?.details) notes.details.code = codeOf(reply);
   return reply;
@@ -261,25 +259,27 @@ async function finish(
   }
 }
 
-/** The result of an operation that was ended as a whole. */
+/** The result of an operation that failed as a whole. */
 function failedWith(error: unknown): ExecutionResult {
   if (error instanceof GraphQLError) return { data: null, errors: [error] };
   throw error;
 }
 
-/** How many results are kept, and the characters of their documents and messages. */
+/** The most results kept, and the most characters of their documents and messages. */
 const MAX_KEPT = 100;
 const MAX_KEPT_CHARACTERS = 100_000;
 
-/** Stands for the result of a document that was sent once: most of those that differ each time never come again. */
+/**
+ * Stands for the result of a document that was sent once. Most documents that differ each time are never sent again.
+ */
 const SEEN: ExecutionResult = {};
 
-/** Is thrown where the handler begins to execute a valid document. It passes on what is no `Error`. */
+/** Thrown when the handler would execute a valid document, since the handler passes on values that are no `Error`. */
 const VALID = Symbol('valid');
 
 /**
- * Has `@hono/graphql-server` handle documents that are seen for the first time: it parses and validates them, and tells
- * what is wrong with them, which is kept: a client that is out of date sends the same all the time.
+ * Lets `@hono/graphql-server` handle new documents: it parses and validates them, and reports their errors. These are
+ * kept, because an outdated client keeps sending the same document.
  */
 export class FirstHandler {
   readonly #handle: (parameters: GraphQLParameters) => Promise<ExecutionResult | typeof VALID>;
@@ -289,15 +289,15 @@ export class FirstHandler {
     this.#handle = handlerOf(schema);
   }
 
-  /** The result of a request for a document that was found not to be valid twice. */
+  /** The result for a document that was invalid twice. */
   findInvalid(query: string): ExecutionResult | undefined {
     const result = this.#results.get(query);
     return result === SEEN ? undefined : result;
   }
 
   /**
-   * Validates the document of a request. Call `readDocument` first: it bounds what that takes.
-   * @returns what is wrong with it; undefined if it is valid
+   * Validates the document of a request. Call `readDocument` first, which limits the effort.
+   * @returns the errors of the document; undefined if it is valid
    */
   async validate(parameters: GraphQLParameters): Promise<ExecutionResult | undefined> {
     const { query } = parameters;
@@ -313,7 +313,10 @@ export class FirstHandler {
   }
 }
 
-/** The errors of a result alone: those of graphql-js hold the document and, by their stacks, all that made them. */
+/**
+ * The errors of a result without references: those of graphql-js hold the document and, through their stacks,
+ * everything that made them.
+ */
 function errorsOf({ errors = [] }: ExecutionResult): ExecutionResult {
   return withoutStackTrace(() => ({
     errors: errors.map(
@@ -324,8 +327,8 @@ function errorsOf({ errors = [] }: ExecutionResult): ExecutionResult {
 }
 
 /**
- * Calls the handler of `@hono/graphql-server` with the four members of a request that it reads, and captures what it
- * would have sent: its status is wrong. This relies on internals of version 0.7, so that version is pinned.
+ * Calls the handler of `@hono/graphql-server` with the four members of a request that it reads, and captures the reply,
+ * whose status is wrong. Relies on internals of version 0.7, so that version is pinned.
  */
 function handlerOf(schema: GraphQLSchema): (parameters: GraphQLParameters) => Promise<ExecutionResult | typeof VALID> {
   const handler = graphqlServer({
@@ -334,7 +337,7 @@ function handlerOf(schema: GraphQLSchema): (parameters: GraphQLParameters) => Pr
       throw VALID;
     },
   });
-  // A `Headers` would load all of the Fetch API, see `listen`.
+  // `Headers` would load all of the Fetch API, see `listen`.
   const headers = new Map([['content-type', 'application/json']]);
   return async (parameters) => {
     const raw = {
@@ -355,10 +358,10 @@ function handlerOf(schema: GraphQLSchema): (parameters: GraphQLParameters) => Pr
   };
 }
 
-/** Where a context keeps the request that it was made for. */
+/** The property of a context that holds its request. */
 const SOURCE = Symbol('source');
 
-/** Created on first use. Own properties, so that copies of the context have them, too; one getter for all. */
+/** Created on first use. An own property, so that copies of the context have it, too; one getter for all contexts. */
 const REQUEST: PropertyDescriptor = {
   enumerable: true,
   get(this: { [SOURCE]: ServedRequest }): Request {
@@ -380,7 +383,7 @@ function contextOf(request: ServedRequest, principal: Principal, budget: Request
   return Object.defineProperty(context, 'signal', SIGNAL) as unknown as BudgetedContext;
 }
 
-/** Adds what a program's own resolvers are given. @throws Error if that would replace something of ours */
+/** Adds a program's own properties to the context. @throws Error if one would replace a property of ours */
 async function addTo(context: BudgetedContext, create: CreateContext): Promise<void> {
   const added = await create(context);
   const replaced = Object.keys(added).find((name) => name in context);
@@ -389,29 +392,29 @@ async function addTo(context: BudgetedContext, create: CreateContext): Promise<v
   Object.assign(context, added);
 }
 
-/** The reply to a request that was refused, in the media type that its client wants. */
+/** The reply to a refused request, in the client's media type. */
 function refusedReply(type: ResponseType, { status, code, message, headers }: RequestRefused): Reply {
   const { text } = errorReply(code, message);
   return graphqlReply(status, type, text, headers);
 }
 
-/** The reply to a request by another method. */
+/** The reply to a request with another method. */
 function methodNotAllowed(): Reply {
   const message = 'GraphQL is served by POST, and queries by GET as well.';
   return errorReply('METHOD_NOT_ALLOWED', message, { Allow: 'GET, HEAD, POST' });
 }
 
-/** Of a mutation that stands in the URL of a GET request. */
+/** The refusal of a mutation in the URL of a GET request. */
 function mutationByUrl(): RequestRefused {
   return new RequestRefused('METHOD_NOT_ALLOWED', 'Mutations are served by POST only.', { Allow: 'POST' });
 }
 
-/** Whether the parameters of a request are in its URL, so that it can only read. */
+/** True if the parameters of a request are in its URL, so that it can only read. */
 function isByUrl({ method }: ServedRequest): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** The body of a request, if its head allows to read it. @throws RequestRefused, also as a rejection */
+/** The body of a request, if its headers are acceptable. @throws RequestRefused, also as a rejection */
 function readBody(request: ServedRequest): Promise<Uint8Array> {
   checkContentType(request);
   if (Number(request.header('content-length') ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge();
@@ -437,7 +440,7 @@ export interface GraphQLParameters {
   variables: Record<string, unknown> | null;
 }
 
-/** The most that the query of a URL may have, in characters. */
+/** The longest query string of a URL, in characters. */
 export const MAX_SEARCH_LENGTH = 8192;
 const NAMES: ReadonlySet<string> = new Set(['query', 'operationName', 'variables', 'extensions']);
 const NO_BATCHES =
@@ -445,7 +448,7 @@ const NO_BATCHES =
   'send each operation in a request of its own.';
 
 /**
- * Reads the parameters in the body of a POSTed request. Nothing is taken from the URL.
+ * Reads the parameters in the body of a POST request. Ignores the URL.
  * @throws RequestRefused; GraphQLError for a persisted query
  */
 function readBodyParameters(body: Uint8Array): GraphQLParameters {
@@ -464,8 +467,8 @@ function readBodyParameters(body: Uint8Array): GraphQLParameters {
 }
 
 /**
- * Reads the parameters in the URL of a GET request. Others are ignored, and those that are empty count as missing.
- * @param search the query of the URL as it came, with its question mark; or empty
+ * Reads the parameters in the URL of a GET request. Others are ignored, and empty ones count as missing.
+ * @param search the query string as received, with its question mark; or empty
  * @throws RequestRefused; GraphQLError for a persisted query
  */
 function readSearchParameters(search: string): GraphQLParameters {
@@ -504,7 +507,10 @@ function checkParameters({
   return { query, operationName, variables };
 }
 
-/** Clients with automatic persisted queries first send the hash of a query alone. By this text they send all of it. */
+/**
+ * The error that makes clients with automatic persisted queries, which first send only the hash of a query, send all of
+ * it.
+ */
 function persistedQueryNotSupported(): GraphQLError {
   return new GraphQLError('PersistedQueryNotSupported', { extensions: { code: 'PERSISTED_QUERY_NOT_SUPPORTED' } });
 }
@@ -522,14 +528,14 @@ function decode(text: string): string {
   }
 }
 
-/** Without a byte order mark at its start, if there is one. */
+/** Drops a byte order mark at the start. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The status of replies with a code of a feature; undefined for another one. */
+/** The status of replies with a code of a feature; undefined for other codes. */
 function statusOfFeature(code: string): number | undefined {
   const { feature, status } = errorEntry(code) ?? {};
   return feature === undefined ? undefined : status;

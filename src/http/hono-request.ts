@@ -25,7 +25,7 @@ export class HonoRequest extends HonoHead implements ServedRequest {
     const { raw } = this.c.req;
     if (this.header('content-length') === undefined) return readFetched(raw);
     try {
-      // One that is read at once takes no stream.
+      // Reading it at once needs no stream.
       return new Uint8Array(await raw.arrayBuffer());
     } catch {
       throw bodyCutOff();
@@ -44,7 +44,7 @@ export class HonoRequest extends HonoHead implements ServedRequest {
   }
 }
 
-/** A Hono handler that answers requests as the listener's shortcut can, too. */
+/** A Hono handler that answers like the listener's shortcut. */
 export function honoHandler(answer: (request: ServedRequest, c: Context) => Reply | Promise<Reply>): Handler {
   return async (c) => respond(c, await answer(new HonoRequest(c), c));
 }

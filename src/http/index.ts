@@ -1,4 +1,4 @@
-/** Who may enter, what is answered, and the server. */
+/** HTTP: the check of keys, replies, and the server. */
 export { type Authenticated, bearerAuth, type BearerEnv } from './bearer-auth.ts';
 export type { HttpApp, RouteContext } from './app.ts';
 export {

@@ -3,20 +3,20 @@ import { basePath } from 'hono/route';
 import { invalidPublicUrl, Networks } from '../keys/basics/index.ts';
 import { HonoHead, isLoopbackHost, requestTo, type RequestTo, saidScheme, type ServedRequest } from './received.ts';
 
-/** The path of the metadata of what is guarded (RFC 9728, section 3). */
+/** The path of the metadata of a protected resource (RFC 9728, section 3). */
 export const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource';
 
-/** The parts of a request that say under which address it has come. */
+/** The parts of a request that reveal the address it was sent to. */
 type Arrived = Pick<ServedRequest, 'url' | 'peer' | 'header'>;
 
-/** Finds out under which address clients know this service: its issuer (RFC 8414, section 2). */
+/** Determines the address under which clients know this service: its issuer (RFC 8414, section 2). */
 export class Issuer {
   readonly #configured: string | undefined;
   readonly #trust: Networks;
 
   /**
-   * @param configured the address as it is configured; otherwise it is the one that a request was made to
-   * @throws RangeError if that is none, or a network is invalid
+   * @param configured the address from the configuration; default: the one that a request was sent to
+   * @throws RangeError if the address or a network is invalid
    */
   constructor(configured: string | undefined, trust: readonly string[]) {
     const problem = configured === undefined ? undefined : invalidPublicUrl(configured);
@@ -25,7 +25,7 @@ export class Issuer {
     this.#trust = new Networks(trust);
   }
 
-  /** The path of the address as it is configured; `/` if it has none, or is not configured. */
+  /** The path of the configured address; `/` if it has none, or none is configured. */
   get path(): string {
     return this.#configured === undefined ? '/' : new URL(this.#configured).pathname;
   }
@@ -34,32 +34,32 @@ export class Issuer {
   of(c: Context): string {
     if (this.#configured !== undefined) return this.#configured;
     const url = new URL(this.seenBy(new HonoHead(c)));
-    // Another app may have this one under a path of its own.
+    // Another app may have mounted this one at a path of its own.
     url.pathname = basePath(c);
     return url.href.replace(/\/$/, '');
   }
 
   /**
-   * What a request for one of the service's own endpoints was made to, as its client knows that. Undefined where only
-   * the client says it, and it is not this machine: it could say anything.
+   * The target of a request for one of the service's own endpoints, as its client knows it. Undefined if only the
+   * client states it and it is not this machine: it could be made up.
    */
   ownOf(request: Arrived, endpoint: string): RequestTo | undefined {
     const to = this.to(request, endpoint);
     return this.#configured !== undefined || isLoopbackHost(to.host) ? to : undefined;
   }
 
-  /** What a request for one of the service's own endpoints was made to, as its client has written it. */
+  /** The target of a request for one of the service's own endpoints, as its client wrote it. */
   to(request: Arrived, endpoint: string): RequestTo {
     if (this.#configured !== undefined) return requestTo(this.#configured + endpoint);
     return requestTo(this.seenBy(request) + new URL(request.url).pathname);
   }
 
-  /** Whether a request was made to the host of the service, and not to one that it guards. */
+  /** True if a request was sent to the host of the service, and not to one that it guards. */
   isOwn(request: Arrived): boolean {
     return this.#configured === undefined || new URL(this.#configured).origin === this.seenBy(request);
   }
 
-  /** The origin that a request was made to, as its client has written it. */
+  /** The origin that a request was sent to, as its client wrote it. */
   seenBy(request: Arrived): string {
     const { protocol, host } = new URL(request.url);
     const peer = request.peer();

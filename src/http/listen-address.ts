@@ -7,12 +7,12 @@ import { dirname } from 'node:path';
 import { isLoopback } from './received.ts';
 import { debug, KeysError, printable } from '../keys/basics/index.ts';
 
-/** The file mode creation mask that leaves a socket the mode 0660: whoever may write to it may connect. */
+/** The file mode creation mask that gives a socket mode 0660: users who can write to it can connect. */
 export const SOCKET_UMASK = 0o117;
 
 /**
- * Runs what creates a socket under a mask that keeps it to its user and group. Its mode cannot be set before others can
- * see it otherwise.
+ * Runs the creation of a socket under a mask that limits it to its user and group. Setting the mode afterwards would
+ * leave a moment in which others can connect.
  */
 function withSocketMask<Result>(create: () => Result): Result {
   const before = process.umask(SOCKET_UMASK);
@@ -24,8 +24,8 @@ function withSocketMask<Result>(create: () => Result): Result {
 }
 
 /**
- * Removes a socket that a killed server has left behind, where another one was to be created.
- * @throws KeysError LISTEN_FAILED if a server listens there, or there is something else
+ * Removes the socket of a killed server, to create another one.
+ * @throws KeysError LISTEN_FAILED if a server listens there, or the path is something else
  */
 async function removeStaleSocket(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
@@ -40,7 +40,7 @@ async function removeStaleSocket(path: string): Promise<void> {
   await unlink(path).catch(() => {});
 }
 
-/** Whether a server listens on a socket: otherwise a connection is refused. */
+/** True if a server listens on a socket; otherwise connections are refused. */
 async function isListenedTo(path: string): Promise<boolean> {
   const socket = connect(path);
   try {
@@ -58,7 +58,7 @@ function cannotStart(reason: string): KeysError {
   return new KeysError('LISTEN_FAILED', `The server cannot start: ${reason}.`);
 }
 
-/** Where a server listens: on a port, on a Unix socket, or on one of these that somebody else has opened. */
+/** The address of a server: a port, a Unix socket, or a socket opened by the process that started it. */
 export type ListenAddress =
   | {
       /** A host name or address of this machine. */
@@ -76,7 +76,7 @@ export type ListenAddress =
       fd?: undefined;
     }
   | {
-      /** The descriptor of a socket that whoever started this process has opened, and keeps when the server stops. */
+      /** The descriptor of a socket that the process that started this one opened, and keeps when the server stops. */
       fd: number;
       /** Its path, if it is a Unix socket. */
       socket?: string | undefined;
@@ -84,13 +84,13 @@ export type ListenAddress =
       port?: undefined;
     };
 
-/** What says the address of a server, to name what is to be changed. */
+/** The names of the settings for the address, for error messages. */
 type SaidBy = Readonly<Record<'host' | 'port', string>>;
 
 /**
- * Lets a server listen. A socket that a killed server has left behind is replaced. On a kernel without IPv6, a server at
- * `::`, which means all addresses, listens on all those of IPv4.
- * @param said where the address is said
+ * Starts listening. A socket left by a killed server is replaced. On a kernel without IPv6, `::`, which stands for all
+ * addresses, listens on all IPv4 addresses.
+ * @param said the settings of the address
  * @throws KeysError LISTEN_FAILED if the address is not available
  */
 export async function startListening(
@@ -123,19 +123,19 @@ export async function startListening(
   debug('a listener was opened', () => ({ address: server.address(), ...(fd !== undefined && { descriptor: fd }) }));
 }
 
-/** Where a server listens, as a URL; a Unix socket as `unix:` and its path. */
+/** The address of a server as a URL; for a Unix socket, `unix:` and its path. */
 export function formatUrl(
   server: Server,
   scheme: 'http' | 'https',
   { socket, fd }: Pick<ListenAddress, 'socket' | 'fd'> = {},
 ): string {
   const at = server.address();
-  // Node knows no path of one that it has not opened.
+  // Node does not know the path of a socket that it did not open.
   if (typeof at === 'string' || at === null) return `unix:${at ?? socket ?? `descriptor ${fd}`}`;
   return `${scheme}://${at.family === 'IPv6' ? `[${at.address}]` : at.address}:${at.port}`;
 }
 
-/** Whether a server at this URL is reached over a network without TLS. */
+/** True for a server that is reached over a network without TLS. */
 export function isInClear(url: string): boolean {
   return url.startsWith('http:') && !isLoopback(new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'));
 }
@@ -170,7 +170,7 @@ function portReason(code: string, { host, port }: { host: string; port: number }
 
 function socketReason(code: string, path: string): string {
   const socket = printable(path);
-  // Node says EACCES in place of ENOENT.
+  // Node reports EACCES in place of ENOENT.
   if (code === 'EACCES' && !existsSync(dirname(path)))
     return `the folder of ${socket} does not exist. Create it, or choose another path with --socket`;
   const reasons: Record<string, string> = {

@@ -13,13 +13,13 @@ import { answering, errorBody, jsonReply, type Reply, RequestRefused, respond, u
 import type { VerifiedKey } from '../keys/authentication/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
 
-/** Whether the process is alive, and whether its key store answers: without a key, and without details. */
+/** Health checks: the process is alive, and its key store answers. They need no key, and show no details. */
 const [ALIVE, READY] = ['/healthz', '/readyz'] as const;
 const HEALTH_PATHS: readonly string[] = [ALIVE, READY];
 
 /**
- * HTTP/1.0 needs no Host, and some load balancers check by that; HAProxy by `OPTIONS /` unless told otherwise.
- * Elsewhere, the host may decide what is answered.
+ * True for health checks of load balancers over HTTP/1.0, which needs no Host; HAProxy sends `OPTIONS /` by default.
+ * Other requests need one, since the host can determine the answer.
  */
 export function isOldHealthCheck(
   { httpVersion, headers, method, url = '' }: IncomingMessage,
@@ -57,15 +57,15 @@ body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto
 code { overflow-wrap: anywhere; }
 `;
 
-/** The commands that pages name, as they are typed in the CLI that serves them. */
+/** The commands that pages mention, in the spelling of the CLI that serves them. */
 export interface NamedCommands {
   /** Creates a key. */
   readonly create: string;
-  /** Asks for a key. */
+  /** Requests a key. */
   readonly login: string;
 }
 
-/** Those of our own program. */
+/** The commands of our own program. */
 export const OWN_COMMANDS: NamedCommands = { create: 'svc-api apikey create', login: 'svc-api login' };
 
 const pageWith = (links: readonly HomeLink[], { create }: NamedCommands) => `<!doctype html>
@@ -91,7 +91,7 @@ ${links.map(({ path, says }) => `<p>${says} <a href="${path.slice(1)}/">${path.s
 </html>
 `;
 
-/** Nothing is loaded, nothing runs, nothing is sent, and no other page shows it. */
+/** The page loads, runs and sends nothing, and cannot be framed. */
 const POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
@@ -107,15 +107,15 @@ const HTML = {
 };
 const JSON_TYPE = 'application/json';
 
-/** A page that `/` leads to. */
+/** A link on the page at `/`. */
 export interface HomeLink {
-  /** Below the root, such as `/console`. */
+  /** The path below the root, such as `/console`. */
   readonly path: string;
-  /** The words in front of the link, in HTML. */
+  /** The words before the link, in HTML. */
   readonly says: string;
 }
 
-/** Adds a page to an app that says what it is: to a browser as HTML, to anybody else as JSON. */
+/** Adds a page that describes the app: as HTML to browsers, as JSON to other clients. */
 export function addHomePage(
   app: Hono<BearerEnv>,
   { links, commands }: { links: readonly HomeLink[]; commands: NamedCommands },
@@ -140,7 +140,7 @@ export function addHomePage(
   });
 }
 
-/** Adds token introspection (RFC 7662). @param by what the keys of callers are checked by */
+/** Adds token introspection (RFC 7662). @param by checks the keys of callers */
 export function addIntrospection(
   app: Hono<BearerEnv>,
   by: CheckOptions,
@@ -168,7 +168,7 @@ function descriptionOf(found: VerifiedKey | undefined, address: string | null): 
   if (!found || isOutside) return { active: false };
   const { principal, expiresAt } = found;
   const { id, name, createdAt, metadata } = principal.apiKey;
-  // Of one that a key for less than its parent key is for, that is the least.
+  // A key with a narrower audience than its parent keys has the longest one.
   const audience = audiences.toSorted((a, b) => b.length - a.length)[0];
   return {
     active: true,
@@ -183,7 +183,10 @@ function descriptionOf(found: VerifiedKey | undefined, address: string | null): 
   };
 }
 
-/** The token in a form (RFC 7662, section 2.1; RFC 7009, section 2.1), and nowhere else. @throws RequestRefused */
+/**
+ * The token in a form (RFC 7662, section 2.1; RFC 7009, section 2.1), which is read from nowhere else. @throws
+ * RequestRefused
+ */
 export async function readToken(c: Context, what: string): Promise<string> {
   return tokenIn(await readForm(c, what));
 }
@@ -203,7 +206,7 @@ function addressIn(form: URLSearchParams): string | null {
   return address;
 }
 
-/** What is answered where a form is refused: by RFC 6749, section 5.2, and as all other errors. */
+/** The replies to refused forms, in the form of RFC 6749, section 5.2, and of all our other errors. */
 export function failedForm(failures: FailureLog): (error: unknown, c: Context) => Reply {
   return (error, c) => {
     if (error instanceof RequestRefused) {

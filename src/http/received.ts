@@ -7,9 +7,9 @@ import { LOOPBACK, Networks, sourceOf } from '../keys/basics/index.ts';
 import { readAudience } from '../keys/key/index.ts';
 
 /**
- * Keeps what was computed from texts, of which clients send few. Once there are too many, all are forgotten: to know
- * which was used least recently would take longer than to find one.
- * @param compute what it throws is not kept
+ * Keeps values computed from texts, of which clients send few different ones. When there are too many, all are
+ * forgotten: tracking the least recently used would take longer than computing.
+ * @param compute its errors are not kept
  * @param max how many are kept
  */
 export function memoized<Value extends object | string | boolean>(
@@ -27,31 +27,31 @@ export function memoized<Value extends object | string | boolean>(
   };
 }
 
-/** What an operation is called, and what kind it is. */
+/** The name and kind of an operation. */
 export interface NamedOperation {
   readonly isMutation: boolean;
-  /** As its document has it; undefined for one without a name. */
+  /** The name in its document; undefined without one. */
   readonly name: string | undefined;
 }
 
-/** What the log has of a request at level debug: who decided what, and how long each stage took. */
+/** The log's record of a request at level debug: which part decided what, and how long each stage took. */
 export class RequestDetails {
   /** The public id of the key, once that is known. */
   prefix: string | undefined = undefined;
-  /** Whether the key was one of those that are remembered. */
+  /** The source of the key: the cache of accepted secrets, or the store. */
   keyFrom: 'cache' | 'store' | undefined = undefined;
   /** The route that decides about it. */
   route: string | undefined = undefined;
   readonly permissions = new Set<string>();
-  /** The code of the error that it is answered, if any. */
+  /** The error code of the answer, if it has one. */
   code: string | undefined = undefined;
-  /** Why it is refused, and what it lacks. */
+  /** Why it is refused, and the permissions that it lacks. */
   reason: object | undefined = undefined;
-  /** In milliseconds, in their order. */
+  /** In milliseconds, in order. */
   readonly stages: Record<string, number> = {};
   #last = performance.now();
 
-  /** A stage has ended, and the next one begins. */
+  /** Records the end of a stage, and starts the next one. */
   ended(stage: string): void {
     const now = performance.now();
     this.stages[stage] = Math.round(((this.stages[stage] ?? 0) + now - this.#last) * 1000) / 1000;
@@ -59,43 +59,43 @@ export class RequestDetails {
   }
 }
 
-/** What is noted of a request while it is answered. */
+/** Notes on a request while it is answered. */
 export interface RequestNotes {
-  /** Its id, which its answer has as `X-Request-Id`. */
+  /** Its id, sent as `X-Request-Id` with the answer. */
   readonly id: string;
   /** The id of the key that makes it, once that is known. */
   keyId: string | undefined;
-  /** Where it comes from, if that is said in another way than by headers that all requests have. */
+  /** The client's address, if it is known in another way than by the usual headers. */
   client: ClientAddress | undefined;
-  /** Headers that tell an upstream of the trace that it belongs to, names and values in turn; undefined for none. */
+  /** Trace headers for an upstream, names and values alternating; undefined for none. */
   readonly trace: readonly string[] | undefined;
   /** The name of the upstream that it is passed on to. */
   upstream: string | undefined;
-  /** What is noted besides where the log is at level debug. */
+  /** Further notes for a log at level debug. */
   readonly details: RequestDetails | undefined;
-  /** How many errors the answer of GraphQL has. */
+  /** The number of errors in a GraphQL answer. */
   errors: number;
-  /** Notes what GraphQL was asked. @param token the secret by which, which a name must not show */
+  /** Records the GraphQL operation. @param token the secret that was sent, which a name must not contain */
   noteOperation(operation: NamedOperation, token: string | undefined): void;
-  /** Notes when the store was waited for to know the key, in milliseconds of `performance.now()`. */
+  /** Records when it waited for the store to find the key, in milliseconds of `performance.now()`. */
   noteStoreTime(from: number, to: number): void;
 }
 
 const NOTES = Symbol('notes');
 type Noted = IncomingMessage & { [NOTES]?: RequestNotes };
 
-/** Keeps the notes of a request of Node: a WeakMap of all would cost more. */
+/** Attaches notes to a request of Node. A WeakMap of all would cost more. */
 export function keepNotes(incoming: IncomingMessage, notes: RequestNotes): void {
   (incoming as Noted)[NOTES] = notes;
 }
 
-/** The notes of a request; undefined for one that came by a server of somebody else. */
+/** The notes of a request; undefined if it came through another server than ours. */
 export function notesOf(incoming: IncomingMessage | undefined): RequestNotes | undefined {
   const noted: Noted | undefined = incoming;
   return noted?.[NOTES];
 }
 
-/** A hop that a proxy has noted: an address, or undefined where it is none. */
+/** A hop recorded by a proxy: an address, or undefined for anything else. */
 type Hop = string | undefined;
 
 /** `192.0.2.1`, `192.0.2.1:80`, `[2001:db8::1]` or `[2001:db8::1]:80`: the part without the port. */
@@ -103,19 +103,19 @@ const NODE_FORM = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::\d{1,5})?$/i;
 /** One parameter after another, without a gap. */
 const PARAMETER = /\s*([!#$%&'*+.^_`|~\da-z-]+)=(?:"([^"\\]*)"|([!#$%&'*+.^_`|~\da-z-]+))\s*(?:;|$)/giy;
 
-/** The hops in `X-Forwarded-For`, the nearest first. Some proxies quote those that have a port. */
+/** The hops in `X-Forwarded-For`, nearest first. Some proxies quote entries with a port. */
 function* hopsInXForwardedFor(header: string): Generator<Hop> {
   for (const entry of entriesOf(header)) yield readNode(/^"([^"\\]*)"$/.exec(entry)?.[1] ?? entry);
 }
 
-/** The hops in `Forwarded` (RFC 7239), the nearest first. Those that hide behind a word are undefined. */
+/** The hops in `Forwarded` (RFC 7239), nearest first. Obfuscated ones are undefined. */
 function* hopsInForwarded(header: string): Generator<Hop> {
   for (const entry of entriesOf(header)) yield readElement(entry);
 }
 
 /**
- * The entries of a list, from the end: what stands before an entry is the client's to write, and must not change how
- * that entry is read. Empty ones are left out (RFC 9110, section 5.6.1).
+ * The entries of a list, from the end: the client can write anything before an entry, which must not change how the
+ * entry is read. Empty ones are left out (RFC 9110, section 5.6.1).
  */
 function* entriesOf(list: string): Generator<string> {
   let end = list.length;
@@ -134,7 +134,7 @@ function readElement(element: string): Hop {
   return node === undefined ? undefined : readNode(node);
 }
 
-/** A parameter of an element of `Forwarded`; undefined unless it is there once, and nothing else but parameters. */
+/** A parameter of an element of `Forwarded`; undefined unless it occurs once and the element has only parameters. */
 function parameterIn(element: string, name: string): string | undefined {
   const parameters = Array.from(element.matchAll(PARAMETER));
   const [found, ...others] = parameters.filter(([, each]) => each!.toLowerCase() === name);
@@ -147,19 +147,19 @@ export type Scheme = 'http' | 'https';
 const SCHEMES: ReadonlyMap<string, Scheme> = new Map([
   ['http', 'http'],
   ['https', 'https'],
-  // Some proxies write the schemes of WebSocket for a handshake.
+  // Some proxies write WebSocket schemes for a handshake.
   ['ws', 'http'],
   ['wss', 'https'],
 ]);
 
-/** The scheme that a proxy names; undefined if it is none of requests. */
+/** The scheme that a proxy names; undefined for any other text. */
 export function readScheme(text: string): Scheme | undefined {
   return SCHEMES.get(text.trim().toLowerCase());
 }
 
 /**
- * The scheme by which a request has come to the nearest proxy, as that says in `X-Forwarded-Proto`, or otherwise in
- * `Forwarded`; undefined if it says none.
+ * The scheme by which a request reached the nearest proxy, from `X-Forwarded-Proto` or, without it, `Forwarded`;
+ * undefined if neither has it.
  */
 export function saidScheme(request: HeaderValues): Scheme | undefined {
   const plain = request.header('x-forwarded-proto');
@@ -168,7 +168,7 @@ export function saidScheme(request: HeaderValues): Scheme | undefined {
   return readScheme(parameterIn(nearest, 'proto') ?? '');
 }
 
-/** The address of a node, in the form that `Socket.remoteAddress` has. IPv6 may stand without brackets. */
+/** The address of a node, in the form of `Socket.remoteAddress`. IPv6 can be without brackets. */
 function readNode(node: string): Hop {
   const [, inBrackets, v4] = NODE_FORM.exec(node) ?? [];
   const address = inBrackets ?? v4 ?? node;
@@ -178,36 +178,36 @@ function readNode(node: string): Hop {
   return plainAddress(new SocketAddress({ address, family: 'ipv6' }).address);
 }
 
-/** How a server that listens on `::` sees IPv4 addresses: as parts of IPv6. */
+/** The form of IPv4 addresses on a server that listens on `::`: mapped into IPv6. */
 const MAPPED = /^::ffff:(?=\d+\.)/;
 
-/** An address, as IPv4 if it is IPv4 that is mapped into IPv6. */
+/** An address, as IPv4 if it is mapped into IPv6. */
 export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') ? address.replace(MAPPED, '') : address;
 }
 
-/** A request that knows where it came from. */
+/** A request with its origin. */
 export interface Received extends HeaderValues {
-  /** Its method; undefined where there is none. */
+  /** Its method; undefined if it has none. */
   readonly method?: string | undefined;
   /** The address at the other end of the connection, see `peerOf`. */
   peer(): string | undefined;
-  /** Where it comes from, if that is known already. */
+  /** Its client's address, if it is known already. */
   readonly client?: ClientAddress | undefined;
-  /** What it counts as, if not once. */
+  /** The amount that it counts as, if it is not a single request. */
   readonly charge?: Charge | undefined;
-  /** What is noted of it; undefined where it came by a server of somebody else. */
+  /** Notes on it; undefined if it came through another server than ours. */
   readonly notes?: RequestNotes | undefined;
-  /** What it was made to, as its client has written it, where that is known. */
+  /** Its target as its client wrote it, if known. */
   to?: RequestTo | undefined;
-  /** Whether its key is only exchanged, and may be one that is for something else: see `ApiKey.audience`. */
+  /** True if its key is only exchanged, so that it can be one for another audience: see `ApiKey.audience`. */
   readonly isSubject?: boolean;
 }
 
-/** What a request was made to. */
+/** The target of a request. */
 export interface RequestTo {
   readonly method: string;
-  /** As `Host` has it. */
+  /** As in `Host`. */
   readonly host: string;
   /** The scheme of the request. */
   readonly scheme: Scheme;
@@ -215,31 +215,31 @@ export interface RequestTo {
   readonly target: string;
 }
 
-/** The same of an address. */
+/** The target for an address. */
 export function requestTo(address: string): RequestTo {
   const { protocol, host, pathname } = new URL(address);
   return { method: 'GET', scheme: readScheme(protocol.slice(0, -1)) ?? 'http', host, target: pathname };
 }
 
-/** What some servers take for the end of a segment, or for another path. */
+/** Parts of a path that some servers treat as a separator or resolve to another path. */
 const UNCLEAR_PATH = /[\\;]|\/\/|%(?:2e|2f|5c|25|00)/i;
 
-/** The address of a request, by which a key for one address is held; undefined where another one could be meant. */
+/** The address of a request, for comparison with a key's audience; undefined if it is ambiguous. */
 export function addressOf({ scheme, host, target }: RequestTo): string | undefined {
   const path = target.split('?', 1)[0]!;
   return UNCLEAR_PATH.test(path) ? undefined : readAudience(`${scheme}://${host}${path}`);
 }
 
-/** Where a request comes from. */
+/** The address of a client. */
 export interface ClientAddress {
-  /** Undefined if there is none, and `unknown` if a proxy should have said it. */
+  /** Undefined if there is none; `unknown` if a proxy should have stated it. */
   readonly address: string | undefined;
   /**
-   * False where the headers of a trusted proxy do not say, or not clearly, for whom it forwards: nothing may be allowed
-   * because of such an address.
+   * False if the headers of a trusted proxy do not state clearly whom it forwards for: such an address must not grant
+   * access.
    */
   readonly isCertain: boolean;
-  /** Why it is not, where a proxy has said something, for the log. */
+  /** The unclear part of a proxy's headers, for the log. */
   readonly unclear?: string;
 }
 
@@ -247,29 +247,30 @@ const UNKNOWN = 'unknown';
 const [PLAIN, STANDARD] = ['X-Forwarded-For', 'Forwarded'];
 const MAX_PEERS = 1000;
 
-/** Finds out from which address a request comes: by the connection, or by the headers of proxies that are trusted. */
+/** Determines the address of a request's client: from the connection, or from the headers of trusted proxies. */
 export class ClientAddresses {
   readonly #trust: Networks;
-  /** Whether peers are trusted that came lately: to look for one among the networks takes a microsecond. */
+  /** Remembers which recent peers are trusted, since searching the networks takes a microsecond. */
   readonly #trusts = memoized((peer) => this.#trust.includes(peer), MAX_PEERS);
 
   /**
-   * @param trust networks whose `X-Forwarded-For` and `Forwarded` are believed. Default: this machine
+   * @param trust networks whose `X-Forwarded-For` and `Forwarded` are trusted. Default: this machine
    * @throws RangeError if one is invalid
    */
   constructor(trust: readonly string[] = LOOPBACK) {
     this.#trust = new Networks(trust);
   }
 
-  /** Whether the headers of a peer are believed. */
+  /** True if the headers of a peer are trusted. */
   trusts(peer: string | undefined): boolean {
     return peer !== undefined && this.#trusts(peer);
   }
 
   /**
-   * The address of a request's client: the last one, from the connection back through what proxies have noted, that is
-   * not trusted itself. Where a trusted one has noted no address, the connection's. Where both headers are there and
-   * differ, a proxy has passed on one that the client made up: `X-Forwarded-For` is the one that most proxies set.
+   * The address of a request's client: from the connection back through the hops that proxies have recorded, the first
+   * one that is not trusted itself. If a trusted proxy has recorded no address, that of the connection. If both headers
+   * exist and differ, a proxy has passed one on that the client made up: `X-Forwarded-For` counts, as most proxies set
+   * it.
    */
   of(request: Received): ClientAddress {
     if (request.client) return request.client;
@@ -288,8 +289,8 @@ export class ClientAddresses {
   }
 
   /**
-   * The client's address, and those of the trusted proxies that have passed a request on, the nearest last. What stands
-   * before the client's in their headers is left out: the client may have written it.
+   * The client's address, and those of the trusted proxies on the way, nearest last. Entries before the client's are
+   * left out, as the client may have written them.
    */
   path(request: Received): string[] {
     const peer = request.peer();
@@ -307,16 +308,16 @@ export class ClientAddresses {
   }
 
   /**
-   * The address that a trusted proxy says in a header of its own choice.
+   * The address in a trusted proxy's header with a custom name.
    * @param name that of the header
-   * @param said what that says, as `X-Forwarded-For` does; undefined where it is missing
+   * @param said its value, in the form of `X-Forwarded-For`; undefined if it is missing
    */
   saidAs(name: string, said: string | undefined): ClientAddress {
     const none = notAnAddress(UNKNOWN, name);
     return this.#walk(hopsInXForwardedFor(said ?? ''), none, none);
   }
 
-  /** @param none what comes of no hops at all @param unclear and of one that is not an address */
+  /** @param none the result without hops @param unclear the result for a hop that is not an address */
   #walk(hops: Iterable<string | undefined>, none: ClientAddress, unclear: ClientAddress): ClientAddress {
     let address: string | undefined;
     for (const hop of hops) {
@@ -333,8 +334,8 @@ function notAnAddress(address: string, header: string): ClientAddress {
 }
 
 /**
- * The address at the other end of a connection; 127.0.0.1 on a Unix socket, which only this machine reaches. Undefined
- * for a request that came by no connection, or by one that is gone.
+ * The address at the other end of a connection; 127.0.0.1 on a Unix socket, which only this machine can reach.
+ * Undefined without a connection, or after it has ended.
  */
 export function peerOf(socket: Socket | undefined): string | undefined {
   const { remoteAddress } = socket ?? {};
@@ -345,8 +346,8 @@ export function peerOf(socket: Socket | undefined): string | undefined {
 }
 
 /**
- * What one client has of addresses: an IPv4 address, or the /64 of an IPv6 address, as `2001:db8:0:1::/64`. Takes
- * addresses as `Socket.remoteAddress` has them; empty where there is none.
+ * The addresses that one client can have: an IPv4 address, or the /64 of an IPv6 address, as `2001:db8:0:1::/64`. Takes
+ * addresses in the form of `Socket.remoteAddress`; empty for none.
  */
 export function networkOf(address = ''): string {
   const plain = plainAddress(address).replace(/%.*$/, '');
@@ -357,20 +358,20 @@ export function networkOf(address = ''): string {
   return `${[...first!, ...zeros, ...last!].slice(0, 4).join(':')}::/64`;
 }
 
-/** Whether an address is one of this machine for itself. */
+/** True for a loopback address. */
 export function isLoopback(address: string): boolean {
   return address === '::1' || (isIPv4(address) && address.startsWith('127.'));
 }
 
-/** Whether a host, which may have a port, is a name or an address of this machine for itself. */
+/** True for a host, with or without a port, that names this machine. */
 export function isLoopbackHost(host: string): boolean {
   const { hostname = '' } = URL.parse(`http://${host}`) ?? {};
   return hostname === 'localhost' || isLoopback(hostname.replace(/^\[|\]$/g, ''));
 }
 
 /**
- * The value of a header, several of them joined with commas as `Headers` does; undefined without one.
- * @param rawHeaders names and values in turn, as Node has them
+ * The value of a header, several joined with commas like `Headers`; undefined without one.
+ * @param rawHeaders names and values alternating, as in Node
  * @param name in lower case
  */
 export function headerValue(rawHeaders: readonly string[], name: string): string | undefined {
@@ -384,8 +385,8 @@ export function headerValue(rawHeaders: readonly string[], name: string): string
 }
 
 /**
- * All values of a header, each as it came.
- * @param rawHeaders names and values in turn, as Node has them
+ * All values of a header, unchanged.
+ * @param rawHeaders names and values alternating, as in Node
  * @param name in lower case
  */
 export function headerValues(rawHeaders: readonly string[], name: string): string[] {
@@ -398,8 +399,8 @@ export function headerValues(rawHeaders: readonly string[], name: string): strin
 }
 
 /**
- * Whether percent-encoding stands for UTF-8. What does not is refused before anything else reads it: to replace byte by
- * byte what is no UTF-8 takes thousands of times as long.
+ * True if percent-encoding is valid UTF-8. Other text is refused before anything else reads it: replacing invalid bytes
+ * takes thousands of times as long.
  */
 export function isDecodable(text: string): boolean {
   if (!text.includes('%')) return true;
@@ -411,37 +412,37 @@ export function isDecodable(text: string): boolean {
   }
 }
 
-/** A request to this server, by Hono or by Node: all that its endpoints read. */
+/** A request to this server, from Hono or Node, with everything that endpoints read. */
 export interface ServedRequest extends Received {
   readonly method: string;
-  /** The address that it was made to, as this server sees it. */
+  /** The address that it was sent to, as this server sees it. */
   readonly url: string;
-  /** Its path and query as they came, without the path that the app is mounted at. */
+  /** Its path and query as received, without the path that the app is mounted at. */
   readonly target: string;
-  /** The query of its URL with the question mark, percent-encoded as it came; empty if there is none. */
+  /** The query string of its URL with the question mark, percent-encoded as received; empty if there is none. */
   readonly search: string;
-  /** Names and values in turn, as Node has them; empty without Node. */
+  /** Names and values alternating, as in Node; empty without Node. */
   readonly rawHeaders: readonly string[];
   client: ClientAddress | undefined;
   charge: Charge | undefined;
-  /** True if the client has shown a trusted certificate, where one is asked for. */
+  /** True if the client presented a trusted certificate, if one is requested. */
   readonly hasCertificate: boolean;
-  /** Aborted once the server stops, so that an answer can be held for long; undefined without our own server. */
+  /** Aborted when the server stops, for answers that are held back; undefined on another server than ours. */
   readonly stopping: AbortSignal | undefined;
-  /** The whole body. Rejects with `bodyCutOff`, and can with `bodyTooLarge` before all of it has come. */
+  /** The whole body. Rejects with `bodyCutOff`, and possibly with `bodyTooLarge` before all of it has arrived. */
   body(): Promise<Uint8Array>;
-  /** The request for resolvers, created when one asks for it. */
+  /** The request for resolvers, created on first use. */
   readonly webRequest: Request;
-  /** Calls `listener` when the client has gone; ended by the function that it returns. */
+  /** Calls `listener` when the client disconnects. @returns a function that unsubscribes */
   onClientGone(listener: () => void): () => void;
 }
 
-/** The head of a request, whichever way it came to this server. */
+/** The head of a request, from any source. */
 abstract class ServedHead<Incoming extends IncomingMessage | undefined> implements Received {
   client: ClientAddress | undefined = undefined;
   to: RequestTo | undefined = undefined;
   charge: Charge | undefined = undefined;
-  /** As Node has it; undefined where it came by something else. */
+  /** Node's request; undefined if it came in another way. */
   protected readonly incoming: Incoming;
 
   constructor(incoming: Incoming) {
@@ -452,7 +453,7 @@ abstract class ServedHead<Incoming extends IncomingMessage | undefined> implemen
 
   abstract header(name: string): string | undefined;
 
-  /** The address that it was made to, as this server sees it. */
+  /** The address that it was sent to, as this server sees it. */
   abstract get url(): string;
 
   get notes(): RequestNotes | undefined {
@@ -463,7 +464,7 @@ abstract class ServedHead<Incoming extends IncomingMessage | undefined> implemen
     return peerOf(this.incoming?.socket);
   }
 
-  /** Whether its client has shown a certificate that is trusted, where one is asked for. */
+  /** True if its client presented a trusted certificate, if one is requested. */
   get hasCertificate(): boolean {
     return (this.incoming?.socket as { authorized?: boolean } | undefined)?.authorized === true;
   }
@@ -472,19 +473,19 @@ abstract class ServedHead<Incoming extends IncomingMessage | undefined> implemen
     return this.incoming?.rawHeaders ?? [];
   }
 
-  /** All values of a header, each as it came. @param name in lower case */
+  /** All values of a header, unchanged. @param name in lower case */
   all(name: string): readonly string[] {
     return headerValues(this.rawHeaders, name);
   }
 }
 
-/** The head of a request as Node has it. */
+/** The head of a request from Node. */
 export class NodeHead extends ServedHead<IncomingMessage> {
   get method(): string {
     return this.incoming.method!;
   }
 
-  /** `incoming.headers` would leave out the second one of many headers. */
+  /** `incoming.headers` drops the second one of many headers. */
   header(name: string): string | undefined {
     return headerValue(this.incoming.rawHeaders, name);
   }
@@ -494,7 +495,7 @@ export class NodeHead extends ServedHead<IncomingMessage> {
   }
 }
 
-/** The head of a request as Hono has it. */
+/** The head of a request from Hono. */
 export class HonoHead extends ServedHead<IncomingMessage | undefined> {
   protected readonly c: Context;
 
@@ -521,7 +522,7 @@ export function requestIdIn(c: Context): string | undefined {
   return new HonoHead(c).notes?.id;
 }
 
-/** The address that a request comes from, and what attempts from there are counted by. */
+/** The address of a request's client, and the source that its attempts are counted under. */
 export function originOf(c: Context, { addresses }: { readonly addresses: ClientAddresses }) {
   const { address } = addresses.of(new HonoHead(c));
   return { address, ...sourceOf(address) };

@@ -1,18 +1,18 @@
 import type { RequestNotes } from './received.ts';
 import type { Log } from '../log.ts';
 
-/** How long what repeats itself is only counted. */
+/** The period during which repetitions are only counted. */
 const PERIOD_MS = 60_000;
 
-/** Calls `work` once the present period is over; it must not keep the process alive. */
+/** Calls `work` at the end of the present period. It must not keep the process alive. */
 type AtPeriodEnd = (work: () => void) => void;
 
-/** What is to be done at the ends of periods that are not over. */
+/** Work waiting for the end of a period. */
 const open = new Set<() => void>();
 
-/** Calls `work` after a minute, or when the process ends, if that is sooner and no signal kills it. */
+/** Calls `work` after a minute, or when the process ends before that without being killed by a signal. */
 export const atPeriodEnd: AtPeriodEnd = (work) => {
-  // One listener for all: a host may have many middlewares.
+  // One listener for all: a host can have many middlewares.
   if (open.size === 0) process.on('exit', endAll);
   const end = () => {
     clearTimeout(timer);
@@ -28,10 +28,10 @@ function endAll(): void {
   for (const end of open) end();
 }
 
-/** What the log says of a refused request. */
+/** The log's fields about a refused request. */
 export interface Refused {
   reason: string;
-  /** What exactly, where reasons are few. */
+  /** Details, if there are few reasons. */
   detail?: string;
   /** The public id of the key, if it has one. */
   prefix?: string | undefined;
@@ -41,22 +41,22 @@ export interface Refused {
   address?: string | undefined;
 }
 
-/** A kind of refusals, and how many of it were not logged yet. */
+/** A kind of refusal, and how many are not logged yet. */
 interface CountedRefusal {
   message: string;
   refused: Refused;
   count: number;
 }
 
-/** How many kinds of refusals for one reason from one address are logged in a period, one by one. */
+/** How many kinds of refusals, for one reason and address, are logged separately in a period. */
 const MAX_KINDS_OF_SOURCE = 5;
-/** For how many reasons and addresses that is done. */
+/** The number of reasons and addresses with separate kinds. */
 const MAX_SOURCES = 20;
 
 /**
- * Logs refused requests in sums: each kind once in a period, and its repetitions as one line with their `count` at its
- * end. Where there are too many kinds, they are summed by reason and address, and then by reason, so that the number of
- * lines is bounded, whatever clients send.
+ * Logs refused requests: each kind once in a period, and its repetitions as one line with their `count` at its end. If
+ * there are too many kinds, they are counted by reason and address, and then by reason, so that the number of lines is
+ * bounded, whatever clients send.
  */
 export class RefusalLog {
   readonly #log: Log;
@@ -69,7 +69,7 @@ export class RefusalLog {
     this.#atPeriodEnd = schedule;
   }
 
-  /** @param notes those of the request, whose id is in the line that says it at once */
+  /** @param notes those of the request, whose id appears in the line that is logged at once */
   add(message: string, refused: Refused, notes?: Pick<RequestNotes, 'id' | 'details'>): void {
     if (notes?.details) {
       notes.details.reason = { event: message, ...refused };
@@ -88,7 +88,7 @@ export class RefusalLog {
     this.#log.info(notes === undefined ? refused : { ...refused, requestId: notes.id }, message);
   }
 
-  /** Ends the period: logs what was only counted. */
+  /** Ends the period by logging counted repetitions. */
   finish(): void {
     const counted = this.#counted;
     [this.#counted, this.#kinds] = [new Map(), new Map()];
@@ -108,20 +108,20 @@ function keyOf(message: string, refused: Refused): string {
   return JSON.stringify([message, refused]);
 }
 
-/** How many kinds of failures are told apart in a period; the others are logged as `various`. */
+/** How many kinds of failures are logged separately in a period; the others are logged as `various`. */
 const MAX_KINDS = 20;
 const VARIOUS = 'various';
 
 /**
- * Logs failures of the store, or of an upstream, in sums: each kind once in a period, at once and with its cause, and
- * its repetitions as one line with their `count` at the period's end. So an outage writes few lines, however many
- * requests it fails.
+ * Logs failures of the store or an upstream: each kind once in a period, at once and with its cause, and its
+ * repetitions as one line with their `count` at the period's end. An outage writes few lines, however many requests it
+ * fails.
  */
 export class FailureLog {
   readonly #log: Log;
   readonly #atPeriodEnd: AtPeriodEnd;
   readonly #message: string;
-  /** How many failures of each kind were not logged yet. */
+  /** The number of unlogged failures of each kind. */
   #counts = new Map<string, number>();
 
   constructor(log: Log, schedule: AtPeriodEnd = atPeriodEnd, message = 'the store did not answer') {
@@ -130,7 +130,7 @@ export class FailureLog {
     this.#message = message;
   }
 
-  /** A request has failed. @param requestId its id, for the line that says it at once */
+  /** Adds a failed request. @param requestId its id, for the line that is logged at once */
   add(error: unknown, requestId?: string): void {
     if (this.#counts.size === 0) this.#atPeriodEnd(() => this.finish());
     const kind = this.#kindOf(error);
@@ -140,7 +140,7 @@ export class FailureLog {
       this.#log.error({ err: error, ...(requestId !== undefined && { requestId }) }, this.#message);
   }
 
-  /** Ends the period: logs what was only counted. */
+  /** Ends the period by logging counted repetitions. */
   finish(): void {
     const counts = this.#counts;
     this.#counts = new Map();

@@ -18,7 +18,7 @@ import { memoized } from './received.ts';
 /** Every code that a reply can carry, in `errors[].extensions.code`. Codes are stable: clients compare them. */
 export type ReplyCode = ErrorCode | keyof typeof HTTP_ERRORS;
 
-/** The HTTP status of a page, or of another answer than GraphQL's, for a code. */
+/** The HTTP status for a code, on a page or in any answer except GraphQL. */
 export function statusOf(code: string): number {
   return replyEntry(code)?.status ?? 400;
 }
@@ -27,7 +27,7 @@ export function statusOf(code: string): number {
 export class RequestRefused extends Error {
   readonly status: number;
   readonly code: ReplyCode;
-  /** Headers that the status calls for. */
+  /** Headers that the status requires. */
   readonly headers: Readonly<Record<string, string>> | undefined;
 
   constructor(code: ReplyCode, message: string, headers?: Readonly<Record<string, string>>) {
@@ -44,15 +44,15 @@ export const JSON_RESPONSE = 'application/json';
 export type ResponseType = typeof GRAPHQL_RESPONSE | typeof JSON_RESPONSE;
 
 const CHARSETS: ReadonlySet<string> = new Set(['utf-8', 'utf8']);
-/** In both spellings of the charset, since a range with a parameter only accepts a type that has it. */
+/** Both spellings of the charset, since an accepted range with a parameter only matches a type that has it. */
 const RESPONSES = [...CHARSETS].flatMap((charset) =>
   ([JSON_RESPONSE, GRAPHQL_RESPONSE] as const).map((type) => ({ type, text: `${type}; charset=${charset}` })),
 );
 
 /**
- * Picks the media type of a GraphQL reply (GraphQL over HTTP, "Accept"; RFC 9110, section 12.5.1). Without a preference
- * it is `application/json`, which every client can read.
- * @throws RequestRefused 406 when the client accepts neither
+ * Chooses the media type of a GraphQL reply (GraphQL over HTTP, "Accept"; RFC 9110, section 12.5.1). Without a
+ * preference it is `application/json`, which every client can read.
+ * @throws RequestRefused 406 if the client accepts neither
  */
 export function negotiate(accept: string | undefined): ResponseType {
   return accept === undefined || accept.trim() === '' ? JSON_RESPONSE : negotiateBy(accept);
@@ -67,13 +67,13 @@ function negotiateAnew(accept: string): ResponseType {
   return found.type;
 }
 
-/** What a Content-Type says. */
+/** The contents of a Content-Type. */
 interface MediaType {
   type: string;
   isUtf8: boolean;
 }
 
-/** Reads a Content-Type; `type` is empty where it is not a media type. */
+/** Reads a Content-Type; `type` is empty if it is not a media type. */
 export const readMediaType = memoized(readMediaTypeAnew);
 
 function readMediaTypeAnew(contentType: string): MediaType {
@@ -85,22 +85,22 @@ function readMediaTypeAnew(contentType: string): MediaType {
   }
 }
 
-/** What every reply has: it may not be cached, and nobody may take it for another type than it says. */
+/** Headers of every reply: it must not be cached, or interpreted as another media type. */
 export const REPLY_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
 
-/** What a request is answered, whichever server it came by. */
+/** The reply to a request, for any server. */
 export interface Reply {
   readonly status: number;
-  /** The media type of the text, with its charset if that is to be said; undefined for an empty text. */
+  /** The media type of the text, with its charset if needed; undefined for an empty text. */
   readonly type?: string | undefined;
   readonly text: string;
-  /** What is sent in place of the text. */
+  /** Sent in place of the text. */
   readonly bytes?: Uint8Array<ArrayBuffer> | undefined;
-  /** Headers besides Content-Type, Content-Length and those that every reply has. */
+  /** Headers besides Content-Type, Content-Length and those of every reply. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The body of every error: in the form of GraphQL, so that its clients can read it. */
+/** The body of every error, in the form of GraphQL, so that its clients can read it. */
 export function errorBody(
   message: string,
   code: ReplyCode,
@@ -109,7 +109,7 @@ export function errorBody(
   return { errors: [{ message, extensions: { code, ...more } }] };
 }
 
-/** The code of a reply with one error, and what it says. */
+/** The code and message of a reply with one error. */
 export function errorIn({ text }: Reply): { code: ReplyCode; message: string } {
   type Body = { errors: [{ message: string; extensions: { code: ReplyCode } }] };
   const [{ message, extensions }] = (JSON.parse(text) as Body).errors;
@@ -132,14 +132,14 @@ export function jsonReply(value: object, headers?: Reply['headers']): Reply {
   return { status: 200, type: JSON_RESPONSE, text: JSON.stringify(value), headers };
 }
 
-/** The reply while the store does not answer: nobody gets in. */
+/** The reply while the store does not answer: no key is accepted. */
 export function unavailable(): Reply {
   return errorReply('SERVICE_UNAVAILABLE', 'The service cannot check keys at the moment. Try again later.', {
     'Retry-After': '1',
   });
 }
 
-/** The reply to a request that failed for a reason which only the log may tell. */
+/** The reply to a request that failed for a reason that only the log contains. */
 export function internalError(requestId: string): Reply {
   const code = 'INTERNAL_SERVER_ERROR';
   const text = JSON.stringify(errorBody('Internal server error', code, { requestId }));
@@ -151,13 +151,13 @@ export function graphqlReply(status: number, type: ResponseType, text: string, h
   return { status, type: `${type}; charset=utf-8`, text, headers };
 }
 
-/** A reply as Hono sends it. */
+/** A reply for Hono. */
 export function respond(c: Context, { status, type, text, bytes, headers }: Reply): Response {
   if (type === undefined) return c.body(null, status as 200, { ...REPLY_HEADERS, ...headers, 'Content-Length': '0' });
   return c.body(bytes ?? text, status as 200, { 'Content-Type': type, ...REPLY_HEADERS, ...headers });
 }
 
-/** Answers requests by some work. @param failed the reply where that has failed, or refused */
+/** Answers requests by some work. @param failed the reply after an error or a refusal */
 export function answering<E extends Env>(
   work: (c: Context<E>) => Promise<Reply | Response>,
   failed: (error: unknown, c: Context) => Reply,
@@ -172,11 +172,11 @@ export function answering<E extends Env>(
   };
 }
 
-/** Sends a reply by Node, with the same headers in the same order. */
+/** Sends a reply through Node, with the same headers in the same order as Hono. */
 export function send(outgoing: ServerResponse, reply: Reply): void {
   const { status, text, bytes, type } = reply;
   const headers = reply.headers || type === undefined ? headersOf(reply).flat() : usualHeaders(type);
-  // Hono leaves the length out, too, but for an empty text.
+  // Hono leaves out the length, too, except for an empty text.
   if (outgoing.req.method === 'HEAD' && type !== undefined) return void outgoing.writeHead(status, [...headers]).end();
   const length = Buffer.byteLength(bytes ?? text);
   outgoing.writeHead(status, [...headers, 'content-length', `${length}`]);
@@ -185,10 +185,10 @@ export function send(outgoing: ServerResponse, reply: Reply): void {
   outgoing.end(text, length === text.length ? 'latin1' : 'utf8');
 }
 
-/** How long a refused request's body is still taken, in milliseconds: its client may read only once it has sent it. */
+/** How long a refused request's body is still received, in milliseconds: some clients read only after sending it. */
 const LINGER_MS = 500;
 
-/** Closes the connection of a request whose body goes on for long after it was answered: nobody reads that. */
+/** Closes the connection of an answered request whose unread body keeps arriving for too long. */
 export function endUnread(incoming: IncomingMessage, outgoing: ServerResponse): void {
   if (incoming.complete) return;
   outgoing.once('finish', () => {
@@ -198,23 +198,23 @@ export function endUnread(incoming: IncomingMessage, outgoing: ServerResponse): 
   });
 }
 
-/** The headers of replies that have no others, by their media types, which are few. */
+/** The headers of replies without further ones, by media type, of which there are few. */
 const usualHeaders = memoized((type): readonly string[] => headersOf({ type }).flat());
 
-/** The headers of a reply without its length, as `Headers` has them: in lower case, by name. */
+/** The headers of a reply without its length, in the form of `Headers`: in lower case, by name. */
 export function headersOf({ type, headers = {} }: Pick<Reply, 'type' | 'headers'>): [name: string, value: string][] {
   const all = Object.entries({ ...headers, ...REPLY_HEADERS, ...(type !== undefined && { 'Content-Type': type }) });
   const entries = all.map(([name, value]): [string, string] => [name.toLowerCase(), value]);
   return entries.toSorted(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** The fields that tell a client of its limits (draft-ietf-httpapi-ratelimit-headers-11). */
+/** Headers that show a client its limits (draft-ietf-httpapi-ratelimit-headers-11). */
 export type RateLimitFields = Readonly<Record<'RateLimit-Policy' | 'RateLimit', string>>;
 
-/** What clients are told of a standing. */
+/** The part of a standing that clients see. */
 type ShownStanding = Omit<Standing, 'weight' | 'waitUs'>;
 
-/** Where a request stands to its limits: one policy for each unit, named after it, the one that leaves the fewest. */
+/** The headers for a request's standings: one policy for each unit, named after it, with the fewest requests left. */
 export function rateLimitFields(standings: readonly ShownStanding[]): RateLimitFields {
   const [first, ...others] = standings;
   // Most keys have one limit.
@@ -228,12 +228,12 @@ export function rateLimitFields(standings: readonly ShownStanding[]): RateLimitF
   return { 'RateLimit-Policy': shown.map(policyOf).join(', '), RateLimit: shown.map(serviceLimitOf).join(', ') };
 }
 
-/** A reply that tells of limits, if there are any. */
+/** Adds headers about limits to a reply, if there are any. */
 export function withFields(reply: Reply, fields: RateLimitFields | undefined): Reply {
   return fields ? { ...reply, headers: { ...reply.headers, ...fields } } : reply;
 }
 
-/** In whole seconds, at least one: so long a client has to wait. */
+/** In whole seconds, at least one, since clients wait for that long. */
 export function secondsUntil(us: number): number {
   return Math.max(Math.ceil(us / 1_000_000), 1);
 }
@@ -243,35 +243,38 @@ function policyOf({ count, unit }: ShownStanding): string {
   return `"${unitName(unit)}";q=${count}${window}`;
 }
 
-/** `t` is when more becomes available; there is no more where nothing was used, and none ever of a budget. */
+/**
+ * `t` is the time until more becomes available. It is omitted for an unused limit, and for a budget, which never
+ * refills.
+ */
 function serviceLimitOf({ unit, remaining, moreIn }: ShownStanding): string {
   const more = moreIn > 0 && moreIn !== Infinity ? `;t=${secondsUntil(moreIn)}` : '';
   return `"${unitName(unit)}";r=${remaining}${more}`;
 }
 
-/** Which pages of other origins may call the service from a browser (CORS, as the Fetch standard has it). */
+/** Pages of other origins that can call the service from a browser (CORS, in the Fetch standard). */
 export interface CorsOptions {
-  /** Each as browsers send it, such as `https://app.example.org`; or `*` for all. Default: none. */
+  /** Origins as browsers send them, such as `https://app.example.org`; or `*` for all. Default: none. */
   origins?: readonly string[];
 }
 
 type Headers = Readonly<Record<string, string>>;
 const NOTHING: Headers = {};
 
-/** What pages may read of an answer besides the headers that they always may. */
+/** Headers of an answer that pages can read in addition to those that are always readable. */
 const EXPOSED = 'RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id';
 const METHODS = 'GET, HEAD, POST';
-/** How long a browser may remember what a preflight was told, in seconds. Chromium takes no more. */
+/** How long a browser can cache the answer to a preflight, in seconds. This is Chromium's maximum. */
 const MAX_AGE = '7200';
 
 /**
- * What browsers are told about pages of other origins. Nobody gets in by it: a key is sent by the page's own script, so
- * answers never allow what a browser would send by itself (`Access-Control-Allow-Credentials`).
+ * CORS headers of answers. They grant no access by themselves: a page's own script sends a key, and answers never allow
+ * credentials that a browser would add (`Access-Control-Allow-Credentials`).
  */
 export class Cors {
   readonly #origins: ReadonlySet<string>;
   readonly #allowsAll: boolean;
-  /** For pages whose origin is not allowed, and for clients that are not browsers. */
+  /** Headers for pages of other origins, and for clients that are not browsers. */
   readonly #others: Headers;
 
   /** @throws RangeError naming the first text that is not an origin */
@@ -280,7 +283,7 @@ export class Cors {
     if (problem !== undefined) throw new RangeError(problem);
     this.#origins = new Set(origins);
     this.#allowsAll = this.#origins.has('*');
-    // What is answered depends on the origin only where some are allowed and others are not.
+    // Answers depend on the origin only if some are allowed and others are not.
     this.#others = origins.length === 0 || this.#allowsAll ? NOTHING : { Vary: 'Origin' };
   }
 
@@ -291,15 +294,15 @@ export class Cors {
     return { ...this.#others, 'Access-Control-Allow-Origin': allowed, 'Access-Control-Expose-Headers': EXPOSED };
   }
 
-  /** A reply with these headers. */
+  /** Adds these headers to a reply. */
   addTo(reply: Reply, origin: string | undefined): Reply {
     const headers = this.headersFor(origin);
     return headers === NOTHING ? reply : { ...reply, headers: { ...reply.headers, ...headers } };
   }
 
   /**
-   * The headers for the answer to a preflight. All headers that it asks for are allowed: what a page may do is decided
-   * by its origin, and clients add headers of their own.
+   * The headers for the answer to a preflight. All requested headers are allowed: the origin decides what a page can
+   * do, and clients add headers of their own.
    */
   preflightHeadersFor(origin: string, wantedHeaders: string | undefined): Headers {
     const headers = this.headersFor(origin);

@@ -5,12 +5,12 @@ import { type OrRefusal, readBounded, TooLong } from '../keys/basics/index.ts';
 import type { Admitted, BearerCheck } from './bearer-check.ts';
 import { HonoHead, isDecodable, type Received } from './received.ts';
 
-/** The most that a body may have, in bytes. */
+/** The largest body, in bytes. */
 export const MAX_BODY_BYTES = 1024 * 1024;
-/** How deep arrays and objects in JSON may nest. */
+/** The deepest nesting of arrays and objects in JSON. */
 const MAX_NESTING = 64;
 
-/** Reads the body of a request of the Fetch standard. @param max the most that it may have @throws RequestRefused */
+/** Reads the body of a request of the Fetch standard. @param max its largest size @throws RequestRefused */
 export async function readFetched({ body }: Request, max = MAX_BODY_BYTES): Promise<Buffer> {
   try {
     return (await readBounded(body, max)) ?? Buffer.alloc(0);
@@ -20,8 +20,8 @@ export async function readFetched({ body }: Request, max = MAX_BODY_BYTES): Prom
 }
 
 /**
- * Reads a body. Its listeners go with it: a connection that is kept has its request until the next one, and what these
- * know would stay in memory as long.
+ * Reads a body, and then removes its listeners: a kept connection holds its request until the next one, and with it
+ * everything that the listeners refer to.
  * @throws RequestRefused
  */
 export function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
@@ -43,12 +43,12 @@ export function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
   });
 }
 
-/** The refusal of a request whose body has not arrived as a whole. */
+/** The refusal of a request whose body has not arrived completely. */
 export function bodyCutOff(): RequestRefused {
   return new RequestRefused('BAD_REQUEST', 'The body was cut off.');
 }
 
-/** The refusal of a request whose body is longer than allowed, in bytes. */
+/** The refusal of a request whose body is too large, in bytes. */
 export function bodyTooLarge(max = MAX_BODY_BYTES): RequestRefused {
   const message = `The body is larger than ${max} bytes, which is the most that is allowed.`;
   return new RequestRefused('BODY_TOO_LARGE', message);
@@ -56,7 +56,7 @@ export function bodyTooLarge(max = MAX_BODY_BYTES): RequestRefused {
 
 /**
  * Parses JSON that is not nested too deep.
- * @param what the name of the text for errors, at the start of a sentence
+ * @param what the subject of errors, at the start of a sentence
  * @throws RequestRefused
  */
 export function parseJson(text: string, what: string): unknown {
@@ -72,7 +72,7 @@ const [QUOTE, BACKSLASH, BRACE, CLOSING_BRACE, BRACKET, CLOSING_BRACKET] = Array
   character.charCodeAt(0),
 );
 
-/** Bounds what recursive code will meet later, without parsing: brackets outside strings are counted. */
+/** Limits the depth for later recursive code, without parsing, by counting brackets outside strings. */
 function checkNesting(text: string, what: string): void {
   if (!hasManyBrackets(text)) return;
   let depth = 0;
@@ -90,7 +90,7 @@ function checkNesting(text: string, what: string): void {
   }
 }
 
-/** Whether so many brackets open in a text, also within strings, that they could nest too deep. Few texts have. */
+/** True if a text has enough opening brackets, even in strings, to nest too deep. Few texts do. */
 function hasManyBrackets(text: string): boolean {
   let count = 0;
   for (const bracket of ['{', '['])
@@ -101,19 +101,19 @@ function hasManyBrackets(text: string): boolean {
   return false;
 }
 
-/** The refusal of a request that is not as it must be. */
+/** The refusal of a malformed request. */
 export function badRequest(message: string): RequestRefused {
   return new RequestRefused('BAD_REQUEST', message);
 }
 
-/** The most that a form of somebody who has shown no key may have, in bytes. */
+/** The largest form from a client without a key, in bytes. */
 const MAX_FORM_BYTES = 16 * 1024;
 const FORM = 'application/x-www-form-urlencoded';
 
 /**
- * Reads the form that a request was sent with by POST.
- * @param what the request asks for, for a message about another method
- * @param maxBytes the most that it may have
+ * Reads the form in a POST request.
+ * @param what the purpose of the request, for a message about other methods
+ * @param maxBytes its largest size
  * @throws RequestRefused
  */
 export async function readForm(c: Context, what: string, maxBytes = MAX_FORM_BYTES): Promise<URLSearchParams> {
@@ -127,8 +127,8 @@ export async function readForm(c: Context, what: string, maxBytes = MAX_FORM_BYT
 }
 
 /**
- * Reads the JSON that a request was sent with by POST.
- * @param maxBytes the most that it may have
+ * Reads the JSON in a POST request.
+ * @param maxBytes its largest size
  * @throws RequestRefused
  */
 export async function readJson(c: Context, what: string, maxBytes = MAX_FORM_BYTES): Promise<unknown> {
@@ -140,7 +140,7 @@ export async function readJson(c: Context, what: string, maxBytes = MAX_FORM_BYT
   return parseJson((await readFetched(raw, maxBytes)).toString(), 'The body');
 }
 
-/** The parameters in the query of a URL. @throws RequestRefused */
+/** The parameters in the query string of a URL. @throws RequestRefused */
 export function readQuery(c: Context): URLSearchParams {
   const { url } = c.req;
   const start = url.indexOf('?');
@@ -168,14 +168,14 @@ class KeyInForm extends HonoHead implements Received {
   }
 }
 
-/** Why somebody is not accepted, as a page says it. */
+/** The refusal of a person, for a page. */
 export interface RefusedPerson {
   readonly status: number;
   readonly message: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Accepts whoever shows a key in a form, by the rules for all requests. @param isSubject see `Received` */
+/** Checks the key in a form, by the rules for all requests. @param isSubject see `Received` */
 export async function admitKey(
   c: Context,
   key: string,
@@ -186,12 +186,12 @@ export async function admitKey(
   return 'refusal' in admission ? { refusal: refusedPerson(admission.refusal) } : admission;
 }
 
-/** What a page says in place of a reply that programs get. */
+/** The words of a page in place of the reply to programs. */
 export function refusedPerson({ status, text, headers = {} }: Reply): RefusedPerson {
   const [error] = (JSON.parse(text) as { errors: { message: string }[] }).errors;
   const { 'Retry-After': retryAfter } = headers as { 'Retry-After'?: string };
   return {
-    // A browser would ask for a password, where a challenge belongs to the answer.
+    // With a challenge, a browser would ask for a password.
     status: status === 401 || status === 400 ? 403 : status,
     message: status === 400 ? 'This is not an API key. Copy all of it, and nothing else.' : error!.message,
     headers: retryAfter === undefined ? {} : { 'Retry-After': retryAfter },

@@ -17,24 +17,24 @@ import {
 import { NodeHead, plainAddress, type Received, requestTo } from './received.ts';
 import { errorIn, errorReply, headersOf, type Reply, withFields } from './replies.ts';
 
-/** A request of any protocol, such as one of tRPC or gRPC, or the message by which a WebSocket signs in. */
+/** A request of any protocol, such as tRPC or gRPC, or the message that signs in on a WebSocket. */
 export interface PlainRequest {
-  /** Its method, by which a `resource` is decided. */
+  /** Its method, which decides the action on a `resource`. */
   method?: string | undefined;
-  /** Its headers or metadata, by names in any case. The key stands there as `Authorization: Bearer <API key>`. */
+  /** Its headers or metadata, with names in any case. The key is in `Authorization: Bearer <API key>`. */
   headers?: Headers | Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
-  /** The key itself, where it does not stand in the headers, which then may hold none. */
+  /** The key itself, if it is not in the headers, which must then have none. */
   secret?: string | undefined;
-  /** The address at the other end of the connection. Default: it is not known. */
+  /** The address at the other end of the connection. Default: unknown. */
   address?: string | undefined;
 }
 
-/** What a request requires, and what is said of it. */
+/** The required permissions of a request, and facts about it. */
 export interface CheckRequestOptions extends RequiredOptions {
   /**
-   * The client's address, where who asks knows it better than the request does: headers of proxies are not looked at
-   * then. Default: that of the connection, or what a proxy on this machine says. Where it is not known, as of a
-   * `Request`, a key that is bound to networks is refused.
+   * The client's address, if the caller knows it better than the request. Headers of proxies are then ignored. Default:
+   * that of the connection, or the one from a proxy on this machine. If it is unknown, as for a `Request`, keys that
+   * are limited to networks are refused.
    */
   address?: string | undefined;
   /** See `BearerAuthOptions`. */
@@ -43,32 +43,32 @@ export interface CheckRequestOptions extends RequiredOptions {
 
 type RequiredOptions = Pick<BearerAuthOptions, 'permission' | 'all' | 'any' | 'resource' | 'onRefused'>;
 
-/** A request whose key was accepted. It has counted as a use of that, and against its limits. */
+/** A request with an accepted key. It has counted as a use, and against the key's limits. */
 export interface AllowedRequest {
   readonly ok: true;
   /** The authenticated key. */
   readonly principal: Caller;
-  /** Headers of the answer, which tell of the key's limits; empty if it has none. */
+  /** Headers for the answer about the key's limits; empty if it has none. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * Checks the key again, as it is now, which counts as no further use: before something is done that was asked for
-   * later, as on a connection that stays.
+   * Checks the key again without counting another use: call it before acting on a later message, such as on a
+   * long-lived connection.
    */
   checkAgain(): Promise<CheckedRequest>;
 }
 
-/** A request that must be refused, and what it is to be answered. */
+/** A refused request, with its answer. */
 export interface RefusedRequest extends RefusalReply {
   readonly ok: false;
-  /** By names in lower case, with the type of the body. */
+  /** With names in lower case, including the type of the body. */
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON: `code` and `message`, or what `onRefused` makes of them. */
+  /** JSON: `code` and `message`, or the result of `onRefused`. */
   readonly body: string;
-  /** The same as a response of the Fetch standard. */
+  /** The refusal as a response of the Fetch standard. */
   response(): Response;
 }
 
-/** Whether a request may go on. */
+/** The result of checking a request. */
 export type CheckedRequest = AllowedRequest | RefusedRequest;
 
 /** Checks the key of a request: see `OpenKeys.check`. */
@@ -77,25 +77,25 @@ export type RequestCheck = (
   options?: CheckRequestOptions,
 ) => Promise<CheckedRequest>;
 
-/** A request that was accepted, as middleware hands it on. */
+/** An accepted request, for middleware. */
 export interface Accepted extends AllowedRequest {
   readonly principal: Principal;
-  /** Has the secret: programs, which log what they get, do not get it. */
+  /** Holds the secret, so it is kept from programs, which log what they get. */
   readonly admitted: Admitted;
   checkAgain(): Promise<Accepted | RefusedRequest>;
 }
 
-/** What one request requires. */
+/** The requirements of one request. */
 type RequestRule = Pick<BearerAuthOptions, 'resource' | 'onRefused'> & {
   readonly required: ReturnType<typeof requirementOf>;
 };
 
-/** What all doors of the library check requests by: `keys.check`, and `bearerAuth` of each framework. */
+/** Checks requests for all functions of the library: `keys.check`, and `bearerAuth` of each framework. */
 export class RequestChecker {
   readonly #check: BearerCheck;
   readonly #asked: RequestRule;
 
-  /** By the options of a program, and rules of those that one framework adds. @throws KeysError OPTION_INVALID */
+  /** Makes a checker from a program's options and a framework's own rules. @throws KeysError OPTION_INVALID */
   static of<Options extends BearerAuthOptions>(
     options: Options,
     added: Rules<Omit<Options, keyof BearerAuthOptions>>,
@@ -105,13 +105,13 @@ export class RequestChecker {
     return new RequestChecker(new BearerCheck({ keys: keys[SERVICE], ...others }, partsOf(options)), others);
   }
 
-  /** @param asked what each request requires, if that is not said of each */
+  /** @param asked the requirements of each request, unless given with it */
   constructor(check: BearerCheck, asked: RequiredOptions) {
     this.#check = check;
     this.#asked = askedBy(asked);
   }
 
-  /** Checks a request that has just arrived: at once where its key is known. */
+  /** Checks a new request; at once if its key is known. */
   enter(received: Received, asked = this.#asked): Accepted | RefusedRequest | Promise<Accepted | RefusedRequest> {
     const admission = this.#check.enter(received, requiredOf(asked, received));
     return admission instanceof Promise
@@ -136,7 +136,7 @@ function askedBy({ resource, onRefused, ...required }: RequiredOptions): Request
   return { resource, onRefused, required: requirementOf(required) };
 }
 
-/** What a request requires, by its method where a resource is named. */
+/** The requirement of a request, which depends on its method for a resource. */
 function requiredOf({ resource, required }: RequestRule, { method }: Received): RequestRule['required'] {
   const action = resource === undefined ? undefined : actionByMethod(method);
   return action ? requirementOf({ permission: `${resource!}:${action}` }) : required;
@@ -158,7 +158,7 @@ function refused(reply: Reply, onRefused?: OnRefused): RefusedRequest {
   };
 }
 
-/** What a program makes of a refusal. It is one also where that fails. */
+/** A program's own body for a refusal. If making it fails, the request is still refused. */
 function ownBody(onRefused: OnRefused | undefined, reply: RefusalReply): string | undefined {
   try {
     return JSON.stringify(onRefused?.(reply));
@@ -171,13 +171,13 @@ function ownBody(onRefused: OnRefused | undefined, reply: RefusalReply): string 
 const CALLER = 'keys.check';
 const REQUEST_OPTIONS: Rules<PlainRequest> = {
   method: orUndefined(text),
-  // A client may have sent anything: that is refused, and no mistake of who checks it.
+  // Any value from a client is possible; bad ones are refused, and are no mistake of the calling program.
   headers: orUndefined(anything),
   secret: orUndefined(anything),
   address: orUndefined(text),
 };
 
-/** What checks requests of any form by the same rules as `bearerAuth`, with one count of failed credentials. */
+/** Checks requests of any form by the same rules as `bearerAuth`, with one count of failed credentials. */
 export function requestCheck(keys: CheckOptions['keys']): RequestCheck {
   const checker = new RequestChecker(new BearerCheck({ keys, isOwn: () => true }, partsOf({})), {});
   const rules: Rules<CheckRequestOptions> = {
@@ -196,7 +196,7 @@ export function requestCheck(keys: CheckOptions['keys']): RequestCheck {
   };
 }
 
-/** What a program gets of a checked request. */
+/** The public part of a checked request. */
 function published(checked: Accepted | RefusedRequest): CheckedRequest {
   if (!checked.ok) return checked;
   const { ok, principal, headers } = checked;
@@ -208,25 +208,25 @@ function receivedBy(request: Request | IncomingMessage | PlainRequest, options: 
   return Object.hasOwn(options, 'address') ? new AddressedHead(received, options.address) : received;
 }
 
-/** Whether a request is one of Node. Frameworks have classes of their own, with the same members. */
+/** True for a request of Node, judged by members, since frameworks have their own classes. */
 function isIncoming(request: unknown): request is IncomingMessage {
   const { rawHeaders, socket } = (request ?? {}) as Partial<IncomingMessage>;
   return Array.isArray(rawHeaders) && socket !== undefined;
 }
 
-/** Whether a request is one of the Fetch standard, by whatever library. */
+/** True for a request of the Fetch standard, from any library. */
 function isFetched(request: unknown): request is Request {
   const { clone, url } = (request ?? {}) as Partial<Request>;
   return typeof clone === 'function' && url !== undefined;
 }
 
-/** The head of a request that is not one of Node. */
+/** The head of a request that is not from Node. */
 class PlainHead implements Received {
   to: Received['to'] = undefined;
   readonly #request: PlainRequest;
   readonly #headers: Headers | ReadonlyMap<string, string>;
 
-  /** @throws KeysError OPTION_INVALID for what is not a request */
+  /** @throws KeysError OPTION_INVALID if it is not a request */
   constructor(request: Request | PlainRequest) {
     this.#request = isFetched(request) ? { method: request.method, headers: request.headers } : request;
     checkOptions(CALLER, this.#request, REQUEST_OPTIONS, 'The request is');
@@ -252,7 +252,7 @@ class PlainHead implements Received {
   }
 }
 
-/** A request whose client's address is known from elsewhere. */
+/** A request with a client's address from elsewhere. */
 export class AddressedHead implements Received {
   to: Received['to'] = undefined;
   readonly #received: Received;
@@ -280,7 +280,7 @@ export class AddressedHead implements Received {
   }
 }
 
-/** Of whatever holds headers: a `Map`, `Headers` of another library, metadata of gRPC, or an object. */
+/** The entries of any holder of headers: a `Map`, `Headers` of another library, metadata of gRPC, or an object. */
 function entriesOf(headers: unknown): Iterable<readonly unknown[]> {
   if (typeof headers !== 'object' || headers === null) return [];
   const { getMap } = headers as { getMap?: () => object };
@@ -288,7 +288,7 @@ function entriesOf(headers: unknown): Iterable<readonly unknown[]> {
   return Symbol.iterator in headers ? (headers as Iterable<readonly unknown[]>) : Object.entries(headers);
 }
 
-/** Headers by their names in lower case, those of one name joined as HTTP has it. What is not text is none of them. */
+/** Headers by lower-case name, with repeated ones joined as in HTTP. Values that are not text are left out. */
 function joined(headers: Iterable<readonly unknown[]>): Map<string, string> {
   const all = new Map<string, string>();
   for (const entry of headers) {

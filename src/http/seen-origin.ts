@@ -11,12 +11,12 @@ export class SeenOrigin {
     this.origin = this.#url.origin;
   }
 
-  /** The same without the port, which cookies do not know. */
+  /** The origin without the port, which cookies ignore. */
   get site(): string {
     return `${this.#url.protocol}//${this.#url.hostname}`;
   }
 
-  /** The host, with the port if it is not the scheme's own. */
+  /** The host, with the port unless it is the default. */
   get host(): string {
     return this.#url.host;
   }
@@ -37,7 +37,7 @@ export class SeenOrigin {
   }
 }
 
-/** The address that a browser has opened; undefined if it is none. */
+/** The address that a browser has opened; undefined if it is invalid. */
 export function seenOrigin({ scheme, host }: RequestTo): SeenOrigin | undefined {
   const origin = `${scheme}://${host}`;
   return URL.canParse(origin) ? new SeenOrigin(origin) : undefined;

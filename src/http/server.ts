@@ -50,30 +50,30 @@ import {
   text,
 } from '../keys/basics/index.ts';
 
-/** How long the client of a refused request gets to read the answer: closed at once, it might lose that. */
+/** How long the client of a refused request can read the answer: closing at once might lose it. */
 const REFUSED_LINGER_MS = 200;
 
-/** Connections whose refusal is on its way. */
+/** Connections whose refusal is being sent. */
 const refusedConnections = new WeakSet<Duplex>();
 
-/** What Node says of what it could not read, with the bytes. */
+/** An error of Node's parser, with the bytes. */
 type ParserError = NodeJS.ErrnoException & { rawPacket?: Buffer };
 
-/** Whether the bytes that were refused are the start of what a proxy asks, which takes only 403 for a refusal. */
+/** True if the refused bytes are the start of a proxy's request, which takes only 403 for a refusal. */
 function isOfProxy({ rawPacket }: ParserError): boolean {
   const [, url = ''] = rawPacket?.toString('latin1', 0, 40).split(' ') ?? [];
   return isForProxies(url);
 }
 
 /**
- * Replies to what Node's parser refuses, such as headers that are too large, in the form of all other errors. Closes
- * the connection: the client may never do so.
- * @returns the status, and an id for what has no other; undefined where nothing can be answered
+ * Replies to input that Node's parser refuses, such as headers that are too large, in the form of all other errors.
+ * Closes the connection, which the client may never do.
+ * @returns the status, and an id for a request without one; undefined if no answer is possible
  */
 function answerInvalidRequest(error: ParserError, socket: Duplex): { id: string; status: number } | undefined {
-  // The parser goes on to refuse what comes after that.
+  // The parser also reports the input after the refused one.
   if (refusedConnections.has(socket)) return undefined;
-  // One of TLS is not answered in HTTP.
+  // An error of TLS cannot be answered in HTTP.
   const isHttp = error.code?.startsWith('HPE_') || error.code?.startsWith('ERR_HTTP_');
   if (!isHttp || !socket.writable || isAnswering(socket)) {
     socket.destroy();
@@ -97,14 +97,13 @@ function answerInvalidRequest(error: ParserError, socket: Duplex): { id: string;
   return { id, status };
 }
 
-/** By which a proxy takes a path for one of the pages that it passes on, and we for any other. */
+/** Dot segments: a proxy may resolve them differently than we do. */
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
- * Refuses a request that a proxy in front may have read otherwise: with two Hosts (RFC 9112, section 3.2), with a path
- * that is not UTF-8 or has dot segments, or with a body that is encoded for its way (section 6.1), without reading
- * that.
- * @returns whether it was refused
+ * Refuses a request that a proxy in front may have interpreted differently: with two Hosts (RFC 9112, section 3.2), a
+ * path that is not UTF-8 or has dot segments, or a body with a transfer coding (section 6.1), which is not read.
+ * @returns true if it was refused
  */
 function refuseAmbiguous({ rawHeaders, url = '' }: IncomingMessage, outgoing: ServerResponse): boolean {
   const coding = headerValue(rawHeaders, 'transfer-encoding');
@@ -121,14 +120,14 @@ function refuseExpectation(_incoming: IncomingMessage, outgoing: ServerResponse)
   answerLast(outgoing, 'EXPECTATION_FAILED', 'Only "Expect: 100-continue" is supported.');
 }
 
-/** Refuses a request, after which the connection is closed. */
+/** Refuses a request, and closes the connection after the answer. */
 function answerLast(outgoing: ServerResponse, code: ReplyCode, message: string): void {
   const body = JSON.stringify(errorBody(message, code));
   outgoing.writeHead(statusOf(code), lastHeaders(body));
   outgoing.end(body);
 }
 
-/** The headers of a refusal after which the connection is closed. */
+/** The headers of a refusal that closes the connection. */
 function lastHeaders(body: string): Record<string, string> {
   return {
     'Content-Type': 'application/json',
@@ -138,49 +137,49 @@ function lastHeaders(body: string): Record<string, string> {
   };
 }
 
-/** Where requests are served, and what clients may take. */
+/** The address of a server, and its limits for clients. */
 export type ServerOptions = ListenAddress & {
-  /** The certificate, for TLS. It is taken anew when its files change. Default: plain HTTP. */
+  /** The certificate, for TLS, which is reloaded when its files change. Default: plain HTTP. */
   tls?: CertificateFiles;
   /** How long a connection is kept after an answer, in milliseconds. Default: 75,000, longer than proxies keep one. */
   keepAliveMs?: number;
-  /** What clients may take, where it differs from the default. */
+  /** Limits for clients, where they differ from the default. */
   limits?: ServerLimits;
-  /** Logs what becomes of the certificate. Default: nothing is logged. */
+  /** Logs reloads of the certificate. Default: nothing is logged. */
   log?: Log;
-  /** Are told of each request. */
+  /** Called for each request. */
   watchers?: readonly RequestWatcher[];
 };
 
-/** What clients may take of a server, in connections, time and memory. */
+/** The limits of clients, in connections, time and memory. */
 export interface ServerLimits extends ConnectionLimits, UnreadLimits {
-  /** How long the head of a request may take to arrive, in milliseconds. Default: 10,000. */
+  /** The longest time for the head of a request to arrive, in milliseconds. Default: 10,000. */
   headersMs?: number;
-  /** How long a whole request may take to arrive, in milliseconds; 0 for any time. Default: 30,000. */
+  /** The longest time for a whole request to arrive, in milliseconds; 0 for no limit. Default: 30,000. */
   requestMs?: number;
 }
 
-/** What answers the requests of a server. */
+/** Answers the requests of a server. */
 export interface RequestHandler extends RequestPlaces {
   handle(incoming: IncomingMessage, outgoing: ServerResponse): void;
   /** Handles a request whose client waits for `100 Continue` before it sends its body. */
   handleExpecting(incoming: IncomingMessage, outgoing: ServerResponse): void;
-  /** Handles a request that expects something else, unless it is to be answered 417; returns whether it has. */
+  /** Handles a request with another expectation. Returns false to answer 417. */
   handleUnknownExpectation?(incoming: IncomingMessage, outgoing: ServerResponse): boolean;
-  /** Is told why a connection was closed at once, and where it came from. */
+  /** Called with the reason and the client's network when a connection is closed at once. */
   refusedConnection(reason: string, address: string): void;
-  /** Default: a request to switch to another protocol is handled as any other, and CONNECT ends its connection. */
+  /** Default: requests to switch protocols are handled like any other, and CONNECT closes its connection. */
   readonly connections?: ConnectionHandler;
 }
 
-/** What takes connections from HTTP. */
+/** Takes over connections from HTTP. */
 export interface ConnectionHandler {
-  /** Whether a request may switch to another protocol; otherwise it is handled as any other. */
+  /** True if a request can switch to another protocol; otherwise it is handled like any other. */
   isUpgrade(incoming: IncomingMessage): boolean;
   /**
    * Handles such a request, or CONNECT.
-   * @param outgoing a response that is not on that connection yet
-   * @param head what the client has sent behind it
+   * @param outgoing a response that is not attached to that connection yet
+   * @param head the bytes that the client sent after it
    */
   handleConnection(
     incoming: IncomingMessage,
@@ -194,24 +193,26 @@ export interface StartedServer {
   /** Its URL, such as `http://127.0.0.1:4000`; `unix:/run/svc-api.sock` on a Unix socket. */
   readonly url: string;
   /**
-   * Takes a certificate from other files for new connections. One that speaks plain HTTP cannot.
-   * @returns whether it speaks TLS
-   * @throws KeysError TLS_INVALID; then it keeps its own
+   * Uses a certificate from other files for new connections. A server with plain HTTP cannot.
+   * @returns true if it uses TLS
+   * @throws KeysError TLS_INVALID, and keeps its own
    */
   replaceCertificate(files: CertificateFiles): Promise<boolean>;
   /**
    * Stops accepting connections, and resolves once the requests in flight have ended. They are aborted after `graceMs`
-   * milliseconds. Default: 10 seconds. Connections that are kept have half a second of it for one more request each.
+   * milliseconds. Default: 10 seconds. Kept connections have half a second of that for one more request each.
    */
   stop(graceMs?: number): Promise<void>;
 }
 
-/** How often Node looks for requests that take too long to arrive, at most. */
+/** The longest time between Node's checks for requests that take too long to arrive. */
 const CHECK_MS = 500;
-/** Proxies keep connections for 60 seconds. A server that closes one first does so while a request is on its way. */
+/**
+ * Proxies keep connections for 60 seconds. A server that closes one earlier may do so while a request is on its way.
+ */
 const KEEP_ALIVE_MS = 75_000;
 const STOP_GRACE_MS = 10_000;
-/** How long a connection that is kept may bring another request once the server stops: it may be on its way. */
+/** How long a kept connection can bring another request after the server stops, since one may be on its way. */
 const LAST_REQUEST_MS = 500;
 
 /**
@@ -234,7 +235,7 @@ export async function serveRequests(
     handshakeTimeout: headersMs,
     connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
     keepAliveTimeout: keepAliveMs,
-    // The handler refuses a request without a Host: Node's own reply has no body.
+    // The handler refuses requests without a Host, since Node's own reply has no body.
     requireHostHeader: false,
     ...(taking && { shouldUpgradeCallback: (incoming: IncomingMessage) => taking.isUpgrade(incoming) }),
   };
@@ -242,11 +243,12 @@ export async function serveRequests(
     ? createHttpsServer({
         ...settings,
         ...(await certificate.read()),
-        // Those who need one are refused without it: the others are asked by their browsers if they have one.
+        // The handler refuses clients that need a certificate without one; browsers ask all others whether they have
+        // one.
         ...(tls.clientCa !== undefined && { requestCert: true, rejectUnauthorized: false }),
       })
     : createHttpServer(settings);
-  // Some versions of Node drop the headers after the 1,000th without a word. All together have at most 16 KiB.
+  // Some versions of Node silently drop headers after the 1,000th. All together have at most 16 KiB.
   server.maxHeadersCount = 0;
   const note = notingFor(handler, watchers);
   const begin = (incoming: IncomingMessage, outgoing: ServerResponse) => {
@@ -296,16 +298,16 @@ export async function serveRequests(
   };
 }
 
-/** How many requests of a connection wait for those before them. */
+/** The number of requests of a connection that wait for earlier ones. */
 const waitingRequests = new WeakMap<Socket, number>();
 
 /**
- * Begins a request once those that the client has sent before it on the same connection are answered (RFC 9112,
- * section 9.3.2), and reads no more of the connection until then: otherwise one client could have all of them computed
- * and kept at a time.
+ * Begins a request once its client's earlier ones on the same connection are answered (RFC 9112, section 9.3.2), and
+ * stops reading from the connection until then: otherwise one client could have all of them computed and held at the
+ * same time.
  */
 function beginInOrder(begin: RequestHandler['handle'], incoming: IncomingMessage, outgoing: ServerResponse): void {
-  // Node gives the connection to the response whose turn it is.
+  // Node attaches the connection to the response whose turn it is.
   if (outgoing.socket) {
     begin(incoming, outgoing);
     return;
@@ -317,7 +319,7 @@ function beginInOrder(begin: RequestHandler['handle'], incoming: IncomingMessage
     return waiting;
   };
   count(1);
-  // At the end of each request, Node goes on reading.
+  // Node resumes reading at the end of each request.
   void setImmediate().then(() => count(0) > 0 && socket.pause());
   outgoing.once('socket', () => {
     if (count(-1) === 0) socket.resume();
@@ -328,13 +330,13 @@ function beginInOrder(begin: RequestHandler['handle'], incoming: IncomingMessage
 async function stop(server: Server, connections: Connections, graceMs: number): Promise<void> {
   const deadline = setTimeout(() => connections.closeAll(), graceMs);
   new LastAnswers(server, connections.carriers()); // oxlint-disable-line no-new -- it listens
-  // Those that are made already are accepted in the turns to come.
+  // Connections that are established already are accepted in the next turns.
   const turns = graceMs > 0 ? 2 : 0;
   for (let turn = 0; turn < turns; turn += 1) await setImmediate();
   let sweep: NodeJS.Timeout | undefined;
   const beginToSweep = setTimeout(
     () => {
-      // A connection whose request has just ended is kept alive for another one, which must not come.
+      // A connection whose request has just ended is kept for another one, which must not come.
       sweep = setInterval(() => {
         server.closeIdleConnections();
         connections.closeSilent();
@@ -343,18 +345,19 @@ async function stop(server: Server, connections: Connections, graceMs: number): 
     Math.min(LAST_REQUEST_MS, graceMs),
   );
   await new Promise((resolve) => {
-    // That of node:http closes idle connections at once. Servers of Deno are none of node:net, and have that one alone.
+    // node:http's own `close` closes idle connections at once. Servers of Deno are not node:net's, and have only that
+    // one.
     if ((server as object) instanceof NetServer) NetServer.prototype.close.call(server, resolve);
     else server.close(resolve);
   });
   for (const timer of [deadline, beginToSweep, sweep]) clearTimeout(timer);
-  // What node:http has beside the connections ends, too.
+  // Also stops the timers of node:http.
   server.close(() => {});
 }
 
 /**
- * Tells a client that waits for it to send its body (RFC 9110, section 10.1.1) once that is to be read. One that is
- * refused before gets its answer instead, and the connection is closed: whether the body still comes is unknown.
+ * Sends `100 Continue` (RFC 9110, section 10.1.1) only when the body is read. A request that is refused before that
+ * gets its answer instead, and the connection is closed, as the body may or may not arrive.
  */
 function continueWhenRead(incoming: IncomingMessage, outgoing: ServerResponse): void {
   const read = incoming._read.bind(incoming);
@@ -362,7 +365,7 @@ function continueWhenRead(incoming: IncomingMessage, outgoing: ServerResponse): 
   outgoing.shouldKeepAlive = false;
   incoming._read = (size) => {
     incoming._read = read;
-    // What was not read is thrown away after the answer.
+    // An unread body is discarded after the answer.
     if (!outgoing.headersSent && !outgoing.destroyed) {
       outgoing.shouldKeepAlive = shouldKeepAlive;
       outgoing.writeContinue();
@@ -372,14 +375,14 @@ function continueWhenRead(incoming: IncomingMessage, outgoing: ServerResponse): 
 }
 
 /**
- * What makes a request and an answer of the Fetch API. Node takes 10 MB for that, so it is loaded on use: GraphQL, what
- * proxies ask, health checks and a guard do without.
+ * The Fetch API for Node takes 10 MB, so it is loaded on first use: GraphQL, requests of proxies, health checks and a
+ * guard do without it.
  */
 type NodeServer = typeof import('@hono/node-server');
 type FetchCallback = Parameters<NodeServer['getRequestListener']>[0];
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse) => unknown;
 
-/** How an app gets requests: what cannot become one, such as an invalid Host, and its errors are replied to. */
+/** Replies to requests that cannot be converted, such as those with an invalid Host, and to errors of an app. */
 function listenerOptions({ RequestError }: NodeServer) {
   const errorHandler = (error: unknown) =>
     error instanceof RequestError
@@ -388,18 +391,18 @@ function listenerOptions({ RequestError }: NodeServer) {
   return { errorHandler, overrideGlobalObjects: false };
 }
 
-/** What answers requests as Node has them by an app that is not a whole server. */
+/** Answers requests of Node through an app that is not a whole server. */
 // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
 export async function listenerOf(app: Hono<any>): Promise<Answer> {
   const nodeServer = await import('@hono/node-server');
   return nodeServer.getRequestListener(app.fetch, listenerOptions(nodeServer));
 }
 
-/** An app as a server hands requests to it. */
+/** An app, for a server. */
 class ServedApp {
-  /** What the service has beside its routes; other apps have none of it. */
+  /** The service's own parts; other apps have none. */
   readonly service: Partial<ServiceApp>;
-  /** Finds out where requests come from. */
+  /** Determines the addresses of clients. */
   readonly clients: ClientAddresses;
   readonly #fetch: FetchCallback;
   #answer: Answer | undefined;
@@ -411,7 +414,7 @@ class ServedApp {
     this.#fetch = app.fetch;
   }
 
-  /** Answers a request of a proxy. Returns whether it is one. */
+  /** Answers a request of a proxy. Returns false for any other. */
   answerProxy(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
     return isForProxies(incoming.url!) && this.#answerDirectly(incoming, outgoing);
   }
@@ -430,7 +433,7 @@ class ServedApp {
     return this.service.shortcut?.(incoming, outgoing) ?? false;
   }
 
-  /** Loads what answers by the app itself, with the first request that asks for it. */
+  /** Loads the listener for the app itself, with the first request that needs it. */
   async #load(): Promise<Answer> {
     const nodeServer = await import('@hono/node-server');
     const options = listenerOptions(nodeServer);
@@ -440,7 +443,7 @@ class ServedApp {
       (isOldHealthCheck(incoming) ? answerWithoutHost : answer)(incoming, outgoing));
   }
 
-  /** Logs what was only counted. */
+  /** Logs counted repetitions. */
   finishLogs(): void {
     this.service.refusals?.finish();
     this.service.failures?.finish();
@@ -451,7 +454,7 @@ function jsonAnswer(code: ReplyCode, message: string): Response {
   return Response.json(errorBody(message, code), { status: statusOf(code), headers: REPLY_HEADERS });
 }
 
-/** What to serve, and where. */
+/** The app to serve, and where. */
 export type ListenOptions = ServerOptions & {
   /** A Hono app, such as that of `createApp`. */
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
@@ -525,7 +528,7 @@ export async function listen(given: ListenOptions): Promise<RunningServer> {
     replaceApp(next) {
       const previous = served;
       served = new ServedApp(next);
-      // One that takes its place may log on in the same sums.
+      // An app that replaces this one may continue its counts.
       if (previous.service.refusals !== served.service.refusals) previous.finishLogs();
     },
     replaceCertificate: (files) => server.replaceCertificate(files),

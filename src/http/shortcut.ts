@@ -9,9 +9,9 @@ import { stoppingOf } from './watched-request.ts';
 /** Answers a request of one endpoint. */
 export type Answer = (request: ServedRequest) => Reply | Promise<Reply>;
 
-/** The parts of an app that the shortcut answers by. */
+/** The parts of an app that the shortcut needs. */
 export interface ShortcutParts {
-  /** The handler of GraphQL; undefined where the app has none. */
+  /** The handler of GraphQL; undefined if the app has none. */
   readonly graphql:
     | { readonly check: BearerCheck; readonly cors: Cors; readonly pipeline: GraphQLPipeline }
     | undefined;
@@ -19,28 +19,28 @@ export interface ShortcutParts {
   auth?: Answer;
 }
 
-/** Answers a request of Node, and returns whether it has: Hono answers the others. */
+/** Answers a request of Node. Returns false to leave it to Hono. */
 export type Shortcut = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
 
-/** A GET or POST request for GraphQL without anything in its URL that a router decodes or a parser cuts off. */
+/** A GET or POST request for GraphQL, without characters in its URL that a router decodes or a parser cuts off. */
 const GRAPHQL = /^\/graphql(?:\?[!"$-~]*)?$/;
 const HOST = /^([\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
 
-/** Recognizes a Host that is valid as it is. Hono checks the others. */
+/** True for a plain valid Host. Hono checks others. */
 const isPlainHost = memoized((host) => {
   const name = HOST.exec(host)?.[1];
   const url = `http://${host}`;
   return name !== undefined && URL.canParse(url) && new URL(url).hostname === name.toLowerCase();
 });
 
-/** Recognizes a URL at which proxies ask. All of `/auth` is for them, so that no other rules answer there. */
+/** True for a URL of proxies' requests. All of `/auth` is for them, so that no other rules answer there. */
 export function isForProxies(url: string): boolean {
   return url.startsWith('/auth') && (url.length === 5 || url[5] === '/' || url[5] === '?');
 }
 
 /**
- * The shortcut of an app: it answers what proxies ask and ordinary GraphQL requests without Hono, which takes longer
- * to hand on a request than it takes to answer one.
+ * The shortcut of an app: it answers proxies and ordinary GraphQL requests without Hono, which takes longer to pass a
+ * request on than answering takes.
  */
 export function shortcutOf(parts: ShortcutParts): Shortcut {
   const query = parts.graphql && behindBearer(parts.graphql);
@@ -51,14 +51,14 @@ export function shortcutOf(parts: ShortcutParts): Shortcut {
   };
 }
 
-/** Recognizes a GET or POST request for GraphQL whose head a router and a proxy read as we do. */
+/** True for a GET or POST request for GraphQL whose head a router and a proxy interpret like we do. */
 function isOrdinary({ method, url = '', rawHeaders }: IncomingMessage): boolean {
   if ((method !== 'POST' && method !== 'GET') || !GRAPHQL.test(url)) return false;
   const coding = headerValue(rawHeaders, 'transfer-encoding');
   return (coding === undefined || coding === 'chunked') && isPlainHost(headerValue(rawHeaders, 'host') ?? '');
 }
 
-/** Does what stands before the handler in the Hono app: it checks the key, and lets allowed pages read the answer. */
+/** Does the steps before the handler in the Hono app: it checks the key, and lets allowed pages read the answer. */
 function behindBearer({ check, cors, pipeline }: NonNullable<ShortcutParts['graphql']>): Answer {
   return async (request) => {
     let reply: Reply;
@@ -76,7 +76,7 @@ function behindBearer({ check, cors, pipeline }: NonNullable<ShortcutParts['grap
   };
 }
 
-/** How long an answer waits at most while others are made, in milliseconds. */
+/** The longest wait of an answer for others of its turn, in milliseconds. */
 const MAX_WAIT_MS = 1;
 
 /** The answers of this turn of the event loop. */
@@ -85,9 +85,8 @@ let waiting: (() => void)[] = [];
 let since = 0;
 
 /**
- * Sends an answer at the end of the turn of the event loop in which it is made, with the others of the turn: the system
- * then wakes their reader, often one proxy, once for all of them. Waking it for each can take longer than making most
- * answers.
+ * Sends an answer at the end of its turn of the event loop, with the others of the turn: the system then wakes their
+ * reader, often a proxy, once for all of them. Waking it for each can take longer than making most answers.
  */
 function sendInTurn(send: () => void): void {
   const now = performance.now();
@@ -123,7 +122,7 @@ function sendAnswer(
   else settle(reply);
 }
 
-/** A request as Node has it. */
+/** A request from Node. */
 class NodeRequest extends NodeHead implements ServedRequest {
   readonly #outgoing: ServerResponse;
   #webRequest: Request | undefined;

@@ -50,27 +50,27 @@ const BY_START: readonly (readonly [start: string, endpoint: Endpoint])[] = [
   ['/.svc-api/', 'sign-in'],
 ];
 
-/** The endpoint of a URL, whatever it answers: one of few, so that clients cannot make up any. */
+/** The endpoint of a URL, from a fixed set, so that clients cannot invent names. */
 export function endpointOf(url = ''): Endpoint {
   const end = url.indexOf('?');
   const path = end === -1 ? url : url.slice(0, end);
   return BY_PATH.get(path) ?? BY_START.find(([start]) => path.startsWith(start))?.[1] ?? 'other';
 }
 
-/** The header that has the id of a request, as most proxies and services name it. */
+/** The header with the id of a request, as most proxies and services name it. */
 export const REQUEST_ID = 'X-Request-Id';
 
-/** Ids as proxies make them: UUIDs, hexadecimal numbers, `Root=1-67891233-abcdef012345678912345678`. */
+/** Ids from proxies: UUIDs, hexadecimal numbers, `Root=1-67891233-abcdef012345678912345678`. */
 const ID = /^[\w.:;@+/=~-]{1,128}$/;
 
-/** The id of a request: the one that a trusted proxy has given it, or a new one. */
+/** The id of a request: from a trusted proxy, or a new one. */
 function requestIdOf(request: Received, clients: ClientAddresses): string {
   const given = request.header('x-request-id');
   const isTaken = given !== undefined && ID.test(given) && !holdsSecret(given) && clients.trusts(request.peer());
   return isTaken ? given : randomUUID();
 }
 
-/** A request that nobody watches: of all notes, it only has its id. */
+/** A request without watchers, whose only note is its id. */
 class NotedRequest implements RequestNotes {
   readonly head: Received;
   keyId: string | undefined = undefined;
@@ -96,25 +96,25 @@ class NotedRequest implements RequestNotes {
   noteStoreTime(_from: number, _to: number): void {}
 }
 
-/** Is told of the requests of a server. */
+/** Called for the requests of a server. */
 export interface RequestWatcher {
-  /** A request has arrived. */
+  /** Called when a request has arrived. */
   began?(request: WatchedRequest): void;
-  /** It has been answered, or its connection has ended. */
+  /** Called after it was answered, or its connection has ended. */
   ended(request: WatchedRequest): void;
-  /** Something has arrived that could not be read. */
+  /** Called for input that could not be read. */
   unread(request: UnreadRequest): void;
 }
 
-/** What was no HTTP, or not all of it, and how it was answered. */
+/** Input that was not a complete HTTP request, and its answer. */
 export interface UnreadRequest {
   readonly id: string;
   readonly status: number;
-  /** Undefined if it is not known. */
+  /** Undefined if unknown. */
   readonly address: string | undefined;
 }
 
-/** A part of time, in milliseconds of `performance.now()`. */
+/** A span of time, in milliseconds of `performance.now()`. */
 export interface Span {
   readonly from: number;
   readonly to: number;
@@ -122,7 +122,7 @@ export interface Span {
 
 const MAX_NAME = 100;
 
-/** What is known of a request, for those who watch. */
+/** Facts about a request, for watchers. */
 export class WatchedRequest extends NotedRequest implements RequestNotes {
   readonly method: string | undefined;
   readonly endpoint: Endpoint;
@@ -130,15 +130,15 @@ export class WatchedRequest extends NotedRequest implements RequestNotes {
   readonly from = performance.now();
   /** When it ended. */
   to = Number.NaN;
-  /** The status of its answer; undefined where the connection ended before there was one. */
+  /** The status of its answer; undefined if the connection ended before. */
   status: number | undefined = undefined;
-  /** Whether the connection ended before all of the answer was sent. */
+  /** True if the connection ended before the whole answer was sent. */
   isCutOff = false;
-  /** What GraphQL was asked. The name is what the client wrote, up to 100 characters of it, without secrets. */
+  /** The GraphQL operation. Its name is the client's text, up to 100 characters, without secrets. */
   operation: NamedOperation | undefined = undefined;
-  /** When the store was waited for to know the key. */
+  /** When it waited for the store to find the key. */
   storeTime: Span | undefined = undefined;
-  /** What traces keep of it, where it is one of those that are traced. */
+  /** Data for traces, if it is traced. */
   traced: object | undefined = undefined;
 
   constructor(head: Received, clients: ClientAddresses, what: { method: string | undefined; endpoint: Endpoint }) {
@@ -164,9 +164,9 @@ export class WatchedRequest extends NotedRequest implements RequestNotes {
     this.storeTime = { from, to };
   }
 
-  /** Its response has come to an end, sent or not. */
+  /** Records the end of its response, sent or not. */
   endWith({ headersSent, statusCode, writableFinished }: ServerResponse): void {
-    // Where a protocol is switched, the head goes past Node's response.
+    // On a switch of protocols, the head bypasses Node's response.
     const isSwitched = statusCode === 101;
     this.to = performance.now();
     this.status = headersSent || isSwitched ? statusCode : undefined;
@@ -174,23 +174,25 @@ export class WatchedRequest extends NotedRequest implements RequestNotes {
   }
 }
 
-/** A name without the secret by which it was sent, or any other. It is cut only then: a part would not be known. */
+/**
+ * A name without its request's secret, or any other. Cut off only afterwards: part of a secret would not be recognized.
+ */
 function nameWithout(token: string | undefined, name: string): string {
   const shown = token === undefined ? name : name.replaceAll(token, '[redacted]');
   return redactSecrets(shown).slice(0, MAX_NAME);
 }
 
-/** What is to be known of a server for notes on its requests. */
+/** The parts of a server that notes on its requests need. */
 export interface RequestPlaces {
-  /** Finds out where requests come from: by the proxies that are trusted now. */
+  /** Determines the addresses of clients, by the proxies trusted now. */
   readonly clients: ClientAddresses;
   endpointOf(incoming: IncomingMessage): Endpoint;
 }
 
-/** Begins to take notes on a request that has arrived. */
+/** Starts notes on a new request. */
 type NoteRequest = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
-/** Lets each request have an id, and tells those who watch of it. Where nobody does, this costs nothing more. */
+/** Gives each request an id, and calls the watchers. Without watchers, this costs nothing more. */
 export function notingFor(places: RequestPlaces, watchers: readonly RequestWatcher[]): NoteRequest {
   if (watchers.length === 0)
     return (incoming) => keepNotes(incoming, new NotedRequest(new NodeHead(incoming), places.clients));
@@ -199,7 +201,7 @@ export function notingFor(places: RequestPlaces, watchers: readonly RequestWatch
     const request = new WatchedRequest(new NodeHead(incoming), places.clients, what);
     keepNotes(incoming, request);
     for (const watcher of watchers) watcher.began?.(request);
-    // It is emitted once; `once` would cost more.
+    // Emitted once; `once` would cost more.
     outgoing.on('close', () => {
       request.endWith(outgoing);
       for (const watcher of watchers) watcher.ended(request);
@@ -207,18 +209,20 @@ export function notingFor(places: RequestPlaces, watchers: readonly RequestWatch
   };
 }
 
-/** The limit that is assumed where it cannot be read. */
+/** The limit assumed if it cannot be read. */
 const USUAL_LIMIT = 1024;
-/** Those that are kept for the store, its copies, the log and Node itself: so many, or where there are few, most. */
+/**
+ * Descriptors reserved for the store, its copies, the log and Node itself: this many, or most of them if there are few.
+ */
 const RESERVED = 128;
 const LEAST_SHARE = 1 / 4;
-/** What a connection costs in memory bounds them where descriptors do not. */
+/** The memory of connections limits them if descriptors do not. */
 const MAX_CONNECTIONS = 20_000;
 
 /**
- * How many connections this process can have at a time: below the descriptors that it may have open.
- * @param wanted how many it is to have
- * @param descriptorsEach how many descriptors each needs, with what is opened for it
+ * How many connections this process can have at a time, by its limit of open descriptors.
+ * @param wanted the desired number
+ * @param descriptorsEach how many descriptors each one needs, including what is opened for it
  */
 export function affordableConnections(wanted = MAX_CONNECTIONS, descriptorsEach = 1): number {
   const limit = descriptorLimit();
@@ -240,7 +244,7 @@ const ID_HEADER = REQUEST_ID.toLowerCase();
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A response that has the id of its request, whoever writes its head, unless that has one of its own. */
+/** A response with the id of its request, whichever code writes its head, unless it sets its own. */
 export class IdentifiedResponse extends ServerResponse {
   override writeHead(status: number, reason?: unknown, headers?: unknown): this {
     const id = notesOf(this.req)?.id;
@@ -258,7 +262,7 @@ function withId(headers: unknown, id: string): unknown {
   return isThere ? fields : { ...fields, [ID_HEADER]: id };
 }
 
-/** Node takes names and values in turn, or pairs of them. */
+/** Node takes names and values alternating, or in pairs. */
 function entryFor(headers: readonly unknown[], id: string): unknown[] {
   return Array.isArray(headers[0]) ? [[ID_HEADER, id]] : [ID_HEADER, id];
 }
@@ -271,20 +275,20 @@ function hasId(headers: readonly unknown[]): boolean {
   return false;
 }
 
-/** What answers may wait for their readers. */
+/** Limits for answers that wait for their readers. */
 export interface UnreadLimits {
-  /** How long a client may read nothing of an answer, in milliseconds. Default: 30,000. */
+  /** How long a client can go without reading from an answer, in milliseconds. Default: 30,000. */
   unreadMs?: number;
-  /** The bytes of answers that all connections may leave unread, unless it is a single one. Default: 128 MiB. */
+  /** The most unread bytes of answers on all connections, unless it is a single answer. Default: 128 MiB. */
   unreadBytes?: number;
 }
 
-/** Bounds the answers that wait in memory for clients which do not read them. */
+/** Limits the answers that wait in memory for clients that do not read them. */
 export class UnreadAnswers {
   readonly #limits: Required<UnreadLimits>;
   /** The bytes of each connection, in the order in which they began to wait. */
   readonly #waiting = new Map<Socket, number>();
-  /** Those whose end is noticed. */
+  /** Connections with a listener for their end. */
   readonly #known = new WeakSet<Socket>();
   #bytes = 0;
 
@@ -292,12 +296,12 @@ export class UnreadAnswers {
     this.#limits = { unreadMs, unreadBytes };
   }
 
-  /** Closes a connection when its client has read nothing for some time. Node looks at what the system has taken. */
+  /** Closes a connection when its client has read nothing for some time. Node observes what the system has accepted. */
   expectReading(socket: Socket): void {
     socket.setTimeout(this.#limits.unreadMs);
   }
 
-  /** Counts a whole answer that the system has not taken yet. Connections that are over the limit are closed. */
+  /** Counts a whole answer that the system has not accepted yet, and closes connections over the limit. */
   add(response: ServerResponse): void {
     const { socket } = response.req;
     if (socket.destroyed) return;
@@ -327,40 +331,40 @@ export class UnreadAnswers {
   }
 }
 
-/** Where a connection keeps the response that it is to send next, or is sending. A WeakMap of all would cost more. */
+/** The property of a connection with the response that is next, or being sent. A WeakMap of all would cost more. */
 const RESPONSE = Symbol('response');
-/** Where it keeps the response to the latest request, which waits for those before it. */
+/** The property with the response to the latest request, which waits for earlier ones. */
 const LATEST = Symbol('latest response');
 type Answering = Duplex & { [RESPONSE]?: ServerResponse; [LATEST]?: ServerResponse };
 
-/** Whether a part of an answer is out, so that nothing else may follow it but the rest. */
+/** True if part of an answer was sent, so that only the rest can follow. */
 export function isAnswering(socket: Duplex): boolean {
   const response = (socket as Answering)[RESPONSE];
   return response !== undefined && response.headersSent && !response.writableFinished;
 }
 
-/** The response to the latest request of a connection; it may be sent already. */
+/** The response to the latest request of a connection, which may be sent already. */
 function latestResponse(socket: Duplex): ServerResponse | undefined {
   return (socket as Answering)[LATEST];
 }
 
-/** The encoding that `end` was given, if any. */
+/** The encoding given to `end`, if any. */
 function encodingOf(argument: unknown): BufferEncoding {
   return typeof argument === 'string' ? (argument as BufferEncoding) : 'utf8';
 }
 
-/** What all responses of a server have in common. */
+/** The shared part of all responses of a server. */
 interface ServerOfResponses {
-  /** Aborted once it stops. */
+  /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
 }
 
-/** What is aborted once the server of a response stops; undefined for a server that does not tell. */
+/** Aborted when the server of a response stops; undefined for another server than ours. */
 export function stoppingOf(response: ServerResponse): AbortSignal | undefined {
   return (response as Partial<ServerOfResponses>).stopping;
 }
 
-/** The class of a server's responses, which reports what waits for its reader. */
+/** The class of a server's responses, which reports answers that wait for their reader. */
 export function responseClass(unread: UnreadAnswers, stopping: AbortSignal): typeof ServerResponse<IncomingMessage> {
   return class extends IdentifiedResponse {
     readonly stopping = stopping;
@@ -392,7 +396,7 @@ export function responseClass(unread: UnreadAnswers, stopping: AbortSignal): typ
 
     override end(...args: unknown[]): this {
       const [body] = args;
-      // What waits is counted by Node, which counts the characters of a text.
+      // Node counts the characters of a waiting text, so it is converted to bytes.
       if (typeof body === 'string' && args[1] !== 'latin1') args[0] = Buffer.from(body, encodingOf(args[1]));
       super.end(...(args as []));
       if (this.writableLength > 0) unread.add(this);
@@ -402,14 +406,13 @@ export function responseClass(unread: UnreadAnswers, stopping: AbortSignal): typ
 }
 
 /**
- * Lets a server that stops tell each client with the next answer that its connection ends there (RFC 9112, 9.6), so
- * that no further request is sent into one that is about to be closed. Requests that were sent behind each other are
- * answered first.
+ * Lets a stopping server announce, with each connection's next answer, that the connection will close (RFC 9112, 9.6),
+ * so that no further request is sent into it. Pipelined requests are answered first.
  */
 export class LastAnswers {
   readonly #of = new WeakMap<Duplex, ServerResponse>();
 
-  /** @param open what carries the requests of the connections that are open */
+  /** @param open the carriers of requests on open connections */
   constructor(server: Server, open: Iterable<Duplex>) {
     const mark = (incoming: IncomingMessage, outgoing: ServerResponse) => this.#mark(incoming.socket, outgoing);
     for (const event of ['request', 'checkContinue', 'checkExpectation']) server.prependListener(event, mark);
@@ -422,20 +425,20 @@ export class LastAnswers {
   #mark(socket: Duplex, response: ServerResponse): void {
     const previous = this.#of.get(socket);
     if (previous && !previous.headersSent) previous.shouldKeepAlive = true;
-    // Too late, or the client itself has asked for it.
+    // Too late, or the client itself has requested it.
     if (response.headersSent || !response.shouldKeepAlive) return;
     response.shouldKeepAlive = false;
     this.#of.set(socket, response);
   }
 }
 
-/** How many connections a server takes. */
+/** The limits of a server's connections. */
 export interface ConnectionLimits {
-  /** At a time; at most 128 fewer than the process may have descriptors. Default: that, and at most 20,000. */
+  /** In total; at most 128 fewer than the process's limit of descriptors. Default: that, and at most 20,000. */
   connections?: number;
   /**
-   * At a time from one IPv4 address, or one /64 of IPv6. Default: half of all; and no limit for loopback, where a proxy
-   * has the connections of all its clients.
+   * From one IPv4 address, or one /64 of IPv6. Default: half of the total, without a limit for loopback, where a proxy
+   * holds the connections of all its clients.
    */
   connectionsPerAddress?: number;
 }
@@ -443,33 +446,33 @@ export interface ConnectionLimits {
 type BoundConnections = ConnectionLimits & { connections: number };
 
 /**
- * How many connections an address may have, or the network that `networkOf` makes of it. It is empty on a Unix socket,
- * where a proxy is, too.
+ * The connection limit of an address, or of its network from `networkOf`, which is empty on a Unix socket, where there
+ * is a proxy, too.
  */
 export function connectionsFrom(network: string, { connections, connectionsPerAddress }: BoundConnections): number {
   const isProxy = network === '' || isLoopback(network);
   return connectionsPerAddress ?? (isProxy ? connections : Math.ceil(connections / 2));
 }
 
-/** Bounds the connections of a server, so that no client takes all descriptors from the others. */
+/** Limits the connections of a server, so that no client takes all descriptors. */
 export class Connections {
   readonly #open = new Set<Socket>();
-  /** With TLS, what carries the requests of those whose handshake is done, by their clients. */
+  /** With TLS, the secure sockets after the handshake, by client. */
   readonly #secured: Map<string, Socket> | undefined;
   readonly #limits: BoundConnections;
   readonly #ofNetwork = new Map<string, number>();
   readonly #refused: (reason: string, network: string) => void;
 
-  /** @param refused is told why a connection was closed, and where it came from */
+  /** @param refused called with the reason and the network of a closed connection */
   constructor(server: Server, limits: ConnectionLimits, refused: (reason: string, network: string) => void) {
     const connections = affordableConnections(limits.connections);
     this.#limits = { ...limits, connections };
     this.#refused = refused;
-    // Node closes those above at once.
+    // Node itself closes connections above the limit.
     server.maxConnections = connections;
     server.on('drop', (dropped) => refused('too many connections', networkOf(dropped?.remoteAddress)));
     server.on('connection', (socket) => this.#admit(socket));
-    // By what it has: its class would load all of TLS.
+    // Tested by a member, since its class would load all of TLS.
     if (!('setSecureContext' in server)) return;
     const secured = (this.#secured = new Map<string, Socket>());
     server.on('secureConnection', (socket) => {
@@ -479,12 +482,12 @@ export class Connections {
     });
   }
 
-  /** What carries their requests. */
+  /** The sockets that carry requests. */
   carriers(): Iterable<Socket> {
     return this.#secured?.values() ?? this.#open;
   }
 
-  /** Closes those on which no request has begun to arrive: Node does not consider them idle. */
+  /** Closes connections on which no request has begun to arrive: Node does not consider them idle. */
   closeSilent(): void {
     for (const socket of this.#open) {
       const carrier = this.#secured ? this.#secured.get(clientOf(socket)) : socket;
