@@ -5,7 +5,7 @@ import { type Import, importsOf } from './imports.ts';
 
 /** Tests of the core. Those in other folders are about the whole product. */
 export const CORE_TESTS = 'test/{core,keys,store,http,graphql,cli,config,limits,remote}/**/*.test.ts';
-/** Tests of features. */
+/** Tests of features, each with those that it needs. Tests of others together are in test/together. */
 export const FEATURE_TESTS = 'test/features/**/*.test.ts';
 /** The list of features. */
 export const LIST = 'src/features/index.ts';

@@ -22,7 +22,7 @@ import {
 const root = fileURLToPath(new URL('..', import.meta.url));
 const NAMES = FEATURES.map(({ name }) => name);
 /** Files of the tree that no check needs. */
-const LEFT_OUT = /^(bench|docs\/images|mutants|test\/(browser|docs|faults|packed|pages|processes|proxies))\//;
+const LEFT_OUT = /^(bench|docs\/images|mutants|test\/(browser|docs|faults|packed|pages|processes|proxies|together))\//;
 const MOCHA = ['--no-config', '--exit', '--timeout', '600000'].concat(
   ['./test/support/in-memory.ts', './test/support/hooks.ts'].flatMap((path) => ['--require', path]),
 );

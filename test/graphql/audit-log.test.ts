@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { OPERATOR, type Principal, principalOf } from '../../src/keys/authorization/principal.ts';
+import { OPERATOR, type Principal } from '../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { query, startServer, type TestServer } from '../support/server.ts';
-import { Declarations } from '../../src/features/apply/apply.ts';
 
 const LOG = `query ($first: Int, $after: String, $key: String, $actor: String) {
   auditLog(first: $first, after: $after, apiKey: $key, actor: $actor) {
@@ -131,43 +130,5 @@ describeOnEach('the audit log over GraphQL', () => {
       (await entries(own.secret, { actor: 'Own' })).map(({ number }) => number),
       [6, 3],
     );
-  });
-});
-
-describeOnEach('pruning over GraphQL', () => {
-  const PRUNE = `mutation { applyApiKeys(input: { keys: [], prune: true, dryRun: true }) { changes { action name } } }`;
-  const PRUNING = ['API_KEY:UPDATE_ANY', 'API_KEY:DELETE_ANY', 'API_KEY:CREATE_OWN'];
-
-  let test: TestKeys;
-  let server: TestServer;
-  beforeEach(async () => {
-    test = await openTestKeys();
-    server = await startServer(test.keys);
-  });
-  afterEach(async () => {
-    await server.stop();
-    await test.store.close();
-  });
-
-  it('names no key that the caller may not read', async () => {
-    const { secret } = await createPrincipal(test.keys, { name: 'Pruner', permissions: PRUNING });
-    const { secret: reader } = await createPrincipal(test.keys, {
-      name: 'Reader',
-      permissions: [...PRUNING, 'API_KEY:READ_ANY'],
-    });
-    const declared = { name: 'Parent', roles: ['ADMIN' as const], permissions: [], description: null, expiresAt: null };
-    await test.keys.feature(Declarations).apply([declared], {}, OPERATOR);
-    const parent = (await test.keys.findByName('Parent', OPERATOR))!;
-    const ask = async (as: string) => (await query(server.url, as, PRUNE)).body;
-    assert.deepEqual((await ask(secret)).errors?.[0]?.extensions, { code: 'FORBIDDEN', missing: ['API_KEY:READ_ANY'] });
-    assert.deepEqual((await ask(reader)).data, {
-      applyApiKeys: { changes: [{ action: 'DELETE', name: 'Parent' }] },
-    });
-    const [chain] = await test.keys.chainsOf([parent]);
-    await test.keys.create({ name: 'Secret plan', roles: ['GUEST'] }, principalOf(chain!, test.keys.catalog));
-    const refused = (await ask(secret)).errors![0]!;
-    assert.equal(refused.extensions['code'], 'PRUNE_REFUSED');
-    assert.match(refused.message, /because pruned keys created them: 1 key\./);
-    assert.match((await ask(reader)).errors![0]!.message, /created them: "Secret plan"\./);
   });
 });

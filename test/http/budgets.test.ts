@@ -5,7 +5,6 @@ import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 import { until } from '../support/until.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 describeOnEach('budgets', () => {
   let test: TestService;
@@ -96,26 +95,6 @@ describeOnEach('budgets', () => {
     const replacing = { name: apiKey.name, roles: ['GUEST'], limits: ['9/budget'], overwrite: true };
     await assert.rejects(test.keys.create(replacing, OPERATOR, { deliver }), { message: 'nobody listens' });
     assert.deepEqual(await left(apiKey.id), [1]);
-  });
-
-  it('are exported with digests as what is left, and a key that is spent does not come back to life elsewhere', async () => {
-    const { key: some, apiKey } = await create({ limits: ['9/h', '3/budget'] });
-    const { key: once, apiKey: spent } = await create({ limits: ['1/uses'] });
-    for (const secret of [some, once]) assert.equal((await ask(secret)).status, 200);
-    const exported = async (withDigests: boolean) => {
-      const found = new Map<string, [limits: string[], disabled: boolean]>();
-      for await (const { keys } of test.keys.feature(Transfer).export({ withDigests }))
-        for (const { id, limits, disabled } of keys) found.set(id, [limits, disabled]);
-      return [found.get(apiKey.id), found.get(spent.id)];
-    };
-    assert.deepEqual(await exported(true), [
-      [['9/h', '2/budget'], false],
-      [['1/uses'], true],
-    ]);
-    assert.deepEqual(await exported(false), [
-      [['9/h', '3/budget'], false],
-      [['1/uses'], false],
-    ]);
   });
 
   it('hold over several servers that requests come to together', async () => {

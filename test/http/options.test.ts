@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { Leaks } from '../../src/features/leaks/leaks.ts';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Hono } from 'hono';
@@ -17,9 +16,6 @@ import {
 } from '../../src/index.ts';
 import { type OpenKeys, openKeys } from '../../src/service/open-keys.ts';
 import { migratedStore, tempFolder } from '../support/temp.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
-import { Consent } from '../../src/features/consent/consent.ts';
-import { Declarations } from '../../src/features/apply/apply.ts';
 
 const NAMED = 'Leave it out, or give it a value.';
 
@@ -267,33 +263,9 @@ describe('options of the library', () => {
       () => keys.usage.byPeriod('id', { form: '1h' } as never),
       'keys.usage.byPeriod: "form" is not an option. Did you mean from?',
     ],
-    'keys.feature(Transfer).import': [
-      () => keys.feature(Transfer).import((async function* () {})(), { dryrun: true } as never),
-      'keys.transfer.import: "dryrun" is not an option. Did you mean dryRun?',
-    ],
-    'keys.feature(Transfer).export': [
-      () => keys.feature(Transfer).export({ withDigest: true } as never),
-      'keys.transfer.export: "withDigest" is not an option. Did you mean withDigests?',
-    ],
-    'keys.feature(Declarations).plan': [
-      () => keys.feature(Declarations).plan([], { prun: true } as never, OPERATOR),
-      'keys.declarations.plan: "prun" is not an option. Did you mean prune?',
-    ],
-    'keys.feature(Declarations).apply': [
-      () => keys.feature(Declarations).apply([], { adpot: true } as never, OPERATOR),
-      'keys.declarations.apply: "adpot" is not an option. Did you mean adopt?',
-    ],
-    'keys.leaks.note': [
-      () => keys.feature(Leaks).note({ id: 'id', publicID: 'x', place: 'y' } as never),
-      'keys.leaks.note: "publicID" is not an option. Did you mean publicId?',
-    ],
     'keys.withAdditions': [
       () => keys.withAdditions({ resource: ['WIKI'] } as never),
       'keys.withAdditions: "resource" is not an option. Did you mean resources?',
-    ],
-    'keys.consent.approve': [
-      () => keys.feature(Consent).approve({} as never, { role: ['GUEST'] } as never, OPERATOR),
-      'keys.consent.approve: "role" is not an option. Did you mean roles?',
     ],
   };
 

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { readDeclaration } from '../../src/features/apply/declaration.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import type { ApiKey } from '../../src/keys/key/api-key.ts';
 import { damageKey } from '../support/damage.ts';
@@ -7,8 +6,6 @@ import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { changeDirectly, readDirectly } from '../support/direct.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../support/keys.ts';
 import { until } from '../support/until.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
-import { Declarations } from '../../src/features/apply/apply.ts';
 
 const DAMAGED = { code: 'STORE_CORRUPT', message: /^The API key "Key" is damaged: .* Delete or replace it/ };
 
@@ -58,20 +55,15 @@ describeAlwaysOnEach('a key that a disk error has changed', () => {
     await until(async () => (await reasonOf(child.key)) === 'damaged');
   });
 
-  it('cannot be changed, which would make it whole, nor exported', async () => {
+  it('cannot be changed, which would make it whole', async () => {
     await test.keys.rotate(key.id, {}, OPERATOR);
     await damageKey(test.database, 'Key', `roles = '["ADMIN"]'`);
-    const declared = await readDeclaration({ keys: [{ name: 'Key', roles: ['VIEWER'] }] }, test.keys.catalog);
     for (const attempt of [
       () => test.keys.update(key.id, { description: 'x' }, OPERATOR),
       () => test.keys.setEnabled(key.id, false, OPERATOR),
       () => test.keys.rotate(key.id, { grace: '0s' }, OPERATOR),
       () => test.keys.finishRotation(key.id, OPERATOR),
       () => test.keys.rollBackRotation(key.id, OPERATOR),
-      () => test.keys.feature(Declarations).apply(declared, {}, OPERATOR),
-      async () => {
-        for await (const page of test.keys.feature(Transfer).export({ withDigests: true })) assert.ok(page);
-      },
     ])
       await assert.rejects(attempt, (error: Error & { code: string }) =>
         error.code === 'STORE_CORRUPT' ? DAMAGED.message.test(error.message) : error.code === 'ROTATION_IN_PROGRESS',

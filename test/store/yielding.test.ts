@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
-import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { readDeclaration } from '../../src/features/apply/declaration.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { KeysError } from '../../src/keys/basics/errors.ts';
-import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
-import { Declarations } from '../../src/features/apply/apply.ts';
+import { insertKeys, numberedKeys } from '../support/insert-keys.ts';
+import { openTestKeys, storedKey, type TestKeys } from '../support/keys.ts';
 
 const KEYS = 1000;
 
@@ -35,18 +32,6 @@ describe('a long change of a store in a file', () => {
     return { seen, turns };
   }
 
-  it(`as an apply of ${KEYS} keys lets others read in between, who see none of it until all is done`, async () => {
-    const keys = Array.from({ length: KEYS }, (_, index) => ({ name: `Key ${index}`, roles: ['VIEWER'] }));
-    const { principal } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
-    const apply = test.keys
-      .feature(Declarations)
-      .apply(await readDeclaration({ keys }, test.keys.catalog), {}, principal);
-    const { seen, turns } = await readMeanwhile(apply, 'Key 0');
-    assert.equal(seen[0], false);
-    assert.ok(seen.length <= 2 && turns >= 5, JSON.stringify({ seen, turns }));
-    assert.ok(await test.keys.findByName(`Key ${KEYS - 1}`, OPERATOR));
-  });
-
   it(`as a deletion of ${10 * KEYS} keys does so, too`, async () => {
     const parent = storedKey('parent');
     const children = Array.from({ length: 10 * KEYS }, (_, at) => storedKey(`child ${at}`, { createdBy: parent.id }));
@@ -57,13 +42,7 @@ describe('a long change of a store in a file', () => {
   });
 
   it('as a look through its whole audit log, and at all keys by that, does so, too', async () => {
-    async function* lines() {
-      for (let index = 0; index < 5 * KEYS; index += 1)
-        yield Buffer.from(
-          `${JSON.stringify({ name: `Key ${index}`, roles: ['VIEWER'], sha256: hash('sha256', `${index}`) })}\n`,
-        );
-    }
-    await test.keys.feature(Transfer).import(lines());
+    await insertKeys(test.keys, numberedKeys(5 * KEYS));
     const { seen, turns } = await readMeanwhile(test.keys.audit.check(), 'Key 1');
     assert.ok(seen[0] && turns >= 10, `${turns}`);
   });

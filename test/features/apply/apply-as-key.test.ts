@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readDeclaration } from '../../../src/features/apply/declaration.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { ApplyOptions } from '../../../src/features/apply/apply.ts';
-import { A, applyDeclared, B, C } from '../../support/declared-keys.ts';
+import { A, applyDeclared, B, C } from './declared-keys.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { Declarations } from '../../../src/features/apply/apply.ts';
 

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { createPrincipal, openTestKeys } from '../../support/keys.ts';
 import { Declarations } from '../../../src/features/apply/apply.ts';
+import { readDeclaration } from '../../../src/features/apply/declaration.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 
 describe('a plan of declared keys', () => {
   it('takes keys that another process creates meanwhile for unchanged', async () => {
@@ -34,5 +36,19 @@ describe('a plan of declared keys', () => {
     } finally {
       await test.store.close();
     }
+  });
+
+  it('has neither keys to prune nor keys to take over unless that is said', async () => {
+    const test = await openTestKeys();
+    const { principal } = await createPrincipal(test.keys, { name: 'Maker', roles: ['ADMIN'] });
+    await test.keys.create({ name: 'Made', roles: ['GUEST'] }, principal);
+    const plan = async (name: string) =>
+      test.keys
+        .feature(Declarations)
+        .plan(await readDeclaration({ keys: [{ name, roles: ['GUEST'] }] }, test.keys.catalog), {}, OPERATOR);
+    await assert.rejects(plan('Made'), { code: 'TAKEOVER_REFUSED' });
+    await test.keys.feature(Declarations).apply((await plan('Declared')).creates, {}, OPERATOR);
+    assert.deepEqual((await plan('Other')).deletes, []);
+    await test.store.close();
   });
 });

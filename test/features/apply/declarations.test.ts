@@ -6,7 +6,7 @@ import { DeclarationError } from '../../../src/keys/basics/document.ts';
 import { STEPS } from '../../../src/keys/basics/steps.ts';
 import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { A, applyDeclared, B, C } from '../../support/declared-keys.ts';
+import { A, applyDeclared, B, C } from './declared-keys.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { failDelivery } from '../../support/delivery.ts';
 import { Declarations } from '../../../src/features/apply/apply.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { SecretDelivery } from '../../../src/keys/changes/delivery.ts';
 import type { AppliedKeys } from '../../../src/features/apply/apply.ts';
-import { applyDeclared } from '../../support/declared-keys.ts';
+import { applyDeclared } from './declared-keys.ts';
 import { failDelivery } from '../../support/delivery.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { Leaks } from '../../../src/features/leaks/leaks.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { USAGE } from '../../../src/keys/key/usage.ts';
 import { APP, askDevice } from '../../support/consent.ts';
 import { startConsoleService, type Visitor, visitorWith } from '../../support/console.ts';
+import { noteLeak } from '../../support/leak.ts';
 import type { TestService } from '../../support/server.ts';
 import { query } from '../../support/server.ts';
 
@@ -91,7 +91,7 @@ describe('the home page of the console', () => {
 
   it('names a leaked secret', async () => {
     const { apiKey } = await create('Leaky');
-    await test.keys.feature(Leaks).note({ id: apiKey.id, publicId: apiKey.publicId, place: 'a.env:1' });
+    await noteLeak(test, apiKey, 'a.env:1');
     const { visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
     await visitor.open('');
     assert.match(visitor.page!.text, /Problems .*A scan found a secret of Leaky/);

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { Readable } from 'node:stream';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { startConsoleService, Visitor, visitorWith } from '../../support/console.ts';
-import { createPrincipal } from '../../support/keys.ts';
+import { insertKeys } from '../../support/insert-keys.ts';
+import { createPrincipal, storedKey } from '../../support/keys.ts';
 import type { TestService } from '../../support/server.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 describe('the list of keys in the console', () => {
   let test: TestService;
@@ -63,8 +62,7 @@ describe('the list of keys in the console', () => {
     assert.match((await visitor.open('keys?tag=env%3Dnone')).text, /Clear.*No key matches\. Show all keys/);
     assert.match((await visitor.open('keys?tag=env')).text, /"env" is not a tag\. Write key=value/);
     assert.match((await visitor.open('keys?used=90d')).text, /No key matches\./);
-    const old = { name: 'Old', sha256: 'ab'.repeat(32), roles: ['GUEST'], createdAt: '2029-09-01T00:00:00Z' };
-    await test.keys.feature(Transfer).import(Readable.from([Buffer.from(JSON.stringify(old))]));
+    await insertKeys(test.keys, [storedKey('Old', { createdAt: Date.parse('2029-09-01T00:00:00Z') })]);
     assert.deepEqual(namesIn((await visitor.open('keys?used=90d')).html), ['Old']);
   });
 

@@ -11,7 +11,6 @@ import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../.
 import { Consent } from '../../../src/features/consent/consent.ts';
 import { Sessions } from '../../../src/features/sessions/sessions.ts';
 import { Containments } from '../../../src/features/contain/contain.ts';
-import { Declarations } from '../../../src/features/apply/apply.ts';
 
 const HOUR = 3_600_000;
 const FORBIDDEN = { code: 'FORBIDDEN' };
@@ -246,24 +245,6 @@ describeOnEach('what a key did to others', () => {
         assert.deepEqual(await issued({ ...ops, id: actor.apiKey.id }), ['SECRET CI']);
       }
       assert.equal((await test.store.repository.port(EFFECTS).actorsNamed('Ops')).length, 1);
-    });
-
-    it('of a parent and its child that the operator adopts together', async () => {
-      const parent = await create('Parent', ops.principal, { roles: ['ADMIN'] });
-      const child = await create('Child', parent.principal, { roles: ['GUEST'] });
-      const declared = (name: string, roles: string[]) => ({
-        name,
-        description: null,
-        roles,
-        permissions: [],
-        expiresAt: null,
-      });
-      await test.keys
-        .feature(Declarations)
-        .apply([declared('Parent', ['ADMIN']), declared('Child', ['GUEST'])] as never, { adopt: true }, OPERATOR);
-      assert.deepEqual((await issued()).toSorted(), ['ADOPTION Child', 'ADOPTION Parent']);
-      await contain();
-      assert.deepEqual([await refusal(parent.secret), await refusal(child.secret)], ['rotated', 'rotated']);
     });
 
     it('for readers of those keys alone', async () => {

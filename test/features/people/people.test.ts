@@ -5,10 +5,6 @@ import type { ErrorCode } from '../../../src/keys/basics/index.ts';
 import { type ApiKey, digestPerson, type Person } from '../../../src/keys/key/index.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
-import { Sessions } from '../../../src/features/sessions/sessions.ts';
-import { Containments } from '../../../src/features/contain/contain.ts';
-import { Declarations } from '../../../src/features/apply/apply.ts';
 
 const ADA: Person = { issuer: 'https://id.example.org', subject: '248289761001', name: 'ada@example.org' };
 const BY_GROUP = { admins: ['ADMIN'], writers: ['DOCKER:UPDATE_ANY'], '*': ['VIEWER', 'API_KEY:CREATE_OWN'] } as const;
@@ -72,17 +68,6 @@ describeOnEach('a person', () => {
     assert.deepEqual(changes[0]!.after!['person'], ADA);
   });
 
-  it('who is granted nothing any more, has nothing, no session, and nothing by what they made', async () => {
-    const grants = grantsOf({ admins: ['ADMIN'] }, ['admins']);
-    const { apiKey, digest } = (await test.keys.feature(People).signIn(ADA, grants))!;
-    const { apiKey: made } = await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, await principal(apiKey));
-    const token = await test.keys.feature(Sessions).begin(apiKey.id, digest);
-    assert.equal(await test.keys.feature(People).signIn(ADA, grantsOf({ admins: ['ADMIN'] }, [])), undefined);
-    assert.deepEqual((await found(apiKey.id)).roles, []);
-    assert.deepEqual(test.keys.accessOf(await chainOf(await found(made.id))).permissions(), []);
-    assert.equal(await test.keys.feature(Sessions).find(token), undefined);
-  });
-
   it('is not created where nothing is granted to them', async () => {
     assert.equal(await test.keys.feature(People).signIn(ADA, grantsOf({}, ['admins'])), undefined);
     assert.deepEqual((await test.keys.list({}, OPERATOR)).keys, []);
@@ -122,11 +107,6 @@ describeOnEach('a person', () => {
     await refused(keys.update(id, { name: 'Root' }, OPERATOR));
     await refused(keys.finishRotation(id, OPERATOR), 'ROTATION_NONE');
     await refused(keys.rollBackRotation(id, OPERATOR), 'ROTATION_NONE');
-    const declared = [{ name, description: null, roles: ['ADMIN' as const], permissions: [], expiresAt: null }];
-    await refused(keys.feature(Declarations).apply(declared, {}, OPERATOR));
-    const { description, roles, permissions, expiresAt } = before;
-    const unchanged = [{ name, description, roles, permissions, expiresAt }];
-    await refused(keys.feature(Declarations).apply(unchanged, {}, OPERATOR));
     const ada = await principal(before);
     await refused(
       keys.update(id, { roles: ['ADMIN'] }, await principal(await key(['admins'], { ...ADA, subject: '2' }))),
@@ -145,67 +125,6 @@ describeOnEach('a person', () => {
     assert.equal((await key()).description, 'Until May');
     test.time.now += 3_600_000;
     assert.equal(await test.keys.authenticator.accepts(digestPerson(ADA), id), false);
-  });
-
-  it('who is disabled is out, and stays so when they sign in, until somebody enables them', async () => {
-    const { apiKey, digest } = (await signIn())!;
-    const token = await test.keys.feature(Sessions).begin(apiKey.id, digest);
-    await test.keys.setEnabled(apiKey.id, false, OPERATOR);
-    const accepted = () => test.keys.authenticator.accepts(digest, apiKey.id);
-    assert.equal((await key(['admins'])).id, apiKey.id);
-    assert.equal(await accepted(), false);
-    await test.keys.setEnabled(apiKey.id, true, OPERATOR);
-    assert.equal(await accepted(), true);
-    assert.equal(await test.keys.feature(Sessions).find(token), undefined);
-  });
-
-  it('who was deleted comes back as somebody new, without what they had made', async () => {
-    const { apiKey, digest } = (await signIn())!;
-    const { apiKey: made } = await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, await principal(apiKey));
-    const token = await test.keys.feature(Sessions).begin(apiKey.id, digest);
-    assert.equal((await test.keys.delete([apiKey.id], OPERATOR)).length, 2);
-    assert.equal(await test.keys.feature(Sessions).find(token), undefined);
-    const back = await key();
-    assert.notEqual(back.id, apiKey.id);
-    assert.equal(await test.keys.findById(made.id, OPERATOR), undefined);
-    assert.equal(await test.keys.authenticator.accepts(digest, apiKey.id), false);
-  });
-
-  it('is contained with all that they made', async () => {
-    const person = await key(['admins']);
-    const { apiKey: made } = await test.keys.create({ name: 'CI', roles: ['VIEWER'] }, await principal(person));
-    await test.keys.feature(Containments).contain(person.id, undefined, OPERATOR);
-    assert.notEqual((await found(person.id)).disabledAt, null);
-    assert.equal(test.keys.statusOf(await chainOf(await found(made.id))), 'DISABLED');
-  });
-
-  it('moves with an export, and signs in where it was imported', async () => {
-    const person = await key(['writers']);
-    const pages = [];
-    for await (const { keys } of test.keys.feature(Transfer).export({ withDigests: true })) pages.push(...keys);
-    assert.equal('sha256' in pages[0]!, false);
-    const lines = (...exported: object[]) => exported.map((each) => JSON.stringify(each)).join('\n');
-    const input = (text: string) =>
-      (async function* () {
-        yield Buffer.from(text);
-      })();
-    await test.keys.delete([person.id], OPERATOR);
-    const report = await test.keys.feature(Transfer).import(input(lines(...pages)));
-    assert.deepEqual(
-      report.lines.flatMap(({ errors }) => errors),
-      [],
-    );
-    assert.equal((await key(['writers'])).id, person.id);
-    const failing = [
-      { ...pages[0]!, name: 'Eve', id: undefined, sha256: 'a'.repeat(64) },
-      { ...pages[0]!, name: 'Eve', id: undefined, prefix: 'svc_0a1B2c3D4e5F_…' },
-      { ...pages[0]!, name: 'Eve', id: undefined, person: { ...ADA, subject: '' } },
-      { ...pages[0]!, name: 'Eve', id: undefined, person: undefined, secret: 'something that is long enough' },
-    ];
-    const failed = await test.keys.feature(Transfer).import(input(lines(...failing)));
-    assert.equal(failed.failed, failing.length);
-    const taken = await test.keys.feature(Transfer).import(input(lines({ ...pages[0]!, name: 'Eve', id: undefined })));
-    assert.deepEqual(taken.lines[0]!.errors[0]!.code, 'SECRET_TAKEN');
   });
 
   it('owns what they have created, and what came of that', async () => {

@@ -8,12 +8,12 @@ import { type Step, STEPS } from '../../../src/keys/basics/steps.ts';
 import type { Log } from '../../../src/log.ts';
 import { requestDebugLog, requestLog } from '../../../src/features/telemetry/request-log.ts';
 import { startGuarded } from '../../support/guard.ts';
-import { jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { insertKeys, keyWithSecret } from '../../support/insert-keys.ts';
+import { openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { collectingLog, withoutRequestId } from '../../support/log.ts';
 import { sendAndCut, sendRaw } from '../../support/raw-http.ts';
 import { query } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 type Fields = Record<string, unknown> & { requestId: string; durationMs: number };
 
@@ -118,8 +118,7 @@ describe('the request log', () => {
 
   it('never has a secret, wherever a client puts it, nor the name of a key', async () => {
     const imported = 'sk_live_0123456789abcdefghij';
-    const line = { name: 'Imported', secret: imported, roles: ['ADMIN'] };
-    await test.keys.feature(Transfer).import(jsonLines(line));
+    await insertKeys(test.keys, [keyWithSecret('Imported', imported, { roles: ['ADMIN'] })]);
     for (const own of [secret, imported]) {
       const document = `query Q_${own} { me { name } }`;
       const answer = await query(server.url, own, document);

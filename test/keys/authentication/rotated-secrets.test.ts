@@ -5,7 +5,6 @@ import { openConnection } from '../../../src/store/open.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { migratedStore, tempStore } from '../../support/temp.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
 import { STORES } from '../../support/features.ts';
 
 describeOnEach('a secret that a key had once', () => {
@@ -94,17 +93,5 @@ describeOnEach('a secret that a key had once', () => {
     assert.deepEqual([await statusOf(first), await statusOf(second.key)], ['unknown', rotated(second.key)]);
     await test.keys.delete([id], OPERATOR);
     assert.equal(await statusOf(second.key), 'unknown');
-  });
-
-  it('can be given to another key by an import, and is that one’s then', async () => {
-    await test.keys.rotate(id, {}, OPERATOR);
-    await test.keys.finishRotation(id, OPERATOR);
-    const line = Buffer.from(JSON.stringify({ name: 'Other', secret: first, roles: ['GUEST'] }));
-    const { imported } = await test.keys.feature(Transfer).import(
-      (async function* () {
-        yield line;
-      })(),
-    );
-    assert.deepEqual([imported, await statusOf(first)], [1, `ACTIVE Other ${first.slice(4, 16)}`]);
   });
 });

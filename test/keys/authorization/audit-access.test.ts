@@ -3,8 +3,8 @@ import type { AuditEntry } from '../../../src/keys/audit/audit-entry.ts';
 import { OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
 import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { authenticate, createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { insertKeys } from '../../support/insert-keys.ts';
+import { authenticate, createPrincipal, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 
 describeOnEach('the audit log as a key reads it', () => {
   let test: TestKeys;
@@ -55,12 +55,11 @@ describeOnEach('the audit log as a key reads it', () => {
   });
 
   it('with READ_OWN names itself as the creator, also where only another one acted', async () => {
-    const line = { name: 'Imported', roles: ['GUEST'], secret: 'x'.repeat(40), createdBy: own.apiKey.id };
-    await test.keys.feature(Transfer).import(jsonLines(line));
-    const [entry] = await test.keys.audit.read({ apiKey: 'Imported' }, OPERATOR);
+    await insertKeys(test.keys, [storedKey('By another', { createdBy: own.apiKey.id })]);
+    const [entry] = await test.keys.audit.read({ apiKey: 'By another' }, OPERATOR);
     assert.equal(entry!.after!['createdBy'], own.apiKey.id);
     const unnamed = { kind: 'CLI', id: null, name: null };
-    assert.deepEqual(await test.keys.audit.read({ apiKey: 'Imported' }, own), [{ ...entry, actor: unnamed }]);
+    assert.deepEqual(await test.keys.audit.read({ apiKey: 'By another' }, own), [{ ...entry, actor: unnamed }]);
   });
 
   it('with READ_OWN has the deletion of what was its own, unnamed like all that is gone', async () => {

@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import type { KeyListener } from '../../../src/keys/changes/transaction.ts';
 import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { KeysService } from '../../../src/keys/service/service.ts';
-import { createSecret } from '../../../src/keys/secret/secret.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
-import { applyDeclared } from '../../support/declared-keys.ts';
-import { createPrincipal, jsonLines, openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { Declarations } from '../../../src/features/apply/apply.ts';
-import { readDeclaration } from '../../../src/features/apply/declaration.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { insertKeys } from '../../support/insert-keys.ts';
+import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 
 describeAlwaysOnEach('a feature that follows changes of keys', () => {
   let heard: string[] = [];
@@ -80,12 +75,7 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
     const ids = [(await create('a')).apiKey.id, (await create('b')).apiKey.id];
     heard = [];
     await test.keys.changeAll(ids, { what: 'DISABLE' }, OPERATOR);
-    const lines = ['c', 'd'].map((name) => ({
-      name,
-      permissions: ['ME:READ_OWN'],
-      secret: createSecret(randomBytes).text,
-    }));
-    await test.keys.feature(Transfer).import(jsonLines(...lines));
+    await insertKeys(test.keys, [storedKey('c'), storedKey('d')]);
     await test.keys.delete(ids, OPERATOR);
     assert.deepEqual(heard, [
       'changing a+b to a+b',
@@ -204,31 +194,6 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
     assert.equal(rotation?.refusal?.reason, held.message);
     await test.keys.update(id, { description: 'still possible' }, OPERATOR);
     await test.keys.delete([id], OPERATOR);
-  });
-
-  it('can refuse changed fields and new secrets in an apply, but not unchanged ones', async () => {
-    const a = { name: 'a', permissions: ['ME:READ_OWN'] };
-    await create('a');
-    const refuse = (what: string | undefined) => {
-      refusing = (_, fields) =>
-        what === undefined ? (fields ? undefined : HELD) : fields?.includes(what) ? HELD : undefined;
-    };
-    const HELD = new KeysError('FORBIDDEN', 'held by a feature');
-    const apply = (key: object) => applyDeclared(test.keys, [{ ...a, ...key }]);
-    refuse('permissions');
-    const wider = { ...a, permissions: ['ME:READ_OWN', 'DOCKER:READ_ANY'] };
-    await assert.rejects(applyDeclared(test.keys, [wider]), HELD);
-    const declared = await readDeclaration({ keys: [wider] }, test.keys.catalog);
-    await assert.rejects(test.keys.feature(Declarations).plan(declared, {}, OPERATOR), HELD);
-    await apply({ description: 'still possible' });
-    refuse(undefined);
-    await apply({ description: 'still possible' });
-    await apply({ description: 'as are fields', enabled: false });
-    await apply({ description: 'as are fields', enabled: true });
-    test.time.now += 2 * 86_400_000;
-    await assert.rejects(apply({ rotate: { every: '1d', grace: '1h' } }), HELD);
-    refuse('description');
-    await assert.rejects(apply({ rotate: { every: '1d', grace: '1h' } }), HELD);
   });
 
   it('can refuse that many keys end earlier', async () => {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import type { DeclaredKey } from '../../../src/features/apply/declaration.ts';
 import { OPERATOR, type Principal } from '../../../src/keys/authorization/principal.ts';
 import type { ApiKey } from '../../../src/keys/key/api-key.ts';
 import type { NewKey } from '../../../src/keys/key/key-change.ts';
@@ -11,19 +10,9 @@ import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
 import { formatTime } from '../../../src/keys/basics/time.ts';
 import { failDelivery } from '../../support/delivery.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import { createPrincipal, jsonLines, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
-import { Declarations } from '../../../src/features/apply/apply.ts';
+import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
 
 const VIOLATED = { code: 'POLICY_VIOLATED' };
-const declared = (name: string, fields: Partial<DeclaredKey> = {}): DeclaredKey => ({
-  name,
-  description: null,
-  roles: ['VIEWER'],
-  permissions: [],
-  expiresAt: null,
-  ...fields,
-});
 
 describeOnEach('the policy', () => {
   let test: TestKeys;
@@ -42,10 +31,6 @@ describeOnEach('the policy', () => {
       return true;
     });
   const inDays = (days: number) => formatTime(test.time.now + days * UNIT_MS.d);
-  const importKey = async (fields: object, dryRun = false) => {
-    const { lines } = await keys.feature(Transfer).import(jsonLines({ roles: ['VIEWER'], ...fields }), { dryRun });
-    return lines.flatMap(({ errors }) => errors);
-  };
 
   beforeEach(async () => {
     test = await openTestKeys();
@@ -127,51 +112,6 @@ describeOnEach('the policy', () => {
       assert.equal((await present(child.id)).disabledAt, null);
     });
 
-    it('holds for declared keys, also in a plan, all of them at once', async () => {
-      await earlier({ name: 'Endless', roles: ['VIEWER'] });
-      await earlier({ name: 'Disabled', roles: ['VIEWER'] });
-      await keys.setEnabled((await keys.findByName('Disabled', OPERATOR))!.id, false, OPERATOR);
-      demand(BOTH);
-      const unchanged = [declared('Endless', { roles: ['GUEST'] })];
-      await keys.feature(Declarations).apply(unchanged, {}, OPERATOR);
-      const wrong = [
-        declared('New'),
-        declared('Off', { enabled: false }),
-        declared('Disabled', { enabled: true }),
-        declared('Late', { expiresAt: test.time.now + 91 * UNIT_MS.d }),
-      ];
-      const all = /"New" would never expire.*\n.*"Off" would never.*\n.*"Late" would end.*\n.*"Disabled" would never/;
-      await refused(keys.feature(Declarations).plan(wrong, {}, OPERATOR), all);
-      await refused(keys.feature(Declarations).apply(wrong, {}, OPERATOR), all);
-      const expiresAt = test.time.now + 90 * UNIT_MS.d;
-      await keys
-        .feature(Declarations)
-        .apply([declared('New', { expiresAt }), declared('Disabled', { enabled: true, expiresAt })], {}, OPERATOR);
-    });
-
-    it('names twenty of many', async () => {
-      demand(BOTH);
-      const many = Array.from({ length: 25 }, (_, index) => declared(`Key ${index}`));
-      await refused(
-        keys.feature(Declarations).plan(many, {}, OPERATOR),
-        /^(?:The API key "Key \d+" would .*\n){20}And 5 more\.$/,
-      );
-    });
-
-    it('holds for imported keys, whenever they were created', async () => {
-      demand(BOTH);
-      const key = { name: 'Endless', secret: 'a'.repeat(30), createdAt: '2029-06-01T00:00:00Z' };
-      for (const dryRun of [true, false]) {
-        const [error] = await importKey(key, dryRun);
-        assert.equal(error!.code, 'POLICY_VIOLATED');
-        assert.match(error!.message, ENDLESS);
-      }
-      assert.equal((await importKey({ ...key, name: 'Late', expiresAt: inDays(91) }))[0]!.code, 'POLICY_VIOLATED');
-      assert.equal((await importKey({ ...key, disabled: true }))[0]!.code, 'POLICY_VIOLATED');
-      assert.deepEqual(await importKey({ ...key, expiresAt: inDays(90) }), []);
-      assert.deepEqual(await importKey({ name: 'Ended', secret: 'b'.repeat(30), expiresAt: inDays(-1) }), []);
-    });
-
     it('holds for a key that is adopted from one that ends, and so would live on', async () => {
       const { principal } = await createPrincipal(test.keys, { name: 'Creator', roles: ['ADMIN'], expiresIn: '30d' });
       const child = storedKey('Endless', { createdBy: principal.apiKey.id });
@@ -180,7 +120,6 @@ describeOnEach('the policy', () => {
       await test.store.repository.write((writer) => writer.insert([child]));
       demand(BOTH);
       await refused(keys.adopt(child.id, OPERATOR), ENDLESS);
-      await refused(keys.feature(Declarations).apply([declared('Endless')], { adopt: true }, OPERATOR), ENDLESS);
       await keys.adopt(same.id, OPERATOR);
       await keys.update(child.id, { expiresIn: '60d' }, OPERATOR);
       await keys.adopt(child.id, OPERATOR);
@@ -242,13 +181,8 @@ describeOnEach('the policy', () => {
       await keys.update(ending.id, { expiresIn: '1h' }, OPERATOR);
     });
 
-    it('holds for declared keys of a key, and for one that replaces itself', async () => {
+    it('holds for a key that replaces itself', async () => {
       demand({ grantableByKeys: ['VIEWER'] });
-      await refused(
-        keys.feature(Declarations).apply([declared('New', { roles: ['ADMIN'] })], {}, admin),
-        ADMIN_REFUSED,
-      );
-      await keys.feature(Declarations).apply([declared('New', { roles: ['ADMIN'] })], {}, OPERATOR);
       const itself = keys.create({ name: 'Admin', roles: ['ADMIN'], overwrite: true }, admin);
       await refused(itself, /no key grants ADMIN, as for "Admin"/);
     });
@@ -288,74 +222,6 @@ describeOnEach('the policy', () => {
       await make('One', { overwrite: true });
       await keys.update((await keys.findByName('Two', creator))!.id, { name: 'Other' }, creator);
       await refused(make('Four'), /would have 4 live keys/);
-    });
-
-    it('holds for declared and imported keys', async () => {
-      await make('One');
-      await refused(
-        keys.feature(Declarations).apply(
-          ['Two', 'Three'].map((name) => declared(name)),
-          {},
-          creator,
-        ),
-        FULL,
-      );
-      await keys.feature(Declarations).apply([declared('Two'), declared('Off', { enabled: false })], {}, creator);
-      await refused(keys.feature(Declarations).apply([declared('Off', { enabled: true })], {}, creator), FULL);
-      await keys.feature(Declarations).apply(
-        ['A', 'B', 'C'].map((name) => declared(name)),
-        {},
-        OPERATOR,
-      );
-      const imported = { secret: 'a'.repeat(30), createdBy: creator.apiKey.id };
-      const [error] = await importKey({ ...imported, name: 'Late' }, true);
-      assert.match(`${error!.code} ${error!.message}`, FULL);
-      assert.deepEqual(await importKey({ ...imported, name: 'Off', disabled: true }, true), [
-        { code: 'NAME_TAKEN', message: 'An API key named "Off" already exists.' },
-      ]);
-      await keys.delete([(await keys.findByName('Two', creator))!.id], creator);
-      assert.deepEqual(await importKey({ ...imported, name: 'In time' }), []);
-    });
-
-    it('has room for declared keys where others are pruned in the same change', async () => {
-      await keys.feature(Declarations).apply(
-        ['One', 'Two'].map((name) => declared(name)),
-        {},
-        creator,
-      );
-      await refused(keys.feature(Declarations).apply([declared('Three')], {}, creator), FULL);
-      await keys.feature(Declarations).apply([declared('Three')], { prune: true }, creator);
-    });
-
-    it('counts all lines of an import', async () => {
-      const line = (name: string) => ({
-        name,
-        secret: name.repeat(30),
-        roles: ['VIEWER'],
-        createdBy: creator.apiKey.id,
-      });
-      const { lines } = await keys.feature(Transfer).import(jsonLines(line('a'), line('b'), line('c')), {});
-      assert.deepEqual(
-        lines.map(({ status }) => status),
-        ['not imported', 'not imported', 'failed'],
-      );
-    });
-
-    it('holds though one is created while an import is on its way', async () => {
-      await make('One');
-      const line = { name: 'Two', secret: 'a'.repeat(30), roles: ['VIEWER'], createdBy: creator.apiKey.id };
-      let meanwhile: Promise<number> | undefined;
-      const isRefused = (error: { code?: string }) => assert.equal(error.code, VIOLATED.code);
-      const create = () =>
-        make('Three').then(
-          () => 1,
-          (error) => (isRefused(error), 0),
-        );
-      const onProgress = async () => void (meanwhile ??= create());
-      const { imported, lines } = await keys.feature(Transfer).import(jsonLines(line), { onProgress });
-      // Whichever comes first.
-      assert.equal(imported + (await meanwhile!), 1);
-      for (const { errors } of lines) for (const error of errors) isRefused(error);
     });
 
     it('holds though several create at the same time', async () => {

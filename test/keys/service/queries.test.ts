@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
-import { readDeclaration } from '../../../src/features/apply/declaration.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
-import { createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { Declarations } from '../../../src/features/apply/apply.ts';
+import { openTestKeys, type TestKeys } from '../../support/keys.ts';
 
 describeAlwaysOnEach('questions about keys', () => {
   let test: TestKeys;
@@ -17,18 +15,6 @@ describeAlwaysOnEach('questions about keys', () => {
       await assert.rejects(test.keys.findById(text, OPERATOR), { code: 'INPUT_INVALID' });
       await assert.rejects(test.keys.findByName(text, OPERATOR), { code: 'INPUT_INVALID' });
     }
-  });
-
-  it('plan neither to prune nor to take over a key unless that is said', async () => {
-    const { principal } = await createPrincipal(test.keys, { name: 'Maker', roles: ['ADMIN'] });
-    await test.keys.create({ name: 'Made', roles: ['GUEST'] }, principal);
-    const plan = async (name: string) =>
-      test.keys
-        .feature(Declarations)
-        .plan(await readDeclaration({ keys: [{ name, roles: ['GUEST'] }] }, test.keys.catalog), {}, OPERATOR);
-    await assert.rejects(plan('Made'), { code: 'TAKEOVER_REFUSED' });
-    await test.keys.feature(Declarations).apply((await plan('Declared')).creates, {}, OPERATOR);
-    assert.deepEqual((await plan('Other')).deletes, []);
   });
 
   it('tell the names that a new one looks like, in the form in which it would be stored', async () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { NewKey } from '../../src/keys/key/key-change.ts';
-import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal } from '../support/keys.ts';
-import { query, startTestService, type TestService } from '../support/server.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import type { NewKey } from '../../../src/keys/key/key-change.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { createPrincipal } from '../../support/keys.ts';
+import { query, startTestService, type TestService } from '../../support/server.ts';
 
 const CONTAIN = `mutation ($input: ContainKeyInput!) {
   containKey(input: $input) {

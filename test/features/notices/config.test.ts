@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config/load-config.ts';
-import { NOTICE_TYPES } from '../../src/keys/feed/notice.ts';
-import { readSigningKeys } from '../../src/features/notices/post.ts';
-import { tempFolder } from '../support/temp.ts';
-import { newNoticeSecret } from '../support/webhook.ts';
+import { loadConfig } from '../../../src/config/load-config.ts';
+import { NOTICE_TYPES } from '../../../src/keys/feed/notice.ts';
+import { readSigningKeys } from '../../../src/features/notices/post.ts';
+import { tempFolder } from '../../support/temp.ts';
+import { newNoticeSecret } from '../../support/webhook.ts';
 
 describe('notices in the configuration', () => {
   let folder: string;

@@ -6,18 +6,8 @@ import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
 import { KEYS_IN_USE } from '../../../src/keys/changes/unused-keys.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { describeOnEach } from '../../support/dialects.ts';
-import {
-  authenticate,
-  createPrincipal,
-  jsonLines,
-  openTestKeys,
-  storedKey,
-  type TestKeys,
-  withPort,
-} from '../../support/keys.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
+import { authenticate, createPrincipal, openTestKeys, storedKey, type TestKeys, withPort } from '../../support/keys.ts';
 import { STORES } from '../../support/features.ts';
-import { Declarations } from '../../../src/features/apply/apply.ts';
 
 const POLICY = { disableUnused: '60d' };
 
@@ -97,22 +87,20 @@ describeOnEach('keys that are not used', () => {
     assert.deepEqual(await found(), []);
   });
 
-  it('have as long again once they are enabled, rotated or imported, however old they are', async () => {
+  it('have as long again once they are enabled or rotated', async () => {
     const [{ principal: enabled }, { principal: rotated }] = [await create('Enabled'), await create('Rotated')];
     days(50);
     await test.keys.rotate(rotated.apiKey.id, { grace: '1h' }, OPERATOR);
     days(11);
     assert.equal(await pass(), 1);
     await test.keys.setEnabled(enabled.apiKey.id, true, OPERATOR);
-    const imported = { name: 'Imported', secret: 'a'.repeat(30), roles: ['VIEWER'], createdAt: '2020-01-01T00:00:00Z' };
-    await test.keys.feature(Transfer).import(jsonLines(imported));
     assert.equal(await pass(), 0);
     days(59);
     await pass();
     assert.deepEqual(await disabled(), ['Rotated']);
     days(2);
     await pass();
-    assert.deepEqual(await disabled(), ['Enabled', 'Imported', 'Rotated']);
+    assert.deepEqual(await disabled(), ['Enabled', 'Rotated']);
   });
 
   it('have as long again once they work again by another end, or as they are adopted', async () => {
@@ -122,7 +110,6 @@ describeOnEach('keys that are not used', () => {
     const { apiKey: ended } = await test.keys.create({ name: 'Ended', ...ends }, OPERATOR);
     const { principal: idle } = await create('Idle');
     const { principal: below } = await createPrincipal(test.keys, { name: 'Below', ...ends }, idle);
-    const { apiKey: declared } = await test.keys.create({ name: 'Declared', ...ends }, OPERATOR);
     const description = 'Not "expiresAt":1 at all';
     const { apiKey: described } = await test.keys.create({ name: 'Described', roles: ['VIEWER'] }, OPERATOR);
     const { apiKey: moved } = await test.keys.create({ name: 'Moved', roles: ['VIEWER'], expiresIn: '200d' }, OPERATOR);
@@ -132,17 +119,12 @@ describeOnEach('keys that are not used', () => {
     await test.keys.update(moved.id, { expiresIn: '200d' }, OPERATOR);
     days(41);
     await test.keys.update(ended.id, { expiresIn: '100d' }, OPERATOR);
-    const { name, roles } = declared;
-    const expiresAt = test.time.now + 100 * UNIT_MS.d;
-    await test.keys
-      .feature(Declarations)
-      .apply([{ name, description: null, roles, permissions: [], expiresAt }], {}, OPERATOR);
     await test.keys.adopt(child.apiKey.id, OPERATOR);
     await test.keys.update(below.apiKey.id, { expiresIn: '100d' }, OPERATOR);
     await pass();
     assert.deepEqual(await disabled(), ['Creator', 'Described', 'Moved']);
     days(61);
-    assert.equal(await pass(), 5);
+    assert.equal(await pass(), 4);
   });
 
   it('stay where a child key of theirs is used, and go with it', async () => {
@@ -208,23 +190,5 @@ describeOnEach('keys that are not used', () => {
     const keys = new KeysService({ ...test.options, repository: used });
     assert.equal(await pass(keys), 0);
     assert.deepEqual(await disabled(), []);
-  });
-
-  it('do not count as known to the operator since: another key may still hold the secret', async () => {
-    const { principal } = await create('Creator');
-    const { apiKey: key } = await test.keys.create({ name: 'Plain', roles: ['GUEST'] }, OPERATOR);
-    await test.keys.update(key.id, { name: 'Prepared' }, principal);
-    await test.keys.finishActivity();
-    days(61);
-    await pass();
-    const declared = {
-      name: 'Prepared',
-      description: null,
-      roles: ['ADMIN'],
-      permissions: [],
-      expiresAt: null,
-      enabled: true,
-    };
-    await assert.rejects(test.keys.feature(Declarations).plan([declared], {}, OPERATOR), { code: 'TAKEOVER_REFUSED' });
   });
 });

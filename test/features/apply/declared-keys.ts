@@ -1,8 +1,8 @@
-import { readDeclaration } from '../../src/features/apply/declaration.ts';
-import { type Actor, OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { ApplyOptions } from '../../src/features/apply/apply.ts';
-import type { KeysService } from '../../src/keys/service/service.ts';
-import { Declarations } from '../../src/features/apply/apply.ts';
+import { readDeclaration } from '../../../src/features/apply/declaration.ts';
+import { type Actor, OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import type { ApplyOptions } from '../../../src/features/apply/apply.ts';
+import type { KeysService } from '../../../src/keys/service/service.ts';
+import { Declarations } from '../../../src/features/apply/apply.ts';
 
 /** Keys to declare. */
 export const A = { name: 'A', roles: ['GUEST'] };

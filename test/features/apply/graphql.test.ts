@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { countKeys, createPrincipal } from '../support/keys.ts';
-import { query, startTestService, type TestService } from '../support/server.ts';
+import { countKeys, createPrincipal } from '../../support/keys.ts';
+import { query, startTestService, type TestService } from '../../support/server.ts';
 
 const APPLY = `mutation ($input: ApplyApiKeysInput!) {
   applyApiKeys(input: $input) { unchanged changes { action name changes { field before after } } created { key apiKey { id name managed } } }

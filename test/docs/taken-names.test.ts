@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, visit } from 'graphql';
-import { takenNames } from '../../../src/cli/plugins/taken-names.ts';
-import { COLUMN_NAMES } from '../../../src/cli/views/key-view.ts';
-import { kebab } from '../../../src/keys/added/index.ts';
-import { BARE_KEY } from '../../../src/keys/key/index.ts';
-import { DECLARED_FIELDS } from '../../../src/features/apply/declaration.ts';
-import { ROOT } from '../../support/process.ts';
+import { takenNames } from '../../src/cli/plugins/taken-names.ts';
+import { COLUMN_NAMES } from '../../src/cli/views/key-view.ts';
+import { kebab } from '../../src/keys/added/index.ts';
+import { BARE_KEY } from '../../src/keys/key/index.ts';
+import { DECLARED_FIELDS } from '../../src/features/apply/declaration.ts';
+import { ROOT } from '../support/process.ts';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 

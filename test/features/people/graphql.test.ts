@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { grantsOf, People } from '../../src/features/people/people.ts';
-import { principalOf } from '../../src/keys/authorization/principal.ts';
-import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal } from '../support/keys.ts';
-import { query, startTestService, type TestService } from '../support/server.ts';
+import { grantsOf, People } from '../../../src/features/people/people.ts';
+import { principalOf } from '../../../src/keys/authorization/principal.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { createPrincipal } from '../../support/keys.ts';
+import { query, startTestService, type TestService } from '../../support/server.ts';
 
 const ADA = { issuer: 'https://id.example.org', subject: '248', name: 'ada@example.org' };
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { createSecret } from '../../src/keys/secret/secret.ts';
-import { describeOnEach } from '../support/dialects.ts';
-import { jsonLines } from '../support/keys.ts';
-import { collectingLog } from '../support/log.ts';
-import { query, startTestService, type TestService } from '../support/server.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { createSecret } from '../../../src/keys/secret/secret.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { jsonLines } from '../../support/keys.ts';
+import { collectingLog } from '../../support/log.ts';
+import { query, startTestService, type TestService } from '../../support/server.ts';
+import { Transfer } from '../../../src/features/transfer/transfer.ts';
 
 const SECRETS: Record<string, string> = {
   'of our own form': createSecret(randomBytes).text,

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { get as getRaw, type IncomingMessage } from 'node:http';
 import { get as getSecurely } from 'node:https';
 import { zstdDecompressSync } from 'node:zlib';
-import { defaultConfig } from '../../src/config/default-config.ts';
-import { listen, type RunningServer } from '../../src/http/server.ts';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { USAGE } from '../../src/keys/key/usage.ts';
-import { createApp } from '../../src/service/create-app.ts';
-import { FEED_COLUMNS } from '../../src/store/feed.ts';
-import { type Pair, pairOf, writePair } from '../support/certificates.ts';
-import { describeOnEach } from '../support/dialects.ts';
-import { changeDirectly } from '../support/direct.ts';
-import { jsonLines, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { until } from '../support/until.ts';
-import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { defaultConfig } from '../../../src/config/default-config.ts';
+import { listen, type RunningServer } from '../../../src/http/server.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { USAGE } from '../../../src/keys/key/usage.ts';
+import { createApp } from '../../../src/service/create-app.ts';
+import { FEED_COLUMNS } from '../../../src/store/feed.ts';
+import { type Pair, pairOf, writePair } from '../../support/certificates.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { changeDirectly } from '../../support/direct.ts';
+import { insertKeys, numberedKeys } from '../../support/insert-keys.ts';
+import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { until } from '../../support/until.ts';
 
 describeOnEach('the feed', () => {
   let test: TestKeys;
@@ -212,12 +212,7 @@ describeOnEach('the feed', () => {
   });
 
   it('has all that is changed while all keys are loaded', async () => {
-    const many = Array.from({ length: 1100 }, (_, index) => ({
-      name: `Key ${index}`,
-      roles: ['GUEST'],
-      sha256: createHash('sha256').update(`secret of ${index}`).digest('hex'),
-    }));
-    await test.keys.feature(Transfer).import(jsonLines(...many));
+    await insertKeys(test.keys, numberedKeys(1100));
     const response = await get('/feed/snapshot');
     const { apiKey: made } = await create('Made');
     const lines = await linesOf(response);

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { allowInsecureRequests, None, processRevocationResponse, revocationRequest } from 'oauth4webapi';
-import { listen, type RunningServer } from '../../src/http/server.ts';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { createApp } from '../../src/service/create-app.ts';
-import { describeOnEach } from '../support/dialects.ts';
-import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
-import { collectingLog } from '../support/log.ts';
+import { Leaks } from '../../../src/features/leaks/leaks.ts';
+import { listen, type RunningServer } from '../../../src/http/server.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { createApp } from '../../../src/service/create-app.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { authenticate, createPrincipal, openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { collectingLog } from '../../support/log.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 
@@ -100,5 +101,18 @@ describeOnEach('a secret that somebody has found', () => {
         assert.equal((await post(path, init)).status, status, path);
       assert.equal(await entersAs(key), 'accepted');
     });
+  });
+
+  it('is noted once a day for each secret, without the secret', async () => {
+    const { apiKey: key, key: secret } = await create('Leaky');
+    const leak = { id: key.id, publicId: key.publicId, place: `logs/${secret}.txt:3:4` };
+    const note = () => test.keys.feature(Leaks).note(leak);
+    assert.deepEqual([await note(), await note()], [true, false]);
+    test.time.now += 25 * 3_600_000;
+    assert.equal(await note(), true);
+    const [entry] = await test.keys.audit.read({ action: 'LEAK' }, OPERATOR);
+    const prefix = `svc_${key.publicId}_…`;
+    assert.deepEqual(entry!.after, { secret: prefix, place: `logs/${prefix}.txt:3:4` });
+    assert.equal((await test.keys.audit.check()).comparison!.differences.length, 0);
   });
 });

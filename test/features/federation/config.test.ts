@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseConfig } from '../../src/config/load-config.ts';
-import { PRESETS } from '../../src/features/federation/config.ts';
-import { lacksOf } from '../../src/features/federation/federation-rule.ts';
-import type { KeysError } from '../../src/keys/basics/errors.ts';
-import { tempFolder } from '../support/temp.ts';
-import { PLATFORM_CLAIMS } from '../support/platform-claims.ts';
+import { parseConfig } from '../../../src/config/load-config.ts';
+import { PRESETS } from '../../../src/features/federation/config.ts';
+import { lacksOf } from '../../../src/features/federation/federation-rule.ts';
+import type { KeysError } from '../../../src/keys/basics/errors.ts';
+import { tempFolder } from '../../support/temp.ts';
+import { PLATFORM_CLAIMS } from '../../support/platform-claims.ts';
 
 const PUBLIC_URL = 'publicUrl: https://keys.example.org\n';
 

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
-import { Leaks } from '../../../src/features/leaks/leaks.ts';
+import { Leaks } from '../../src/features/leaks/leaks.ts';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { testApply } from '../../support/apply.ts';
-import { type TestCli, testCli } from '../../support/cli.ts';
-import { APP, codeFor, exchange, newPkce } from '../../support/consent.ts';
-import { visitorWith } from '../../support/console.ts';
-import { destinationOf, testCourier } from '../../support/couriers.ts';
-import { failDelivery } from '../../support/delivery.ts';
-import { describeOnEach } from '../../support/dialects.ts';
-import { execArgs } from '../../support/exec.ts';
-import { createPrincipal, openTestKeys } from '../../support/keys.ts';
-import { query, startTestService, type TestService } from '../../support/server.ts';
-import { tempFolder, tempStore } from '../../support/temp.ts';
-import { Receiver, stopReceivers } from '../../support/webhook.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { testApply } from '../support/apply.ts';
+import { type TestCli, testCli } from '../support/cli.ts';
+import { APP, codeFor, exchange, newPkce } from '../support/consent.ts';
+import { visitorWith } from '../support/console.ts';
+import { destinationOf, testCourier } from '../support/couriers.ts';
+import { failDelivery } from '../support/delivery.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { execArgs } from '../support/exec.ts';
+import { createPrincipal, openTestKeys } from '../support/keys.ts';
+import { query, startTestService, type TestService } from '../support/server.ts';
+import { tempFolder, tempStore } from '../support/temp.ts';
+import { Receiver, stopReceivers } from '../support/webhook.ts';
 
 describeOnEach('of changes at every door a webhook is told:', () => {
   let receiver: Receiver;
