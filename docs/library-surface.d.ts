@@ -749,7 +749,7 @@ export interface FeatureContext extends RouteContext {
     readonly trust: readonly string[];
     readonly publicUrl: string | undefined;
     readonly commands: NamedCommands;
-    readonly provided: Provided;
+    readonly features: readonly OwnFeature[];
     readonly isWorker: boolean;
     readonly replaces: object | undefined;
 }
@@ -1044,7 +1044,7 @@ export interface BackgroundContext {
     };
     readonly config: Config;
     readonly notices: NoticeStore;
-    readonly channels: NoticeChannels;
+    readonly features: readonly OwnFeature[];
     readonly hasGraphQL: boolean;
     readonly turn: Promise<void>;
     readonly log: Log;
@@ -1122,6 +1122,7 @@ export interface Connection {
     write<Result>(work: WriteWork<Result>, options?: WriteOptions): Promise<Result>;
     findByDigest?(digest: string): FoundRow | undefined;
     checkWhole?(): Promise<void>;
+    isFailure(error: unknown): boolean;
     revision(): number | undefined;
     keysChangedSince(revision: number): readonly string[] | 'any';
     changesReceived?(): number | undefined;
@@ -1171,6 +1172,15 @@ export interface Discovery {
     readonly scope: readonly string[];
 }
 
+export interface DocumentIssue {
+    path: DocumentPath;
+    ofField?: boolean;
+    related?: DocumentPath;
+    message: string;
+}
+
+export type DocumentPath = readonly (string | number)[];
+
 type Done<Table> = {
     readonly [Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input) => Promise<Awaited<Answer>> : never;
 };
@@ -1218,11 +1228,16 @@ export interface ErrorEntry {
     };
 }
 
-export declare const ERRORS: Readonly<Record<"BUDGET_SPENT" | "CHAIN_TOO_LONG" | "CONFIG_INSECURE" | "CONFIG_INVALID" | "CONFIG_UNAVAILABLE" | "CREDENTIALS_INVALID" | "DESCRIPTION_INVALID" | "DRIVER_UNSUPPORTED" | "EXPIRY_INVALID" | "FEATURE_INVALID" | "FORBIDDEN" | "GRAPHQL_UNSUPPORTED" | "HOST_INVALID" | "INPUT_INVALID" | "LIMIT_EXCEEDED" | "LIMIT_INVALID" | "LISTEN_FAILED" | "NAME_CONFUSABLE" | "NAME_INVALID" | "NAME_TAKEN" | "NETWORK_INVALID" | "NODE_UNSUPPORTED" | "NOT_FOUND" | "NO_GRANTS" | "OPTION_INVALID" | "OUTPUT_FAILED" | "OWNER_INVALID" | "PERMISSION_INVALID" | "POLICY_VIOLATED" | "RATE_LIMITED" | "ROLE_INVALID" | "ROTATION_IN_PROGRESS" | "ROTATION_NONE" | "SCHEMA_INVALID" | "SECRET_INVALID" | "SERVER_FAILED" | "SERVER_INCOMPATIBLE" | "SERVER_INSECURE" | "SERVER_UNREACHABLE" | "STORE_AUDIT_KEY" | "STORE_CORRUPT" | "STORE_FAILED" | "STORE_FOREIGN" | "STORE_FULL" | "STORE_INSECURE" | "STORE_LOCKED" | "STORE_NEWER" | "STORE_NOT_EMPTY" | "STORE_OLDER" | "STORE_READONLY" | "STORE_REPLACED" | "STORE_REQUIRED" | "STORE_UNAVAILABLE" | "TAG_INVALID" | "TLS_INVALID" | "UNAUTHENTICATED" | "USAGE", ErrorEntry>>;
+export declare const ERRORS: Readonly<Record<"BUDGET_SPENT" | "CHAIN_TOO_LONG" | "CONFIG_INSECURE" | "CONFIG_INVALID" | "CONFIG_UNAVAILABLE" | "CREDENTIALS_INVALID" | "DESCRIPTION_INVALID" | "DRIVER_UNSUPPORTED" | "EXPIRY_INVALID" | "FEATURE_FAILED" | "FEATURE_INVALID" | "FORBIDDEN" | "GRAPHQL_UNSUPPORTED" | "HOST_INVALID" | "INPUT_INVALID" | "LIMIT_EXCEEDED" | "LIMIT_INVALID" | "LISTEN_FAILED" | "NAME_CONFUSABLE" | "NAME_INVALID" | "NAME_TAKEN" | "NETWORK_INVALID" | "NODE_UNSUPPORTED" | "NOT_FOUND" | "NO_GRANTS" | "OPTION_INVALID" | "OUTPUT_FAILED" | "OWNER_INVALID" | "PERMISSION_INVALID" | "POLICY_VIOLATED" | "RATE_LIMITED" | "ROLE_INVALID" | "ROTATION_IN_PROGRESS" | "ROTATION_NONE" | "SCHEMA_INVALID" | "SECRET_INVALID" | "SERVER_FAILED" | "SERVER_INCOMPATIBLE" | "SERVER_INSECURE" | "SERVER_UNREACHABLE" | "STORE_AUDIT_KEY" | "STORE_CORRUPT" | "STORE_FAILED" | "STORE_FOREIGN" | "STORE_FULL" | "STORE_INSECURE" | "STORE_LOCKED" | "STORE_NEWER" | "STORE_NOT_EMPTY" | "STORE_OLDER" | "STORE_READONLY" | "STORE_REPLACED" | "STORE_REQUIRED" | "STORE_UNAVAILABLE" | "TAG_INVALID" | "TLS_INVALID" | "UNAUTHENTICATED" | "USAGE", ErrorEntry>>;
 
 export type ErrorTable<Code extends string = string> = Readonly<Record<Code, ErrorEntry>>;
 
 export declare class FailureLog;
+
+export interface FeatureConfig {
+    readonly defaults?: Partial<Config>;
+    readonly sections: Readonly<Record<string, () => Promise<Section | AddedSection>>>;
+}
 
 export interface FeatureMigration {
     readonly name: string;
@@ -1385,7 +1400,7 @@ export interface KeyLabelTable {
 }
 
 export interface KeyListener {
-    readonly refuses?: (key: ApiKey, fields?: readonly string[]) => KeysError | undefined;
+    readonly refuses?: (key: ApiKey, fields?: readonly string[]) => KeysError | undefined | Promise<KeysError | undefined>;
     readonly changing?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
     readonly changed?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
     readonly deleted?: (transaction: Transaction, keys: readonly ApiKey[]) => Promise<void>;
@@ -1673,6 +1688,12 @@ export type OutcomeCounts = Readonly<Record<Outcome, number>>;
 
 export declare const OUTCOMES: readonly ['accepted', 'forbidden', 'limited', 'refused'];
 
+export interface OwnFeature extends Omit<Feature, 'config'> {
+    readonly config?: FeatureConfig;
+    readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
+    readonly inPrimary?: () => Promise<void>;
+}
+
 export interface OwnSchema {
     getTypeMap(): Readonly<Record<string, unknown>>;
     getQueryType(): unknown;
@@ -1725,8 +1746,6 @@ interface PrincipalParts {
     readonly secret: 'current' | 'previous';
     readonly observer?: AccessObserver | undefined;
 }
-
-export type Provided = (name: string) => (() => Promise<unknown>) | undefined;
 
 type RateUnit = keyof typeof LIMIT_SECONDS;
 
@@ -1860,7 +1879,6 @@ export interface RouteContext extends CheckParts {
     readonly keys: KeysService & Limited;
     readonly addresses: ClientAddresses;
     readonly issuer: Issuer;
-    readonly guarded: GuardedDiscovery;
     readonly formCheck: BearerCheck;
     readonly allowOrigins: MiddlewareHandler;
     readonly bearer: (path: string, permission: Permission) => {
@@ -1869,7 +1887,23 @@ export interface RouteContext extends CheckParts {
     };
 }
 
+export type Schema<Output = unknown> = v.GenericSchema<unknown, Output>;
+
 export type Scheme = 'http' | 'https';
+
+export interface Section extends About {
+    readonly schema: (context: SectionContext) => Schema;
+    readonly into: (output: never) => Partial<Config>;
+}
+
+export interface SectionContext {
+    readonly file: string;
+    readonly given: Readonly<Record<string, unknown>>;
+    readonly catalog: Catalog;
+    readonly read: Partial<Config>;
+    readonly issues: DocumentIssue[];
+    readonly unmet: DocumentIssue[];
+}
 
 export interface ServedRequest extends Received {
     readonly method: string;

@@ -69,7 +69,8 @@ export interface FeatureContext extends RouteContext {
   readonly publicUrl: string | undefined;
   /** The commands that pages mention. */
   readonly commands: NamedCommands;
-  readonly provided: Provided;
+  /** All features that are there. */
+  readonly features: readonly OwnFeature[];
   /** True in each of several worker processes of `serve`. */
   readonly isWorker: boolean;
   /** The app that this one replaces after a change of the configuration. */
@@ -83,8 +84,8 @@ export interface BackgroundContext {
   readonly config: Config;
   /** Notices waiting in the store. */
   readonly notices: NoticeStore;
-  /** The channels of all features. */
-  readonly channels: NoticeChannels;
+  /** All features that are there. */
+  readonly features: readonly OwnFeature[];
   /** True for `serve`, false for a guard. */
   readonly hasGraphQL: boolean;
   /** Resolves once this process takes over the work that only one of several processes does. */
@@ -113,21 +114,8 @@ export interface Background {
   stop(): Promise<void>;
 }
 
-/** The listeners of features, in their order. A feature that does not listen costs nothing. */
-export function listenersOf(features: readonly OwnFeature[]): KeyListener[] {
-  return features.flatMap(({ onKeys }) => onKeys ?? []);
-}
-
 /** Loads what features keep in a store, before it is opened. */
 export async function storesOf(features: readonly OwnFeature[]): Promise<FeatureInStore[]> {
   const kept = features.flatMap(({ name, store }) => (store ? [{ name, store }] : []));
   return Promise.all(kept.map(async ({ name, store }) => ({ ...(await store()), feature: name })));
-}
-
-/** Finds a part of a feature by its name; undefined if no feature provides it. */
-export type Provided = (name: string) => (() => Promise<unknown>) | undefined;
-
-/** The parts that features provide. */
-export function providedBy(features: readonly OwnFeature[]): Provided {
-  return (name) => features.find(({ provides }) => provides?.[name])?.provides?.[name];
 }

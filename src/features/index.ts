@@ -69,22 +69,33 @@ export const FEATURES: readonly OwnFeature[] = [
 /**
  * The features of svc-api that were chosen, then those of plugins. The error codes of all features are known from then
  * on, as those that were not chosen still listen.
- * @throws KeysError FEATURE_INVALID if a plugin needs one that is not there, or has a name, an operation or a code that is
- * taken
+ * @throws KeysError FEATURE_INVALID if a plugin needs one that is not there, or has a name, an operation, a channel or a code
+ * that is taken
  */
 export function allFeatures(): readonly OwnFeature[] {
   const own = FEATURES.filter(({ name }) => isChosen(name));
   const added: readonly OwnFeature[] = addedFeatures(FEATURES.map(({ name }) => name));
   const all = [...own, ...added];
-  const taken = new Set(Object.keys(OPERATIONS));
-  for (const { name, operations = {} } of all)
-    for (const operation of Object.keys(operations)) {
-      if (taken.has(operation))
-        throw invalidFeature(name, `svc-api or another plugin has an operation "${operation}" as well. Rename it.`);
-      taken.add(operation);
-    }
+  requireUnique(all, 'an operation', ({ operations }) => operations, OPERATIONS);
+  requireUnique(all, 'a channel of notices', ({ notices }) => notices);
   gatherErrors([...FEATURES, ...added]);
   return all;
+}
+
+/** @throws KeysError FEATURE_INVALID for a feature that gives something a name that is taken */
+function requireUnique(
+  all: readonly OwnFeature[],
+  what: string,
+  namedBy: (feature: OwnFeature) => object | undefined,
+  builtin = {},
+): void {
+  const taken = new Set(Object.keys(builtin));
+  for (const feature of all)
+    for (const given of Object.keys(namedBy(feature) ?? {})) {
+      if (taken.has(given))
+        throw invalidFeature(feature.name, `svc-api or another plugin has ${what} "${given}" as well. Rename it.`);
+      taken.add(given);
+    }
 }
 
 /**

@@ -8,7 +8,7 @@ import {
   splitUsed,
   suggestGrants,
 } from '../keys/authorization/index.ts';
-import { type Budget, isBudget } from '../keys/basics/index.ts';
+import { type Budget, isBudget, madeOnce } from '../keys/basics/index.ts';
 import { namedIssues } from '../keys/changes/index.ts';
 import { type ApiKey, NO_USAGE, previousUseSince, type UsageTotals, type UsedGrant } from '../keys/key/index.ts';
 import type { Branch } from '../keys/lists/index.ts';
@@ -47,12 +47,7 @@ export function keyResolversOf(keys: KeysService): Resolvers {
 function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
   const { catalog } = keys;
   const loadersIn = loadersOf(keys);
-  const accesses = new WeakMap<Chain, PermissionSet>();
-  const accessOf = (chain: Chain): PermissionSet => {
-    const access = accesses.get(chain) ?? keys.accessOf(chain);
-    accesses.set(chain, access);
-    return access;
-  };
+  const accessOf = madeOnce((chain: Chain) => keys.accessOf(chain));
   /** Without waiting if possible, since a promise for each key of a page is expensive. */
   const withChain = <Result>(
     key: ApiKey,
@@ -186,12 +181,8 @@ interface Loaders {
 const BATCH_SIZE = 50;
 
 function loadersOf(keys: KeysService): (context: BudgetedContext) => Loaders {
-  const loaders = new WeakMap<BudgetedContext['budget'], Loaders>();
-  return ({ budget }) => {
-    let known = loaders.get(budget);
-    if (!known) loaders.set(budget, (known = createLoaders(keys, budget)));
-    return known;
-  };
+  const of = madeOnce((budget: BudgetedContext['budget']) => createLoaders(keys, budget));
+  return ({ budget }) => of(budget);
 }
 
 function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Loaders {

@@ -91,8 +91,6 @@ export interface RouteContext extends CheckParts {
   readonly addresses: ClientAddresses;
   /** The address of this service, as clients know it. */
   readonly issuer: Issuer;
-  /** Tells clients where to get keys for services behind a proxy. */
-  readonly guarded: GuardedDiscovery;
   /** Checks keys from forms, whatever the configured places. */
   readonly formCheck: BearerCheck;
   /** Lets pages of the configured origins call an endpoint. */
@@ -124,17 +122,12 @@ export function createHttpApp({
   const addresses = new ClientAddresses(from.trust);
   const issuer = new Issuer(publicUrl, from.trust ?? LOOPBACK);
   const links: HomeLink[] = [];
-  const guarded: GuardedDiscovery = {
-    isOwn: (to) => places.guarded?.isOwn(to) === true,
-    find: (to) => places.guarded?.find(to),
-    answer: (to) => places.guarded?.answer(to),
-  };
   const at = (endpoint: string) => ({
     toOf: (request: Received) => issuer.ownOf(request as ServedRequest, endpoint),
-    isOwn: (to: RequestTo) => guarded.isOwn(to),
+    isOwn: (to: RequestTo) => places.guarded?.isOwn(to) === true,
     discover: (request: Received) => {
       if (!places.tellsClients) return undefined;
-      if (request.to) return guarded.find(request.to);
+      if (request.to) return places.guarded?.find(request.to);
       const { scheme, host, target } = issuer.to(request as ServedRequest, endpoint);
       return { metadata: `${scheme}://${host}${PROTECTED_RESOURCE}${target}`, scope: [] };
     },
@@ -169,6 +162,6 @@ export function createHttpApp({
     startedAt,
     shortcut: shortcutOf(places),
     addresses,
-    routeContext: { keys, places, check, addresses, issuer, guarded, formCheck, allowOrigins, bearer, ...parts },
+    routeContext: { keys, places, check, addresses, issuer, formCheck, allowOrigins, bearer, ...parts },
   });
 }

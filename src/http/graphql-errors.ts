@@ -81,7 +81,11 @@ function explain(
 ): { message: string; extensions: Record<string, unknown> } {
   const cause = error.originalError;
   if (!cause) return { message: messageOf(error), extensions: { code: defaultCodeOf(error), ...error.extensions } };
-  if (isKeysError(cause) && !cause.code.startsWith('STORE_')) return explainKeysError(cause);
+  if (isKeysError(cause) && !cause.code.startsWith('STORE_')) {
+    if (cause.code === 'FEATURE_FAILED')
+      failing.log.error({ err: cause, requestId: failing.requestId, path: error.path }, 'a step of a plugin failed');
+    return explainKeysError(cause);
+  }
   if (cause.name === 'GraphQLError' && !isResultMismatch(error))
     return { message: messageOf(error), extensions: { code: defaultCodeOf(error), ...error.extensions } };
   const { log, requestId = randomUUID() } = failing;

@@ -7,7 +7,6 @@ export {
   BearerCheck,
   type CheckOptions,
   type Discovery,
-  type GuardedDiscovery,
   tooManyFailures,
 } from './bearer-check.ts';
 export {

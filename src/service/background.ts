@@ -4,11 +4,7 @@ import type { OpenedService, StartService } from './configured-server.ts';
 
 /** Serves, with the work of features beside it: that begins before requests, and ends after them. */
 export const withBackground =
-  (
-    start: StartService,
-    features: readonly OwnFeature[],
-    context: Omit<BackgroundContext, keyof Pick<OpenedService, 'keys' | 'config'>>,
-  ): StartService =>
+  (start: StartService, context: Omit<BackgroundContext, keyof Pick<OpenedService, 'keys' | 'config'>>): StartService =>
   async (opened, server) => {
     const running: { feature: OwnFeature; work: Background }[] = [];
     const stop = async () => {
@@ -23,7 +19,7 @@ export const withBackground =
       );
     };
     try {
-      for (const feature of features) {
+      for (const feature of context.features) {
         const { name, background } = feature;
         if (!background) continue;
         const given = { ...context, keys: opened.keys, config: opened.config };

@@ -38,7 +38,7 @@ import {
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
 import { checkClients, type Client, unusableClients } from '../features/consent/clients.ts';
 import { SERVICE } from '../keys/service/index.ts';
-import { invalidFeature, workOf } from '../keys/added/index.ts';
+import { invalidFeature, isAdded, workOf } from '../keys/added/index.ts';
 import type { Log } from '../log.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 import { packageVersion } from '../version.ts';
@@ -177,14 +177,12 @@ export async function createAppOf(
   // Alone: the rest of that room might not even load.
   const { checkGraphQLRelease } = await import('../graphql/release.ts');
   await checkGraphQLRelease();
-  const [{ createSchema }, { createHttpApp }, { describeService }, { allFeatures, FEATURES }, { providedBy }] =
-    await Promise.all([
-      import('../graphql/schema.ts'),
-      import('../http/app.ts'),
-      import('./describe-service.ts'),
-      import('../features/index.ts'),
-      import('../feature.ts'),
-    ]);
+  const [{ createSchema }, { createHttpApp }, { describeService }, { allFeatures }] = await Promise.all([
+    import('../graphql/schema.ts'),
+    import('../http/app.ts'),
+    import('./describe-service.ts'),
+    import('../features/index.ts'),
+  ]);
   const startedAt = others.replaces?.startedAt ?? Date.now();
   const info = { name: 'svc-api', version: packageVersion(), startedAt };
   const configured = config && {
@@ -196,10 +194,11 @@ export async function createAppOf(
     failedCredentials: config.limits.failedCredentials,
   };
   const described = describeService({ ...configured, ...others });
+  const features = allFeatures();
   const schema = await createSchema(
     keys,
     info,
-    { features: allFeatures(), config, extensions, own: own && { schema: own, requires: requires ?? {} } },
+    { features, config, extensions, own: own && { schema: own, requires: requires ?? {} } },
     described,
   );
   const publicUrl = others.publicUrl ?? configured?.publicUrl;
@@ -209,7 +208,6 @@ export async function createAppOf(
     ...configured,
     ...others,
   });
-  const features = allFeatures();
   const context: FeatureContext = {
     ...app.routeContext,
     config,
@@ -219,14 +217,14 @@ export async function createAppOf(
     trust: others.trust ?? configured?.trust ?? LOOPBACK,
     publicUrl,
     commands,
-    provided: providedBy(features),
+    features,
     isWorker,
     replaces: others.replaces,
   };
   for (const feature of features) {
     const present = app.routes.slice();
     await workOf(feature, 'routes', () => feature.routes?.(app, context));
-    if (!FEATURES.includes(feature)) checkPaths(feature.name, app.routes.slice(present.length), present);
+    if (isAdded(feature)) checkPaths(feature.name, app.routes.slice(present.length), present);
   }
   return app;
 }

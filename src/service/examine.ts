@@ -7,7 +7,6 @@ import { type NoticeSettings, shownWebhook } from '../keys/feed/index.ts';
 import type { HostResource } from '../keys/permissions/index.ts';
 import { printable, type ProgressReport } from '../keys/basics/index.ts';
 import { readDestination } from '../features/notices/index.ts';
-import { noticeChannelsOf } from './notice-channels.ts';
 import { describePattern } from '../features/routes/index.ts';
 import { readAuditKey } from '../store/audit-log.ts';
 import { failureBy, type Finding, inspectStore, ok, warning } from '../store/index.ts';
@@ -93,7 +92,7 @@ const NO_WEBHOOK = ok('NOTICES', 'The configuration names no webhook: nobody is 
 /** Whether what signs notices can be read here. The servers may have it in their environment alone. */
 async function inspectSecrets(notices: NoticeSettings, env: NodeJS.ProcessEnv): Promise<Finding> {
   try {
-    await readDestination(notices, env, noticeChannelsOf(allFeatures()));
+    await readDestination(notices, env, allFeatures());
     if (notices.channel !== undefined)
       return ok('NOTICES', `Notices go to ${shownWebhook(notices.url)} by the channel ${notices.channel}.`);
     return ok('NOTICES', `The secret that signs notices for ${shownWebhook(notices.url)} can be read.`);

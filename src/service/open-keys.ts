@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { type OwnFeature, listenersOf } from '../feature.ts';
+import type { OwnFeature } from '../feature.ts';
 import type { RequestCheck } from '../http/request-check.ts';
 import { operatorName } from '../keys/authorization/index.ts';
+import { listenersOf } from '../keys/changes/index.ts';
 import type { NoticeStore } from '../keys/feed/index.ts';
 import {
   amount,

@@ -58,6 +58,8 @@ export interface Connection {
   findByDigest?(digest: string): FoundRow | undefined;
   /** Resolves if a file has all of its pages. @throws KeysError STORE_… */
   checkWhole?(): Promise<void>;
+  /** True for a failure of the database itself, not of a statement that it refuses. */
+  isFailure(error: unknown): boolean;
   /** See `KeyRepository.revision`. */
   revision(): number | undefined;
   /** See `KeyRepository.keysChangedSince`. */
@@ -118,6 +120,7 @@ export function connectionOver(connection: Connection, others: Partial<Connectio
     features,
     run: (work) => connection.run(work),
     write: (work, options) => connection.write(work, options),
+    isFailure: (error) => connection.isFailure(error),
     checkWhole: async () => connection.checkWhole?.(),
     revision: () => connection.revision(),
     changesReceived: () => connection.changesReceived?.(),

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import type { AuditQuery } from '../keys/audit/index.ts';
-import { yielding, mapYielding, type Port } from '../keys/basics/index.ts';
+import { isKeysError, mapYielding, type Port, yielding } from '../keys/basics/index.ts';
 import type { ApiKey, StoredKey } from '../keys/key/index.ts';
 import type { KeyFinder, KeyRepository, KeyWriter } from '../keys/repository/index.ts';
 import {
@@ -131,7 +131,11 @@ export function createKeyRepository(
     write: (work, { revokes = false, counts = false } = {}) =>
       connection.write(
         async (db, keysChanged) => {
-          const result = await work(writerIn(db, keysChanged));
+          const result = await work(writerIn(db, keysChanged)).catch((error: unknown) => {
+            // A step of a plugin names itself, also where the database fails, which can be tried again.
+            const isOfPlugin = isKeysError(error) && error.code === 'FEATURE_FAILED';
+            throw isOfPlugin && connection.isFailure(error.cause) ? error.cause : error;
+          });
           if (dialect === 'sqlite' && !revokes) await indexEntries(db);
           return result;
         },

@@ -22,8 +22,8 @@ describe('work of features beside requests', () => {
     ];
     const served = { prepare: async () => () => {}, stop: async () => {} };
     const start = (async () => served) as unknown as StartService;
-    const context = { log } as Parameters<typeof withBackground>[2];
-    const running = await withBackground(start, features, context)({} as OpenedService, { host: '127.0.0.1', port: 0 });
+    const context = { features, log } as unknown as Parameters<typeof withBackground>[1];
+    const running = await withBackground(start, context)({} as OpenedService, { host: '127.0.0.1', port: 0 });
     await (
       await running.prepare({} as OpenedService)
     )();

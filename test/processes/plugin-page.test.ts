@@ -100,7 +100,7 @@ describe(`an example of ${PAGE}`, () => {
 
   it('adds a step when keys change', async () => {
     example('svc-api-owned');
-    await cli('apikey create --name B --roles GUEST', 1);
+    assert.equal((await cli('apikey create --name B --roles GUEST', 1))['code'], 'FEATURE_FAILED');
     await cli('apikey create --name B --roles GUEST --owner Ada');
   });
 

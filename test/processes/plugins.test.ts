@@ -325,7 +325,11 @@ describe('a plugin with fields of keys', () => {
             context.json(context.get('principal').apiKey.name));
         } }`,
     );
-    await cli('apikey update --name CI --team Nobody'.split(' '), { code: 1 });
+    const refused = (result: Json) => {
+      assert.equal(result['code'], 'FEATURE_FAILED');
+      assert.match(result['error'] as string, /onKeys\.changed of other.*Nobody is no team/);
+    };
+    refused(await json('apikey update --name CI --team Nobody'.split(' '), { code: 1 }));
     assert.equal((await shown('CI')).team, 'Payments');
     const { serve, key } = await serveWith();
     try {
@@ -333,6 +337,8 @@ describe('a plugin with fields of keys', () => {
       assert.equal((await get({})).status, 401);
       const answer = await get({ authorization: `Bearer ${key}` });
       assert.deepEqual([answer.status, await answer.json()], [200, 'Admin']);
+      onServer = { SVC_API_SERVER: serve.url, SVC_API_KEY: key };
+      refused(await json('apikey update --name CI --team Nobody'.split(' '), { code: 1 }));
     } finally {
       await serve.stop();
     }
@@ -658,6 +664,23 @@ describe('a program that chooses features', () => {
     assert.deepEqual(result, [
       'FEATURE_INVALID',
       'The feature sessions is invalid. A feature of svc-api has this name. Rename the package.',
+    ]);
+  });
+
+  it('is refused for a plugin with a channel of notices that another one has', async () => {
+    const result = await program(
+      '',
+      `
+      import './features.mjs';
+      import { addFeatures } from '${ROOT}/dist/plugin.js';
+      const notices = { ntfy: async () => ({ open: () => async () => {} }) };
+      addFeatures({ name: 'one', notices }, { name: 'two', notices });
+      const { openKeys } = await import('${ROOT}/dist/index.js');
+      await openKeys({ database: ':memory:' }).catch(({ code, message }) => console.log(JSON.stringify([code, message])));`,
+    );
+    assert.deepEqual(result, [
+      'FEATURE_INVALID',
+      'The feature two is invalid. svc-api or another plugin has a channel of notices "ntfy" as well. Rename it.',
     ]);
   });
 

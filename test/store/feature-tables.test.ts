@@ -4,11 +4,12 @@ import { sql } from 'kysely';
 import { requireKept } from '../../src/keys/added/index.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { declarePort } from '../../src/keys/basics/port.ts';
+import { stepsOfPlugin } from '../../src/keys/changes/steps-of-plugins.ts';
 import { backUpStore } from '../../src/store/backup/back-up-store.ts';
 import { restoreStore } from '../../src/store/backup/restore-store.ts';
 import { copyStore } from '../../src/store/copy.ts';
 import { openConnection, openStore } from '../../src/store/open.ts';
-import type { FeatureInStore } from '../../src/store/port-of-store.ts';
+import { type FeatureInStore, portOfStore } from '../../src/store/port-of-store.ts';
 import type { FeatureMigration } from '../../src/store/tables.ts';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { changeDirectly, contentOf, readDirectly } from '../support/direct.ts';
@@ -134,7 +135,7 @@ async function copiesOf(
   return [copied, restored];
 }
 
-describeAlwaysOnEach('the tables of a plugin', () => {
+describeAlwaysOnEach('the tables of a plugin', (dialect) => {
   let database: string;
   let ids: string[];
   beforeEach(async () => {
@@ -165,6 +166,40 @@ describeAlwaysOnEach('the tables of a plugin', () => {
     await count(withVisits, ids[1]!);
     await count(withVisits);
     assert.deepEqual(await countsIn(database), { [ids[0]!]: 2, [ids[1]!]: 1 });
+  });
+
+  it('are named with the step whose statement the database refuses; a failure of the database is its own', async () => {
+    const STATEMENT = declarePort<object, { run(statement: string): Promise<unknown> }>('statement');
+    const ports: FeatureInStore['ports'] = [
+      portOfStore({
+        port: STATEMENT,
+        read: () => ({}),
+        write: ({ db }) => ({ run: (statement) => sql.raw(statement).execute(db) }),
+      }),
+    ];
+    const store = await openStore(
+      { database },
+      { features: [...STORES, visits(first), { feature: 'svc-api-x', ports }] },
+    );
+    const inStep = (...statements: string[]) =>
+      store.repository.write(async (writer) => {
+        const { deleted } = stepsOfPlugin('svc-api-visits', {
+          deleted: async () => {
+            for (const statement of statements.splice(0)) await writer.port(STATEMENT).run(statement);
+          },
+        });
+        await deleted!(writer as never, []);
+      });
+    const named = { code: 'FEATURE_FAILED', message: /onKeys\.deleted of svc-api-visits/ };
+    await assert.rejects(inStep(`insert into ${TABLE} (key_id) values ('${ids[0]}')`), named);
+    await assert.rejects(inStep('select * from no_such_table'), named);
+    if (dialect === 'postgres') await inStep('select pg_terminate_backend(pg_backend_pid())');
+    else
+      await assert.rejects(
+        inStep('pragma max_page_count = 1', 'create table plugin_large as select zeroblob(1000000) as large'),
+        { code: 'STORE_FULL' },
+      );
+    await store.close();
   });
 
   it('stay while it is gone, and follow keys', async () => {

@@ -236,14 +236,12 @@ export abstract class ServingCommand extends BaseCommand {
       { parseConfig },
       { additionsIn, ConfiguredServer },
       { withBackground },
-      { noticeChannelsOf },
       { allFeatures },
     ] = await Promise.all([
       import('../../service/open-keys.ts'),
       import('../../config/load-config.ts'),
       import('../../service/configured-server.ts'),
       import('../../service/background.ts'),
-      import('../../service/notice-channels.ts'),
       import('../../features/index.ts'),
     ]);
     const additions = additionsIn(config, ofHost);
@@ -276,13 +274,13 @@ export abstract class ServingCommand extends BaseCommand {
       const { hasGraphQL = false, turn } = context;
       const beside = opened.notices && {
         notices: opened.notices,
-        channels: noticeChannelsOf(allFeatures()),
+        features: allFeatures(),
         hasGraphQL,
         turn,
         log: this.logger,
         onStarted: (notices: MeasuredNotices) => telemetry?.metrics?.measureNotices(notices),
       };
-      const started = beside ? withBackground(start, allFeatures(), beside) : start;
+      const started = beside ? withBackground(start, beside) : start;
       const configured = await ConfiguredServer.start({ keys, config, extensions }, server, started);
       source.follow(async (file) => {
         try {

@@ -270,15 +270,15 @@ async function decideChanges<Key extends ApiKey>(
   // Unchanged keys included: a caller that may not change a key must not probe it by declaring guesses.
   requireFor(caller, 'UPDATE', existing);
   // A person has no secret, so that a declared one is refused even if nothing differs.
-  for (const key of existing) if (key.person) requireUnrefused(place, key);
+  for (const key of existing) if (key.person) await requireUnrefused(place, key);
   if (adopt && caller !== OPERATOR) throw denied(caller, 'Only the operator adopts keys.');
   if (!adopt) await refuseTakeover(place, existing, updates);
   const befores = updates.map(({ before }) => before);
   const chains = await findChains(find, befores);
   for await (const [index, { action, before, after }] of yielding(updates.entries())) {
     const fields = GIVEN_FIELDS.filter((field) => before[field] !== after[field]);
-    if (fields.length > 0) requireUnrefused(place, before, fields);
-    if (action !== 'UPDATE') requireUnrefused(place, before);
+    if (fields.length > 0) await requireUnrefused(place, before, fields);
+    if (action !== 'UPDATE') await requireUnrefused(place, before);
     requireToChange(caller, chains[index]!, after, catalog);
     if (action !== 'UPDATE') requireToHoldKey(caller, chains[index]!, after, catalog);
     violations.push(...violationsOfChange(chains[index]!, after, place));

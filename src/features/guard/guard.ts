@@ -1,4 +1,4 @@
-import { yielding, type OrRefusal } from '../../keys/basics/index.ts';
+import { madeOnce, yielding, type OrRefusal } from '../../keys/basics/index.ts';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -155,14 +155,8 @@ function isJudgedAlike(known: AllowedEntry, entry: Entry): boolean {
   return 'match' in entry && entry.match === known.match && entry.admitted?.principal === known.admitted?.principal;
 }
 
-const RULES = new WeakMap<Match, McpRules>();
-
 /** What parts of an MCP server need. */
-function rulesFor(match: Match): McpRules {
-  let rules = RULES.get(match);
-  if (!rules) RULES.set(match, (rules = new McpRules(match)));
-  return rules;
-}
+const rulesFor = madeOnce((match: Match) => new McpRules(match));
 
 /** A reverse proxy that lets only requests with an API key pass. */
 class Guard implements RequestHandler, ConnectionHandler {

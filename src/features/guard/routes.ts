@@ -26,7 +26,7 @@ export async function addGuard(app: HttpApp, context: FeatureContext): Promise<v
 async function signInFor(app: HttpApp, context: FeatureContext): Promise<SignIn | undefined> {
   const { config, keys, trust, refusals, failures } = context;
   const isOn = config?.signIn === 'on';
-  const loadDoor = doorOf(context.provided, isOn);
+  const loadDoor = doorOf(context.features, isOn);
   if (!isOn || !loadDoor) return undefined;
   const { authenticator } = keys;
   const sessions = keys.feature(Sessions);

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Background, BackgroundContext } from '../../feature.ts';
-import type { NoticeChannels, NoticeStore } from '../../keys/feed/index.ts';
+import type { NoticeStore } from '../../keys/feed/index.ts';
 import type { Log } from '../../log.ts';
-import { type DeliveryCounts, Dispatcher } from './dispatcher.ts';
+import { Dispatcher } from './dispatcher.ts';
 import { type Destination, readDestination } from './destination.ts';
 
 /** How often to look for what is new. */
@@ -11,32 +11,24 @@ const EVERY_MS = 1000;
 /** The destination that a configuration names, with the secrets as they are now. @throws KeysError CONFIG_… */
 async function destinationIn(
   { notices }: Pick<BackgroundContext['config'], 'notices'>,
-  channels: NoticeChannels,
+  features: BackgroundContext['features'],
 ): Promise<Destination | undefined> {
-  return notices && readDestination(notices, process.env, channels);
+  return notices && readDestination(notices, process.env, features);
 }
 
 /** Delivers notices as the configuration says. @throws KeysError CONFIG_… if they cannot be signed */
 export async function deliverNotices(context: BackgroundContext): Promise<Background> {
-  const { keys, config, notices: store, channels, turn, log } = context;
-  const destination = await destinationIn(config, channels);
-  const onStart = (started: StartedDelivery) => context.onStarted(started);
-  const delivery = new NoticeDelivery({ store, clock: keys.clock, turn, log, onStart });
+  const { keys, config, notices: store, features, turn, log } = context;
+  const destination = await destinationIn(config, features);
+  const delivery = new NoticeDelivery({ store, clock: keys.clock, turn, log, onStart: context.onStarted });
   await delivery.take(destination);
   return {
     async prepare(changed) {
-      const next = await destinationIn(changed.config, channels);
+      const next = await destinationIn(changed.config, features);
       return () => delivery.take(next);
     },
     stop: () => delivery.stop(),
   };
-}
-
-export interface StartedDelivery {
-  /** What became of attempts, by now. */
-  readonly counts: DeliveryCounts;
-  /** How many wait in the store; undefined while there is no webhook. */
-  countWaiting(): Promise<number | undefined>;
 }
 
 interface DeliveryOptions {
@@ -47,7 +39,7 @@ interface DeliveryOptions {
   turn: Promise<void>;
   log: Log;
   /** Is called when there is a webhook for the first time. */
-  onStart?: (started: StartedDelivery) => void;
+  onStart?: BackgroundContext['onStarted'];
 }
 
 /** Sends notices while a server runs. */

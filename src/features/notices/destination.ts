@@ -1,3 +1,4 @@
+import type { OwnFeature } from '../../feature.ts';
 import { formatList, KeysError, printable, proxyNote, suggestion } from '../../keys/basics/index.ts';
 import type {
   NoticeAnswer,
@@ -14,12 +15,13 @@ export interface Destination {
   readonly send: ReturnType<NoticeChannel['open']>;
 }
 
-/** Opens the channel that the settings name. @throws KeysError CONFIG_…; what the channel throws */
+/** Opens the channel of a feature that the settings name. @throws KeysError CONFIG_…; what the channel throws */
 export async function readDestination(
   settings: NoticeSettings,
   env: NodeJS.ProcessEnv,
-  channels: NoticeChannels,
+  features: readonly OwnFeature[],
 ): Promise<Destination> {
+  const channels: NoticeChannels = Object.assign({}, ...features.map(({ notices }) => notices));
   const { url, channel = 'webhook' } = settings;
   const load = Object.hasOwn(channels, channel) ? channels[channel] : undefined;
   if (!load) {

@@ -1,5 +1,6 @@
 import type { FeatureContext } from '../../feature.ts';
 import { type ClientAddresses, isLoopbackHost, type SeenOrigin } from '../../http/index.ts';
+import { madeOnce } from '../../keys/basics/index.ts';
 import { grantsOf, People, type PeopleSettings, type SignedIn } from './people.ts';
 import { AttemptCounter } from '../../limits/index.ts';
 import { beginSignIn, finishSignIn, type PendingSignIn } from './at-provider.ts';
@@ -35,21 +36,12 @@ const NOT_PRIVATE =
   'Your proxy has signed you in, but this connection is not encrypted, so that others could read it. Use https. Behind ' +
   'a proxy that ends TLS, X-Forwarded-Proto or "publicUrl" says so.';
 
-/** Sign-ins that were made, by the contexts of their apps. */
-const made = new WeakMap<FeatureContext, PeopleSignIn>();
-
 /** Signs the people of an app in; undefined where the configuration names nobody. @throws KeysError CONFIG_… */
-export function peopleOf(context: FeatureContext): PeopleSignIn | undefined {
-  const { config, keys, addresses, publicUrl } = context;
+export const peopleOf = madeOnce(({ config, keys, addresses, publicUrl }: FeatureContext) => {
   if (!config?.people) return undefined;
-  const known = made.get(context);
-  if (known) return known;
   const { clock } = keys;
-  const people = keys.feature(People);
-  const signIn = new PeopleSignIn({ settings: config.people, people, clock, addresses, publicUrl });
-  made.set(context, signIn);
-  return signIn;
-}
+  return new PeopleSignIn({ settings: config.people, people: keys.feature(People), clock, addresses, publicUrl });
+});
 
 /** Signs people in who have no key, as the configuration says: at the console, for consent, and at the door. */
 export class PeopleSignIn {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Limit } from '../../keys/basics/index.ts';
+import { type Limit, madeOnce } from '../../keys/basics/index.ts';
 import type { Permission } from '../../keys/permissions/index.ts';
 import { parseHostPattern, parsePathPattern, type Pattern, type RouteRequest } from './request.ts';
 import { type Charge, ONCE, type RouteCharge } from '../../keys/authorization/index.ts';
@@ -332,21 +332,13 @@ function collect(table: MethodTable | undefined, { method, all, found }: Search)
   return !all && found.length > 0;
 }
 
-const CHARGES = new WeakMap<Route, Charge>();
-
 /** What a request counts as that a route lets pass: by its `cost`, also against its `limit`. */
-export function chargeOf(route: Route): Charge {
-  const { host, path, methods, mcp, limit, cost = 1 } = route;
+export const chargeOf = madeOnce(({ host, path, methods, mcp, limit, cost = 1 }: Route): Charge => {
   if (limit === undefined && cost === 1) return ONCE;
-  let charge = CHARGES.get(route);
-  if (!charge) {
-    const told = JSON.stringify([host, path, methods?.toSorted() ?? null, mcp ?? null]);
-    const id = createHash('sha256').update(told).digest('base64url').slice(0, 22);
-    charge = { requests: 1, cost, routes: limit === undefined ? [] : [{ route: id, limit, cost }] };
-    CHARGES.set(route, charge);
-  }
-  return charge;
-}
+  const told = JSON.stringify([host, path, methods?.toSorted() ?? null, mcp ?? null]);
+  const id = createHash('sha256').update(told).digest('base64url').slice(0, 22);
+  return { requests: 1, cost, routes: limit === undefined ? [] : [{ route: id, limit, cost }] };
+});
 
 /** What a request counts as that several routes let pass: what counts most. */
 export function mostOfCharges(charges: readonly Charge[]): Charge {

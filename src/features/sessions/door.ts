@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Context, Hono } from 'hono';
 import Negotiator from 'negotiator';
-import type { Provided } from '../../feature.ts';
+import type { OwnFeature } from '../../feature.ts';
 import {
   type Admission,
   type Admitted,
@@ -76,8 +76,8 @@ export interface DoorRoom {
  * The pages at the door, of the feature that provides them as `door`.
  * @throws KeysError CONFIG_INVALID if people are to sign in, and no feature has pages for that
  */
-export function doorOf(provided: Provided, isRequired: boolean): (() => Promise<DoorRoom>) | undefined {
-  const door = provided('door') as (() => Promise<DoorRoom>) | undefined;
+export function doorOf(features: readonly OwnFeature[], isRequired: boolean): (() => Promise<DoorRoom>) | undefined {
+  const [door] = features.flatMap(({ provides }) => provides?.['door'] ?? []) as (() => Promise<DoorRoom>)[];
   if (!door && isRequired)
     throw new KeysError(
       'CONFIG_INVALID',

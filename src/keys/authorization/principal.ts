@@ -1,5 +1,13 @@
 import { userInfo } from 'node:os';
-import { formatList, invalidOption, KeysError, kindOf, splitLimit, withoutStackTrace } from '../basics/index.ts';
+import {
+  formatList,
+  invalidOption,
+  KeysError,
+  kindOf,
+  madeOnce,
+  splitLimit,
+  withoutStackTrace,
+} from '../basics/index.ts';
 import type { ApiKey } from '../key/index.ts';
 import {
   type Action,
@@ -11,15 +19,7 @@ import {
   splitPermission,
 } from '../permissions/index.ts';
 import { type Chain, chainAccess } from './chain.ts';
-import {
-  type AppliedLimit,
-  type Charge,
-  CHARGED,
-  NOT_YET,
-  ONCE,
-  type Restrictions,
-  restrictionsOf,
-} from './restrictions.ts';
+import { type AppliedLimit, type Charge, NOT_YET, ONCE, type Restrictions, restrictionsOf } from './restrictions.ts';
 
 /** Records which permissions a key uses, and which it lacks. */
 export interface AccessObserver {
@@ -210,12 +210,14 @@ export function operatorName(): string {
   }
 }
 
+/** Restrictions of requests with a charge, by those of their keys. */
+const chargedOf = madeOnce<Charge, WeakMap<Restrictions | Chain, Restrictions>>(() => new WeakMap());
+
 /** Finds the restrictions of a request by its charge; undefined if it has none. */
 export function restrictionsFor({ chain, restrictions }: Principal, charge: Charge): Restrictions | undefined {
   const { requests, cost, routes } = charge;
   if (charge === ONCE || charge === NOT_YET || (!restrictions && routes.length === 0)) return restrictions;
-  let known = CHARGED.get(charge);
-  if (!known) CHARGED.set(charge, (known = new WeakMap()));
+  const known = chargedOf(charge);
   const holder = restrictions ?? chain;
   let charged = known.get(holder);
   if (charged) return charged;

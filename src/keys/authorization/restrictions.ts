@@ -59,8 +59,6 @@ export function restrictionsOf({ keys }: Chain, { defaultLimits }: Catalog): Res
   };
 }
 
-export const CHARGED = new WeakMap<Charge, WeakMap<Restrictions | Chain, Restrictions>>();
-
 /**
  * Words such as "is limited to 100/m" if the keys of one chain are restricted more than those of another; otherwise
  * undefined.

@@ -2,6 +2,7 @@
 export * from './csv.ts';
 export * from './json.ts';
 export * from './nearest.ts';
+export * from './once.ts';
 export * from './options.ts';
 export * from './page-size.ts';
 export * from './text.ts';

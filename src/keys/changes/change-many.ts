@@ -33,7 +33,7 @@ export type UndeletingChange = ManyChangeRequest & { readonly what: 'DISABLE' | 
 interface ManyChange {
   readonly what: ManyChangeRequest['what'];
   /** The changed key; the same object if nothing changes or the key is deleted. */
-  readonly after: <Key extends ApiKey>(before: Key) => Key;
+  readonly after: <Key extends ApiKey>(before: Key) => Promise<Key>;
 }
 
 /** Parses a change of many keys. @throws ValidationError; KeysError INPUT_INVALID, OPTION_INVALID */
@@ -46,18 +46,18 @@ export function readManyChange(
     throw new KeysError('INPUT_INVALID', 'Say when the keys are to expire, and only if they are to.');
   if ((what === 'UPDATE') !== (change !== undefined))
     throw new KeysError('INPUT_INVALID', 'Say what of the keys is to change, and only if they are to.');
-  if (what === 'DELETE') return { what, after: (before) => before };
+  if (what === 'DELETE') return { what, after: async (before) => before };
   if (what === 'DISABLE')
-    return { what, after: (before) => (before.disabledAt === null ? { ...before, disabledAt: now } : before) };
+    return { what, after: async (before) => (before.disabledAt === null ? { ...before, disabledAt: now } : before) };
   if (what === 'EXPIRE') {
     const request = { expiresAt: expiresAt! };
     assertValid(validateExpiry(request, now));
     const end = expiryOf(request, now)!;
     return {
       what,
-      after: (before) => {
+      after: async (before) => {
         if (before.expiresAt !== null && before.expiresAt <= end) return before;
-        requireUnrefused(place, before, ['expiresAt']);
+        await requireUnrefused(place, before, ['expiresAt']);
         return { ...before, expiresAt: end };
       },
     };
@@ -73,8 +73,8 @@ export function readManyChange(
 }
 
 /** True if a key would change. */
-export function isChangedBy(key: ApiKey, { what, after }: ManyChange): boolean {
-  return what === 'DELETE' || after(key) !== key;
+export async function isChangedBy(key: ApiKey, { what, after }: ManyChange): Promise<boolean> {
+  return what === 'DELETE' || (await after(key)) !== key;
 }
 
 /**
@@ -85,7 +85,7 @@ export async function requireToChangeBy(place: Place, key: ApiKey, { what, after
   if (what === 'DELETE') return requireFor(place.caller, 'DELETE', [key]);
   requireFor(place.caller, 'UPDATE', [key]);
   requireWhole(key);
-  await requireChange(place, key, after(key));
+  await requireChange(place, key, await after(key));
 }
 
 /**
@@ -106,9 +106,9 @@ export async function changeKeys(
   const changes = [];
   for await (const before of yielding([...new Set(ids)].map((id) => found.get(id)!))) {
     requireFor(transaction.caller, 'UPDATE', [before]);
-    if (!isChangedBy(before, change)) continue;
+    if (!(await isChangedBy(before, change))) continue;
     await requireToChangeBy(transaction, before, change);
-    changes.push({ before, after: change.after(before) });
+    changes.push({ before, after: await change.after(before) });
   }
   const action = change.what === 'DISABLE' ? 'DISABLE' : 'UPDATE';
   await transaction.changeAll(changes.map(({ before, after }) => ({ before, steps: [{ after, action }] })));

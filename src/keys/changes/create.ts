@@ -107,14 +107,14 @@ async function planReplacement<Key extends ApiKey>(
   }
   requireToCreate(caller, key, catalog);
   const existing = await find.findByName(key.name);
-  if (existing && !input.overwrite) throw new NameTakenError(key.name, !refusalOf(place, existing));
+  if (existing && !input.overwrite) throw new NameTakenError(key.name, !(await refusalOf(place, existing)));
   if (!existing) {
     const confusable = await findConfusableNames(caller, find, [key.name]);
     return { key, replaced: [], takesOwnPlace: false, confusable };
   }
   const replaced = await find.findWithDescendants([existing.id]);
   requireFor(caller, 'DELETE', [existing]);
-  requireUnrefused(place, existing);
+  await requireUnrefused(place, existing);
   const takesOwnPlace = caller !== OPERATOR && existing.id === caller.apiKey.id;
   if (takesOwnPlace) takeOwnPlace(caller, input, key, catalog);
   // The new key would take over that key's creator as well, and so escape its own parent key.

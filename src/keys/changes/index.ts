@@ -16,6 +16,7 @@ export {
   startGrace,
 } from './rotate.ts';
 export * from './delivery.ts';
+export { listenersOf, stepsOfPlugin } from './steps-of-plugins.ts';
 export * from './transaction.ts';
 export { KEYS_IN_USE, UnusedKeys } from './unused-keys.ts';
 export { adoptKey } from './adopt.ts';

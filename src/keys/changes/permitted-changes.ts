@@ -197,7 +197,7 @@ const NOTHING = { roles: [], permissions: new PermissionSet(), withheld: [] };
 /** Refuses an actor that is not allowed to add anything to a key. @throws ForbiddenError */
 async function requireToAdd(place: KeyPlace, key: ApiKey): Promise<void> {
   requireFor(place.caller, 'UPDATE', [key]);
-  requireUnrefused(place, key);
+  await requireUnrefused(place, key);
   requireToHoldKey(place.caller, await findChain(place.find, key), key, place.catalog);
 }
 
@@ -299,7 +299,7 @@ export class PermittedChanges {
     for await (const key of yielding(keys)) {
       let isChanged = true;
       const refusal = await findRefusal(async () => {
-        isChanged = isChangedBy(key, change);
+        isChanged = await isChangedBy(key, change);
         if (isChanged && !('refusal' in place)) await requireToChangeBy(place, key, change);
       });
       const why = refusal ?? (isChanged && 'refusal' in place ? place.refusal : null);

@@ -72,7 +72,7 @@ export function rotatedKey(
 /** Refuses a caller that is not allowed to rotate a key now. @throws KeysError ROTATION_IN_PROGRESS; ForbiddenError */
 export async function requireToRotate(place: Place, key: ApiKey): Promise<void> {
   const { caller, catalog, find, now } = place;
-  requireUnrefused(place, key);
+  await requireUnrefused(place, key);
   // The recipient of the secret can do everything that the key is allowed to do.
   requireToHoldKey(caller, await findChain(find, key), key, catalog);
   const waiting = await findUnused(find, key, now);

@@ -65,7 +65,10 @@ export interface KeyListener {
    * Refuses a change of a key, even one that is only planned. Returns the error.
    * @param fields the changed ones. Left out if the key gets another secret, or another key takes its place
    */
-  readonly refuses?: (key: ApiKey, fields?: readonly string[]) => KeysError | undefined;
+  readonly refuses?: (
+    key: ApiKey,
+    fields?: readonly string[],
+  ) => KeysError | undefined | Promise<KeysError | undefined>;
   /** Called before keys are created or changed, while all rows are still as they were. */
   readonly changing?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
   /** Called after keys were created or changed. */
@@ -113,21 +116,25 @@ export interface Place<Key extends ApiKey = ApiKey> {
 }
 
 /** The refusal of a change by a feature, if there is one. See `KeyListener.refuses`. */
-export function refusalOf(
+export async function refusalOf(
   { listeners }: Pick<Place, 'listeners'>,
   key: ApiKey,
   fields?: readonly string[],
-): KeysError | undefined {
+): Promise<KeysError | undefined> {
   for (const { refuses } of listeners) {
-    const refusal = refuses?.(key, fields);
+    const refusal = await refuses?.(key, fields);
     if (refusal) return refusal;
   }
   return undefined;
 }
 
 /** @throws KeysError that refuses a change: see `refusalOf` */
-export function requireUnrefused(place: Pick<Place, 'listeners'>, key: ApiKey, fields?: readonly string[]): void {
-  const refusal = refusalOf(place, key, fields);
+export async function requireUnrefused(
+  place: Pick<Place, 'listeners'>,
+  key: ApiKey,
+  fields?: readonly string[],
+): Promise<void> {
+  const refusal = await refusalOf(place, key, fields);
   if (refusal) throw refusal;
 }
 

@@ -24,7 +24,7 @@ export interface UpdatedKey extends ChangedKey {
 export async function updateKey(transaction: Transaction, id: string, change: KeyChange): Promise<UpdatedKey> {
   const { caller, find } = transaction;
   const before = await transaction.findToChange(id);
-  const after = updated(before, change, transaction);
+  const after = await updated(before, change, transaction);
   await requireChange(transaction, before, after);
   const holder = await find.findByName(after.name);
   if (holder && holder.id !== id) throw new NameTakenError(after.name, false);
@@ -37,17 +37,17 @@ export async function updateKey(transaction: Transaction, id: string, change: Ke
  * A key after the change of a validated request; the same object if nothing changes.
  * @throws ValidationError; KeysError NOT_FOR_PEOPLE
  */
-export function updated<Key extends ApiKey>(
+export async function updated<Key extends ApiKey>(
   before: Key,
   change: KeyChange,
   place: Pick<Place, 'catalog' | 'now' | 'listeners'>,
-): Key {
+): Promise<Key> {
   const { catalog, now } = place;
   const expiry = expiryOf(change, now);
   const given = { ...readFields(givenFields, change, catalog), ...(expiry !== undefined && { expiresAt: expiry }) };
   const differs = (field: keyof typeof given) => JSON.stringify(before[field]) !== JSON.stringify(given[field]);
   const fields = (Object.keys(given) as (keyof typeof given)[]).filter(differs);
-  requireUnrefused(place, before, fields);
+  await requireUnrefused(place, before, fields);
   const after = { ...before, ...given };
   if (fields.includes('roles') || fields.includes('permissions'))
     assertValid(validateGrants(after.roles, after.permissions));

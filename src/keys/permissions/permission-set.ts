@@ -1,3 +1,4 @@
+import { madeOnce } from '../basics/index.ts';
 import { type Action, ACTIONS, type Catalog, type Permission, type Role } from './catalog.ts';
 
 /** The allowed actions on one resource. */
@@ -95,22 +96,10 @@ export class PermissionSet {
 
 /** How many different grants of an installation are remembered: most keys share their grants with others. */
 const MAX_KNOWN = 1000;
-const known = new WeakMap<Catalog, Map<string, PermissionSet>>();
-
-function knownSets(catalog: Catalog): Map<string, PermissionSet> {
-  let sets = known.get(catalog);
-  if (!sets) known.set(catalog, (sets = new Map()));
-  return sets;
-}
-
-const sets = new WeakMap<readonly Permission[], PermissionSet>();
+const knownSets = madeOnce<Catalog, Map<string, PermissionSet>>(() => new Map());
 
 /** The set of a list that never changes, such as a role's, since parsing the list takes longest. */
-function setOf(permissions: readonly Permission[]): PermissionSet {
-  const set = sets.get(permissions) ?? new PermissionSet(permissions);
-  sets.set(permissions, set);
-  return set;
-}
+const setOf = madeOnce((permissions: readonly Permission[]) => new PermissionSet(permissions));
 
 /** Splits `DOCKER:READ_ANY` at its colon. */
 export function splitPermission(permission: Permission): [resource: string, action: Action] {

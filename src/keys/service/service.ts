@@ -9,7 +9,7 @@ import {
   writeEvents,
 } from '../authentication/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
-import { type Limit, UNIT_MS } from '../basics/index.ts';
+import { type Limit, madeOnce, UNIT_MS } from '../basics/index.ts';
 import { type Parts, PermittedChanges, Transactions, UnusedKeys } from '../changes/index.ts';
 import { type EdgeReport, EdgeReports, Edges } from '../feed/index.ts';
 import { type ApiKey, appliedLimits, USAGE, Usage } from '../key/index.ts';
@@ -62,8 +62,6 @@ function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () =>
 export type FeatureParts = KeysOptions &
   Shared & {
     transactions: Transactions;
-    /** A part of a feature, by its class, that all services over the same store share. */
-    shared: <Part>(part: new (options: KeysOptions) => Part) => Part;
   };
 
 /** Parts that all services over the same store share in a process. */
@@ -73,8 +71,8 @@ interface Shared {
   chain: VerifiedChain;
   edges: Edges;
   reports: EdgeReports;
-  /** The parts of features, by their classes. */
-  made: Map<unknown, unknown>;
+  /** A part of a feature, by its class. */
+  shared: <Part>(part: new (options: KeysOptions) => Part) => Part;
 }
 
 /**
@@ -96,7 +94,7 @@ export class KeysService extends KeyManagement {
   /** The clock for decisions, in milliseconds since 1970. */
   readonly clock: () => number;
   readonly #parts: FeatureParts;
-  readonly #features = new Map<unknown, unknown>();
+  readonly #feature = madeOnce((rules: new (parts: FeatureParts) => unknown) => new rules(this.#parts));
   readonly #shared: Shared;
 
   /** @param shared that of a service over the same store; see `withCatalog` */
@@ -113,10 +111,9 @@ export class KeysService extends KeyManagement {
       reports: new EdgeReports({ clock, refused, ...writers }),
       counts: noChecks(),
       chain: new VerifiedChain(options.repository.auditLog),
-      made: new Map(),
+      shared: madeOnce((part: new (options: KeysOptions) => unknown) => new part(options)) as Shared['shared'],
     };
-    const { made } = this.#shared;
-    this.#parts = { ...options, ...this.#shared, transactions, shared: (part) => madeOnce(made, part, options) };
+    this.#parts = { ...options, ...this.#shared, transactions };
     this.authenticator = new Authenticator({ ...options, ...this.#shared });
     this.clock = clock;
   }
@@ -170,7 +167,7 @@ export class KeysService extends KeyManagement {
 
   /** The rules of a feature over this store, by their class. They are made on first use. */
   feature<Rules>(rules: new (parts: FeatureParts) => Rules): Rules {
-    return madeOnce(this.#features, rules, this.#parts);
+    return this.#feature(rules) as Rules;
   }
 
   /** Returns the service itself. */
@@ -203,11 +200,4 @@ export class KeysService extends KeyManagement {
   finishActivity(): Promise<void> {
     return this.#shared.activity.finish();
   }
-}
-
-/** The instance of a class, made on first use. */
-function madeOnce<Made, From>(all: Map<unknown, unknown>, of: new (from: From) => Made, from: From): Made {
-  let made = all.get(of) as Made | undefined;
-  if (made === undefined) all.set(of, (made = new of(from)));
-  return made;
 }

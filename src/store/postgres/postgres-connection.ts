@@ -10,7 +10,14 @@ import { retry } from '../retry.ts';
 import { olderStore, pendingFeatures, tableNamesOf } from '../features.ts';
 import { newestSchema } from '../migrations.ts';
 import { type PostgresAddress, readPostgresUrl } from '../postgres-address.ts';
-import { isLockTimeout, isLost, isSerializationFailure, openPool, postgresError } from './postgres-pool.ts';
+import {
+  isLockTimeout,
+  isLost,
+  isPostgresFailure,
+  isSerializationFailure,
+  openPool,
+  postgresError,
+} from './postgres-pool.ts';
 import { ReceivedChanges, PostgresListener, TRUST_MS } from './postgres-listener.ts';
 import {
   announceChange,
@@ -154,6 +161,10 @@ export class PostgresConnection implements Connection {
     } catch (error) {
       throw postgresError(error, this.location);
     }
+  }
+
+  isFailure(error: unknown): boolean {
+    return isPostgresFailure(error);
   }
 
   revision(): number | undefined {

@@ -81,6 +81,12 @@ export function isLost(error: unknown): boolean {
   return /^(08|57P0[12]|ECONNRESET|EPIPE)/.test(driverCodeOf(withCode(error)));
 }
 
+/** True for a failure of the database, not of a statement that is wrong or breaks a rule of a table. */
+export function isPostgresFailure(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return 'severity' in error ? !/^(2[23]|42)/.test(driverCodeOf(error)) : isLost(error) || isSilence(error);
+}
+
 /** True if there was no answer at all, neither from the server nor from the network. */
 export function isSilence(error: unknown): boolean {
   return !('severity' in (error as object)) && /^(ETIMEDOUT|57014)/.test(driverCodeOf(withCode(error)));

@@ -5,7 +5,7 @@ import { type Connection, tracedKysely, type WriteWork } from '../connection.ts'
 import { newestSchema } from '../migrations.ts';
 import type { FeatureTables, Tables } from '../tables.ts';
 import { dialectOf } from './sqlite-driver.ts';
-import { sqliteError } from './sqlite-errors.ts';
+import { isSqliteFailure, sqliteError } from './sqlite-errors.ts';
 import { migrateSqlite, newSchema } from './sqlite-schema.ts';
 import { openPrivateDatabase, type PrivateDatabase } from './database.ts';
 
@@ -93,6 +93,10 @@ export class PrivateFile implements Connection {
         return result;
       }),
     );
+  }
+
+  isFailure(error: unknown): boolean {
+    return isSqliteFailure(error);
   }
 
   revision(): undefined {}

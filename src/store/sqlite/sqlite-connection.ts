@@ -11,7 +11,7 @@ import { FileReplaced, OpenFile, type WaitTimes } from './open-file.ts';
 import { confirmedByFollowers, FileFollowing, leasesEnded, toldEdges } from './followers.ts';
 import { Reserve } from './sqlite-file.ts';
 import { createStore } from './store-access.ts';
-import { isLocked, isMixedUp, sqliteError } from './sqlite-errors.ts';
+import { isLocked, isMixedUp, isSqliteFailure, sqliteError } from './sqlite-errors.ts';
 import { requireDriver } from './database.ts';
 
 /** Twice the time that an idle server can take to notice that its file was replaced, in milliseconds. */
@@ -195,6 +195,10 @@ export class SqliteConnection implements Connection {
       const what = `The key store ${this.location} is damaged: its end is missing.`;
       throw new KeysError('STORE_CORRUPT', `${what} Stop what uses it, and restore it from a backup.`);
     });
+  }
+
+  isFailure(error: unknown): boolean {
+    return isSqliteFailure(error);
   }
 
   revision(): number | undefined {

@@ -83,6 +83,11 @@ function isOnReadOnlyFileSystem(path: string): boolean {
   }
 }
 
+/** True for a failure of the database, not of a statement that is wrong or breaks a rule of a table. */
+export function isSqliteFailure(error: unknown): boolean {
+  return /^SQLITE_(?!CONSTRAINT|ERROR|MISMATCH|RANGE|TOOBIG)/.test(driverCodeOf(error));
+}
+
 /** True if another process holds the lock, so that a retry can succeed. */
 export function isLocked(error: unknown): boolean {
   const code = driverCodeOf(error);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { stepsOfPlugin } from '../../../src/keys/changes/steps-of-plugins.ts';
 import type { KeyListener } from '../../../src/keys/changes/transaction.ts';
 import { KeysError } from '../../../src/keys/basics/errors.ts';
 import { KeysService } from '../../../src/keys/service/service.ts';
@@ -168,6 +169,90 @@ describeAlwaysOnEach('a feature that follows changes of keys', () => {
       { change: 'PRAISE', refusal: null },
       { change: 'BLAME', refusal: { code: 'FORBIDDEN', reason: 'a blames a.' } },
     ]);
+  });
+
+  describe('of a plugin', () => {
+    const withSteps = (steps: KeyListener) =>
+      new KeysService({ ...test.options, listeners: [stepsOfPlugin('svc-api-x', steps)] });
+    const failsWith = async (work: Promise<unknown>, step: string, reason: RegExp) =>
+      assert.rejects(work, ({ code, message }: KeysError) => {
+        assert.equal(code, 'FEATURE_FAILED', message);
+        for (const part of [/svc-api-x/, reason]) assert.match(message, part);
+        assert.ok(message.includes(`${step} `), message);
+        return true;
+      });
+    const fail = async () => {
+      throw new TypeError('x is not a function');
+    };
+    const input = { name: 'b', permissions: ['ME:READ_OWN'] };
+    const overwriting = { ...input, name: 'a', overwrite: true };
+
+    it('that fails names it and the step, and changes nothing', async () => {
+      const { apiKey } = await create('a');
+      const { id } = apiKey;
+      const { principal } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] });
+      const reason = /x is not a function/;
+      for (const step of ['changing', 'changed'] as const)
+        await failsWith(withSteps({ [step]: fail }).create(input, OPERATOR), `onKeys.${step}`, reason);
+      await failsWith(withSteps({ deleted: fail }).delete([id], OPERATOR), 'onKeys.deleted', reason);
+      await failsWith(withSteps({ refuses: fail }).update(id, { name: 'c' }, OPERATOR), 'onKeys.refuses', reason);
+      await failsWith(withSteps({ issued: fail }).issuedBy([id], OPERATOR), 'onKeys.issued', reason);
+      for (const later of ['replaced', 'reverted']) {
+        const steps = { replaced: async () => {}, reverted: async () => {}, [later]: fail };
+        const delivery = { deliver: fail };
+        const made = withSteps({ replacing: async () => steps }).create(overwriting, OPERATOR, delivery);
+        await failsWith(made, `onKeys.replacing.${later}`, reason);
+      }
+      const [changes] = await withSteps({ rules: { PRAISE: fail } }).permittedChanges.possibleChanges(
+        [apiKey],
+        principal,
+      );
+      assert.match(
+        changes!.find(({ change }) => change === 'PRAISE')!.refusal!.reason,
+        /onKeys\.rules\.PRAISE of svc-api-x/,
+      );
+    });
+
+    it('that returns something wrong names it and the step', async () => {
+      const { apiKey } = await create('a');
+      const returning = (steps: object) => withSteps(steps);
+      await failsWith(
+        returning({ refuses: () => 'no' }).update(apiKey.id, { name: 'c' }, OPERATOR),
+        'onKeys.refuses',
+        /a string.*KeysError/s,
+      );
+      await failsWith(returning({ issued: () => ({}) }).issuedBy([apiKey.id], OPERATOR), 'onKeys.issued', /a list/);
+      await failsWith(
+        returning({ replacing: async () => ({ replaced: async () => {} }) }).create(overwriting, OPERATOR),
+        'onKeys.replacing',
+        /"reverted"/,
+      );
+    });
+
+    it('refuses by an error with a code, also when it waits before that', async () => {
+      const { apiKey } = await create('a');
+      const refusal = new KeysError('FORBIDDEN', 'held by a plugin');
+      const keys = withSteps({
+        refuses: async ({ name }) => (name === 'a' ? refusal : undefined),
+        changed: async () => {
+          throw refusal;
+        },
+      });
+      for (const work of [
+        keys.update(apiKey.id, { name: 'c' }, OPERATOR),
+        keys.rotate(apiKey.id, {}, OPERATOR),
+        keys.changeAll([apiKey.id], { what: 'UPDATE', change: { description: 'x' } }, OPERATOR),
+        keys.create(overwriting, OPERATOR),
+        keys.create(input, OPERATOR),
+      ])
+        await assert.rejects(work, refusal);
+      const { refused } = await keys.permittedChanges.planOf(
+        [apiKey.id],
+        { what: 'UPDATE', change: { description: 'x' } },
+        OPERATOR,
+      );
+      assert.deepEqual(refused[0]?.refusal, { code: 'FORBIDDEN', reason: 'held by a plugin' });
+    });
   });
 
   it('can refuse a change beforehand, and its plan', async () => {

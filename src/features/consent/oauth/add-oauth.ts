@@ -75,10 +75,10 @@ function metadataOf(issuer: string, parts: ConsentParts): object {
 }
 
 /** Answers where clients get keys for the service itself, or for what it guards for proxies (RFC 9728, section 3.2). */
-function answerResource(c: Context, { issuer, guarded }: ConsentParts): Response | Promise<Response> {
+function answerResource(c: Context, { issuer, places }: ConsentParts): Response | Promise<Response> {
   const request = new HonoHead(c);
   if (!issuer.isOwn(request)) {
-    const reply = guarded?.answer({ ...requestTo(issuer.seenBy(request) + c.req.path), method: c.req.method });
+    const reply = places.guarded?.answer({ ...requestTo(issuer.seenBy(request) + c.req.path), method: c.req.method });
     return reply ? respond(c, reply) : c.notFound();
   }
   const [service, about] = [issuer.of(c), c.req.path.slice(PROTECTED_RESOURCE.length).replace(/\/$/, '')];

@@ -68,15 +68,15 @@ function scopeIn(scope: string, catalog: Catalog) {
  */
 export function askedIn(
   given: Parameters,
-  { catalog, guarded }: Pick<ConsentParts, 'catalog' | 'guarded'>,
+  { catalog, places }: Pick<ConsentParts, 'catalog' | 'places'>,
 ): Pick<NewConsentRequest, 'roles' | 'permissions' | 'replaces' | 'audience'> {
   const audience = audienceIn(given);
-  const scope = given.get('scope') ?? (audience === undefined ? '' : leastScope(audience, guarded));
+  const scope = given.get('scope') ?? (audience === undefined ? '' : leastScope(audience, places));
   const { grants, replaces } = scopeIn(scope, catalog);
   return { ...grants, replaces, audience };
 }
 
-function leastScope(audience: string, guarded: ConsentParts['guarded']): string {
+function leastScope(audience: string, { guarded }: ConsentParts['places']): string {
   const to = requestTo(audience);
   const found = guarded?.find({ ...to, method: 'POST' }) ?? guarded?.find(to);
   return found?.scope.join(' ') ?? '';

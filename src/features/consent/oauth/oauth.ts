@@ -1,4 +1,5 @@
 import type { FeatureContext } from '../../../feature.ts';
+import { madeOnce } from '../../../keys/basics/index.ts';
 import { checkClients, type Client } from '../clients.ts';
 import { Consent } from '../consent.ts';
 import { DEFAULT_REFRESH } from '../refresh.ts';
@@ -7,15 +8,6 @@ import { Clients } from './clients.ts';
 import type { ConsentParts } from './parts.ts';
 import { ownGrantTypes } from './token.ts';
 
-const made = new WeakMap<FeatureContext, OAuth>();
-
-/** The parts of an app. They are made when they are first needed. */
-export function oauthOf(context: FeatureContext): ConsentParts {
-  let parts = made.get(context);
-  if (!parts) made.set(context, (parts = new OAuth(context)));
-  return parts;
-}
-
 /** The parts of an app, as its configuration and options have them. */
 class OAuth implements ConsentParts {
   readonly consent: ConsentParts['consent'];
@@ -23,7 +15,7 @@ class OAuth implements ConsentParts {
   readonly clients: ConsentParts['clients'];
   readonly refresh: ConsentParts['refresh'];
   readonly issuer: ConsentParts['issuer'];
-  readonly guarded: ConsentParts['guarded'];
+  readonly places: ConsentParts['places'];
   readonly addresses: ConsentParts['addresses'];
   readonly check: ConsentParts['check'];
   readonly refusals: ConsentParts['refusals'];
@@ -41,7 +33,7 @@ class OAuth implements ConsentParts {
     this.clients = new Clients(checkClients(clients, keys.catalog), documents, config?.dynamicRegistration ?? false);
     this.refresh = config?.refresh ?? DEFAULT_REFRESH;
     this.issuer = context.issuer;
-    this.guarded = context.guarded;
+    this.places = context.places;
     this.addresses = context.addresses;
     this.check = context.formCheck;
     this.refusals = context.refusals;
@@ -49,3 +41,6 @@ class OAuth implements ConsentParts {
     this.grantTypes = ownGrantTypes(this);
   }
 }
+
+/** The parts of an app. They are made when they are first needed. */
+export const oauthOf = madeOnce((context: FeatureContext): ConsentParts => new OAuth(context));

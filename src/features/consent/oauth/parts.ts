@@ -3,9 +3,9 @@ import type {
   BearerCheck,
   ClientAddresses,
   FailureLog,
-  GuardedDiscovery,
   Issuer,
   RefusalLog,
+  RouteContext,
 } from '../../../http/index.ts';
 import type { NewSecret } from '../../../keys/changes/index.ts';
 import type { Catalog } from '../../../keys/permissions/index.ts';
@@ -31,7 +31,8 @@ export interface ConsentParts {
   readonly clients: Clients;
   readonly refresh: RefreshSettings;
   readonly issuer: Issuer;
-  readonly guarded: GuardedDiscovery | undefined;
+  /** It has `guarded` once all endpoints are added. */
+  readonly places: RouteContext['places'];
   readonly addresses: ClientAddresses;
   /** Takes keys that people show in forms, wherever programs put theirs. */
   readonly check: BearerCheck;

@@ -1,4 +1,3 @@
-import { providedBy } from '../../../feature.ts';
 import { doorOf } from '../../sessions/index.ts';
 import type { Config } from '../../../config/config.ts';
 import { type AskedRequirement, type GuardRules, readRequirements, readUpstreams } from '../access.ts';
@@ -33,13 +32,12 @@ export const guardService =
   (asked: AskedGuard, log: Log): StartService =>
   async (opened, server) => {
     const { allFeatures } = await import('../../index.ts');
-    const provided = providedBy(allFeatures());
     const rulesBy = ({
       keys,
       config: { routes, credentials, trust, limits, upstreams, signIn, people, publicUrl, title },
     }: OpenedService): GuardRules => {
       const hasNoDoor = signIn === 'off' || asked.hasNoDoor;
-      const loadDoor = hasNoDoor ? undefined : doorOf(provided, signIn === 'on' || people !== undefined);
+      const loadDoor = hasNoDoor ? undefined : doorOf(allFeatures(), signIn === 'on' || people !== undefined);
       return {
         keys,
         upstreams: readUpstreams(upstreams, asked.upstream, routesThatDecide(asked, routes)),

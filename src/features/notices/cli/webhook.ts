@@ -50,12 +50,11 @@ const CERTIFICATE = /CERT|SIGNATURE|ISSUER/;
  */
 export async function tryWebhook(settings: NoticeSettings, options: TryOptions): Promise<TestResult> {
   const { env, by, timeoutMs, onTried } = options;
-  const [{ attempt, readDestination }, { allFeatures }, { noticeChannelsOf }] = await Promise.all([
+  const [{ attempt, readDestination }, { allFeatures }] = await Promise.all([
     import('../index.ts'),
     import('../../index.ts'),
-    import('../../../service/notice-channels.ts'),
   ]);
-  const destination = await readDestination(settings, env, noticeChannelsOf(allFeatures()));
+  const destination = await readDestination(settings, env, allFeatures());
   const notice = testNotice({ id: randomUUID(), at: Date.now(), by });
   const began = performance.now();
   const answer = await attempt(destination, notice, { signal: new AbortController().signal, timeoutMs });

@@ -86,6 +86,18 @@ export const PROGRAM_ERRORS = defineErrors({
       'The error names the plugin: update or uninstall it. See [Plugins](plugins.md). Or it names the feature: correct ' +
       'its name. See [features of a host](library.md#the-hosts-choice-of-features).',
   },
+  FEATURE_FAILED: {
+    status: 500,
+    graphql: true,
+    meaning: 'A step of a plugin failed. Nothing was changed.',
+    causes: [
+      'the plugin refuses the change by an error without a code',
+      'the plugin has a defect, or a statement that the database refuses',
+    ],
+    remedy:
+      'The error names the plugin and the step: update or uninstall it. Its author finds in ' +
+      '[Plugins](plugins.md#steps-when-keys-change) how a plugin refuses a change.',
+  },
   HOST_INVALID: {
     meaning: "The host CLI's setting for svc-api is invalid.",
     causes: [

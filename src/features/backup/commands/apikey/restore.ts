@@ -67,7 +67,7 @@ export default class Restore extends StoreCommand {
     const [{ restoreStore }, { keepingFeatures, allStores }, { listenersOf }] = await Promise.all([
       import('../../../../store/backup/restore-store.ts'),
       import('../../../index.ts'),
-      import('../../../../feature.ts'),
+      import('../../../../keys/changes/index.ts'),
     ]);
     const features = await allStores();
     const agree = (progress: Progress, stoppable: Stoppable) => async (proposed: ProposedRestore) => {

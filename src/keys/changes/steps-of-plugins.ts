@@ -1,0 +1,59 @@
+import { isAdded } from '../added/index.ts';
+import { isKeysError, KeysError, kindOf, printable } from '../basics/index.ts';
+import type { KeyListener, ReplacementSteps } from './transaction.ts';
+
+/** The listeners of features, in their order. A feature that does not listen costs nothing. */
+export function listenersOf(
+  features: readonly { readonly name: string; readonly onKeys?: KeyListener }[],
+): KeyListener[] {
+  return features.flatMap((feature) => {
+    const { name, onKeys } = feature;
+    if (!onKeys) return [];
+    return isAdded(feature) ? stepsOfPlugin(name, onKeys) : onKeys;
+  });
+}
+
+type Step = (...given: unknown[]) => unknown;
+
+/** The steps of a plugin, whose failures name it. */
+export function stepsOfPlugin(plugin: string, { rules, ...onKeys }: KeyListener): KeyListener {
+  const named = (steps: object, path: string): object =>
+    Object.fromEntries(
+      Object.entries(steps).map(([name, step]) => [name, namedStep(plugin, `${path}.${name}`, step as Step)]),
+    );
+  return { ...named(onKeys, 'onKeys'), ...(rules && { rules: named(rules, 'onKeys.rules') as typeof rules }) };
+}
+
+/** A step that throws `FEATURE_FAILED`, which names it, in place of an error that is not for people. */
+function namedStep(plugin: string, path: string, step: Step): Step {
+  return async (...given) => {
+    try {
+      return readResult(path, await step(...given), (name, later) => namedStep(plugin, name, later));
+    } catch (error) {
+      if (isKeysError(error)) throw error;
+      const reason = printable(error instanceof Error ? error.message : String(error), 300);
+      const message = `The step ${path} of ${printable(plugin)} failed: ${reason}`;
+      throw new KeysError('FEATURE_FAILED', message, { cause: error });
+    }
+  };
+}
+
+/** The result of a step, in which later steps are named as well. @throws Error for one that it cannot have */
+function readResult(path: string, result: unknown, named: (path: string, step: Step) => Step): unknown {
+  if (result == null) return undefined;
+  const wrong = (wanted: string) => new Error(`It returned ${kindOf(result)}. It must return ${wanted}, or undefined.`);
+  if (path === 'onKeys.refuses' && !isKeysError(result))
+    throw wrong('a KeysError or an error with a code of the plugin');
+  if (path === 'onKeys.issued' && !Array.isArray(result)) throw wrong('a list');
+  if (path === 'onKeys.restoring') {
+    if (typeof result !== 'function') throw wrong('a function');
+    return named(path, result as Step);
+  }
+  if (path === 'onKeys.replacing') {
+    const { replaced, reverted } = result as Partial<Record<keyof ReplacementSteps, Step>>;
+    if (typeof replaced !== 'function' || typeof reverted !== 'function')
+      throw wrong('an object with the functions "replaced" and "reverted"');
+    return { replaced: named(`${path}.replaced`, replaced), reverted: named(`${path}.reverted`, reverted) };
+  }
+  return result;
+}
