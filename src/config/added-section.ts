@@ -2,7 +2,7 @@ import { type DocumentIssue, printable } from '../keys/basics/index.ts';
 import { invalidFeature } from '../keys/added/index.ts';
 import type { About } from './schema.ts';
 
-/** A schema of any library that implements [Standard Schema](https://standardschema.dev), such as valibot or zod. */
+/** A schema from any library that implements [Standard Schema](https://standardschema.dev), such as valibot or zod. */
 export interface StandardSchema {
   readonly '~standard': {
     readonly version: 1;
@@ -11,12 +11,12 @@ export interface StandardSchema {
   };
 }
 
-/** The value that a schema makes of another one, or the issues of that, as Standard Schema has them. */
+/** The output of a schema, or the issues with a value, in the form of Standard Schema. */
 export type StandardResult =
   | { readonly value: unknown; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] };
 
-/** An issue of a value, with its place within. */
+/** An issue with a value, and its path in the value. */
 export interface StandardIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
@@ -58,7 +58,7 @@ export async function readAddedSection(
 function locatedIn(name: string, { message, path: steps = [] }: StandardIssue): DocumentIssue {
   const keys = steps.map((step) => (typeof step === 'object' ? step.key : step));
   const path = [name, ...keys.map((key) => (typeof key === 'symbol' ? String(key) : key))];
-  // valibot says so of fields that are not known.
+  // The form in which valibot reports unknown fields.
   const ofField = (steps.at(-1) as { origin?: unknown } | undefined)?.origin === 'key';
   return { path, ...(ofField && { ofField }), message: `"${printable(path.join('.'))}": ${printable(message, 500)}` };
 }

@@ -3,17 +3,17 @@ import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { debug, givesRights, KeysError, printable, processUser } from '../keys/basics/index.ts';
 
-/** Where the configuration is looked for. */
+/** The location of the configuration. */
 export interface ConfigLocation {
   /** An absolute path. */
   readonly path: string;
-  /** Whether the user named it, so that it must be there. */
+  /** True if the user named the file, so that it must exist. */
   readonly isNamed: boolean;
 }
 
 /**
- * Where the configuration is: `file`, or `SVC_API_CONFIG`, or `svc-api/svc-api.yaml` in the user's folder of
- * configuration (XDG Base Directory: `XDG_CONFIG_HOME` if it is absolute, otherwise `~/.config`).
+ * The location of the configuration: `file`, or `SVC_API_CONFIG`, or `svc-api/svc-api.yaml` in the user's configuration
+ * folder (XDG Base Directory: `XDG_CONFIG_HOME` if it is absolute, otherwise `~/.config`).
  * @returns undefined for a user without a home folder
  * @throws KeysError USAGE
  */
@@ -45,7 +45,7 @@ function knownHome(): string | undefined {
   }
 }
 
-/** The content of a file of configuration. */
+/** The contents of a configuration file. */
 export interface ConfigFile {
   /** An absolute path. */
   readonly path: string;
@@ -56,10 +56,10 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const ALL_WRITE = 0o002;
 
 /**
- * Reads the file of configuration, at once.
- * @returns undefined if it is missing, and need not be there
- * @throws KeysError CONFIG_UNAVAILABLE; CONFIG_INSECURE if other users may have written it; CONFIG_INVALID if it is too
- * large, or not UTF-8
+ * Reads the configuration file synchronously.
+ * @returns undefined if it is missing and optional
+ * @throws KeysError CONFIG_UNAVAILABLE; CONFIG_INSECURE if other users could have written it; CONFIG_INVALID if it is
+ * too large, or not UTF-8
  */
 export function readConfigFile(location: ConfigLocation): ConfigFile | undefined {
   const file = readFile(location);
@@ -72,7 +72,7 @@ function readFile({ path, isNamed }: ConfigLocation): ConfigFile | undefined {
   let descriptor: number;
   try {
     requireOwnLink(path);
-    // Opening a pipe would wait for its writer otherwise.
+    // Without O_NONBLOCK, opening a pipe would wait for its writer.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (!isNamed && (isMissing(error) || isOutOfReach(path))) return undefined;
@@ -92,12 +92,12 @@ function readFile({ path, isNamed }: ConfigLocation): ConfigFile | undefined {
   }
 }
 
-/** Whether a file, or the folder that it would be in, does not exist. */
+/** True if a file, or its folder, does not exist. */
 function isMissing(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
-/** Whether this user cannot even enter the folder of configuration, as where HOME is that of another user. */
+/** True if this user cannot enter the parent of the configuration folder, such as when HOME is that of another user. */
 function isOutOfReach(path: string): boolean {
   try {
     accessSync(dirname(dirname(path)), constants.X_OK);
@@ -107,7 +107,7 @@ function isOutOfReach(path: string): boolean {
   }
 }
 
-/** A link of another user could be pointed elsewhere at any time. */
+/** A link of another user could be redirected at any time. */
 function requireOwnLink(path: string): void {
   const stat = lstatSync(path, { bigint: true });
   if (stat.isSymbolicLink()) requireOwn(stat, path);

@@ -3,32 +3,32 @@ import { FileWatch, type Schedule } from '../file-watch.ts';
 
 export interface ConfigHandlers {
   take(file: ConfigFile): Promise<void>;
-  /** A reload was asked for, and there is no file, as there was none before. */
+  /** Called on a reload if there is still no file. */
   nothing(): void;
-  /** A version cannot be read, or `take` threw: the one before is to stay. */
+  /** Called if a version cannot be read, or `take` threw: the previous one stays. */
   refused(error: unknown): void;
 }
 
-/** Follows the file of configuration while a server runs. Its versions are handed on one after the other. */
+/** Follows the configuration file while a server runs. Its versions are passed on one after the other. */
 export class ConfigFollower {
   readonly #location: ConfigLocation;
   readonly #watch: FileWatch;
   #handlers: ConfigHandlers | undefined;
-  /** Whether there was a file at any time. */
+  /** True once there was a file. */
   #isThere = false;
-  /** What it said when it was last read; undefined if it could not be used. */
+  /** The text that was last read; undefined if it was unusable. */
   #last: string | undefined;
   #turn: Promise<void> = Promise.resolve();
 
-  /** @param schedule when to look at the file next */
+  /** @param schedule schedules the next look at the file */
   constructor(location: ConfigLocation, schedule?: Schedule) {
     this.#location = location;
     this.#watch = new FileWatch([location.path], schedule);
   }
 
-  /** The file as it is; undefined if there is none, and never was, and need not be. @throws as `readConfigFile` */
+  /** The present file; undefined if there is none, never was, and none is required. @throws as `readConfigFile` */
   read(): ConfigFile | undefined {
-    // One that has gone says nothing: what it had declared and required would fall away.
+    // A file that was deleted is an error, since its declarations and requirements would silently end.
     const isNamed = this.#location.isNamed || this.#isThere;
     const file = readConfigFile({ ...this.#location, isNamed });
     this.#isThere ||= file !== undefined;
@@ -36,13 +36,13 @@ export class ConfigFollower {
     return file;
   }
 
-  /** Hands on what the file becomes from when this object was made. */
+  /** Passes on versions that differ from the one at the creation of this object. */
   follow(handlers: ConfigHandlers): void {
     this.#handlers = handlers;
     this.#watch.start(() => this.#enqueue(false));
   }
 
-  /** Hands on the file as it is now, also if it has not changed. Resolves once it was taken, or refused. */
+  /** Passes on the present file, even if it has not changed. Resolves once it was taken or refused. */
   reload(): Promise<void> {
     this.#enqueue(true);
     return this.#turn;

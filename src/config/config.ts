@@ -2,13 +2,13 @@ import { BEARER_ALONE, type CredentialPlace } from '../keys/secret/index.ts';
 import { LOOPBACK, Networks } from '../keys/basics/index.ts';
 import type { BUILTIN_RESOURCES, HostResource, Permission, PolicyRules } from '../keys/permissions/index.ts';
 
-/** Settings that tune a server, each undefined for its default. */
+/** Settings for tuning a server, each undefined for its default. */
 export interface ServerSettings {
   /** How long a connection is kept for a further request, in seconds. */
   readonly keepAlive?: number | undefined;
-  /** How many connections each process has at a time. */
+  /** The most connections of each process at a time. */
   readonly maxConnections?: number | undefined;
-  /** How many of its connections come from one address, or one /64 of IPv6. */
+  /** The most of its connections from one address, or one /64 of IPv6. */
   readonly maxConnectionsPerAddress?: number | undefined;
   /** How many accepted secrets each process remembers. */
   readonly maxVerifiedKeys?: number | undefined;
@@ -16,7 +16,7 @@ export interface ServerSettings {
   readonly metricsHost?: string | undefined;
 }
 
-/** The settings of a server that are numbers from 1 on, and how much each is at most. */
+/** The numeric settings of a server, which start at 1, with their largest values. */
 export const SERVER_NUMBERS = {
   keepAlive: 3600,
   maxConnections: 1_000_000,
@@ -24,12 +24,12 @@ export const SERVER_NUMBERS = {
   maxVerifiedKeys: 1_000_000,
 } as const satisfies Partial<Record<keyof ServerSettings, number>>;
 
-/** Whether a value is a whole number from 1 to so many. */
+/** True for a whole number from 1 to a maximum. */
 export function isCount(value: unknown, most: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most;
 }
 
-/** The content of `svc-api.yaml`: checked, with defaults for what it omits. Features add their own fields. */
+/** The contents of `svc-api.yaml`: checked, with defaults for omitted parts. Features add their own fields. */
 export interface Config {
   /** The absolute path of the file; undefined if there is none. */
   readonly file: string | undefined;
@@ -41,27 +41,27 @@ export interface Config {
   readonly roles: Readonly<Record<string, readonly Permission[]>>;
   /** Default: bearer alone. */
   readonly credentials: readonly CredentialPlace[];
-  /** Whose forwarded headers are believed. Default: loopback. */
+  /** Networks of proxies whose forwarding headers are trusted. Default: loopback. */
   readonly trust: Networks;
-  /** Origins, such as `https://app.example.org`, whose pages may send requests; `*` for all. */
+  /** Origins, such as `https://app.example.org`, whose pages can send requests; `*` for all. */
   readonly cors: { readonly origins: readonly string[] };
   /** Absolute paths. */
   readonly tls: { readonly cert: string; readonly key: string; readonly clientCa?: string } | undefined;
-  /** Settings from when a server starts. */
+  /** Settings that only take effect at the start of a server. */
   readonly server: ServerSettings;
   readonly limits: {
-    /** Each as `100/m`; for keys that have no limits of their own. */
+    /** Limits such as `100/m`, for keys without limits of their own. */
     readonly default: readonly string[];
-    /** Failed credentials of one address, as `20/m`. */
+    /** The limit of failed credentials from one address, such as `20/m`. */
     readonly failedCredentials: string;
   };
   /** Rules for all keys. */
   readonly policy: PolicyRules;
   /** How long entries of the audit log are kept, in milliseconds; null for ever. */
   readonly audit: { readonly keep: number | null };
-  /** Whether GraphQL introspection is answered: always, never, or to keys with PERMISSION:READ_ANY. */
+  /** GraphQL introspection: on, off, or permitted to keys with PERMISSION:READ_ANY. */
   readonly introspection: 'on' | 'off' | 'permitted';
-  /** The address under which clients reach the service; undefined for the one that a request was made to. */
+  /** The address at which clients reach the service; undefined for the one that a request was sent to. */
   readonly publicUrl: string | undefined;
   /** The name of the service on its pages; undefined for svc-api. */
   readonly title: string | undefined;
@@ -69,7 +69,7 @@ export interface Config {
   readonly added: Readonly<Record<string, unknown>>;
 }
 
-/** The fields of the core where the file says nothing. */
+/** Defaults for the core's fields that the file omits. */
 export const CORE_DEFAULTS = {
   file: undefined,
   resources: [],

@@ -12,21 +12,21 @@ import { describeIssues, locatedText, readYaml } from '../yaml/read-yaml.ts';
 import { type ConfigFile, configLocation, readConfigFile } from './config-file.ts';
 import type { Config } from './config.ts';
 
-/** Which configuration to load. */
+/** Options of `loadConfig`. */
 export interface LoadConfigOptions {
-  /** A path. Default: `SVC_API_CONFIG`, or `svc-api/svc-api.yaml` in the user's folder of configuration. */
+  /** A path. Default: `SVC_API_CONFIG`, or `svc-api/svc-api.yaml` in the user's configuration folder. */
   file?: string;
   /** Default: the environment of the process. */
   env?: NodeJS.ProcessEnv;
-  /** Resources beside those of the file, which its roles and routes may name, too. */
+  /** Further resources, which the file's roles and routes can name, too. */
   resources?: readonly HostResource[];
-  /** Is told what is expected of routes and is not so, by lines and columns. Default: such a file is not loaded. */
+  /** Called with failed route expectations, by line and column. By default they are errors. */
   onUnmet?: (text: string) => void;
 }
 
 /**
- * Loads the configuration. Where no file is named, and there is none in its default place, that is the default one.
- * @throws KeysError CONFIG_INVALID with the line and column of each error; CONFIG_INSECURE if other users may have
+ * Loads the configuration. Without a named file, and none in the default location, it is the default configuration.
+ * @throws KeysError CONFIG_INVALID with the line and column of each error; CONFIG_INSECURE if other users could have
  * written the file; CONFIG_UNAVAILABLE if it cannot be read; OPTION_INVALID, USAGE
  * @example
  * const config = await loadConfig();
@@ -46,13 +46,13 @@ export async function loadConfig(options: LoadConfigOptions = {}): Promise<Confi
   return parseConfig(location && readConfigFile(location), resources, onUnmet);
 }
 
-/** The configuration in a file that was read, the default one without a file. @throws KeysError CONFIG_INVALID */
+/** The configuration in a file that was read; the default one without a file. @throws KeysError CONFIG_INVALID */
 export async function parseConfig(
   file: ConfigFile | undefined,
   resources: readonly HostResource[] = [],
   onUnmet?: (text: string) => void,
 ): Promise<Config> {
-  // Loaded when it is used, so that programs that only import the library start sooner.
+  // Loaded on use, so that programs that only import the library start faster.
   if (!file) return (await import('./default-config.ts')).defaultConfig();
   const { path, text } = file;
   const name = printable(path, 200);
@@ -60,7 +60,7 @@ export async function parseConfig(
   if ('issues' in document) throw new KeysError('CONFIG_INVALID', locatedText(name, document.issues));
   const noteUnmet =
     onUnmet && ((issues: readonly DocumentIssue[]) => onUnmet(describeIssues(name, issues, document.positionOf)));
-  // Loaded for a file alone, so that commands without one start sooner.
+  // Loaded only for a file, so that commands without one start faster.
   const { readConfig } = await import('./read-config.ts');
   const read = await readConfig(document.value, { file: path, resources, onUnmet: noteUnmet });
   if ('config' in read) {

@@ -9,13 +9,13 @@ export function limitWith(units: readonly string[], examples: readonly string[])
 /** The form of a limit of requests. */
 export const LIMIT = limitWith(Object.keys(LIMIT_SECONDS), ['100/m', '10000/month']);
 
-/** The form of a permission of any resource, in any case. */
+/** The form of a permission on any resource, in upper or lower case. */
 export const PERMISSION = {
   type: 'string',
   pattern: `^\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*:${anyOf(ACTIONS).slice(1)}`,
 };
 
-/** The form of a role where permissions stand as well. */
+/** The form of a role in a list that can also have permissions. */
 const ROLE = { type: 'string', pattern: '^\\s*[Rr][Oo][Ll][Ee]:\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*$' };
 /** The form of a permission or a role. */
 export const GRANT = { anyOf: [ROLE, PERMISSION] };
@@ -23,10 +23,10 @@ export const GRANT = { anyOf: [ROLE, PERMISSION] };
 /** The form of a duration. */
 export const DURATION = { type: 'string', pattern: '^\\s*[0-9]{1,9}[smhdw]\\s*$', examples: ['90d'] };
 
-/** The form of a header that we choose. */
+/** The form of a header with a name of our own choice. */
 export const HEADER = { pattern: '^[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*$', examples: ['X-Api-Key'] };
 
-/** A pattern for any of some words in any case: JSON Schema has no flag for that. */
+/** A pattern for some words in upper or lower case, since JSON Schema has no flag for that. */
 function anyOf(words: readonly string[]): string {
   const letters = (word: string) => word.replaceAll(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`);
   return `^\\s*(?:${words.map(letters).join('|')})\\s*$`;

@@ -20,8 +20,8 @@ interface FromPlugin extends AddedSection {
 }
 
 /**
- * The sections of the core, then those of features, by their names.
- * @throws KeysError FEATURE_INVALID that names a plugin and its section
+ * The sections of the core, then those of features, by name.
+ * @throws KeysError FEATURE_INVALID, which names a plugin and its section
  */
 export async function allSections(): Promise<ReadonlyMap<string, Section | FromPlugin>> {
   const sections = new Map<string, Section | FromPlugin>(Object.entries(SECTIONS));
@@ -48,7 +48,7 @@ interface ConfigContext {
   onUnmet?: ((issues: readonly DocumentIssue[]) => void) | undefined;
 }
 
-/** Reads a parsed file. An empty one says nothing. @returns the configuration, or all that is wrong with the file */
+/** Reads a parsed file, which can be empty. @returns the configuration, or all problems with the file */
 export async function readConfig(
   value: unknown,
   { file, resources: ofHost, onUnmet }: ConfigContext,
@@ -59,7 +59,7 @@ export async function readConfig(
   const fields = [...sections.keys()];
   const { unknown, meant, issues: ofFields } = unknownFields(document, fields, PLUGINS);
   const issues = ofFields.map((issue) => located(issue));
-  // A misspelt field is read as the one that was meant, so that nothing else is missing.
+  // A misspelt field is read as the one that was meant, so that it is not reported as missing as well.
   const misspelt = unknown.flatMap((field, index) => {
     const name = meant[index];
     return name === undefined || Object.hasOwn(document, name) ? [] : [[name, document[field]] as const];

@@ -8,17 +8,17 @@ import {
   printable,
 } from '../keys/basics/index.ts';
 
-/** A schema of the configuration, by what it makes of a value. */
+/** A schema of the configuration, typed by its output. */
 export type Schema<Output = unknown> = v.GenericSchema<unknown, Output>;
 
-/** The text of a field, for its JSON Schema and its row in the docs. */
+/** The texts of a field, for its JSON Schema and its row in the docs. */
 export interface About {
   readonly description: string;
-  /** The value or the behaviour without it. */
+  /** The default value or behaviour. */
   readonly otherwise?: string;
-  /** The page of the docs that says more. */
+  /** The page of the docs with more details. */
   readonly page?: string;
-  /** A sentence after the one that says that it is missing. */
+  /** A sentence for the error if the field is missing. */
   readonly remedy?: string;
 }
 
@@ -31,7 +31,7 @@ export function optional<Wrapped extends Schema>(
   return { ...v.optional(schema), about: { description, ...more } };
 }
 
-/** A field that has to be given. */
+/** A required field. */
 export function required<Wrapped extends Schema>(
   schema: Wrapped,
   description = '',
@@ -40,23 +40,23 @@ export function required<Wrapped extends Schema>(
   return { ...schema, about: { description, ...more } };
 }
 
-/** A part of the JSON Schema for a rule that is code. */
+/** A part of the JSON Schema for a rule in code. */
 export function json<Input>(fragment: Record<string, unknown>) {
   return v.metadata<Input, Record<string, unknown>>(fragment);
 }
 
-/** A sentence, or the rest of one from "must" or "is" on, and its place within the value. */
+/** A sentence, or its end from "must" or "is" on, and its path within the value. */
 export type Problem = string | { path: DocumentPath; message: string };
 type Problems = Problem | readonly Problem[] | undefined;
 
-/** A rule that is code. It judges a value whose fields have the right types. */
+/** A rule in code, for values whose fields have the right types. */
 export function rule<Input>(problemsOf: (value: Input) => Problems) {
   return v.rawCheck<Input>(({ dataset, addIssue }) => {
     if (dataset.typed) report(addIssue, problemsOf(dataset.value));
   });
 }
 
-/** A rule against items that are there twice, also beside items that are wrong. @param at the field with the name */
+/** A rule against duplicate items, also among invalid ones. @param at the field with the name */
 export function distinct<Item>(
   nameOf: (item: Item) => unknown,
   messageOf: (name: string) => string,
@@ -73,7 +73,7 @@ export function distinct<Item>(
   });
 }
 
-/** Another form of a value whose rules hold, or its problems. */
+/** Converts a valid value, or returns its problems. */
 export function reads<Input, Output>(read: (value: Input) => { value: Output } | { refusal: Problems }) {
   return v.rawTransform<Input, Output>(({ dataset, addIssue, NEVER }) => {
     const result = read(dataset.value);
@@ -93,7 +93,7 @@ function report(addIssue: AddIssue, problems: Problems): void {
   }
 }
 
-/** One of these words. */
+/** One of a fixed set of words. */
 export function oneOf<const Words extends readonly string[]>(words: Words) {
   return v.picklist(words, `must be ${formatList(words, 'or')}.`);
 }
@@ -103,14 +103,14 @@ export function only<const Value extends string | boolean>(value: Value) {
   return v.literal(value, `must be ${value}, or left out.`);
 }
 
-/** A whole number from 1 on. */
+/** A whole number, at least 1. */
 export function count(most: number) {
   const isRight = (value: number) => Number.isInteger(value) && value >= 1 && value <= most;
   const message = `must be a whole number from 1 to ${most}.`;
   return v.pipe(v.number(message), v.check(isRight, message), json({ type: 'integer', minimum: 1, maximum: most }));
 }
 
-/** A text, as `read` takes it. @param pattern its form, for the JSON Schema */
+/** A text that `read` converts. @param pattern its form, for the JSON Schema */
 export function text<Output>(
   read: (text: string) => { value: Output } | { refusal: Problems },
   pattern: Record<string, unknown> = {},
@@ -123,7 +123,7 @@ export function textWith(problemOf: (text: string) => Problems, pattern: Record<
   return v.pipe(v.string(), rule(problemOf), json(pattern));
 }
 
-/** A list whose items count once. @param empty the problem of an empty list, if it is one */
+/** A list without duplicates. @param empty the problem with an empty list, if it is not allowed */
 export function list<Item extends Schema>(item: Item, empty?: string, form?: string) {
   const unique = v.transform((items: v.InferOutput<Item>[]) => [...new Set(items)]);
   return v.pipe(v.array(item, form ?? OF_TYPES['array']!), notEmpty(empty), json(leastItems(empty)), unique);
@@ -156,10 +156,10 @@ function tooMany(found: number, what: string, most: number): string {
   return `There are ${found} ${what}; at most ${most} are allowed.`;
 }
 
-/** The number of wrong items that are explained: an explanation takes time, and the first ones are shown. */
+/** The most invalid items that are explained: explanations are slow, and only the first ones are shown. */
 const MAX_EXPLAINED = 1000;
 
-/** A list of texts, which `parse` reads each by itself and then all. @param pattern the form of one */
+/** A list of texts, which `parse` reads one by one and then all together. @param pattern the form of one */
 export function parsed<Item extends string>(
   parse: (items: readonly string[]) => { values: Item[]; issues: readonly { message: string }[] },
   pattern: Record<string, unknown>,
@@ -187,8 +187,8 @@ type Issue = v.BaseIssue<unknown>;
 type Form = string | ((value: unknown) => string);
 
 /**
- * A map with these fields alone. A field that may stand for an unknown one is not missing.
- * @param form the problem of another value
+ * A map with exactly these fields. A field that an unknown one may stand for is not reported as missing.
+ * @param form the problem with any other value
  */
 export function map<const Entries extends v.ObjectEntries>(
   entries: Entries,
@@ -213,7 +213,7 @@ export function map<const Entries extends v.ObjectEntries>(
   });
 }
 
-/** A map with names of its own. @param form the problem of another value */
+/** A map with arbitrary names. @param form the problem with any other value */
 export function named<Value extends Schema>(
   key: v.GenericSchema<string>,
   value: Value,
@@ -234,7 +234,7 @@ export function named<Value extends Schema>(
   });
 }
 
-/** One of several forms: the one that fits, or comes closest. @param form the problem of another value */
+/** One of several forms: the one that fits, or comes closest. @param form the problem with any other value */
 export function either<const Options extends v.UnionOptions>(
   options: Options,
   form: Form,
@@ -249,7 +249,7 @@ export function either<const Options extends v.UnionOptions>(
 
 type Result = v.OutputDataset<unknown, Issue>;
 
-/** A schema of the library, for its types and its JSON Schema, that judges values in a way of its own. */
+/** A schema of the library, for its types and its JSON Schema, with a check of our own. */
 function ownRun<Base extends Schema>(base: Base, run: (value: unknown, config: v.Config<Issue>) => Result): Base {
   return { ...base, '~run': (dataset: v.UnknownDataset, config: v.Config<Issue>) => run(dataset.value, config) };
 }
@@ -275,7 +275,7 @@ function stepTo(key: string | number, origin: 'key' | 'value' = 'value') {
 }
 
 /**
- * The issues of fields that are not known, and whether one of these may stand for a field that is.
+ * The issues with unknown fields, and whether one of them may stand for a known one.
  * @param more a sentence after the list of fields
  */
 export function unknownFields(value: Record<string, unknown>, fields: readonly string[], more = '') {
@@ -291,7 +291,7 @@ export function unknownFields(value: Record<string, unknown>, fields: readonly s
   return { issues, unknown, meant, mayStand: (field: string) => meant.includes(undefined) || meant.includes(field) };
 }
 
-/** Reads a value by a schema. @param path its place in the document */
+/** Reads a value by a schema. @param path its path in the document */
 export function readBy<Output>(
   schema: Schema<Output>,
   value: unknown,
@@ -311,7 +311,10 @@ function messageOf({ type }: Issue): string {
   return OF_TYPES[type] ?? 'must be another value.';
 }
 
-/** An issue in our own form. A sentence without a subject gets the field, or the item, and "{field}" its name. */
+/**
+ * An issue in our own form. A sentence without a subject gets the field or item as its subject; "{field}" becomes its
+ * name.
+ */
 export function located({ message, path: steps = [] as never }: Issue, before: DocumentPath = []): DocumentIssue {
   const path = [...before, ...steps.map(({ key }) => key as string | number)];
   const last = steps.at(-1) as { origin?: string } | undefined;

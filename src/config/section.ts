@@ -6,36 +6,36 @@ import type { AddedSection } from './added-section.ts';
 import type { Config } from './config.ts';
 import { type About, map, reads, required, type Schema } from './schema.ts';
 
-/** The context of a section that is read. */
+/** The context for reading a section. */
 export interface SectionContext {
-  /** The absolute path of the configuration: others are given from its folder. */
+  /** The absolute path of the configuration. Other paths are relative to its folder. */
   readonly file: string;
-  /** The fields of the file as they are given, by their names. */
+  /** The fields of the file as written, by name. */
   readonly given: Readonly<Record<string, unknown>>;
   /** The resources and roles of the host and of the file. */
   readonly catalog: Catalog;
-  /** The sections before this one that nothing is wrong with. */
+  /** The earlier sections without errors. */
   readonly read: Partial<Config>;
-  /** Contradictions within the sections that are read. */
+  /** Contradictions between the sections read so far. */
   readonly issues: DocumentIssue[];
-  /** The expectations of routes that do not hold. */
+  /** Route expectations that do not hold. */
   readonly unmet: DocumentIssue[];
 }
 
 /** A section of the configuration: its text, and its schema. */
 export interface Section extends About {
   readonly schema: (context: SectionContext) => Schema;
-  /** The part of the configuration that the section becomes. */
+  /** Converts the section's value to its part of the configuration. */
   readonly into: (output: never) => Partial<Config>;
 }
 
-/** Sections of the configuration that a feature has. */
+/** A feature's sections of the configuration. */
 export interface FeatureConfig {
-  /** Its part of the configuration where the file has none of its sections. */
+  /** Its part of the configuration if the file has none of its sections. */
   readonly defaults?: Partial<Config>;
   /**
-   * The sections by their names in the file, those of plugins as `AddedSection`. Import them here: commands that read no
-   * file do not load them.
+   * The sections by name; those of plugins as `AddedSection`. Import them here: commands that read no file do not load
+   * them.
    */
   readonly sections: Readonly<Record<string, () => Promise<Section | AddedSection>>>;
 }
@@ -50,7 +50,7 @@ export function section<Output>(
   return declared;
 }
 
-/** The path of a file, which becomes absolute. */
+/** The path of a file, made absolute. */
 export function filePath({ file }: Pick<SectionContext, 'file'>) {
   const message = 'must be the path of a file.';
   return v.pipe(
@@ -62,7 +62,7 @@ export function filePath({ file }: Pick<SectionContext, 'file'>) {
   );
 }
 
-/** The path of a file in a map, which leaves room for other places of a secret. */
+/** The path of a file inside a map, so that other sources of a secret can be added later. */
 export function fileIn(context: Pick<SectionContext, 'file'>, form: string) {
   return map({ file: required(filePath(context), 'From the folder of this file.') }, form);
 }

@@ -2,7 +2,7 @@ import type { Section } from './section.ts';
 import { builtinResources, limits, policy, resources, roles } from './sections/access.ts';
 import { audit, cors, credentials, introspection, publicUrl, server, title, tls, trust } from './sections/server.ts';
 
-/** The sections of the core, by their names, in the order in which they are read and described. */
+/** The sections of the core by name, in the order in which they are read and documented. */
 export const SECTIONS: Readonly<Record<string, Section>> = {
   resources,
   builtinResources,

@@ -3,7 +3,7 @@ import { type Catalog, type Grant, parsePermissions, parseRoles, readPeriod } fr
 import { DURATION, LIMIT, PERMISSION } from './patterns.ts';
 import { parsed, text } from './schema.ts';
 
-/** A list of permissions. @param empty the problem of an empty list, if it is one */
+/** A list of permissions. @param empty the problem with an empty list, if it is not allowed */
 export function permissionsOf(catalog: Catalog, empty?: string) {
   return parsed((items) => parsePermissions(items, catalog), PERMISSION, empty);
 }
@@ -24,7 +24,7 @@ export function period(least: number) {
 
 const ROLE = /^role:\s*/i;
 
-/** Permissions as `RESOURCE:ACTION`, and roles as `role:VIEWER`, as scopes of OAuth have them. */
+/** Permissions as `RESOURCE:ACTION`, and roles as `role:VIEWER`, like scopes of OAuth. */
 export function parseGrants(items: readonly string[], catalog: Catalog): { values: Grant[]; issues: Issue[] } {
   const parsed = items.map((item) => {
     const text = item.trim();

@@ -1,4 +1,4 @@
-/** Limits of requests: what processes lease of them, and attempts per address. */
+/** Limits of requests: leases of processes, and attempts per address. */
 export {
   grantLease,
   type Lease,

@@ -16,22 +16,23 @@ import {
 } from '../keys/basics/index.ts';
 
 /**
- * A limit in the terms of the generic cell rate algorithm (GCRA, ITU-T I.371): `burst` requests at once, then one each
- * `interval`, in microseconds. So of a limit of n in a time, any span of s microseconds has at most n + s / interval.
+ * A limit in terms of the generic cell rate algorithm (GCRA, ITU-T I.371): `burst` requests at once, then one per
+ * `interval`, in microseconds. With a limit of n per period, any span of s microseconds has at most n + s / interval
+ * requests.
  *
- * What was used up of it is one number: the time at which it is unused again, which each request moves on by one
- * interval. That is at most `burst` intervals away.
+ * The use of a limit is a single number: the time at which it is unused again. Each request moves it by one interval,
+ * up to `burst` intervals ahead.
  *
- * A budget is the same where time stands still at 0: its number is how much is spent.
+ * A budget works the same with time standing still at 0: its number is the amount spent.
  */
 export interface Rate {
   readonly burst: number;
   readonly intervalUs: number;
-  /** Whether something becomes available again, which is not so for budgets. */
+  /** False for a budget, which never becomes available again. */
   readonly refills: boolean;
 }
 
-/** The rate of a limit. A part of a microsecond counts as a whole one. */
+/** The rate of a limit, with its interval rounded up to whole microseconds. */
 export function computeRate(limit: Limit): Rate {
   const { count, unit } = splitLimit(limit);
   const seconds = unit in LIMIT_SECONDS ? LIMIT_SECONDS[unit as keyof typeof LIMIT_SECONDS] : undefined;
@@ -40,24 +41,24 @@ export function computeRate(limit: Limit): Rate {
     : { burst: count, intervalUs: Math.ceil((seconds * 1_000_000) / count), refills: true };
 }
 
-/** When a limit is unused again after so many more requests. All times are in microseconds, by one clock. */
+/** The time at which a limit is unused again after more requests. All times are in microseconds, by one clock. */
 export function spend(unusedAt: number, now: number, count: number, { intervalUs, refills }: Rate): number {
   return count === 0 ? unusedAt : Math.max(unusedAt, refills ? now : 0) + count * intervalUs;
 }
 
-/** How many requests may be made now. */
+/** The number of requests allowed now. */
 export function available(unusedAt: number, now: number, rate: Rate): number {
   const used = Math.max(unusedAt - (rate.refills ? now : 0), 0);
   return Math.max(Math.floor((rate.burst * rate.intervalUs - used) / rate.intervalUs), 0);
 }
 
-/** The earliest time at which so many requests may be made; Infinity for never. */
+/** The earliest time at which this many requests are allowed; Infinity for never. */
 export function availableAt(unusedAt: number, count: number, { burst, intervalUs, refills }: Rate): number {
   const time = unusedAt - (burst - count) * intervalUs;
   return refills || time <= 0 ? time : Infinity;
 }
 
-/** Requests that a process has taken in advance, and may accept until an end, in microseconds of the store's clock. */
+/** Requests that a process has taken in advance, and can accept until a time, in microseconds of the store's clock. */
 export interface Lease {
   readonly holder: string;
   /** See `LeaseRequest`. */
@@ -66,38 +67,38 @@ export interface Lease {
   readonly endsAt: number;
 }
 
-/** How far a limit of a key is used up, in the terms of `Rate`, and what of it is leased beside that. */
+/** How much of a key's limit is used, in terms of `Rate`, and the leases on the rest. */
 export interface LimitState {
-  /** The number of the limit that this was written for. */
+  /** The number of the limit when this was written. */
   readonly count: number;
   readonly unusedAt: number;
   readonly leases: readonly Lease[];
 }
 
-/** A limit that requests count against, and how the last lease of it was used. */
+/** A limit that requests count against, and the use of its last lease. */
 export interface LeasedLimit extends AppliedLimit {
-  /** When the limit would be unused again if nothing else had been used of it; 0 if nothing was. */
+  /** When the limit would be unused again, counting only this lease; 0 if nothing was used. */
   readonly unusedAt: number;
 }
 
-/** What a process asks for, of all limits that the same requests count against. */
+/** A process's request for a lease, with all limits that the same requests count against. */
 export interface LeaseRequest {
-  /** Whose lease it is. The last one ends with this request: what is left of it is given back. */
+  /** Identifies the leases of one process. A request ends the last lease and returns its rest. */
   readonly holder: string;
-  /** Which of its requests this is: what arrives again, or late, changes nothing of a lease that was granted since. */
+  /** The number of the request. Repeated and delayed requests do not affect later leases. */
   readonly turn: number;
   /** How many requests the last lease has accepted. */
   readonly used: number;
   readonly limits: readonly LeasedLimit[];
   readonly waiting: number;
-  /** How many more are likely to follow within `life`, in microseconds: so long the lease can be used. */
+  /** How many more are expected within `life`, the duration of the lease in microseconds. */
   readonly ahead: number;
   readonly lifeUs: number;
 }
 
 const isLimit: Rule<Limit> = (value, name) => text(value, name) ?? parseLimits([value as string]).issues[0]?.message;
 
-/** The longest name of a holder, or of a route: both are kept with the limit. */
+/** The longest name of a holder or a route, since both are stored with the limit. */
 const MAX_NAME = 100;
 const isName: Rule<string> = (value, name) =>
   text(value, name) ?? ((value as string).length > MAX_NAME ? `has more than ${MAX_NAME} characters.` : undefined);
@@ -127,7 +128,7 @@ const REQUESTS = list(
   }),
 );
 
-/** Reads what another process asks for. @throws KeysError OPTION_INVALID */
+/** Reads a lease request of another process. @throws KeysError OPTION_INVALID */
 export function readLeaseRequests(given: unknown): readonly LeaseRequest[] {
   checkOptions('The leases', { requests: given }, { requests: required(REQUESTS) });
   return given as LeaseRequest[];
@@ -137,31 +138,31 @@ export interface LeaseGrant {
   /** The time of the store's clock, in microseconds since 1970. */
   readonly now: number;
   readonly granted: number;
-  /** How many more the process may accept. */
+  /** How many more requests the process can accept. */
   readonly ahead: number;
-  /** For each limit, how far it is used up without those, and how much others have leased. */
+  /** For each limit, its use without this lease, and the amount that others have leased. */
   readonly limits: readonly { readonly unusedAt: number; readonly leased: number }[];
 }
 
 /** The longest life of a lease, in microseconds. */
 export const MAX_LIFE_US = 10_000_000;
-/** How much longer the store counts a lease as such, in which its holder gives back what is left. */
+/** How much longer the store keeps an expired lease, in microseconds, so that its holder can return the rest. */
 const GRACE = 1_000_000;
-/** Nobody leases more than this part of a limit, so that small limits are not leased at all. */
+/** The largest part of a limit in one lease; small limits are not leased at all. */
 const LARGEST_PART = 1 / 10;
-/** The same of a budget: what gets lost of it never comes back, and people are told what is left. */
+/** The largest part of a budget in one lease: lost amounts never come back, and people see the rest. */
 const LARGEST_PART_OF_BUDGET = 1 / 1000;
-/** Of what is left, half can be leased, or what becomes available in this time, in microseconds. */
+/** Half of the available amount, or what refills in this time, in microseconds, can be leased. */
 const DRIP_US = 100_000;
 /** The most leases of one limit at a time. */
 const MAX_LEASES = 256;
 
 /**
- * Grants what it can of a request. Over all processes, no more requests are accepted than one process would accept that
- * gets all of them at the same times: what was used counts from when it was, what is leased counts in full, and what
- * was not given back by its end counts as used at that end.
- * @param states those of the limits of the request, in their order
- * @param now the time of the one clock that all requests go by, in microseconds since 1970
+ * Grants a lease as far as possible. All processes together accept no more requests than a single process would: use
+ * counts from the time it happened, leases count in full, and a lease that is not returned by its end counts as used at
+ * that time.
+ * @param states those of the limits of the request, in order
+ * @param now the time of the clock that all requests share, in microseconds since 1970
  * @returns the states afterwards, and the grant
  */
 export function grantLease(
@@ -197,14 +198,14 @@ export function grantLease(
 }
 
 /**
- * The state for the number that a limit has now: what was used is as many requests as before. It is no more than all,
- * which it would be where the clock was set back.
+ * Converts a state to a changed limit: the number of used requests stays the same. It is capped at the whole limit,
+ * which it could exceed if the clock was set back.
  */
 function resized({ count: before, unusedAt, leases }: LimitState, limit: Limit, now: number): LimitState {
   const { count, unit } = splitLimit(limit);
   const rate = computeRate(limit);
   const used = Math.max(unusedAt - now, 0) / computeRate(`${before}/${unit}`).intervalUs;
-  // A budget keeps what was spent, also beyond what it is now.
+  // A budget keeps the amount spent, even beyond its present size.
   const same = isBudget(limit) || (before === count && used <= count);
   return {
     count,
@@ -214,8 +215,8 @@ function resized({ count: before, unusedAt, leases }: LimitState, limit: Limit, 
 }
 
 /**
- * Ends the last lease of a holder. Where there is none, it has counted as used already. No holder has used more than it
- * leased, nor used it later than now.
+ * Ends the last lease of a holder. Without one, its lease has counted as used already. A holder's report is capped by
+ * its lease and by the present time.
  */
 function settledBy(
   { holder, used, unusedAt }: { holder: string; used: number; unusedAt: number },
@@ -235,7 +236,7 @@ function settledBy(
   };
 }
 
-/** Counts the leases as used that were not given back. */
+/** Counts leases that were not returned as used. */
 function expired(state: LimitState, rate: Rate, now: number): LimitState {
   const over = state.leases.filter(({ endsAt }) => endsAt <= now);
   if (over.length === 0) return state;
@@ -247,18 +248,18 @@ function expired(state: LimitState, rate: Rate, now: number): LimitState {
   };
 }
 
-/** How much may be leased where so much is left. */
+/** The amount that can be leased from what is left. */
 function leasable({ burst, intervalUs, refills }: Rate, left: number, { leases }: LimitState): number {
   if (leases.length >= MAX_LEASES) return 0;
   if (!refills) return Math.min(left / 2, burst * LARGEST_PART_OF_BUDGET);
   return Math.min(left, Math.max(left / 2, DRIP_US / intervalUs), burst * LARGEST_PART);
 }
 
-/** Where the processes of a store share what is used of limits. */
+/** The shared use of limits among the processes of a store. */
 export interface LimitStore {
   /**
-   * Grants requests for leases in one transaction, one after another, as `grantLease` does.
-   * @returns the grants in the order of the requests; undefined for one whose limits are of a key that is gone
+   * Grants lease requests in one transaction, one after another, like `grantLease`.
+   * @returns the grants in the order of the requests; undefined for a request whose key was deleted
    * @throws KeysError STORE_…, as a rejection
    */
   lease(requests: readonly LeaseRequest[]): Promise<(LeaseGrant | undefined)[]>;

@@ -21,20 +21,20 @@ import {
   spend,
 } from './lease.ts';
 
-/** How a request stands to one of its limits. */
+/** The state of one limit after a request. */
 export interface Standing extends LimitParts {
   readonly limit: Limit;
-  /** How much of it a request counts as. */
+  /** The amount that a request counts as. */
   readonly weight: number;
-  /** How much may follow at once, as far as this process knows. */
+  /** How much can follow at once, as far as this process knows. */
   readonly remaining: number;
-  /** In how many microseconds there will be one more, Infinity for never; 0 where all of the limit is left. */
+  /** The time until one more is available, in microseconds; Infinity for never, 0 if the limit is unused. */
   readonly moreIn: number;
-  /** In how many microseconds there may be another such request, Infinity for never; 0 for now. */
+  /** The time until another such request is allowed, in microseconds; Infinity for never, 0 for now. */
   readonly waitUs: number;
 }
 
-/** A limit, and what this process knows of its use. Times are those of the store's clock. */
+/** A limit, and its use as far as this process knows. Times are those of the store's clock. */
 interface KnownLimit extends LimitParts, AppliedLimit {
   readonly weight: number;
   readonly rate: Rate;
@@ -47,24 +47,24 @@ interface KnownLimit extends LimitParts, AppliedLimit {
 type KeyLimits = ReadonlyMap<string, readonly Limit[]>;
 const UNUSED: LeaseGrant['limits'][number] = { unusedAt: 0, leased: 0 };
 
-/** A lease can be used for this part of the shortest time of its limits. */
+/** The part of the shortest period of its limits for which a lease can be used. */
 const LIFE_PART = 1 / 10;
-/** How long a process does not ask again after it was told that nothing is left, in microseconds. */
+/** How long a process does not ask again after the store had nothing left, in microseconds. */
 const REST_US = 100_000;
-/** More than any limit leases. */
+/** More than any limit can lease. */
 const MAX_AHEAD = 1_000_000_000;
 const NEVER = Number.NEGATIVE_INFINITY;
 
 /**
- * What a process may accept of the requests that count against the same limits: its lease, without asking the store.
- * Times are microseconds of a clock that only goes forwards.
+ * The requests that a process can accept without asking the store: its lease on limits that the same requests count
+ * against. Times are microseconds of a monotonic clock.
  */
 export class Allowance {
   readonly #holder: string;
   readonly #limits: readonly KnownLimit[];
   readonly #lifeUs: number;
   readonly #restUs: number;
-  /** How much the store's clock is ahead of this one, at most. */
+  /** How far the store's clock is ahead of this one, at most. */
   #offset = 0;
   #turn = 0;
   #left = 0;
@@ -72,7 +72,7 @@ export class Allowance {
   #endsAt = NEVER;
   #askedAt = NEVER;
   #ahead = 0;
-  /** Until then the store would grant nothing. */
+  /** Until then, the store would grant nothing. */
   #emptyUntil = NEVER;
 
   /** @param holder identifies the leases of this allowance among those of all processes */
@@ -88,21 +88,21 @@ export class Allowance {
     }));
     const fulls = this.#limits.map(({ rate }) => (rate.refills ? rate.burst * rate.intervalUs : Infinity));
     this.#lifeUs = Math.min(Math.min(...fulls) * LIFE_PART, MAX_LIFE_US);
-    // Where requests become available more slowly, each time when one does is waited for.
+    // Slower limits wait for the time at which a request becomes available.
     this.#restUs = this.#limits.some(({ rate }) => rate.intervalUs < REST_US) ? REST_US : 0;
   }
 
-  /** When the lease ends of which the store has not been told what was used; undefined if there is none. */
+  /** When the lease ends whose use was not reported to the store yet; undefined if there is none. */
   get endsAt(): number | undefined {
     return this.#endsAt === NEVER ? undefined : this.#endsAt;
   }
 
-  /** Whether nothing is known that would be missed. */
+  /** True if dropping this allowance would lose nothing. */
   isIdle(now: number): boolean {
     return this.#endsAt === NEVER && now >= this.#emptyUntil;
   }
 
-  /** Lets a request in, or refuses it; undefined where only the store can tell. */
+  /** Accepts or refuses a request; undefined if only the store knows. */
   take(now: number): boolean | undefined {
     if (this.#left === 0 || now >= this.#endsAt) return now < this.#emptyUntil ? false : undefined;
     this.#left -= 1;
@@ -112,12 +112,12 @@ export class Allowance {
     return true;
   }
 
-  /** Whether `take` would refuse. */
+  /** True if `take` would refuse. */
   isUsedUp(now: number): boolean {
     return (this.#left === 0 || now >= this.#endsAt) && now < this.#emptyUntil;
   }
 
-  /** What to ask the store for. It ends the lease: nothing may be taken until the answer is there. */
+  /** The request to the store. It ends the lease: nothing can be taken until the answer arrives. */
   ask(waiting: number, now: number): LeaseRequest {
     // Twice as much if the last lease was used up early, otherwise as much as was used of it.
     const isEarly = now - this.#askedAt < this.#lifeUs;
@@ -138,9 +138,9 @@ export class Allowance {
     };
   }
 
-  /** Takes the store's answer, of which the lease is used from now on. */
+  /** Takes the store's answer, and uses the new lease from now on. */
   receive({ now: storeTime, granted, ahead, limits }: LeaseGrant, waiting: number, now: number): void {
-    // The store has told its time at some moment since it was asked: it is this much later now, at most.
+    // The store read its clock at some time after the request, so this is the largest possible offset.
     this.#offset = storeTime - this.#askedAt;
     this.#left = ahead;
     this.#used = 0;
@@ -151,18 +151,18 @@ export class Allowance {
       known.unusedAt = 0;
       next = Math.max(next, availableAt(known.granted.unusedAt, (ahead + 1) * known.weight, known.rate));
     }
-    // What is spent for good is asked for again all the same: whoever may change keys may change that.
+    // A spent budget is asked for again all the same, since the key can be changed.
     if (next === Infinity) next = storeTime + MAX_LIFE_US;
-    // Where only what others have leased is left, that may be given back any time.
+    // If the rest is leased by others, they can return it at any time.
     if (next <= storeTime) this.#emptyUntil = granted < waiting ? this.#askedAt + REST_US : NEVER;
     else this.#emptyUntil = Math.max(next - storeTime + now, this.#askedAt + this.#restUs);
   }
 
-  /** How a request that was accepted or refused now stands to each of its limits. */
+  /** The standings of a request that was just accepted or refused, for each limit. */
   standings(now: number): Standing[] {
     const storeTime = now + this.#offset;
     return this.#limits.map(({ limit, count, unit, weight, rate, granted, unusedAt }) => {
-      // Of a budget, what others have leased is not spent.
+      // Leases of others on a budget are not spent yet.
       const leased = (rate.refills ? granted.leased : 0) + this.#used * weight;
       const all = Math.max(granted.unusedAt + leased * rate.intervalUs, unusedAt);
       const remaining = available(all, storeTime, rate);
@@ -173,10 +173,9 @@ export class Allowance {
   }
 }
 
-/** What a limiter needs from outside. */
 interface LimiterOptions {
   store: LimitStore;
-  /** Milliseconds since any moment, which nobody can set: `performance.now`. */
+  /** Milliseconds of a monotonic clock: `performance.now`. */
   elapsed: () => number;
   /** Runs work after a delay in milliseconds. */
   schedule: (work: () => void, delayMs: number) => void;
@@ -184,18 +183,18 @@ interface LimiterOptions {
   id: string;
 }
 
-/** Something by which requests are held to the limits of their keys. */
+/** Has a rate limiter. */
 export interface Limited {
   readonly limiter: Limiter;
 }
 
-/** Whether a request is within its limits, and how it stands to each of them. */
+/** The decision on a request, with its standing for each limit. */
 export interface Decision {
   readonly isWithin: boolean;
   readonly standings: readonly Standing[];
 }
 
-/** The decision on a request; `gone` if the key, or a parent key, was deleted meanwhile. */
+/** The decision on a request; `gone` if the key, or a parent key, was deleted during it. */
 export type Answer = Decision | 'gone';
 
 interface Waiting {
@@ -203,23 +202,23 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-/** An allowance, and the requests that wait for what the store grants it. */
+/** An allowance, and the requests that wait for the store's grant. */
 interface Entry {
   readonly id: string;
   readonly allowance: Allowance;
   waiting: Waiting[];
-  /** Whether the store is being asked, or is about to be. */
+  /** True while the store is asked, or about to be. */
   isAsking: boolean;
 }
 
-/** How many allowances ask in one transaction. */
+/** The most allowances in one transaction. */
 const MAX_REQUESTS = 100;
-/** How often allowances are forgotten that nobody uses. */
+/** How often unused allowances are dropped, in milliseconds. */
 const SWEEP_MS = 60_000;
 
-/** Holds requests to the limits of their keys, of which the processes of a store take leases. See docs/limits.md. */
+/** Enforces the limits of keys, with leases that each process takes from the store. See docs/limits.md. */
 export class Limiter {
-  /** How often leases were asked for, and how many requests were over a limit, since the program started. */
+  /** The number of lease requests, and of requests over a limit, since the program started. */
   readonly counts = { leases: 0, refused: 0 };
   readonly #options: LimiterOptions;
   readonly #entries = new Map<string, Entry>();
@@ -232,7 +231,7 @@ export class Limiter {
   }
 
   /**
-   * Counts a request against its limits, or refuses it: at once where a lease, or that nothing is left, is known here.
+   * Counts a request against its limits, or refuses it; at once if the answer is known here.
    * @throws KeysError STORE_…, as a rejection
    */
   enter({ limitsId, limits }: Restrictions): Answer | Promise<Answer> {
@@ -240,16 +239,16 @@ export class Limiter {
     return (entry.isAsking ? undefined : this.#decide(entry)) ?? this.#wait(entry);
   }
 
-  /** Whether a request would be refused, as far as is known here: before it is known what it counts as. */
+  /** True if a request would be refused, as far as is known here, before its cost is known. */
   isUsedUp({ limitsId }: Restrictions): boolean {
     return this.#entries.get(limitsId)?.allowance.isUsedUp(this.#now()) ?? false;
   }
 
   /**
-   * Leases for an edge, which holds requests to the same limits: see `LimitStore`. The limits of keys are those that they
-   * have here, whatever the edge takes them to be, and its holders are its own. It says itself what limits routes have.
+   * Leases for an edge, which enforces the same limits: see `LimitStore`. Limits of keys are those stored here,
+   * whatever the edge sends, and its holders are kept apart from others. The edge states the limits of routes itself.
    * @param edge the id of its key
-   * @param limitsOf the limits of keys that are there
+   * @param limitsOf the limits of existing keys
    * @throws KeysError STORE_…
    */
   async leaseFor(
@@ -265,7 +264,7 @@ export class Limiter {
       const [limits, held] = [all.flatMap((limit) => limit ?? []), all.map((limit) => limit !== undefined)];
       if (limits.length > 0)
         asked.push({ index, request: { ...request, holder: `${edge} ${request.holder}`, limits }, held });
-      // They were taken off, which the edge does not know yet.
+      // The limit was removed, which the edge does not know yet.
       else
         grants[index] = { now: Date.now() * 1000, granted: request.waiting, ahead: 0, limits: held.map(() => UNUSED) };
     }
@@ -278,12 +277,12 @@ export class Limiter {
     return grants;
   }
 
-  /** How many allowances are kept: of keys with limits that are in use. */
+  /** The number of allowances: one for each set of limits in use. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Gives back what is leased, if the store takes it: at the end of the program. */
+  /** Returns all leases, if the store accepts them, when the program ends. */
   async finish(): Promise<void> {
     for (const entry of this.#entries.values()) if (entry.allowance.endsAt !== undefined) this.#ask(entry);
     await this.#flushing;
@@ -326,14 +325,14 @@ export class Limiter {
     this.#flushing ??= this.#flush();
   }
 
-  /** Asks the store for all that ask, and after that for those that have begun to ask meanwhile. */
+  /** Asks the store for all waiting allowances, and then for those that were added in the meantime. */
   async #flush(): Promise<void> {
     while (this.#asking.size > 0) {
       const entries = [...this.#asking].slice(0, MAX_REQUESTS);
       for (const entry of entries) this.#asking.delete(entry);
       await this.#askStore(entries);
     }
-    // At once: whoever asks from now on has to start anew.
+    // Set at once after the last check, since later callers must start a new flush.
     this.#flushing = undefined;
   }
 
@@ -374,7 +373,7 @@ export class Limiter {
     if (endsAt !== undefined) this.#options.schedule(() => this.#endLease(entry, endsAt), (endsAt - now) / 1000 + 1);
   }
 
-  /** Decides on the requests that have come while the store was asked. */
+  /** Decides on the requests that arrived while the store was asked. */
   #goOn(entry: Entry): void {
     const waiting = entry.waiting;
     entry.isAsking = false;
@@ -386,7 +385,7 @@ export class Limiter {
     }
   }
 
-  /** Tells the store what was used of a lease that has ended, unless it knows. */
+  /** Reports the use of an expired lease to the store, unless that was done. */
   #endLease(entry: Entry, endsAt: number): void {
     if (entry.allowance.endsAt === endsAt) this.#ask(entry);
   }
@@ -406,19 +405,19 @@ function ownLimit(asked: LeasedLimit, known: KeyLimits): LeasedLimit | undefined
   return limit && { ...asked, limit };
 }
 
-/** How many names of each width are told apart, so that their number takes no more memory. */
+/** The most names of each width that are counted separately, to limit memory. */
 const MAX_NAMES = 10_000;
-/** How often names are forgotten whose limit is unused, in microseconds, where there are too many. */
+/** How often names with unused limits are dropped if there are too many, in microseconds. */
 const SWEEP_US = 1_000_000;
-/** The name of all that have none of their own. */
+/** The shared name of all that are not counted separately. */
 const OTHERS = 'others';
-/** How many times as much as an address its network may have, and all networks that one holder may have. */
+/** The limits of a network, and of all networks that one holder can have, in multiples of an address's limit. */
 const TIMES = { wide: 50, network: 3, source: 1 } as const;
 
 /**
- * Counts attempts by where they come from, in the memory of this process: keys that are not valid, codes that are
- * tried, requests for keys. They are counted by wide networks first, then by networks and addresses: so whoever has
- * many addresses is refused by what they have in common, and takes no room from others.
+ * Counts attempts by origin, in the memory of this process: invalid keys, guessed codes, requests for keys. Counted by
+ * wide networks first, then by networks and addresses: a holder of many addresses is refused by their common network,
+ * and takes no room from others.
  */
 export class AttemptCounter {
   readonly limit: Limit;
@@ -428,8 +427,8 @@ export class AttemptCounter {
   readonly #source: Width;
 
   /**
-   * With a limit as it was written, or without one. With the same limit as an earlier one, that goes on.
-   * @throws RangeError if it is none
+   * A counter for a limit in text form; undefined for no limit. Continues an earlier counter with the same limit.
+   * @throws RangeError for an invalid limit
    */
   static of(limit: string | false, earlier?: AttemptCounter): AttemptCounter | undefined {
     if (limit === false) return undefined;
@@ -440,7 +439,7 @@ export class AttemptCounter {
 
   /**
    * @param limit of one address
-   * @param elapsed milliseconds since any moment, which nobody can set
+   * @param elapsed milliseconds of a monotonic clock
    */
   constructor(limit: Limit, elapsed: () => number = () => performance.now()) {
     this.limit = limit;
@@ -450,20 +449,20 @@ export class AttemptCounter {
     this.#source = new Width(limit, TIMES.source);
   }
 
-  /** How many names it remembers: at most 10,000 of each width, and one for the others. */
+  /** The number of names: at most 10,000 of each width, and one for the others. */
   get size(): number {
     return this.#wide.size + this.#network.size + this.#source.size;
   }
 
   /**
-   * Counts an attempt. What one address has too many of is not at the cost of its network, nor the other way round.
-   * @returns in how many microseconds there may be one; undefined within the limit
+   * Counts an attempt. Excess attempts of an address do not count against its network, nor the other way round.
+   * @returns the wait in microseconds; undefined within the limit
    */
   add({ source, network }: Source): number | undefined {
     const now = Math.floor(this.#elapsed() * 1000);
     const widths: [Width, string][] = [[this.#source, source]];
     if (network !== undefined) widths.unshift([this.#wide, network.slice(0, WIDE_DIGITS)], [this.#network, network]);
-    // What is not told apart any more counts by what is wider, and only the widest together with all others.
+    // A name that is not counted separately counts only by its wider ones; the widest share one count.
     const counted = widths.flatMap(([width, name], index): [Width, string][] =>
       width.hasRoom(name, now) ? [[width, name]] : index === 0 ? [[width, OTHERS]] : [],
     );
@@ -476,7 +475,7 @@ export class AttemptCounter {
   }
 }
 
-/** What is counted of addresses, of networks, or of wide networks. */
+/** The counts of addresses, of networks, or of wide networks. */
 class Width {
   readonly #rate: Rate;
   /** When a limit is unused again, by name. */

@@ -13,26 +13,26 @@ import { fieldsOf } from '../keys/key/index.ts';
 import { readSecret } from '../keys/secret/index.ts';
 import type { ServerRequest as Request } from '../keys/operations/index.ts';
 
-/** The server that requests go to. */
+/** The server to ask. */
 export interface ServerOptions {
-  /** Without a path of its own, or with that below which the server is. */
+  /** Its address, with the path that it is mounted at, if it has one. */
   server: string;
   /** The secret of the key that is sent. */
   key: string;
-  /** How long an answer may take, in milliseconds. Default: a minute. */
+  /** The longest wait for an answer, in milliseconds. Default: a minute. */
   timeoutMs?: number;
-  /** Makes the error codes of features known. */
+  /** Registers the error codes of features. */
   loadErrorCodes?: () => Promise<void>;
 }
 
 const MAX_CHARACTERS = 64 * 1024 * 1024;
-/** No text of a key has them, but for its JSON; a terminal would obey them. */
+/** Control characters, which terminals interpret. No text of a key has them, except inside its JSON. */
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
-/** Fields that are shown as JSON, which escapes control characters. */
+/** Fields shown as JSON, which escapes control characters. */
 const JSON_FIELDS = new Set<string>(fieldsOf().flatMap(([name, { form }]) => (form === 'json' ? name : [])));
 
-/** Asks a running server by GraphQL over HTTP. The key is sent to that address alone. */
+/** Asks a running server by GraphQL over HTTP. The key is sent to that address only. */
 export class ServerConnection {
   readonly server: string;
   readonly #options: ServerOptions;
@@ -52,7 +52,7 @@ export class ServerConnection {
   }
 
   /**
-   * Asks, and reads the answer, which may be anything.
+   * Sends a request and reads the answer, which may have any form.
    * @throws KeysError as the rules do on the server; UNAUTHENTICATED, RATE_LIMITED, SERVER_…
    */
   async ask<Answer>(request: Request<Answer>, variables: object): Promise<Answer> {
@@ -94,7 +94,7 @@ export class ServerConnection {
           'user-agent': 'svc-api',
         },
         body: JSON.stringify({ query, variables }),
-        // Another address might be another's: the key is not sent on.
+        // The key must not be sent on to another address.
         redirect: 'manual',
         signal: AbortSignal.timeout(timeoutMs),
       });
@@ -129,12 +129,12 @@ export class ServerConnection {
   }
 }
 
-/** What a document asks, in short: `query apiKey`. */
+/** The operation in a document, in short: `query apiKey`. */
 function operationIn(document: string): string {
   return `${/\w+/.exec(document)?.[0]} ${/\{\s*(\w+)/.exec(document)?.[1]}`;
 }
 
-/** The text of an answer, which is read no further than its limit. @throws KeysError SERVER_INCOMPATIBLE beyond it */
+/** The text of an answer, read up to a limit. @throws KeysError SERVER_INCOMPATIBLE beyond it */
 export async function textOf(response: Response, server: string, maxCharacters: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
@@ -162,7 +162,7 @@ function rateLimited(server: string, retryAfter: string | null, text: string): K
   return new KeysError('RATE_LIMITED', `The server ${server} accepts no more requests for now.${wait}`);
 }
 
-/** What an error of an answer says, as far as it is known. */
+/** An error in an answer, as far as its form is known. */
 export interface AnsweredError {
   message: string;
   extensions?: {
@@ -174,7 +174,7 @@ export interface AnsweredError {
   } | null;
 }
 
-/** Codes of a server that does not know what it is asked for. */
+/** Codes of a server that does not know a field or argument of the request. */
 const MISFITS = new Set<unknown>(['GRAPHQL_VALIDATION_FAILED', 'GRAPHQL_PARSE_FAILED', 'BAD_REQUEST']);
 
 function readError({ message, extensions }: AnsweredError, server: string): KeysError {
@@ -190,14 +190,17 @@ function readError({ message, extensions }: AnsweredError, server: string): Keys
   return new KeysError('SERVER_FAILED', `The server ${server} failed: ${message}${id}`);
 }
 
-/** Selects the codes with which a command fails as it does on the key store itself. */
+/** True for codes with which a command fails like on the key store itself. */
 function isOfRules(code: unknown): code is ErrorCode {
   if (typeof code !== 'string') return false;
   const { graphql, exit } = errorEntry(code) ?? {};
   return graphql === true && exit !== null;
 }
 
-/** The error for an answer that is not that of a server of ours. @param what goes on after "The server" */
+/**
+ * The error for an answer that is not from a server of ours. @param what the end of a sentence that begins with "The
+ * server"
+ */
 export function incompatible(server: string, what: string, cause?: unknown): KeysError {
   return new KeysError('SERVER_INCOMPATIBLE', `The server ${server} ${what}`, { cause });
 }
@@ -223,13 +226,13 @@ function isStep(step: unknown): step is string | number {
 
 /** Failures before anything was sent. */
 const BEFORE = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'bad port']);
-/** Failures of OpenSSL that are about the certificate. */
+/** OpenSSL errors about the certificate. */
 const CERTIFICATE = /CERT|SIGNATURE|ISSUER/;
 const UNKNOWN = 'Whether the change was made is not known: look at the keys before you try again.';
 
 /**
  * The error for a server that gave no answer.
- * @param changes whether a change was asked for
+ * @param changes true if a change was requested
  */
 export function unreachable(server: string, error: unknown, changes: boolean): KeysError {
   const code = codeOf(error);
@@ -246,12 +249,12 @@ export function unreachable(server: string, error: unknown, changes: boolean): K
   );
 }
 
-/** Whether there was no answer because of the server's certificate. */
+/** True if there was no answer because of the server's certificate. */
 export function isUntrusted(error: unknown): boolean {
   return CERTIFICATE.test(codeOf(error));
 }
 
-/** The code of what went wrong, which `fetch` has in the cause; of a port that it never uses, its message. */
+/** The code of a failure, which `fetch` puts into the cause; for a port that it blocks, its message. */
 function codeOf(error: unknown): string {
   const { name } = error as Error;
   return name === 'TimeoutError' || name === 'AbortError' ? 'TimeoutError' : fetchFailure(error);

@@ -2,8 +2,8 @@ import { isKeysError, KeysError } from '../keys/basics/index.ts';
 import type { SecretDelivery } from '../keys/changes/index.ts';
 
 /**
- * Delivers secrets, and reverts the change where that fails.
- * @throws what `delivery` throws; KeysError where the change cannot be reverted
+ * Delivers secrets, and reverts the change if that fails.
+ * @throws errors of `delivery`; KeysError if the change cannot be reverted
  */
 export async function deliver<Change>(
   change: Change,

@@ -12,21 +12,21 @@ export interface KeyWanted {
   server: string;
   /** See `parseScope`. */
   scope: string;
-  /** After which time the key is to end, such as `30d`. */
+  /** The requested lifetime of the key, such as `30d`. */
   expiresIn: string | undefined;
 }
 
-/** What a person needs to agree. */
+/** The code and page that a person needs for approval. */
 export interface ShownCode {
   userCode: string;
   /** The page on which they type it. */
   page: string;
 }
 
-/** What is needed from outside. */
+/** Functions that the caller provides. */
 export interface Asking {
   show: (code: ShownCode) => Promise<void>;
-  /** Says once what is waited for beside the decision. */
+  /** Prints once why it is waiting, besides for the approval. */
   note: (text: string) => Promise<void>;
   wait: (milliseconds: number) => Promise<unknown>;
   /** Milliseconds since 1970. */
@@ -36,18 +36,18 @@ export interface Asking {
 export interface GivenKey {
   secret: string;
   scope: string;
-  /** How long it lasts, in seconds; null if it never expires. */
+  /** Its lifetime in seconds; null if it never expires. */
   expiresIn: number | null;
 }
 
-/** The most that a code lasts, whatever the server says, in seconds; and the most that is waited at once. */
+/** The longest lifetime of a code, whatever the server says, and the longest pause, in seconds. */
 const [MAX_LIFETIME, MAX_PAUSE] = [3600, 60];
 const AGAIN = 'Run the command again for a new code.';
 
 /**
- * Asks a server for a key, shows a code, and waits until a person has decided (RFC 8628), or the code has ended. A
- * server that is busy or is being restarted is asked again.
- * @throws KeysError FORBIDDEN if they refuse or do not decide; SERVER_…; what the scope is refused with
+ * Requests a key from a server, shows a code, and waits until a person has decided (RFC 8628), or the code has expired.
+ * A server that is busy or restarting is asked again.
+ * @throws KeysError FORBIDDEN if they deny it or do not decide; SERVER_…; the refusal of the scope
  */
 export async function askForKey(
   { server, scope, expiresIn }: KeyWanted,
@@ -85,16 +85,15 @@ export async function askForKey(
   }
 }
 
-/** How often a token is sent at most. */
+/** The most attempts to send a token. */
 const MAX_EXCHANGES = 5;
 
 /**
  * Exchanges a token of an issuer that a server trusts for a key (RFC 7523). If the server says when to try again, and
- * that is within a minute, it is asked again then.
- * @param wanted what may be narrower than what the server gives, and how many seconds it is to be valid
- * @param retrying `wait` resolves to something if it was cut short
- * @throws KeysError UNAUTHENTICATED for a token that is not accepted; INPUT_INVALID for a scope that is not granted;
- * SERVER_…
+ * that is within a minute, it tries again.
+ * @param wanted a narrower scope than the server would give, and the validity in seconds
+ * @param retrying `wait` resolves to a value if it was cut short
+ * @throws KeysError UNAUTHENTICATED for a refused token; INPUT_INVALID for a scope that is not granted; SERVER_…
  */
 export async function exchangeToken(
   server: string,
@@ -147,7 +146,7 @@ function refused(server: string, answer: Answer): KeysError {
   return failed(server, answer);
 }
 
-/** A text without what a terminal would obey. @throws KeysError SERVER_INCOMPATIBLE */
+/** A text that is safe to print on a terminal. @throws KeysError SERVER_INCOMPATIBLE */
 function textIn(answer: Answer, field: string, server: string): string {
   const value = answer[field];
   if (typeof value === 'string' && /^[\x20-\x7e]+$/.test(value)) return value;
@@ -159,25 +158,25 @@ function numberIn(answer: Answer, field: string): number | undefined {
   return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
 }
 
-/** A key that is to be ended. */
+/** A key to revoke. */
 export interface KeyToEnd {
   /** The server's address, in the form of `readServerUrl`. */
   server: string;
   secret: string;
-  /** Whether it is ended also if it has created others, which end with it. */
+  /** True to revoke it even if it has child keys, which are revoked with it. */
   endsCreated: boolean;
 }
 
 /**
- * Ends a key that a server has given to this program (RFC 7009). One that is not valid any more counts as ended.
- * @returns undefined, or why a key is spared that has created others
- * @throws KeysError FORBIDDEN for a key that this program was not given; SERVER_…
+ * Revokes a key that a server issued to this program (RFC 7009). An invalid one counts as revoked.
+ * @returns undefined, or why a key with child keys was spared
+ * @throws KeysError FORBIDDEN for a key that was not issued to this program; SERVER_…
  */
 export async function endKey({ server, secret, endsCreated }: KeyToEnd): Promise<string | undefined> {
   const form = { client_id: OWN_CLIENT.id, token: secret, ...(!endsCreated && { created_keys: 'refuse' }) };
   const answer = await postForm(server, '/oauth/revoke', form);
   const { error } = answer;
-  // Whatever else answers must not look as if the key were ended.
+  // An answer from any other program must not look as if the key were revoked.
   if (error === undefined && Object.keys(answer).length > 0) throw isNotOurs(server);
   if (error === undefined) return undefined;
   if (error === 'has_created_keys') return descriptionIn(answer);
@@ -189,15 +188,15 @@ export async function endKey({ server, secret, endsCreated }: KeyToEnd): Promise
 const TIMEOUT_MS = 60_000;
 const MAX_CHARACTERS = 64 * 1024;
 
-/** What a server answers to applications, which may be anything. */
+/** A server's answer to an application, which may have any form. */
 export type Answer = Readonly<Record<string, unknown>>;
 
-/** Statuses of a server that is busy, or of what stands before one that does not run. */
+/** Statuses of a busy server, or of a proxy in front of one that is down. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-/** A failure that may be over by the next time. */
+/** A temporary failure. */
 class PassingError extends KeysError {
-  /** What the server says of when that is; empty if it does not. */
+  /** The server's Retry-After header; empty if there is none. */
   readonly retryAfter: string;
 
   constructor({ code, message, cause }: KeysError, retryAfter: string | null = null) {
@@ -207,8 +206,8 @@ class PassingError extends KeysError {
 }
 
 /**
- * Sends a form as an application does, to that address alone.
- * @returns what a server of ours answers, also that something is wrong
+ * Sends a form like an application, to that address only.
+ * @returns the answer of a server of ours, even if it is an error
  * @throws KeysError SERVER_UNREACHABLE, SERVER_INCOMPATIBLE
  */
 async function postForm(server: string, path: string, form: Record<string, string>): Promise<Answer> {
@@ -246,7 +245,7 @@ async function postForm(server: string, path: string, form: Record<string, strin
   return answer;
 }
 
-/** What a server of ours answers; undefined if it is none. */
+/** The answer in a text; undefined if it is not from a server of ours. */
 function answerIn(text: string, isOk: boolean): Answer | undefined {
   try {
     const answer: unknown = JSON.parse(text);

@@ -55,7 +55,7 @@ const permissions = mapped(list(object({ resource: text, actions: list(word<Acti
 const isPermission = (grant: string): grant is Permission => grant.includes(':');
 export const rolesOf = mapped(texts, (grants): Role[] => grants.filter((grant) => !isPermission(grant)));
 export const permissionsOf = mapped(texts, (grants) => grants.filter(isPermission));
-/** Text of a secret, which goes to stdout as it is. */
+/** Text of a secret, which is printed unchanged. */
 export const secret = mapped(text, (value) => {
   if (!readSecret(value)) throw new TypeError('not a secret');
   return value;
@@ -125,7 +125,7 @@ const stateFields = {
 };
 const state: Shape<KeyState> = object(stateFields);
 
-/** Things that a key did to others. */
+/** Effects of a key on others. */
 export const issued: Shape<NamedIssue[]> = list(
   object({ name: text, keyId: nullable(text), what: word<NamedIssue['what']>(), at: time, disabled: yesOrNo }),
 );
@@ -172,7 +172,7 @@ export const change = object({
   changes: fieldChanges,
 });
 
-/** A change as it is shown. */
+/** A change in the form for display. */
 export function plannedIn({ action, name: changed, ...rest }: ReturnType<typeof change.read>): PlannedChange {
   const { keyId, secretSince, changes } = rest;
   return {
@@ -184,7 +184,7 @@ export function plannedIn({ action, name: changed, ...rest }: ReturnType<typeof 
   };
 }
 
-/** The log has when a key was disabled; commands show whether it is enabled, before who created it. */
+/** The log records when a key was disabled; commands show whether it is enabled, before its creator. */
 function shownIn(changes: FieldChanges): FieldChange[] {
   const read = changes.map(({ field, before, after }): FieldChange => {
     const [old, fresh] = [JSON.parse(before!), JSON.parse(after!)] as [FieldValue, FieldValue];
@@ -216,7 +216,7 @@ const entry: Shape<AuditEntry> = mapped(
   }),
 );
 
-/** One side of all changed fields; null if there was no key then. */
+/** One side of all changed fields; null if the key did not exist then. */
 function valuesIn(changes: FieldChanges, side: 'before' | 'after'): AuditValues | null {
   if (changes.every((each) => each[side] === null)) return null;
   return Object.fromEntries(changes.map((each) => [each.field, JSON.parse(each[side]!) as unknown]));
@@ -247,7 +247,7 @@ function permissionsIn(groups: readonly ResourceActions[]): Permission[] {
   return groups.flatMap(({ resource, actions }) => actions.map((action): Permission => `${resource}:${action}`));
 }
 
-/** The grants that a server has. */
+/** The grants of a server. */
 function readCatalog({
   resources,
   actions,
@@ -259,7 +259,7 @@ function readCatalog({
 }): Catalog {
   const builtIn = createCatalog();
   const byName = new Map(roles.map((each) => [each.role, each]));
-  // Hidden resources are in force: ADMIN has them all.
+  // Hidden resources are still in force: ADMIN has them all.
   const all = byName.get(ALL_ACCESS)?.permissions ?? [];
   const inForce = new Set([...resources, ...all.map((permission) => splitPermission(permission)[0])]);
   const known = new Set<string>([...inForce].flatMap((each) => actions.map((action) => `${each}:${action}`)));
@@ -268,7 +268,7 @@ function readCatalog({
     offered: resources,
     actions,
     roles: [...byName.keys()],
-    // The server decides on limits and on its policy.
+    // The server itself applies limits and its policy.
     defaultLimits: [],
     policy: NO_POLICY,
     declaredIn: 'the svc-api.yaml of the server',
@@ -291,7 +291,7 @@ const FILTERS = {
   unusedSince: 'DateTime',
 };
 
-/** The requests to servers, each with the types of its arguments in the schema and its answer. */
+/** The requests to servers, each with the types of its arguments and of its answer. */
 export const REQUESTS = {
   permissions: query('permissions', {}, catalog),
   apiKey: query('apiKey', { id: 'ID', name: 'String' }, nullable(state)),

@@ -17,14 +17,14 @@ import { deliver } from './deliver.ts';
 import { changeInput } from './inputs.ts';
 import { REQUESTS } from './requests.ts';
 
-/** More keys at a time would cost more than a request may. */
+/** More keys at a time would exceed the cost limit of a request. */
 const PAGE_KEYS = 200;
-/** The same of keys with all that they may do. */
+/** The limit for keys with all their permissions. */
 const REVIEWED_KEYS = 100;
 
 /**
- * The client of a running server, over its GraphQL, as the key that is sent. The rules run on the server; what was typed
- * is brought into the form of the schema here.
+ * The client of a running server, over its GraphQL, as the key that is sent. The rules run on the server; input is
+ * converted to the schema's form here.
  */
 export function serverClient(options: ServerOptions): Client {
   const connection = new ServerConnection(options);
@@ -42,13 +42,13 @@ export function serverClient(options: ServerOptions): Client {
       unusedSince: unusedSince ?? undefined,
     };
   };
-  /** A change of keys as the schema takes it. @throws ValidationError */
+  /** A change of keys as input of the schema. @throws ValidationError */
   const changeIn = async (change: KeyChange) => {
     const grantable = (change.roles ?? change.permissions) ? await permissions() : createCatalog();
     assertValid(validateChange(change, grantable, Date.now()));
     return changeInput(change, grantable);
   };
-  /** A new key as the schema takes it. @throws ValidationError */
+  /** A new key as input of the schema. @throws ValidationError */
   const newKeyIn = async (input: NewKey) => {
     const grantable = await permissions();
     assertValid(validateNewKey(input, grantable, Date.now()));
@@ -128,7 +128,7 @@ export function serverClient(options: ServerOptions): Client {
       delivery?.begin?.();
       const { apiKey: state, ...secrets } = await connection.ask(REQUESTS.rotateApiKey, { input });
       const rotated = { ...secrets, apiKey: state.apiKey, rotation: state.rotation };
-      // A previous secret changes no keys: where the key has rotated itself, it goes on with the new one.
+      // A previous secret cannot change keys: if the key has rotated itself, continue with the new one.
       const isOwn = connection.isSent(rotated.rotation?.previousPublicId ?? '');
       const next = isOwn ? connection.withKey(rotated.key) : connection;
       await deliver(rotated, delivery, `The new secret of the API key "${rotated.apiKey.name}"`, async () => {
@@ -137,7 +137,7 @@ export function serverClient(options: ServerOptions): Client {
       });
       if (activate !== 'NOW' || !rotated.rotation) return rotated;
       const { apiKey, rotation } = await next.ask(REQUESTS.activateApiKeyRotation, { id });
-      // One without a grace is over, and not in the answer.
+      // A rotation without a grace period has ended, and is not in the answer.
       const { startedAt } = rotated.rotation;
       return { ...rotated, apiKey, rotation: rotation ?? { ...rotated.rotation, previousEndsAt: startedAt } };
     },
@@ -175,7 +175,7 @@ export function serverClient(options: ServerOptions): Client {
         after = formatCursor(last.apiKey);
       }
     },
-    /** None: a server refuses such names. */
+    /** A server refuses confusable names of keys itself. */
     findConfusableNames: async () => [],
     decide: async ({ id }, permission) => found(await connection.ask(REQUESTS.decide, { id, permission }), id),
     suggest: async ({ id }) => found(await connection.ask(REQUESTS.suggest, { id }), id),
@@ -184,13 +184,13 @@ export function serverClient(options: ServerOptions): Client {
       const variables = { id, by: range.by, from: formatTime(range.from), to: formatTime(range.to) };
       return { ...range, periods: found(await connection.ask(REQUESTS.usageOf, variables), id) };
     },
-    /** Nothing is kept open. */
+    /** There is nothing to close. */
     close: async () => {},
   };
   return client;
 }
 
-/** Operations of a feature, each asked of a server. */
+/** Operations of a feature, as requests to a server. */
 function askedBy(names: readonly string[], server: Server, remote?: () => Promise<RemoteOperations>) {
   const asked = names.map((name) => [
     name,
@@ -206,18 +206,18 @@ function askedBy(names: readonly string[], server: Server, remote?: () => Promis
   return Object.fromEntries(asked) as object;
 }
 
-/** The request of a document, whose answer is read by the one who asks. */
+/** The request for a document, whose answer the caller reads. */
 function documentOf(text: string): ServerRequest<unknown> {
   return { documentFor: () => text, read: (data) => data };
 }
 
-/** A key that was there a moment ago. @throws KeysError NOT_FOUND */
+/** A key that existed a moment ago. @throws KeysError NOT_FOUND */
 function found<Key>(data: Key | null, id: string): Key {
   if (data !== null) return data;
   throw new KeysError('NOT_FOUND', `There is no API key with the id "${id}".`);
 }
 
-/** A new key as the schema takes it. Its values are valid. */
+/** A new key as input of the schema. Its values are valid. */
 function newKeyInput({ name, overwrite, ...input }: NewKey, catalog: Catalog) {
   return { name, ...changeInput(input, catalog), overwrite };
 }

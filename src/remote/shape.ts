@@ -2,9 +2,9 @@ import { isRecord } from '../keys/basics/index.ts';
 import { type JsonObject, MAX_JSON_BYTES } from '../keys/key/index.ts';
 import type { ServerRequest as Request } from '../keys/operations/index.ts';
 
-/** A value in an answer: its selection in a document, and its reader, which throws for anything else. */
+/** A value in an answer: its selection in a document, and its reader, which throws for unexpected values. */
 export interface Shape<Value> {
-  /** The field that has it, with its arguments; empty for the fields around it. Default: the name of the member. */
+  /** The field of the value, with its arguments; empty for the fields around it. Default: the name of the member. */
   readonly field?: string;
   /** Empty for scalars. */
   readonly selection: string;
@@ -30,14 +30,14 @@ export const text: Shape<string> = scalar((value) => typeof value === 'string');
 export const number: Shape<number> = scalar(Number.isFinite);
 export const whole: Shape<number> = scalar(Number.isInteger);
 export const yesOrNo: Shape<boolean> = scalar((value) => typeof value === 'boolean');
-/** A deeper object could not be shown. */
+/** Limits the depth, since deeper objects could not be shown. */
 export const json: Shape<JsonObject> = scalar(
   (value) => isRecord(value) && Buffer.byteLength(JSON.stringify(value)) <= MAX_JSON_BYTES,
 );
 /** A time as milliseconds since 1970. */
 export const time: Shape<number> = mapped(text, (value) => number.read(Date.parse(value)));
 
-/** Text of a narrower type. A newer server can have words that are not known here. */
+/** Text of a narrower type. A newer server can send unknown words. */
 export function word<Word extends string>(): Shape<Word> {
   return text as Shape<Word>;
 }
@@ -60,12 +60,12 @@ export function mapped<Value, Result>({ selection, read }: Shape<Value>, map: (v
   return { selection, read: (value) => map(read(value)) };
 }
 
-/** A value of a field that is called otherwise. */
+/** The value of a field with another name. */
 export function of<Value>(field: string, shape: Shape<Value>): Shape<Value> {
   return { ...shape, field };
 }
 
-/** An object of some of the fields around it. */
+/** An object made from some of the fields around it. */
 export function around<Of extends Members>(members: Of): Shape<ValuesOf<Of>> {
   return of('', object(members));
 }
@@ -94,8 +94,7 @@ export function only<Value>(field: string, shape: Shape<Value>): Shape<Value> {
 }
 
 /**
- * A request for a root field, with the types of its arguments in the schema. Those that its selection has are arguments
- * there.
+ * A request for a root field, with the types of its arguments in the schema. Arguments in its selection refer to them.
  */
 function requestOf(root: 'query' | 'mutation') {
   return function request<Answer>(
@@ -123,7 +122,7 @@ export const query = requestOf('query');
 /** A request that changes something. */
 export const mutation = requestOf('mutation');
 
-/** A request whose answer is read on. What `map` throws refuses the answer. */
+/** A request with a converted answer. Errors of `map` refuse the answer. */
 export function mapRequest<Answer, Result>(asked: Request<Answer>, map: (answer: Answer) => Result): Request<Result> {
   return { ...asked, read: (data) => map(asked.read(data)) };
 }

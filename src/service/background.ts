@@ -2,7 +2,7 @@ import type { Background, BackgroundContext, OwnFeature } from '../feature.ts';
 import { invalidFeature, workOf } from '../keys/added/index.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 
-/** Serves, with the work of features beside it: that begins before requests, and ends after them. */
+/** Wraps a service with the background work of features, which starts before requests and ends after them. */
 export const withBackground =
   (start: StartService, context: Omit<BackgroundContext, keyof Pick<OpenedService, 'keys' | 'config'>>): StartService =>
   async (opened, server) => {

@@ -7,7 +7,7 @@ import type { CatalogAdditions, HostResource } from '../keys/permissions/index.t
 import { NO_LOG } from '../log.ts';
 import type { OpenKeys } from './open-keys.ts';
 
-/** The key store, and the configuration by which it is open. */
+/** The open key store, and its configuration. */
 export interface OpenedService {
   /** Opened with the additions of the configuration: see `additionsIn`. */
   readonly keys: OpenKeys;
@@ -15,21 +15,21 @@ export interface OpenedService {
   readonly extensions: readonly SchemaExtension[];
 }
 
-/** What is served. */
+/** A running service. */
 export interface ServedService {
   readonly server: StartedServer;
-  /** What the log says beside the address. */
+  /** Further log fields besides the address. */
   readonly details?: object;
-  /** Prepares to go on by another configuration. What it returns does so, and cannot fail. */
+  /** Prepares for another configuration. The returned function switches to it, and cannot fail. */
   prepare(opened: OpenedService): Promise<() => void | Promise<void>>;
-  /** Stops accepting requests, and resolves once those in flight have ended. */
+  /** Stops accepting requests, and resolves once the requests in flight have ended. */
   stop(): Promise<void>;
 }
 
 /** Starts to serve. */
 export type StartService = (opened: OpenedService, server: ServerOptions) => Promise<ServedService>;
 
-/** What is beside what is built in: the resources of a host, and what its configuration declares. */
+/** The additions to the built-in catalog: the resources of a host, and the declarations of its configuration. */
 export function additionsIn(
   { resources, builtinResources, roles, limits, policy, consent }: Config,
   ofHost: readonly HostResource[],
@@ -44,11 +44,11 @@ export function additionsIn(
   };
 }
 
-/** A server that takes another configuration while it runs. */
+/** A server that can change its configuration while it runs. */
 export class ConfiguredServer {
   readonly service: ServedService;
   readonly #server: ServerOptions;
-  /** What takes effect at the start alone, as it was then. */
+  /** The settings that take effect only at the start. */
   readonly #settings: Pick<Config, 'server' | 'feed'>;
   #opened: OpenedService;
 
@@ -59,7 +59,7 @@ export class ConfiguredServer {
     this.service = service;
   }
 
-  /** The key store by the present configuration. The previous one is not needed any more. */
+  /** The key store with the present configuration. Earlier ones are no longer needed. */
   get keys(): OpenKeys {
     return this.#opened.keys;
   }
@@ -69,15 +69,16 @@ export class ConfiguredServer {
     return this.#opened.config;
   }
 
-  /** @throws KeysError LISTEN_FAILED, TLS_INVALID; what `start` throws */
+  /** @throws KeysError LISTEN_FAILED, TLS_INVALID; errors of `start` */
   static async start(opened: OpenedService, server: ServerOptions, start: StartService): Promise<ConfiguredServer> {
     const service = await start(opened, { ...server, tls: certificateOf(server, opened.config) });
     return new ConfiguredServer(opened, server, service);
   }
 
   /**
-   * Takes another configuration: whole, or not at all if it throws. Requests in flight are finished by the old one.
-   * @throws KeysError TLS_INVALID; Error as `createCatalog`; what the service throws
+   * Switches to another configuration: completely, or not at all if it throws. Requests in flight finish with the old
+   * one.
+   * @throws KeysError TLS_INVALID; Error as `createCatalog`; errors of the service
    */
   async take(config: Config): Promise<void> {
     const { extensions } = this.#opened;
@@ -87,7 +88,7 @@ export class ConfiguredServer {
     const goOn = await this.service.prepare(opened);
     const tls = certificateOf(this.#server, config);
     const isTls = tls ? await server.replaceCertificate(tls) : server.url.startsWith('https:');
-    // From here on, nothing fails.
+    // Nothing after this can fail.
     await goOn();
     this.#opened = opened;
     const { log = NO_LOG } = this.#server;
@@ -102,7 +103,10 @@ export class ConfiguredServer {
   }
 }
 
-/** The certificate to serve by. On a Unix socket no TLS is spoken: the file may be that of other servers, too. */
+/**
+ * The certificate of the server. A Unix socket uses no TLS, even if the configuration has a certificate for other
+ * servers.
+ */
 function certificateOf(
   { tls, socket }: Pick<ServerOptions, 'tls' | 'socket'>,
   config: Config,

@@ -43,62 +43,64 @@ import type { Log } from '../log.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 import { packageVersion } from '../version.ts';
 
-/** What the service is made of. */
+/** Options of `createApp`. */
 export interface CreateAppOptions {
   /** An open key store, see `openKeys`. */
   keys: OpenedStore;
   /** The host's own parts of the schema. Their resources must be passed to `openKeys`. */
   extensions?: readonly SchemaExtension[];
   /**
-   * A schema that the program has made by a library, such as Pothos, Nexus or TypeGraphQL. It is served beside the
-   * built-in part, whose types and root fields it must not have.
+   * A schema that the program made with a library, such as Pothos, Nexus or TypeGraphQL. It is served beside the
+   * built-in part, and must not have types or root fields of the same names.
    */
   schema?: OwnSchema;
   /**
-   * What each root field of `schema` requires, and other fields if they require something: a permission, or a list of
-   * which all are required, by the field's path, such as `{ 'Query.pets': 'PET:READ_ANY' }`.
+   * The permissions required by each root field of `schema`, and by other fields that require any: a permission, or a
+   * list of which all are required, by the field's path, such as `{ 'Query.pets': 'PET:READ_ANY' }`.
    */
   requires?: RequiredByField;
   /**
-   * Makes what resolvers find in their context beside `principal`, `request` and `signal`, once for each request that
-   * is executed. A `GraphQLError` that it throws is answered; any other error is logged.
+   * Makes further properties of the resolvers' context, besides `principal`, `request` and `signal`, once for each
+   * request that is executed. A `GraphQLError` that it throws is sent to the client; any other error is logged.
    */
   context?: CreateContext;
   /**
-   * What `svc-api.yaml` says, see `loadConfig`; the other options win. Its resources, roles, default limits, policy and
-   * consent must be passed to `openKeys`.
+   * The contents of `svc-api.yaml`, see `loadConfig`; other options take precedence. Its resources, roles, default
+   * limits, policy and consent must be passed to `openKeys`.
    */
   config?: Config;
-  /** What one request may take, where it differs from the default. */
+  /** Limits of one request that differ from the default. */
   limits?: Partial<BudgetLimits>;
-  /** Where a key may stand in a request. Default: `['bearer']`. */
+  /** The places of keys in requests. Default: `['bearer']`. */
   credentials?: readonly CredentialPlace[];
-  /** Networks of proxies whose `X-Forwarded-For` and `Forwarded` headers are believed. Default: this machine. */
+  /** Networks of proxies whose `X-Forwarded-For` and `Forwarded` headers are trusted. Default: this machine. */
   trust?: readonly string[];
-  /** Whether the schema is told to all keys, to none, or to those with PERMISSION:READ_ANY. Default: to all. */
+  /** The keys that can read the schema by introspection: all, none, or those with PERMISSION:READ_ANY. Default: all. */
   introspection?: IntrospectionMode;
-  /** Which pages of other origins may call the service from a browser. Default: none. */
+  /** Pages of other origins that can call the service from a browser. Default: none. */
   cors?: CorsOptions;
   /**
-   * The address under which clients reach the service, with the path that it is under, such as
-   * `https://keys.example.org`. Default: the one that a request was made to.
+   * The address at which clients reach the service, including the path it is mounted at, such as
+   * `https://keys.example.org`. Default: the one that a request was sent to.
    */
   publicUrl?: string;
   /**
-   * Applications that may ask for keys, beside the program itself, in the way that `openKeys` was told as `consent`.
-   * Default: none.
+   * Applications that can request keys, besides the program itself, in the way set as `consent` in `openKeys`. Default:
+   * none.
    */
   clients?: readonly Client[];
   /** See `BearerAuthOptions`. */
   failedCredentials?: string | false;
   /**
-   * Serves the console at `/console`: pages on which people manage keys. A program that did not choose the feature
-   * `console` has none. Default: no.
+   * Serves the console at `/console`: pages for managing keys. It needs the feature `console`, which a program can
+   * leave out. Default: no.
    */
   console?: boolean;
   /** Default: nothing is logged. */
   log?: Log;
-  /** The app whose place it takes, see `RunningServer.replaceApp`: it goes on with its log, and has run as long. */
+  /**
+   * The app that this one replaces, see `RunningServer.replaceApp`. Its log counts and its start time are continued.
+   */
   replaces?: ServiceApp;
 }
 
@@ -121,7 +123,7 @@ const OPTIONS: Rules<Omit<CreateAppOptions, 'requires'>> = {
   cors: optionsIn<CorsOptions>({ origins: list((value, name) => text(value, name) ?? invalidOrigin(value as string)) }),
   publicUrl: (value, name) => text(value, name) ?? invalidPublicUrl(value as string),
   clients: readBy(
-    // Whether they may ask at all is said by the keys.
+    // The keys decide whether applications can request keys at all.
     (clients) => checkClients(clients, { consent: 'both' }),
     list(
       optionsIn<Client>({
@@ -136,7 +138,7 @@ const OPTIONS: Rules<Omit<CreateAppOptions, 'requires'>> = {
   replaces: having<ServiceApp>('what createApp gives', 'startedAt', 'refusals', 'failures'),
 };
 
-/** A permission for each field, or a list of them. */
+/** A permission, or a list of permissions, for each field. */
 function requirements(catalog: () => Catalog): Rule<RequiredByField> {
   const { permission, all } = permissionOptions(catalog);
   return recordOf((value, name) => (Array.isArray(value) ? all : permission)?.(value, name));
@@ -155,8 +157,8 @@ export function createApp(options: CreateAppOptions): Promise<ServiceApp> {
 }
 
 /**
- * @param commands those that pages name
- * @param documents those of applications that describe themselves; default: as the configuration has it
+ * @param commands those that pages mention
+ * @param documents those of applications that describe themselves; default: from the configuration
  * @param isWorker see `FeatureContext`
  */
 export async function createAppOf(
@@ -174,7 +176,7 @@ export async function createAppOf(
     throw invalidOption('createApp', '"requires" is given without "schema", whose fields it names.');
   const unusable = unusableClients(others.clients ?? [], keys.catalog.consent);
   if (unusable !== undefined) throw invalidOption('createApp', `${unusable} Pass it to openKeys.`);
-  // Alone: the rest of that room might not even load.
+  // Imported first: with an unsuitable graphql, the rest might not even load.
   const { checkGraphQLRelease } = await import('../graphql/release.ts');
   await checkGraphQLRelease();
   const [{ createSchema }, { createHttpApp }, { describeService }, { allFeatures }] = await Promise.all([
@@ -229,7 +231,10 @@ export async function createAppOf(
   return app;
 }
 
-/** Refuses endpoints of a plugin that never answer, as others do at their paths. @throws KeysError FEATURE_INVALID */
+/**
+ * Refuses endpoints of a plugin that would never answer, because others take their paths. @throws KeysError
+ * FEATURE_INVALID
+ */
 function checkPaths(name: string, added: HttpApp['routes'], present: HttpApp['routes']): void {
   for (const { path, method } of added) {
     const isTaken = present.some(
@@ -272,7 +277,7 @@ export const serveApp =
     return { ...served, details: { ...(hasConsole && options.socket === undefined && { console: `${url}/console` }) } };
   };
 
-/** Serves an app, and another one that takes its place once the configuration changes. */
+/** Serves an app, and replaces it when the configuration changes. */
 export const servedBy =
   (create: (opened: OpenedService, replaces?: ServiceApp) => Promise<ServiceApp>): StartService =>
   async (opened, options) => {

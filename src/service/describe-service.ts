@@ -1,13 +1,13 @@
 import { type BudgetLimits, Budgets, type ServiceParts } from '../graphql/index.ts';
 import { failedCredentialsBy } from '../http/index.ts';
 
-/** What a service is made of, as far as its schema tells of it. */
+/** The options of a service that its schema shows. */
 interface DescribedService {
   limits?: Partial<BudgetLimits>;
   failedCredentials?: string | false;
 }
 
-/** What the schema tells of a service. @throws RangeError if a limit is invalid */
+/** The facts about a service in its schema. @throws RangeError if a limit is invalid */
 export function describeService({ limits, failedCredentials }: DescribedService): ServiceParts {
   return {
     limits: {

@@ -11,19 +11,19 @@ import { describePattern } from '../features/routes/index.ts';
 import { readAuditKey } from '../store/audit-log.ts';
 import { failureBy, type Finding, inspectStore, ok, warning } from '../store/index.ts';
 
-/** What to check. */
+/** Options of `examine`. */
 interface ExamineOptions {
   database: string | undefined;
   configFile: string | undefined;
   env: NodeJS.ProcessEnv;
-  /** The host's own resources, which the configuration may name. */
+  /** The host's own resources, which the configuration can name. */
   resources: () => Promise<readonly HostResource[]>;
-  /** What was found in the environment of the process. */
+  /** The findings about the environment of the process. */
   environment: readonly Finding[];
   onVerified?: ProgressReport | undefined;
 }
 
-/** Checks all that the program depends on, and changes nothing. */
+/** Checks everything that the program depends on, without changing anything. */
 export async function examine(options: ExamineOptions): Promise<Finding[]> {
   const { database, env, environment, onVerified } = options;
   const { findings: config, rules, observing } = await inspectConfig(options);
@@ -47,7 +47,7 @@ export async function examine(options: ExamineOptions): Promise<Finding[]> {
   return [...findings, ...inspected, ...(await inspectIssuers(rules ?? []))];
 }
 
-/** Whether the public keys of each issuer can be read from here. */
+/** Checks that the public keys of each issuer can be read from here. */
 async function inspectIssuers(rules: Config['federation']): Promise<Finding[]> {
   if (rules.length === 0) return [];
   const { IssuerKeys } = await import('../features/federation/issuer-keys.ts');
@@ -67,7 +67,7 @@ async function inspectIssuers(rules: Config['federation']): Promise<Finding[]> {
   return (await Promise.all(inspected)).flat();
 }
 
-/** Also the rules by which tokens are exchanged, and the patterns of routes that observe: the store tells of them. */
+/** Also returns the rules of token exchange, and the patterns of routes in observe mode, for checks of the store. */
 async function inspectConfig({
   configFile,
   env,
@@ -89,7 +89,7 @@ async function inspectConfig({
 
 const NO_WEBHOOK = ok('NOTICES', 'The configuration names no webhook: nobody is notified of what happens to keys.');
 
-/** Whether what signs notices can be read here. The servers may have it in their environment alone. */
+/** Checks that the secret for signing notices can be read here. The servers may have it only in their environment. */
 async function inspectSecrets(notices: NoticeSettings, env: NodeJS.ProcessEnv): Promise<Finding> {
   try {
     await readDestination(notices, env, allFeatures());

@@ -42,40 +42,40 @@ import {
   type OpenKeysOptions,
 } from './open-keys.ts';
 
-/** Who asks for something: the key of a request, or `OPERATOR`, which is the program itself and may do everything. */
+/** The actor of a call: the key of a request, or `OPERATOR`, which is the program itself and is allowed everything. */
 export type Actor = Caller | typeof OPERATOR;
 
-/** Who asks. What is not the operator's is allowed as far as the key may do it, as over GraphQL. */
+/** Names the actor. Except for the operator, the call is limited by the key's permissions, as over GraphQL. */
 interface Asking {
   readonly actor: Actor;
 }
 
 /**
- * An open key store. Each method rejects with a `KeysError`: `OPTION_INVALID` for arguments that cannot be meant,
- * `FORBIDDEN` for what the actor may not do, one that names a rule, or one of the store.
+ * An open key store. Each method rejects with a `KeysError`: `OPTION_INVALID` for invalid arguments, `FORBIDDEN` if the
+ * actor lacks a permission, the code of another rule, or one of the store.
  */
 export interface OpenKeys {
   /** The absolute path of the store, or its URL without the password. */
   readonly location: string;
-  /** Whether opening it has created the store. */
+  /** True if opening it created the store. */
   readonly created: boolean;
   /**
-   * Checks the API key of a request, wherever that came from: the status of the key, and of its parent keys, its
-   * networks, limits and permissions, and how often its address was wrong. If it is accepted, it counts as a use of the
-   * key. It never rejects for what a client sends, nor where the store does not answer.
+   * Checks the API key of a request from any protocol or framework: the status of the key and its parent keys, its
+   * networks, limits and permissions, and the number of failures from its address. An accepted request counts as a use
+   * of the key. It never rejects because of a client's input, or because the store does not answer.
    */
   readonly check: RequestCheck;
-  /** Checks a secret as `check` does that of a request. One that is missing is refused as well. */
+  /** Checks a secret like `check`. A missing secret is refused as well. */
   verify(secret: string | null | undefined, options?: CheckRequestOptions): Promise<CheckedRequest>;
-  /** Creates a key. Its secret is told once. */
+  /** Creates a key. Its secret is only returned here. */
   create(input: NewKey, by: Asking): Promise<CreatedKey>;
-  /** A key by its id or its name; undefined if there is none that the actor may read. */
+  /** The key with this id or name; undefined if there is none that the actor can read. */
   get(idOrName: string, by: Asking): Promise<ApiKey | undefined>;
   /** @deprecated Use `get`, which takes an id as well as a name. */
   findById(id: string, by: Asking): Promise<ApiKey | undefined>;
   /** @deprecated Use `get`, which takes a name as well as an id. */
   findByName(name: string, by: Asking): Promise<ApiKey | undefined>;
-  /** Lists the keys that the actor may read: all of them, or its own. */
+  /** Lists the keys that the actor can read: all of them, or its own. */
   list(query: PageQuery, by: Asking): Promise<Page>;
   /** Changes a key. */
   update(id: string, change: KeyChange, by: Asking): Promise<UpdatedKey>;
@@ -85,27 +85,27 @@ export interface OpenKeys {
   enable(id: string, by: Asking): Promise<ChangedKey>;
   /** @deprecated Use `enable` or `disable`. */
   setEnabled(id: string, enabled: boolean, by: Asking): Promise<ChangedKey>;
-  /** Gives a key a new secret; the previous one works until the grace ends. */
+  /** Gives a key a new secret; the previous one keeps working until the grace period ends. */
   rotate(id: string, request: RotationRequest, by: Asking): Promise<RotatedKey>;
   /** Revokes the previous secret at once. */
   finishRotation(id: string, by: Asking): Promise<ChangedKey>;
   /** Revokes the new secret at once. */
   rollBackRotation(id: string, by: Asking): Promise<ChangedKey>;
-  /** Deletes a key or several, and all keys that they created. Unknown ids are ignored. Returns what was deleted. */
+  /** Deletes one or several keys, and all keys that they created. Unknown ids are ignored. Returns the deleted keys. */
   delete(ids: string | readonly string[], by: Asking): Promise<ApiKey[]>;
   /**
-   * Does an operation of a plugin, by its name.
-   * @returns what its `run` returns
+   * Performs an operation of a plugin, by its name.
+   * @returns the result of its `run`
    */
   run(operation: string, input: object, by: Asking): Promise<unknown>;
   /**
-   * The same open store with other resources, roles, limits and policy, such as those of a changed configuration.
-   * Closing either of them closes the store.
+   * The same open store with other resources, roles, limits and policy, such as after a change of the configuration.
+   * Closing either one closes the store.
    */
   withAdditions(additions: CatalogAdditions): OpenKeys;
   /** Writes pending activity and closes the store. */
   close(): Promise<void>;
-  /** For the other functions of the library alone. */
+  /** For other functions of the library only. */
   readonly [SERVICE]: OpenService;
 }
 
@@ -117,39 +117,39 @@ export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys>
   return libraryKeys(await openService(options));
 }
 
-/** Where NATS has the keys of a server, whose svc-api.yaml says the same. */
+/** The location of a server's keys in NATS, as in its svc-api.yaml. */
 export interface NatsFeedOptions {
   /** Addresses, as `nats://127.0.0.1:4222` or `tls://nats.example.org`. */
   servers: readonly string[];
   /** The path of a file of credentials, as `nsc` makes it. */
   credentials?: { file: string };
-  /** The first part of the names of bucket and subjects. Default: `svc-api`. */
+  /** The prefix of the names of the bucket and subjects. Default: `svc-api`. */
   name?: string;
 }
 
-/** Which server to follow, and how: by its `origin`, or by a `feed`. */
+/** The server to follow: by its `origin`, or by a `feed`. */
 export interface OpenEdgeOptions extends CatalogAdditions {
-  /** The address of the server whose keys are checked. Elsewhere than on this machine, it begins with `https:`. */
+  /** The address of the server whose keys are checked. It must begin with `https:`, except on this machine. */
   origin?: string;
-  /** How its keys are followed in its place. */
+  /** Follows its keys through a feed instead. */
   feed?: { nats: NatsFeedOptions };
   /** The secret of a key of that server with EDGE:READ_ANY. */
   token?: string;
-  /** The path of a file with it, in its place: it is read anew when it changes. */
+  /** The path of a file with the secret instead. It is read again when it changes. */
   tokenFile?: string;
   /** How long keys are checked without an answer of the server, from `100ms` to `60s`. Default: `1s`. */
   maxStale?: string;
-  /** What the server calls this program. Default: the name of the machine. */
+  /** The name of this program on the server. Default: the name of the machine. */
   name?: string;
-  /** The path of certificates of authorities to trust, in PEM. */
+  /** The path of the CA certificates to trust, in PEM. */
   ca?: string;
-  /** The path of the certificate that the server is shown, in PEM. */
+  /** The path of the client certificate, in PEM. */
   clientCert?: string;
   /** The path of its private key. */
   clientKey?: string;
-  /** Whether the token may cross a network in clear text. */
+  /** True to allow sending the token over a network without TLS. */
   insecure?: boolean;
-  /** How many accepted secrets are remembered: 1 KB for each. Default: 100,000. */
+  /** The number of accepted secrets to remember, at 1 KB each. Default: 100,000. */
   maxVerifiedKeys?: number;
   /** Default: nothing is logged. */
   log?: Log;
@@ -189,10 +189,10 @@ const EDGE_OPTIONS: Rules<OpenEdgeOptions> = {
 };
 
 /**
- * Follows the keys of a server, and checks them without its store. It resolves once they are there, and may be relied
- * on. What changes keys, or lists them, rejects with STORE_REQUIRED.
- * @throws KeysError OPTION_INVALID; UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE where the server refuses; CONFIG_…
- *   of its files
+ * Follows the keys of a server, and checks them without its store. Resolves once all keys are there and up to date.
+ * Methods that change or list keys reject with STORE_REQUIRED.
+ * @throws KeysError OPTION_INVALID; UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the server refuses; CONFIG_…
+ * about its files
  */
 export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
   const caller = 'openEdge';
@@ -226,7 +226,7 @@ export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
   return libraryKeys(openKeysOver(store, catalog, { maxVerifiedKeys }));
 }
 
-/** The address of a server, without a slash at its end. @throws KeysError OPTION_INVALID */
+/** The address of a server, without a trailing slash. @throws KeysError OPTION_INVALID */
 function addressOf(caller: string, origin: string, insecure = false): string {
   const url = URL.parse(origin);
   const isSafe =
@@ -240,7 +240,7 @@ function addressOf(caller: string, origin: string, insecure = false): string {
   );
 }
 
-/** A method of an open key store: its operation, the rules of its arguments in their order, and the input they make. */
+/** A method of an open key store: its operation, the rules of its arguments in order, and its input. */
 interface Method {
   readonly operation: keyof typeof OPERATIONS;
   readonly takes: Readonly<Record<string, Rule<unknown>>>;
@@ -254,7 +254,7 @@ const METHODS = {
   get: {
     operation: 'apiKey',
     takes: { idOrName: anyText },
-    // No name has the hyphens of an id.
+    // A name never has the hyphens of an id.
     input: ({ idOrName }: { idOrName: string }) => (UUID.test(idOrName) ? { id: idOrName } : { name: idOrName }),
   },
   findById: { operation: 'apiKey', takes: { id: anyText } },
@@ -282,7 +282,7 @@ const METHODS = {
   },
 } as const satisfies Record<string, Method>;
 
-/** @param state shared by all that are over the same store */
+/** @param state shared by all over the same store */
 function libraryKeys(service: OpenService, state = { isClosed: false }): OpenKeys {
   const { location, created, check } = service;
   const methods = Object.entries<Method>(METHODS).map(([method, { operation: name, takes, input }]) => {
@@ -344,7 +344,7 @@ const WHO =
   'Say who asks: { actor: OPERATOR } for this program itself, or { actor: principal } for the key of a request.';
 const principal = having<KnownActor & object>('', 'apiKey', 'chain', 'access');
 
-/** @throws KeysError OPTION_INVALID where nobody asks */
+/** @throws KeysError OPTION_INVALID without an actor */
 function actorOf(caller: string, by: Asking | undefined): KnownActor {
   if (typeof by !== 'object' || by === null) throw invalidOption(caller, `The last argument is ${kindOf(by)}. ${WHO}`);
   if (!('actor' in by)) throw invalidOption(caller, `The last argument is an object without "actor". ${WHO}`);
@@ -357,7 +357,7 @@ function actorOf(caller: string, by: Asking | undefined): KnownActor {
   return by.actor as KnownActor;
 }
 
-/** The operations of plugins, by their names. They stay as they are once features are in use. */
+/** The operations of plugins, by name, which are fixed once features are in use. */
 async function operationsOfPlugins(): Promise<Operations> {
   const { allFeatures } = await import('../features/index.ts');
   const tables = allFeatures().filter(isAdded);

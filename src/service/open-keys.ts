@@ -35,17 +35,19 @@ import { type KeysOptions, KeysService } from '../keys/service/index.ts';
 import { type Limited, Limiter } from '../limits/index.ts';
 import type { OpenStoreOptions, Store } from '../store/open.ts';
 
-/** Which key store to open, and how. */
+/** The key store to open, and how. */
 export interface OpenKeysOptions extends OpenStoreOptions, CatalogAdditions {
-  /** How many accepted secrets are remembered, so that the store need not be asked: 1 KB for each. Default: 100,000. */
+  /**
+   * The number of accepted secrets to remember, so that the store is not asked again, at 1 KB each. Default: 100,000.
+   */
   maxVerifiedKeys?: number;
 }
 
-/** How what is beside what is built in is checked. */
+/** Rules of the additions to the built-in catalog. */
 export const ADDITIONS: Rules<CatalogAdditions> = {
   resources: HOST_RESOURCES,
   builtinResources: oneOf(...BUILTIN_RESOURCES),
-  // The names are the installation's own. Its permissions are judged together with its resources.
+  // The names are the installation's own. `createCatalog` checks the permissions together with the resources.
   roles: recordOf(list(text) as Rule<unknown> as Rule<readonly Permission[]>),
   defaultLimits: list(text),
   policy: optionsIn<PolicyRules>({
@@ -55,7 +57,7 @@ export const ADDITIONS: Rules<CatalogAdditions> = {
     maxKeysPerCreator: count,
     disableUnused: text,
   }),
-  // What is read from svc-api.yaml has none where the file says nothing, which allows the least.
+  // Undefined if svc-api.yaml has no value, which allows the least.
   consent: orUndefined(oneOf(...CONSENT_MODES)),
   declaredIn: text,
 };
@@ -67,7 +69,7 @@ const OPTIONS: Rules<OpenKeysOptions> = {
   writeWaitMs: amount,
   busyTimeoutMs: amount,
   ifMissing: oneOf('create', 'fail', 'empty'),
-  // Telemetry has none without metrics.
+  // Telemetry without metrics has no timer.
   timer: orUndefined(anything),
   maxVerifiedKeys: count,
 };
@@ -82,8 +84,8 @@ export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys>
 }
 
 /**
- * The same for commands, whose options are their own, with what a webhook is to be told. Closing the keys closes both.
- * @param changes where a PostgreSQL store hears of changes. Default: it listens itself
+ * Like `openKeys`, for commands, whose options are valid, with the notices for webhooks. Closing the keys closes both.
+ * @param changes the source of changes of a PostgreSQL store. Default: it listens itself
  * @throws KeysError STORE_…
  */
 export async function openKeysWithNotices(
@@ -111,19 +113,19 @@ export async function openKeysWithNotices(
   };
 }
 
-/** A store, or what checks keys as one does. */
+/** A store, or a substitute that can check keys. */
 type OpenedStore = Omit<Store, 'notices'> & Partial<Pick<KeysOptions, 'activityWriters'>>;
 
-/** Options of the service of a store that is open already. */
+/** Options of a service over an open store. */
 interface OverOptions {
   readonly maxVerifiedKeys?: number | undefined;
   /** Milliseconds since 1970. Default: the clock of the machine. */
   readonly clock?: () => number;
-  /** Default: none, for a store that takes no changes. */
+  /** Default: none, for a store that refuses changes. */
   readonly features?: readonly OwnFeature[];
 }
 
-/** The service of a store that is open already. Closing the keys closes it. */
+/** The service over an open store. Closing the keys closes the store. */
 export function openKeysOver(
   store: OpenedStore,
   catalog: Catalog,
@@ -152,7 +154,7 @@ export function openKeysOver(
   );
 }
 
-/** @throws KeysError OPTION_INVALID for what cannot be declared */
+/** @throws KeysError OPTION_INVALID for invalid declarations */
 export function catalogOf(caller: string, additions: CatalogAdditions): Catalog {
   try {
     return createCatalog(additions);
@@ -161,7 +163,7 @@ export function catalogOf(caller: string, additions: CatalogAdditions): Catalog 
   }
 }
 
-/** What listens for changes of a store, for other processes: see there. @throws KeysError USAGE */
+/** See `listenForChanges` of the store. @throws KeysError USAGE */
 export async function listenForChanges(
   options: Pick<OpenStoreOptions, 'database' | 'lockWaitMs'>,
 ): Promise<ChangeSource | undefined> {
@@ -173,7 +175,7 @@ function schedule(work: () => void, delayMs: number): void {
   setTimeout(work, delayMs).unref();
 }
 
-/** What services over one store share. */
+/** Parts that services over one store share. */
 interface Shared extends Limited {
   store: OpenedStore;
 }
@@ -183,9 +185,9 @@ export class OpenKeys extends KeysService implements Limited {
   readonly limiter: Limiter;
   /** The absolute path of the store, or its URL without the password. */
   readonly location: string;
-  /** Whether opening it has created the store. */
+  /** True if opening it created the store. */
   readonly created: boolean;
-  /** Whether there is a store; otherwise this is an empty one that takes no changes. */
+  /** False if there is no store: this one is empty and refuses changes. */
   readonly exists: boolean;
   readonly #over: Shared;
   #check: Promise<RequestCheck> | undefined;
@@ -200,21 +202,21 @@ export class OpenKeys extends KeysService implements Limited {
   }
 
   /**
-   * Calls back when the changes of other processes are no longer notified, so that every request asks the store, and
-   * when they are again. Only PostgreSQL can fail to notify.
+   * Calls back when notifications of other processes' changes are lost, so that every request asks the store, and when
+   * they arrive again. Only happens with PostgreSQL.
    */
   watchHearing(report: NotificationReport): void {
     this.#over.store.repository.watchHearing(report);
   }
 
-  /** Whether searches of keys go by an index. Without it, PostgreSQL reads through the keys. */
+  /** True if searches of keys use an index. Without it, PostgreSQL reads all keys. */
   hasSearchIndex(): Promise<boolean> {
     return this.#over.store.repository.hasSearchIndex();
   }
 
   /**
-   * In what the schema of the store is not as this version makes it; `unknown` where the user of a PostgreSQL database
-   * may create no schema to compare it with.
+   * Differences between the store's schema and that of this version; `unknown` if the user of a PostgreSQL database
+   * cannot create a schema for the comparison.
    * @throws KeysError STORE_…
    */
   schemaDifferences(): Promise<SchemaDifference[] | 'unknown'> {
@@ -222,10 +224,10 @@ export class OpenKeys extends KeysService implements Limited {
   }
 
   /**
-   * Gives free space back to the file system: that of a file in pieces, after each of which it yields, and others
-   * change keys; a PostgreSQL server finds what it can use again.
-   * @param leastShare how much of a file must be free for that, from 0 to 1. Default: 0
-   * @returns by how many bytes a file is smaller; null for PostgreSQL
+   * Returns free space to the file system, for a file in pieces: it yields after each, so that others can change keys.
+   * A PostgreSQL server reclaims space for its own use.
+   * @param leastShare the share of a file that must be free, from 0 to 1. Default: 0
+   * @returns how many bytes smaller the file is; null for PostgreSQL
    * @throws KeysError STORE_…
    */
   compact(leastShare = 0): AsyncGenerator<void, number | null> {
@@ -233,7 +235,7 @@ export class OpenKeys extends KeysService implements Limited {
   }
 
   /**
-   * Settings of the database server that break a promise, or risks of a file, as sentences.
+   * Settings of the database server that break guarantees, or risks of a file's location, as sentences.
    * @throws KeysError STORE_…
    */
   settingProblems(): Promise<string[]> {
@@ -241,8 +243,8 @@ export class OpenKeys extends KeysService implements Limited {
   }
 
   /**
-   * A service over the same open store with other resources, roles, limits and policy, such as those of a changed
-   * configuration. This one keeps its own; closing either of them closes the store.
+   * A service over the same open store with other resources, roles, limits and policy, such as after a change of the
+   * configuration. This one keeps its own; closing either one closes the store.
    * @throws KeysError OPTION_INVALID
    */
   withAdditions(additions: CatalogAdditions): OpenKeys {
@@ -251,10 +253,10 @@ export class OpenKeys extends KeysService implements Limited {
   }
 
   /**
-   * Checks the API key of a request, wherever that came from, by all that `bearerAuth` checks: the status of the key,
-   * and of its parent keys, its networks, limits and permissions, and how often its address was wrong. If it is
-   * accepted, it counts as a use of the key. It never rejects for what a client sends, nor where the store does not
-   * answer. A function of its own: it may be handed on without the keys.
+   * Checks the API key of a request from any protocol or framework, like `bearerAuth`: the status of the key and its
+   * parent keys, its networks, limits and permissions, and the number of failures from its address. An accepted request
+   * counts as a use of the key. It never rejects because of a client's input, or because the store does not answer. It
+   * is bound to its object, so that it can be passed on alone.
    * @throws KeysError OPTION_INVALID
    */
   readonly check: RequestCheck = async (...checked) => {

@@ -7,17 +7,20 @@ interface Position {
   column: number;
 }
 
-/** One problem in a text, and where it is. */
+/** One problem in a text, and its position. */
 interface LocatedIssue extends Position {
   message: string;
 }
 
-/** How many issues are shown: the first ones in the file. */
+/** The most issues shown: the first ones in the file. */
 const MAX_SHOWN_ISSUES = 20;
-/** How many issues get a line and column before they are sorted, so that a hopeless file is refused quickly. */
+/** The most issues that get a line and column before sorting, so that a hopeless file is refused quickly. */
 const MAX_LOCATED_ISSUES = 1000;
 
-/** Issues of a document as lines of text: see `locatedText`. @param positionOf where an issue is in the file */
+/**
+ * Issues of a document as lines of text: see `locatedText`. @param positionOf finds the position of an issue in the
+ * file
+ */
 export function describeIssues(
   name: string,
   issues: readonly DocumentIssue[],
@@ -33,7 +36,7 @@ export function describeIssues(
 /**
  * Issues as lines of text, each as `name:line:column: message`, in the order of the file.
  * @param name that of the file
- * @param count how many there are, if these are not all
+ * @param count the total number, if these are not all
  */
 export function locatedText(name: string, issues: readonly LocatedIssue[], count = issues.length): string {
   const sorted = issues.toSorted((one, other) => one.line - other.line || one.column - other.column);
@@ -44,13 +47,16 @@ export function locatedText(name: string, issues: readonly LocatedIssue[], count
   return shown.join('\n');
 }
 
-/** How many aliases are expanded: enough for thousands of keys with two each, too few for a "billion laughs" attack. */
+/**
+ * The most aliases that are expanded: enough for thousands of keys with two each, too few for a "billion laughs"
+ * attack.
+ */
 const MAX_ALIASES = 10_000;
 
-/** How many levels of lists and fields a text may have: whatever reads it recurses so deep. */
+/** The deepest nesting of lists and fields, since code that reads a text recurses as deep. */
 const MAX_LEVELS = 100;
 
-/** The value of a YAML text, or what is wrong with the text. */
+/** The value of a YAML text, or the problems with it. */
 type ReadYaml =
   | { value: unknown; positionOf: (issue: Pick<DocumentIssue, 'path' | 'ofField'>) => Position }
   | { issues: LocatedIssue[] };
@@ -87,12 +93,12 @@ export async function readYaml(text: string): Promise<ReadYaml> {
     if (issues.length > 0) return { issues };
     return { value: document.toJS({ maxAliasCount: MAX_ALIASES }), positionOf: (issue) => positionAt(offsetOf(issue)) };
   } catch (error) {
-    // What the library says of aliases alone.
+    // The library throws a ReferenceError only for aliases.
     if (!(error instanceof ReferenceError)) throw error;
     return atStart(`The aliases expand to too much; at most ${MAX_ALIASES} are allowed.`);
   }
 
-  /** The tokens of the text, up to where it is nested too deeply. */
+  /** The tokens of the text, up to nesting that is too deep. */
   function* tokens(): Generator<CST.Token> {
     lines.addNewLine(0);
     for (const lexeme of new Lexer().lex(text)) {
@@ -103,7 +109,7 @@ export async function readYaml(text: string): Promise<ReadYaml> {
     yield* parser.end();
   }
 
-  /** Adds duplicate fields, and aliases that stand for nothing, or for what they are in. */
+  /** Reports duplicate fields, and aliases that refer to nothing, or to a node that contains them. */
   function validateNodes(issues: LocatedIssue[]): void {
     const anchors = new Set<string>();
     const report = (node: Node, message: string) => issues.push({ ...positionAt(node.range?.[0] ?? 0), message });
@@ -126,7 +132,7 @@ export async function readYaml(text: string): Promise<ReadYaml> {
     visit(document, { Node: (_, node, within) => inspect(node, within) });
   }
 
-  /** Where the node that an issue is about starts. If the path leads through an alias, that is the alias. */
+  /** The start of an issue's node. If the path leads through an alias, that of the alias. */
   function offsetOf({ path, ofField = false }: Pick<DocumentIssue, 'path' | 'ofField'>): number {
     let node = document.contents as unknown;
     let offset = document.contents?.range[0] ?? 0;

@@ -24,7 +24,7 @@ export default class Disable extends KeyCommand {
     return this.setEnabled(input, false);
   }
 
-  /** What can be granted: where that can't be told, a key must be disabled all the same. */
+  /** The declared grants. If they cannot be read, keys can be disabled all the same. */
   protected override async additions(): Promise<CatalogAdditions> {
     try {
       return await super.additions();

@@ -14,7 +14,7 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export default class Exec extends KeyCommand {
   static override group = 'Automation';
-  // Stdout belongs to the command.
+  // Stdout belongs to the command that runs.
   static override enableJsonFlag = false;
   static override strict = false;
   static override summary = 'Run a command with a temporary API key.';
@@ -87,7 +87,7 @@ export default class Exec extends KeyCommand {
     if (command === undefined || command === '') throw this.commandMissing();
     if (argv.length > 0) {
       const misplaced = String(argv[0]);
-      // What is not a grant is rather the command.
+      // A word that is not a grant is probably the command.
       const isGrant = misplaced.includes(':') || ROLES.some((role) => role === misplaced.toUpperCase());
       throw new CliError(
         'USAGE',
@@ -117,7 +117,7 @@ export default class Exec extends KeyCommand {
     return { exitCode };
   }
 
-  /** A key of the server for the token by which the platform says who this is. @throws CliError USAGE; KeysError */
+  /** A key of the server, in exchange for the platform's identity token. @throws CliError USAGE; KeysError */
   private async federated(
     flags: FlagsOf<typeof Exec> & PlaceFlags,
     request: Parameters<typeof createTemporaryKey>[0]['request'],

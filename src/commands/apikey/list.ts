@@ -25,7 +25,7 @@ import {
 } from '../../keys/basics/index.ts';
 import { KEY_SORTS, type KeyFilters, type KeySort, MAX_SELECTED } from '../../keys/lists/index.ts';
 
-/** The exit code where there is any key. */
+/** The exit code if any key was listed. */
 const ANY = 1;
 const SORTS = KEY_SORTS.map((sort) => sort.toLowerCase().replace('_', '-'));
 
@@ -39,13 +39,13 @@ function readSort(text: string): KeySort {
 
 interface ListedKeys {
   keys: KeyJson[];
-  /** Whether there are more that no cursor leads to. */
+  /** True if there are more, without a cursor for them. */
   hasMore?: boolean;
   /** The cursor after which the next page starts; null on the last. */
   next: string | null;
 }
 
-/** The page of a query; with `all`, also those that follow, one by one. @throws KeysError INPUT_INVALID, STORE_… */
+/** The page of a query; with `all`, also the following ones, one by one. @throws KeysError INPUT_INVALID, STORE_… */
 async function* listPages(open: Client, query: PageQuery, all: boolean): AsyncGenerator<ListedKeys> {
   if (!all) {
     yield await readPage(open, query);
@@ -55,13 +55,13 @@ async function* listPages(open: Client, query: PageQuery, all: boolean): AsyncGe
   do {
     const page = await readPage(open, { ...query, first: MAX_PAGE_SIZE, after });
     yield page;
-    // What was used of a page stays in memory until others have had a turn.
+    // Memory of a page is only released after a turn of the event loop.
     await yieldToEventLoop();
     after = page.next;
   } while (after !== null);
 }
 
-/** The same in another order, with as many as are wanted. @throws KeysError INPUT_INVALID, STORE_… */
+/** The keys in another order, as many as requested. @throws KeysError INPUT_INVALID, STORE_… */
 async function* listSorted(
   open: Client,
   { first, all, ...query }: KeyFilters & { first: number; all: boolean; sort: KeySort },
@@ -128,7 +128,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     }),
   };
 
-  /** @returns the keys; not those of a table of all, which may be too many to be kept */
+  /** @returns the keys; undefined for a table of all keys, which could be too many to keep */
   async run(): Promise<object | undefined> {
     const { flags } = await this.parse(List);
     const columns = this.columnsOf(flags);
@@ -162,7 +162,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     return wide ? pickColumns(ALL_COLUMNS.map(({ name }) => name)) : DEFAULT_COLUMNS;
   }
 
-  /** Lets the exit code tell whether there was any key. */
+  /** Sets the exit code if any key was listed. */
   private async *noting(pages: AsyncIterable<ListedKeys>, isToldByExit: boolean): AsyncGenerator<ListedKeys> {
     for await (const page of pages) {
       if (isToldByExit && page.keys.length > 0) process.exitCode = ANY;
@@ -179,7 +179,7 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     return this.print(all, undefined);
   }
 
-  /** Nothing that the user picked is left out without a word. */
+  /** Tells the user about chosen columns that do not fit. */
   private async noteLeftOut(columns: readonly KeyColumn[]): Promise<void> {
     if (!this.terminal.isTerminal) return;
     const titles = titlesLeftOut(columns, this.terminal.columns);

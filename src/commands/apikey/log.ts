@@ -106,7 +106,7 @@ export default class Log extends KeyCommand {
     return shown;
   }
 
-  /** What turns entries into lines of a table. */
+  /** Formats entries as lines of a table. */
   private async table(wide: boolean | undefined): Promise<EntriesText> {
     const { isTerminal, columns } = this.terminal;
     const text = await openTable(AUDIT_COLUMNS, { isTerminal, columns: wide ? Infinity : columns });
@@ -156,7 +156,7 @@ export default class Log extends KeyCommand {
     }
   }
 
-  /** @returns whether somebody still reads them */
+  /** @returns false once stdout is closed */
   private async writeLines(lines: string): Promise<boolean> {
     try {
       await this.write(`${lines}\n`);

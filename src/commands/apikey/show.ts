@@ -36,7 +36,7 @@ export default class Show extends KeyCommand {
     });
   }
 
-  /** The permissions as text: those that others include are left out, and all of them are one sentence. */
+  /** The permissions as text, without those that others include; one sentence if they are all there are. */
   private async effective({ apiKey: { roles }, effectivePermissions }: KeyWithAccess, keys: Client) {
     const shown = withoutIncluded(effectivePermissions);
     if (!roles.includes(ALL_ACCESS)) return shown;
@@ -44,7 +44,7 @@ export default class Show extends KeyCommand {
     return shown.length === all.length ? 'Every action on every resource' : shown;
   }
 
-  /** The value of a field; on a terminal, a time with how long ago it was, or in how long it is. */
+  /** The value of a field; on a terminal, times include their distance from now. */
   private textOf(field: string, value: Parameters<typeof fieldText>[1]): string {
     const isTime = field.endsWith('At') && typeof value === 'string';
     return isTime && this.terminal.isTerminal ? timeAndDistance(Date.parse(value)) : fieldText(field, value);

@@ -40,7 +40,7 @@ export default class Update extends KeyCommand {
     const change = changeOf(input.flags);
     if (selects(input, filtersOfChange)) {
       const { flags } = input;
-      // What they do not name stays, and is another thing for each key.
+      // Limits of other units stay, and these differ from key to key.
       if (change.limits && !flags['no-limits'])
         throw new CliError('USAGE', '--limit, --budget and --uses change one key at a time. Pass its name.');
       return this.changeSelected({ ...flags, ...filtersInChange(flags) }, { what: 'UPDATE', change }, 'update');

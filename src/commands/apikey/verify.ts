@@ -43,7 +43,7 @@ export default class Verify extends StoreCommand {
   async run(): Promise<object> {
     const { flags } = await this.parseArguments();
     const { permission: wanted } = flags;
-    // The permission and the place are validated first: nobody should type a secret for an invalid command.
+    // Validates the permission and the place before the user types a secret.
     const permission =
       wanted === undefined ? undefined : readPermission(wanted, createCatalog(await this.additions([wanted])));
     this.requireStore(flags);

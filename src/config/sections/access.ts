@@ -36,7 +36,7 @@ import {
 import { section } from '../section.ts';
 import { limit, permissionsOf } from '../values.ts';
 
-/** The most resources, and the most roles: each is in the GraphQL schema. */
+/** The most resources, and the most roles, since each is in the GraphQL schema. */
 const MAX_DECLARED = 1000;
 
 const NAMED = { pattern: NAME.source };
@@ -87,7 +87,7 @@ export const builtinResources = section({
   into: (builtinResources) => ({ builtinResources }),
 });
 
-/** The resources of the file that nothing is wrong with. */
+/** The valid resources of the file. */
 export function validResources(given: unknown) {
   return (Array.isArray(given) ? given : []).flatMap((item) => {
     const read = readBy(resource, item, []);
@@ -112,7 +112,7 @@ export const roles = section({
   into: (roles) => ({ roles }),
 });
 
-/** The roles of the file that nothing is wrong with. @param catalog with all resources */
+/** The valid roles of the file. @param catalog with all resources */
 export function validRoles(given: unknown, catalog: Catalog): Record<string, readonly Permission[]> {
   const permissions = permissionsOf(catalog);
   const entries = Object.entries(isRecord(given) ? given : {}).flatMap(([name, items]): [string, Permission[]][] => {
@@ -123,7 +123,7 @@ export function validRoles(given: unknown, catalog: Catalog): Record<string, rea
   return Object.fromEntries(entries);
 }
 
-/** A rule of the policy, as the rules of keys judge it. */
+/** A rule of the policy, checked by the rules of keys. */
 function policyRule<Name extends keyof PolicyRules>(name: Name) {
   return rule<NonNullable<PolicyRules[Name]>>((value) =>
     readPolicy({ [name]: value }).issues.map(({ message }) => message),

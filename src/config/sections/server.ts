@@ -145,7 +145,7 @@ export const audit = section({
   schema: () =>
     map(
       {
-        // Servers prune once an hour, and a webhook gets what is kept.
+        // Servers prune once an hour, and webhooks get the events in kept entries.
         keep: required(
           period(UNIT_MS.d),
           'How long entries are kept: a day or more. Servers prune older ones once an hour, with an entry PRUNE.',
