@@ -21,11 +21,11 @@ export type FlagsOf<Of extends typeof Command> = Interfaces.InferredFlags<
 // oxlint-disable-next-line typescript/no-explicit-any -- as oclif has it
 type Parsed = Record<string, any>;
 
-/** The name of a store in memory, as SQLite has it. */
+/** SQLite's name for a store in memory. */
 const MEMORY = ':memory:';
 
 /**
- * The examples of a command in its help, each with what it does. What names no program is what follows the command
+ * The examples of a command in its help, each with a description. A line without a program's name continues the command
  * itself.
  */
 export function examplesOf(examples: readonly (readonly [description: string, line: string])[]) {
@@ -36,16 +36,16 @@ export function examplesOf(examples: readonly (readonly [description: string, li
 }
 
 /**
- * What every command shares: `--database`, `--config`, `--json`, results and error handling. An error becomes a line on
- * stderr, or one JSON object on stdout, and is then thrown as a `ReportedFailure`, which is the exit code. A command that
- * a command of a host runs by `config.runCommand` prints nothing: it returns its JSON result, or throws the failure.
+ * The base of all commands: `--database`, `--config`, `--json`, results and errors. An error becomes a line on stderr,
+ * or one JSON object on stdout, and is then thrown as a `ReportedFailure`, which has the exit code. A command that a
+ * host's command runs by `config.runCommand` prints nothing: it returns its JSON result, or throws the failure.
  */
 export abstract class BaseCommand extends Command {
-  /** The heading that it stands under in the help of `apikey`. */
+  /** Its heading in the help of `apikey`. */
   declare static group?: string;
-  /** True if our own program has it without `apikey`, too. In a host, that name might be the host's. */
+  /** True if our own program also has it without `apikey`. A host may use that name itself. */
   declare static isAtTop?: boolean;
-  /** The summary of its topic, where that has no command of its own. */
+  /** The summary of its topic, if the topic has no command of its own. */
   declare static topic?: string;
   static override enableJsonFlag = true;
   static override baseFlags = {
@@ -69,24 +69,24 @@ export abstract class BaseCommand extends Command {
   protected terminal: Terminal = processTerminal;
   protected logger: Log = NO_LOG;
   protected openedLog: OpenLog | undefined;
-  /** Which level the log has where none is set. At warn, commands log nothing: then it is not even loaded. */
+  /** The default level of the log. At warn, commands log nothing, and the log is not even loaded. */
   protected readonly defaultLevel: LogLevel | undefined = undefined;
   private readonly began = performance.now();
   protected environment: NodeJS.ProcessEnv = process.env;
-  /** The exit code of the failure that was reported, which is thrown to the program that ran this command. */
+  /** The exit code of the reported failure, which is thrown to the program that ran this command. */
   protected failedExit: number | undefined;
   /** The path of the configuration that the user named. */
   protected configFile: string | undefined;
   private restoreColors = () => {};
-  /** Whether a command of the host runs this one for its result, and prints what it likes of it. */
+  /** True if a command of the host runs this one for its result, and prints it itself. */
   private isRunForResult = false;
-  /** Whether somebody must read its notes while it runs, also where it is run for its result. */
+  /** True if the user must see its notes while it runs, even if it is run for its result. */
   protected readonly needsReader: boolean = false;
 
-  /** Refuses to run where the feature of a plugin is invalid. */
+  /** True to refuse to run if the feature of a plugin is invalid. */
   protected readonly needsFeatures: boolean = true;
 
-  /** What was done by now, as a sentence: an output that cannot be written says so. */
+  /** The change made so far, as a sentence for errors in writing the output. */
   protected done: string | undefined;
 
   /** Fields that this command adds to every error object. */
@@ -94,19 +94,19 @@ export abstract class BaseCommand extends Command {
     return {};
   }
 
-  /** Whether missing values may be asked for. */
+  /** True if missing values can be asked for. */
   protected get interactive(): boolean {
     return this.terminal.canPrompt && !this.jsonEnabled() && !hasFlag(this.argv, '--no-input');
   }
 
-  /** Whether confirmations are answered with yes. */
+  /** True if confirmations are answered with yes. */
   protected get assumesYes(): boolean {
     return hasFlag(this.argv, '--yes');
   }
 
   /**
-   * Refuses what is to be confirmed where nobody can be asked, unless --yes confirms it.
-   * @param what it is passed for, such as `restore`
+   * Refuses an action that needs confirmation if asking is not possible, unless --yes confirms it.
+   * @param what the action, such as `restore`
    * @throws CliError USAGE
    */
   protected requireAnswer(what: string): void {
@@ -117,7 +117,7 @@ export abstract class BaseCommand extends Command {
     );
   }
 
-  /** Shows what is to be confirmed, and asks whether to go on, unless --yes says so. @throws CliError CANCELLED */
+  /** Shows the action to confirm, and asks whether to continue, unless --yes was given. @throws CliError CANCELLED */
   protected async confirm(question: string, shown?: string): Promise<void> {
     if (this.assumesYes) return;
     if (shown !== undefined) await this.terminal.note(shown);
@@ -125,7 +125,7 @@ export abstract class BaseCommand extends Command {
     await confirmOrCancel(question);
   }
 
-  /** A result has all its fields where it is not printed, too, and nobody is asked then. */
+  /** True for a result that is not printed as well: it has all fields, and there are no questions. */
   override jsonEnabled(): boolean {
     return this.isRunForResult || super.jsonEnabled();
   }
@@ -166,7 +166,7 @@ export abstract class BaseCommand extends Command {
     this.openedLog?.close();
   }
 
-  /** Parses the arguments. Without another store, that of the host CLI is the one that is used, if it has one. */
+  /** Parses the arguments. Unless another store is given, a host CLI's own store is used, if it has one. */
   protected override async parse<Flags extends Parsed, Base extends Parsed, Args extends Parsed>(
     options?: Interfaces.Input<Flags, Base, Args>,
     argv?: string[],
@@ -197,7 +197,7 @@ export abstract class BaseCommand extends Command {
     return parsed;
   }
 
-  /** Refuses `--roles VIEWER GUEST`, where oclif takes GUEST for the name of the key. @throws CliError USAGE */
+  /** Refuses `--roles VIEWER GUEST`, where oclif takes GUEST as the name of the key. @throws CliError USAGE */
   private refuseSpacedList(name: unknown, named: unknown): void {
     if (typeof name !== 'string') return;
     const isValue =
@@ -206,12 +206,12 @@ export abstract class BaseCommand extends Command {
     if (spaced !== undefined) throw new CliError('USAGE', spaced);
   }
 
-  /** What the host and svc-api.yaml add to what can be granted: see `additionsOf`. */
+  /** The additions of the host and svc-api.yaml to the catalog: see `additionsOf`. */
   protected additions(permissions?: readonly string[]): Promise<CatalogAdditions> {
     return additionsOf({ config: this.config, file: this.configFile, permissions });
   }
 
-  /** Writes a command's result: the object with `--json`, otherwise the text, if any. @returns the object */
+  /** Writes a command's result: the object with `--json`, otherwise the text, if there is one. @returns the object */
   protected async print<Json extends object>(json: Json, text: string | undefined): Promise<Json> {
     const output = this.output(json, text);
     if (output !== undefined) await this.write(output);
@@ -238,7 +238,7 @@ export abstract class BaseCommand extends Command {
 
   /**
    * Like `print`, for secrets, which must not get lost.
-   * @returns the object, whose secrets are hidden
+   * @returns the object, with hidden secrets
    * @throws CliError OUTPUT_FAILED
    */
   protected async deliver<Json extends object>(json: Json, text: string): Promise<Json> {
@@ -246,7 +246,7 @@ export abstract class BaseCommand extends Command {
     return withHiddenSecrets(json);
   }
 
-  /** Prints nothing: oclif would print the result, which `print` has done. */
+  /** Prints nothing: `print` has printed the result that oclif would print. */
   override logJson(): void {}
 
   private output(json: object, text: string | undefined): string | undefined {
@@ -260,34 +260,34 @@ export abstract class BaseCommand extends Command {
     const { presentFailure } = await import('./explain/present.ts');
     if (isKeysError(error) && errorEntry(error.code) === undefined) await loadErrorCodes();
     const { code, message, exit, text } = presentFailure(error, this.failed);
-    // An error of oclif's parser holds all that was typed.
+    // An error of oclif's parser contains all arguments.
     this.logger.debug({ err: isParserError(error) ? message : error }, 'the command failed');
     if (code === 'INTERRUPTED') this.terminal.stopWaiting();
-    // Who reads no more of the output is told nothing about it.
+    // Without a reader of the output, nothing is printed.
     if (!(error instanceof ReaderGoneError))
       await this.fail({ ...this.errorFields, error: message.replaceAll('\n', ' '), code }, text);
     this.failedExit = this.exitAfter(exit);
     throw this.asReported(new ReportedFailure({ code, message, exit: this.failedExit }));
   }
 
-  /** A failure that was not printed is left to the host, and to oclif where the host does not catch it. */
+  /** An unprinted failure is left to the host, and to oclif if the host does not catch it. */
   private asReported(failure: ReportedFailure): ReportedFailure {
     failure.skipOclifErrorHandling = !this.isRunForResult;
     return failure;
   }
 
-  /** The exit code of a failure, for commands where the usual one means something else. */
+  /** The exit code of a failure, for commands that use the usual one differently. */
   protected exitAfter(exit: number): number {
     return exit;
   }
 
-  /** The command as its failures show it. */
+  /** The command, for the text of its failures. */
   protected get failed(): Failed {
     const { config, argv, ctor, terminal } = this;
     return { config, argv, id: ctor.id, columns: terminal.errorColumns };
   }
 
-  /** Says on stderr what has failed, where stdout has the result. */
+  /** Reports a failure on stderr, while stdout has the result. */
   protected async noteFailure(failure: { code: string; message: string }): Promise<void> {
     const { failureText } = await import('./explain/present.ts');
     await this.terminal.note(failureText(failure, this.failed));
@@ -305,7 +305,7 @@ export abstract class BaseCommand extends Command {
   }
 }
 
-/** By which rule it is known whose keys a command works on, if it works on any. */
+/** The source of the choice of the key store or server, for the log. */
 function placeRule(known: { isElsewhere: boolean; isGiven: boolean; isChosen: boolean; server: string | undefined }) {
   if (known.server !== undefined) return '--server';
   if (known.isElsewhere) return 'SVC_API_SERVER';
@@ -314,7 +314,7 @@ function placeRule(known: { isElsewhere: boolean; isGiven: boolean; isChosen: bo
   return known.isChosen ? "the host's package.json" : "the user's data folder";
 }
 
-/** Those of a command that opens no store and reads no configuration: it takes their flags, and offers none. */
+/** The base flags of a command that neither opens a store nor reads a configuration: they are accepted, but hidden. */
 export const FLAGS_WITHOUT_STORE: (typeof BaseCommand)['baseFlags'] = {
   ...BaseCommand.baseFlags,
   database: { ...BaseCommand.baseFlags.database, hidden: true },

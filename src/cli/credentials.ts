@@ -18,39 +18,39 @@ import { givesRights, isKeysError, KeysError, printable, processUser } from '../
 import { prefixOf, readSecret } from '../keys/secret/index.ts';
 
 /**
- * The keys that this user keeps for servers. Who logs in and out uses three functions, all of which take the address
- * of the server in the form of `readServerUrl`, and `process.env`:
+ * The keys that this user keeps for servers. Logging in and out uses three functions, all of which take the address of
+ * the server in the form of `readServerUrl`, and `process.env`:
  *
- * - `keepKey(server, key, env)` keeps a key, in place of an earlier one, and returns the path of its file;
+ * - `keepKey(server, key, env)` keeps a key, replacing an earlier one, and returns the path of its file;
  * - `keptKey(server, env)` reads it;
  * - `forgetKey(server, env)` removes it, and returns whether there was one.
  *
- * `keyFor(server, env)` is what commands send: `SVC_API_KEY`, or else the kept key.
+ * `keyFor(server, env)` is the key that commands send: `SVC_API_KEY`, or else the kept key.
  *
- * Each server has a file of its own, so that programs which log in at the same time do not overwrite one another:
+ * Each server has a file of its own, so that programs that log in at the same time do not overwrite one another:
  * `svc-api/credentials/<host>-<8 hex digits>.json` in the user's data folder, of mode 0600 in a folder of 0700.
  */
 
-/** The modes that only the owner has. */
+/** Modes for the owner alone. */
 const OWN_FOLDER = 0o700;
 const OWN_FILE = 0o600;
 const OTHERS = 0o077;
 
 /**
- * The key to send to a server: `SVC_API_KEY`, or the one that is kept for it; undefined if there is none.
+ * The key to send to a server: `SVC_API_KEY`, or the kept one; undefined if there is none.
  * @throws KeysError CREDENTIALS_INVALID
  */
 export function keyFor(server: string, env: NodeJS.ProcessEnv): string | undefined {
   const given = env['SVC_API_KEY']?.trim();
   if (!given) return keptKey(server, env);
-  // Whatever was imported may be a key, but a header has no room for anything else.
+  // An imported key can have any form, but a header allows only these characters.
   if (/^[\x21-\x7e]+$/.test(given)) return given;
   throw invalid('SVC_API_KEY is not an API key: it has spaces, or characters beyond ASCII. Set it to the secret alone');
 }
 
 /**
- * The key that is kept for a server; undefined if there is none.
- * @throws KeysError CREDENTIALS_INVALID if its file cannot be read, is not whole, or is open to other users
+ * The kept key of a server; undefined if there is none.
+ * @throws KeysError CREDENTIALS_INVALID if its file is unreadable, damaged, or accessible to other users
  */
 export function keptKey(server: string, env: NodeJS.ProcessEnv): string | undefined {
   const path = pathFor(server, env);
@@ -68,7 +68,7 @@ export function keptKey(server: string, env: NodeJS.ProcessEnv): string | undefi
 }
 
 /**
- * Keeps a key for a server, in place of an earlier one.
+ * Keeps a key for a server, replacing an earlier one.
  * @returns the path of its file
  * @throws KeysError CREDENTIALS_INVALID if it cannot be written
  */
@@ -79,14 +79,14 @@ export function keepKey(server: string, key: string, env: NodeJS.ProcessEnv): st
 }
 
 /**
- * Refuses a place at which no key could be kept, before one is asked for.
+ * Checks that a key could be kept, before one is requested.
  * @throws KeysError CREDENTIALS_INVALID
  */
 export function requirePlace(server: string, env: NodeJS.ProcessEnv): void {
   writeFile(placeFor(server, env), '', (temporary) => rmSync(temporary));
 }
 
-/** Writes a file beside the path, and hands it on. @throws KeysError CREDENTIALS_INVALID */
+/** Writes a temporary file beside the path, and passes it on. @throws KeysError CREDENTIALS_INVALID */
 function writeFile(path: string, text: string, done: (temporary: string) => void): void {
   const temporary = `${path}.${randomBytes(8).toString('hex')}`;
   let isThere = false;
@@ -109,8 +109,8 @@ function writeFile(path: string, text: string, done: (temporary: string) => void
 }
 
 /**
- * Removes the key that is kept for a server.
- * @returns whether there was one
+ * Removes the kept key of a server.
+ * @returns true if there was one
  * @throws KeysError CREDENTIALS_INVALID if it cannot be removed
  */
 export function forgetKey(server: string, env: NodeJS.ProcessEnv): boolean {
@@ -154,7 +154,7 @@ function placeFor(server: string, env: NodeJS.ProcessEnv): string {
   return path;
 }
 
-/** Where the key of a server is kept; undefined for a user without a home folder. */
+/** The path of a server's kept key; undefined for a user without a home folder. */
 function pathFor(server: string, env: NodeJS.ProcessEnv): string | undefined {
   const folder = dataFolder(env);
   const host = new URL(server).hostname.replaceAll(/[^0-9A-Za-z.-]/g, '');
@@ -193,9 +193,9 @@ function invalid(message: string, options?: ErrorOptions): KeysError {
 }
 
 /**
- * Keeps a key that a server has just given. One that cannot be kept is ended there, as nobody has its secret.
+ * Keeps a key that a server has just issued. If that fails, the key is revoked there, as its secret is lost.
  * @returns the path of its file
- * @throws KeysError CREDENTIALS_INVALID, with what became of the key
+ * @throws KeysError CREDENTIALS_INVALID, which says whether the key was revoked
  */
 export async function keepGivenKey(server: string, secret: string, env: NodeJS.ProcessEnv): Promise<string> {
   try {
@@ -211,7 +211,7 @@ export async function keepGivenKey(server: string, secret: string, env: NodeJS.P
   }
 }
 
-/** What lists of keys show of a secret. */
+/** A secret in the form of lists of keys. */
 function shownAs(secret: string): string {
   const { publicId } = readSecret(secret)!;
   return prefixOf(publicId);

@@ -3,17 +3,17 @@ import type { SecretDelivery } from '../keys/changes/index.ts';
 import { CliError, InterruptedError } from './errors.ts';
 import { HeldSignals } from './signals.ts';
 
-/** A delivery of secrets. One that runs a program handles signals itself, and reports what they ended. */
+/** A delivery of secrets. If it runs a program, it handles signals itself, and reports those that ended the program. */
 interface SignalledDelivery<Change> extends Pick<SecretDelivery<Change>, 'prepare'> {
   deliver: (change: Change, signals: HeldSignals) => void | Promise<void>;
 }
 
 /**
- * Runs a change that makes secrets, so that it is made and its secrets are delivered, or neither: an output that fails
- * reverts it, and so does a signal that comes after it was committed and before its secrets are out, also where they
- * wait for a reader who does not read.
- * @param reverted says what that leaves, as a sentence
- * @throws CliError OUTPUT_FAILED, INTERRUPTED; what `change` throws
+ * Runs a change that makes secrets, so that both the change and the delivery happen, or neither: a failed output
+ * reverts it, and so does a signal between its commit and the output of its secrets, even while they wait for a stopped
+ * reader.
+ * @param reverted the result of reverting, as a sentence
+ * @throws CliError OUTPUT_FAILED, INTERRUPTED; errors of `change`
  */
 export async function deliverSecrets<Change, Result>(
   { prepare, deliver }: SignalledDelivery<Change>,
@@ -45,7 +45,7 @@ export async function deliverSecrets<Change, Result>(
   } finally {
     signal = await signals.release();
   }
-  // A change that failed says so instead.
+  // A failed change reports its own error instead.
   if (signal) process.kill(process.pid, signal);
   return result;
 }

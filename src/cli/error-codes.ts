@@ -28,7 +28,7 @@ export const EXIT_CODES: readonly { exit: string; meaning: string }[] = [
   { exit: 'any', meaning: '`exec`: the exit code of its command, or 128 plus the signal that ended it.' },
 ];
 
-/** The same with those that plugins add. */
+/** All exit codes, including those of plugins. */
 export function allExitCodes(): typeof EXIT_CODES {
   const known = new Set(['1', '128', 'undefined', 'null', ...EXIT_CODES.map(({ exit }) => exit)]);
   const added = new Set(Object.values(errorTable()).map(({ exit }) => `${exit}`));
@@ -38,13 +38,13 @@ export function allExitCodes(): typeof EXIT_CODES {
   ];
 }
 
-/** The error codes that lead to an exit code; none for 1, which has all others. */
+/** The error codes with an exit code; none for 1, the default. */
 export function codesWith(exit: string): string[] {
   const entries = Object.entries(errorTable());
   return entries.filter(([, entry]) => entry.exit === Number.parseInt(exit, 10)).map(([code]) => code);
 }
 
-/** Makes the codes of features known, which come with their rules. */
+/** Loads the error codes of features, which come with their rules. */
 export async function loadErrorCodes(): Promise<void> {
   const { allFeatures } = await import('../features/index.ts');
   allFeatures();
@@ -54,7 +54,7 @@ export function exitCodeFor(code: string): number {
   return errorEntry(code)?.exit ?? 1;
 }
 
-/** The exit code by which a shell reports that a signal ended a program. */
+/** The exit code for a program that was ended by a signal, as in shells. */
 export function exitCodeOf(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal];
 }

@@ -11,15 +11,15 @@ export class CliError extends Error {
   }
 }
 
-/** What an error says after a change that was made, where its output could not be written. */
+/** The sentence for an error of the output after a successful change. */
 export const CHANGES_MADE = 'The changes were made.';
 
-/** A signal ended a command before it was done. */
+/** A signal ended a command early. */
 export class InterruptedError extends CliError {
   readonly signal: NodeJS.Signals;
   readonly exit: number;
 
-  /** @param outcome what that leaves, as a sentence */
+  /** @param outcome the state of the work, as a sentence */
   constructor(signal: NodeJS.Signals, outcome: string) {
     super('INTERRUPTED', `Ended by ${signal}. ${outcome}`);
     this.signal = signal;
@@ -27,9 +27,9 @@ export class InterruptedError extends CliError {
   }
 }
 
-/** The program that read the output has ended, as `head` does: the command ends without a word. */
+/** The reader of the output has exited, like `head`: the command ends silently. */
 export class ReaderGoneError extends CliError {
-  /** That of programs that SIGPIPE ends. */
+  /** Like programs that SIGPIPE ends. */
   readonly exit = exitCodeOf('SIGPIPE');
 
   constructor(options?: ErrorOptions) {
@@ -44,7 +44,7 @@ export interface PresentedError {
   exit: number;
 }
 
-/** Turns whatever was thrown into what the user sees: a message, a stable code and an exit code. */
+/** Turns any thrown value into the user's view: a message, a stable code and an exit code. */
 export function presentError(error: unknown): PresentedError {
   const { code, message } = explain(error);
   const remedy = isKeysError(error) ? remedyIn('flags', error) : undefined;
@@ -61,21 +61,21 @@ function explain(error: unknown): { code: string; message: string } {
   };
 }
 
-/** An error of oclif's parser. Which it is tell its members: a host may have another copy of the classes. */
+/** An error of oclif's parser. Its members identify it, since a host may have another copy of the classes. */
 export interface ParserError extends Error {
   flags?: readonly string[];
-  /** Arguments that are too many, as typed, or those that are missing. */
+  /** Unexpected arguments, as typed, or missing ones. */
   args?: unknown;
 }
 
-/** Whether oclif found the flags or arguments wrong. Its message repeats values, and must not be shown as it is. */
+/** True if oclif refused the flags or arguments. Its message repeats values, and must not be shown unchanged. */
 export function isParserError(error: unknown): error is ParserError {
   return error instanceof Error && 'oclif' in error && !('code' in error && error.code !== undefined);
 }
 
 /**
- * An error of oclif as it may be shown. It repeats what was typed, such as the name of a command that does not exist:
- * secrets are redacted, and control characters are made visible.
+ * An error of oclif that is safe to show. It repeats input, such as the name of an unknown command: secrets are
+ * redacted, and control characters are made visible.
  */
 export function shownError(error: unknown): Error {
   const shown = error instanceof Error ? error : new Error(String(error));
@@ -93,11 +93,11 @@ export function shownText(text: string): string {
 }
 
 /**
- * A failure that the user has been told about. The command throws it to the program that ran it, which may be a host's
- * `config.runCommand`, with its code and message.
+ * A failure that was already reported to the user. It is thrown, with its code and message, to the program that ran the
+ * command, which can be a host's `config.runCommand`.
  */
 export class ReportedFailure extends Error {
-  /** Stable, as in the JSON that was printed. */
+  /** Stable, as in the printed JSON. */
   readonly code: string;
   readonly oclif: { readonly exit: number };
   /** Keeps oclif from printing it again. */

@@ -30,7 +30,7 @@ import type { Client } from '../keys/operations/index.ts';
 import type { KeyState } from '../keys/service/index.ts';
 import { readText } from './input/input.ts';
 
-/** Variables of libpq that hold a credential, or name a file that does. */
+/** Variables of libpq that hold a credential, or the path of one. */
 const CREDENTIALS = new Set([
   'PGPASSWORD',
   'PGPASSFILE',
@@ -42,9 +42,9 @@ const CREDENTIALS = new Set([
 ]);
 
 /**
- * The environment for a command that gets a temporary key: it must not also get the credentials of the key store, the
- * key for a server or the token that is exchanged for one, with which it could make itself any key. The path of a file
- * stays: it grants nothing that the file's mode does not.
+ * The environment for a command that gets a temporary key, without credentials of the key store, keys for servers, and
+ * identity tokens, which would let it create any key for itself. Paths of files stay: the file's mode decides who can
+ * read it.
  */
 export function childEnvironment(env: NodeJS.ProcessEnv, database: string | undefined): NodeJS.ProcessEnv {
   const isOnServer = isServer(database ?? env['SVC_API_DATABASE']);
@@ -63,32 +63,32 @@ function isServer(database: string | undefined): boolean {
   return /^\s*postgres(ql)?:/i.test(database ?? '');
 }
 
-/** What the flags say about a temporary key. */
+/** The flags for a temporary key. */
 interface TemporaryKeyRequest extends Pick<NewKey, 'roles' | 'permissions' | 'limits'> {
   name?: string | undefined;
-  /** How long the key lives where nobody deletes it: a duration such as `10m`; undefined for the usual one. */
+  /** The lifetime of the key if it is not deleted earlier: a duration such as `10m`; undefined for the default. */
   ttl: string | undefined;
-  /** The command that it is for, as typed. Its arguments, which may be secret, are not wanted here. */
+  /** The command, as typed, without its arguments, which may be secret. */
   command: string;
 }
 
-/** A key for as long as one command runs. */
+/** A key for the run time of one command. */
 export interface TemporaryKey {
   secret: string;
   name: string;
   expiresAt: number | null;
-  /** Deletes it, and the keys that it created; one that is gone already is fine. @throws KeysError STORE_… */
+  /** Deletes it and its child keys; it may be deleted already. @throws KeysError STORE_… */
   remove: () => Promise<void>;
-  /** The fewest grants for what it has used, once servers have written that; undefined if it was not used. */
+  /** The fewest grants for its use, once servers have written that; undefined if it was not used. */
   learn?: (wait: (ms: number) => Promise<unknown>) => Promise<Suggestion | undefined>;
 }
 
-/** Servers write use behind, at most every two seconds, or a little later under load. */
+/** Servers write usage with a delay of up to two seconds, or a little more under load. */
 const LEARN_STEP_MS = 1000;
-/** For how many steps nothing must have come, and how many there are at most. */
+/** The number of steps without new usage, and the total number of steps, after which waiting ends. */
 const [LEARN_QUIET, LEARN_STEPS] = [5, 35];
 
-/** Waits until no more use of a key is written. @returns what it used */
+/** Waits until no more usage of a key is written. @returns its usage */
 async function learnUse(
   keys: Client,
   { id, name }: { id: string; name: string },
@@ -106,10 +106,10 @@ async function learnUse(
   return uses > 0 ? suggestion : undefined;
 }
 
-/** Names that YAML would read as a number, or as something else than text. */
+/** Names that YAML would read as a number or another type than text. */
 const NO_TEXT = /^(?:\d|(?:true|false|null)$)/i;
 
-/** What a command needs, as flags and as an entry of a file for `apply`. */
+/** The grants that a command needs, as flags and as an entry of a file for `apply`. */
 function learnedText(command: string, learned: Suggestion | undefined): string {
   const program = printable(basename(command));
   if (!learned) return `"${program}" used no key: no server has seen it.`;
@@ -146,14 +146,14 @@ function named(what: string, names: readonly string[]): string[] {
 interface TemporaryKeyOptions {
   request: TemporaryKeyRequest;
   place: KeysPlace;
-  /** What else is wrong with the flags: all issues are reported together. */
+  /** Further problems with the flags, so that all issues are reported together. */
   issues: readonly Issue[];
   /** Shows a line to the user. */
   note: (text: string) => Promise<void>;
 }
 
 /**
- * Creates a temporary key. The store is open for this moment only, and for that of its removal.
+ * Creates a temporary key. The store is open only for the creation and for the removal.
  * @throws ValidationError with all issues; NameTakenError; KeysError STORE_…
  */
 export async function createTemporaryKey({ request, place, issues, note }: TemporaryKeyOptions): Promise<TemporaryKey> {
@@ -181,7 +181,7 @@ export async function createTemporaryKey({ request, place, issues, note }: Tempo
     secret: created.key,
     name: given,
     expiresAt,
-    // By id, since another key may have got the name meanwhile. A store that is gone is not created again.
+    // By id, since another key may have the name by now. A deleted store is not created again.
     remove: () =>
       withAdministration(
         place,
@@ -193,7 +193,7 @@ export async function createTemporaryKey({ request, place, issues, note }: Tempo
   };
 }
 
-/** Where a temporary key comes from that nothing on this machine is needed for. */
+/** Options for a temporary key from a server, which needs no credentials on this machine. */
 interface FederatedKeyOptions {
   request: TemporaryKeyRequest;
   /** Its address, in the form of `readServerUrl`. */
@@ -205,7 +205,7 @@ interface FederatedKeyOptions {
 }
 
 /**
- * Gets a temporary key of a server for a token that says who runs this.
+ * Gets a temporary key from a server in exchange for an identity token.
  * @throws ValidationError with all issues; CliError USAGE; KeysError UNAUTHENTICATED, INPUT_INVALID, SERVER_…
  */
 export async function exchangeTemporaryKey({
@@ -239,7 +239,7 @@ export async function exchangeTemporaryKey({
   };
 }
 
-/** Tells when it was made, and two of one second apart: `exec 20261121 103000 ab12cd`. */
+/** Includes the time, and a random part for several in one second: `exec 20261121 103000 ab12cd`. */
 function temporaryName(now: Date): string {
   const [day, time] = now
     .toISOString()
@@ -256,17 +256,17 @@ interface RunOptions {
   /** The environment variable for the secret. */
   variable: string;
   create: () => Promise<TemporaryKey>;
-  /** Whether to say what the command used. */
+  /** True to print the grants that the command used. */
   learns?: boolean;
   /** Shows a line to the user. */
   note: (text: string) => Promise<void>;
 }
 
 /**
- * Runs a command with a temporary key in its environment. The key is deleted when the command ends, however it ends, or
- * as soon as this process is told to terminate: the command may take long to comply.
+ * Runs a command with a temporary key in its environment. The key is deleted when the command ends, in any way, or as
+ * soon as this process gets a signal to terminate, since the command may take long to obey.
  * @returns the exit code for this process
- * @throws CliError COMMAND_NOT_FOUND or COMMAND_NOT_RUN; what `create` throws
+ * @throws CliError COMMAND_NOT_FOUND or COMMAND_NOT_RUN; errors of `create`
  */
 export async function runWithKey({
   command,
@@ -278,7 +278,7 @@ export async function runWithKey({
   note,
 }: RunOptions): Promise<number> {
   let key: TemporaryKey | undefined;
-  // Listening starts before the key exists, so that no signal leaves it behind. A failed removal is retried at the end.
+  // Listens before the key exists, so that no signal leaves it behind. A failed removal is tried again at the end.
   const signals = new HeldSignals(() => void key?.remove().catch(() => {}));
   signals.hold();
   try {
@@ -302,7 +302,7 @@ export async function runWithKey({
   }
 }
 
-/** What a command used, or why that is not known: it must not hide the command's own result. */
+/** The grants that a command used, or the error of reading them, which must not hide the command's own result. */
 async function learned(command: string, learn: NonNullable<TemporaryKey['learn']>): Promise<string> {
   try {
     return learnedText(command, await learn(waitUnlessSignalled));
@@ -326,7 +326,7 @@ async function run(
   }
 }
 
-/** Follows the exit codes of shells: 127 for a command that was not found, 126 for one that can't be executed. */
+/** Uses the exit codes of shells: 127 for a command that was not found, 126 for one that can't be executed. */
 function startError(command: string, error: NodeJS.ErrnoException): CliError {
   const shown = `"${printable(command)}"`;
   if (error.code === 'ENOENT')
@@ -354,22 +354,22 @@ async function remove(key: TemporaryKey, note: RunOptions['note']): Promise<bool
   }
 }
 
-/** Where a platform may mount the token of a workload, as Kubernetes does by a projected volume. */
+/** The path at which a platform can mount the token of a workload, like Kubernetes with a projected volume. */
 const PROJECTED_TOKEN = '/var/run/secrets/svc-api/token';
 const [PATIENCE_MS, MAX_BYTES] = [30_000, 64 * 1024];
 
-/** Where to look for a token. */
+/** The places to look for a token. */
 interface TokenPlaces {
-  /** The path of a file, if one was named. */
+  /** The path of a file, if one was given. */
   readonly file: string | undefined;
   readonly env: NodeJS.ProcessEnv;
-  /** For whom it is to be, where the platform makes it when asked. */
+  /** The audience of the token, if the platform issues it on request. */
   readonly audience: string;
 }
 
 /**
- * The token by which the platform of a pipeline, or a workload, says who it is: of a file, of GitLab and what sets
- * SVC_API_ID_TOKEN as it does, of GitHub and Forgejo, of Buildkite, or of a projected volume.
+ * The identity token of a pipeline or workload: from a file, from GitLab and platforms that set SVC_API_ID_TOKEN the
+ * same way, from GitHub and Forgejo, from Buildkite, or from a projected volume.
  * @throws CliError USAGE if there is none; KeysError INPUT_INVALID, SERVER_UNREACHABLE
  */
 export async function findIdToken({ file, env, audience }: TokenPlaces): Promise<string> {
@@ -390,7 +390,7 @@ async function readToken(path: string): Promise<string> {
   throw new KeysError('INPUT_INVALID', `The file ${path} is empty: it must have the token, and nothing else.`);
 }
 
-/** Asks GitHub, or Forgejo. */
+/** Requests a token from GitHub or Forgejo. */
 async function askActions(place: string, bearer: string, audience: string): Promise<string> {
   const url = URL.parse(place);
   if (!url || (url.protocol !== 'https:' && !isLoopbackHost(url.hostname)))
@@ -404,7 +404,7 @@ async function askActions(place: string, bearer: string, audience: string): Prom
     if (answer.status !== 200 || typeof value !== 'string') throw new Error(`status ${answer.status}`);
     return value;
   } catch (error) {
-    // Its message may have what was answered.
+    // Its message could contain the answer.
     throw new KeysError(
       'SERVER_UNREACHABLE',
       `${url.host} gives no token for this job. Try again later.${proxyNote(url.href)}`,
@@ -415,7 +415,7 @@ async function askActions(place: string, bearer: string, audience: string): Prom
   }
 }
 
-/** With the claims that rules for it demand, which it leaves out otherwise. */
+/** Requests the claims that rules for Buildkite need, which it otherwise leaves out. */
 async function askBuildkite(audience: string, env: NodeJS.ProcessEnv): Promise<string> {
   const claims = ['organization_id', 'pipeline_id'].flatMap((claim) => ['--claim', claim]);
   const args = ['oidc', 'request-token', '--audience', audience, ...claims];

@@ -13,7 +13,7 @@ import {
 } from '../keys/permissions/index.ts';
 import { hookFailed, LIMIT_MS, resultsOf, SCHEMA_HOOK, TOO_SLOW } from './plugins/hooks.ts';
 
-/** What each field of a host's part must be: how it is said, and how it is checked. */
+/** The fields of a host's part: a description of allowed values, and a check. */
 const FIELDS: Readonly<Record<string, readonly [allowed: string, isRight: (value: unknown) => boolean]>> = {
   resources: [
     'a list of names, or of { name, credentials? }',
@@ -28,8 +28,8 @@ const FIELDS: Readonly<Record<string, readonly [allowed: string, isRight: (value
 const ALLOWED = `It may return { ${Object.keys(FIELDS).join(', ')} }, each of which may be left out.`;
 
 /**
- * Validates what a hook `svc-api:schema` returned: hooks are other people's JavaScript.
- * @throws Error that names the field, what it is, and what is allowed
+ * Validates the result of a hook `svc-api:schema`, which is code of others.
+ * @throws Error that names the field, its kind of value, and the allowed ones
  */
 function readExtension(result: unknown): SchemaExtension {
   if (!isObject(result)) throw new Error(`It returned ${kindOf(result)}. ${ALLOWED}`);
@@ -56,7 +56,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What a value is, in words, without the value itself. */
+/** The kind of a value in words, without the value itself. */
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
@@ -65,8 +65,8 @@ function kindOf(value: unknown): string {
 }
 
 /**
- * Collects the schema extensions of the host CLI and its plugins, by the oclif hook `svc-api:schema`.
- * @throws KeysError SCHEMA_INVALID, naming the plugin whose hook fails, takes too long or returns something else
+ * Collects the schema extensions of the host CLI and its plugins, through the oclif hook `svc-api:schema`.
+ * @throws KeysError SCHEMA_INVALID, which names the plugin whose hook fails, takes too long or returns something else
  */
 export async function hostExtensions(config: Config): Promise<SchemaExtension[]> {
   return (await resultsOf(config, SCHEMA_HOOK)).map(({ plugin: name, result }) => {
@@ -84,7 +84,7 @@ export async function hostResources(config: Config): Promise<HostResource[]> {
   return (await hostExtensions(config)).flatMap(({ resources }) => resources ?? []);
 }
 
-/** The resolvers of a hook's part: where they are a function, loading them has a time limit. */
+/** The resolvers of a hook's part, with a time limit if a function loads them. */
 function loadedInTime(plugin: string, { resolvers }: SchemaExtension): Pick<SchemaExtension, 'resolvers'> {
   if (typeof resolvers !== 'function') return {};
   return {
@@ -110,7 +110,7 @@ function loadedInTime(plugin: string, { resolvers }: SchemaExtension): Pick<Sche
  * const hook: Hook<'svc-api:schema', Interfaces.Hooks & SvcApiHooks> = async () => ({ resources: ['BACKUP'] });
  */
 export interface SvcApiHooks {
-  /** Brings the host's part of the schema. `apikey` asks for its resources, and `serve` for all of it. */
+  /** Returns the host's part of the schema. `apikey` uses its resources, and `serve` all of it. */
   'svc-api:schema': { options: Record<string, unknown>; return: Omit<SchemaExtension, 'name'> | undefined };
 }
 
@@ -125,8 +125,8 @@ export type SchemaHook = Hook<'svc-api:schema', Hooks & SvcApiHooks>;
 /**
  * The key store that a host CLI has chosen for its users, by `"oclif": { "svc-api": { "database": … } }` in its
  * package.json: a path in its data folder, an absolute path, or a postgres:// URL.
- * @returns an absolute path or a URL; undefined if the host leaves it to svc-api
- * @throws KeysError HOST_INVALID that names the host and the setting
+ * @returns an absolute path or a URL; undefined if the host has chosen none
+ * @throws KeysError HOST_INVALID, which names the host and the setting
  */
 export function hostDatabase({ pjson, dataDir, name }: Pick<Config, 'pjson' | 'dataDir' | 'name'>): string | undefined {
   const settings = (pjson.oclif as Record<string, unknown>)['svc-api'];
@@ -144,7 +144,7 @@ export function hostDatabase({ pjson, dataDir, name }: Pick<Config, 'pjson' | 'd
     );
   if (unknown !== undefined) throw invalid(`["${unknown}"]`, 'is not a setting. The only one is "database".');
   if (database === undefined) return undefined;
-  // A store in memory would be gone when each command ends.
+  // A store in memory would be lost at the end of each command.
   if (typeof database !== 'string' || ['', ':memory:'].includes(database.trim()) || database.includes('\0'))
     throw invalid('.database', "must be a path in the CLI's data folder, an absolute path, or a postgres:// URL.");
   if (isAbsolute(database) || /^[a-z][a-z0-9+.-]+:\/\//i.test(database)) return database;
@@ -157,11 +157,11 @@ export function hostDatabase({ pjson, dataDir, name }: Pick<Config, 'pjson' | 'd
 }
 
 /**
- * Opens the key store that the commands of a CLI use: the one that SVC_API_DATABASE names, the host's own, or that of the
- * user, with all that the host and svc-api.yaml add to what can be granted.
- * @param config oclif's configuration of the CLI, which commands have as `this.config`
- * @throws KeysError STORE_…, CONFIG_…, SCHEMA_INVALID, HOST_INVALID; STORE_REQUIRED where SVC_API_SERVER names a server,
- *   whose keys are not in a store of this machine
+ * Opens the key store that the commands of a CLI use: the one named by SVC_API_DATABASE, the host's own, or the user's,
+ * with all additions of the host and svc-api.yaml.
+ * @param config oclif's configuration of the CLI, `this.config` in commands
+ * @throws KeysError STORE_…, CONFIG_…, SCHEMA_INVALID, HOST_INVALID; STORE_REQUIRED if SVC_API_SERVER names a server,
+ * whose keys are not in a store of this machine
  */
 export async function keysOf(config: Config): Promise<OpenKeys> {
   requireFeatures();
@@ -171,13 +171,13 @@ export async function keysOf(config: Config): Promise<OpenKeys> {
   const database = env['SVC_API_DATABASE'] ? undefined : hostDatabase(config);
   const { openKeys } = await import('../service/library-keys.ts');
   const options = { database, ...(await additionsOf({ config, file: undefined, env })) };
-  // The library takes no option that is undefined.
+  // The library refuses undefined options.
   return openKeys(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)));
 }
 
 /**
- * Whether a command of the host runs one of ours, by `config.runCommand`: then the arguments of the process name that
- * command. oclif tells a command nothing of what runs it.
+ * True if a command of the host runs one of ours by `config.runCommand`: then the process arguments name the host's
+ * command. oclif does not tell a command who runs it.
  * @param id of our command
  */
 export async function isRunByAnother(config: Config, id: string): Promise<boolean> {
@@ -189,20 +189,22 @@ export async function isRunByAnother(config: Config, id: string): Promise<boolea
   return typed !== undefined && typed.pluginName !== own;
 }
 
-/** For whom something is granted, and what. */
+/** Options of `additionsOf`. */
 interface AdditionsOptions {
-  /** The CLI that we are, or are a plugin of. */
+  /** The CLI that runs, which may be a host with svc-api as a plugin. */
   config: Config;
   /** The path of the configuration that the user named. */
   file: string | undefined;
   /** Default: the environment of the process. */
   env?: NodeJS.ProcessEnv;
-  /** All permissions that are concerned, as written. Where all are built in, and there is no file, no host is asked. */
+  /**
+   * All permissions involved, as written. If all are built in, and there is no file, the host's hooks are not called.
+   */
   permissions?: readonly string[] | undefined;
 }
 
 /**
- * What the host and svc-api.yaml add to what can be granted, and what is demanded of keys.
+ * The additions of the host and svc-api.yaml to the catalog, and the policy for keys.
  * @throws KeysError CONFIG_…, SCHEMA_INVALID, USAGE
  */
 export async function additionsOf({

@@ -8,7 +8,7 @@ export function jsonText(json: object): string {
   return `${printableJson(JSON.stringify(json, null, 2))}\n`;
 }
 
-/** The same document, with a list as its last field, item by item: a long one may be more than fits in a string. */
+/** The same document, with a list as its last field, item by item, since the whole may be too long for a string. */
 export function* jsonTexts(json: object, list: string, items: Iterable<object>): Generator<string> {
   yield `${jsonText(json).slice(0, -'\n}\n'.length)},\n  ${JSON.stringify(list)}: [`;
   let isEmpty = true;
@@ -23,7 +23,7 @@ export function* jsonTexts(json: object, list: string, items: Iterable<object>):
 /** How many characters are written at once. */
 const PIECE_LENGTH = 64 * 1024;
 
-/** Texts that are short, joined to some that are long enough to be written. */
+/** Short texts, joined to pieces that are long enough to be written. */
 export function* piecesOf(texts: Iterable<string>): Generator<string> {
   let piece = '';
   for (const text of texts) {
@@ -35,7 +35,7 @@ export function* piecesOf(texts: Iterable<string>): Generator<string> {
   if (piece !== '') yield piece;
 }
 
-/** Whether a flag without a value is among the arguments as they were typed. */
+/** True if a flag without a value is among the typed arguments. */
 export function hasFlag(argv: readonly string[], flag: string): boolean {
   const index = argv.indexOf(flag);
   const end = argv.indexOf('--');
@@ -43,13 +43,13 @@ export function hasFlag(argv: readonly string[], flag: string): boolean {
 }
 
 /**
- * A result whose secrets, its fields `key`, are there for a program that asks for one, and nowhere else: they are left
- * out where the result is logged, spread or turned into JSON. oclif passes results on to hooks of all plugins.
+ * A result whose secrets, in fields `key`, are readable, but not enumerable, so that they do not end up in logs, copies
+ * or JSON. oclif passes results to hooks of all plugins.
  */
 export function withHiddenSecrets<Result extends object>(result: Result): Result {
   const copy: object = Array.isArray(result) ? [] : {};
   for (const [name, value] of Object.entries(result)) {
-    // What a key did to others names these by a field `key`.
+    // Effects on other keys name those keys in a field `key`.
     const isPlain = typeof value !== 'object' || value === null || name === 'issued';
     const shown: unknown = isPlain ? value : withHiddenSecrets(value as object);
     Object.defineProperty(copy, name, { value: shown, enumerable: name !== 'key', writable: true, configurable: true });
@@ -58,13 +58,13 @@ export function withHiddenSecrets<Result extends object>(result: Result): Result
 }
 
 /**
- * Turns colours off in what this process prints from now on, whatever the environment asks for.
- * @returns what restores the environment, which a host or a child may use
+ * Turns colours off for later output of this process, whatever the environment says.
+ * @returns a function that restores the environment for a host or a child process
  */
 export function turnColorsOff(env: NodeJS.ProcessEnv): () => void {
   const before = { NO_COLOR: env['NO_COLOR'], FORCE_COLOR: env['FORCE_COLOR'] };
   env['NO_COLOR'] = '1';
-  // It would win.
+  // It would take precedence.
   delete env['FORCE_COLOR'];
   return () => {
     for (const [name, value] of Object.entries(before)) {
@@ -74,29 +74,29 @@ export function turnColorsOff(env: NodeJS.ProcessEnv): () => void {
   };
 }
 
-/** The name of the topic that has all our commands in a host, except `serve`. */
+/** The topic of all our commands in a host, except `serve`. */
 const TOPIC = 'apikey:';
 
-/** The part of oclif's configuration that commands are named by. */
+/** The part of oclif's configuration that determines the names of commands. */
 type Names = Pick<Config, 'bin' | 'topicSeparator' | 'findCommand'>;
 
-/** The id that is shown for one of our commands: in our own program, `login` for `apikey:login`. */
+/** The shown id of one of our commands: in our own program, `login` for `apikey:login`. */
 export function shortestId(config: Pick<Config, 'findCommand'>, id: string): string {
   const short = id.startsWith(TOPIC) ? id.slice(TOPIC.length) : id;
   return config.findCommand(short)?.pluginName === 'svc-api' ? short : id;
 }
 
 /**
- * A command as it is typed in the CLI that runs it, such as `svc-api apikey list`, or `acme apikey:list` in a host. An
- * empty one is the name of the CLI.
- * @param id as hosts have it
+ * A command as typed in the CLI that runs it, such as `svc-api apikey list`, or `acme apikey:list` in a host. An empty
+ * one is the name of the CLI.
+ * @param id as in hosts
  */
 export function commandText(config: Names, id: string): string {
   if (id === '') return config.bin;
   return `${config.bin} ${shortestId(config, id).replaceAll(':', config.topicSeparator)}`;
 }
 
-/** A text in which commands are named as in "svc-api apikey doctor", with their names in the CLI that runs it. */
+/** A text with commands such as "svc-api apikey doctor" renamed for the CLI that runs it. */
 export function withNamesOf(config: Names, text: string): string {
   return text.replaceAll(/"svc-api (apikey(?: [a-z]+)?|serve)(?=[" ])/g, (_, words: string) => {
     return `"${commandText(config, words.replaceAll(' ', ':'))}`;
@@ -108,24 +108,24 @@ export function formatCount(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
-/** The first of some texts, and how many more there are. */
+/** The first of some texts, and the number of further ones. */
 export function firstOf(texts: readonly string[], most: number): readonly string[] {
   return texts.length > most ? [...texts.slice(0, most), `${texts.length - most} more`] : texts;
 }
 
-/** Between two columns. */
+/** The gap between two columns. */
 export const GAP = '  ';
 
-/** What a column of a table needs. Widths are in columns of the terminal. */
+/** The space that a column of a table needs, in columns of the terminal. */
 interface ColumnSpace {
   readonly natural: number;
-  /** To which width its cells may be shortened, if they are longer. */
+  /** The width to which longer cells can be shortened. */
   readonly least: number;
-  /** Where there is too little room for all, the lowest is left out first, and the column without one last. */
+  /** The order in which columns are left out if space is short: lowest first, and those without a number last. */
   readonly leaves?: number | undefined;
 }
 
-/** The widths of columns that stand side by side within a total width; 0 for those that are left out. */
+/** The widths of columns side by side within a total width; 0 for those that are left out. */
 export function layOut(columns: readonly ColumnSpace[], total: number): number[] {
   const shown = new Set(columns);
   const room = () => total - GAP.length * (shown.size - 1);
@@ -134,7 +134,7 @@ export function layOut(columns: readonly ColumnSpace[], total: number): number[]
     if (shown.size === 1 || fits(0)) break;
     shown.delete(column);
   }
-  // The same for all, except where a column needs less, or may not have so little.
+  // All columns get the same width, unless they need less or have a larger minimum.
   let level = Math.max(0, room());
   while (level > 0 && !fits(level)) level -= 1;
   const widths = columns.map((column) => (shown.has(column) ? Math.min(widthAt(column, level), room()) : 0));
@@ -150,7 +150,7 @@ function widthAt({ natural, least }: ColumnSpace, level: number): number {
   return Math.min(natural, Math.max(least, level));
 }
 
-/** The columns in the order in which they are left out; of equals, the last goes first. */
+/** The columns in the order in which they are left out; of equal ones, the last goes first. */
 function inOrderOfLeaving(columns: readonly ColumnSpace[]): ColumnSpace[] {
   return columns.toReversed().toSorted((a, b) => (a.leaves ?? Infinity) - (b.leaves ?? Infinity) || 0);
 }
@@ -160,20 +160,20 @@ function sum(numbers: readonly number[]): number {
 }
 
 export interface Column {
-  /** What stands above it on a terminal. */
+  /** Its title on a terminal. */
   readonly title: string;
-  /** To which width its cells may be shortened on a terminal. By default, they are not. */
+  /** The width to which its cells can be shortened on a terminal. By default, they are not. */
   readonly least?: number;
-  /** Where a terminal is too narrow for all, the lowest is left out first, and columns without one last. */
+  /** The order in which columns are left out on a narrow terminal: lowest first, and those without a number last. */
   readonly leaves?: number;
 }
 
 type TableText = (rows: readonly (readonly string[])[]) => string;
 
 /**
- * A table without colours or boxes. On a terminal its columns are aligned below a head, and shortened or left out so
- * that no line is wider than it. Otherwise a row is a line with tabs between the cells, which are never shortened, so
- * that `cut` and `awk` can read it.
+ * A table without colours or boxes. On a terminal its columns are aligned below a head, and shortened or left out to
+ * fit the width. Otherwise a row is a line with tabs between the cells, which are never shortened, so that `cut` and
+ * `awk` can read it.
  */
 export async function openTable(
   columns: readonly Column[],
@@ -202,7 +202,7 @@ export async function openTable(
   };
 }
 
-/** The titles of those columns that can't stand within a width, however short the others get. */
+/** The titles of the columns that do not fit a width, even if all others are shortened. */
 export function titlesLeftOut(columns: readonly Column[], total: number): string[] {
   const widths = layOut(
     columns.map(({ least = Infinity, leaves }) => ({ natural: least, least, leaves })),

@@ -10,18 +10,18 @@ import { topicsOf } from './help/verbs.ts';
 import { printVersion } from './help/version.ts';
 import { shortId } from './short-id.ts';
 
-/** Options of oclif for a program whose package is known. */
+/** Options of oclif for a program with a known package. */
 type OwnOptions = Extract<LoadOptions, { root: string }>;
 
 const VERSION = new Set(['version', '--version', '-v', '-V']);
 const HELP_FLAGS = new Set(['--help', '-h']);
 
 /**
- * Runs `svc-api` itself as oclif's `execute` does, with failures in the form of ours. A host runs the same commands by
- * its own oclif.
+ * Runs `svc-api` itself like oclif's `execute`, with failures in our form. A host runs the same commands by its own
+ * oclif.
  */
 export async function runOwnProgram(typed: readonly string[]): Promise<void> {
-  // oclif's `help` has no such flag; the colours of help follow it all the same.
+  // oclif's `help` has no such flag, but the colours of help follow it.
   const args = typed[0] === 'help' ? typed.filter((arg) => arg !== '--no-color') : [...typed];
   const options = await ownOptions();
   try {
@@ -34,7 +34,10 @@ export async function runOwnProgram(typed: readonly string[]): Promise<void> {
   }
 }
 
-/** The configuration with the plugins that the user has installed. oclif loads these if it may find all others, too. */
+/**
+ * The configuration with the plugins that the user has installed. oclif loads these only if it is allowed to find all
+ * other plugins, too.
+ */
 async function withInstalledPlugins(options: OwnOptions): Promise<Config> {
   const config = await Config.load(options);
   if (!existsSync(join(config.dataDir, 'package.json'))) return config;
@@ -43,7 +46,7 @@ async function withInstalledPlugins(options: OwnOptions): Promise<Config> {
   return config;
 }
 
-/** Lets plugins import svc-api, which is not in the folder where they are installed: they get this program. */
+/** Lets plugins import svc-api, which is not installed in their folder: they get this program. */
 function offerOwnPackage(): void {
   const parentURL = pathToFileURL(join(packageFolder(), 'package.json')).href;
   registerHooks({
@@ -52,7 +55,7 @@ function offerOwnPackage(): void {
   });
 }
 
-/** Options of oclif for our own program. `help` is added here: from package.json, a host would get it too. */
+/** Options of oclif for our own program. `help` is added here, since a host would get it from package.json, too. */
 export async function ownOptions(): Promise<OwnOptions> {
   const root = packageFolder();
   const pjson = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Config['pjson'];
@@ -65,7 +68,7 @@ export async function ownOptions(): Promise<OwnOptions> {
   return { root, pjson, plugins: new Map(plugins.map((plugin) => [plugin.name, plugin])) };
 }
 
-/** Adds the short names of commands, and shows only these in help. */
+/** Adds the short names of commands, and hides their long names in help. */
 function addShortNames(plugin: Plugin): void {
   const { commands } = plugin.manifest;
   for (const command of plugin.commands.slice()) {

@@ -6,8 +6,8 @@ import { commandText } from './output.ts';
 import { type PlaceFlags, remotePlace, serverTarget, storePlace, withAdministration } from './with-keys.ts';
 
 /**
- * Works on the keys of a store, which must be there, or of a server, for a command of a plugin.
- * @throws KeysError FEATURE_INVALID, USAGE, UNAUTHENTICATED, SERVER_…, STORE_…; what `work` throws
+ * Works on the keys of an existing store, or of a server, for a command of a plugin.
+ * @throws KeysError FEATURE_INVALID, USAGE, UNAUTHENTICATED, SERVER_…, STORE_…; errors of `work`
  */
 export async function withPluginClient<Result>(
   config: Config,

@@ -1,7 +1,7 @@
 import { BaseCommand, FLAGS_WITHOUT_STORE } from './base-command.ts';
 import { InstalledPlugins } from './plugins/installed.ts';
 
-/** A command on plugins, which also runs where one of them is invalid. */
+/** A command about plugins, which also runs if one of them is invalid. */
 export abstract class PluginCommand extends BaseCommand {
   static override enableJsonFlag = false;
   static override baseFlags: (typeof BaseCommand)['baseFlags'] = FLAGS_WITHOUT_STORE;

@@ -2,22 +2,22 @@ import type { ProgressReport } from '../keys/basics/index.ts';
 import { TERMINATING_SIGNALS } from './signals.ts';
 import { DEFAULT_COLUMNS, type Terminal } from './terminal.ts';
 
-/** Work that ends sooner, in milliseconds, shows no progress. */
+/** The duration below which work shows no progress, in milliseconds. */
 const QUIET_MS = 500;
-/** How often a line of a terminal is drawn anew, and how often there is a line elsewhere, in milliseconds. */
+/** How often a line on a terminal is redrawn, and how often a line is printed elsewhere, in milliseconds. */
 const REDRAW_MS = 100;
 const LINE_MS = 5000;
 
 const [MIN_BAR, MAX_BAR] = [10, 30];
 
-/** Things that progress counts. */
+/** The units of progress. */
 export type Unit = 'keys' | 'entries' | 'rows' | 'bytes';
 
 type ProgressTerminal = Pick<Terminal, 'canRedraw' | 'errorColumns' | 'status'>;
 
 /**
- * Shows on stderr how far a long command has come: as a bar on a terminal, elsewhere as a line every five seconds. The
- * work never waits for that: what a stopped terminal does not take is left out.
+ * Shows the progress of a long command on stderr: as a bar on a terminal, elsewhere as a line every five seconds. The
+ * work never waits for it: output that a stopped terminal does not accept is dropped.
  */
 export class Progress {
   readonly #terminal: ProgressTerminal;
@@ -27,14 +27,14 @@ export class Progress {
   #isDrawn = false;
   readonly #interrupted = (signal: NodeJS.Signals) => {
     this.end();
-    // Unless somebody else listens, it ends the process as it would have without us. Who waits for a reader listens
-    // only because we do, and has stopped by then.
+    // Without other listeners, the signal ends the process as usual. Listeners that only exist because of this one,
+    // such as waits for a reader, have been removed by then.
     queueMicrotask(() => {
       if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
     });
   };
 
-  /** @param now the time in milliseconds, from any moment on */
+  /** @param now the time in milliseconds of any clock */
   constructor(terminal: ProgressTerminal, now: () => number = () => performance.now()) {
     this.#terminal = terminal;
     this.#now = now;
@@ -58,7 +58,7 @@ export class Progress {
     };
   }
 
-  /** Leaves nothing behind. */
+  /** Clears the line. */
   end(): void {
     for (const signal of TERMINATING_SIGNALS) process.off(signal, this.#interrupted);
     if (this.#isDrawn) this.#terminal.status('');
@@ -66,7 +66,7 @@ export class Progress {
   }
 }
 
-/** Shows progress while `work` runs, and leaves nothing behind, however it ends. */
+/** Shows progress while `work` runs, and clears it afterwards in any case. */
 export async function withProgress<Result>(
   terminal: ProgressTerminal,
   work: (progress: Progress) => Promise<Result>,
@@ -79,7 +79,7 @@ export async function withProgress<Result>(
   }
 }
 
-/** A line that is narrower than the terminal, so that it is never broken in two. */
+/** A line that is narrower than the terminal, so that it never wraps. */
 function lineOf(text: string, percent: number | undefined, columns: number): string {
   if (percent === undefined) return text.slice(0, columns - 1);
   const shown = `${String(percent).padStart(3)}%  ${text}`;

@@ -5,12 +5,11 @@ import { isatty } from 'node:tty';
 import type { ProgressReport } from '../keys/basics/index.ts';
 import { InterruptedError } from './errors.ts';
 
-/** The signals with which a user, a supervisor or a closing terminal ends a program. */
+/** The signals by which a user, a supervisor or a closing terminal ends a program. */
 export const TERMINATING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
 /**
- * Waits for this long, in milliseconds, or until a signal comes that somebody in this process listens to. Others end
- * the process by themselves.
+ * Waits, in milliseconds, or until a signal that this process listens to. Other signals end the process by themselves.
  * @returns the signal that ended the wait
  */
 export function waitUnlessSignalled(ms: number): Promise<NodeJS.Signals | undefined> {
@@ -26,11 +25,11 @@ export function waitUnlessSignalled(ms: number): Promise<NodeJS.Signals | undefi
   });
 }
 
-/** Those that a terminal sends on Ctrl-C and Ctrl-\, to all processes of its foreground group. */
+/** The signals that a terminal sends on Ctrl-C and Ctrl-\, to all processes of its foreground group. */
 const TYPED: ReadonlySet<NodeJS.Signals> = new Set<NodeJS.Signals>(['SIGINT', 'SIGQUIT']);
 
 /**
- * Holds back the signals that would end this process, so that it can finish what it must not leave half done, and
+ * Holds back the signals that would end this process, so that it can finish work that must not be left half done, and
  * passes them on to a child while it runs.
  */
 export class HeldSignals {
@@ -39,12 +38,12 @@ export class HeldSignals {
   readonly #onFirst: () => void;
   readonly #listener = (signal: NodeJS.Signals) => this.#handle(signal);
 
-  /** @param onFirst is called on the first signal, after it was passed on */
+  /** @param onFirst called on the first signal, after it was passed on */
   constructor(onFirst: () => void = () => {}) {
     this.#onFirst = onFirst;
   }
 
-  /** From now on signals are held back. */
+  /** Starts holding back signals. */
   hold(): void {
     for (const signal of TERMINATING_SIGNALS) {
       process.off(signal, this.#listener);
@@ -55,22 +54,23 @@ export class HeldSignals {
   /**
    * Waits until a child exits.
    * @returns its exit code, or the signal that ended it
-   * @throws what kept it from starting
+   * @throws an error that kept it from starting
    */
   passTo(child: ChildProcess): Promise<[number | null, NodeJS.Signals | null]> {
     this.#child = child;
     return new Promise((resolve, reject) => {
       child.on('error', (error) => {
-        // Once the child runs, this means that it could not be signalled, as when another user owns it: keep waiting.
+        // An error while the child runs means that it could not be signalled, such as one of another user: keep
+        // waiting.
         if (child.pid === undefined) reject(error);
       });
       child.once('exit', (code, signal) => resolve([code, signal]));
     });
   }
 
-  /** The first signal that has come by now. */
+  /** The first signal so far. */
   async first(): Promise<NodeJS.Signals | undefined> {
-    // A signal is received when the event loop polls, which it has surely done once by the second of these.
+    // A signal is received when the event loop polls, which has certainly happened by the second of these.
     await setImmediate();
     await setImmediate();
     return this.#first;
@@ -92,12 +92,12 @@ export class HeldSignals {
 }
 
 /**
- * Whether this process is in the terminal's foreground group, so that typed signals reach it, and also the child, which
- * is in the same group. Looking at stdin would not tell: Ctrl-C ends a foreground program whose stdin is a file, too.
+ * True if this process is in the terminal's foreground group, so that typed signals reach both it and its child, which
+ * is in the same group. Testing stdin is not enough: Ctrl-C also ends a foreground program whose stdin is a file.
  */
 function inForeground(): boolean {
   try {
-    // The program's name may contain anything; after it: state, parent, group, session, terminal, foreground group.
+    // The program's name can contain anything; after it: state, parent, group, session, terminal, foreground group.
     const stat = readFileSync('/proc/self/stat', 'utf8');
     const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return group === foreground;
@@ -107,16 +107,16 @@ function inForeground(): boolean {
 }
 
 export interface Stoppable {
-  /** Lets a report of progress end the work, once a signal has come. */
+  /** Makes a progress report that ends the work after a signal. */
   by(report: ProgressReport): ProgressReport;
-  /** Runs what waits for the user, whom a signal must not keep waiting: there it has its usual effect. */
+  /** Runs work that waits for the user, during which signals have their usual effect. */
   asking<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
 /**
- * Runs work that a signal ends at its next report of progress, so that it can clean up.
- * @param outcome what that leaves, as a sentence
- * @throws InterruptedError; what `work` throws
+ * Runs work that a signal ends at its next progress report, so that it can clean up.
+ * @param outcome the state of the work, as a sentence
+ * @throws InterruptedError; errors of `work`
  */
 export async function interruptible<Result>(
   outcome: string,
@@ -143,7 +143,7 @@ export async function interruptible<Result>(
       },
     });
   } catch (error) {
-    // Another error can have reported the failure already.
+    // Another error may have reported the failure already.
     throw received.signal ? new InterruptedError(received.signal, outcome) : error;
   } finally {
     leave();

@@ -5,15 +5,15 @@ import { neverBlock } from '../log.ts';
 import { CliError, InterruptedError, ReaderGoneError } from './errors.ts';
 import { waitUnlessSignalled } from './signals.ts';
 
-/** Whether a program has replaced the `write` of a stream of its process, as tests do to capture what is written. */
+/** True if a program has replaced the `write` of a stream of its process, such as a test that captures output. */
 function isCaptured(stream: Writable): boolean {
   return stream.write !== (Object.getPrototypeOf(stream) as Writable).write;
 }
 
 /**
- * Writes to a stream that is captured, until the text is where it goes. Not every replacement calls back, so it is
- * waited for only as long as the stream itself has something left to write.
- * @throws what the stream reports
+ * Writes to a captured stream, until the text is delivered. Not every replacement calls back, so this waits only as
+ * long as the stream itself has something left to write.
+ * @throws errors of the stream
  */
 async function writeCaptured(stream: Writable, text: string): Promise<void> {
   let failure: Error | null | undefined;
@@ -24,43 +24,45 @@ async function writeCaptured(stream: Writable, text: string): Promise<void> {
     });
   });
   if (stream.writableLength > 0) await written;
-  // What was written at once is reported in the next turn.
+  // A synchronous write reports its error in the next turn.
   else await setImmediate();
   if (failure) throw failure;
 }
 
-/** Where a command reads and writes. Where it waits for a reader, a signal that this process handles ends the wait. */
+/** The input and output of a command. While it waits for a reader, a signal that this process handles ends the wait. */
 export interface Terminal {
-  /** Whether the user can be asked: stdin and stderr are both terminals. */
+  /** True if the user can be asked: stdin and stderr are both terminals. */
   readonly canPrompt: boolean;
-  /** Whether stdin is a terminal, so that reading it waits for the user. */
+  /** True if stdin is a terminal, so that reading it waits for the user. */
   readonly isInputTerminal: boolean;
-  /** Whether stdout is a terminal, where tables are aligned. */
+  /** True if stdout is a terminal, where tables are aligned. */
   readonly isTerminal: boolean;
-  /** Whether stdout shows more than ASCII: see `showsUnicode`. */
+  /** True if stdout can show more than ASCII: see `showsUnicode`. */
   readonly showsUnicode: boolean;
-  /** Whether the last line of stderr can be drawn anew: it is a terminal, and no dumb one. */
+  /** True if the last line of stderr can be redrawn: it is a terminal, and not a dumb one. */
   readonly canRedraw: boolean;
-  /** How many columns stderr has, or COLUMNS says; undefined if it is not a terminal. */
+  /** The number of columns of stderr, or COLUMNS; undefined if it is not a terminal. */
   readonly errorColumns: number | undefined;
-  /** How many columns stdout has: COLUMNS if that is a number, otherwise what the terminal says, or 80. */
+  /** The number of columns of stdout: COLUMNS if it is a number, otherwise the terminal's, or 80. */
   readonly columns: number;
-  /** Writes to stdout, until all is written. @throws CliError OUTPUT_FAILED; ReaderGoneError; InterruptedError */
+  /**
+   * Writes to stdout, until everything is written. @throws CliError OUTPUT_FAILED; ReaderGoneError; InterruptedError
+   */
   out(text: string): Promise<void>;
-  /** Like `out`, for a secret: also fails if stdout seems to be closed, or is discarded in a way that looks so. */
+  /** Like `out`, for a secret: also fails if stdout seems to be closed or discarded unintentionally. */
   deliver(text: string): Promise<void>;
-  /** Writes lines to stderr, at a terminal wrapped between words; a failure is ignored. */
+  /** Writes lines to stderr, wrapped between words on a terminal. Failures are ignored. */
   note(text: string): Promise<void>;
   /**
-   * Shows passing text on stderr, where there is room for it at once: as the last line, which is drawn anew and which
-   * other output replaces, or where that can't be, as a line. An empty text clears the last line.
+   * Shows temporary text on stderr, if it can be written without waiting: as a last line that is redrawn and replaced
+   * by other output, or as an ordinary line if redrawing is not possible. An empty text clears the line.
    */
   status(text: string): void;
-  /** From now on nothing waits for a reader: what is not read at once is given up. */
+  /** Stops waiting for readers: output that is not read at once is dropped. */
   stopWaiting(): void;
 }
 
-/** The same terminal for a command whose result another one gets. @param keepsNotes whether its notes are shown */
+/** The same terminal for a command that is run for its result. @param keepsNotes true to show its notes */
 export function withoutOutput(terminal: Terminal, keepsNotes: boolean): Terminal {
   const nothing = async () => {};
   return {
@@ -79,22 +81,22 @@ export function withoutOutput(terminal: Terminal, keepsNotes: boolean): Terminal
   };
 }
 
-/** Shows warnings to the user, each in a line on stderr. */
+/** Shows warnings to the user, each as a line on stderr. */
 export async function warn(terminal: Pick<Terminal, 'note'>, warnings: readonly string[]): Promise<void> {
   for (const warning of warnings) await terminal.note(`Warning: ${warning}`);
 }
 
 type OutputStream = typeof process.stdout | typeof process.stderr;
 
-/** How long a reader gets to make room, before the next try. */
+/** The time for a reader to make room, before the next try. */
 const RETRY_MS = 5;
-/** The width of a terminal that does not know its own, in columns. */
+/** The width of a terminal that does not report its own, in columns. */
 export const DEFAULT_COLUMNS = 80;
 
-/** Goes to the start of the line, and erases from there to its end (ECMA-48, 8.3.41). */
+/** Moves to the start of the line, and erases it to its end (ECMA-48, 8.3.41). */
 const CLEAR_LINE = '\r\u001b[K';
 
-/** The process's own streams. They are written by descriptor: a stream object would report a failure too late. */
+/** The process's own streams. They are written by descriptor, since a stream object would report a failure too late. */
 class ProcessTerminal implements Terminal {
   #waits = true;
   #hasStatus = false;
@@ -147,7 +149,7 @@ class ProcessTerminal implements Terminal {
     try {
       await this.#writeAll(process.stderr, `${this.#overStatus(await inColumns(text, this.errorColumns))}\n`);
     } catch {
-      // Without stderr there is nobody left to tell.
+      // Without stderr, the user cannot be told anything.
     }
   }
 
@@ -162,7 +164,7 @@ class ProcessTerminal implements Terminal {
     this.#waits = false;
   }
 
-  /** Text that replaces the last line, also where it could not be cleared, as the terminal was held. */
+  /** Text that replaces the last line, even if that could not be cleared because the terminal was stopped. */
   #overStatus(text: string): string {
     const isDrawn = this.#hasStatus;
     this.#hasStatus = false;
@@ -188,8 +190,8 @@ class ProcessTerminal implements Terminal {
 }
 
 /**
- * Whether a terminal shows more than ASCII: its locale says so, by the first variable that is set (POSIX, chapter 8.2),
- * or there is none, as in a container. The console of Linux has a font of 256 or 512 characters.
+ * True if a terminal shows more than ASCII: its locale says so, by the first variable that is set (POSIX, chapter 8.2),
+ * or none is set, as in a container. The console of Linux has a font of 256 or 512 characters.
  */
 export function showsUnicode({ TERM, LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv): boolean {
   const locale = LC_ALL || LC_CTYPE || LANG || 'UTF-8';
@@ -198,7 +200,7 @@ export function showsUnicode({ TERM, LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv
 
 export const processTerminal: Terminal = new ProcessTerminal();
 
-/** Text in lines that fit. What wraps them is loaded where one does not. */
+/** Text in lines that fit. The wrapping code is loaded only if one does not fit. */
 async function inColumns(text: string, columns: number | undefined): Promise<string> {
   if (columns === undefined || text.split('\n').every(({ length }) => length <= columns)) return text;
   return (await import('./wrapped.ts')).wrappedLines(text, columns);
@@ -210,7 +212,7 @@ function wantedColumns(env: NodeJS.ProcessEnv): number | undefined {
   return /^[1-9]\d{0,3}$/.test(wanted) ? Number(wanted) : undefined;
 }
 
-/** Writes what there is room for, without waiting. @returns whether any of it was written */
+/** Writes as much as possible without waiting. @returns true if anything was written */
 function writeAtOnce(stream: OutputStream, text: string): boolean {
   if (isCaptured(stream)) {
     void writeCaptured(stream, text).catch(() => {});
@@ -230,14 +232,14 @@ function outputFailed(cause: { code?: string | undefined }): CliError {
   return new CliError('OUTPUT_FAILED', `The output could not be written to stdout (${code}).`, { cause });
 }
 
-/** Flushes a file to its device, which reveals a full one. Pipes and terminals have nothing to flush. */
+/** Flushes a file to its device, which reveals a full disk. Pipes and terminals have nothing to flush. */
 function flush(descriptor: number): void {
   if (fstatSync(descriptor).isFile()) fsyncSync(descriptor);
 }
 
 /**
- * Whether a stream was closed when the process started. Node, like some parent processes, opens the null device in its
- * place, for reading and writing. A shell's `> /dev/null` is opened for writing only, and is intended.
+ * True if a stream was closed when the process started. Node, like some parent processes, opens the null device in its
+ * place, for reading and writing. A shell's `> /dev/null` is open for writing only, and is intended.
  */
 function isClosed(descriptor: number): boolean {
   try {

@@ -8,14 +8,14 @@ import { keyFor } from './credentials.ts';
 import { loadErrorCodes } from './error-codes.ts';
 import { CliError } from './errors.ts';
 
-/** The flags that say whose keys a command works on. */
+/** The flags for the key store or server that a command works on. */
 export interface PlaceFlags {
   database?: string | undefined;
   server?: string | undefined;
   insecure?: boolean | undefined;
 }
 
-/** For commands that work on a running server, too. */
+/** For commands that can work on a running server. */
 export const serverFlags = {
   server: Flags.string({
     description:
@@ -30,7 +30,7 @@ export const serverFlags = {
   }),
 };
 
-/** For commands that need the key store: they say so. */
+/** For commands that need the key store, and refuse a server. */
 export const hiddenServerFlags = {
   server: Flags.string({ hidden: true, helpValue: '<url>' }),
   insecure: Flags.boolean({ hidden: true }),
@@ -39,8 +39,8 @@ export const hiddenServerFlags = {
 const EXAMPLE = 'such as https://keys.example.org';
 
 /**
- * The address of a server in the form in which it is compared: scheme, host, port and path, without the path of
- * GraphQL and without a slash at its end.
+ * The address of a server in the form for comparisons: scheme, host, port and path, without the path of GraphQL and
+ * without a trailing slash.
  * @throws KeysError USAGE
  */
 export function readServerUrl(text: string): string {
@@ -49,7 +49,7 @@ export function readServerUrl(text: string): string {
     const shown = printable(text.replace(/\/\/.*@/s, '//…@'));
     throw invalid(`"${shown}" is not the address of a server. Write it with its scheme, ${EXAMPLE}.`);
   }
-  // The text may hold a password, and is not shown.
+  // The text can contain a password, so it is not shown.
   if (url.username !== '' || url.password !== '')
     throw invalid(`The address of the server holds a user or a password. Leave them out, and set SVC_API_KEY.`);
   if (url.search !== '' || url.hash !== '')
@@ -58,7 +58,7 @@ export function readServerUrl(text: string): string {
   return url.origin + path;
 }
 
-/** Whether requests to a server stay on this machine. */
+/** True if requests to a server stay on this machine. */
 export function isLoopback(server: string): boolean {
   const { hostname } = new URL(server);
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
@@ -69,7 +69,8 @@ function invalid(message: string): KeysError {
 }
 
 /**
- * The address of the server that a command is to work on; undefined for a key store. Flags come before the environment.
+ * The address of the server that a command works on; undefined for a key store. Flags take precedence over the
+ * environment.
  * @throws KeysError USAGE
  */
 function namedServer({ server, database }: PlaceFlags, env: NodeJS.ProcessEnv): string | undefined {
@@ -81,8 +82,8 @@ function namedServer({ server, database }: PlaceFlags, env: NodeJS.ProcessEnv): 
 }
 
 /**
- * The server that a command is to work on, with the key for it; undefined for a key store.
- * @param login the command that gets a key, as it is typed
+ * The server that a command works on, with the key for it; undefined for a key store.
+ * @param login the command that gets a key, as typed
  * @throws KeysError USAGE, SERVER_INSECURE, UNAUTHENTICATED, CREDENTIALS_INVALID
  */
 export function serverTarget(flags: PlaceFlags, env: NodeJS.ProcessEnv, login: string): ServerOptions | undefined {
@@ -97,7 +98,10 @@ export function serverTarget(flags: PlaceFlags, env: NodeJS.ProcessEnv, login: s
   );
 }
 
-/** Refuses to let a key cross a network in clear text, unless that is wanted. @throws KeysError SERVER_INSECURE */
+/**
+ * Refuses to send a key over a network without encryption, unless --insecure was given. @throws KeysError
+ * SERVER_INSECURE
+ */
 export function requireEncryption(server: string, { insecure }: Pick<PlaceFlags, 'insecure'>): void {
   if (!server.startsWith('http:') || isLoopback(server) || insecure) return;
   throw new KeysError(
@@ -108,7 +112,7 @@ export function requireEncryption(server: string, { insecure }: Pick<PlaceFlags,
 
 /**
  * Refuses a server for a command that works on the key store itself.
- * @param command as it is typed; undefined for one of the host, which has none of our flags
+ * @param command as typed; undefined for one of the host, which has none of our flags
  * @throws KeysError STORE_REQUIRED, USAGE
  */
 export function requireStore(flags: PlaceFlags, env: NodeJS.ProcessEnv, command?: string): void {
@@ -131,8 +135,8 @@ function twoPlaces(what: string): KeysError {
 }
 
 /**
- * The server that somebody logs in to, or out of.
- * @param isSent whether a key is sent
+ * The server to log in to, or out of.
+ * @param isSent true if a key is sent
  * @throws CliError USAGE; KeysError USAGE, SERVER_INSECURE
  */
 export function loginServer(
@@ -149,7 +153,7 @@ export function loginServer(
   return server;
 }
 
-/** How long SQLite waits for the lock before a command tries again: a command has nothing else to do meanwhile. */
+/** How long SQLite waits for the lock between a command's own attempts, as a command has nothing else to do. */
 export const BUSY_TIMEOUT_MS = 100;
 
 /** Opens the store for a command. @throws KeysError STORE_… */
@@ -158,7 +162,7 @@ async function openForCommand(options: OpenKeysOptions): Promise<OpenKeys> {
   return (await openKeysWithNotices({ busyTimeoutMs: BUSY_TIMEOUT_MS, ...options })).keys;
 }
 
-/** Opens the store while `work` runs. @throws KeysError STORE_…; what `work` throws */
+/** Opens the store while `work` runs. @throws KeysError STORE_…; errors of `work` */
 export async function withKeys<Result>(
   options: OpenKeysOptions,
   work: (keys: OpenKeys) => Promise<Result>,
@@ -171,25 +175,25 @@ export async function withKeys<Result>(
   }
 }
 
-/** What can be granted beside what is built in: all of it, or enough for these permissions. */
+/** Finds the additions to the built-in catalog: all of them, or enough for these permissions. */
 type FindAdditions = (permissions?: readonly string[]) => Promise<CatalogAdditions>;
 
 interface OpenPlaceOptions {
   /** See `OpenStoreOptions`. */
   ifMissing: OpenKeysOptions['ifMissing'];
-  /** The permissions that are concerned, if that is known; `none` where nothing is granted. */
+  /** The permissions involved, if known; `none` if nothing is granted. */
   grants?: readonly string[] | 'none' | undefined;
 }
 
-/** Whose keys a command works on: those of a store, or of a server. */
+/** The key store or server that a command works on. */
 export interface KeysPlace {
-  /** What can be granted there: all of it, or enough for these permissions. */
+  /** The catalog there: complete, or enough for these permissions. */
   catalog(permissions?: readonly string[]): Promise<Catalog>;
   /** @throws KeysError STORE_… */
   open(options: OpenPlaceOptions): Promise<Client>;
 }
 
-/** Works on keys, and closes what was opened for it. @throws KeysError STORE_…; what `work` throws */
+/** Works on keys, and closes everything that was opened. @throws KeysError STORE_…; errors of `work` */
 export async function withAdministration<Result>(
   place: KeysPlace,
   options: OpenPlaceOptions,
@@ -203,9 +207,9 @@ export async function withAdministration<Result>(
   }
 }
 
-/** The keys of a store. Nothing is opened. */
+/** The keys of a store. Nothing is opened yet. */
 export function storePlace(database: string | undefined, find: FindAdditions): KeysPlace {
-  // A host is asked once for the same.
+  // Each question is put to a host only once.
   const found = new Map<string, Promise<CatalogAdditions>>();
   const additions = (permissions?: readonly string[]) => {
     const asked = JSON.stringify(permissions ?? null);

@@ -1,15 +1,15 @@
 import stringWidth from 'string-width';
 
 /**
- * What stays together because it is read or pasted as one: quoted text, a flag with its value, a part of a usage. No
- * part is searched twice.
+ * Parts that stay together because they are read or pasted as one: quoted text, a flag with its value, a part of a
+ * usage. The pattern never searches a part twice.
  */
 const UNBROKEN = /(?:"[^"]*"|\[[^[\]]*\]|(?<![\w-])--?[\w-]+ <[^<>]*>|\S)+/g;
 
 /**
  * A line of text after a label, wrapped at spaces; later lines are indented by the width of the label. Longer words are
- * left to the terminal, which keeps them whole where they are copied.
- * @param columns undefined where there is no terminal: then the line stays as it is
+ * left to the terminal, which keeps them whole when copied.
+ * @param columns undefined without a terminal: the line stays as it is
  */
 export function wrapped(label: string, text: string, columns: number | undefined): string {
   if (columns === undefined || stringWidth(label + text) <= columns) return label + text;
@@ -26,13 +26,13 @@ export function wrapped(label: string, text: string, columns: number | undefined
   return [...lines, line].join('\n');
 }
 
-/** What stands in columns before a text: words with a gap of two blanks or more behind them. */
+/** Aligned words before a text, followed by a gap of at least two spaces. */
 const LABELS = /^(?:(?:\S+(?: \S+)* {2,}){1,2}| *)/;
 
-/** A name with an address or a path, which terminals make a link of if it is in one line. */
+/** A name with an address or a path, which terminals turn into a link if it is on one line. */
 const LINK = /^\w+: \S+$/;
 
-/** The same for each of some lines, of which one may have labels, or be indented. */
+/** Wraps several lines, each of which can have labels or an indentation. */
 export function wrappedLines(text: string, columns: number | undefined): string {
   return text
     .split('\n')
@@ -50,7 +50,7 @@ export function widthOf(text: string): number {
   return stringWidth(text);
 }
 
-/** A text in at most so many columns of a terminal; if it has more, its end is replaced by an ellipsis. */
+/** A text cut to a number of terminal columns, with an ellipsis at its end if it was longer. */
 export function shorten(text: string, columns: number): string {
   if (stringWidth(text) <= columns) return text;
   let shown = '';

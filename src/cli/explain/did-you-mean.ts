@@ -2,10 +2,10 @@ import { MAX_NAME_LENGTH } from '../../keys/key/index.ts';
 import { formatList, nearest, printable } from '../../keys/basics/index.ts';
 import { holdsSecret } from '../../keys/secret/index.ts';
 
-/** No name of a command or flag is as long. */
+/** Longer than any name of a command or flag. */
 const MAX_LENGTH = 40;
 
-/** The words that may have been meant by what was typed, best first. What may be a secret is not compared. */
+/** The words that a typed one may stand for, best first. A possible secret is not compared. */
 export function closeTo(typed: string, words: readonly string[]): string[] {
   if (typed.length > MAX_LENGTH || holdsSecret(typed)) return [];
   return nearest(typed, words, 3, Math.max(1, Math.floor(typed.length / 3)));
@@ -16,7 +16,7 @@ export function didYouMean(words: readonly string[]): string | undefined {
   return words.length > 0 ? `Did you mean ${formatList([...new Set(words)], 'or')}?` : undefined;
 }
 
-/** What to do about an argument that was meant for a list: `--roles VIEWER GUEST`; otherwise undefined. */
+/** The remedy for an argument that was meant for a list: `--roles VIEWER GUEST`; otherwise undefined. */
 export function explainSpacedList(
   argv: readonly string[],
   flags: Readonly<Record<string, object>>,
@@ -39,10 +39,10 @@ export function explainSpacedList(
 }
 
 /**
- * `Did you mean "CI deploy"?` for the name of a key that does not exist; undefined where no name is close. Looks at the
- * keys alone that `search` finds first for the name and its parts: where one letter is wrong, some part is right. A
- * search that fails finds none.
- * @param search keys that contain a text, in whatever case
+ * `Did you mean "CI deploy"?` for the name of a missing key; undefined if no name is close. Considers the first keys
+ * that `search` finds for the name and its parts: with one wrong letter, some part is right. A failed search finds
+ * none.
+ * @param search keys that contain a text, ignoring case
  */
 export async function didYouMeanKey(
   name: string,

@@ -28,7 +28,7 @@ function topicUsage(topic: string, config: Config): string[] {
   return [topic === '' ? `${config.bin} [COMMAND]` : commandText(config, `${topic}:COMMAND`)];
 }
 
-/** What is wrong with a line that names no command, and the command or topic whose usage helps; `''` is the root. */
+/** The error for a line without a known command, and the command or topic whose usage helps; `''` is the root. */
 interface UnknownCommand {
   message: string;
   id: string;
@@ -36,10 +36,9 @@ interface UnknownCommand {
 }
 
 /**
- * Explains what was typed where a command was expected. Of words after the one that is wrong, which may be the values
- * of flags, nothing is repeated.
- * @param id the words as typed, separated by colons, which is how oclif has them
- * @param help whether help for the command was asked for
+ * Explains input in place of a command. Words after the wrong one may be values of flags, and are not repeated.
+ * @param id the typed words, separated by colons, as in oclif
+ * @param help true if help for the command was requested
  */
 export function explainUnknownCommand(id: string, config: Config, help = false): UnknownCommand {
   const words = id.split(':');
@@ -68,14 +67,14 @@ export function explainUnknownCommand(id: string, config: Config, help = false):
   return { message, id: topic, usage: topicUsage(topic, config) };
 }
 
-/** Says that arguments are too many. */
+/** The error for unexpected arguments. */
 export function unexpectedArguments(args: readonly string[]): string {
   const shown = args.map((arg) => printable(arg)).join(', ');
   const [many, them] = args.length === 1 ? ['', 'it'] : ['s', 'them'];
   return `Unexpected argument${many}: ${shown}. Leave ${them} out, or put a value that has spaces in quotes.`;
 }
 
-/** Words that other programs use for our verbs. */
+/** Words of other programs for our verbs. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   add: 'create',
   new: 'create',
@@ -126,14 +125,14 @@ function explainFlag(flag: string, config: Config): string {
   return `The first argument is the flag ${printable(name)}, not a command. ${remedy}`;
 }
 
-/** Where an error was met. */
+/** The place of an error. */
 interface Place {
   config: Config;
   id: string;
   argv: readonly string[];
 }
 
-/** What is wrong with the flags or arguments of a command, and what to do. Values of unknown flags are not repeated. */
+/** Explains the error in a command's flags or arguments, with a remedy. Values of unknown flags are not repeated. */
 function explainParserError(error: ParserError, place: Place): string {
   const separated = otherwiseSeparated(place);
   if (separated !== undefined) return separated;
@@ -168,7 +167,7 @@ function unknownFlags(typed: readonly string[], place: Place): string {
   return `Nonexistent flag${many}: ${list}. ${remedy}`;
 }
 
-/** What to type for a command after a space, where this program has another separator. */
+/** The remedy for a command typed after a space, in a program with another separator. */
 function otherwiseSeparated({ config, id, argv: [verb = ''] }: Place): string | undefined {
   const { bin, topicSeparator } = config;
   if (topicSeparator === ' ' || config.findCommand(`${id}:${verb}`) === undefined) return undefined;
@@ -184,7 +183,7 @@ function closeVerbs(flags: readonly string[], { config, id }: Place): string[] {
     .map((verb) => `"${commandText(config, `${id}:${verb}`)}"`);
 }
 
-/** An unknown flag without what may be its value: `--token=…`, `-p…`. */
+/** An unknown flag without its possible value: `--token=…`, `-p…`. */
 function shownFlag(typed: string, names: readonly string[]): string {
   const [name = ''] = typed.split(/[=:\s]/, 1);
   return /^-[^-]/.test(name) && !names.includes(name.slice(1)) ? Array.from(name).slice(0, 2).join('') : name;
@@ -194,7 +193,7 @@ function tooMany(extra: readonly string[], { config, id, argv }: Place): string 
   const spaced = explainSpacedList(argv, flagsOf({ config, id, argv }), extra[0]!);
   if (spaced !== undefined) return spaced;
   const verbs = commandsOf(id, config);
-  // With a colon between topics, a command that does not exist is an argument of its topic.
+  // With a colon between topics, an unknown command is an argument of its topic.
   if (verbs.length > 0 && argv[0] === extra[0]) return explainUnknownCommand(`${id}:${extra[0]}`, config).message;
   const close = closeCommands(extra, verbs).map((verb) => `"${commandText(config, `${id}:${verb}`)}"`);
   const question = didYouMean(close);
@@ -218,22 +217,22 @@ function formatExampleValue(flag: Command.Flag.Cached | undefined): string {
   return (Array.isArray(shown) ? shown.join(' ') : shown) ?? '<value>';
 }
 
-/** Where a failure is shown. */
+/** The place where a failure is shown. */
 export interface Failed extends Place {
   /** The width of stderr; undefined if it is not a terminal. */
   columns: number | undefined;
-  /** Other lines of usage than those of the command. */
+  /** Lines of usage in place of the command's own. */
   usage?: readonly string[];
-  /** The verbs of a topic, for a line that names none. */
+  /** The verbs of a topic, for a line without one. */
   verbs?: string;
 }
 
-/** A failure as it is shown: `message` in JSON, `text` on stderr. */
+/** A failure in its shown form: `message` in JSON, `text` on stderr. */
 export interface ShownFailure extends PresentedError {
   text: string;
 }
 
-/** Turns what a command threw into what the user sees. */
+/** Turns the error of a command into the user's view. */
 export function presentFailure(error: unknown, failed: Failed): ShownFailure {
   const presented = presentError(error);
   const message = isParserError(error)
@@ -242,7 +241,7 @@ export function presentFailure(error: unknown, failed: Failed): ShownFailure {
   return { ...presented, message, text: failureText({ ...presented, message }, failed) };
 }
 
-/** The text for stderr: what went wrong, the code, and what helps with it. */
+/** The text for stderr: the problem, the code, and help. */
 export function failureText({ code, message }: Pick<PresentedError, 'code' | 'message'>, failed: Failed): string {
   if (code === 'CANCELLED') return message;
   const error = underneath('Error: ', message.split('\n'), failed.columns);
@@ -250,7 +249,10 @@ export function failureText({ code, message }: Pick<PresentedError, 'code' | 'me
   return [error, `Code: ${code}`, ...(code === 'USAGE' ? usageLines(failed) : helpWith(code))].join('\n');
 }
 
-/** The width of usage lines where stderr is not a terminal. Other lines stay whole there, so that programs can read them. */
+/**
+ * The width of usage lines if stderr is not a terminal. Other lines are not wrapped there, so that programs can read
+ * them.
+ */
 const USAGE_COLUMNS = 100;
 
 function usageLines({ id, config, columns, verbs, usage = usageOf(id, config) }: Failed): string[] {
@@ -261,7 +263,7 @@ function usageLines({ id, config, columns, verbs, usage = usageOf(id, config) }:
   ];
 }
 
-/** The page of the package that explains the code. That of a plugin is explained here. */
+/** The page of the package that explains the code. Codes of plugins are explained here. */
 function helpWith(code: string): string[] {
   const { feature, isAdded, causes, remedy } = errorEntry(code) ?? {};
   if (isAdded) return [`Common causes: ${causes!.join('; ')}.`, remedy!, `Plugin: ${feature}`].map(shownText);
@@ -272,7 +274,7 @@ function referenceLine(code: string): string {
   return `Reference: ${pathToFileURL(join(packageFolder(), 'docs', 'errors.md')).href}#${code.toLowerCase()}`;
 }
 
-/** A label with lines, each under the other. */
+/** A label with lines, one below the other. */
 function underneath(label: string, lines: readonly string[], columns: number | undefined): string {
   return lines.map((line, index) => wrapped(index === 0 ? label : ' '.repeat(label.length), line, columns)).join('\n');
 }

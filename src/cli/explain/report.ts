@@ -9,12 +9,12 @@ import { hasFlag, jsonText } from '../output.ts';
 import { processTerminal } from '../terminal.ts';
 import { explainUnknownCommand, type Failed, failureText, presentFailure, type ShownFailure } from './present.ts';
 
-/** How oclif says that there is no such command, when one is to run and when help is asked for. */
+/** The message of oclif for an unknown command, when running it or showing its help. */
 const UNKNOWN_COMMAND = /^[cC]ommand (.*?) not found\.?$/s;
 
 /**
- * Reports what no command of ours has reported: a command that does not exist, or a failure of oclif's own commands. In
- * the same form as commands do: text on stderr, or with `--json` one object on stdout, and an exit code.
+ * Reports errors that no command of ours has reported: unknown commands, and failures of oclif's own commands. The form
+ * is that of our commands: text on stderr, or with `--json` one object on stdout, and an exit code.
  */
 export async function reportFailure(thrown: unknown, args: readonly string[], options: LoadOptions): Promise<void> {
   const error = thrown as Error & { code?: string; skipOclifErrorHandling?: boolean };

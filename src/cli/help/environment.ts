@@ -1,8 +1,8 @@
-/** A variable of the environment that changes what the program does. */
+/** An environment variable that changes the behaviour of the program. */
 export interface Variable {
   name: string;
   meaning: string;
-  /** What applies without it. */
+  /** The behaviour without it. */
   otherwise?: string;
 }
 

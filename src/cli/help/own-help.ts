@@ -15,16 +15,16 @@ const CONTINUED = ' \\';
 type Group = readonly string[];
 
 /**
- * A shell command in lines of that width, each but the last with a backslash at its end, so that it can be pasted.
- * Words stay whole, and a flag keeps its value. Breaks that the command has are kept.
+ * A shell command wrapped to a width, with a backslash at the end of each line except the last, so that it can be
+ * pasted. Words stay whole, and a flag keeps its value. Existing line breaks are kept.
  */
 function wrapCommand(command: string, width: number): string {
-  // Text in quotes belongs to a word.
+  // Quoted text belongs to a word.
   const words = command.match(/\n|(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? [];
   return fill(flagsWithValues(words), width - CONTINUED.length).join(`${CONTINUED}\n`);
 }
 
-/** A usage in lines of that width. What is in brackets stays together. */
+/** A usage wrapped to a width. Text in brackets stays together. */
 function wrapUsage(usage: string, width: number): string {
   const groups = usage.match(/\[[^\]]*\]|\S+/g) ?? [];
   return fill(
@@ -60,10 +60,10 @@ function fill(groups: readonly Group[], width: number): string[] {
   return lines.flatMap((line) => line.replaceAll('\n', `\n${INDENTATION}`).split('\n'));
 }
 
-/** The group of flags that all commands have. */
+/** The group of the flags of all commands. */
 const GLOBAL = 'GLOBAL';
 
-/** The help of a command as oclif writes it, within the width, with examples that can be pasted as they are shown. */
+/** The help of a command in oclif's form, within the width, with examples that can be pasted. */
 class OwnCommandHelp extends CommandHelp {
   constructor(...options: ConstructorParameters<typeof CommandHelp>) {
     super(...options);
@@ -85,12 +85,12 @@ class OwnCommandHelp extends CommandHelp {
 
   protected override examples(examples: Parameters<CommandHelp['examples']>[0]): string | undefined {
     const all = [examples ?? []].flat();
-    // Those of other plugins may have another form.
+    // Examples of other plugins can have another form.
     if (all.length === 0 || all.some((example) => typeof example === 'string')) return super.examples(examples);
     return (all as { description: string; command: string }[]).map((example) => this.example(example)).join('\n\n');
   }
 
-  /** Without the summary, which is the first line of the page, and the groups, which are its last part. */
+  /** Without the summary, which is the first line of the page, and the groups, which come last. */
   protected override description(): string | undefined {
     const { description = '', summary } = this.command;
     const text = summary === undefined ? description.split('\n').slice(1).join('\n') : description;
@@ -146,12 +146,12 @@ export default class OwnHelp extends Help {
     this.render = renderTemplates(this.render);
   }
 
-  /** Without the long names of commands that have short ones. */
+  /** Leaves out the long names of commands with short ones. */
   protected override get sortedCommands(): Command.Loadable[] {
     return super.sortedCommands.filter(({ id }) => shortestId(this.config, id) === id);
   }
 
-  /** Collects what is shown: oclif would ignore that it can't be written. */
+  /** Collects the output, since oclif would ignore errors in writing it. */
   protected override log(...lines: string[]): void {
     this.lines.push(...lines);
   }
@@ -183,7 +183,7 @@ export default class OwnHelp extends Help {
     if (children.length > 0) this.log(`${this.grouped(command.id.replaceAll(' ', ':'), children)}\n`);
   }
 
-  /** @param asked may be the long name, in which nothing is shown. */
+  /** @param asked can have the long name, for which oclif would show nothing. */
   protected override async showTopicHelp(asked: Topic): Promise<void> {
     await super.showTopicHelp(this.config.findTopic(asked.name.replace(/^apikey:/, '')) ?? asked);
   }
@@ -231,7 +231,7 @@ export default class OwnHelp extends Help {
   }
 
   private more(): string {
-    // A path that is broken could not be pasted.
+    // A wrapped path could not be pasted.
     const documentation = `Documentation: ${join(packageFolder(), 'README.md')}`;
     return `${this.wrap(MORE)}\n${documentation}`;
   }

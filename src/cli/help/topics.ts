@@ -8,12 +8,12 @@ import { ENVIRONMENT } from './environment.ts';
 type Rows = Parameters<HelpFormatter['renderList']>[0];
 type Options = Parameters<HelpFormatter['renderList']>[1];
 
-/** The least width of the help, as oclif has it. */
+/** The least width of the help, as in oclif. */
 const MIN_WIDTH = 40;
-/** How far a right text that stands below its left one is indented, as oclif does. */
+/** The indentation of a right text below its left one, as in oclif. */
 const BELOW = 4;
 
-/** Lists that stay within the width: where columns would be too narrow, the right texts go below the left ones. */
+/** Lists that stay within the width: if columns would be too narrow, the right texts go below the left ones. */
 export class Columns extends HelpFormatter {
   constructor(config: Config, options?: Partial<HelpOptions>) {
     super(config, { ...widthOf(process.env), ...options });
@@ -25,31 +25,31 @@ export class Columns extends HelpFormatter {
     const widest = Math.max(...rows.map(([left = '']) => stripVTControlCharacters(left).length));
     if (widest > this.opts.maxWidth / 2) return super.renderList(rows, below);
     const list = super.renderList(rows, options);
-    // oclif has put them below itself, but indents them further than it wraps them.
+    // oclif itself has put them below, but indents them more than it allows for in wrapping.
     return list.startsWith(`${rows[0]?.[0]?.trim()}\n`) ? super.renderList(rows, below) : list;
   }
 
-  /** Most texts fit: to tell that is much faster than to wrap them. */
+  /** Most texts fit, and testing that is much faster than wrapping. */
   override wrap(body: string, spacing = this.indentSpacing): string {
     const fits = !/[\n<]/.test(body) && body.length <= this.opts.maxWidth - spacing;
     return fits ? body.trim() : super.wrap(body, spacing);
   }
 }
 
-/** The width of the help where COLUMNS says it, and OCLIF_COLUMNS does not. oclif has it otherwise. */
+/** The width of the help from COLUMNS, unless OCLIF_COLUMNS is set, which oclif itself reads. */
 export function widthOf(env: NodeJS.ProcessEnv): { maxWidth?: number } {
   const { OCLIF_COLUMNS: forHelp, COLUMNS: wanted } = env;
   return forHelp || !wanted ? {} : { maxWidth: Math.max(MIN_WIDTH, processTerminal.columns) };
 }
 
-/** Renders templates only: oclif would compile every text as one. */
+/** Renders only templates: oclif would compile every text as one. */
 export function renderTemplates(render: (text: string) => string): (text: string) => string {
   return (text) => (text.includes('<%') ? render(text) : text);
 }
 
 type Body = string | [string, string][];
 
-/** A page of the help that is about no command. */
+/** A page of the help without a command. */
 export interface HelpTopic {
   summary: string;
   sections: readonly { header: string; body: Body | (() => Promise<Body>) }[];
@@ -105,7 +105,7 @@ export async function topicText({ summary, sections }: HelpTopic, config: Config
   return [page.wrap(summary, 0), ...(await Promise.all(parts))].join('\n\n');
 }
 
-/** Text of Markdown as it is shown at a terminal. */
+/** Markdown text for a terminal. */
 function plain(text: string): string {
   return text.replaceAll('`', '');
 }
@@ -115,7 +115,7 @@ export const VERSION_TOPIC: HelpTopic = {
   sections: [{ header: 'USAGE', body: '$ svc-api version [--json]\n$ svc-api --version\n$ svc-api -v, -V' }],
 };
 
-/** What our own program takes in place of a command, and after `help`, with summaries. A host has its own words. */
+/** Words that our own program accepts in place of a command, and after `help`, with summaries. A host has its own. */
 export function wordsBesideCommands({ name }: { name: string }, help: boolean): Map<string, string> {
   if (name !== 'svc-api') return new Map();
   const topics = Object.entries({ version: VERSION_TOPIC, ...(help && HELP_TOPICS) });

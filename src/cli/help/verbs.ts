@@ -1,19 +1,19 @@
-/** The headings of verbs in their order. Others that plugins have come after them. */
+/** The headings of verbs in their order. Further ones of plugins come after them. */
 const GROUPS = ['Keys', 'Automation', 'Leaks', 'Applications', 'Store', 'Servers', 'Program'];
 /** Verbs that come first under their heading. */
 const FIRST = 'create list show update rotate disable enable delete'.split(' ');
 
-/** A command as a manifest has it, with what its class says of its place. */
+/** A command from a manifest, with its place in the help. */
 interface Listed {
   readonly id: string;
   readonly group?: unknown;
   readonly topic?: unknown;
 }
 
-/** Commands of `apikey` by their headings. Those without one are left out. */
+/** Commands of `apikey` by heading. Commands without one are left out. */
 export function groupsOf<Of extends Listed>(commands: readonly Of[]): [group: string, commands: Of[]][] {
   const grouped = commands.filter(({ id, group }) => id.startsWith('apikey:') && typeof group === 'string');
-  // A Node that we do not support gets this far, and has no Map.groupBy.
+  // This code also runs on an unsupported Node, which has no Map.groupBy.
   const present = new Set(grouped.map(({ group }) => group as string));
   const others = [...present].filter((group) => !GROUPS.includes(group)).toSorted();
   const sorted = grouped.toSorted(byVerb);
@@ -22,14 +22,14 @@ export function groupsOf<Of extends Listed>(commands: readonly Of[]): [group: st
     .map((heading) => [heading, sorted.filter(({ group }) => group === heading)]);
 }
 
-/** The groups in lines, for the help of a host, which lists the verbs by the alphabet. */
+/** The groups as lines, for the help of a host, which lists verbs alphabetically. */
 export function verbLines(commands: readonly Listed[]): string {
   return groupsOf(commands)
     .map(([group, all]) => `${group}: ${[...new Set(all.map(verbOf))].join(', ')}.`)
     .join('\n');
 }
 
-/** Topics that commands describe, as they have no command of their own. */
+/** Topics that commands describe, because they have no command of their own. */
 export function topicsOf(commands: readonly Listed[]): { name: string; description: string }[] {
   return commands.flatMap(({ id, topic }) =>
     typeof topic === 'string' ? [{ name: id.slice(0, id.lastIndexOf(':')), description: topic }] : [],

@@ -4,11 +4,11 @@ import { CliError } from '../errors.ts';
 import type { Terminal } from '../terminal.ts';
 import { KeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
 
-/** The content of a regular file of limited size; undefined of anything else. Neither links nor pipes are followed. */
+/** The contents of a regular file of limited size; undefined for anything else, including links and pipes. */
 export function readPlainFile(path: Buffer | string, maxBytes: number): Buffer | undefined {
   let descriptor: number;
   try {
-    // Opening a pipe would block otherwise.
+    // Without O_NONBLOCK, opening a pipe would wait.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch {
     return undefined;
@@ -24,7 +24,7 @@ export function readPlainFile(path: Buffer | string, maxBytes: number): Buffer |
 const MAX_BYTES = 8 * 1024 * 1024;
 
 /**
- * Reads UTF-8 text from a file of any kind, or from stdin if the path is `-`.
+ * Reads UTF-8 text from any kind of file, or from stdin if the path is `-`.
  * @param name the name of the file in errors
  * @throws KeysError INPUT_INVALID if it can't be read, is not UTF-8, or is larger than 8 MiB
  */
@@ -101,12 +101,12 @@ async function* stdinChunks(): AsyncGenerator<Buffer> {
   }
 }
 
-/** Where a command reads from. */
+/** The input of a command. */
 export interface Input {
   bytes: AsyncIterable<Uint8Array>;
-  /** How many there are, if it is a file. */
+  /** The number of bytes, if it is a file. */
   size: number | undefined;
-  /** Whether the user types them. */
+  /** True if the user types it. */
   isTyped: boolean;
   close(): Promise<void>;
 }
@@ -116,7 +116,7 @@ const STDIN = 0;
 /**
  * Opens a file, or stdin if the path is "-" or missing.
  * @throws CliError USAGE if the path is missing and stdin is a terminal, where it would wait silently; KeysError
- *   INPUT_INVALID
+ * INPUT_INVALID
  */
 export async function openInput(path: string | undefined, terminal: Terminal): Promise<Input> {
   if (path === undefined && terminal.isInputTerminal)
@@ -133,7 +133,7 @@ export async function openInput(path: string | undefined, terminal: Terminal): P
   return { bytes, size: sizeOf(await file.stat()), isTyped: false, close: () => file.close() };
 }
 
-/** The same bytes, reporting how many were read. */
+/** The same bytes, with reports of how many were read. */
 export async function* countedBytes(
   bytes: AsyncIterable<Uint8Array>,
   size: number | undefined,

@@ -38,13 +38,13 @@ export function exclusiveFlags(...flags: readonly string[]): CliError {
   return new CliError('USAGE', `${flags.join(' and ')} cannot be used together. Pass one of them.`);
 }
 
-/** For commands that ask for values. */
+/** For commands with questions. */
 export const noInputFlag = Flags.boolean({
   description: 'Never ask for anything: what is missing is an error, as it is without a terminal.',
   helpGroup: 'GLOBAL',
 });
 
-/** For commands that ask for confirmation. */
+/** For commands with confirmations. */
 export const yesFlag = Flags.boolean({
   description: 'Answer every request for confirmation with yes.',
   helpGroup: 'GLOBAL',
@@ -73,7 +73,7 @@ export const rolesFlag = (description: string) => Flags.string({ ...list, descri
 export const permissionsFlag = (description: string) =>
   Flags.string({ ...list, description, helpValue: '<resource:action,…>' });
 
-/** The flags that set what a key may do, and for how long. */
+/** The flags for the permissions and the lifetime of a key. */
 export const grantFlags = {
   roles: rolesFlag('Roles to grant, comma-separated: ADMIN, CONNECT, VIEWER, GUEST, or one of svc-api.yaml.'),
   permissions: permissionsFlag(
@@ -117,7 +117,7 @@ function flagsOf(table: FieldTable) {
   return Object.fromEntries(flags);
 }
 
-/** The flags that set how often a key may be used, and from where. */
+/** The flags for the number of requests, and the networks, of a key. */
 export const restrictionFlags = {
   ...flagsOf(otherRestrictions),
   limit: Flags.string({
@@ -133,10 +133,10 @@ export const restrictionFlags = {
   uses: Flags.string({ description: 'How often the key works: 1 for once.', helpValue: '<number>' }),
 };
 
-/** The flags that say what a key is for. */
+/** The flags that describe a key. */
 export const labelFlags = flagsOf(labelFields);
 
-/** The flags that describe a new key, besides its name. */
+/** The flags of a new key, besides its name. */
 export const newKeyFlags = {
   ...grantFlags,
   ...restrictionFlags,
@@ -185,7 +185,7 @@ export const listFlags = {
   }),
 };
 
-/** The flags of `listFlags` for a change, which sets fields by flags of the same names. */
+/** The filters of `listFlags`, renamed for changes, whose own flags have the same names. */
 export const filtersOfChange = {
   ...Object.fromEntries(FILTERS.map(({ flagOfChange, field }) => [flagOfChange, filterFlagOf(field)])),
   ...Object.fromEntries(
@@ -193,13 +193,13 @@ export const filtersOfChange = {
   ),
 };
 
-/** The filters among the flags of a change, as the flags of a list. */
+/** The filters among the flags of a change, under their names in lists. */
 export function filtersInChange(flags: Readonly<Record<string, unknown>>): FlagValues<typeof listFlags> {
   const renamed = FILTERS.map(({ flag, flagOfChange }) => [flag, flags[flagOfChange]]);
   return { ...flags, ...Object.fromEntries(renamed), roles: undefined };
 }
 
-/** The flags of a command that changes the keys which filters select, where no name is given. */
+/** The flags of a command that changes the keys selected by filters, if no name is given. */
 export function selectFlags<Filters extends Interfaces.FlagInput>(filters: Filters) {
   return {
     ...inGroup('SELECT', filters),
@@ -226,7 +226,7 @@ export const changeFlags = {
   'no-expiry': Flags.boolean({ description: 'Remove the expiry.' }),
 };
 
-/** Which flags of a change say the same. */
+/** Flags of a change that exclude one another. */
 const EXCLUSIVE = [
   ['expires-in', 'expires-at', 'no-expiry'],
   ...LISTS.map(({ flag, none }) => [flag, none]),
@@ -235,10 +235,10 @@ const EXCLUSIVE = [
   ['uses', 'no-limits'],
 ];
 
-/** The values of those flags that were given. */
+/** The values of the given flags. */
 type FlagValues<Of extends Interfaces.FlagInput> = Partial<Interfaces.InferredFlags<Of>>;
 
-/** The fields that the flags of a new key and of a change have alike, under the names that the rules use. */
+/** The common fields of the flags for a new key and for a change, under the names of the rules. */
 function fieldsIn(flags: FlagValues<typeof grantFlags & typeof restrictionFlags>) {
   const { roles, permissions } = flags;
   const given: Readonly<Record<string, unknown>> = flags;
@@ -251,8 +251,9 @@ function fieldsIn(flags: FlagValues<typeof grantFlags & typeof restrictionFlags>
 }
 
 /**
- * The value of a field that its flag has.
- * @throws ValidationError if a number is none, or JSON is refused: on the way to a server, NaN and Infinity become null
+ * The value of a field from its flag.
+ * @throws ValidationError for an invalid number or refused JSON: on the way to a server, NaN and Infinity would become
+ * null
  */
 function valueOf(field: Field<unknown>, given: unknown): unknown {
   if (typeof given !== 'string' || !field.fromText) return given;
@@ -261,7 +262,7 @@ function valueOf(field: Field<unknown>, given: unknown): unknown {
   return value;
 }
 
-/** The limits that flags name; undefined for none. @throws KeysError INPUT_INVALID */
+/** The limits in flags; undefined for none. @throws KeysError INPUT_INVALID */
 export function limitsIn(flags: FlagValues<typeof restrictionFlags>): string[] | undefined {
   const budgets = BUDGET_UNITS.flatMap((unit) => {
     const count = readNumber(flags[unit], `--${unit}`);
@@ -276,8 +277,8 @@ export function requestOf(flags: FlagValues<typeof newKeyFlags> & { name?: strin
 }
 
 /**
- * A change by its flags: of rates, budget and uses, what they do not name stays.
- * @param now the limits that the key has
+ * Keeps a key's other limits in a change: of rates, budget and uses, flags replace only their own kind.
+ * @param now the present limits of the key
  */
 export function withLimitsKept(
   change: KeyChange,
@@ -292,7 +293,7 @@ export function withLimitsKept(
   return { ...change, limits: [...change.limits, ...now.filter(isKept)] };
 }
 
-/** A change by its flags, but for limits that stay. @throws CliError USAGE */
+/** The change in flags, without the limits that stay. @throws CliError USAGE */
 export function changeOf(flags: FlagValues<typeof changeFlags>): KeyChange {
   for (const exclusive of EXCLUSIVE) {
     const given = exclusive.filter((flag) => flags[flag as keyof typeof flags] !== undefined);
@@ -314,7 +315,7 @@ export function changeOf(flags: FlagValues<typeof changeFlags>): KeyChange {
   throw new CliError('USAGE', `There is nothing to change. Pass ${formatList(names, 'or')}.`);
 }
 
-/** Whether filters select the keys of a command, and no name does. @throws CliError USAGE */
+/** True if filters, and not a name, select the keys of a command. @throws CliError USAGE */
 export function selects(
   { args, flags }: { args: { name?: string | undefined }; flags: Readonly<Record<string, unknown>> },
   filters: Interfaces.FlagInput,
@@ -328,11 +329,11 @@ export function selects(
   return filter !== undefined;
 }
 
-/** The filters in flags, but for who created the keys. @throws CliError USAGE if one is empty; INPUT_INVALID */
+/** The filters in flags, except the creator. @throws CliError USAGE if one is empty; INPUT_INVALID */
 export function filtersOf(flags: FlagValues<typeof listFlags>, now = Date.now()): KeyFilters {
   const { roles, status, search } = flags;
   const given: Readonly<Record<string, unknown>> = flags;
-  // An empty one would select all keys: a variable of a script that is not set.
+  // An empty filter, such as an unset variable of a script, would select all keys.
   for (const [what, text] of [
     ['--search', search] as const,
     ...FILTERS.map(({ flag, field }) => [`The ${field.label.toLowerCase()} of a filter`, given[flag]] as const),
@@ -360,7 +361,7 @@ function timeAway(text: string | undefined, flag: string, timeOf: (span: number)
   throw new KeysError('INPUT_INVALID', `${flag} is "${printable(text)}", which is not a span of time. ${remedy}`);
 }
 
-/** Reads the value of a numeric flag. @param remedy what to do about another value @throws KeysError INPUT_INVALID */
+/** Reads the value of a numeric flag. @param remedy the remedy for other values @throws KeysError INPUT_INVALID */
 export function readNumber(text: string | undefined, flag: string, remedy = ''): number | undefined {
   if (text === undefined) return undefined;
   if (!/^\d{1,15}$/.test(text.trim()))
@@ -368,7 +369,7 @@ export function readNumber(text: string | undefined, flag: string, remedy = ''):
   return Number(text);
 }
 
-/** How many of something to show. */
+/** The flag for the number of items to show. */
 export function limitFlag(plural: string) {
   return Flags.string({
     description: `Number of ${plural} to show, up to ${MAX_PAGE_SIZE}. Default: ${DEFAULT_PAGE_SIZE}.`,

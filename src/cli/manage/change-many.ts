@@ -12,14 +12,14 @@ import type { Client } from '../../keys/operations/index.ts';
 import { formatCursor, type KeyName, type ManyPlan } from '../../keys/service/index.ts';
 import { firstOf, formatCount } from '../output.ts';
 
-/** How many keys a plan names in text. JSON has all of them. */
+/** The most keys that a plan names in text. JSON has all of them. */
 const SHOWN = 100;
-/** How many of those that refuse a change are named. */
+/** The most keys named that refuse a change. */
 const NAMED = 5;
 
 /**
- * The keys that filters select, for a change of all of them.
- * @throws KeysError INPUT_INVALID where they are more than are changed at once
+ * The keys selected by filters, to change all of them.
+ * @throws KeysError INPUT_INVALID if there are more than one change can include
  */
 export async function selectAll(keys: Client, filters: KeyFilters): Promise<KeyName[]> {
   const found: KeyName[] = [];
@@ -36,7 +36,7 @@ export async function selectAll(keys: Client, filters: KeyFilters): Promise<KeyN
   }
 }
 
-/** What a change of those keys would do. @throws KeysError with what refuses it for one: none is changed then */
+/** The effects of a change of those keys. @throws KeysError with the first refusal, in which case none is changed */
 export async function planAll(keys: Client, found: readonly KeyName[], request: ManyChangeRequest): Promise<ManyPlan> {
   const plan = await keys.apiKeyChangePlan({ ids: found.map(({ id }) => id), request });
   const [first] = plan.refused;
@@ -53,7 +53,7 @@ export function planJson({ changing, unchanged, keys: total, lastUsedAt }: ManyP
   return { dryRun, keys, unchanged: unchanged.length, total, lastUsedAt: formatTime(lastUsedAt) };
 }
 
-/** The same as text. @param verb such as `disable` */
+/** A plan as text. @param verb such as `disable` */
 export function planText({ changing, unchanged, keys: total, lastUsedAt }: ManyPlan, verb: string): string {
   if (changing.length === 0)
     return unchanged.length > 0 ? `Nothing is to be done: all keys that match are so already.` : 'No API keys match.';

@@ -48,7 +48,7 @@ import {
   withKeys,
 } from '../with-keys.ts';
 
-/** A key whose secret nobody has must not exist: only an attacker could still find the secret. */
+/** A key whose secret was lost must not exist: only an attacker could still find the secret. */
 const REVERTED = 'The key was removed again, because nobody has its secret.';
 const REPLACED = 'One that it has replaced stays deleted.';
 
@@ -64,7 +64,7 @@ async function ask(request: KeyRequest, keys: Client, assumesYes: boolean): Prom
   });
 }
 
-/** What a key would be, as JSON. */
+/** The key that would be created, as JSON. */
 function previewJson({ effectivePermissions, ...key }: Preview): object {
   return { ...givenFieldsOf(key), expiresAt: formatTime(key.expiresAt), effectivePermissions };
 }
@@ -91,21 +91,21 @@ function describe({ apiKey: key, replaced }: Created): string {
   return `${what} with ${grants.filter(Boolean).join(' and ')}. It ${held}.${lost} Its secret is not shown again.`;
 }
 
-/** What was deleted, or why nothing was: no such key, nothing to choose from, or nothing chosen. */
+/** The deleted keys, or why there are none: no such key, no keys to choose from, or none chosen. */
 type Deletion = { deleted: Deleted } | { missing: string } | { nothing: string };
 
 async function deleteNamed(keys: Client, name: string): Promise<Deletion> {
   const found = await keys.apiKey({ name });
   const deleted = found && (await keys.deleteApiKeys({ ids: [found.apiKey.id] }));
   if (deleted && deleted.keys.length > 0) return { deleted };
-  // A mistyped path must not look as if the key were gone.
+  // A mistyped path must not look as if the key were deleted.
   if (!keys.exists) return { missing: `no API key is named "${name}": the key store ${keys.location} does not exist` };
   const { didYouMeanKey } = await import('../explain/did-you-mean.ts');
   const question = await didYouMeanKey(name, searchIn(keys));
   return { missing: `no API key is named "${name}"${question === undefined ? '' : `. ${question}`}` };
 }
 
-/** How many keys are looked at where a name is misspelled. */
+/** The number of keys considered for a misspelled name. */
 const MAX_LIKELY = 50;
 
 export function searchIn(keys: Client): (text: string) => Promise<readonly KeyName[]> {
@@ -113,7 +113,7 @@ export function searchIn(keys: Client): (text: string) => Promise<readonly KeyNa
     (await keys.apiKeys({ query: { first: MAX_LIKELY, search } })).keys.map(({ apiKey }) => apiKey);
 }
 
-/** The keys that match a search, or the first; the one with just that name comes first. */
+/** The keys that match a search, or the first ones; an exact match comes first. */
 async function searchByName(keys: Client, search?: string): Promise<Page> {
   const page = await keys.apiKeys({ query: { first: MAX_PAGE_SIZE, search } });
   const found = page.keys.map(({ apiKey }) => apiKey);
@@ -147,9 +147,9 @@ export abstract class KeyCommand extends BaseCommand {
   static override baseFlags = { ...BaseCommand.baseFlags, ...serverFlags };
 
   /**
-   * Creates a key, and writes its secret to stdout. Asks for missing values where that is possible.
-   * @param flags with `dryRun`, nothing is created, and shown what the key would be
-   * @returns what was written, as JSON
+   * Creates a key, and writes its secret to stdout. Asks for missing values if possible.
+   * @param flags with `dryRun`, the key is only shown, not created
+   * @returns the output as JSON
    */
   protected async create(
     request: KeyRequest,
@@ -173,7 +173,7 @@ export abstract class KeyCommand extends BaseCommand {
     });
   }
 
-  /** Shows what a key would be, and everything that it would be allowed to do. */
+  /** Shows the key that would be created, with all its permissions. */
   private async preview(keys: Client, input: NewKey): Promise<object> {
     const planned = await keys.previewApiKey({ input });
     const shown = await this.print(previewJson(planned), planned.effectivePermissions.join('\n'));
@@ -245,8 +245,8 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /**
-   * Changes all keys that filters select, or none: shows which, asks, and does it.
-   * @param verb such as `disable`, which gets a d
+   * Changes all keys selected by filters, or none: shows them, asks, and makes the change.
+   * @param verb such as `disable`, with a past tense in -d
    */
   protected async changeSelected(
     flags: PlaceFlags & Parameters<typeof filtersOf>[0] & { 'dry-run'?: boolean | undefined },
@@ -278,7 +278,10 @@ export abstract class KeyCommand extends BaseCommand {
     });
   }
 
-  /** Names what a key did to others, and is in force although the key is not: whoever had the key may have done it. */
+  /**
+   * Warns about effects of a key on others that are still in force although the key is not: a thief may have caused
+   * them.
+   */
   protected async warnOfIssued(issued: readonly NamedIssue[], { id }: KeyName): Promise<void> {
     if (issued.length === 0) return;
     const remedy = `After a leak, undo it: ${commandText(this.config, 'apikey:contain')} ${id}`;
@@ -288,7 +291,7 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /**
-   * Finds out whose keys the command works on. Nothing is opened.
+   * Determines the key store or server to work on, without opening it.
    * @throws KeysError USAGE, UNAUTHENTICATED, CREDENTIALS_INVALID, SERVER_INSECURE
    */
   protected async place(flags: PlaceFlags): Promise<KeysPlace> {
@@ -297,17 +300,17 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /**
-   * Works on the keys of a store, which must be there, or of a server.
-   * @throws what `place` and `work` throw; KeysError STORE_…
+   * Works on the keys of an existing store, or of a server.
+   * @throws errors of `place` and `work`; KeysError STORE_…
    */
   protected async withKeys<Result>(flags: PlaceFlags, work: (keys: Client) => Promise<Result>): Promise<Result> {
     return withAdministration(await this.place(flags), { ifMissing: 'fail' }, work);
   }
 
   /**
-   * Opens the store, with all that can be granted, while `work` runs. A missing store is an error unless the command is
-   * one that creates it, or previews that: at a mistyped path, a new and empty store would look like an answer.
-   * @throws KeysError STORE_…, STORE_REQUIRED where a server is named; what `work` throws
+   * Opens the store with all grants while `work` runs. A missing store is an error, except for commands that create it
+   * or preview that: at a mistyped path, a new empty store would look like an answer.
+   * @throws KeysError STORE_…, STORE_REQUIRED if a server is named; errors of `work`
    */
   protected async withStore<Result>(
     flags: PlaceFlags,
@@ -319,12 +322,12 @@ export abstract class KeyCommand extends BaseCommand {
     return withKeys({ database, ...(await this.additions()), ifMissing }, work);
   }
 
-  /** Refuses a server, before anything is asked for. @throws KeysError STORE_REQUIRED, USAGE */
+  /** Refuses a server, before asking any questions. @throws KeysError STORE_REQUIRED, USAGE */
   protected requireStore(flags: PlaceFlags): void {
     requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
   }
 
-  /** What selects keys. @throws KeysError INPUT_INVALID, NOT_FOUND for a key that is not there */
+  /** The filters in flags. @throws KeysError INPUT_INVALID, NOT_FOUND for a key that does not exist */
   protected async filters(keys: Client, flags: Parameters<typeof filtersOf>[0]): Promise<KeyFilters> {
     const filters = filtersOf(flags);
     const creator = flags['created-by'];
@@ -333,7 +336,7 @@ export abstract class KeyCommand extends BaseCommand {
     return { ...filters, createdBy: UUID.test(id) ? id : (await this.findKey(keys, creator)).apiKey.id };
   }
 
-  /** The key of that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */
+  /** The key with that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */
   protected findKey(keys: Client, name: string | undefined): Promise<KeyState> {
     return this.found(name, (given) => keys.apiKey({ name: given }), searchIn(keys));
   }
@@ -344,8 +347,8 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /**
-   * What is found by a name.
-   * @param search keys that contain a text, of which one may have been meant
+   * The result of a search by name.
+   * @param search keys that contain a text, for suggestions
    * @throws CliError USAGE without a name; KeysError NOT_FOUND
    */
   protected async found<Found>(
@@ -365,7 +368,7 @@ export abstract class KeyCommand extends BaseCommand {
   }
 }
 
-/** What the commands about keys share that need the key store itself, and say so where a server is named. */
+/** The base of commands about keys that need the key store itself, and refuse a server. */
 export abstract class StoreCommand extends KeyCommand {
   static override baseFlags = { ...BaseCommand.baseFlags, ...hiddenServerFlags };
 }

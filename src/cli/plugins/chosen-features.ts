@@ -3,7 +3,7 @@ import type { Config, Topic } from '@oclif/core/interfaces';
 import { chooseFeatures, featuresFailed, isChosen, type KnownFeatures } from '../../keys/added/index.ts';
 import { KeysError, printable } from '../../keys/basics/index.ts';
 
-/** Members of oclif's `Config` without a method that takes anything out of them. */
+/** Members of oclif's `Config` that have no method for removing entries. */
 interface Known {
   _commandIDs?: unknown;
   readonly _commands: Map<string, Command.Loadable>;
@@ -12,8 +12,8 @@ interface Known {
 }
 
 /**
- * Chooses the features that the package.json of a host names, and takes the commands of all others out of oclif. Where
- * they cannot be chosen, each command of ours refuses to run; those of the host go on.
+ * Chooses the features in a host's package.json, and removes the commands of all others from oclif. If the choice is
+ * invalid, each of our commands refuses to run; those of the host still work.
  * @param settings the host's "svc-api" in its package.json
  */
 export function chooseForHost(config: Config, settings: unknown): void {
@@ -49,14 +49,14 @@ function namesIn({ name }: Config, settings: unknown): string[] | undefined {
   return features;
 }
 
-/** Takes commands out of oclif, with the topics that have no other. */
+/** Removes commands from oclif, with the topics that have no others. */
 function leaveOut(config: Config, commands: readonly Command.Loadable[]): void {
   const known = config as unknown as Known;
   const { _commands, _topics, commandPermutations } = known;
   for (const { id } of commands) {
     if (_commands.get(id)?.pluginName !== 'svc-api') continue;
     _commands.delete(id);
-    // Those of a CLI with flexible taxonomy.
+    // The entries of a CLI with flexible taxonomy.
     for (const ids of commandPermutations.values()) ids.delete(id);
     for (const [words, of] of commandPermutations.validPermutations)
       if (of === id) commandPermutations.validPermutations.delete(words);
@@ -67,7 +67,7 @@ function leaveOut(config: Config, commands: readonly Command.Loadable[]): void {
     if (!left.some(({ id, hidden }) => !hidden && `${id}:`.startsWith(`${topic}:`))) _topics.delete(topic);
 }
 
-/** The topics of a command, with that of its own name. */
+/** The topics of a command, including one with its own name. */
 function topicsAbove(id: string): string[] {
   const words = id.split(':');
   return words.map((_, index) => words.slice(0, index + 1).join(':'));

@@ -4,18 +4,18 @@ import { printable } from '../../keys/basics/index.ts';
 import { FEATURE_HOOK, resultsOf } from './hooks.ts';
 import { takenNames } from './taken-names.ts';
 
-/** Words of a command line that ask for flags without running a command that has them. */
+/** Words of a command line that show flags without running their command. */
 const ASKING = new Set(['--help', '-h', 'help', 'autocomplete', 'complete', 'apikey:complete', 'commands']);
 
 /**
- * Adds the features of plugins. Where one is invalid, none is added, and each command of ours refuses to run; those of a
- * host go on.
+ * Adds the features of plugins. If one is invalid, none is added, and each of our commands refuses to run; those of a
+ * host still work.
  * @param words the command line
  */
 export async function addFeaturesOfPlugins(config: Config, words: readonly string[]): Promise<void> {
   try {
     await requireVersions(config);
-    // The order of fields must not depend on which hook is done first.
+    // The order of fields must not depend on which hook finishes first.
     const results = (await resultsOf(config, FEATURE_HOOK)).toSorted((one, other) =>
       one.plugin < other.plugin ? -1 : 1,
     );
@@ -29,7 +29,7 @@ export async function addFeaturesOfPlugins(config: Config, words: readonly strin
   }
 }
 
-/** Refuses a plugin that is made for other versions, as its package.json says. @throws KeysError FEATURE_INVALID */
+/** Refuses a plugin made for other versions, by its package.json. @throws KeysError FEATURE_INVALID */
 async function requireVersions(config: Config): Promise<void> {
   for (const { name, pjson, hooks } of config.getPluginsList()) {
     const { peerDependencies } = pjson as { peerDependencies?: Readonly<Record<string, string>> };
@@ -58,7 +58,7 @@ function readFeature(plugin: string, result: unknown): FeatureOfFields {
   );
 }
 
-/** Shows the flags of added fields, too: the manifest of oclif has those that we were built with. */
+/** Shows the flags of added fields, which are missing in oclif's manifest from the build. */
 async function showAddedFlags(config: Config): Promise<void> {
   const own = config.commands.filter(
     ({ pluginName, flags }) => pluginName === 'svc-api' && ('tag' in flags || 'tagged' in flags),

@@ -1,9 +1,9 @@
 import type { Config } from '@oclif/core/interfaces';
 import { debug, KeysError, millisecondsSince, printable } from '../../keys/basics/index.ts';
 
-/** The hook that brings the host's part of the schema. */
+/** The hook for the host's part of the schema. */
 export const SCHEMA_HOOK = 'svc-api:schema';
-/** The hook that brings the feature of a plugin. */
+/** The hook for the feature of a plugin. */
 export const FEATURE_HOOK = 'svc-api:feature';
 const HOOKS: readonly string[] = [SCHEMA_HOOK, FEATURE_HOOK];
 
@@ -11,11 +11,11 @@ const HOOKS: readonly string[] = [SCHEMA_HOOK, FEATURE_HOOK];
 const CODES = { [SCHEMA_HOOK]: 'SCHEMA_INVALID', [FEATURE_HOOK]: 'FEATURE_INVALID' } as const;
 type OwnHook = keyof typeof CODES;
 
-/** How long a hook may take, and the resolvers that it returns may take to load, in milliseconds. */
+/** The time limit of a hook, and of loading the resolvers that it returns, in milliseconds. */
 export const LIMIT_MS = 10_000;
 export const TOO_SLOW = `has not returned within ${LIMIT_MS / 1000} seconds.`;
 
-/** Warns of hooks of plugins with another name of ours, which oclif never calls. */
+/** Warns of hooks of plugins with unknown names of ours, which oclif never calls. */
 export function warnOfUnknownHooks(config: Config): void {
   for (const { name, hooks } of config.getPluginsList())
     for (const each of Object.keys(hooks))
@@ -29,11 +29,11 @@ export function warnOfUnknownHooks(config: Config): void {
 
 /**
  * Calls a hook of all plugins.
- * @returns the results by the names of the plugins, without those that are undefined
- * @throws KeysError of the hook, naming the plugin whose hook fails or takes too long
+ * @returns the results by the names of the plugins, without undefined ones
+ * @throws KeysError of the hook, which names the plugin whose hook fails or takes too long
  */
 export async function resultsOf(config: Config, hook: OwnHook): Promise<{ plugin: string; result: unknown }[]> {
-  // oclif's own timer lets the process end before it: a hook that waits for nothing would end it without a word.
+  // oclif's own timer does not keep the process alive: a hook that waits for nothing would end it silently.
   const began = performance.now();
   const awake = setTimeout(() => {}, LIMIT_MS + 1000);
   // All failures are captured: oclif would rethrow those with an exit code, without naming the plugin.

@@ -2,7 +2,7 @@ import type { Config, Hook } from '@oclif/core/interfaces';
 import { topicsOf, verbLines } from '../help/verbs.ts';
 import { FEATURE_HOOK, warnOfUnknownHooks } from './hooks.ts';
 
-/** oclif runs it before it loads a command, in our own program and in those of hosts. It must load no rules of keys. */
+/** Runs before oclif loads a command, in our own program and in hosts. It must not load the rules of keys. */
 const hook: Hook<'init'> = async ({ config, id, argv }) => {
   warnOfUnknownHooks(config);
   if (config.name !== 'svc-api') {
@@ -16,7 +16,7 @@ const hook: Hook<'init'> = async ({ config, id, argv }) => {
 };
 export default hook;
 
-/** Describes what oclif of a host cannot know: topics, and verbs in their groups. */
+/** Describes topics, and verbs in their groups, for the oclif of a host. */
 function describeInHost(config: Config): void {
   const commands = config.commands.filter(({ pluginName }) => pluginName === 'svc-api');
   for (const { name, description } of topicsOf(commands)) Object.assign(config.findTopic(name) ?? {}, { description });

@@ -7,7 +7,7 @@ import type { Config } from '@oclif/core/interfaces';
 import { printable, suggestion } from '../../keys/basics/index.ts';
 import { CliError } from '../errors.ts';
 
-/** A plugin that the user has installed, as oclif keeps it. */
+/** A plugin that the user has installed, in oclif's form. */
 interface Installed {
   readonly name: string;
   readonly type: string;
@@ -29,22 +29,22 @@ export class InstalledPlugins {
     this.#folder = resolve(dataDir);
   }
 
-  /** The names and versions of all. A plugin whose files are gone has no version. */
+  /** The names and versions of all. A plugin with deleted files has no version. */
   list(): { name: string; version?: string | undefined }[] {
     return this.#entries().map(({ name }) => ({ name, version: manifestOf(this.#folder, name)?.version }));
   }
 
   /**
-   * Installs a package by the user's npm. Nothing changes if it is no plugin.
-   * @param spec a name with a version, a tarball, a folder, or whatever else npm takes
+   * Installs a package with the user's npm. Nothing changes if it is not a plugin.
+   * @param spec a name with a version, a tarball, a folder, or anything else that npm accepts
    * @throws CliError PLUGIN_FAILED
    */
   async install(spec: string): Promise<{ name: string; version?: string | undefined }> {
     const target = targetOf(spec);
     const name = await nameOf(target, spec);
-    // Shows that the list can be read and written before a plugin is removed.
+    // Checks that the list can be read and written, before a plugin is removed.
     this.#save(this.#entries());
-    // npm leaves a folder as it was installed if its version is the same.
+    // npm would keep the installed folder if the version is the same.
     rmSync(join(this.#folder, 'node_modules', name), { recursive: true, force: true });
     await npm(this.#folder, 'install', target);
     const others = this.#entries().filter((each) => each.name !== name);
@@ -94,7 +94,7 @@ export class InstalledPlugins {
   }
 }
 
-/** The target for npm, which runs in another folder. @throws CliError PLUGIN_FAILED if it is a path without a file */
+/** The target for npm, which runs in another folder. @throws CliError PLUGIN_FAILED for a path without a file */
 function targetOf(spec: string): string {
   const isFile = spec.startsWith('file:');
   const isPath = isFile || isAbsolute(spec) || /^\.|^[^:]*\.(tgz|tar\.gz)$/.test(spec);
@@ -104,7 +104,7 @@ function targetOf(spec: string): string {
   throw new CliError('PLUGIN_FAILED', `There is no file or folder ${printable(path)}.`);
 }
 
-/** The name of a plugin, from a trial in a folder of its own. @throws CliError PLUGIN_FAILED */
+/** The name of a plugin, found by installing it in a temporary folder. @throws CliError PLUGIN_FAILED */
 async function nameOf(target: string, spec: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-api-plugin-'));
   try {
@@ -126,10 +126,10 @@ async function nameOf(target: string, spec: string): Promise<string> {
 
 /** Runs npm in a folder. Its output goes to stderr. */
 async function npm(folder: string, action: 'install' | 'uninstall', target: string): Promise<void> {
-  // Folders are copied. A plugin can name svc-api as a peer, which is this program.
+  // Copies folders instead of linking. A plugin can have svc-api as a peer dependency, which is this program.
   const ways = ['--save', '--omit=dev', '--install-links', '--legacy-peer-deps'];
   const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'];
-  // On Windows, npm is a script of a shell; its program stands beside Node.
+  // On Windows, `npm` is a shell script; the program itself is beside Node.
   const isWindows = process.platform === 'win32';
   const program = join(dirname(process.execPath), 'node_modules', 'npm', 'bin', 'npm-cli.js');
   const [command, first] = isWindows ? [process.execPath, [program]] : ['npm', []];
@@ -148,7 +148,7 @@ function manifestOf(folder: string, name: string): Manifest | undefined {
   return readManifest(join(folder, 'node_modules', name, 'package.json'));
 }
 
-/** @throws CliError PLUGIN_FAILED if it is there, but cannot be read */
+/** @throws CliError PLUGIN_FAILED if it exists, but cannot be read */
 function readManifest(path: string): Manifest | undefined {
   if (!existsSync(path)) return undefined;
   try {

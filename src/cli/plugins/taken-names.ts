@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { KnownFeatures } from '../../keys/added/index.ts';
 import { packageFolder } from '../../version.ts';
 
-/** Names in documents, types, arguments and forms about keys that are no flags. */
+/** Names in documents, types, arguments and forms about keys that are not flags. */
 const NAMES = new Set(
   (
     'access action activate actor after ancestors answering before branch budgets by change changes confirm ' +
@@ -18,7 +18,7 @@ const NAMES = new Set(
   ).split(' '),
 );
 
-/** `--columns` takes names in any case, with hyphens or without. */
+/** `--columns` accepts names in any case, with or without hyphens. */
 function columnForm(name: string): string {
   return name.toLowerCase().replaceAll('-', '');
 }
@@ -38,7 +38,7 @@ export function ownFeatures(): KnownFeatures {
   return ownManifest().features;
 }
 
-/** Tells names and flags of svc-api itself, which no field of a plugin can have. */
+/** Returns a test for names and flags of svc-api itself, which no field of a plugin can have. */
 export function takenNames(): (name: string, flag: string) => boolean {
   const { commands } = ownManifest();
   const flags = new Set(Object.values(commands).flatMap((command) => Object.keys(command.flags)));

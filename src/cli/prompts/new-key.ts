@@ -16,7 +16,7 @@ import {
 } from '../../keys/key/index.ts';
 import { ALL_ACCESS, type Catalog } from '../../keys/permissions/index.ts';
 
-/** Null for another time. */
+/** Null for a custom time. */
 type Choice = Option<ExpiryRequest | null>;
 
 const CHOICES: readonly Choice[] = [
@@ -28,7 +28,7 @@ const CHOICES: readonly Choice[] = [
 ];
 
 /**
- * Asks when a key expires: as the policy allows. A time of one's own is checked as it is given.
+ * Asks when a key expires, within the policy. A custom time is checked as it is entered.
  * @param name the key's
  */
 async function askForExpiry(prompts: Prompts, name: string, catalog: Catalog): Promise<ExpiryRequest> {
@@ -50,25 +50,25 @@ async function askForExpiry(prompts: Prompts, name: string, catalog: Catalog): P
   return expiryIn(text);
 }
 
-/** With the longest time that the policy allows, if that is another one. */
+/** Includes the longest time that the policy allows, if it is not among the choices. */
 function choicesFor({ policy: { maxLifetime } }: Catalog): readonly Choice[] {
   const longest = maxLifetime === null ? undefined : formatDuration(maxLifetime);
   if (longest === undefined || CHOICES.some(({ value }) => value?.expiresIn === longest)) return CHOICES;
   return [...CHOICES.slice(0, -2), { name: `in ${longest}`, value: { expiresIn: longest } }, ...CHOICES.slice(-2)];
 }
 
-/** A new key, of which values may be missing. */
+/** A new key, possibly with missing values. */
 export type KeyRequest = Partial<NewKey>;
 
 interface TakenNames {
   exists: (name: string) => Promise<boolean>;
-  /** What to ask before a key gets a new name; undefined if nothing speaks against it. */
+  /** A confirmation to ask for this name, if any. */
   doubt: (name: string) => Promise<string | undefined>;
   assumesYes: boolean;
 }
 
 /**
- * Asks for the missing values of a new key, and validates each answer as it is given.
+ * Asks for the missing values of a new key, and validates each answer as it is entered.
  * @throws CliError CANCELLED
  */
 export function askForKey(request: KeyRequest, catalog: Catalog, names: TakenNames): Promise<KeyRequest> {
@@ -87,7 +87,7 @@ export function askForKey(request: KeyRequest, catalog: Catalog, names: TakenNam
   });
 }
 
-/** Asks for the fields that prompts ask for, and that are not given. */
+/** Asks for those fields that prompts ask for and that are missing. */
 async function askForFields(prompts: Prompts, request: KeyRequest): Promise<KeyRequest> {
   const answers: Record<string, unknown> = {};
   for (const [name, field] of fieldsOf()) {
@@ -127,7 +127,7 @@ async function askForName(
     name ??= await prompts.input({ message: 'Name', validate: (text) => verdict(validateName(text)) });
     const isTaken = await exists(name);
     const overwrite = isTaken || (request.overwrite ?? false);
-    // To destroy a key, its replacement must be asked for.
+    // Replacing destroys a key, so it must be requested explicitly.
     if (isTaken && assumesYes && !request.overwrite) throw new NameTakenError(normalizeName(name), true);
     const question = isTaken
       ? `An API key named "${name.trim()}" already exists. Replace it, and delete all keys that it created?`
@@ -169,7 +169,7 @@ async function askForPermissions(prompts: Prompts, catalog: Catalog, required: b
   }
 }
 
-/** Permissions as far as they fit beside the question: a prompt of many lines could not be drawn anew. */
+/** Permissions, if they fit beside the question, or their number: a prompt of many lines could not be redrawn. */
 function namesOrCount(permissions: readonly string[]): string {
   const names = permissions.join(', ');
   return names.length <= Math.max(20, screenWidth() - 40)

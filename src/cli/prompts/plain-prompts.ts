@@ -8,7 +8,7 @@ import { cancelled, type Option, type Prompts } from './prompt.ts';
 
 const SEVERAL = 'Numbers, separated by commas';
 
-/** Questions in lines, with numbered choices. Nothing but text is written, and nothing is redrawn. */
+/** Questions in lines, with numbered choices. Only text is written, and nothing is redrawn. */
 export const PLAIN_PROMPTS: Prompts = {
   input: ({ message, validate }) =>
     answerTo(`${message}: `, (text): Answer<string> => {
@@ -63,7 +63,7 @@ export const PLAIN_PROMPTS: Prompts = {
 
 type Answer<Value> = { value: Value } | { problem: string };
 
-/** Asks until an answer is right. */
+/** Asks until an answer is valid. */
 async function answerTo<Value>(question: string, read: (text: string) => Answer<Value>): Promise<Value> {
   for (;;) {
     const answer = read(await lineAfter(question));
@@ -73,8 +73,8 @@ async function answerTo<Value>(question: string, read: (text: string) => Answer<
 }
 
 /**
- * Lists choices, and asks for numbers of them. Any other text finds other choices.
- * @param read undefined for a text that asks for the first choices again
+ * Lists choices, and asks for their numbers. Any other text searches for other choices.
+ * @param read undefined for a text that shows the first choices again
  */
 async function searchThrough<Value, Chosen>(
   hint: string,
@@ -134,7 +134,7 @@ function print(label: string, text: string): void {
 /** Asks for a line, which the terminal itself edits and echoes. @throws CliError CANCELLED */
 function lineAfter(question: string, isSecret = false): Promise<string> {
   return new Promise((resolve, reject) => {
-    // What edits a secret here would echo it.
+    // Without this output, readline would echo a secret while editing it.
     const output = isSecret ? new Writable({ write: (_chunk, _encoding, done) => done() }) : undefined;
     const lines = createInterface({ input: process.stdin, ...(output && { output }), terminal: isSecret });
     const settle = (line?: string) => {
@@ -145,7 +145,7 @@ function lineAfter(question: string, isSecret = false): Promise<string> {
       else resolve(line);
     };
     const cancel = () => settle();
-    // After the end of the input, nothing tells of it again.
+    // The end of the input is not reported again.
     if (process.stdin.readableEnded) return settle();
     process.on('SIGINT', cancel);
     lines.on('SIGINT', cancel).on('close', cancel).once('line', settle);

@@ -27,10 +27,10 @@ import {
 import { shorten, widthOf } from '../wrapped.ts';
 import { formatList } from '../../keys/basics/index.ts';
 
-/** How many of the chosen ones the answer names. */
+/** The most chosen items that the answer names. */
 const MAX_NAMES = 10;
 
-/** By how many choices a key moves, where so many are shown. */
+/** How far a key moves, depending on the number of visible choices. */
 const MOVES: Record<string, (size: number) => number> = {
   up: () => -1,
   down: () => 1,
@@ -39,8 +39,8 @@ const MOVES: Record<string, (size: number) => number> = {
 };
 
 /**
- * Asks which of many to choose: what is typed searches, Tab chooses what is marked, and Enter ends. The space bar
- * chooses, too, unless it belongs to a text that is being typed. No key chooses more than one.
+ * Asks for some of many choices: typing searches, Tab chooses the marked one, and Enter finishes. The space bar also
+ * chooses, unless a text is being typed. No key chooses more than one.
  */
 const searchCheckbox = createPrompt<readonly Choice[], ManyQuestion>((config, done) => {
   const theme = makeTheme();
@@ -50,7 +50,7 @@ const searchCheckbox = createPrompt<readonly Choice[], ManyQuestion>((config, do
   const [problem, setProblem] = useState('');
   const [, draw] = useState({});
   const { current: list } = useRef(new ChoiceList(config.found));
-  /** What to do with what is being searched for, once it is there. */
+  /** Actions waiting for the result of a search. */
   const waiting = useRef<(() => void)[]>([]);
   const latest = useRef<Promise<FoundChoices> | undefined>(undefined);
   const prefix = usePrefix({ status, theme });
@@ -86,7 +86,7 @@ const searchCheckbox = createPrompt<readonly Choice[], ManyQuestion>((config, do
     const isChoosing = isTabKey(key) || (isSpaceKey(key) && !isTyping);
     const move = MOVES[key.name];
     if (isEnterKey(key) || isChoosing || move) {
-      // These keys are not text: the line stays as it was.
+      // These keys are not text, so the line is restored.
       line.clearLine(0);
       line.write(term);
     }
@@ -135,7 +135,7 @@ const searchCheckbox = createPrompt<readonly Choice[], ManyQuestion>((config, do
   return [`${prefix} ${message} ${theme.style.answer(term)}`, body.join('\n')];
 });
 
-/** Hints in lines of at most a width. */
+/** Hints in lines up to a width. */
 function linesOf(hints: readonly string[], width: number): string[] {
   const lines: string[] = [];
   for (const hint of hints) {
@@ -148,7 +148,7 @@ function linesOf(hints: readonly string[], width: number): string[] {
 
 const ON_STDERR = { output: process.stderr } as const;
 
-/** Lists that are drawn anew with each key. No key chooses all. */
+/** Lists that are redrawn with each key. No key chooses all. */
 export const RICH_PROMPTS: Prompts = {
   input: (question) => input(question, ON_STDERR),
   secret: (message) => password({ message }, ON_STDERR),

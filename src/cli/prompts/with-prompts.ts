@@ -5,8 +5,7 @@ import { formatCount } from '../output.ts';
 import { cancelled, type Choice, type FoundChoices, type Prompts } from './prompt.ts';
 
 /**
- * Asks questions: by lists that are drawn anew, or, on a terminal that can't do that and where it is asked for, line by
- * line.
+ * Asks questions: with redrawn lists, or line by line if the terminal can't redraw or the user prefers that.
  * @throws CliError CANCELLED on Ctrl-C, or when the terminal is closed; nothing has changed by then
  */
 export async function withPrompts<Answer>(ask: (prompts: Prompts) => Promise<Answer>): Promise<Answer> {
@@ -29,7 +28,7 @@ function isPlain(env: NodeJS.ProcessEnv): boolean {
   throw new CliError('USAGE', `SVC_API_PROMPTS is "${printable(wanted)}". Set it to plain or rich, or unset it.`);
 }
 
-/** Asks whether to go on. @throws CliError CANCELLED on Ctrl-C, or if the answer is No */
+/** Asks whether to continue. @throws CliError CANCELLED on Ctrl-C, or if the answer is No */
 export function confirmOrCancel(question: string): Promise<void> {
   return withPrompts(async (prompts) => {
     if (!(await prompts.confirm(question))) throw cancelled();
@@ -44,10 +43,10 @@ export interface Page {
 
 /**
  * Lets the user search for keys and choose some of them, and asks whether to delete them.
- * @param page the keys to choose from before anything is typed
- * @param find the keys that match what was typed
- * @param assumesYes whether the question is answered with yes
- * @returns the ids of the chosen keys, which may be none
+ * @param page the keys before anything is typed
+ * @param find the keys that match a typed text
+ * @param assumesYes true to skip the confirmation
+ * @returns the ids of the chosen keys, possibly none
  * @throws CliError CANCELLED on Ctrl-C, or if the answer is No
  */
 export function chooseKeys(

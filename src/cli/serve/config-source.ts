@@ -6,41 +6,41 @@ import type { Config } from '../../config/config.ts';
 import { isKeysError } from '../../keys/basics/index.ts';
 import type { Log } from '../../log.ts';
 
-/** Says that a configuration is in use from now on. */
+/** Logs that a configuration is now in use. */
 export function reportTaken({ file, resources, roles, routes }: Config, log: Log): void {
   const counts = { resources: resources.length, roles: Object.keys(roles).length, routes: routes.length };
   log.info({ config: file, ...counts }, 'the configuration was loaded');
 }
 
-/** Says that a configuration is not used, and why. */
+/** Logs that a configuration is not used, and why. */
 export function reportRefused(error: unknown, log: Log): void {
   const reason = isKeysError(error) ? { code: error.code, faults: error.message.split('\n') } : { err: error };
   log.error(reason, 'the configuration was not loaded: the previous one stays');
 }
 
-/** Says that there is nothing to reload. */
+/** Logs that there is nothing to reload. */
 function reportNothing(log: Log): void {
   log.info({ signal: 'SIGHUP' }, 'there is nothing to reload');
 }
 
-/** What the primary sends to a worker that has asked: what to start with, if anything, or what to change to. */
+/** The primary's answer to a worker: the configuration to start with, if there is one, or to switch to. */
 interface ConfigMessage {
   config: ConfigFile | null;
 }
 
-/** What a worker sends to the primary: it asks for the configuration, or says whether it has taken the last one. */
+/** A worker's message to the primary: a request for the configuration, or the result of the last one. */
 type WorkerMessage = { asks: 'config' } | { taken: boolean };
 
 /**
- * Follows the file of configuration in the primary, so that all workers have the same. A version goes to one worker,
- * and to the others only if that one takes it; a worker that starts later starts with the last one that was taken.
+ * Follows the configuration file in the primary, so that all workers have the same. A version goes to one worker, and
+ * to the others only if that one accepts it; a worker that starts later gets the last accepted one.
  */
 export function followForWorkers(
   { file, follower }: { file: ConfigFile | undefined; follower: ConfigFollower | undefined },
   log: Log,
 ): void {
   let current = file;
-  // What is sent to one before it listens is lost.
+  // A message sent to a worker before it listens is lost.
   const asked = new Set<Worker>();
   cluster.on('message', (worker, message: WorkerMessage) => {
     if (!('asks' in message)) return;
@@ -61,7 +61,7 @@ export function followForWorkers(
   });
 }
 
-/** Whether a worker takes a configuration; undefined if it ends before it has said so. */
+/** True if a worker accepts a configuration; undefined if it exits before it answers. */
 function offer(worker: Worker, file: ConfigFile): Promise<boolean | undefined> {
   return new Promise((resolve) => {
     const settle = (taken: boolean | undefined) => {
@@ -79,13 +79,13 @@ function offer(worker: Worker, file: ConfigFile): Promise<boolean | undefined> {
 }
 
 function send(worker: Worker, file: ConfigFile | undefined): void {
-  // It may have exited by itself.
+  // The worker may have exited by itself.
   worker.send({ config: file ?? null } satisfies ConfigMessage, () => {});
 }
 
 /**
- * In a worker: the configuration that it is to start with, undefined if there is no file, and then each later one.
- * Listens from when it is called.
+ * In a worker: the configuration to start with, undefined if there is no file, and then each later one. Listens from
+ * the call on.
  */
 function receivedConfigs(): AsyncGenerator<ConfigFile | undefined, undefined> {
   const messages = on(process, 'message');
@@ -101,30 +101,30 @@ async function* configsIn(messages: AsyncIterable<unknown[]>): AsyncGenerator<Co
   return undefined;
 }
 
-/** Tells the primary, from a worker, whether it has taken the last configuration that it received. */
+/** Tells the primary, from a worker, whether the last configuration was accepted. */
 function answerTaken(taken: boolean): void {
   process.send?.({ taken } satisfies WorkerMessage);
 }
 
-/** The file of configuration that a server starts with, and what follows it. */
+/** The configuration file that a server starts with, and the follower of its changes. */
 export interface StartConfig {
   /** Undefined if there is none. */
   file: ConfigFile | undefined;
-  /** Undefined for a user without a home folder, who named no file. */
+  /** Undefined for a user without a home folder who named no file. */
   follower: ConfigFollower | undefined;
 }
 
-/** Where a server has its configuration from while it runs. */
+/** The source of a server's configuration while it runs. */
 export interface ConfigSource {
-  /** What to start with; undefined if there is no file. */
+  /** The file at the start; undefined if there is none. */
   readonly first: ConfigFile | undefined;
-  /** Hands on each later version, one after the other. @param take tells whether it was taken */
+  /** Passes on each later version, one after the other. @param take returns whether it was accepted */
   follow(take: (file: ConfigFile) => Promise<boolean>): void;
   stop(): void;
 }
 
 /**
- * Reads the file of configuration of a server.
+ * Reads the configuration file of a server.
  * @param file the path that the user named
  * @throws KeysError CONFIG_…, USAGE
  */
@@ -138,7 +138,10 @@ export async function startConfig(file: string | undefined, env: NodeJS.ProcessE
   return { file: follower?.read(), follower };
 }
 
-/** What reads the configuration again, on SIGHUP. It resolves once that was taken, or refused. */
+/**
+ * Makes a function that reads the configuration again, on SIGHUP. It resolves once the configuration was accepted or
+ * refused.
+ */
 export const reloadingOf =
   ({ follower }: StartConfig, log: Log) =>
   async (): Promise<void> => {
@@ -160,7 +163,7 @@ export function ownConfig({ file, follower }: StartConfig, log: Log): ConfigSour
   };
 }
 
-/** The configuration of a worker: what the primary hands on. Listens from when it is called. */
+/** The configuration of a worker, from the primary. Listens from the call on. */
 export async function configOfPrimary(): Promise<ConfigSource> {
   const versions = receivedConfigs();
   const { value: first } = await versions.next();

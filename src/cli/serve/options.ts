@@ -13,7 +13,7 @@ import { KeysError, printable, withoutUndefined } from '../../keys/basics/index.
 const FIRST_DESCRIPTOR = 3;
 
 /**
- * The socket that a service manager, as systemd, has opened for this process, or for the first of its workers
+ * The socket that a service manager, such as systemd, has opened for this process, or for the first of its workers
  * (sd_listen_fds(3)); undefined if there is none.
  * @param owner the process that it must be for
  * @throws KeysError LISTEN_FAILED if there are several
@@ -22,7 +22,7 @@ export function handedSocket(
   { LISTEN_PID: pid, LISTEN_FDS: count }: NodeJS.ProcessEnv,
   owner = cluster.isWorker ? process.ppid : process.pid,
 ): (ListenAddress & { fd: number }) | undefined {
-  // Those of another process are none of ours, whoever has left the variables.
+  // Inherited variables about another process do not count.
   if (!count || Number(pid) !== owner) return undefined;
   if (count !== '1')
     throw new KeysError(
@@ -45,7 +45,7 @@ function pathOfSocket(process: number, fd: number): string | undefined {
   }
 }
 
-/** What is typed, or set in the environment: the variable of each flag, and what it takes. */
+/** Text settings: the environment variable of each flag, and its allowed values. */
 const TEXTS = {
   host: { variable: 'SVC_API_HOST', takes: 'an address to listen on, such as 127.0.0.1' },
   port: { variable: 'SVC_API_PORT', takes: 'a number from 0 to 65535' },
@@ -59,7 +59,7 @@ const TEXTS = {
 /** Flags as they were typed. */
 type Typed<Names extends keyof typeof TEXTS> = { readonly [Name in Names]?: string | undefined };
 
-/** A value, and where it was given. */
+/** A value and its source. */
 interface Setting {
   value: string;
   /** The flag or the variable. */
@@ -67,7 +67,7 @@ interface Setting {
   isTyped: boolean;
 }
 
-/** What is typed counts before the environment. @throws CliError USAGE for an empty flag */
+/** The setting from the flag, or else from the environment. @throws CliError USAGE for an empty flag */
 function given<Name extends keyof typeof TEXTS>(
   name: Name,
   flags: Typed<Name>,
@@ -82,8 +82,8 @@ function given<Name extends keyof typeof TEXTS>(
 }
 
 /**
- * Where to serve. What is typed counts before the environment; of that, a socket that was handed over comes first.
- * @param defaultPort the port if neither says so
+ * The address of the server. Flags take precedence over the environment, in which an inherited socket comes first.
+ * @param defaultPort the port if none is set
  * @throws CliError USAGE; KeysError LISTEN_FAILED for several sockets
  */
 export function readAddress(
@@ -105,13 +105,13 @@ export function readAddress(
   if (socket && rival) throw exclusiveFlags(socket.from, rival.from);
   if (socket && (socket.isTyped || others.length === 0)) return { socket: resolve(socket.value) };
   return {
-    // In a URL, an address of IPv6 has brackets.
+    // In a URL, an IPv6 address has brackets.
     host: host?.value.replace(/^\[(.*)\]$/, '$1') ?? '127.0.0.1',
     port: port ? readPort(port) : defaultPort,
   };
 }
 
-/** The certificate to serve by; undefined for plain HTTP. @throws CliError USAGE */
+/** The certificate of the server; undefined for plain HTTP. @throws CliError USAGE */
 export function readCertificateFiles(
   flags: Typed<'tls-cert' | 'tls-key'>,
   env: NodeJS.ProcessEnv,
@@ -141,20 +141,20 @@ function readPort({ value, from }: Setting): number {
   return port;
 }
 
-/** What operators see of a running server, beside its log. @throws CliError USAGE */
+/** Settings for operators' view of a server besides its log. @throws CliError USAGE */
 function readTelemetry(flags: ServeFlags, env: NodeJS.ProcessEnv) {
   const port = given('metrics-port', flags, env);
   return {
-    /** Whether there is a line in the log for each request. */
+    /** True to log each request. */
     requestLog: flags['request-log'] || isOn('SVC_API_REQUEST_LOG', env['SVC_API_REQUEST_LOG']),
-    /** The port at which metrics are served; undefined for nowhere. */
+    /** The port of metrics; undefined for none. */
     metricsPort: port && readPort(port),
-    /** Whether requests are traced. */
+    /** True to trace requests. */
     traces: wantsTraces(env),
   };
 }
 
-/** The address at which metrics are served; undefined where neither says so. @throws CliError USAGE */
+/** The address of metrics; undefined if none is set. @throws CliError USAGE */
 function readMetricsHost(flags: ServeFlags, env: NodeJS.ProcessEnv): string | undefined {
   const host = given('metrics-host', flags, env);
   if (host?.isTyped && !given('metrics-port', flags, env))
@@ -162,7 +162,7 @@ function readMetricsHost(flags: ServeFlags, env: NodeJS.ProcessEnv): string | un
   return host?.value;
 }
 
-/** Whether the variables of OpenTelemetry ask for traces: by an endpoint, which they can turn off again. */
+/** True if the variables of OpenTelemetry enable traces: by an endpoint, unless another variable disables them. */
 function wantsTraces(env: NodeJS.ProcessEnv): boolean {
   if (env['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return false;
   return Boolean(env['OTEL_EXPORTER_OTLP_ENDPOINT'] || env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']);
@@ -173,14 +173,14 @@ function isOn(name: string, value = ''): boolean {
   throw new CliError('USAGE', `${name} is "${printable(value)}". Set it to 1 for on, or to 0 for off.`);
 }
 
-/** Where to serve, in how many processes, and what flags and environment say of what the configuration tunes. */
+/** The address, the number of processes, and the settings that override the configuration. */
 export type ServeOptions = ReturnType<typeof readOptions>;
 
 type ServeFlags = Partial<Interfaces.InferredFlags<ReturnType<typeof servingFlags> & typeof clockFlag>>;
 
 /**
- * Reads the flags, and the environment where a flag is missing.
- * @param port where to listen if neither says so
+ * Reads the flags, and the environment for missing ones.
+ * @param port the default port
  * @throws CliError USAGE
  */
 export function readOptions(flags: ServeFlags, env: NodeJS.ProcessEnv, port: number) {
@@ -192,7 +192,7 @@ export function readOptions(flags: ServeFlags, env: NodeJS.ProcessEnv, port: num
   return { address, tls, count, acceptsClock, settings: readSettings(flags, env), telemetry };
 }
 
-/** What tunes the server: what is said, and nothing else, so that it can be laid over the configuration. */
+/** The tuning settings that are given, and no others, so that they can be laid over the configuration. */
 function readSettings(flags: ServeFlags, env: NodeJS.ProcessEnv): ServerSettings {
   const { keepAlive, maxConnections, maxConnectionsPerAddress, maxVerifiedKeys } = SERVER_NUMBERS;
   const perAddress = '--max-connections-per-address';
@@ -208,7 +208,7 @@ function readSettings(flags: ServeFlags, env: NodeJS.ProcessEnv): ServerSettings
   return withoutUndefined(settings);
 }
 
-/** Reads a number from 1 on. @throws CliError USAGE */
+/** Reads a number from 1. @throws CliError USAGE */
 export function readNumber(value: string | undefined, from: string, most: number): number | undefined {
   if (value === undefined) return undefined;
   const number = /^\d{1,7}$/.test(value) ? Number(value) : Number.NaN;
@@ -217,7 +217,7 @@ export function readNumber(value: string | undefined, from: string, most: number
   return number;
 }
 
-/** The flags of what serves: where, by which certificate, in how many processes, and what each of them takes. */
+/** The flags of servers: address, certificate, number of processes, and limits of each. */
 export function servingFlags(port: number) {
   return {
     ...inGroup('ADDRESS AND TLS', {
@@ -259,7 +259,7 @@ export function servingFlags(port: number) {
   };
 }
 
-/** The flag of what serves a store. */
+/** The flag of servers with a store. */
 export const clockFlag = inGroup('OPERATION', {
   'accept-clock': Flags.boolean({
     description:
@@ -268,7 +268,7 @@ export const clockFlag = inGroup('OPERATION', {
   }),
 });
 
-/** What only tunes: help shows where it is set in svc-api.yaml instead. */
+/** Flags that only tune: help points to their place in svc-api.yaml instead. */
 const SETTING_FLAGS = {
   'keep-alive': Flags.string({
     description: 'How many seconds a connection is kept for a further request: "server.keepAlive" in svc-api.yaml.',

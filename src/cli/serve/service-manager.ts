@@ -4,13 +4,13 @@ import { type Log, neverBlock, type OpenLog } from '../../log.ts';
 export const STOP_SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 export interface StopSignal {
-  /** Resolves with the reason once the server is to stop. A second signal ends the process at once. */
+  /** Resolves with the reason when the server should stop. A second signal ends the process at once. */
   readonly received: Promise<string>;
-  /** Says that there may be requests to finish from now on. Until then, a signal ends the process at once. */
+  /** Called when there can be requests to finish. Before that, a signal ends the process at once. */
   serving(): void;
 }
 
-/** Listens to SIGINT and SIGTERM, on which the first process of a container would do nothing by itself. */
+/** Listens to SIGINT and SIGTERM, which have no default effect on the first process of a container. */
 export function listenForStop(): StopSignal {
   let isServing = false;
   const received = new Promise<string>((resolve) => {
@@ -35,24 +35,24 @@ export function listenForStop(): StopSignal {
 export const FLUSH_MS = 1000;
 
 /**
- * Lets the reader of the log have its last lines. A reader that does not read keeps no process from ending.
- * @param exit the exit code of a failure, which nobody has set yet
+ * Waits until the reader of the log has its last lines, up to a time limit.
+ * @param exit the exit code of a failure, if it is not set yet
  */
 export async function leave(log: OpenLog, exit: number | undefined): Promise<void> {
   const isRead = await log.drained(FLUSH_MS);
   if (!isRead || process.stdout.writableLength > 0) process.exit(exit);
 }
 
-/** Prints where the server listens. It neither waits for a reader of stdout nor fails without one. */
+/** Prints the address of the server. Neither waits for a reader of stdout nor fails without one. */
 export function announce(url: string): void {
   if (process.stdout.listenerCount('error') === 0) process.stdout.on('error', () => {});
   neverBlock(process.stdout);
   process.stdout.write(`Listening on ${url}\n`);
 }
 
-/** Who has started this process, and follows what becomes of it. */
+/** The service manager (systemd). */
 interface ServiceManager {
-  /** Requests are answered from now on. */
+  /** Called when requests are answered. */
   ready(status: string): void;
   /** Reads the configuration again. */
   reload(read: () => Promise<void>): Promise<void>;
@@ -61,18 +61,18 @@ interface ServiceManager {
 
 const NOBODY: ServiceManager = { ready() {}, reload: (read) => read(), stopping() {} };
 
-/** Node has no datagrams on Unix sockets, and whoever has systemd has this. */
+/** Node has no datagrams on Unix sockets, but every systemd includes this program. */
 const PROGRAM = 'systemd-notify';
 const TELL_MS = 5000;
-/** The longest that a timer of Node takes: a longer one runs out at once. */
+/** The longest timer of Node: a longer one fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** The service manager of this process: systemd if it wants to be told, by NOTIFY_SOCKET; otherwise nobody. */
+/** The service manager of this process: systemd if NOTIFY_SOCKET is set; otherwise none. */
 export function serviceManager(env: NodeJS.ProcessEnv, log: Log): ServiceManager {
   return env['NOTIFY_SOCKET'] ? new Systemd(env, log) : NOBODY;
 }
 
-/** Tells systemd by the protocol of sd_notify(3). What cannot be told is logged once, and stops nothing. */
+/** Notifies systemd by the protocol of sd_notify(3). The first failure is logged, and stops nothing. */
 class Systemd implements ServiceManager {
   readonly #env: NodeJS.ProcessEnv;
   readonly #log: Log;
@@ -94,7 +94,7 @@ class Systemd implements ServiceManager {
   }
 
   async reload(read: () => Promise<void>): Promise<void> {
-    // In microseconds, by CLOCK_MONOTONIC as Node's clock is.
+    // In microseconds of CLOCK_MONOTONIC, like Node's clock.
     if (this.#isReady) this.#notify('RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
     await read();
     if (this.#isReady) this.#notify('READY=1');
@@ -105,7 +105,7 @@ class Systemd implements ServiceManager {
     this.#notify('STOPPING=1');
   }
 
-  /** Says twice in each period of the watchdog that turns come and go (sd_watchdog_enabled(3)). */
+  /** Notifies the watchdog twice per period, while the event loop runs (sd_watchdog_enabled(3)). */
   #beginToPing(): void {
     const { WATCHDOG_USEC: period, WATCHDOG_PID: pid } = this.#env;
     const everyMs = Number(period) / 1000 / 2;
@@ -113,7 +113,7 @@ class Systemd implements ServiceManager {
     this.#pings = setInterval(() => this.#ping(), Math.min(everyMs, MAX_TIMER_MS)).unref();
   }
 
-  /** One that takes long is not waited for by others: they would be more and more, and what comes after them late. */
+  /** Skips a ping while one is running: slow ones would pile up, and delay later notifications. */
   #ping(): void {
     if (this.#isPinging) return;
     this.#isPinging = true;
@@ -121,7 +121,7 @@ class Systemd implements ServiceManager {
     void this.#notified.then(() => (this.#isPinging = false));
   }
 
-  /** One after the other: what comes last counts. */
+  /** One after the other, since the last one counts. */
   #notify(...assignments: readonly string[]): void {
     this.#notified = this.#notified.then(() => this.#run(assignments)).catch((error: unknown) => this.#failed(error));
   }

@@ -30,10 +30,10 @@ import type { MetricsServer } from '../../features/telemetry/metrics-server.ts';
 import type { Telemetry, TelemetryOptions } from '../../features/telemetry/telemetry.ts';
 
 const EVERY_MS = 3_600_000;
-/** How much of a file is free when space is given back: less is soon used again. */
+/** The free share of a file from which space is returned: a smaller one is soon used again. */
 const FREE_SHARE = 0.25;
 
-/** Goes through all pieces of work, unless it is to stop between them. @returns what it leads to, once it has ended */
+/** Runs all pieces of work, unless it should stop between two. @returns the result after the last one */
 async function finished<Result>(
   work: AsyncGenerator<void, Result>,
   isStopped: () => boolean,
@@ -47,9 +47,9 @@ async function finished<Result>(
 }
 
 /**
- * Prunes the audit log once an hour, as the configuration says, and gives free space back.
- * @param present the service by the present configuration
- * @returns stops it, and resolves once nothing of it is under way
+ * Prunes the audit log once an hour, as configured, and returns free space.
+ * @param present the service with the present configuration
+ * @returns a function that stops this, and resolves once no work is running
  */
 function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> {
   let isStopped = false;
@@ -82,7 +82,7 @@ function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> 
   };
 }
 
-/** How long a request may wait for the store's lock, and how long for one that a large import holds. */
+/** How long a request can wait for the store's lock, including one that a large import holds. */
 const LOCK_WAIT_MS = 2000;
 const WRITE_WAIT_MS = 5000;
 
@@ -93,7 +93,7 @@ const NO_SEARCH_INDEX =
 const IN_CLEAR =
   'keys cross the network in clear text: serve by TLS (--tls-cert, --tls-key), or to a proxy that does, on 127.0.0.1';
 
-/** How keys are opened that are not in a store. */
+/** Options for opening keys that are not in a store. */
 export interface Opening {
   readonly config: Config;
   readonly catalog: Catalog;
@@ -101,43 +101,43 @@ export interface Opening {
   readonly telemetry: Telemetry | undefined;
 }
 
-/** What is to be served, and in how many processes. */
+/** The service to run, and the number of processes. */
 interface Serving extends ServeOptions {
   readonly database: string | undefined;
   /** The path of the configuration that the user named. */
   readonly config: string | undefined;
-  /** Is called before the store is opened. @throws what keeps this from being served */
+  /** Called before the store is opened. @throws an error that stops the server from starting */
   check?(config: Config, catalog: Catalog): void;
   readonly start: StartService;
-  /** Opens keys that are not in a store, where there is nothing to keep up. Default: opens the key store. */
+  /** Opens keys that are not in a store, and need no maintenance. Default: opens the key store. */
   readonly open?: (opening: Opening) => Promise<OpenKeys>;
   /** True if it answers GraphQL. */
   readonly hasGraphQL?: boolean;
-  /** What the log says that is listened on, behind the address. */
+  /** The path after the address in the log line about listening. */
   readonly logPath?: string;
 }
 
 interface Configured {
   config: Config;
-  /** What tunes it: flags and environment over the configuration. */
+  /** Tuning settings: flags and environment over the configuration. */
   settings: ServerSettings;
   extensions: readonly SchemaExtension[];
   ofHost: readonly HostResource[];
 }
 
 interface ServingContext extends Omit<Serving, 'count' | 'config'> {
-  /** Whether this is one of several processes. */
+  /** True if this is one of several processes. */
   isWorker: boolean;
   source: ConfigSource;
-  /** Where a worker hears of changes in a PostgreSQL store. */
+  /** The source of changes in a PostgreSQL store, in a worker. */
   changes: ChangeSource | undefined;
-  /** Resolves once this process does what one of a machine does. */
+  /** Resolves once this process takes over the work that only one process of a machine does. */
   turn: Promise<void>;
   stop: StopSignal;
   onListening: (url: string) => void;
 }
 
-/** What commands that serve share: processes, signals, the log, the store, and the configuration while it changes. */
+/** The base of commands that serve: processes, signals, the log, the store, and the configuration while it changes. */
 export abstract class ServingCommand extends BaseCommand {
   static override enableJsonFlag = false;
 
@@ -151,7 +151,7 @@ export abstract class ServingCommand extends BaseCommand {
     const stop = isWorker ? workers.listenForOrder() : listenForStop();
     let start: StartConfig | undefined;
     const manager = serviceManager(isWorker ? {} : process.env, log);
-    // The first process tells its workers.
+    // The first process passes it on to its workers.
     process.on('SIGHUP', () => void (start && manager.reload(reloadingOf(start, log))));
     if (!isWorker) start = await startConfig(config, process.env);
     const { isInClear, SOCKET_UMASK } = await import('../../http/listen-address.ts');
@@ -183,14 +183,14 @@ export abstract class ServingCommand extends BaseCommand {
         await this.serveHere({ ...serving, isWorker, source, changes, turn, stop, onListening });
       } finally {
         source.stop();
-        // Whoever else started this process keeps the channel to it.
+        // Any other parent process keeps its channel to this one.
         if (isWorker) workers.leaveWorkers();
       }
     }
   }
 
   override async catch(failure: Error & { code?: string }): Promise<void> {
-    // A reader that does not read keeps no server from ending, which may be about to be started again.
+    // A stopped reader of stderr must not keep a server from ending, which may be about to be restarted.
     setTimeout(() => this.terminal.stopWaiting(), FLUSH_MS).unref();
     await super.catch(failure);
   }
@@ -211,7 +211,7 @@ export abstract class ServingCommand extends BaseCommand {
     } finally {
       await telemetry?.stop();
     }
-    // A signal has ended it. What sends traces would try again for seconds more, and nothing else can end that.
+    // After a signal, the exporter of traces would retry for further seconds, and nothing else can end that.
     if (context.telemetry.traces) setTimeout(() => process.exit(), 2 * FLUSH_MS).unref();
   }
 
@@ -315,7 +315,7 @@ export abstract class ServingCommand extends BaseCommand {
     }
   }
 
-  /** Starts what was asked for; what nobody asks for is not even loaded. */
+  /** Starts the requested parts of telemetry. Others are not even loaded. */
   private async startTelemetry(options: Omit<TelemetryOptions, 'log'>): Promise<Telemetry | undefined> {
     if (!options.requestLog && !options.metrics && !options.traces && !isDebugged()) return undefined;
     const { startTelemetry } = await import('../../features/telemetry/telemetry.ts');
@@ -332,7 +332,7 @@ export abstract class ServingCommand extends BaseCommand {
     return serveWorkerMetrics(place, this.logger);
   }
 
-  /** Logs what is to be known of the store. @throws CliError CLOCK_BEHIND */
+  /** Logs facts about the store. @throws CliError CLOCK_BEHIND */
   private async reportStore(keys: OpenKeys, { acceptsClock }: ServingContext): Promise<void> {
     const store = keys.location;
     if (!(await keys.audit.matchesKey()))
@@ -355,7 +355,7 @@ export abstract class ServingCommand extends BaseCommand {
   }
 }
 
-/** Why no server starts whose clock is behind: keys that have expired would be accepted again. */
+/** The refusal to start with a clock that is behind: expired keys would be accepted again. */
 function clockBehind(now: number, behindMs: number): CliError {
   return new CliError(
     'CLOCK_BEHIND',
@@ -364,24 +364,24 @@ function clockBehind(now: number, behindMs: number): CliError {
   );
 }
 
-/** Where metrics are served; undefined for nowhere. */
+/** The address of metrics; undefined for none. */
 function metricsPlace(
   { telemetry: { metricsPort: port } }: Pick<Serving, 'telemetry'>,
   { settings: { metricsHost = '127.0.0.1' } }: Pick<Configured, 'settings'>,
 ): { host: string; port: number } | undefined {
-  // In a URL, an address of IPv6 has brackets.
+  // In a URL, an IPv6 address has brackets.
   return port === undefined ? undefined : { host: metricsHost.replace(/^\[(.*)\]$/, '$1'), port };
 }
 
 /**
- * Collects what the start of a server has left: V8 does so only where more memory is asked for, which a server at rest
- * does not, and keeps the pages. Nothing is opened, and nobody can connect. Without an inspector, as where Node's
- * permissions refuse it, the memory is kept until then.
+ * Collects garbage of a server's start: V8 would do so only when it needs more memory, which an idle server does not.
+ * The inspector session is internal and opens no port. Without an inspector, such as under Node's permission model, the
+ * memory stays in use.
  */
 async function collectGarbage(): Promise<void> {
   const began = performance.now();
   try {
-    // An `import()` would load all that Node's module has.
+    // An `import()` would load the whole module of Node.
     const { Session } = process.getBuiltinModule('node:inspector');
     const session = new Session();
     session.connect();

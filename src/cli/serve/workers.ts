@@ -6,39 +6,39 @@ import type { Log } from '../../log.ts';
 import { followForWorkers, type StartConfig } from './config-source.ts';
 import { STOP_SIGNALS, type StopSignal } from './service-manager.ts';
 
-/** The message by which the primary tells a worker to stop. */
+/** The primary's order to a worker to stop. */
 const STOP = 'stop';
-/** The message by which it tells one of them to do what one process of a machine does. */
+/** The primary's order to one worker to do the work of only one process of a machine. */
 const TURN = 'turn';
-/** A replacement that lives no longer than this may fail at once again: the next one waits for so long. */
+/** A replacement that lives less than this may fail at once again, so the next one is delayed. */
 const SHORT_LIFE_MS = 2000;
 const RESTART_DELAY_MS = 1000;
 
 export interface WorkersOptions {
   count: number;
-  /** The file mode creation mask for the socket that they share, if it is a Unix socket. */
+  /** The file mode creation mask for the shared socket, if it is a Unix socket. */
   socketMask: number | undefined;
   log: Log;
   stop: StopSignal;
   config: StartConfig;
-  /** What listens for changes of the store; undefined for a file. */
+  /** Listens for changes of the store; undefined for a file. */
   listen: () => Promise<ChangeSource | undefined>;
-  /** Called once, with the address that all workers listen on. */
+  /** Called once, with the address of all workers. */
   onListening: (url: string) => void;
 }
 
-/** Whether this process is one of the workers. */
+/** True in a worker. */
 export const isWorker = (): boolean => cluster.isWorker;
 
 /**
  * Runs this command in several processes on one port. A worker that exits is replaced; a signal stops all of them, each
- * once its requests in flight have finished.
+ * after its requests in flight have finished.
  * @returns the exit code: that of the first worker if it could not start, 0 after a signal
  */
 export async function runWorkers(options: WorkersOptions): Promise<number> {
   const { count, socketMask, log, stop, config, listen, onListening } = options;
   const fork = socketMask === undefined ? () => cluster.fork() : forkingUnder(socketMask);
-  // Each worker accepts its own connections: one handed to a worker that just died would never be answered.
+  // Each worker accepts its own connections: one passed to a worker that just died would never be answered.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   stop.serving();
   let isStopping = false;
@@ -53,7 +53,7 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   cluster.on('message', (worker, message: object) => {
     if (!isListening(message)) return;
     listening.add(worker);
-    // It had begun to listen when it was to stop.
+    // It began to listen after the order to stop.
     if (isStopping) send(worker, STOP);
     else giveTurn();
   });
@@ -61,7 +61,7 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
     listening.delete(worker);
     if (!isStopping) giveTurn();
   });
-  // One that cannot be started, for want of processes or memory, exits as well.
+  // A worker that cannot be started, for lack of processes or memory, exits as well.
   cluster.on('fork', (worker) =>
     worker.on('error', (error) => log.error({ err: error, worker: worker.process.pid }, 'a worker failed')),
   );
@@ -70,7 +70,8 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   const { allFeatures } = await import('../../features/index.ts');
   for (const { inPrimary } of allFeatures()) await inPrimary?.();
   const first = fork();
-  // The others wait for the first: what keeps one from listening keeps all from it, and is reported once.
+  // The others wait for the first, since an error that keeps one from listening keeps all from it, and is reported
+  // once.
   const exited = once(first, 'exit') as Promise<[number | null]>;
   const started = await Promise.race([listens(first), exited, stop.received]);
   if (Array.isArray(started)) return started[0] ?? 1;
@@ -96,7 +97,8 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
     workers.map(async (worker) => {
       const exited = worker.isDead() ? undefined : once(worker, 'exit');
       if (listening.has(worker)) send(worker, STOP);
-      // One that does not listen yet would lose the message, and dies of the signal. Once it listens it ignores that.
+      // A worker that does not listen yet would lose the message, and is ended by the signal. A listening one ignores
+      // signals.
       else worker.process.kill('SIGTERM');
       await exited;
     }),
@@ -106,19 +108,18 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
 }
 
 /**
- * What a worker sends: it wants to hear of changes, relies on what it has received, has taken what it was told, or
- * tells others.
+ * A worker's message: it listens for changes, relies on received ones, has processed one, or has followers of its own.
  */
 interface ListeningMessage {
   hears: 'changes' | 'asked' | 'taken' | 'followed';
 }
 
-/** How long after the end of a worker those go on whom it told, at most, in milliseconds. */
+/** How long the followers of an exited worker continue at most, in milliseconds. */
 const FOLLOWED_MS = 2000;
 
-/** Hears of changes in the primary once for all workers. @returns ends it */
+/** Listens for changes in the primary, once for all workers. @returns a function that stops this */
 function listenForWorkers(listen: WorkersOptions['listen']): () => void {
-  // Those that listen, each with what is to be done as it takes what it was told, in order.
+  // The listening workers, each with callbacks for its next confirmations, in order.
   const listening = new Map<Worker, (() => void)[]>();
   let source: Promise<ChangeSource | undefined> | undefined;
   const tell = async (worker: Worker, received: Received) => {
@@ -143,7 +144,7 @@ function listenForWorkers(listen: WorkersOptions['listen']): () => void {
     if (hears === 'taken') return listening.get(worker)?.shift()?.();
     if (hears === 'followed') return void followed.add(worker);
     if (hears === 'changes') listening.set(worker, []);
-    // A worker reports what keeps the store from being opened.
+    // A worker reports errors in opening the store.
     source ??= begin().catch(() => undefined);
     void source.then((begun) => begun?.asked());
   });
@@ -159,7 +160,7 @@ function listenForWorkers(listen: WorkersOptions['listen']): () => void {
   return () => void source?.then((begun) => begun?.close());
 }
 
-/** In a worker: what the primary hears of changes. Without the primary, nothing is sure. */
+/** In a worker: the changes that the primary receives. Without the primary, nothing is certain. */
 export function changesOfPrimary(): ChangeSource {
   let hasAsked = false;
   let taken: Promise<unknown> = Promise.resolve();
@@ -171,7 +172,7 @@ export function changesOfPrimary(): ChangeSource {
         const { received } = message;
         if (received?.alive) hasAsked = false;
         if (!received) return;
-        // In the order in which it was told.
+        // In the order of arrival.
         taken = Promise.all([hear(received), taken]).then(() => tell('taken'));
       });
       process.on('disconnect', () => void hear({ alive: null }));
@@ -187,18 +188,18 @@ export function changesOfPrimary(): ChangeSource {
   };
 }
 
-/** Resolves with what a worker says once it listens. */
+/** Resolves with a worker's message that it listens. */
 function listens(worker: Worker): Promise<{ url: string }> {
   return new Promise((resolve) => worker.on('message', (message: object) => isListening(message) && resolve(message)));
 }
 
-/** Whether a worker says that it listens. */
+/** True for the message that a worker listens. */
 function isListening(message: object): message is { url: string } {
   return 'url' in message;
 }
 
 /**
- * Sets the mask of this process, which creates the socket of its workers and nothing else, and returns what starts a
+ * Sets the mask of this process, which creates only the socket of its workers, and returns a function that starts a
  * worker without it.
  */
 function forkingUnder(mask: number): () => Worker {
@@ -212,11 +213,11 @@ function forkingUnder(mask: number): () => Worker {
 }
 
 function send(worker: Worker, order: typeof STOP | typeof TURN): void {
-  // It may have exited by itself.
+  // The worker may have exited by itself.
   if (worker.isConnected()) worker.send(order, () => {});
 }
 
-/** Resolves, in a worker, once it is the one that does what one process of a machine does. */
+/** Resolves, in a worker, once it takes over the work that only one process of a machine does. */
 export function turnOfWorker(): Promise<void> {
   return ordered(TURN);
 }
@@ -226,8 +227,8 @@ function ordered(order: typeof STOP | typeof TURN): Promise<void> {
 }
 
 /**
- * Listens, in a worker, to the primary's order to stop. Signals are left to the primary once there may be requests: a
- * terminal sends them to the whole group, and a second one would cut requests off. If the primary is gone, node:cluster
+ * Listens, in a worker, for the primary's order to stop. Once there can be requests, signals are left to the primary: a
+ * terminal sends them to the whole group, and a second one would cut requests off. If the primary exits, node:cluster
  * ends the worker.
  */
 export function listenForOrder(): StopSignal {

@@ -19,7 +19,7 @@ export function auditJson({ number, at, actor, action, apiKey, before, after, ad
   };
 }
 
-/** The columns of the log. On a narrow terminal, those that say least of what happened are left out. */
+/** The columns of the log. On a narrow terminal, the least important ones are left out. */
 export const AUDIT_COLUMNS: readonly Column[] = [
   { title: 'NUMBER', leaves: 1 },
   { title: 'TIME' },
@@ -70,12 +70,12 @@ function valueOf(field: string, value: unknown): string {
   return printable(typeof value === 'string' ? value : JSON.stringify(value), 200);
 }
 
-/** How many differing keys, or parts of the schema, are named in a text; JSON has all that were found. */
+/** The most differing keys, or parts of the schema, that a text names; JSON has all that were found. */
 const MAX_NAMED = 5;
 
 /**
- * What came of verifying the audit log, as JSON and as text. `keys` is there unless the log itself failed.
- * @param schema in what that of the store is not as it is made: what guards the log may be missing
+ * The result of verifying the audit log, as JSON and as text. `keys` is missing if the log itself failed.
+ * @param schema the differences of the store's schema, since guards of the log may be missing
  */
 export function verificationView(
   result: AuditVerification,

@@ -2,7 +2,7 @@ import { relativeTime } from '../../keys/basics/index.ts';
 import type { PlannedChange } from '../../keys/key/index.ts';
 import { changeText, fieldText } from './key-view.ts';
 
-/** Changes as a diff: `+` for a new or renewed key, `~` for one that changes, `-` for one that is deleted. */
+/** Changes as a diff: `+` for a new or renewed key, `~` for a changed one, `-` for a deleted one. */
 export function formatDiff(changes: readonly PlannedChange[]): string[] {
   return changes.flatMap(({ action, name, secretSince, changes: fields = [] }) => {
     if (action === 'DELETE') return [`- delete "${name}"`];

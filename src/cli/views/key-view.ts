@@ -27,7 +27,7 @@ import { type Catalog, type Permission, splitPermission, withoutIncluded } from 
 import { prefixOf } from '../../keys/secret/index.ts';
 
 /**
- * A key in the JSON of every command, with its status now, which counts its ancestors: a closed list of fields. Times
+ * A key in the JSON of every command, with its present status, which counts ancestors: a closed list of fields. Times
  * are in RFC 3339 format, in UTC.
  */
 export function keyJson(state: KeyState) {
@@ -38,10 +38,10 @@ export function keyJson(state: KeyState) {
     ...valuesOf(labelFields, key),
     roles: key.roles,
     permissions: key.permissions,
-    /** Those of its roles and permissions that are declared no longer, or only elsewhere: they allow nothing here. */
+    /** Its roles and permissions that are no longer declared, or only elsewhere: they allow nothing here. */
     unknownGrants,
     ...valuesOf(restrictionFields, key),
-    /** The address that it is valid for alone; left out for wherever keys are. */
+    /** The only address that it is valid for; omitted if it is valid for all. */
     ...givenIn(fixedFields, key),
     prefix: prefixOf(key.publicId),
     status,
@@ -49,29 +49,29 @@ export function keyJson(state: KeyState) {
     createdBy: key.createdBy,
     expiresAt: formatTime(key.expiresAt),
     disabledAt: formatTime(key.disabledAt),
-    /** Whether the policy disabled it, since it was not used. */
+    /** True if the policy disabled it because it was not used. */
     disabledByPolicy,
-    /** Whether `apply` created it. */
+    /** True if `apply` created it. */
     managed: key.managed,
     uses: usage.uses,
-    /** What is left of those of its limits that never refill. */
+    /** The rest of its limits that never refill. */
     budgets: budgets.map(({ limit, left }) => ({ limit, left })),
     lastUsedAt: formatTime(usage.lastUsedAt),
     /** Set while the previous secret is still accepted. */
     rotation: rotation && rotationJson(rotation, usage),
-    /** Who it stands for, of a person who signs in; null for any other key. */
+    /** The person that it stands for, who signs in; null for any other key. */
     person: key.person,
   };
 }
 
 export type KeyJson = ReturnType<typeof keyJson>;
 
-/** What limits a key, as JSON, with the permissions that the key lacks because of it. */
+/** The limits that an ancestor puts on a key, as JSON, with the permissions that the key lacks because of them. */
 export function limitJson({ ancestor: { id, name }, expiresAt, ...limit }: KeyLimit) {
   return { id, name, ...limit, expiresAt: formatTime(expiresAt) };
 }
 
-/** The same as one line of text. */
+/** The limits as one line of text. */
 export function limitText({ name, status, expiresAt, permissions, ...limit }: ReturnType<typeof limitJson>): string {
   const parts = [
     ...(status === 'ACTIVE' ? [] : [`is ${status}`]),
@@ -108,7 +108,7 @@ function rotationJson(rotation: NonNullable<KeyState['rotation']>, usage: UsageT
   return {
     startedAt: formatTime(rotation.startedAt),
     previousPrefix: prefixOf(rotation.previousPublicId),
-    /** Null while the new secret has not been used yet. */
+    /** Null until the new secret is used. */
     previousEndsAt: formatTime(rotation.previousEndsAt),
     /** When the previous secret was last used since the rotation. */
     previousLastUsedAt: formatTime(previousUseSince(rotation, usage)),
@@ -121,7 +121,7 @@ function rotationText({ previousPrefix, previousEndsAt, previousLastUsedAt }: Re
   return `${previousPrefix} accepted until ${end}, ${use}`;
 }
 
-/** What a key did, in the words `gave "CI" a secret`. */
+/** Effects of a key in words, such as `gave "CI" a secret`. */
 const WORDS: Readonly<Record<IssuedKind, (name: string) => string>> = {
   SECRET: (name) => `gave ${name} a secret`,
   WIDENING: (name) => `widened ${name}`,
@@ -131,22 +131,22 @@ const WORDS: Readonly<Record<IssuedKind, (name: string) => string>> = {
   CREATION: (name) => `created ${name}, by a secret that it gave to another key`,
 };
 
-/** What a key did to others, as the field `issued` of JSON; nothing where it did nothing. */
+/** Effects of a key on others, as the field `issued` of JSON, which is omitted if there are none. */
 export function issuedJson(issued: readonly NamedIssue[]): { issued?: object[] } {
   if (issued.length === 0) return {};
   return { issued: issued.map(issueJson) };
 }
 
-/** One of them. */
+/** One effect as JSON. */
 export function issueJson({ name, what, at }: NamedIssue): object {
   return { key: name, what, at: formatTime(at) };
 }
 
-/** The same as text, a line each. */
+/** Effects as text, one per line. */
 export function issuedLines(issued: readonly NamedIssue[]): string[] {
   return issued.map(({ name, what, at, disabled }) => {
     const shown = `"${printable(name, 100)}"`;
-    // A newer server can have words that are not known here.
+    // A newer server can send unknown kinds.
     const did = Object.hasOwn(WORDS, what) ? WORDS[what](shown) : `changed ${shown}`;
     return `${formatTime(at)} ${did}${disabled ? ' (disabled)' : ''}`;
   });
@@ -158,14 +158,14 @@ type Unknown = Exclude<Identification, Known>;
 interface Verdict {
   valid: boolean;
   reason: 'malformed' | 'unknown' | 'disabled' | 'expired' | 'rotated' | 'forbidden' | null;
-  /** Whether the key has the permission asked for; null if none was. */
+  /** True if the key has the requested permission; null if none was requested. */
   permitted: boolean | null;
   text: string;
 }
 
 const REASONS = { DISABLED: 'disabled', EXPIRED: 'expired', ROTATED: 'rotated' } as const;
 
-/** The verdict on a secret, and on a permission if one is asked for. */
+/** The verdict on a secret, and on a permission if one is requested. */
 export function verdictOn(found: Identification, permission: Permission | undefined, catalog: Catalog): Verdict {
   const refused = { valid: false, permitted: permission === undefined ? null : false };
   if ('unknown' in found) return { ...refused, reason: found.unknown, text: `not valid: ${unknownText(found)}` };
@@ -200,17 +200,17 @@ function statusText({ apiKey: key, chain, status, publicId }: Known): string {
 }
 
 export interface KeyColumn extends Column {
-  /** By which `--columns` picks it. */
+  /** Its name for `--columns`. */
   readonly name: string;
   text(key: KeyJson): string;
   /** Its cell on a terminal, if that differs. */
   shown?(key: KeyJson): string;
 }
 
-/** To which width texts may be shortened. */
+/** The widths to which texts can be shortened. */
 const [NAME, TEXT] = [10, 8];
 
-/** What programs read: the order is part of the public interface. */
+/** Columns for programs: the order is part of the public interface. */
 export const ALL_COLUMNS: readonly KeyColumn[] = [
   column('name', ({ name }) => name, { least: NAME }),
   column('status', ({ status }) => status, {
@@ -242,12 +242,12 @@ const PICKABLE: readonly KeyColumn[] = [
     column(kebab(name), (key) => key[name], { least: TEXT }),
   ),
 ];
-/** What a terminal shows unless told otherwise. */
+/** The default columns of a terminal. */
 export const DEFAULT_COLUMNS = ['name', 'grants', 'status', 'last-used', 'expires'].map(pick);
 
 export const COLUMN_NAMES: readonly string[] = PICKABLE.map((column) => column.name);
 
-/** The columns of these names, each once; case and the form of word breaks don't matter. @throws CliError USAGE */
+/** The columns with these names, each once; case and the form of word breaks don't matter. @throws CliError USAGE */
 export function pickColumns(names: readonly string[]): KeyColumn[] {
   return [...new Set(names.map(pick))].map((column) => ({ ...column, least: 1 }));
 }
@@ -278,7 +278,7 @@ function column(
   return { name, title, text: (key) => fieldText(name, value(key)), ...rest };
 }
 
-/** A column of grants; a terminal shows which of them are unknown. */
+/** A column of grants; a terminal marks unknown ones. */
 function grantColumn(name: string, grantsOf: (key: KeyJson) => string[]): KeyColumn {
   const shown = (key: KeyJson) =>
     fieldText(
@@ -288,7 +288,7 @@ function grantColumn(name: string, grantsOf: (key: KeyJson) => string[]): KeyCol
   return column(name, grantsOf, { shown, least: TEXT });
 }
 
-/** A column of times, which programs read in RFC 3339 format. */
+/** A column of times, in RFC 3339 format for programs. */
 function time(name: string, value: (key: KeyJson) => string | null, leaves?: number): KeyColumn {
   const shown = (key: KeyJson) => {
     const at = value(key);
@@ -298,8 +298,8 @@ function time(name: string, value: (key: KeyJson) => string | null, leaves?: num
 }
 
 /**
- * A key as it is reviewed, as JSON: a closed list of fields. `answering` is its owner, or that of a parent key;
- * `creator` is the name of the key that created it.
+ * A key in a review, as JSON: a closed list of fields. `answering` is its owner, or that of a parent key; `creator` is
+ * the name of the key that created it.
  */
 export function reviewJson({ answering, creator, effectivePermissions, ...state }: ReviewedKey) {
   return { ...keyJson(state), answering, creator, effectivePermissions: withoutIncluded(effectivePermissions) };
@@ -316,7 +316,7 @@ export const REVIEW_COLUMNS: readonly (Omit<KeyColumn, 'text'> & { text(key: Rev
   ...pickColumns(['last-used', 'expires']),
 ];
 
-/** The labels that the CSV has in their own places. */
+/** The labels without columns of their own in the CSV. */
 const { owner: _owner, tags: _tags, ...otherLabels } = labelFields;
 
 const CSV: Readonly<Record<string, (key: ReviewJson) => string | null>> = {
