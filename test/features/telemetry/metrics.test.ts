@@ -75,9 +75,12 @@ describe('metrics', () => {
       () => Promise.reject(new Error('broken')),
       () => new Promise(() => {}),
     ];
-    const added = reads.map((read, index) => {
-      const name = `svc_api_wrong_${index}_total`;
-      return { name, kind: 'counter', help: 'Wrong.', labels: ['label'], read } as AddedMetric;
+    const added = reads.flatMap((read, index) => {
+      const wrong = { name: `svc_api_wrong_${index}_total`, kind: 'counter', help: 'Wrong.', read } as AddedMetric;
+      return [
+        { ...wrong, labels: ['label'] },
+        { ...wrong, name: `svc_api_wrong_alone_${index}_total` },
+      ];
     });
     metrics.addOf('svc-api-wrong', added, log);
     const read = () => [[-1] as const];
