@@ -727,7 +727,7 @@ export declare const clientFlags: Texts & {
 };
 
 export interface Feature extends FeatureOfFields {
-    readonly errors?: ErrorTable;
+    readonly errors?: Readonly<Record<string, AddedError>>;
     readonly config?: {
         readonly sections: Readonly<Record<string, () => Promise<AddedSection>>>;
     };
@@ -869,6 +869,8 @@ export type Action = (typeof ACTIONS)[number];
 export declare const ACTIONS: readonly ['CREATE_ANY', 'CREATE_OWN', 'READ_ANY', 'READ_OWN', 'UPDATE_ANY', 'UPDATE_OWN', 'DELETE_ANY', 'DELETE_OWN'];
 
 export type Actor = Principal | typeof OPERATOR;
+
+export type AddedError = Omit<ErrorEntry, 'graphql' | 'page'>;
 
 export type Answer = (request: ServedRequest) => Reply | Promise<Reply>;
 
@@ -1689,6 +1691,7 @@ export type OutcomeCounts = Readonly<Record<Outcome, number>>;
 export declare const OUTCOMES: readonly ['accepted', 'forbidden', 'limited', 'refused'];
 
 export interface OwnFeature extends Omit<Feature, 'config'> {
+    readonly errors?: ErrorTable;
     readonly config?: FeatureConfig;
     readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
     readonly inPrimary?: () => Promise<void>;

@@ -4,7 +4,7 @@ import type { AddedSection } from './config/added-section.ts';
 import type { FeatureConfig } from './config/section.ts';
 import type { HttpApp, NamedCommands, RequestCheck, RouteContext } from './http/index.ts';
 import type { FeatureOfFields } from './keys/added/index.ts';
-import type { ErrorTable } from './keys/basics/index.ts';
+import type { AddedError, ErrorTable } from './keys/basics/index.ts';
 import type { KeyListener } from './keys/changes/index.ts';
 import type { NoticeChannels, NoticeStore } from './keys/feed/index.ts';
 import type { Operations, RemoteOperations } from './keys/operations/index.ts';
@@ -20,7 +20,7 @@ import type { FeatureInStore, StoreOfFeature } from './store/index.ts';
  */
 export interface Feature extends FeatureOfFields {
   /** Its error codes, such as `TEAM_MISSING`. No other feature can have the same code. */
-  readonly errors?: ErrorTable;
+  readonly errors?: Readonly<Record<string, AddedError>>;
   /** Its sections of `svc-api.yaml`, by their names. Import them here: commands that read no file do not load them. */
   readonly config?: { readonly sections: Readonly<Record<string, () => Promise<AddedSection>>> };
   /** Loads what it keeps in a store: its ports, tables and migrations. Commands without a store do not load it. */
@@ -46,6 +46,8 @@ export interface Feature extends FeatureOfFields {
 
 /** A feature of svc-api itself, with members that plugins cannot have. */
 export interface OwnFeature extends Omit<Feature, 'config'> {
+  /** Its error codes, as those of the core have them. */
+  readonly errors?: ErrorTable;
   /** Its sections of `svc-api.yaml`, and its part of the configuration without them. */
   readonly config?: FeatureConfig;
   /** Parts for other features, by name, that those can do without. */

@@ -193,8 +193,8 @@ function readError({ message, extensions }: AnsweredError, server: string): Keys
 /** True for codes with which a command fails like on the key store itself. */
 function isOfRules(code: unknown): code is ErrorCode {
   if (typeof code !== 'string') return false;
-  const { graphql, exit } = errorEntry(code) ?? {};
-  return graphql === true && exit !== null;
+  const { graphql, isAdded, exit } = errorEntry(code) ?? {};
+  return (graphql === true || isAdded === true) && exit !== null;
 }
 
 /**

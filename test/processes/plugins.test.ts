@@ -472,7 +472,7 @@ describe('a plugin with fields of keys', () => {
 
   it('has error codes, with which commands, servers and endpoints fail', async () => {
     const withErrors = (errors: string, more = '') => `{ name: 'other', errors: { ${errors} }, ${more} }`;
-    const entry = `{ exit: 7, status: 409, graphql: true, meaning: 'A key has no team.', causes: ['--team was left out'],
+    const entry = `{ exit: 7, status: 409, meaning: 'A key has no team.', causes: ['--team was left out'],
       remedy: 'Pass --team.' }`;
     data.install(
       'other',

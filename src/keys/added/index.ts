@@ -4,7 +4,7 @@ import {
   aFunction,
   anything,
   anyNumber,
-  type ErrorEntry,
+  type AddedError,
   type FeatureOfErrors,
   formatList,
   hasControlCharacters,
@@ -498,18 +498,16 @@ function readFeature(given: unknown): FeatureOfFields {
 const STATUS = whole(400, 599);
 const SENTENCE = textUpTo(1000);
 
-const ERROR = options<ErrorEntry>({
+const ERROR = options<AddedError>({
   exit: orNull(whole(1, 125)),
   status: STATUS,
-  graphql: oneOf(true),
-  page: oneOf(false),
   meaning: required(SENTENCE),
   causes: required(list(SENTENCE, 1)),
   remedy: required(SENTENCE),
-  remedyIn: options<NonNullable<ErrorEntry['remedyIn']>>({ flags: SENTENCE, schema: SENTENCE }),
+  remedyIn: options<NonNullable<AddedError['remedyIn']>>({ flags: SENTENCE, schema: SENTENCE }),
 });
 
-const ruleOfError: Rule<ErrorEntry> = (value, path) => {
+const ruleOfError: Rule<AddedError> = (value, path) => {
   const code = path.slice(path.lastIndexOf('.') + 1);
   if (isErrorCode(code)) return ERROR(value, path);
   return `Its error code "${code}" is not valid. Write it as TEAM_MISSING: words in capital letters, joined by "_".`;

@@ -18,6 +18,9 @@ export interface ErrorEntry {
   readonly remedyIn?: { readonly flags?: string; readonly schema?: string };
 }
 
+/** An error code of a plugin. Each answer can carry it. */
+export type AddedError = Omit<ErrorEntry, 'graphql' | 'page'>;
+
 /** Error codes. Published codes, their exit codes and their statuses stay as they are. */
 export type ErrorTable<Code extends string = string> = Readonly<Record<Code, ErrorEntry>>;
 
