@@ -1,6 +1,7 @@
 import { Kysely } from 'kysely';
 import type { KeyObject } from 'node:crypto';
-import type { Port } from '../keys/basics/index.ts';
+import { failedFeature, isAdded } from '../keys/added/index.ts';
+import { isKeysError, type Port, printable } from '../keys/basics/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import type { FeatureTables, Tables, TablesOfFeature } from './tables.ts';
 
@@ -46,7 +47,26 @@ export type FeatureInStore = FeatureTables & StoreOfFeature;
 
 /** The ports of features. */
 export function portsOf(features: readonly FeatureInStore[]): AnyPortOfStore[] {
-  return features.flatMap(({ ports = [] }) => ports);
+  return features.flatMap(({ feature, ports = [] }) =>
+    isAdded({ name: feature }) ? ports.map((port) => portOfPlugin(feature, port)) : ports,
+  );
+}
+
+/** A port of a plugin. Work of it that fails names it, unless the database fails. */
+export function portOfPlugin(plugin: string, given: AnyPortOfStore): AnyPortOfStore {
+  const named = ({ run, ...by }: Reading): Reading => ({
+    ...by,
+    run: (work) =>
+      run(async (db) => {
+        try {
+          return await work(db);
+        } catch (error) {
+          if (isKeysError(error) || by.connection.isFailure(error)) throw error;
+          throw failedFeature(plugin, `port ${printable(String(given.port.name))}`, error);
+        }
+      }),
+  });
+  return { ...given, read: (by) => given.read(named(by)) };
 }
 
 /** Types a port of the store. */

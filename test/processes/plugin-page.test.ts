@@ -7,7 +7,6 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
-import { readDirectly } from '../support/direct.ts';
 import { blocksOf, blockWith } from '../support/pages.ts';
 import { DataFolder } from '../support/plugins.ts';
 import { freePort } from '../support/port.ts';
@@ -107,7 +106,18 @@ describe(`an example of ${PAGE}`, () => {
   it('adds a table', async () => {
     example('svc-api-visits');
     await cli('apikey create --name E --roles GUEST --owner Ada');
-    assert.deepEqual(await readDirectly(database, 'select visits from plugin_svc_api_visits_counts'), [{ visits: 0 }]);
+    const { key } = await cli('apikey create --name V --roles ADMIN --owner Ada');
+    const serve = await startServe(database, ['--port', '0'], env());
+    try {
+      const answer = await fetch(`${serve.url}/visits`, { headers: { authorization: `Bearer ${key as string}` } });
+      const visits = (await answer.json()) as { visits: number }[];
+      assert.deepEqual(
+        visits.map(({ visits: count }) => count),
+        [0, 0],
+      );
+    } finally {
+      await serve.stop();
+    }
   });
 
   it('adds an error code', async () => {

@@ -9,7 +9,7 @@ import { backUpStore } from '../../src/store/backup/back-up-store.ts';
 import { restoreStore } from '../../src/store/backup/restore-store.ts';
 import { copyStore } from '../../src/store/copy.ts';
 import { openConnection, openStore } from '../../src/store/open.ts';
-import { type FeatureInStore, portOfStore } from '../../src/store/port-of-store.ts';
+import { type FeatureInStore, portOfPlugin, portOfStore } from '../../src/store/port-of-store.ts';
 import type { FeatureMigration } from '../../src/store/tables.ts';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
 import { changeDirectly, contentOf, readDirectly } from '../support/direct.ts';
@@ -199,6 +199,30 @@ describeAlwaysOnEach('the tables of a plugin', (dialect) => {
         inStep('pragma max_page_count = 1', 'create table plugin_large as select zeroblob(1000000) as large'),
         { code: 'STORE_FULL' },
       );
+    await store.close();
+  });
+
+  it('are read through a port that names the plugin where it fails, unless the database does', async () => {
+    const READ = declarePort<{ fail(): Promise<never>; end(): Promise<unknown> }>('reading');
+    let ends = 0;
+    const port = portOfStore({
+      port: READ,
+      read: ({ run }) => ({
+        fail: () => run(() => Promise.reject(new TypeError('rows is undefined'))),
+        end: () =>
+          run(async (db) => (ends++ > 0 ? ends : sql.raw('select pg_terminate_backend(pg_backend_pid())').execute(db))),
+      }),
+    });
+    const store = await openStore(
+      { database },
+      { features: [...STORES, { feature: 'svc-api-x', ports: [portOfPlugin('svc-api-x', port)] }] },
+    );
+    const reading = store.repository.port(READ);
+    await assert.rejects(reading.fail(), {
+      code: 'FEATURE_FAILED',
+      message: 'The port reading of svc-api-x failed: rows is undefined',
+    });
+    if (dialect === 'postgres') assert.equal(await reading.end(), 2);
     await store.close();
   });
 

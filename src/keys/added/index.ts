@@ -273,6 +273,12 @@ export function invalidFeature(name: string, problem: string, cause?: unknown): 
   return new KeysError('FEATURE_INVALID', `The feature ${printable(name)} is invalid. ${problem}`, { cause });
 }
 
+/** An error that names what of a plugin failed while it ran, such as a step or a port. */
+export function failedFeature(name: string, part: string, cause: unknown): KeysError {
+  const reason = printable(cause instanceof Error ? cause.message : String(cause), 300);
+  return new KeysError('FEATURE_FAILED', `The ${part} of ${printable(name)} failed: ${reason}`, { cause });
+}
+
 /** Does work of a feature. @throws KeysError FEATURE_INVALID in place of another error, if it is one of a plugin */
 export async function workOf<Result>(
   feature: { readonly name: string },

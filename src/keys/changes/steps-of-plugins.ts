@@ -1,5 +1,5 @@
-import { isAdded } from '../added/index.ts';
-import { isKeysError, KeysError, kindOf, printable } from '../basics/index.ts';
+import { failedFeature, isAdded } from '../added/index.ts';
+import { isKeysError, kindOf } from '../basics/index.ts';
 import type { KeyListener, ReplacementSteps } from './transaction.ts';
 
 /** The listeners of features, in their order. A feature that does not listen costs nothing. */
@@ -31,9 +31,7 @@ function namedStep(plugin: string, path: string, step: Step): Step {
       return readResult(path, await step(...given), (name, later) => namedStep(plugin, name, later));
     } catch (error) {
       if (isKeysError(error)) throw error;
-      const reason = printable(error instanceof Error ? error.message : String(error), 300);
-      const message = `The step ${path} of ${printable(plugin)} failed: ${reason}`;
-      throw new KeysError('FEATURE_FAILED', message, { cause: error });
+      throw failedFeature(plugin, `step ${path}`, error);
     }
   };
 }

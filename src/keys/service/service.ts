@@ -9,7 +9,7 @@ import {
   writeEvents,
 } from '../authentication/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
-import { type Limit, madeOnce, UNIT_MS } from '../basics/index.ts';
+import { type Limit, madeOnce, type Port, UNIT_MS } from '../basics/index.ts';
 import { type Parts, PermittedChanges, Transactions, UnusedKeys } from '../changes/index.ts';
 import { type EdgeReport, EdgeReports, Edges } from '../feed/index.ts';
 import { type ApiKey, appliedLimits, USAGE, Usage } from '../key/index.ts';
@@ -168,6 +168,11 @@ export class KeysService extends KeyManagement {
   /** The rules of a feature over this store, by their class. They are made on first use. */
   feature<Rules>(rules: new (parts: FeatureParts) => Rules): Rules {
     return this.#feature(rules) as Rules;
+  }
+
+  /** What a port reads of the store, such as one of a plugin for its endpoints and operations. */
+  port<Reader, Writer extends Reader>(port: Port<Reader, Writer>): Reader {
+    return this.#parts.repository.port(port);
   }
 
   /** Returns the service itself. */

@@ -89,13 +89,13 @@ export const PROGRAM_ERRORS = defineErrors({
   FEATURE_FAILED: {
     status: 500,
     graphql: true,
-    meaning: 'A step of a plugin failed. Nothing was changed.',
+    meaning: 'A step or a port of a plugin failed. Nothing was changed.',
     causes: [
       'the plugin refuses the change by an error without a code',
       'the plugin has a defect, or a statement that the database refuses',
     ],
     remedy:
-      'The error names the plugin and the step: update or uninstall it. Its author finds in ' +
+      'The error names the plugin: update or uninstall it. Its author finds in ' +
       '[Plugins](plugins.md#steps-when-keys-change) how a plugin refuses a change.',
   },
   HOST_INVALID: {
