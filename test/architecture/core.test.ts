@@ -75,7 +75,6 @@ const NOT_YET: readonly string[] = [
   'src/service/create-app.ts',
   'src/service/examine.ts',
   'src/service/library-keys.ts',
-  'src/service/notice-channels.ts',
   'src/service/open-keys.ts',
   'src/store/audit-log.ts',
   'src/store/connection.ts',
