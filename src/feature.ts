@@ -8,6 +8,7 @@ import type { AddedError, ErrorTable } from './keys/basics/index.ts';
 import type { KeyListener } from './keys/changes/index.ts';
 import type { NoticeChannels, NoticeStore } from './keys/feed/index.ts';
 import type { Operations, RemoteOperations } from './keys/operations/index.ts';
+import type { KeyRepository } from './keys/repository/index.ts';
 import type { CredentialPlace } from './keys/secret/index.ts';
 import type { KeysService } from './keys/service/index.ts';
 import type { Limited } from './limits/index.ts';
@@ -42,6 +43,44 @@ export interface Feature extends FeatureOfFields {
   readonly background?: (context: BackgroundContext) => Promise<Background>;
   /** Its channels of notices, by the names that `notices.channel` in `svc-api.yaml` can have. */
   readonly notices?: NoticeChannels;
+  /** Its checks for `svc-api doctor`. */
+  readonly checks?: readonly DoctorCheck[];
+}
+
+/** A check of `svc-api doctor`. */
+export interface DoctorCheck {
+  /** Its name in findings. That of a plugin begins with the name of its package in this form: `SVC_API_TEAM`. */
+  readonly name: string;
+  /** Looks at what it checks, and changes nothing. Import what it needs here. */
+  readonly run: (context: CheckContext) => Promise<readonly CheckAnswer[]>;
+}
+
+/** One of the answers of a check, in words for users. A warning or a failure says what to do. */
+export type CheckAnswer =
+  | { readonly status: 'ok'; readonly message: string }
+  | { readonly status: 'warning' | 'failure'; readonly message: string; readonly remedy: string };
+
+/** Parts of an installation for checks. */
+export interface CheckContext {
+  /** The configuration; undefined if it has errors. */
+  readonly config: Config | undefined;
+  /** The store; undefined if it cannot be read. */
+  readonly store: CheckedStore | undefined;
+  /** The variables of the environment. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  /** All features that are there. */
+  readonly features: readonly OwnFeature[];
+  /** Aborts once the check takes too long. */
+  readonly signal: AbortSignal;
+}
+
+/** A store, to read. */
+export interface CheckedStore {
+  /** Keys, their audit log, and what features keep beside them. */
+  readonly repository: Omit<KeyRepository, 'write' | 'follow' | 'watchHearing'>;
+  readonly notices: Pick<NoticeStore, 'status'>;
 }
 
 /** A feature of svc-api itself, with members that plugins cannot have. */

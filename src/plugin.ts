@@ -4,7 +4,7 @@ import type { Feature } from './feature.ts';
 import type { OperationsClient } from './keys/operations/index.ts';
 import { ownFeatures, takenNames } from './cli/plugins/taken-names.ts';
 
-export type { FeatureContext, Feature } from './feature.ts';
+export type { CheckAnswer, CheckContext, DoctorCheck, Feature, FeatureContext } from './feature.ts';
 export type { OperationsClient, Server } from './keys/operations/index.ts';
 export type { AddedSection, StandardIssue, StandardResult, StandardSchema } from './config/added-section.ts';
 export type {

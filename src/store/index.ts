@@ -3,8 +3,6 @@ export type { Connection, DialectName, StoreTimer } from './connection.ts';
 export { KeyChanges } from './key-changes.ts';
 export { driverCodeOf } from './errors.ts';
 export { feed, FEED_COLUMNS } from './feed.ts';
-export { failureBy, type Finding, ok, warning } from './inspection/finding.ts';
-export { inspectStore } from './inspection/inspect-store.ts';
 export type { Store } from './open.ts';
 export {
   type AnyPortOfStore,

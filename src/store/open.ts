@@ -95,7 +95,8 @@ export async function openStore(
   return { ...storeOver(connection, parts, auditKey), compact: (leastShare) => compact(opened, leastShare) };
 }
 
-function storeOver(
+/** A store over an open connection. */
+export function storeOver(
   connection: Connection,
   { features = [], leaseClock }: StoreParts,
   auditKey?: KeyObject,

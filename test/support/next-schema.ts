@@ -1,4 +1,6 @@
 import { type Migration, MIGRATIONS } from '../../src/store/migrations.ts';
+import { isPostgresUrl } from '../../src/store/postgres-address.ts';
+import { changeDirectly, readDirectly } from './direct.ts';
 
 /** Runs `work` as a later version of the program would, with one more migration. */
 export async function withNextSchema<Result>(migrate: Migration, work: () => Promise<Result>): Promise<Result> {
@@ -9,4 +11,18 @@ export async function withNextSchema<Result>(migrate: Migration, work: () => Pro
   } finally {
     migrations.pop();
   }
+}
+
+/** Gives a store another version of the schema, without its tables. */
+export async function setSchema(database: string, version: number): Promise<void> {
+  const change = isPostgresUrl(database) ? 'update svc_api_schema set version =' : 'pragma user_version =';
+  await changeDirectly(database, `${change} ${version}`);
+}
+
+/** The version of the schema that a store has. */
+export async function schemaOf(database: string): Promise<number> {
+  const query = isPostgresUrl(database)
+    ? 'select version from svc_api_schema'
+    : 'select user_version as version from pragma_user_version';
+  return Number((await readDirectly(database, query))[0]!['version']);
 }

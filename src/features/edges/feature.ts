@@ -9,6 +9,7 @@ export const edges: OwnFeature = {
   ...edgeOperations,
   schema: () => import('./schema.ts'),
   store: async () => ({ ports: [(await import('../../store/index.ts')).feed] }),
+  checks: [{ name: 'EDGES', run: async (context) => (await import('./checks.ts')).checkEdges(context) }],
   async routes(app, context) {
     const { addFeed } = await import('./routes.ts');
     addFeed(app, context, { needsCertificate: context.config?.tls?.clientCa !== undefined });

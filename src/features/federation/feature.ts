@@ -13,6 +13,7 @@ export const federation: OwnFeature = {
   name: 'federation',
   needs: ['consent', 'people'],
   routes: async (_, context) => (await import('./routes.ts')).addExchange(context),
+  checks: [{ name: 'FEDERATION', run: async (context) => (await import('./checks.ts')).checkFederation(context) }],
   config: {
     defaults: { federation: [] },
     sections: { federation: async () => (await import('./config.ts')).federation },

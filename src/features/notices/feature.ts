@@ -19,4 +19,5 @@ export const notices: OwnFeature = {
   },
   notices: { webhook: async () => (await import('./post.ts')).webhook },
   background: async (context) => (await import('./delivery.ts')).deliverNotices(context),
+  checks: [{ name: 'NOTICES', run: async (context) => (await import('./checks.ts')).checkNotices(context) }],
 };

@@ -18,6 +18,7 @@ export const routes: OwnFeature = {
   name: 'routes',
   operations: routeOperations,
   schema: () => import('./schema.ts'),
+  checks: [{ name: 'CONFIG', run: async (context) => (await import('./checks.ts')).checkObserving(context) }],
   config: {
     defaults: { upstreams: [], routes: [], expect: [] },
     sections: {

@@ -348,13 +348,26 @@ const PACKAGE_NAME = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 /** Names that GraphQL, JSON and flags accept. `no-` and `with-` are prefixes of generated flags. */
 const FIELD_NAME = /^(?!(?:no|with)[A-Z])[a-z][A-Za-z0-9]{1,39}$/;
 
+/** The name of a package with "_" in the place of other characters. */
+function snake(name: string): string {
+  return name.replaceAll(/[^a-z0-9]+/g, '_').replace(/^_/, '');
+}
+
+/** The problem of the name of a check. */
+function problemOfCheck(name: string, feature: string, all: readonly { readonly name: string }[]): string | undefined {
+  const own = snake(feature).toUpperCase();
+  if ((name !== own && !name.startsWith(`${own}_`)) || !/^[A-Z][A-Z0-9_]{1,99}$/.test(name))
+    return `Its check "${printable(name)}" must be named "${own}", or begin with "${own}_", and contain only capital letters, digits and "_".`;
+  return all.filter((each) => each.name === name).length > 1 ? `It has two checks "${name}".` : undefined;
+}
+
 /** The problem of the name or of a label of a metric. */
 function problemOf(
   { name, labels = [] }: AddedMetric,
   feature: string,
   all: readonly AddedMetric[],
 ): string | undefined {
-  const prefix = `${feature.replace(/^@/, '').replaceAll(/[^a-z0-9]+/g, '_')}_`;
+  const prefix = `${snake(feature)}_`;
   if (!name.startsWith(prefix) || !/^[a-z][a-z0-9_]{2,99}$/.test(name))
     return `Its metric "${printable(name)}" must begin with "${prefix}", and contain only lower-case letters, digits and "_".`;
   if (all.filter((each) => each.name === name).length > 1) return `It has two metrics "${name}".`;
@@ -426,6 +439,7 @@ const MEMBERS: Readonly<Record<string, Rule<any>>> = {
   ),
   config: options<{ sections: unknown }>({ sections: required(recordOf(aFunction())) }),
   notices: recordOf(aFunction()),
+  checks: list(options<Record<'name' | 'run', unknown>>({ name: required(text), run: required(aFunction()) })),
 };
 
 /** Everything that a plugin keeps in a store. The store declares the types of migrations and ports. */
@@ -455,7 +469,7 @@ const MAX_IDENTIFIER = 63;
 
 /** The beginning of the names of a plugin's tables. No table of svc-api begins so. */
 function tablePrefix(name: string): string {
-  return `plugin_${name.replaceAll(/[^a-z0-9]+/g, '_').replace(/^_/, '')}_`;
+  return `plugin_${snake(name)}_`;
 }
 
 /** Checks the form of what plugins keep in a store. @throws KeysError FEATURE_INVALID, which names the plugin */
@@ -498,6 +512,9 @@ function readFeature(given: unknown): FeatureOfFields {
   if (shown !== undefined) throw invalidFeature(name, shown.replaceAll('propertys', 'properties'));
   if ('operations' in given && !('schema' in given))
     throw invalidFeature(name, 'It has "operations" without a "schema", which has their root fields.');
+  const { checks = [] } = given as { checks?: readonly { readonly name: string }[] };
+  const problemOfChecks = checks.map((check) => problemOfCheck(check.name, name, checks)).find((each) => each);
+  if (problemOfChecks !== undefined) throw invalidFeature(name, problemOfChecks);
   return given as FeatureOfFields;
 }
 

@@ -21,7 +21,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { type Follower, type Following, type KnownEdge, STORE_LEASE_MS } from '../../keys/repository/index.ts';
-import { edgesAfter } from '../connection.ts';
+import { type Connection, connectionOver, edgesAfter } from '../connection.ts';
 
 /** A change in `key_changes`. */
 export interface ChangeMark {
@@ -371,4 +371,9 @@ function isRunning(pid: number | undefined): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
+}
+
+/** A connection to a file that also tells who follows it. */
+export function knowingFollowers(file: Connection): Connection {
+  return connectionOver(file, { toldEdges: async () => toldEdges(file.location) });
 }

@@ -15,7 +15,7 @@ import Database from 'better-sqlite3';
 import { inspectNode } from '../../../src/features/doctor/cli/doctor.ts';
 import { differenceText, type SchemaDifference } from '../../../src/keys/repository/schema-difference.ts';
 import { newestSchema } from '../../../src/store/migrations.ts';
-import { CHECKS, type Finding } from '../../../src/store/inspection/finding.ts';
+import { CHECKS, type Finding } from '../../../src/features/doctor/inspection/finding.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { damageIndex, damageKey, damageSchema, SCHEMA_DAMAGES } from '../../support/damage.ts';
 import { describeOn, describeOnEach } from '../../support/dialects.ts';
@@ -23,7 +23,7 @@ import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../s
 import { tempFolder } from '../../support/temp.ts';
 import { destinationOf, testCourier } from '../../support/couriers.ts';
 import { newNoticeSecret, Receiver, stopReceivers } from '../../support/webhook.ts';
-import { inspectStore } from '../../../src/store/inspection/inspect-store.ts';
+import { inspectStore } from '../../../src/features/doctor/inspection/inspect-store.ts';
 import { openKeys } from '../../../src/service/open-keys.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
@@ -154,17 +154,15 @@ describeOnEach('doctor', (dialect) => {
     const before = [await contentOf(cli.database), dialect === 'sqlite' && readdirSync(dirname(cli.database))];
     const checks = await examine();
     assert.deepEqual(wrong(checks), []);
-    const left = new Set([
-      'FEDERATION',
-      'EDGES',
+    const left = new Set<string>([
       'PLUGINS',
       ...(dialect === 'sqlite' ? ['SETTINGS', 'RIGHTS'] : ['ACCESS', 'SPACE', 'INTEGRITY']),
     ]);
     assert.deepEqual(
       [...new Set(checks.map(({ check }) => check))],
       dialect === 'sqlite'
-        ? CHECKS.filter((check) => !left.has(check))
-        : ['NODE', 'ENVIRONMENT', 'CONFIG', 'NOTICES', 'STORE', 'SCHEMA', 'SETTINGS', 'RIGHTS', 'AUDIT_LOG', 'CLOCK'],
+        ? [...CHECKS.filter((check) => !left.has(check)), 'NOTICES']
+        : ['NODE', 'ENVIRONMENT', 'CONFIG', 'STORE', 'SCHEMA', 'SETTINGS', 'RIGHTS', 'AUDIT_LOG', 'CLOCK', 'NOTICES'],
     );
     assert.deepEqual(
       [await contentOf(cli.database), dialect === 'sqlite' && readdirSync(dirname(cli.database))],
@@ -409,8 +407,6 @@ describeOnEach('doctor', (dialect) => {
     const options = {
       auditKey: undefined,
       clock: () => now,
-      isWithoutWebhook: true,
-      observing: [],
       features: STORES,
       onVerified,
     };
@@ -423,11 +419,7 @@ describeOnEach('doctor', (dialect) => {
 
   it('warns of a machine whose clock is not that of the database server', async () => {
     const clock = () => Date.now() + UNIT_MS.h;
-    const found = await inspectStore(
-      cli.database,
-      {},
-      { auditKey: undefined, clock, isWithoutWebhook: true, observing: [], features: STORES },
-    );
+    const found = await inspectStore(cli.database, {}, { auditKey: undefined, clock, features: STORES });
     const message = found.find(({ check }) => check === 'CLOCK')!.message;
     if (dialect === 'sqlite') assert.match(message, /after all that the store has/);
     else assert.match(message, /^The clock of this machine, by which keys expire, says \S+, and that of the database /);

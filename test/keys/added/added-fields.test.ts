@@ -34,6 +34,7 @@ const MEMBERS: Record<keyof Feature, true> = {
   metrics: true,
   config: true,
   notices: true,
+  checks: true,
 };
 
 describe('a feature of a plugin', () => {
@@ -42,6 +43,24 @@ describe('a feature of a plugin', () => {
       !refusalOf({ name: 'svc-api-floor', [member]: null }).includes('not a property');
     for (const member of Object.keys(MEMBERS)) if (member !== 'name') assert.ok(isKnown(member), member);
     for (const member of ['provides', 'inPrimary']) assert.ok(!isKnown(member), member);
+  });
+});
+
+describe('checks of plugins', () => {
+  const withChecks = (...checks: unknown[]) => refusalOf({ name: '@svc/api.floor', checks });
+  const run = async () => [];
+
+  it('begin with the name of the package, in capital letters', () => {
+    for (const name of ['SVC_API_FLOOR', 'SVC_API_FLOOR_2']) assert.match(withChecks({ name, run }), /added too late/);
+    for (const name of ['STORE', 'SVC_API_FLOORS', 'svc_api_floor', 'SVC_API_FLOOR-2', 'SVC_API_FLOOR é'])
+      assert.match(withChecks({ name, run }), /@svc\/api\.floor.*check .* must be named "SVC_API_FLOOR"/);
+  });
+
+  it('have a name and a function, and each another name', () => {
+    const name = 'SVC_API_FLOOR';
+    assert.match(withChecks({ name, run }, { name, run }), /It has two checks "SVC_API_FLOOR"/);
+    for (const check of [{ name }, { run }, { name, run, does: 'x' }, { name, run: 'x' }, null])
+      assert.match(withChecks(check), /@svc\/api\.floor is invalid/);
   });
 });
 

@@ -4,19 +4,21 @@ import { readOptions } from '../../../cli/serve/index.ts';
 import { formatCount } from '../../../cli/output.ts';
 import type { CertificateFiles } from '../../../http/certificate.ts';
 import { printable } from '../../../keys/basics/index.ts';
-import type { Finding } from '../../../store/index.ts';
+import type { Finding } from '../inspection/finding.ts';
 
 const [STATUS_WIDTH, CHECK_WIDTH] = ['failure'.length + 2, 'ENVIRONMENT'.length + 2];
-const INDENT = ' '.repeat(STATUS_WIDTH + CHECK_WIDTH);
 
 /** What checks have found, a line each, with what to do below it. */
 export function linesOf(findings: readonly Finding[]): string[] {
   const count = (status: Finding['status']) => findings.filter((finding) => finding.status === status).length;
   const [failures, warnings] = [count('failure'), count('warning')];
+  // Names of plugins' checks can be longer than ours.
+  const checkWidth = Math.max(CHECK_WIDTH, ...findings.map(({ check }) => check.length + 2));
+  const indent = ' '.repeat(STATUS_WIDTH + checkWidth);
   return [
     ...findings.flatMap(({ status, check, message, remedy }) => [
-      `${status.padEnd(STATUS_WIDTH)}${check.padEnd(CHECK_WIDTH)}${message.replaceAll('\n', ' ')}`,
-      ...(remedy === null ? [] : [`${INDENT}${remedy}`]),
+      `${status.padEnd(STATUS_WIDTH)}${check.padEnd(checkWidth)}${message.replaceAll('\n', ' ')}`,
+      ...(remedy === null ? [] : [`${indent}${remedy}`]),
     ]),
     failures + warnings === 0
       ? 'Nothing is wrong.'

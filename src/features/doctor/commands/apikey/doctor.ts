@@ -3,7 +3,7 @@ import { withNamesOf } from '../../../../cli/output.ts';
 import { shownText } from '../../../../cli/errors.ts';
 import { StoreCommand } from '../../../../cli/manage/key-command.ts';
 import { withProgress } from '../../../../cli/progress.ts';
-import type { Finding } from '../../../../store/index.ts';
+import type { Finding } from '../../inspection/finding.ts';
 
 const FAILED = 1;
 
@@ -25,7 +25,7 @@ export default class Doctor extends StoreCommand {
     // A variable that says otherwise is one of the things to find.
     if (flags.server !== undefined) this.requireStore(flags);
     const [{ examine }, { inspectEnvironment, inspectNode }, { readCertificate }] = await Promise.all([
-      import('../../../../service/examine.ts'),
+      import('../../examine.ts'),
       import('../../cli/doctor.ts'),
       import('../../../../http/certificate.ts'),
     ]);

@@ -1,5 +1,4 @@
-import { storeLocation } from '../location.ts';
-import { isPostgresUrl } from '../postgres-address.ts';
+import { isPostgresUrl, storeLocation } from '../../../store/whole-store.ts';
 import { failureBy, type Finding, type InspectOptions, skipped } from './finding.ts';
 
 /** Checks a store in any state, without changing anything. */

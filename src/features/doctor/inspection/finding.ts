@@ -1,15 +1,14 @@
 import type { KeyObject } from 'node:crypto';
-import { isKeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
-import type { FeatureInStore } from '../port-of-store.ts';
-import { differenceText, type SchemaDifference } from '../../keys/repository/index.ts';
+import { isKeysError, printable, type ProgressReport } from '../../../keys/basics/index.ts';
+import type { CheckedStore } from '../../../feature.ts';
+import type { FeatureInStore } from '../../../store/index.ts';
+import { differenceText, type SchemaDifference } from '../../../keys/repository/index.ts';
 
-/** The checks. Codes are stable, since scripts compare them. */
+/** The checks of doctor itself. Their names are stable: scripts compare them. */
 export const CHECKS = [
   'NODE',
   'ENVIRONMENT',
   'CONFIG',
-  'NOTICES',
-  'FEDERATION',
   'STORE',
   'ACCESS',
   'SPACE',
@@ -19,22 +18,21 @@ export const CHECKS = [
   'AUDIT_LOG',
   'CLOCK',
   'RIGHTS',
-  'EDGES',
   'PLUGINS',
 ] as const;
-/** A check. */
-export type Check = (typeof CHECKS)[number];
+type Check = (typeof CHECKS)[number];
 
-/** The result of a check. It is skipped if another check's result makes it impossible. */
+/** The outcome of a check. One that was not possible because of another finding is skipped. */
 export type FindingStatus = 'ok' | 'warning' | 'failure' | 'skipped';
 
-/** A result of a check; one for each problem. */
+/** A finding of a check: one for each fault. */
 export interface Finding {
-  check: Check;
+  /** Its name: one of `CHECKS`, or of a feature. */
+  check: string;
   status: FindingStatus;
-  /** The state or the problem, with the value. */
+  /** The state or the fault, with the value. */
   message: string;
-  /** The remedy; null if none is needed. */
+  /** The way to correct it; null if nothing is wrong. */
   remedy: string | null;
 }
 
@@ -42,21 +40,17 @@ export interface Finding {
 export interface InspectOptions {
   /** The key of the audit log, if there is one. */
   auditKey: KeyObject | undefined;
-  /** In milliseconds since 1970. Read when a check is made, since others take minutes while servers keep writing. */
+  /** In milliseconds since 1970. It is read when a check is made: others take minutes, and servers write meanwhile. */
   clock: () => number;
-  /** True if the configuration names no webhook; false if that is not known. */
-  isWithoutWebhook: boolean;
-  /** The patterns of the routes in observe mode. Default: none. */
-  observing?: readonly string[] | undefined;
-  /** The rules of token exchange. Default: none are known. */
-  rules?: readonly { readonly name: string }[] | undefined;
   /** The parts of features in it. */
   features: readonly FeatureInStore[];
   /** In entries of the audit log. */
   onVerified?: ProgressReport | undefined;
+  /** Checks the parts of features, while the store is open. Default: they are not checked. */
+  checkFeatures?: (store: CheckedStore) => Promise<Finding[]>;
 }
 
-/** The remedy for a store with an older schema. */
+/** The consequence of opening a store of an older schema. */
 export const MIGRATES =
   'The next command migrates it, "svc-api apikey backup" too, and no older version opens it then.';
 
@@ -68,11 +62,11 @@ export function warning(check: Check, message: string, remedy: string): Finding 
   return { check, status: 'warning', message, remedy };
 }
 
-export function failure(check: Check, message: string, remedy: string): Finding {
+export function failure(check: string, message: string, remedy: string): Finding {
   return { check, status: 'failure', message, remedy };
 }
 
-/** The findings about a schema: one for each difference from how its version creates it. */
+/** A finding for each difference between the schema of a store and that of its version. */
 export function schemaFindings(
   version: number,
   differences: readonly SchemaDifference[] | 'unknown',
@@ -98,7 +92,7 @@ export function skipped(checks: readonly Check[], reason: string): Finding[] {
 }
 
 /** The findings of a check, or its failure. */
-export async function checked(check: Check, inspect: () => Promise<Finding[]>): Promise<Finding[]> {
+export async function checked(check: string, inspect: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await inspect();
   } catch (error) {
@@ -107,7 +101,7 @@ export async function checked(check: Check, inspect: () => Promise<Finding[]>): 
 }
 
 /** The failure of a check by an error, whose text says what to do. */
-export function failureBy(check: Check, error: unknown, remedy = 'See the page of its code'): Finding {
+export function failureBy(check: string, error: unknown, remedy = 'See the page of its code'): Finding {
   if (!isKeysError(error)) {
     const reason = error instanceof Error ? printable(error.message, 200) : 'unknown';
     return failure(check, `It failed unexpectedly: ${reason}.`, 'Run it again with LOG_LEVEL=debug.');

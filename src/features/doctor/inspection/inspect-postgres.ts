@@ -1,10 +1,7 @@
 import { sql } from 'kysely';
-import { isKeysError, formatList } from '../../keys/basics/index.ts';
-import type { Connection } from '../connection.ts';
-import { newestSchema } from '../migrations.ts';
-import { PostgresConnection } from '../postgres/postgres-connection.ts';
-import { postgresSchemaDifferences, settingProblems } from '../postgres/postgres-schema.ts';
-import type { CoreTables } from '../tables.ts';
+import { isKeysError, formatList } from '../../../keys/basics/index.ts';
+import type { Connection } from '../../../store/index.ts';
+import { type CoreTables, loadPostgres, newestSchema } from '../../../store/whole-store.ts';
 import {
   checked,
   failure,
@@ -19,9 +16,10 @@ import {
 } from './finding.ts';
 import { inspectContents } from './inspect-contents.ts';
 
+type Postgres = Awaited<ReturnType<typeof loadPostgres>>;
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
-/** The rights that a server needs, table by table, as docs/postgresql.md grants them. */
+/** The rights that a server needs, by table, as docs/postgresql.md grants them. */
 const NEEDED: Readonly<Partial<Record<keyof CoreTables | 'svc_api_schema', readonly Privilege[]>>> = {
   svc_api_schema: ['select'],
   svc_api_features: ['select'],
@@ -42,11 +40,12 @@ const NEEDED: Readonly<Partial<Record<keyof CoreTables | 'svc_api_schema', reado
 
 const LOCK_WAIT_MS = 2000;
 
-/** Checks a store on PostgreSQL without changing anything. */
+/** Checks a store on PostgreSQL, and changes nothing. */
 export async function inspectPostgres(url: string, options: InspectOptions): Promise<Finding[]> {
-  let connection: PostgresConnection;
+  const postgres = await loadPostgres();
+  let connection: Connection;
   try {
-    connection = await PostgresConnection.open(url, {
+    connection = await postgres.PostgresConnection.open(url, {
       lockWaitMs: LOCK_WAIT_MS,
       mustExist: 'migrated',
       features: options.features,
@@ -57,18 +56,18 @@ export async function inspectPostgres(url: string, options: InspectOptions): Pro
   try {
     return [
       ok('STORE', `${connection.location} answers, and has a key store.`),
-      ...(await checked('SCHEMA', () => inspectSchema(connection))),
-      ...(await checked('SETTINGS', () => inspectSettings(connection))),
+      ...(await checked('SCHEMA', () => inspectSchema(connection, postgres))),
+      ...(await checked('SETTINGS', () => inspectSettings(connection, postgres))),
       ...(await checked('RIGHTS', () => inspectRights(connection))),
-      ...(await inspectContents(connection, options, () => connection.toldEdges())),
+      ...(await inspectContents(connection, options)),
     ];
   } finally {
     await connection.close();
   }
 }
 
-/** Compares the tables, triggers and functions with those of this version. */
-async function inspectSchema(connection: Connection): Promise<Finding[]> {
+/** Checks that the tables, and what acts on them, are as this version makes them. */
+async function inspectSchema(connection: Connection, { postgresSchemaDifferences }: Postgres): Promise<Finding[]> {
   return schemaFindings(
     newestSchema(),
     await connection.run((db) => postgresSchemaDifferences(db, connection.features)),
@@ -76,8 +75,8 @@ async function inspectSchema(connection: Connection): Promise<Finding[]> {
   );
 }
 
-/** Checks that the database server does not lose committed changes. */
-async function inspectSettings(connection: Connection): Promise<Finding[]> {
+/** Checks that the database server keeps what is promised of changes. */
+async function inspectSettings(connection: Connection, { settingProblems }: Postgres): Promise<Finding[]> {
   const problems = await connection.run(settingProblems);
   if (problems.length === 0) return [ok('SETTINGS', 'The database server keeps what was reported as done.')];
   return problems.map(({ setting, consequence, remedy }) =>
@@ -101,7 +100,7 @@ function unopened(error: unknown): Finding[] {
   return [failureBy('STORE', error), ...skipped(['SCHEMA', ...rest], 'The store cannot be opened.')];
 }
 
-/** Checks that the database user has the rights that a server needs. */
+/** Checks that the user of the database has the rights of a server. */
 async function inspectRights(connection: Connection): Promise<Finding[]> {
   const ofFeatures = connection.features.flatMap(({ tables = {} }) => Object.keys(tables));
   const needed = [...Object.entries(NEEDED), ...ofFeatures.map((table) => [table, ['select']] as const)];

@@ -1,15 +1,27 @@
 import { accessSync, constants, lstatSync, realpathSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type Database from 'better-sqlite3';
-import { givesRights, isKeysError, KeysError } from '../../keys/basics/index.ts';
-import { olderText, pendingFeatures } from '../features.ts';
-import { newestSchema } from '../migrations.ts';
-import { identifyStoreFile, MainFile, requireOwnWal, sideFilesOf, storeFileExists } from '../sqlite/sqlite-file.ts';
-import { toldEdges } from '../sqlite/followers.ts';
-import { PrivateFile } from '../sqlite/private-file.ts';
-import { placeProblem, placeWarnings, requireSecureFile } from '../sqlite/store-access.ts';
-import { sqliteError } from '../sqlite/sqlite-errors.ts';
-import { findDamage, requireOwnFormat, sqliteSchemaDifferences } from '../sqlite/sqlite-schema.ts';
+import { givesRights, isKeysError, KeysError } from '../../../keys/basics/index.ts';
+import {
+  findDamage,
+  identifyStoreFile,
+  knowingFollowers,
+  MainFile,
+  newestSchema,
+  olderText,
+  openDatabase,
+  pendingFeatures,
+  placeProblem,
+  placeWarnings,
+  PrivateFile,
+  requireDriver,
+  requireOwnFormat,
+  requireOwnWal,
+  requireSecureFile,
+  sideFilesOf,
+  sqliteError,
+  sqliteSchemaDifferences,
+  storeFileExists,
+} from '../../../store/whole-store.ts';
 import {
   failure,
   failureBy,
@@ -22,7 +34,6 @@ import {
   warning,
 } from './finding.ts';
 import { inspectContents } from './inspect-contents.ts';
-import { openDatabase, requireDriver } from '../sqlite/database.ts';
 
 /** How long to wait for a lock, in milliseconds. */
 const LOCK_WAIT_MS = 1000;
@@ -54,7 +65,7 @@ export async function inspectSqlite(path: string, options: InspectOptions): Prom
   }
   const files = [...inspectAccess(path), inspectSpace(path)];
   let main: MainFile | undefined;
-  let driver: Database.Database | undefined;
+  let driver: ReturnType<typeof openDatabase> | undefined;
   try {
     main = new MainFile(path);
     const file = realpathSync(path);
@@ -116,7 +127,7 @@ async function inspectOpened(
       : failure('INTEGRITY', `The file is damaged: ${damage}.`, 'Check the disk, and restore a backup.'),
     ...(isOld
       ? skipped(['AUDIT_LOG', 'CLOCK'], 'They can be checked once the store is migrated.')
-      : await inspectContents(file, options, async () => toldEdges(location))),
+      : await inspectContents(knowingFollowers(file), options)),
   ];
 }
 
@@ -129,7 +140,7 @@ const MEGABYTE = 1_000_000;
 /** Free space below which changes will soon fail. */
 const SCARCE_BYTES = 10 * MEGABYTE;
 
-/** Checks the owner of a store's files, and which other users can access them. */
+/** Checks the owner of the files of a store, and that no one else can use them. */
 export function inspectAccess(path: string): Finding[] {
   const findings: Finding[] = [];
   try {
@@ -172,7 +183,7 @@ export function inspectAccess(path: string): Finding[] {
   }
 }
 
-/** True if the rights of a file allow reading and writing, or it is on a read-only file system. */
+/** True if the rights of a file let this user read and write it, also on a read-only file system. */
 function isUsable(path: string): boolean {
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
@@ -182,7 +193,7 @@ function isUsable(path: string): boolean {
   }
 }
 
-/** Checks the space for a store, and for a backup beside it. */
+/** How much room there is for a store, and for a backup beside it. */
 export function inspectSpace(path: string): Finding {
   try {
     const folder = dirname(realpathSync(path));
@@ -191,7 +202,7 @@ export function inspectSpace(path: string): Finding {
     const text = `${folder} has ${megabytes(free)} MB of free space; the store has ${megabytes(size)} MB.`;
     const remedy = 'Make room, or move the store to a larger disk.';
     if (free < SCARCE_BYTES) return failure('SPACE', text, remedy);
-    // A migration or a restore can need as much space as the store has.
+    // A migration or a restore may need as much as the store has.
     return free < size + SCARCE_BYTES ? warning('SPACE', text, remedy) : ok('SPACE', text);
   } catch (error) {
     return failureBy('SPACE', sqliteError(error, path));

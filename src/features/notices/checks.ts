@@ -1,0 +1,84 @@
+import type { CheckAnswer, CheckContext } from '../../feature.ts';
+import { formatTime, isKeysError, UNIT_MS } from '../../keys/basics/index.ts';
+import { HISTORY_MS, MAX_WAITING, type NoticeStatus, shownWebhook } from '../../keys/feed/index.ts';
+import { readDestination } from './destination.ts';
+
+/** So long may a notice wait before something is wrong. */
+const LATE_MS = 10 * UNIT_MS.m;
+/** A server with a webhook looks through the store every few seconds. */
+const SEEN_MS = UNIT_MS.m;
+
+/** Checks the configuration of notices, and how those of the store are doing. */
+export async function checkNotices(context: CheckContext): Promise<CheckAnswer[]> {
+  return [...(await checkWebhook(context)), ...(await checkWaiting(context))];
+}
+
+/** Checks that the secret can be read here. The servers may have it in their environment alone. */
+async function checkWebhook({ config, env, features }: CheckContext): Promise<CheckAnswer[]> {
+  if (!config) return [];
+  const { notices } = config;
+  if (!notices) return [ok('The configuration names no webhook: nobody is notified of what happens to keys.')];
+  const isElsewhere = notices.secretFile === undefined && !env['SVC_API_NOTICES_SECRET'];
+  try {
+    await readDestination(notices, env, features);
+  } catch (error) {
+    if (!isKeysError(error)) throw error;
+    return [
+      {
+        status: isElsewhere ? 'warning' : 'failure',
+        message: error.message,
+        remedy: `See the page of its code, ${error.code}: docs/errors.md#${error.code.toLowerCase()}.`,
+      },
+    ];
+  }
+  return [
+    ok(
+      notices.channel === undefined
+        ? `The secret that signs notices for ${shownWebhook(notices.url)} can be read.`
+        : `Notices go to ${shownWebhook(notices.url)} by the channel ${notices.channel}.`,
+    ),
+  ];
+}
+
+/** Checks the notices of a store, if any were ever made. */
+async function checkWaiting({ config, store, clock }: CheckContext): Promise<CheckAnswer[]> {
+  const status = await store?.notices.status();
+  const now = clock();
+  if (!status) return [];
+  // Servers may read another configuration than this one.
+  if (config && !config.notices && status.seenAt < now - SEEN_MS) return answersOfLeft(status, now);
+  const { waiting, oldestAt, behind, deliveredAt, failedAt, failure, gone } = status;
+  const last = failedAt === null ? '' : `; the last failure, at ${formatTime(failedAt)}: ${failure}`;
+  if (gone !== null)
+    return [
+      warning(
+        `The webhook wants no notices any more${last}.`,
+        'Change its address under "notices", or send SIGHUP to the servers once it wants them again.',
+      ),
+    ];
+  const counts = `${waiting} notices wait, of at most ${MAX_WAITING}`;
+  const isLate = oldestAt !== null && oldestAt < now - LATE_MS;
+  if (isLate || (failedAt ?? 0) > (deliveredAt ?? 0))
+    return [warning(`${counts}${last}.`, 'See whether a server runs, and what the webhook answers.')];
+  return [ok(`${counts}; ${behind} entries of the audit log were not looked at.`)];
+}
+
+/** Notices that still wait although no server has a webhook any more: nothing is wrong with that. */
+function answersOfLeft({ waiting, seenAt }: NoticeStatus, now: number): CheckAnswer[] {
+  if (waiting === 0) return [];
+  const until = seenAt + HISTORY_MS;
+  const left = `${waiting} ${waiting === 1 ? 'notice waits' : 'notices wait'} from when there was a webhook`;
+  const end =
+    until > now
+      ? `One that is named by ${formatTime(until)} gets what waits, and what has happened since; a later one nothing.`
+      : 'One that is named gets nothing of it: that was too long ago.';
+  return [ok(`${left}, until ${formatTime(seenAt)}. ${end}`)];
+}
+
+function ok(message: string): CheckAnswer {
+  return { status: 'ok', message };
+}
+
+function warning(message: string, remedy: string): CheckAnswer {
+  return { status: 'warning', message, remedy };
+}
