@@ -143,5 +143,5 @@ const rows: (readonly [string, string, string])[] = [
 console.log(
   `${number.format(edges)} edges, ${number.format(keys)} keys, ${number.format(changes)} changes a second:\n`,
 );
-console.log('| | HTTP | NATS |\n|---|---|---|');
+console.log('| figure | HTTP | NATS |\n|---|---|---|');
 for (const row of rows) console.log(`| ${row.join(' | ')} |`);

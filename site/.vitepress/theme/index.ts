@@ -1,0 +1,4 @@
+import Theme from 'vitepress/theme';
+import './site.css';
+
+export default Theme;
