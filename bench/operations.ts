@@ -7,8 +7,12 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Client } from 'pg';
 import { pauseAfter, PIECE_KEYS } from '../src/keys/authentication/pieces.ts';
-import { UsageRetention } from '../src/keys/authentication/usage-retention.ts';
-import { firstKept, PERIOD_MS, USAGE } from '../src/keys/key/usage.ts';
+import { Upkeep } from '../src/keys/authentication/upkeep.ts';
+import { writeUses } from '../src/keys/authentication/activity.ts';
+import { PERIOD_MS } from '../src/keys/key/use.ts';
+import { listenersOf } from '../src/keys/changes/steps-of-plugins.ts';
+import { allStores, FEATURES } from '../src/features/index.ts';
+import { firstKept } from '../src/features/usage/usage.ts';
 import { openStore } from '../src/store/open.ts';
 import { finished, startCli } from '../test/support/process.ts';
 import { figure, median, table } from './figures.ts';
@@ -389,7 +393,8 @@ async function cpuOfServer(url: string): Promise<() => number> {
 
 /** Records uses of each key in two hours that are kept no longer as such, as servers do; or makes days of those hours. */
 async function recordUsage(database: string): Promise<void> {
-  const store = await openStore({ database });
+  const listeners = listenersOf(FEATURES);
+  const store = await openStore({ database }, { features: await allStores() });
   const { repository } = store;
   // The pauses of servers keep no program from ending.
   const alive = setInterval(() => {}, 1000);
@@ -402,10 +407,10 @@ async function recordUsage(database: string): Promise<void> {
     for await (const keys of repository.pages(PIECE_KEYS)) {
       const began = performance.now();
       const uses = keys.map(({ id }) => ({ id, ...totals, hours }));
-      await repository.write((writer) => writer.port(USAGE).add(uses), { counts: true });
+      await repository.write((writer) => writeUses(writer, uses, listeners), { counts: true });
       await pauseAfter(began);
     }
-  else await new UsageRetention({ repository, clock: () => now }).run();
+  else await new Upkeep({ repository, clock: () => now, listeners }).run();
   clearInterval(alive);
   await store.close();
 }

@@ -99,10 +99,10 @@ async function learnUse(
     await wait(LEARN_STEP_MS);
     const state = await keys.apiKey({ name });
     if (state?.apiKey.id !== id) return undefined;
-    const now = JSON.stringify([state.usage, await keys.suggest(state.apiKey)]);
+    const now = JSON.stringify([state.use, await keys.suggest(state.apiKey)]);
     [seen, quiet] = [now, now === seen ? quiet + 1 : 0];
   }
-  const [{ uses }, suggestion] = JSON.parse(seen) as [KeyState['usage'], Suggestion];
+  const [{ uses }, suggestion] = JSON.parse(seen) as [KeyState['use'], Suggestion];
   return uses > 0 ? suggestion : undefined;
 }
 

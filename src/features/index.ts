@@ -41,6 +41,7 @@ export type * from './routes/feature.ts';
 export const FEATURES: readonly OwnFeature[] = [
   people,
   routes,
+  usage,
   sessions,
   consent,
   guard,
@@ -63,7 +64,6 @@ export const FEATURES: readonly OwnFeature[] = [
   login,
   review,
   scan,
-  usage,
 ];
 
 /**

@@ -10,7 +10,7 @@ import {
 } from '../keys/authorization/index.ts';
 import { type Budget, isBudget, madeOnce } from '../keys/basics/index.ts';
 import { namedIssues } from '../keys/changes/index.ts';
-import { type ApiKey, NO_USAGE, previousUseSince, type UsageTotals, type UsedGrant } from '../keys/key/index.ts';
+import { type ApiKey, NO_USE, previousUseSince, type UseTotals, type UsedGrant } from '../keys/key/index.ts';
 import type { Branch } from '../keys/lists/index.ts';
 import { OPERATIONS, operationsOn } from '../keys/operations/index.ts';
 import { formatCursor, type KeysService } from '../keys/service/index.ts';
@@ -62,7 +62,7 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
   };
   const suggestion = async (key: ApiKey, chain: Chain, context: BudgetedContext) =>
     suggestGrants(chain, await loadersIn(context).usedPermissions.load(key.id), keys.catalog);
-  const usageOf = ({ id }: ApiKey, context: BudgetedContext) => loadersIn(context).usage.load(id);
+  const useOf = ({ id }: ApiKey, context: BudgetedContext) => loadersIn(context).use.load(id);
 
   return {
     roles: ({ roles }) => roles.filter((role) => catalog.knows(role)),
@@ -120,11 +120,9 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
       }),
     unusedPermissions: (key, _, context) =>
       withChain(key, context, async (chain) => groupPermissions((await suggestion(key, chain, context)).unused)),
-    uses: async (key, _, context) => (await usageOf(key, context)).uses,
-    lastUsedAt: async (key, _, context) => (await usageOf(key, context)).lastUsedAt,
+    uses: async (key, _, context) => (await useOf(key, context)).uses,
+    lastUsedAt: async (key, _, context) => (await useOf(key, context)).lastUsedAt,
     budgets: (key, _, context) => (key.limits.some(isBudget) ? loadersIn(context).budgets.load(key) : []),
-    usage: ({ id }, request, { budget }) =>
-      budget.inSequence(async () => (await keys.usage.byPeriod(id, request)).periods),
     usedPermissions: async ({ id }, _, context) =>
       knownTo(catalog, splitUsed(await loadersIn(context).usedPermissions.load(id)).permissions),
     usedTools: async (key, _, context) =>
@@ -137,7 +135,7 @@ function apiKeyResolversOf(keys: KeysService): ApiKeyResolvers {
         rotation && {
           ...rotation,
           previousPrefix: prefixOf(rotation.previousPublicId),
-          previousLastUsedAt: async () => previousUseSince(rotation, await usageOf(key, context)),
+          previousLastUsedAt: async () => previousUseSince(rotation, await useOf(key, context)),
         }
       );
     },
@@ -156,8 +154,8 @@ function limitAs({ ancestor, permissions, ...limit }: AncestorLimit, { principal
 
 /** When one of some keys was last accepted, in milliseconds since 1970; null if none ever was. */
 async function lastUseOf(keys: KeysService, found: readonly ApiKey[]): Promise<number | null> {
-  const usage = await keys.usage.usageOf(found.map(({ id }) => id));
-  return [...usage.values()].reduce<number | null>(
+  const use = await keys.useOf(found.map(({ id }) => id));
+  return [...use.values()].reduce<number | null>(
     (latest, { lastUsedAt }) => (lastUsedAt !== null && lastUsedAt > (latest ?? 0) ? lastUsedAt : latest),
     null,
   );
@@ -172,7 +170,7 @@ interface Loaders {
   chain: DataLoader<ApiKey, Chain>;
   disabledByPolicy: DataLoader<ApiKey, boolean>;
   /** The usage of a key, by its id. */
-  usage: DataLoader<string, UsageTotals>;
+  use: DataLoader<string, UseTotals>;
   /** The permissions that a key has used, and the roles that it has granted, by its id. */
   usedPermissions: DataLoader<string, ReadonlyMap<UsedGrant, number>>;
 }
@@ -211,12 +209,12 @@ function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Lo
       const found = await keys.unusedKeys.disabledByPolicy(page);
       return page.map(({ id }) => found.has(id));
     }),
-    usage: loader(async (ids: readonly string[]) => {
-      const found = await keys.usage.usageOf(ids);
-      return ids.map((id) => found.get(id) ?? NO_USAGE);
+    use: loader(async (ids: readonly string[]) => {
+      const found = await keys.useOf(ids);
+      return ids.map((id) => found.get(id) ?? NO_USE);
     }),
     usedPermissions: loader(async (ids: readonly string[]) => {
-      const found = await keys.usage.usedPermissionsOfAll(ids);
+      const found = await keys.grantsUsedBy(ids);
       return ids.map((id) => found.get(id)!);
     }),
   };

@@ -27,7 +27,6 @@ export function listResolversOf(keys: KeysService): Resolvers {
       );
       return { ...page, sorted: isSorted };
     },
-    serviceUsage: async (_, request, { principal }) => (await does.serviceUsage({ request }, principal)).periods,
     apiKeyChangePlan: async (_, { ids, change: what, expiresAt, update }, { principal }) => {
       const request = { what, expiresAt, change: update == null ? undefined : readKeyChange(update) };
       const { keys: total, ...plan } = await does.apiKeyChangePlan({ ids: atMost(ids), request }, principal);

@@ -25,7 +25,6 @@ export type QueryApiKeyListArgs = { first: Maybe<number>; offset: Maybe<number>;
   Maybe<boolean>; search?: Maybe<string>; roles?: Maybe<ReadonlyArray<string>>; status?: Maybe<ApiKeyStatus>; owner?:
   Maybe<string>; tags?: Maybe<ReadonlyArray<string>>; createdBy?: Maybe<string>; createdByOperator: Maybe<boolean>;
   expiresBefore?: Maybe<string>; unusedSince?: Maybe<string>; neverUsed: Maybe<boolean>; countUpTo: Maybe<number>; };
-export type QueryServiceUsageArgs = { from?: Maybe<string>; to?: Maybe<string>; by: Maybe<UsagePeriod>; };
 export type QueryApiKeyChangePlanArgs = { ids: ReadonlyArray<string>; change: ManyKeysChange; expiresAt?:
   Maybe<string>; update?: Maybe<ManyKeysUpdate>; };
 export type QueryAuditLogArgs = { first: Maybe<number>; after?: Maybe<string>; beforeNumber?: Maybe<number>;
@@ -38,15 +37,13 @@ export type QueryResolvers = { me?: Resolver<Maybe<ApiKey>, object>; online?: Re
   Resolver<Maybe<ApiKey>, object, QueryApiKeyArgs>; node?: Resolver<Maybe<Node>, object, QueryNodeArgs>; permissions?:
   Resolver<Maybe<PermissionCatalog>, object>; previewApiKey?: Resolver<Maybe<ApiKeyPreview>, object,
   QueryPreviewApiKeyArgs>; previewPermissions?: Resolver<Maybe<ReadonlyArray<Permission>>, object,
-  QueryPreviewPermissionsArgs>; apiKeyList?: Resolver<Maybe<ApiKeyList>, object, QueryApiKeyListArgs>; serviceUsage?:
-  Resolver<Maybe<ReadonlyArray<ApiKeyUsage>>, object, QueryServiceUsageArgs>; apiKeyChangePlan?:
-  Resolver<Maybe<ApiKeyChangePlan>, object, QueryApiKeyChangePlanArgs>; auditLog?: Resolver<Maybe<AuditLogConnection>,
-  object, QueryAuditLogArgs>; auditCounts?: Resolver<Maybe<AuditCounts>, object, QueryAuditCountsArgs>; auditChain?:
-  Resolver<Maybe<AuditChain>, object>; policy?: Resolver<Maybe<Policy>, object>; limits?:
-  Resolver<Maybe<ServiceLimits>, object>; health?: Resolver<Maybe<Health>, object>; };
+  QueryPreviewPermissionsArgs>; apiKeyList?: Resolver<Maybe<ApiKeyList>, object, QueryApiKeyListArgs>;
+  apiKeyChangePlan?: Resolver<Maybe<ApiKeyChangePlan>, object, QueryApiKeyChangePlanArgs>; auditLog?:
+  Resolver<Maybe<AuditLogConnection>, object, QueryAuditLogArgs>; auditCounts?: Resolver<Maybe<AuditCounts>, object,
+  QueryAuditCountsArgs>; auditChain?: Resolver<Maybe<AuditChain>, object>; policy?: Resolver<Maybe<Policy>, object>;
+  limits?: Resolver<Maybe<ServiceLimits>, object>; health?: Resolver<Maybe<Health>, object>; };
 export type ApiKeyAccessArgs = { permission: string; };
 export type ApiKeyDescendantsArgs = { first: number; };
-export type ApiKeyUsageArgs = { from?: Maybe<string>; to?: Maybe<string>; by: Maybe<UsagePeriod>; };
 export type ApiKeyResolvers = { id?: Resolver<string, ApiKey>; name?: Resolver<string, ApiKey>; answering?:
   Resolver<Maybe<string>, ApiKey>; roles?: Resolver<ReadonlyArray<string>, ApiKey>; permissions?:
   Resolver<ReadonlyArray<Permission>, ApiKey>; unknownGrants?: Resolver<ReadonlyArray<string>, ApiKey>; grants?:
@@ -58,8 +55,7 @@ export type ApiKeyResolvers = { id?: Resolver<string, ApiKey>; name?: Resolver<s
   Resolver<number, ApiKey>; createdBy?: Resolver<Maybe<string>, ApiKey>; status?: Resolver<ApiKeyStatus, ApiKey>;
   expiresAt?: Resolver<Maybe<number>, ApiKey>; disabledAt?: Resolver<Maybe<number>, ApiKey>; disabledByPolicy?:
   Resolver<boolean, ApiKey>; managed?: Resolver<boolean, ApiKey>; person?: Resolver<Maybe<ApiKeyPerson>, ApiKey>;
-  uses?: Resolver<number, ApiKey>; lastUsedAt?: Resolver<Maybe<number>, ApiKey>; usage?:
-  Resolver<Maybe<ReadonlyArray<ApiKeyUsage>>, ApiKey, ApiKeyUsageArgs>; usedPermissions?:
+  uses?: Resolver<number, ApiKey>; lastUsedAt?: Resolver<Maybe<number>, ApiKey>; usedPermissions?:
   Resolver<ReadonlyArray<Permission>, ApiKey>; usedTools?: Resolver<ReadonlyArray<ApiKeyTool>, ApiKey>; usedRoutes?:
   Resolver<ReadonlyArray<string>, ApiKey>; suggestedRoles?: Resolver<ReadonlyArray<string>, ApiKey>;
   suggestedPermissions?: Resolver<ReadonlyArray<Permission>, ApiKey>; unusedPermissions?:
@@ -68,8 +64,6 @@ export type ApiKeyResolvers = { id?: Resolver<string, ApiKey>; name?: Resolver<s
 export type ApiKeyDescendants = { count: Lazy<number>; hasMore: Lazy<boolean>; lastUsedAt?: Lazy<Maybe<number>>;
   keys: Lazy<ReadonlyArray<ApiKey>>; };
 export type UsagePeriod = 'HOUR' | 'DAY';
-export type ApiKeyUsage = { start: Lazy<number>; accepted: Lazy<number>; forbidden: Lazy<number>; limited:
-  Lazy<number>; refused: Lazy<number>; };
 export type ApiKeyRotation = { startedAt: Lazy<number>; previousPrefix: Lazy<string>; previousEndsAt?:
   Lazy<Maybe<number>>; previousLastUsedAt?: Lazy<Maybe<number>>; };
 export type ApiKeyAccess = { allowed: Lazy<boolean>; permission: Lazy<string>; grantedBy:

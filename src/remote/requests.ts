@@ -113,7 +113,7 @@ const stateFields = {
     const { previousLastUsedAt: _, ...shown } = running;
     return shown;
   }),
-  usage: around({
+  use: around({
     uses: number,
     lastUsedAt: nullable(time),
     previousLastUsedAt: of(
@@ -323,16 +323,6 @@ export const REQUESTS = {
         tools: of('usedTools', list(object({ name: text, lastUsedAt: time }))),
         routes: of('usedRoutes', texts),
       }),
-    ),
-  ),
-  usageOf: query(
-    'apiKey',
-    { ...ID, from: 'DateTime!', to: 'DateTime!', by: 'UsagePeriod!' },
-    nullable(
-      only(
-        'usage(from: $from, to: $to, by: $by)',
-        nullable(list(object({ start: time, accepted: number, forbidden: number, limited: number, refused: number }))),
-      ),
     ),
   ),
   apiKeys: query('apiKeys', { first: 'Int!', after: 'String', ...FILTERS }, pageOf(state)),

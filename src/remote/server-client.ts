@@ -2,14 +2,7 @@ import { type Client, type RemoteOperations, type Server, type ServerRequest } f
 import { formatCursor, type KeyState } from '../keys/service/index.ts';
 import { readAuditRequest } from '../keys/audit/index.ts';
 import { assertValid, DEFAULT_PAGE_SIZE, formatTime, KeysError, MAX_PAGE_SIZE } from '../keys/basics/index.ts';
-import {
-  type KeyChange,
-  type NewKey,
-  readRotation,
-  readUsageRequest,
-  validateChange,
-  validateNewKey,
-} from '../keys/key/index.ts';
+import { type KeyChange, type NewKey, readRotation, validateChange, validateNewKey } from '../keys/key/index.ts';
 import { type KeyFilters, readFieldFilters, readRoles, readStatus } from '../keys/lists/index.ts';
 import { type Catalog, createCatalog } from '../keys/permissions/index.ts';
 import { ServerConnection, type ServerOptions } from './connection.ts';
@@ -179,11 +172,6 @@ export function serverClient(options: ServerOptions): Client {
     findConfusableNames: async () => [],
     decide: async ({ id }, permission) => found(await connection.ask(REQUESTS.decide, { id, permission }), id),
     suggest: async ({ id }) => found(await connection.ask(REQUESTS.suggest, { id }), id),
-    async usageOf({ id }, request) {
-      const range = readUsageRequest(request, Date.now());
-      const variables = { id, by: range.by, from: formatTime(range.from), to: formatTime(range.to) };
-      return { ...range, periods: found(await connection.ask(REQUESTS.usageOf, variables), id) };
-    },
     /** There is nothing to close. */
     close: async () => {},
   };

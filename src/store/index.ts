@@ -11,7 +11,20 @@ export {
   portsOf,
   type StoreOfFeature,
 } from './port-of-store.ts';
-export { apiKeyOf, chunksOf, idStart, isAbout, isId, readStoredKey, rowOf, toNumber } from './rows.ts';
+export {
+  apiKeyOf,
+  chunksOf,
+  idStart,
+  isAbout,
+  isId,
+  jsonRowId,
+  jsonRowNumber,
+  jsonRows,
+  jsonRowsOf,
+  readStoredKey,
+  rowOf,
+  toNumber,
+} from './rows.ts';
 export { findFamily, foundBy } from './select-keys.ts';
 export {
   API_KEY_COLUMNS,

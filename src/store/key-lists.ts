@@ -146,7 +146,7 @@ async function* usesInOrder(connection: Connection, descending: boolean): AsyncG
     const worst = best.length < MAX_USES ? undefined : best.at(-1)!.at;
     const rows = await connection.run((db) =>
       db
-        .selectFrom('key_usage')
+        .selectFrom('key_uses')
         .select(['key_id as id', 'last_used_at as at'])
         .where('last_used_at', 'is not', null)
         .where(within(sql.ref('key_id')))
@@ -191,7 +191,7 @@ async function valuesOf(
 ): Promise<{ id: string; value: string | number | null }[]> {
   if (sort === 'LAST_USED') {
     const rows = await db
-      .selectFrom('key_usage')
+      .selectFrom('key_uses')
       .select(['key_id', 'last_used_at'])
       .where('key_id', 'in', ids)
       .execute();
@@ -213,8 +213,8 @@ async function findBranches(connection: Connection, ids: readonly string[]): Pro
       const rows = await connection.run((db) =>
         db
           .selectFrom('api_keys')
-          .leftJoin('key_usage', 'key_usage.key_id', 'api_keys.id')
-          .select(['api_keys.id', 'api_keys.created_by', 'key_usage.last_used_at'])
+          .leftJoin('key_uses', 'key_uses.key_id', 'api_keys.id')
+          .select(['api_keys.id', 'api_keys.created_by', 'key_uses.last_used_at'])
           .where('api_keys.created_by', 'in', chunk)
           .execute(),
       );

@@ -79,40 +79,21 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )`.execute(db);
   await sql`create index rotated_secrets_by_key on rotated_secrets (key_id)`.execute(db);
 
-  // Usage of keys, the outcomes of their requests in the last hour, and the permissions they use. Separate from the
-  // keys and without references, so that recording usage and changing keys do not wait for each other. Usage of deleted
-  // keys is removed later. PostgreSQL can update a row within its page, without touching an index, if there is room.
+  // Uses of keys, and the permissions they use. Separate from the keys and without references, so that recording use and
+  // changing keys do not wait for each other. The use of deleted keys is removed later. PostgreSQL can update a row within its page, without touching an index, if there is room.
   const room = isPostgres ? sql.raw(' with (fillfactor = 50)') : clustered;
-  const counts = sql`accepted bigint not null, forbidden bigint not null, limited bigint not null,
-    refused bigint not null`;
-  await sql`create table key_usage (
+  await sql`create table key_uses (
     key_id ${keyId} primary key not null,
-    number integer not null unique,
     uses bigint not null,
     last_used_at bigint,
-    previous_last_used_at bigint,
-    first_hour integer not null,
-    hour integer not null,
-    ${counts}
+    previous_last_used_at bigint
   )${room}`.execute(db);
-  await sql`create index key_usage_refused on key_usage (hour, number)
-    where forbidden > 0 or limited > 0 or refused > 0`.execute(db);
   await sql`create table used_grants (
     key_id ${keyId} not null,
     permission ${text} not null,
     last_used_at bigint not null,
     constraint used_grants_key primary key (key_id, permission)
   )${clustered}`.execute(db);
-
-  // The outcomes of requests by hours and days in UTC, counted since 1970. There are many rows, so each has a short key
-  // number, is written once, and is only ordered by time: new rows are stored together, and so are outdated ones.
-  for (const period of ['hour', 'day'])
-    await sql`create table ${sql.id(`key_usage_${period}s`)} (
-      ${sql.id(period)} integer not null,
-      key_number integer not null,
-      ${counts},
-      constraint ${sql.id(`key_usage_${period}s_in_order`)} primary key (${sql.id(period)}, key_number)
-    )${clustered}`.execute(db);
 
   // How much of each limit keys have used, and what processes have leased of it.
   await sql`create table limit_states (

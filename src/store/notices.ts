@@ -266,18 +266,9 @@ async function findRefused(
   const often = [...found].filter(([, { forbidden, limited, refused }]) => forbidden + limited + refused >= least);
   const keys: RefusedKey[] = [];
   for (const chunk of chunksOf(often)) {
-    const rows = await connection.run((db) =>
-      db
-        .selectFrom('key_usage')
-        .innerJoin('api_keys', 'id', 'key_id')
-        .selectAll('api_keys')
-        .select('number')
-        .where(
-          'number',
-          'in',
-          Array.from(chunk, ([number]) => number),
-        )
-        .execute(),
+    const { rows } = await connection.run((db) =>
+      sql<Tables['api_keys'] & { number: number }>`select api_keys.*, number from key_usage join api_keys on id = key_id
+        where number in (${sql.join(Array.from(chunk, ([number]) => number))})`.execute(db),
     );
     for (const row of rows) keys.push({ key: apiKeyOf(row), counts: found.get(row.number)! });
     if (keys.length >= limit) break;

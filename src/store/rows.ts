@@ -333,6 +333,14 @@ export function jsonRows(dialect: DialectName, rows: readonly (readonly unknown[
   return dialect === 'sqlite' ? sql`json_each(${json})` : sql`jsonb_array_elements(${json}::jsonb) as given(value)`;
 }
 
+/** The same for rows of one value each. */
+export function jsonRowsOf(dialect: DialectName, values: readonly unknown[]): RawBuilder<unknown> {
+  return jsonRows(
+    dialect,
+    values.map((value) => [value]),
+  );
+}
+
 /**
  * A condition for a column to equal one of these texts, as one parameter. With a single text, an index returns rows in
  * order.

@@ -223,7 +223,7 @@ function selectUnused(
   limit: number,
 ): RawBuilder<{ id: string }> {
   return sql`select id from api_keys where ${within(sql.ref('id'))}
-    except select key_id from key_usage where ${within(sql.ref('key_id'))} and ${wasUsed} order by 1 limit ${limit}`;
+    except select key_id from key_uses where ${within(sql.ref('key_id'))} and ${wasUsed} order by 1 limit ${limit}`;
 }
 
 /** How many keys are merged with their uses at a time. */
@@ -447,7 +447,7 @@ function isCreatedBy(creator: string | null): Condition {
 
 /** A condition that a key has no use that fulfils another one. */
 export function wasNotUsed(use: RawBuilder<unknown>): RawBuilder<SqlBool> {
-  return sql<SqlBool>`not exists (select 1 from key_usage where key_id = api_keys.id and ${use})`;
+  return sql<SqlBool>`not exists (select 1 from key_uses where key_id = api_keys.id and ${use})`;
 }
 
 /** The keys that created others, and the status that those get from them. */

@@ -1,5 +1,4 @@
 import type { Kysely, RawBuilder } from 'kysely';
-import type { OutcomeCounts } from '../keys/key/index.ts';
 
 /** The supported databases, for the few places where their SQL differs. */
 export type DialectName = 'sqlite' | 'postgres';
@@ -70,32 +69,12 @@ export interface KeyLabelTable {
   key_id: string;
 }
 
-/** A row of `key_usage`, which outlives its key until that is noticed. Hours are counted since 1970, in UTC. */
-export interface KeyUsageTable extends OutcomeCounts {
+/** A row of `key_uses`. It can outlive its key for a while. */
+export interface KeyUsesTable {
   key_id: string;
-  /** Identifies the key in `key_usage_hours` and `key_usage_days`. */
-  number: number;
   uses: number;
   last_used_at: number | null;
   previous_last_used_at: number | null;
-  /** The first hour with requests. */
-  first_hour: number;
-  /** The last hour with requests, which the counts belong to. */
-  hour: number;
-}
-
-/** A row of `key_usage_hours`: an hour of a key before its last one. */
-export interface KeyUsageHourTable extends OutcomeCounts {
-  /** Since 1970, in UTC. */
-  hour: number;
-  key_number: number;
-}
-
-/** A row of `key_usage_days`, merged from `key_usage_hours`. */
-export interface KeyUsageDayTable extends OutcomeCounts {
-  /** Since 1970, in UTC. */
-  day: number;
-  key_number: number;
 }
 
 /** A row of `used_grants`. */
@@ -209,9 +188,7 @@ export interface KeptRowTable {
 export interface CoreTables {
   api_keys: ApiKeyTable;
   key_labels: KeyLabelTable;
-  key_usage: KeyUsageTable;
-  key_usage_hours: KeyUsageHourTable;
-  key_usage_days: KeyUsageDayTable;
+  key_uses: KeyUsesTable;
   used_grants: UsedGrantTable;
   rotated_secrets: RotatedSecretTable;
   audit_log: AuditLogTable;
@@ -238,9 +215,7 @@ const OF_ONE_STORE = ['svc_api_features'] as const;
 export const TABLES = {
   api_keys: ['id'],
   key_labels: ['label', 'created_at', 'key_id'],
-  key_usage: ['key_id'],
-  key_usage_hours: ['hour', 'key_number'],
-  key_usage_days: ['day', 'key_number'],
+  key_uses: ['key_id'],
   used_grants: ['key_id', 'permission'],
   rotated_secrets: ['digest'],
   audit_log: ['number'],
@@ -281,6 +256,8 @@ export interface TablesOfFeature {
   readonly tables?: Readonly<Record<string, readonly string[]>>;
   /** Tables of transient data, which copies of a store leave out. */
   readonly transientTables?: readonly string[];
+  /** Tables among these that servers write, whose database users need the right to. */
+  readonly writtenByServers?: readonly string[];
   /** Its migrations, oldest first. */
   readonly migrations?: readonly FeatureMigration[];
 }

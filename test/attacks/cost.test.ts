@@ -3,7 +3,7 @@ import { mock } from 'node:test';
 import { getIntrospectionQuery } from 'graphql';
 import type { SchemaExtension } from '../../src/graphql/extension.ts';
 import type { BudgetLimits } from '../../src/graphql/index.ts';
-import { USAGE } from '../../src/keys/key/usage.ts';
+import { USE } from '../../src/keys/key/use.ts';
 import type { KeyRepository } from '../../src/keys/repository/repository.ts';
 import { REQUESTS } from '../../src/features/apply/requests.ts';
 import { createPrincipal, openTestKeys, type TestKeys, withPort } from '../support/keys.ts';
@@ -76,9 +76,9 @@ describe('a costly request', () => {
     ({ secrets } = store);
     calls = [];
     const repository = (real: KeyRepository): KeyRepository => ({
-      ...withPort(real, USAGE, (usage) => ({
-        totals: (ids) => (calls.push('usage'), usage.totals(ids)),
-        grants: (ids) => (calls.push('used'), usage.grants(ids)),
+      ...withPort(real, USE, (use) => ({
+        totals: (ids) => (calls.push('usage'), use.totals(ids)),
+        grants: (ids) => (calls.push('used'), use.grants(ids)),
       })),
       findAncestors: (ids) => (calls.push('ancestors'), real.findAncestors(ids)),
     });

@@ -82,7 +82,7 @@ describeOnEach('a request whose body arrives late', () => {
     );
     assert.match(answer, /^HTTP\/1\.1 200 [^]*"code":"FORBIDDEN"/);
     await test.keys.finishActivity();
-    assert.equal((await test.keys.usage.usageOf([key.id])).get(key.id)?.uses, 1);
+    assert.equal((await test.keys.useOf([key.id])).get(key.id)?.uses, 1);
   });
 
   describe('is judged by what its key may do by then, though somebody else has used that key again:', () => {

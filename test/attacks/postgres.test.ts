@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Usage } from '../../src/features/usage/usage.ts';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -67,8 +68,8 @@ describeOn('postgres', "the server's database user", () => {
     server = await startServe(served);
     const { rotation } = (await test.keys.findById(key.id, OPERATOR))!;
     assert.ok(rotation!.previousEndsAt !== null, 'the rotation is active');
-    assert.equal((await test.keys.usage.usageOf([key.id])).get(key.id)?.uses, 2);
-    const [hour] = (await test.keys.usage.byPeriod(key.id)).periods;
+    assert.equal((await test.keys.useOf([key.id])).get(key.id)?.uses, 2);
+    const [hour] = (await test.keys.feature(Usage).byPeriod(key.id)).periods;
     assert.deepEqual([hour?.accepted, hour?.forbidden], [1, 1]);
     const actions = (await test.keys.audit.read({}, OPERATOR)).map(({ action }) => action);
     assert.ok(actions.includes('ROTATE_ACTIVATE') && actions.includes('REFUSE'), actions.join(' '));
@@ -89,9 +90,10 @@ describeOn('postgres', "the server's database user", () => {
     const day = Math.floor(now / 24) - 100;
     await changeDirectly(
       owned,
-      ...[key, deleted].map(
-        ({ id }, index) => `insert into key_usage values ('${id}', ${index}, 1, 1, 1, ${day * 24}, ${now}, 1, 0, 0, 0)`,
-      ),
+      ...[key, deleted].flatMap(({ id }, index) => [
+        `insert into key_uses values ('${id}', 1, 1, 1)`,
+        `insert into key_usage values ('${id}', ${index}, ${day * 24}, ${now}, 1, 0, 0, 0)`,
+      ]),
       ...[5, now - 1].map((hour) => `insert into key_usage_hours values (${hour}, 0, 1, 0, 0, 0)`),
       'insert into key_usage_days values (6, 0, 1, 0, 0, 0)',
       `insert into key_usage_days values (${day}, 1, 1, 0, 0, 0)`,

@@ -4,7 +4,7 @@ import { chainOf, chainStatus } from '../../src/keys/authorization/chain.ts';
 import type { StoredKey } from '../../src/keys/key/api-key.ts';
 import { STATUSES } from '../../src/keys/key/status.ts';
 import { KEY_LISTS } from '../../src/keys/lists/key-lists.ts';
-import { USAGE } from '../../src/keys/key/usage.ts';
+import { USE } from '../../src/keys/key/use.ts';
 import type { ListQuery } from '../../src/keys/repository/repository.ts';
 import { BUSY_TIMEOUT_MS } from '../../src/cli/with-keys.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -124,7 +124,7 @@ describeOnEach('a search of keys', (dialect) => {
     });
     await store.repository.write(async (writer) => {
       await writer.insert([...keys, gone]);
-      await writer.port(USAGE).add(counted);
+      await writer.port(USE).add(counted);
       await writer.delete([gone.id]);
     });
     // Then what is looked through in parts has several.

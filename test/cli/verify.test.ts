@@ -231,7 +231,7 @@ describe('apikey verify on a terminal', () => {
     await terminal.answer('? Secret', secret + KEYS.enter);
     await terminal.end();
     const keys = await openKeys({ database: cli.database });
-    const [usage, entries] = [await keys.usage.usageOf([id]), await keys.audit.read({}, OPERATOR)];
+    const [usage, entries] = [await keys.useOf([id]), await keys.audit.read({}, OPERATOR)];
     await keys.close();
     assert.deepEqual([usage.size, entries.length], [0, 1]);
   });

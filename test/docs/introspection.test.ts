@@ -20,7 +20,7 @@ import { AUDIT_ACTIONS } from '../../src/keys/audit/audit-entry.ts';
 import { DEFAULT_GRACE } from '../../src/keys/key/rotation.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../src/keys/basics/page-size.ts';
 import { ACTIONS, createCatalog } from '../../src/keys/permissions/catalog.ts';
-import { KEPT_DAYS } from '../../src/keys/key/usage.ts';
+import { KEPT_DAYS } from '../../src/features/usage/usage.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { usagePlot } from '../../src/features/usage/cli/usage-view.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { firstKept, KEPT_DAYS, NO_REQUESTS, PERIOD_MS } from '../../src/keys/key/usage.ts';
+import { NO_REQUESTS, PERIOD_MS } from '../../src/keys/key/use.ts';
+import { firstKept, KEPT_DAYS, Usage } from '../../src/features/usage/usage.ts';
 import { testCli } from '../support/cli.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { blockWith, pathWithCli, runBlock } from '../support/pages.ts';
@@ -57,7 +58,7 @@ describe(PAGE, () => {
       ),
     );
     const test = await openTestKeys();
-    const range = await test.keys.usage.byPeriod('nobody', { by: 'day', from: `${KEPT_DAYS.DAY}d` });
+    const range = await test.keys.feature(Usage).byPeriod('nobody', { by: 'day', from: `${KEPT_DAYS.DAY}d` });
     await test.store.close();
     assert.equal(range.to - range.from, (KEPT_DAYS.DAY + 1) * PERIOD_MS.DAY);
   });

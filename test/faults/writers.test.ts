@@ -33,7 +33,7 @@ describeOnEach(`four programs that make ${CHANGES} changes each`, () => {
     const verification = (await keys.audit.check()).verification;
     assert.equal('entries' in verification && verification.entries, WRITERS * CHANGES + 2);
     assert.deepEqual((await keys.list({}, OPERATOR)).keys.map(({ name }) => name).toSorted(), ['Shared', 'Turning']);
-    assert.equal((await keys.usage.usageOf([shared.id])).get(shared.id)?.uses, WRITERS * CHANGES);
+    assert.equal((await keys.useOf([shared.id])).get(shared.id)?.uses, WRITERS * CHANGES);
 
     const turns = await readDirectly(database, `select * from audit_log where action = 'ROTATE' order by number`);
     const prefixes = turns.map(({ before, after }) =>

@@ -27,8 +27,8 @@ describeOnEach('a time in the store that is none', () => {
       changeDirectly(
         test.store.location,
         `update api_keys set created_at = ${time} where name <> 'Admin'`,
-        'delete from key_usage',
-        `insert into key_usage select id, row_number() over (), 1, ${time}, ${time}, 0, 0, 0, 0, 0, 0 from api_keys`,
+        'delete from key_uses',
+        `insert into key_uses select id, 1, ${time}, ${time} from api_keys`,
         `update audit_log set at = ${time}`,
         // One whose end is in the past is not listed.
         `update consent_requests set created_at = ${time}, expires_at = ${Math.abs(time)}`,

@@ -50,9 +50,9 @@ describeOnEach('what is no id', () => {
   });
 
   it('has no use, no child keys and no changes', async () => {
-    const { usage, lists, audit } = test.keys;
-    assert.deepEqual([...(await usage.usageOf(['x']))], []);
-    assert.equal((await usage.usedPermissionsOf('x')).size, 0);
+    const { lists, audit } = test.keys;
+    assert.deepEqual([...(await test.keys.useOf(['x']))], []);
+    assert.equal((await test.keys.grantsUsedBy(['x'])).get('x')!.size, 0);
     assert.equal((await lists.branchesOf(['x', 'y'])).byKey.get('x')?.count, 0);
     assert.deepEqual(await audit.read({ apiKey: 'x', actor: 'y' }, OPERATOR), []);
   });

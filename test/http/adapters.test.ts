@@ -299,7 +299,7 @@ for (const [framework, start] of Object.entries(GUARDED_SERVERS)) {
       await run();
       assert.match(await send(['Authorization: Bearer KEY'], 'POST'), /\r\n\r\nGuest$/);
       await test.keys.finishActivity();
-      assert.equal((await test.keys.usage.usageOf([id])).get(id)?.uses, 1);
+      assert.equal((await test.keys.useOf([id])).get(id)?.uses, 1);
     });
 
     it('is refused at the start with invalid options', async () => {

@@ -58,7 +58,7 @@ describeOnEach('the networks that a key may be used from', () => {
       [entry?.action, entry?.address, entry?.after],
       ['REFUSE', '198.51.100.1', { reason: 'address', count: 1 }],
     );
-    assert.equal((await test.keys.usage.usageOf([key.id])).size, 0, 'it was not used');
+    assert.equal((await test.keys.useOf([key.id])).size, 0, 'it was not used');
   });
 
   it('are not those of a network of the other family, however large', async () => {

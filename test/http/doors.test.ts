@@ -216,7 +216,7 @@ describeOnEach('the doors of the library', () => {
       it('counts a request that was accepted as a use, once', async () => {
         const { id } = await answersTo({ answers: [OK, OK, OK] });
         await test.keys.finishActivity();
-        assert.equal((await test.keys.usage.usageOf([id])).get(id)?.uses, 3);
+        assert.equal((await test.keys.useOf([id])).get(id)?.uses, 3);
       });
     });
 });
@@ -382,7 +382,10 @@ describe('keys.check', () => {
     assert.deepEqual([principal.can('ONLINE:READ_OWN'), principal.can('DOCKER:READ_ANY')], [true, false]);
     await test.keys.finishActivity();
     // What it was asked for, and may do, counts as used; what it may not do is no refusal.
-    assert.deepEqual([...(await test.keys.usage.usedPermissionsOf(child.apiKey.id)).keys()], ['ONLINE:READ_OWN']);
+    assert.deepEqual(
+      [...(await test.keys.grantsUsedBy([child.apiKey.id])).get(child.apiKey.id)!.keys()],
+      ['ONLINE:READ_OWN'],
+    );
     for (const [text, message] of [
       ['DOKER:READ_ANY', '"DOKER:READ_ANY" is not a permission: "DOKER" is not a resource. Did you mean DOCKER?'],
       ['docker:read_any', '"docker:read_any" is not a permission. Did you mean DOCKER:READ_ANY?'],

@@ -115,7 +115,7 @@ describeOnEach('POST /introspect', () => {
     const rotated = await test.keys.rotate(key.id, { activate: 'on-first-use' }, OPERATOR);
     for (const token of [secret, rotated.key, 'nonsense', `${secret}x`]) await introspect(token);
     await test.keys.finishActivity();
-    assert.equal((await test.keys.usage.usageOf([key.id])).get(key.id), undefined);
+    assert.equal((await test.keys.useOf([key.id])).get(key.id), undefined);
     assert.equal((await test.keys.findById(key.id, OPERATOR))?.rotation?.previousEndsAt, null);
     const entries = await test.keys.audit.read({}, OPERATOR);
     assert.deepEqual([entries.filter(({ actor }) => actor.kind === 'REQUEST'), lines], [[], []]);

@@ -190,7 +190,7 @@ describe('a request over a limit', () => {
     );
     for (const status of [200, 429, 429]) assert.equal((await query(test.url, secret, ME)).status, status);
     await test.keys.finishActivity();
-    assert.equal((await test.keys.usage.usageOf([key.id])).get(key.id)?.uses, 1);
+    assert.equal((await test.keys.useOf([key.id])).get(key.id)?.uses, 1);
     const prefix = `svc_${key.publicId}_…`;
     assert.deepEqual(
       lines.map(({ level, fields, message }) => [level, withoutRequestId(fields), message]),

@@ -259,10 +259,6 @@ describe('options of the library', () => {
       () => keys.audit.read({}, OPERATOR, { befor: 1 } as never),
       'keys.audit.read: "befor" is not an option. Did you mean before?',
     ],
-    'keys.usage.byPeriod': [
-      () => keys.usage.byPeriod('id', { form: '1h' } as never),
-      'keys.usage.byPeriod: "form" is not an option. Did you mean from?',
-    ],
     'keys.withAdditions': [
       () => keys.withAdditions({ resource: ['WIKI'] } as never),
       'keys.withAdditions: "resource" is not an option. Did you mean resources?',

@@ -299,8 +299,8 @@ describe('a request, by Node or by Hono,', () => {
       });
     const uses = async () => {
       await test.keys.finishActivity();
-      return (await test.keys.usage.usageOf([(await test.keys.findByName('Caller', OPERATOR))!.id])).values().next()
-        .value!.uses;
+      return (await test.keys.useOf([(await test.keys.findByName('Caller', OPERATOR))!.id])).values().next().value!
+        .uses;
     };
     const usesBefore = await uses();
     const bodies = [];

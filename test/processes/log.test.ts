@@ -303,7 +303,7 @@ describeOnEach('apikey log', () => {
     const { key } = await cli.given('Used');
     const server = await startServe(cli.database);
     await query(server.url, key, '{ online }');
-    await until(async () => (await readDirectly(cli.database, 'select * from key_usage')).length > 0);
+    await until(async () => (await readDirectly(cli.database, 'select * from key_uses')).length > 0);
     await server.stop('SIGKILL');
     const shown = await cli.run(['apikey', 'show', 'Used', '--json']);
     assert.equal((JSON.parse(shown.stdout) as { uses: number }).uses, 1);

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, type KyselyPlugin, sql } from 'kysely';
 import { withKeys } from '../../src/cli/with-keys.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { USAGE } from '../../src/keys/key/usage.ts';
+import { writeUses } from '../../src/keys/authentication/activity.ts';
 import { SPENT_LIMITS } from '../../src/keys/basics/limit.ts';
 import { CONSENTS } from '../../src/features/consent/consent-request.ts';
 import type { Connection } from '../../src/store/connection.ts';
@@ -25,7 +25,7 @@ import { STORES } from '../support/features.ts';
 /** A store with all that there is: keys that keys created, a rotation, uses, an audit log that was pruned. */
 async function fullStore(database: string): Promise<{ secrets: string[] }> {
   await makeStore(database);
-  const { keys, store, time } = await openTestKeys({ database });
+  const { keys, store, time, options } = await openTestKeys({ database });
   const parent = await createPrincipal(keys, { name: 'Parent', roles: ['ADMIN'], description: 'Käse 日本 😀' });
   const held = { limits: ['100/m', '5/h'], allowFrom: ['10.0.0.0/8'] };
   const child = await createPrincipal(
@@ -59,14 +59,26 @@ async function fullStore(database: string): Promise<{ secrets: string[] }> {
     const { id } = parent.principal.apiKey;
     const totals = { uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [] };
     await writer.port(CONSENTS).rememberClient(id, 'grafana-sync');
-    await writer.port(USAGE).add([{ id, ...totals, hours }]);
-    await writer.port(USAGE).condense({ hoursFrom: start - 24 * 3_600_000, daysFrom: 0, rows: 10 });
+    await writeUses(writer, [{ id, ...totals, hours }], options.listeners);
+    for (const { condensing } of options.listeners) await condensing?.(writer, time.now, 10);
   });
   time.now += 2000;
   await keys.audit.prune('1s');
   await keys.update(child.principal.apiKey.id, { description: 'After the pruning' }, OPERATOR);
   await store.close();
   return { secrets: [parent.secret, child.secret, rotated.key] };
+}
+
+/** The rows of a table of a feature, as texts: databases give numbers differently. */
+async function rowsOf(database: string, table: string): Promise<string[]> {
+  const rows = await readDirectly(database, `select * from ${table}`);
+  return rows
+    .map((row) =>
+      Object.values(row as object)
+        .map(String)
+        .join(),
+    )
+    .toSorted();
 }
 
 /** All that a store says of itself. */
@@ -76,11 +88,12 @@ async function contentOf(database: string): Promise<object> {
   const ids = page.keys.map(({ id }) => id);
   const content = {
     keys: page.keys,
-    usage: await keys.usage.usageOf(ids),
-    hours: await Promise.all(ids.map((id) => keys.usage.byPeriod(id))),
-    days: await Promise.all(ids.map((id) => keys.usage.byPeriod(id, { by: 'DAY', from: '365d' }))),
+    usage: await keys.useOf(ids),
+    ofFeatures: await Promise.all(
+      STORES.flatMap(({ tables = {} }) => Object.keys(tables)).map((table) => rowsOf(database, table)),
+    ),
     limits: await store.repository.port(SPENT_LIMITS).find(ids),
-    grants: await Promise.all(ids.map((id) => keys.usage.usedPermissionsOf(id))),
+    grants: await keys.grantsUsedBy(ids),
     log: await keys.audit.read({ first: 500 }, OPERATOR),
     whole: (await keys.audit.check()).verification,
   };
@@ -225,9 +238,8 @@ describeOnEach('copying a store', () => {
 
   for (const [table, column] of [
     ['api_keys', 'fields'],
-    ['key_usage', 'uses'],
-    ['key_usage_hours', 'accepted'],
-    ['key_usage_days', 'refused'],
+    ['key_uses', 'uses'],
+    ['application_keys', 'client_id'],
     ['used_grants', 'last_used_at'],
   ] as const) {
     it(`is refused where ${table} comes out otherwise there, and then nothing is copied`, async () => {

@@ -61,7 +61,7 @@ describe('a key with all that a key can have', () => {
       disabledByPolicy: false,
       unknownGrants: [],
       rotation: FULL.rotation,
-      usage: { uses: 0, lastUsedAt: null, previousLastUsedAt: null },
+      use: { uses: 0, lastUsedAt: null, previousLastUsedAt: null },
       budgets: [],
     });
     assert.deepEqual(missingIn(json, ...secrets), []);

@@ -108,7 +108,7 @@ export async function whileUseWaits({ database, store }: TestKeys, work: () => P
   const client = new Client(readPostgresUrl(database).config);
   await client.connect();
   try {
-    await client.query('begin; lock table key_usage in exclusive mode');
+    await client.query('begin; lock table key_uses in exclusive mode');
     await work();
   } finally {
     await client.end();

@@ -3,7 +3,8 @@ import Database from 'better-sqlite3';
 import { auditValuesOf } from '../../src/keys/audit/audit-entry.ts';
 import { ACTIONS, createCatalog, type Permission } from '../../src/keys/permissions/catalog.ts';
 import { createSecret, type Secret } from '../../src/keys/secret/secret.ts';
-import { firstKept, PERIOD_MS } from '../../src/keys/key/usage.ts';
+import { PERIOD_MS } from '../../src/keys/key/use.ts';
+import { firstKept } from '../../src/features/usage/usage.ts';
 import { toAuditRow, rowOf } from '../../src/store/rows.ts';
 import { openStore } from '../../src/store/open.ts';
 import { idOf, storedKey } from './keys.ts';
@@ -46,7 +47,8 @@ export async function largeStore(
 function insertKeys(db: Database.Database, count: number, secrets: ReadonlyMap<Caller, Secret>, now: number): void {
   const insert = inserter(db, 'api_keys', rowOf(storedKey('')));
   const used = db.prepare('insert into used_grants (key_id, permission, last_used_at) values (?, ?, 1)');
-  const usage = db.prepare('insert into key_usage values (?, ?, 7, 1, null, 0, ?, 1000, 10, 20, 30)');
+  const uses = db.prepare('insert into key_uses values (?, 7, 1, null)');
+  const usage = db.prepare('insert into key_usage values (?, ?, 0, ?, 1000, 10, 20, 30)');
   const description = 'A description with ÄÖÜ and 日本 in it. '.repeat(24);
   const all = createCatalog().resources.flatMap((resource) =>
     ACTIONS.map((action): Permission => `${resource}:${action}`),
@@ -70,6 +72,7 @@ function insertKeys(db: Database.Database, count: number, secrets: ReadonlyMap<C
       rotation,
     };
     insert.run(rowOf(storedKey(id, fields)));
+    uses.run(id);
     usage.run(id, index, Math.floor(now / PERIOD_MS.HOUR));
     for (let grant = 0; grant < 5; grant += 1) used.run(id, all[(index + grant * 7) % all.length]);
   }

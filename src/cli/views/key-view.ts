@@ -19,7 +19,7 @@ import {
   restrictionFields,
   restrictionTexts,
   textOf,
-  type UsageTotals,
+  type UseTotals,
   valuesOf,
 } from '../../keys/key/index.ts';
 import { formatTime, formatList, nearest, printable, relativeTime } from '../../keys/basics/index.ts';
@@ -31,7 +31,7 @@ import { prefixOf } from '../../keys/secret/index.ts';
  * are in RFC 3339 format, in UTC.
  */
 export function keyJson(state: KeyState) {
-  const { apiKey: key, status, disabledByPolicy, unknownGrants, rotation, usage, budgets } = state;
+  const { apiKey: key, status, disabledByPolicy, unknownGrants, rotation, use, budgets } = state;
   return {
     id: key.id,
     name: key.name,
@@ -53,12 +53,12 @@ export function keyJson(state: KeyState) {
     disabledByPolicy,
     /** True if `apply` created it. */
     managed: key.managed,
-    uses: usage.uses,
+    uses: use.uses,
     /** The rest of its limits that never refill. */
     budgets: budgets.map(({ limit, left }) => ({ limit, left })),
-    lastUsedAt: formatTime(usage.lastUsedAt),
+    lastUsedAt: formatTime(use.lastUsedAt),
     /** Set while the previous secret is still accepted. */
-    rotation: rotation && rotationJson(rotation, usage),
+    rotation: rotation && rotationJson(rotation, use),
     /** The person that it stands for, who signs in; null for any other key. */
     person: key.person,
   };
@@ -104,14 +104,14 @@ function personText({ issuer, subject, name }: Person): string {
   return `${printable(who, 600)} at ${printable(issuer, 300)}`;
 }
 
-function rotationJson(rotation: NonNullable<KeyState['rotation']>, usage: UsageTotals) {
+function rotationJson(rotation: NonNullable<KeyState['rotation']>, use: UseTotals) {
   return {
     startedAt: formatTime(rotation.startedAt),
     previousPrefix: prefixOf(rotation.previousPublicId),
     /** Null until the new secret is used. */
     previousEndsAt: formatTime(rotation.previousEndsAt),
     /** When the previous secret was last used since the rotation. */
-    previousLastUsedAt: formatTime(previousUseSince(rotation, usage)),
+    previousLastUsedAt: formatTime(previousUseSince(rotation, use)),
   };
 }
 

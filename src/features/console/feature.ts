@@ -4,7 +4,7 @@ import type { DoorRoom } from '../sessions/index.ts';
 /** Pages on which people manage keys, agree to what applications get, and sign in to guarded services. */
 export const console: OwnFeature = {
   name: 'console',
-  needs: ['people', 'routes', 'sessions', 'consent', 'contain'],
+  needs: ['people', 'routes', 'sessions', 'consent', 'contain', 'usage'],
   routes: async (app, context) => (await import('./routes.ts')).addConsole(app, context),
   provides: {
     async door(): Promise<DoorRoom> {

@@ -32,7 +32,7 @@ export function activityReports(source: FeedSource, log: Log): ActivityWriters {
     await send().catch((error: unknown) => log.debug({ err: error }, 'what keys were used for is reported later'));
   };
   return {
-    writeUsage: (usage) => report(inPieces(usage, (piece) => ({ usage: piece, activated: [], refusals: [] }))),
+    writeUse: (usage) => report(inPieces(usage, (piece) => ({ usage: piece, activated: [], refusals: [] }))),
     writeEvents: ({ activated, refusals }) =>
       report([
         ...inPieces(activated, (piece) => ({ usage: [], activated: piece, refusals: [] })),

@@ -1,12 +1,12 @@
 import type { ActivityEvents } from '../../keys/authentication/index.ts';
-import type { KeyUsage } from '../../keys/key/index.ts';
+import type { KeyUse } from '../../keys/key/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../../limits/index.ts';
 
 /** What keys were used for. Whoever gets it twice, by the same id, counts it once. */
 export interface ActivityReport extends ActivityEvents {
   /** A UUID. */
   readonly id: string;
-  readonly usage: readonly KeyUsage[];
+  readonly usage: readonly KeyUse[];
 }
 
 /** What a source asks of who follows by it, and tells them. */

@@ -12,6 +12,7 @@ declare module '../../config/config.ts' {
 /** Notices of what happens to keys, for a receiver elsewhere. */
 export const notices: OwnFeature = {
   name: 'notices',
+  needs: ['usage'],
   errors,
   config: {
     defaults: { notices: undefined },

@@ -74,7 +74,7 @@ async function findUsed(
           row('created_at', '>=', since),
           row.exists(
             row
-              .selectFrom('key_usage')
+              .selectFrom('key_uses')
               .select(sql`1`.as('one'))
               .whereRef('key_id', '=', 'api_keys.id')
               .where('last_used_at', '>=', since),

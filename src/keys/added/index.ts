@@ -382,6 +382,9 @@ const LISTENER: Readonly<Record<string, Rule<any>>> = {
   changing: aFunction(),
   changed: aFunction(),
   deleted: aFunction(),
+  used: aFunction(),
+  condensing: aFunction(),
+  forgetting: aFunction(),
   replacing: aFunction(),
   restoring: aFunction(),
   issued: aFunction(),
@@ -447,6 +450,7 @@ interface KeptByPlugin {
   ports?: unknown;
   tables?: Readonly<Record<string, readonly string[]>>;
   transientTables?: readonly string[];
+  writtenByServers?: readonly string[];
   migrations?: readonly unknown[];
 }
 
@@ -461,6 +465,7 @@ const KEPT = options<KeptByPlugin>({
   ),
   tables: recordOf(list(text, 1)),
   transientTables: list(text),
+  writtenByServers: list(text),
   migrations: list(options<Record<'name' | 'up', unknown>>({ name: required(words), up: required(aFunction()) })),
 });
 

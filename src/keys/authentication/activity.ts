@@ -1,10 +1,10 @@
 import { type AuditDraft, type Refusal, RefusalSampler } from '../audit/index.ts';
 import { type AccessObserver, findChain, principalOf } from '../authorization/index.ts';
 import { activateRotation, Transaction, type TransactionOptions } from '../changes/index.ts';
-import { type ApiKey, type KeyUsage, type Outcome, ROUTE, TOOL, type UsedGrant } from '../key/index.ts';
+import { type ApiKey, type KeyUse, type Outcome, ROUTE, TOOL, USE, type UsedGrant } from '../key/index.ts';
 import type { Permission, Role } from '../permissions/index.ts';
 import type { KeyWriter } from '../repository/index.ts';
-import { CollectedUsage } from './collected-usage.ts';
+import { CollectedUse } from './collected-use.ts';
 import { pauseAfter, PIECE_KEYS } from './pieces.ts';
 
 /** Events since the last write, for one transaction. */
@@ -20,15 +20,15 @@ export interface ActivityEvents {
  * already written.
  */
 export interface ActivityWriters {
-  /** Adds to the totals of keys. If it throws, the usage is kept and written later. */
-  writeUsage: (usage: readonly KeyUsage[], name?: string) => Promise<boolean | void>;
+  /** Adds uses of keys. If it throws, they are kept and written later. */
+  writeUse: (uses: readonly KeyUse[], name?: string) => Promise<boolean | void>;
   /** Writes events. If it throws, they are kept as well. */
   writeEvents: (events: ActivityEvents, name?: string) => Promise<boolean | void>;
 }
 
 interface ActivityOptions extends ActivityWriters {
   /** Called in the background after usage was written. An error loses nothing. */
-  afterUsage?: (() => Promise<void>) | undefined;
+  afterUse?: (() => Promise<void>) | undefined;
   /** Milliseconds since 1970. */
   clock: () => number;
   /** Calls `work` after `delay` milliseconds. */
@@ -37,9 +37,9 @@ interface ActivityOptions extends ActivityWriters {
 
 /** How long activity is collected before it is written. */
 const FLUSH_MS = 2000;
-/** Collects usage for at least this many times as long as writing it took, up to `MAX_REST_MS`. */
+/** Collects uses for at least this many times as long as writing them took, up to `MAX_REST_MS`. */
 const REST_FACTOR = 30;
-/** The longest delay of usage, which is also the most that a crash can lose. */
+/** The longest delay of uses, which is also the most that a crash can lose. */
 const MAX_REST_MS = 30_000;
 
 /**
@@ -49,12 +49,12 @@ const MAX_REST_MS = 30_000;
 export class Activity {
   readonly #options: ActivityOptions;
   readonly #refusals = new RefusalSampler();
-  readonly #usage = new CollectedUsage();
+  readonly #use = new CollectedUse();
   #activated = new Map<string, string>();
   #drafts: AuditDraft[] = [];
-  #willFlushUsage = false;
+  #willFlushUse = false;
   #willFlushEvents = false;
-  /** When usage may be written again, in milliseconds since 1970. */
+  /** When use may be written again, in milliseconds since 1970. */
   #restsUntil = 0;
   #writing: Promise<void> | undefined;
 
@@ -64,7 +64,7 @@ export class Activity {
 
   /** How many uses of keys are not written yet. */
   get unwrittenUses(): number {
-    return this.#usage.uses;
+    return this.#use.uses;
   }
 
   /**
@@ -73,13 +73,13 @@ export class Activity {
    */
   used({ id, publicId, rotation }: ApiKey, secret: 'current' | 'previous'): number {
     const now = this.#options.clock();
-    this.#usage.addUse(id, secret, now);
+    this.#use.addUse(id, secret, now);
     if (secret === 'current' && rotation?.previousEndsAt === null && !this.#activated.has(id)) {
       this.#activated.set(id, publicId);
       // One flush takes all waiting events.
       if (this.#activated.size === 1) this.#options.schedule(() => void this.#flushEvents(), 0);
     }
-    this.#scheduleUsage();
+    this.#scheduleUse();
     return now;
   }
 
@@ -88,9 +88,9 @@ export class Activity {
    * @param usedAt when it was recorded as a use of the key, in milliseconds since 1970; undefined if it was not
    */
   ended(id: string, outcome: Exclude<Outcome, 'accepted'>, usedAt?: number): void {
-    if (usedAt === undefined) this.#usage.addRequest(id, outcome, this.#options.clock());
-    else this.#usage.changeOutcome(id, outcome, usedAt);
-    this.#scheduleUsage();
+    if (usedAt === undefined) this.#use.addRequest(id, outcome, this.#options.clock());
+    else this.#use.changeOutcome(id, outcome, usedAt);
+    this.#scheduleUse();
   }
 
   /** Records a refused request, or several of its kind. */
@@ -106,23 +106,23 @@ export class Activity {
 
   /** Records that a key has used a permission, or has granted a role. */
   usedPermission(id: string, grant: UsedGrant): void {
-    this.#usage.addGrant(id, grant, this.#options.clock);
-    this.#scheduleUsage();
+    this.#use.addGrant(id, grant, this.#options.clock);
+    this.#scheduleUse();
   }
 
   /** Writes all activity so far, including refusals that were only counted. @throws KeysError STORE_… */
   finish(): Promise<void> {
     return this.#runExclusively(async () => {
       await this.#writeEvents(true);
-      await this.#writeUsage(false);
+      await this.#writeUse(false);
     });
   }
 
-  #scheduleUsage(): void {
-    if (this.#willFlushUsage) return;
-    this.#willFlushUsage = true;
+  #scheduleUse(): void {
+    if (this.#willFlushUse) return;
+    this.#willFlushUse = true;
     const { clock, schedule } = this.#options;
-    schedule(() => void this.#flushUsage(), Math.max(FLUSH_MS, this.#restsUntil - clock()));
+    schedule(() => void this.#flushUse(), Math.max(FLUSH_MS, this.#restsUntil - clock()));
   }
 
   #scheduleEvents(): void {
@@ -134,27 +134,27 @@ export class Activity {
     }, FLUSH_MS);
   }
 
-  async #flushUsage(): Promise<void> {
+  async #flushUse(): Promise<void> {
     try {
-      await this.#runExclusively(() => this.#writeUsageAndRest());
-      await this.#options.afterUsage?.();
+      await this.#runExclusively(() => this.#writeUseAndRest());
+      await this.#options.afterUse?.();
     } catch {
       // A failed write was put back.
     }
   }
 
-  async #writeUsageAndRest(): Promise<void> {
+  async #writeUseAndRest(): Promise<void> {
     const { clock } = this.#options;
     const began = clock();
     try {
       // Counted refusals may be due. A failed write is put back.
       await this.#writeEvents(false).catch(() => {});
-      await this.#writeUsage(true);
+      await this.#writeUse(true);
       const ended = clock();
       this.#restsUntil = ended + Math.min(REST_FACTOR * (ended - began), MAX_REST_MS);
     } finally {
-      this.#willFlushUsage = false;
-      if (this.#usage.size > 0) this.#scheduleUsage();
+      this.#willFlushUse = false;
+      if (this.#use.size > 0) this.#scheduleUse();
     }
   }
 
@@ -170,14 +170,14 @@ export class Activity {
   }
 
   /** Writes in small pieces, so that other writers get their turns between them. */
-  async #writeUsage(pauses: boolean): Promise<void> {
-    for (const ids of await this.#usage.pieces()) {
+  async #writeUse(pauses: boolean): Promise<void> {
+    for (const ids of await this.#use.pieces()) {
       const began = performance.now();
-      const usage = this.#usage.take(ids);
+      const uses = this.#use.take(ids);
       try {
-        await this.#options.writeUsage(usage);
+        await this.#options.writeUse(uses);
       } catch (error) {
-        this.#usage.putBack(usage);
+        this.#use.putBack(uses);
         throw error;
       }
       if (pauses && ids.length === PIECE_KEYS) await pauseAfter(began);
@@ -203,6 +203,16 @@ export class Activity {
     this.#drafts = [...refusals, ...this.#drafts].slice(0, 1000);
     if (this.#activated.size + this.#drafts.length > 0) this.#scheduleEvents();
   }
+}
+
+/** Writes uses of keys, in a transaction that only counts. */
+export async function writeUses(
+  writer: KeyWriter,
+  uses: readonly KeyUse[],
+  listeners: TransactionOptions['listeners'],
+): Promise<void> {
+  await writer.port(USE).add(uses);
+  for (const { used } of listeners) await used?.(writer, uses);
 }
 
 /** Writes the activation of rotations, and refused requests. */

@@ -6,7 +6,7 @@ import {
   KEY_CHANGE_OPTIONS,
   type KeyChange,
   requireWhole,
-  USAGE,
+  USE,
   validateChange,
   validateExpiry,
   withoutDigests,
@@ -127,7 +127,7 @@ export interface Reach {
 export async function reachOf(repository: KeyRepository, ids: readonly string[]): Promise<Reach> {
   if (ids.length === 0) return { keys: 0, lastUsedAt: null };
   const { byKey, total } = await repository.port(KEY_LISTS).branches(ids);
-  const own = await repository.port(USAGE).totals(ids);
+  const own = await repository.port(USE).totals(ids);
   const uses = [...own.values(), ...byKey.values()].flatMap(({ lastUsedAt }) => lastUsedAt ?? []);
   return { keys: total, lastUsedAt: uses.length > 0 ? uses.reduce((one, other) => Math.max(one, other)) : null };
 }

@@ -5,11 +5,11 @@ import {
   finishedKey,
   isInProgress,
   isTakenUp,
-  NO_USAGE,
+  NO_USE,
   rolledBackKey,
   type Rotation,
   type StoredKey,
-  USAGE,
+  USE,
   withoutDigests,
 } from '../key/index.ts';
 import { formatTime, KeysError } from '../basics/index.ts';
@@ -89,8 +89,8 @@ export async function requireToRotate(place: Place, key: ApiKey): Promise<void> 
 /** The rotation in progress of a key, unless its new secret is already in use. */
 export async function findUnused(find: KeyFinder, { id, rotation }: ApiKey, now: number): Promise<Rotation | null> {
   if (!isInProgress(rotation, now)) return null;
-  const usage = (await find.port(USAGE).totals([id])).get(id) ?? NO_USAGE;
-  return isTakenUp(rotation, usage) ? null : rotation;
+  const use = (await find.port(USE).totals([id])).get(id) ?? NO_USE;
+  return isTakenUp(rotation, use) ? null : rotation;
 }
 
 async function disableCreated(

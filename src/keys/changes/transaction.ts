@@ -18,7 +18,14 @@ import {
   requireFor,
 } from '../authorization/index.ts';
 import { checkSearchText, KeysError, type Port, printable, type WritePorts, yielding } from '../basics/index.ts';
-import { type ApiKey, requireWhole, rotatedSecrets, type StoredKey, withoutDigests } from '../key/index.ts';
+import {
+  type ApiKey,
+  type KeyUse,
+  requireWhole,
+  rotatedSecrets,
+  type StoredKey,
+  withoutDigests,
+} from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type { KeyFinder, KeyRepository, KeyWriter, StoredKeyFinder } from '../repository/index.ts';
 import type { RandomBytes } from '../secret/index.ts';
@@ -85,6 +92,15 @@ export interface KeyListener {
   readonly issued?: (place: Place, ids: readonly string[], since: number) => Promise<Issued[]>;
   /** Rules for the feature's own changes of a key, by name. Pages offer the changes that are not refused. */
   readonly rules?: Readonly<Record<string, ChangeRule>>;
+  /**
+   * Adds uses of keys, some of which may be gone, in the transaction that writes them every few seconds. No request waits
+   * for it, and no change of a key does while it writes its own tables alone.
+   */
+  readonly used?: (ports: WritePorts, uses: readonly KeyUse[]) => Promise<void>;
+  /** Removes or sums up old rows about use: at most about so many at once. Returns false if more are left. */
+  readonly condensing?: (ports: WritePorts, now: number, rows: number) => Promise<boolean>;
+  /** Removes rows about the use of deleted keys: at most about so many at once. Returns false if more are left. */
+  readonly forgetting?: (ports: WritePorts, ids: readonly string[], rows: number) => Promise<boolean>;
   /**
    * Called before revoked keys with these ids come back from a backup. It can return a step that runs once they are
    * back.

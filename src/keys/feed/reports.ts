@@ -14,26 +14,17 @@ import {
   type Rule,
   type Rules,
   text,
+  UNIT_MS,
   uuid,
 } from '../basics/index.ts';
-import {
-  firstKept,
-  type HourUsage,
-  type KeyUsage,
-  OUTCOMES,
-  ROUTE,
-  startOf,
-  sumOf,
-  NO_REQUESTS,
-  TOOL,
-} from '../key/index.ts';
+import { type HourUse, type KeyUse, OUTCOMES, ROUTE, startOf, sumOf, NO_REQUESTS, TOOL } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 
 /** An edge's report about the keys that it accepted and refused. */
 export interface EdgeReport extends ActivityEvents {
   /** A random id. A repeated report has no effect. */
   readonly id: string;
-  readonly usage: readonly KeyUsage[];
+  readonly usage: readonly KeyUse[];
 }
 
 /** The edge's key. */
@@ -55,6 +46,8 @@ const [REQUESTS_PER_S, SAVED_S] = [100_000, 600];
 const MAX_REMEMBERED = 10_000;
 /** The most hours of a key in a report. */
 const MAX_HOURS = 25;
+/** How far before the present day a report reaches. */
+const OLDEST_MS = 90 * UNIT_MS.d;
 /** The longest name that a report can have for a tool, a route or a refused caller. */
 const MAX_NAME = 300;
 /** The most permissions that a refusal names. */
@@ -87,7 +80,7 @@ export class EdgeReports {
    * @throws KeysError STORE_…
    */
   async take(report: EdgeReport, edge: Reporter, catalog: Pick<Catalog, 'knows'>): Promise<void> {
-    const { writeUsage, writeEvents, clock, refused } = this.#options;
+    const { writeUse, writeEvents, clock, refused } = this.#options;
     const { id, activated, refusals } = report;
     const now = clock();
     const reported = this.#reportedBy(edge, now);
@@ -96,7 +89,7 @@ export class EdgeReports {
     const usage = Array.from(once.values(), (each) => bounded(each, reported, catalog, now));
     const spent = before - reported.left;
     if (usage.length > 0) {
-      const isNew = await writeUsage(usage, `${id} usage`).catch((error: unknown) => {
+      const isNew = await writeUse(usage, `${id} usage`).catch((error: unknown) => {
         reported.left += spent;
         throw error;
       });
@@ -119,16 +112,16 @@ export class EdgeReports {
 }
 
 /** The usage of a key, within plausible bounds. */
-function bounded(usage: KeyUsage, reported: Reported, { knows }: Pick<Catalog, 'knows'>, now: number): KeyUsage {
+function bounded(usage: KeyUse, reported: Reported, { knows }: Pick<Catalog, 'knows'>, now: number): KeyUse {
   const isKnown = (grant: string) =>
     grant.startsWith(TOOL) || grant.startsWith(ROUTE)
       ? grant.length <= MAX_NAME
       : knows(grant.startsWith('role:') ? grant.slice('role:'.length) : grant);
   // An accepted request can later turn out to be refused, after it was reported as a use.
   const least = -(reported.uses.get(usage.id) ?? 0);
-  const byStart = new Map<number, HourUsage>();
+  const byStart = new Map<number, HourUse>();
   for (const hour of usage.hours.slice(0, MAX_HOURS)) {
-    const start = startOf('HOUR', Math.min(Math.max(hour.start, firstKept('HOUR', now)), now));
+    const start = startOf('HOUR', Math.min(Math.max(hour.start, startOf('DAY', now) - OLDEST_MS), now));
     const counts = {
       accepted: Math.max(hour.accepted, least),
       forbidden: Math.max(hour.forbidden, 0),
@@ -186,7 +179,7 @@ function refusalIn({ actor, action, apiKey, after, address }: AuditDraft, edge: 
 /** The most requests of a key in a report, so that their sums fit the database. */
 const MAX_COUNTED = 1e9;
 
-const HOUR: Rules<HourUsage> = {
+const HOUR: Rules<HourUse> = {
   start: required(count),
   // An accepted request can turn out to be refused.
   accepted: required(wholeNumber),
@@ -199,12 +192,12 @@ const REPORT: Rules<EdgeReport> = {
   id: required(uuid),
   usage: required(
     list(
-      options<KeyUsage>({
+      options<KeyUse>({
         id: required(uuid),
         uses: required(wholeNumber),
         lastUsedAt: required(orNull(count)),
         previousLastUsedAt: required(orNull(count)),
-        permissions: required(list(text) as Rule<KeyUsage['permissions']>),
+        permissions: required(list(text) as Rule<KeyUse['permissions']>),
         hours: required(list(options(HOUR))),
       }),
     ),

@@ -14,4 +14,4 @@ export * from './labels.ts';
 export * from './person.ts';
 export * from './rotation.ts';
 export * from './skeleton.ts';
-export * from './usage.ts';
+export * from './use.ts';

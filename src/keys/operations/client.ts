@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../audit/index.ts';
 import type { Suggestion } from '../authorization/index.ts';
 import type { ConfusableName, SecretDelivery } from '../changes/index.ts';
-import type { KeyFields, UsageByPeriod, UsageRequest } from '../key/index.ts';
+import type { KeyFields } from '../key/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import type {
   Changed,
@@ -127,8 +127,6 @@ export interface Client extends ClientOperations, OperationsClient {
   /** @param permission as the user wrote it */
   decide(key: KeyFields, permission: string): Promise<KeyDecision>;
   suggest(key: KeyFields): Promise<Suggestion>;
-  /** The outcomes of a key's requests, by hours or days. */
-  usageOf(key: KeyFields, request: UsageRequest): Promise<UsageByPeriod>;
   /** The name of the key whose secret works, or could work again; undefined if that is unknown. */
   findNameOfWorking?(secret: string): Promise<string | undefined>;
   close(): Promise<void>;

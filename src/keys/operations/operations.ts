@@ -1,7 +1,7 @@
 import type { Actor } from '../authorization/index.ts';
 import type { AuditRequest } from '../audit/index.ts';
 import type { ManyChangeRequest, SecretDelivery, UndeletingChange } from '../changes/index.ts';
-import type { ApiKey, KeyChange, NewKey, RotationRequest, UsageRequest } from '../key/index.ts';
+import type { ApiKey, KeyChange, NewKey, RotationRequest } from '../key/index.ts';
 import type { SelectionQuery } from '../lists/index.ts';
 import { type Permission, PermissionSet, type Role } from '../permissions/index.ts';
 import type { CreatedKey, KeysService, PageQuery, RotatedKey } from '../service/index.ts';
@@ -49,11 +49,6 @@ export const OPERATIONS = {
       'A page of keys in any order, with how many there are: what a table of keys shows. With only READ_OWN: the key ' +
       'itself and those that it created.',
     run: (keys, { query }: { query: SelectionQuery }, actor) => keys.lists.select(query, actor),
-  }),
-  serviceUsage: reading({
-    needs: 'API_KEY:READ_ANY',
-    does: 'How the requests of all keys ended, by hours or days in UTC, the oldest first.',
-    run: (keys, { request }: { request: UsageRequest }) => keys.usage.ofAll(request),
   }),
 
   permissions: reading({

@@ -1,7 +1,7 @@
 import { type Actor, findAnswering, OPERATOR, readPermission, suggestGrants } from '../authorization/index.ts';
-import { KeysError, MAX_PAGE_SIZE, mapYielding, withoutUndefined } from '../basics/index.ts';
+import { KeysError, MAX_PAGE_SIZE, mapYielding } from '../basics/index.ts';
 import { namedIssues, presented } from '../changes/index.ts';
-import { type ApiKey, NO_USAGE } from '../key/index.ts';
+import { type ApiKey, NO_USE } from '../key/index.ts';
 import { MAX_SELECTED } from '../lists/index.ts';
 import { unknownGrantsOf } from '../permissions/index.ts';
 import {
@@ -96,10 +96,9 @@ export function storeClient(keys: OpenService): Client {
       return { ...keys.decide(await chainOf(id), permission), permission };
     },
     async suggest({ id }) {
-      const used = await keys.usage.usedPermissionsOf(id);
+      const used = (await keys.grantsUsedBy([id])).get(id)!;
       return suggestGrants(await chainOf(id), used, keys.catalog);
     },
-    usageOf: ({ id }, request) => keys.usage.byPeriod(id, withoutUndefined(request)),
     /** An expired or disabled key can work again; a replaced secret cannot. */
     async findNameOfWorking(secret) {
       const found = await keys.identify(secret, OPERATOR);
@@ -134,9 +133,9 @@ export async function stateOf(keys: KeysService, key: ApiKey): Promise<KeyState>
 }
 
 async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<KeyState[]> {
-  const [chains, usage, byPolicy, budgets] = await Promise.all([
+  const [chains, use, byPolicy, budgets] = await Promise.all([
     keys.chainsOf(page),
-    keys.usage.usageOf(page.map(({ id }) => id)),
+    keys.useOf(page.map(({ id }) => id)),
     keys.unusedKeys.disabledByPolicy(page),
     keys.budgetsOf(page),
   ]);
@@ -148,7 +147,7 @@ async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<Key
       disabledByPolicy: byPolicy.has(key.id),
       unknownGrants: unknownGrantsOf(key, keys.catalog),
       rotation: keys.rotationOf(key),
-      usage: usage.get(key.id) ?? NO_USAGE,
+      use: use.get(key.id) ?? NO_USE,
       budgets: budgets.get(key.id)!,
     };
   });

@@ -1,7 +1,7 @@
 import type { AccessDecision, AncestorLimit } from '../authorization/index.ts';
 import type { Budget } from '../basics/index.ts';
 import type { ConfusableName, KeyName, KeyPreview, ManyChangePlan, NamedIssue } from '../changes/index.ts';
-import type { KeyFields, Rotation, Status, UsageTotals } from '../key/index.ts';
+import type { KeyFields, Rotation, Status, UseTotals } from '../key/index.ts';
 import type { SelectedKeys } from '../lists/index.ts';
 import type { Grant, Permission } from '../permissions/index.ts';
 import type { KeysService } from './service.ts';
@@ -19,7 +19,7 @@ export interface KeyState {
   readonly unknownGrants: Grant[];
   /** The rotation in progress. */
   readonly rotation: Omit<Rotation, 'grace'> | null;
-  readonly usage: UsageTotals;
+  readonly use: UseTotals;
   /** The amounts left in its budgets. */
   readonly budgets: readonly Budget[];
 }

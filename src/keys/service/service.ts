@@ -5,14 +5,15 @@ import {
   Authenticator,
   type CheckCounts,
   noChecks,
-  UsageRetention,
+  Upkeep,
   writeEvents,
+  writeUses,
 } from '../authentication/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
 import { type Limit, madeOnce, type Port, UNIT_MS } from '../basics/index.ts';
 import { type Parts, PermittedChanges, Transactions, UnusedKeys } from '../changes/index.ts';
 import { type EdgeReport, EdgeReports, Edges } from '../feed/index.ts';
-import { type ApiKey, appliedLimits, USAGE, Usage } from '../key/index.ts';
+import { type ApiKey, appliedLimits, USE, type UsedGrant, type UseTotals } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
 import type { Catalog } from '../permissions/index.ts';
 import { type KeyWriter, USED_TOKENS } from '../repository/index.ts';
@@ -32,9 +33,9 @@ export interface KeysOptions extends Omit<Parts & HealthOptions, 'transactions'>
 const REPORTED_MS = UNIT_MS.h;
 
 /** Writes activity to the repository. */
-function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () => Promise<void> } {
+function activityIn(options: KeysOptions): ActivityWriters & { afterUse: () => Promise<void> } {
   const { repository, clock } = options;
-  const retention = new UsageRetention(options);
+  const upkeep = new Upkeep(options);
   const once =
     (name: string | undefined, now: number, work: (writer: KeyWriter) => Promise<void>) =>
     async (writer: KeyWriter): Promise<boolean> => {
@@ -43,10 +44,10 @@ function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () =>
       return isNew;
     };
   return {
-    writeUsage: (usage, name) => {
+    writeUse: (uses, name) => {
       const now = clock();
       return repository.write(
-        once(name, now, (writer) => writer.port(USAGE).add(usage)),
+        once(name, now, (writer) => writeUses(writer, uses, options.listeners)),
         { counts: true },
       );
     },
@@ -54,7 +55,7 @@ function activityIn(options: KeysOptions): ActivityWriters & { afterUsage: () =>
       const now = clock();
       return repository.write(once(name, now, (writer) => writeEvents(writer, events, { ...options, now })));
     },
-    afterUsage: () => retention.run(),
+    afterUse: () => upkeep.run(),
   };
 }
 
@@ -160,9 +161,17 @@ export class KeysService extends KeyManagement {
     return this.feature(UnusedKeys);
   }
 
-  /** The usage of keys. */
-  get usage(): Usage {
-    return this.feature(Usage);
+  /** How much keys were used, by their ids; those that never were are left out. @throws KeysError STORE_… */
+  useOf(ids: readonly string[]): Promise<Map<string, UseTotals>> {
+    return this.#parts.repository.port(USE).totals(ids);
+  }
+
+  /**
+   * The permissions that keys have used, and the roles that they have granted, by their ids, with the time of the last use
+   * of each, in milliseconds since 1970.
+   */
+  grantsUsedBy(ids: readonly string[]): Promise<Map<string, Map<UsedGrant, number>>> {
+    return this.#parts.repository.port(USE).grants(ids);
   }
 
   /** The rules of a feature over this store, by their class. They are made on first use. */

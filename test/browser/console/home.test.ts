@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { loadConfig } from '../../../src/config/load-config.ts';
-import { USAGE } from '../../../src/keys/key/usage.ts';
+import { writeUses } from '../../../src/keys/authentication/activity.ts';
 import { additionsIn } from '../../../src/service/configured-server.ts';
 import { inBrowser } from '../../support/browser.ts';
 import { expectAccessible } from '../../support/browser/accessible.ts';
@@ -29,9 +29,12 @@ async function visitHome(visit: Visit, look: Look = {}) {
       refused: age === 4 ? 6 : 0,
     }));
     const usage = { id: ids[name]!, uses: 2000, lastUsedAt: time.now - index * 60_000, previousLastUsedAt: null };
-    await store.repository.write((writer) => writer.port(USAGE).add([{ ...usage, permissions: [], hours }]), {
-      counts: true,
-    });
+    await store.repository.write(
+      (writer) => writeUses(writer, [{ ...usage, permissions: [], hours }], service.options.listeners),
+      {
+        counts: true,
+      },
+    );
   }
   return { ids, ...(await signedIn(visit, '', { service, look })) };
 }

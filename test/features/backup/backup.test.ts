@@ -380,12 +380,12 @@ describe('restore refuses a file', () => {
       'create virtual table found using fts5(text)',
       'create index by_roles on api_keys (upper(roles))',
       'create table sessions_of_theirs (id text references api_keys (id))',
-      `alter table key_usage add column note text as (upper(key_id))`,
+      `alter table key_uses add column note text as (upper(key_id))`,
       `update sqlite_schema set sql = replace(sql, 'default 0', 'default 1') where name = 'api_keys'`,
     );
     const found = [
       'changed table api_keys',
-      'changed table key_usage',
+      'changed table key_uses',
       'extra index by_roles',
       'extra table sessions_of_theirs',
       'extra trigger adds',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { USAGE } from '../../../src/keys/key/usage.ts';
+import { writeUses } from '../../../src/keys/authentication/activity.ts';
 import { APP, askDevice } from '../../support/consent.ts';
 import { startConsoleService, type Visitor, visitorWith } from '../../support/console.ts';
 import { noteLeak } from '../../support/leak.ts';
@@ -25,7 +25,7 @@ describe('the home page of the console', () => {
     const at = test.time.now - age * HOUR;
     const hours = [{ start: at - (at % HOUR), accepted, forbidden: 0, limited: 0, refused }];
     const usage = { id, uses: accepted, lastUsedAt: at, previousLastUsedAt: null, permissions: [], hours };
-    return test.store.repository.write((writer) => writer.port(USAGE).add([usage]), {
+    return test.store.repository.write((writer) => writeUses(writer, [usage], test.options.listeners), {
       counts: true,
     });
   };

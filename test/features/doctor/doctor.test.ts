@@ -229,10 +229,10 @@ describeOnEach('doctor', (dialect) => {
   const foreign: [title: string, statements: string[], differences: string[]][] = [
     [
       'an index and a column that are none of its own',
-      ['create index by_roles on api_keys (roles)', 'alter table key_usage add column note text'],
+      ['create index by_roles on api_keys (roles)', 'alter table key_uses add column note text'],
       isSqlite
-        ? ['changed table key_usage', 'extra index by_roles']
-        : ['extra column key_usage.note', 'extra index by_roles'],
+        ? ['changed table key_uses', 'extra index by_roles']
+        : ['extra column key_uses.note', 'extra index by_roles'],
     ],
     [
       'a table of others that keeps keys from being deleted',

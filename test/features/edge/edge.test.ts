@@ -228,7 +228,7 @@ describe('an edge', () => {
     await keys.finishActivity();
     assert.equal(await check(secret), 'ok');
     await keys.finishActivity();
-    assert.equal((await test.keys.usage.usageOf([key.id])).get(key.id)?.uses, 4);
+    assert.equal((await test.keys.useOf([key.id])).get(key.id)?.uses, 4);
     assert.equal(lost, 2);
   });
 

@@ -7,7 +7,7 @@ import { zstdDecompressSync } from 'node:zlib';
 import { defaultConfig } from '../../../src/config/default-config.ts';
 import { listen, type RunningServer } from '../../../src/http/server.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { USAGE } from '../../../src/keys/key/usage.ts';
+import { USE } from '../../../src/keys/key/use.ts';
 import { createApp } from '../../../src/service/create-app.ts';
 import { FEED_COLUMNS } from '../../../src/store/feed.ts';
 import { type Pair, pairOf, writePair } from '../../support/certificates.ts';
@@ -310,7 +310,7 @@ describeOnEach('the feed', () => {
     await other.keys.finishActivity();
     await test.keys.finishActivity();
     await other.store.close();
-    const totals = await test.store.repository.port(USAGE).totals([apiKey.id]);
+    const totals = await test.store.repository.port(USE).totals([apiKey.id]);
     assert.equal(totals.get(apiKey.id)!.uses, 2);
     const counted = await test.store.repository.auditLog.count({ action: 'REFUSE' }, 86_400_000);
     assert.deepEqual(

@@ -278,7 +278,7 @@ federation:
     const [created] = await test.keys.audit.read({ action: 'CREATE', apiKey: apiKey.id }, OPERATOR);
     assert.equal(created!.actor.id, chain.keys[1]!.id);
     await test.keys.finishActivity();
-    const usage = await test.keys.usage.usageOf([chain.keys[1]!.id]);
+    const usage = await test.keys.useOf([chain.keys[1]!.id]);
     assert.equal(usage.get(chain.keys[1]!.id)?.uses, 1);
   });
 

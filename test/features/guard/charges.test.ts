@@ -62,7 +62,7 @@ describe('what a request counts as, by its route', () => {
       .map((each) => each.left);
   const usesOf = async ({ principal: { apiKey } }: Awaited<ReturnType<typeof create>>) => {
     await service.keys.finishActivity();
-    return (await service.keys.usage.usageOf([apiKey.id])).get(apiKey.id)!.uses;
+    return (await service.keys.useOf([apiKey.id])).get(apiKey.id)!.uses;
   };
   const call = (tool: string) => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool } });
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };

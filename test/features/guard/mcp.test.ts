@@ -124,7 +124,7 @@ describe('a guard of an MCP server', () => {
     await post(secret, call('tools/call', { name: 'delete_file', arguments: { path: 'hunter2' } }));
     await service.keys.finishActivity();
     const { id } = principal.apiKey;
-    const used = await service.keys.usage.usedPermissionsOf(id);
+    const used = (await service.keys.grantsUsedBy([id])).get(id)!;
     assert.deepEqual([...used.keys()], [READ, 'route:*/mcp', 'tool:read_file', 'tool:search']);
     assert.deepEqual(
       suggestGrants(principal.chain, used, service.keys.catalog).tools.map(({ name }) => name),
@@ -148,7 +148,7 @@ describe('a guard of an MCP server', () => {
       );
       if (batch % 4 === 3) await service.keys.finishActivity();
     }
-    const used = await service.keys.usage.usedPermissionsOf(principal.apiKey.id);
+    const used = (await service.keys.grantsUsedBy([principal.apiKey.id])).get(principal.apiKey.id)!;
     assert.ok(used.size > 400 && used.size <= 1000, `${used.size}`);
   });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { packageVersion } from '../../../src/version.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { USAGE } from '../../../src/keys/key/usage.ts';
+import { writeUses } from '../../../src/keys/authentication/activity.ts';
 import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
 import { destinationOf, testCourier, type TestCourier } from '../../support/couriers.ts';
 import { damageKey } from '../../support/damage.ts';
@@ -228,7 +228,8 @@ describeOnEach('what a webhook is told of', () => {
     await test.store.repository.write(async (writer) => {
       await writer.insert(keys);
       const hours = [{ start: test.time.now, accepted: 0, forbidden: 1, limited: 0, refused: 0 }];
-      await writer.port(USAGE).add(
+      await writeUses(
+        writer,
         keys.map(({ id }) => ({
           id,
           uses: 0,
@@ -237,6 +238,7 @@ describeOnEach('what a webhook is told of', () => {
           permissions: [],
           hours,
         })),
+        test.options.listeners,
       );
     });
     for (let count = 0; count < 5; count += 1) await pass(5 * UNIT_MS.m);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { UsageJson } from '../../../src/features/usage/cli/usage-view.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { formatTime } from '../../../src/keys/basics/time.ts';
-import { startOf } from '../../../src/keys/key/usage.ts';
+import { startOf } from '../../../src/keys/key/use.ts';
 import { testCli, type TestCli } from '../../support/cli.ts';
 import { describeOn, describeOnEachAndRemotely } from '../../support/dialects.ts';
 import { authenticate, openTestKeys } from '../../support/keys.ts';

@@ -22,7 +22,7 @@ describeOnEach('the use of keys', () => {
     assert.ok('principal' in result);
     return result.principal;
   };
-  const usageOf = async (id: string) => (await test.keys.usage.usageOf([id])).get(id);
+  const usageOf = async (id: string) => (await test.keys.useOf([id])).get(id);
   const refusals = async () =>
     (await test.keys.audit.read({ action: 'refuse' }, OPERATOR))
       .toReversed()
@@ -159,14 +159,14 @@ describeOnEach('the use of keys', () => {
     await test.keys.findById(key.id, principal);
     await test.keys.finishActivity();
     assert.deepEqual(
-      [...(await test.keys.usage.usedPermissionsOf(key.id)).keys()],
+      [...(await test.keys.grantsUsedBy([key.id])).get(key.id)!.keys()],
       ['API_KEY:READ_OWN', 'DOCKER:READ_OWN'],
     );
     test.time.now += 1000;
     await test.keys.list({}, await enter(secret));
     await test.keys.finishActivity();
     assert.deepEqual(
-      await test.keys.usage.usedPermissionsOf(key.id),
+      (await test.keys.grantsUsedBy([key.id])).get(key.id)!,
       new Map([
         ['API_KEY:READ_ANY', test.time.now],
         ['API_KEY:READ_OWN', test.time.now - 1000],
@@ -188,7 +188,7 @@ describeOnEach('the use of keys', () => {
     await test.keys.finishActivity();
     await other.keys.finishActivity();
     await other.store.close();
-    assert.deepEqual([...(await test.keys.usage.usedPermissionsOf(key.id))], [['DOCKER:READ_OWN', test.time.now]]);
+    assert.deepEqual([...(await test.keys.grantsUsedBy([key.id])).get(key.id)!], [['DOCKER:READ_OWN', test.time.now]]);
     assert.equal((await usageOf(key.id))!.uses, 2);
   });
 
@@ -197,7 +197,7 @@ describeOnEach('the use of keys', () => {
     await test.keys.create({ name: 'Made', permissions: ['DISK:READ_ANY'] }, await enter(secret));
     await test.keys.finishActivity();
     assert.deepEqual(
-      [...(await test.keys.usage.usedPermissionsOf(key.id)).keys()],
+      [...(await test.keys.grantsUsedBy([key.id])).get(key.id)!.keys()],
       ['API_KEY:CREATE_OWN', 'DISK:READ_ANY'],
     );
   });
@@ -208,7 +208,7 @@ describeOnEach('the use of keys', () => {
     await test.keys.create({ name: 'Made', roles: ['GUEST'] }, await enter(secret));
     await test.keys.finishActivity();
     assert.deepEqual(
-      [...(await test.keys.usage.usedPermissionsOf(key.id)).keys()],
+      [...(await test.keys.grantsUsedBy([key.id])).get(key.id)!.keys()],
       ['API_KEY:CREATE_OWN', 'role:GUEST'],
     );
   });

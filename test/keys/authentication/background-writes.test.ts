@@ -25,7 +25,7 @@ describeOnEach('activity, written in the background', (dialect) => {
   };
   const create = (name: string) =>
     test.keys.create({ name, permissions: ['ME:READ_OWN', 'API_KEY:CREATE_ANY'] }, OPERATOR);
-  const usesOf = async (id: string) => (await test.keys.usage.usageOf([id])).get(id)?.uses;
+  const usesOf = async (id: string) => (await test.keys.useOf([id])).get(id)?.uses;
   const refusals = async () =>
     (await test.keys.audit.read({ action: 'refuse', first: 500 }, OPERATOR)).toReversed().map(({ after }) => after);
   /** Keeps the store locked while something is done. */
@@ -78,7 +78,7 @@ describeOnEach('activity, written in the background', (dialect) => {
     assert.deepEqual([delays, await usesOf(key.id)], [[2000, 2000], undefined]);
     await elapse();
     await until(async () => (await usesOf(key.id)) === 1);
-    assert.deepEqual([...(await test.keys.usage.usedPermissionsOf(key.id)).keys()], ['ME:READ_OWN']);
+    assert.deepEqual([...(await test.keys.grantsUsedBy([key.id])).get(key.id)!.keys()], ['ME:READ_OWN']);
     assert.deepEqual(await refusals(), [{ reason: 'malformed', count: 1 }]);
   });
 

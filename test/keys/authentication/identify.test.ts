@@ -73,7 +73,7 @@ describeOnEach('whose secret this is', () => {
     await identify(secret, OPERATOR);
     await identify('hello', OPERATOR);
     await test.keys.finishActivity();
-    assert.deepEqual(await test.keys.usage.usageOf([key.id]), new Map());
+    assert.deepEqual(await test.keys.useOf([key.id]), new Map());
     assert.deepEqual(await test.keys.audit.read({}, OPERATOR), entries);
   });
 });

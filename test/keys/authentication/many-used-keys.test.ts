@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { Activity, writeEvents } from '../../../src/keys/authentication/activity.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { type KeyUsage, USAGE } from '../../../src/keys/key/usage.ts';
+import { type KeyUse, USE } from '../../../src/keys/key/use.ts';
 import type { KeyWriter } from '../../../src/keys/repository/repository.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { idOf, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
@@ -12,7 +12,7 @@ describeOnEach('the use of many keys', (dialect) => {
   let test: TestKeys;
   let scheduled: { work: () => void; delay: number }[];
   /** What is done before some usage, or events, are written. */
-  let beforeWrite: (usage: readonly KeyUsage[]) => void;
+  let beforeWrite: (usage: readonly KeyUse[]) => void;
   /** The writes since `elapse` began. */
   let written: Promise<void>[];
   let activity: Activity;
@@ -22,7 +22,7 @@ describeOnEach('the use of many keys', (dialect) => {
     beforeWrite = () => {};
     written = [];
     const { options, time } = test;
-    const write = (usage: readonly KeyUsage[], work: (writer: KeyWriter) => Promise<void>) => {
+    const write = (usage: readonly KeyUse[], work: (writer: KeyWriter) => Promise<void>) => {
       beforeWrite(usage);
       const writing = test.store.repository.write(work, { counts: usage.length > 0 });
       written.push(writing);
@@ -31,7 +31,7 @@ describeOnEach('the use of many keys', (dialect) => {
     activity = new Activity({
       clock: options.clock,
       schedule: (work, delay) => scheduled.push({ work, delay }),
-      writeUsage: async (usage) => write(usage, (writer) => writer.port(USAGE).add(usage)),
+      writeUse: async (usage) => write(usage, (writer) => writer.port(USE).add(usage)),
       writeEvents: (events) => write([], (writer) => writeEvents(writer, events, { ...options, now: time.now })),
     });
   });
@@ -43,7 +43,7 @@ describeOnEach('the use of many keys', (dialect) => {
     return keys;
   };
   const usesOf = async (keys: readonly { id: string }[]) => {
-    const usage = await test.keys.usage.usageOf(keys.map(({ id }) => id));
+    const usage = await test.keys.useOf(keys.map(({ id }) => id));
     return keys.map(({ id }) => usage.get(id)?.uses);
   };
   const delays = () => scheduled.map(({ delay }) => delay);
@@ -85,7 +85,10 @@ describeOnEach('the use of many keys', (dialect) => {
     assert.deepEqual(pieces.flat(), keys.map(({ id }) => id).toSorted());
     assert.ok(piecesBeforeOther! < 18);
     assert.deepEqual(new Set(await usesOf(keys)), new Set([2]));
-    assert.deepEqual([...(await test.keys.usage.usedPermissionsOf(idOf('4321')))], [['ME:READ_OWN', test.time.now]]);
+    assert.deepEqual(
+      [...(await test.keys.grantsUsedBy([idOf('4321')])).get(idOf('4321'))!],
+      [['ME:READ_OWN', test.time.now]],
+    );
   });
 
   it('is written once, also where a piece fails: that one and those after it come later', async () => {
@@ -111,7 +114,7 @@ describeOnEach('the use of many keys', (dialect) => {
       ids.push(key.id);
     }
     const start = Math.floor(test.time.now / 3_600_000) * 3_600_000;
-    const usageOf = (id: string, hour: number): KeyUsage => ({
+    const usageOf = (id: string, hour: number): KeyUse => ({
       id,
       uses: 1,
       lastUsedAt: test.time.now,
@@ -119,10 +122,10 @@ describeOnEach('the use of many keys', (dialect) => {
       permissions: ['ME:READ_OWN'],
       hours: [{ start: start + hour * 3_600_000, accepted: 1, forbidden: 0, limited: 0, refused: 0 }],
     });
-    const add = (usage: KeyUsage[], meanwhile = async () => {}) =>
+    const add = (usage: KeyUse[], meanwhile = async () => {}) =>
       test.store.repository.write(
         async (writer) => {
-          await writer.port(USAGE).add(usage);
+          await writer.port(USE).add(usage);
           await meanwhile();
         },
         { counts: true },
@@ -172,7 +175,7 @@ describeOnEach('the use of many keys', (dialect) => {
     activity.usedPermission(key!.id, 'ME:READ_OWN');
     assert.deepEqual(delays(), [2000]);
     await elapse();
-    assert.deepEqual([...(await test.keys.usage.usedPermissionsOf(key!.id))], [['ME:READ_OWN', test.time.now]]);
+    assert.deepEqual([...(await test.keys.grantsUsedBy([key!.id])).get(key!.id)!], [['ME:READ_OWN', test.time.now]]);
   });
 
   it('that takes long to write does not delay the grace of a rotation, nor refusals', async () => {

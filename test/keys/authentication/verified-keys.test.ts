@@ -158,7 +158,7 @@ describe('a key that was accepted', () => {
     await authenticate(other.keys, secret);
     await other.keys.finishActivity();
     await turn();
-    assert.equal([...(await test.keys.usage.usageOf([id])).values()][0]?.uses, 2);
+    assert.equal([...(await test.keys.useOf([id])).values()][0]?.uses, 2);
     await enter();
     assert.equal(counted.asked(), 1);
     await other.store.close();

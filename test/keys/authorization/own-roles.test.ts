@@ -112,6 +112,6 @@ describeOnEach('own roles', () => {
     assert.deepEqual(await accessOf(secret), ['WIKI:READ_OWN']);
     assert.ok((await authenticate(before, secret)) && principal.access.has('WIKI', 'UPDATE_ANY'));
     await keys.finishActivity();
-    assert.equal((await keys.usage.usageOf([principal.apiKey.id])).get(principal.apiKey.id)?.uses, 3);
+    assert.equal((await keys.useOf([principal.apiKey.id])).get(principal.apiKey.id)?.uses, 3);
   });
 });

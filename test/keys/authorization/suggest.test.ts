@@ -5,7 +5,7 @@ import { suggestGrants } from '../../../src/keys/authorization/suggest.ts';
 import { OPERATOR, type Principal, uses } from '../../../src/keys/authorization/principal.ts';
 import { isKeysError, KeysError } from '../../../src/keys/basics/errors.ts';
 import type { ApiKey } from '../../../src/keys/key/api-key.ts';
-import type { UsedGrant } from '../../../src/keys/key/usage.ts';
+import type { UsedGrant } from '../../../src/keys/key/use.ts';
 import { splitPermission } from '../../../src/keys/permissions/permission-set.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
@@ -160,7 +160,7 @@ describeOnEach('a key that is narrowed to what is suggested', (dialect) => {
       };
       await test.keys.finishActivity();
       const chain = (await test.keys.chainsOf([(await test.keys.findById(id, OPERATOR))!]))[0]!;
-      const used = await test.keys.usage.usedPermissionsOf(id);
+      const used = (await test.keys.grantsUsedBy([id])).get(id)!;
       const wanted = suggestGrants(chain, used, test.keys.catalog);
       if (wanted.roles.length + wanted.permissions.length === 0) continue;
       granting += wanted.roles.length;

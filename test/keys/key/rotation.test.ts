@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readRotation } from '../../../src/keys/key/rotation.ts';
-import { previousUseSince } from '../../../src/keys/key/usage.ts';
+import { previousUseSince } from '../../../src/keys/key/use.ts';
 
 const NOW = Date.UTC(2030, 0, 1);
 const HOUR = 3_600_000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { type StoredKey, USAGE } from '../../../src/keys/key/index.ts';
+import { type StoredKey, USE } from '../../../src/keys/key/index.ts';
 import type { KeyFilters } from '../../../src/keys/lists/key-lists.ts';
 import { formatCursor } from '../../../src/keys/service/management.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
@@ -36,7 +36,7 @@ describeAlwaysOnEach('keys that filters select', () => {
     for (const [at, { id }] of keys.entries()) if (at % 2 === 0) lastUses.set(id, now - (at % 100) * DAY);
     await test.store.repository.write(async (writer) => {
       await writer.insert(keys);
-      await writer.port(USAGE).add(
+      await writer.port(USE).add(
         [...lastUses].map(([id, lastUsedAt]) => {
           return { id, uses: 1, lastUsedAt, previousLastUsedAt: null, permissions: [], hours: [] };
         }),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { USAGE } from '../../../src/keys/key/usage.ts';
+import { USE } from '../../../src/keys/key/use.ts';
 import type { NewKey } from '../../../src/keys/key/key-change.ts';
 import { describeAlwaysOnEach } from '../../support/dialects.ts';
 import { createPrincipal, openTestKeys, storedKey, type TestKeys } from '../../support/keys.ts';
@@ -26,12 +26,8 @@ describeAlwaysOnEach('keys as people look through them', () => {
     return (await test.keys.create({ name, permissions: ['DOCKER:READ_ANY'], ...fields }, by)).apiKey.id;
   };
   const use = async (id: string, at: number, requests = 1) => {
-    const counts = { accepted: requests, forbidden: 2, limited: 0, refused: 1 };
-    const usage = { id, uses: requests, lastUsedAt: at, previousLastUsedAt: null, permissions: [] };
-    const hours = [{ start: at - (at % HOUR), ...counts }];
-    await test.store.repository.write((writer) => writer.port(USAGE).add([{ ...usage, hours }]), {
-      counts: true,
-    });
+    const uses = { id, uses: requests, lastUsedAt: at, previousLastUsedAt: null, permissions: [], hours: [] };
+    await test.store.repository.write((writer) => writer.port(USE).add([uses]), { counts: true });
   };
   const select = async (query: object = {}, actor: Parameters<typeof test.keys.lists.select>[1] = OPERATOR) => {
     const { keys, ...page } = await test.keys.lists.select({ ...ALL, ...query }, actor);
@@ -157,30 +153,6 @@ describeAlwaysOnEach('keys as people look through them', () => {
         { count: 2, lastUsedAt: 7 },
         { count: 0, lastUsedAt: null },
       ],
-    );
-  });
-
-  it('are counted together, by what their requests ended in, by hours and by days', async () => {
-    const [one, other] = [await create('One'), await create('Other')];
-    const now = test.time.now + 30 * HOUR;
-    await use(one, now - 26 * HOUR, 5);
-    await use(one, now, 10);
-    await use(other, now, 1);
-    test.time.now = now;
-    const start = now - (now % HOUR);
-    assert.deepEqual((await test.keys.usage.ofAll()).periods, [
-      { start, accepted: 11, forbidden: 4, limited: 0, refused: 2 },
-    ]);
-    const days = (await test.keys.usage.ofAll({ by: 'DAY' })).periods;
-    assert.deepEqual(
-      days.map(({ accepted }) => accepted),
-      [5, 11],
-    );
-    // Nothing of it is a key's own.
-    const own = (await test.keys.usage.byPeriod(one, { by: 'DAY' })).periods;
-    assert.deepEqual(
-      own.map(({ accepted }) => accepted),
-      [5, 10],
     );
   });
 });

@@ -202,7 +202,7 @@ describe('svc-api edge', () => {
     const { secret, id } = await create('Key');
     await until(async () => (await statusOf(edge.url, secret)) === 200);
     await edge.stop();
-    const usage = await test.keys.usage.usageOf([id]);
+    const usage = await test.keys.useOf([id]);
     assert.ok(usage.get(id)!.uses >= 1);
   });
 

@@ -115,7 +115,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     const said = [await check(edge, key), await check(edge, key), await check(edge, key), await check(edge, key)];
     assert.deepEqual(said, ['ok', 'ok', 'ok', '429 RATE_LIMITED']);
     await edge.keys.finishActivity();
-    assert.equal((await test.keys.usage.usageOf([apiKey.id])).get(apiKey.id)?.uses, 3);
+    assert.equal((await test.keys.useOf([apiKey.id])).get(apiKey.id)?.uses, 3);
   });
 
   // All else is between NATS and the edges, whatever the keys are in.

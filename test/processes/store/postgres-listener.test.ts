@@ -101,13 +101,13 @@ describeOn('postgres', 'a store that listens', () => {
 
   it('remembers a key while only its uses are counted, by itself and by another one', async () => {
     const { key: secret, apiKey: key } = await create(other);
-    const usesOf = async () => (await here.keys.usage.usageOf([key.id])).get(key.id)!.uses;
+    const usesOf = async () => (await here.keys.useOf([key.id])).get(key.id)!.uses;
     await remember(secret);
     await here.keys.finishActivity();
     const before = await usesOf();
     assert.ok('principal' in (await authenticate(other.keys, secret)));
     await other.keys.finishActivity();
-    await changeDirectly(database, 'update key_usage set uses = uses + 1');
+    await changeDirectly(database, 'update key_uses set uses = uses + 1');
     assert.equal(await usesOf(), before + 2);
     await revisionOf(here);
     assert.ok(here.keys.authenticator.findVerified(digestSecret(secret)));

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { startOf, USAGE } from '../../../src/keys/key/usage.ts';
+import { startOf } from '../../../src/keys/key/use.ts';
+import { USAGE } from '../../../src/features/usage/usage.ts';
 import type { DialectName } from '../../../src/store/connection.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { readDirectly } from '../../support/direct.ts';

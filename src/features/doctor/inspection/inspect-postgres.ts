@@ -19,23 +19,23 @@ import { inspectContents } from './inspect-contents.ts';
 type Postgres = Awaited<ReturnType<typeof loadPostgres>>;
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
+const ALL: readonly Privilege[] = ['select', 'insert', 'update', 'delete'];
+
 /** The rights that a server needs, by table, as docs/postgresql.md grants them. */
 const NEEDED: Readonly<Partial<Record<keyof CoreTables | 'svc_api_schema', readonly Privilege[]>>> = {
   svc_api_schema: ['select'],
   svc_api_features: ['select'],
   api_keys: ['select', 'update'],
   key_labels: ['select'],
-  key_usage: ['select', 'insert', 'update', 'delete'],
-  used_grants: ['select', 'insert', 'update', 'delete'],
-  key_usage_hours: ['select', 'insert', 'update', 'delete'],
-  key_usage_days: ['select', 'insert', 'update', 'delete'],
+  key_uses: ALL,
+  used_grants: ALL,
   rotated_secrets: ['select'],
   audit_log: ['select', 'insert'],
   audit_head: ['select', 'insert', 'update'],
   audit_start: ['select'],
   limit_states: ['select', 'insert', 'update'],
   notice_state: ['select', 'insert', 'update'],
-  notice_outbox: ['select', 'insert', 'update', 'delete'],
+  notice_outbox: ALL,
 };
 
 const LOCK_WAIT_MS = 2000;
@@ -102,8 +102,10 @@ function unopened(error: unknown): Finding[] {
 
 /** Checks that the user of the database has the rights of a server. */
 async function inspectRights(connection: Connection): Promise<Finding[]> {
-  const ofFeatures = connection.features.flatMap(({ tables = {} }) => Object.keys(tables));
-  const needed = [...Object.entries(NEEDED), ...ofFeatures.map((table) => [table, ['select']] as const)];
+  const ofFeatures = connection.features.flatMap(({ tables = {}, writtenByServers: written = [] }) =>
+    Object.keys(tables).map((table) => [table, written.includes(table) ? ALL : (['select'] as const)] as const),
+  );
+  const needed = [...Object.entries(NEEDED), ...ofFeatures];
   const wanted = needed.flatMap(([table, privileges]) => privileges.map((privilege) => ({ table, privilege })));
   const { user, missing, canChange } = await connection.run(async (db) => {
     const { rows } = await sql<{ table: string; privilege: string; held: boolean }>`

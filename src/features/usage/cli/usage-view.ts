@@ -8,11 +8,10 @@ import {
   OUTCOMES,
   type Period,
   PERIOD_MS,
-  type PeriodUsage,
   sumOf,
-  type UsageByPeriod,
   type UsedTool,
 } from '../../../keys/key/index.ts';
+import type { PeriodUsage, UsageByPeriod } from '../usage.ts';
 
 /** How many columns of the terminal a plot may take, and whether that shows more than ASCII. */
 type PlotSpace = Pick<Terminal, 'columns' | 'showsUnicode'>;

@@ -150,8 +150,8 @@ describe('who may pass the guard', () => {
     const { secret, principal } = await createPrincipal(keys, { name: 'Used', permissions: [READ, UPDATE] });
     await get(service.url, { authorization: `Bearer ${secret}` });
     await keys.finishActivity();
-    const used = await keys.usage.usedPermissionsOf(principal.apiKey.id);
-    const usage = await keys.usage.usageOf([principal.apiKey.id]);
+    const used = (await keys.grantsUsedBy([principal.apiKey.id])).get(principal.apiKey.id)!;
+    const usage = await keys.useOf([principal.apiKey.id]);
     // Creating the principal was one, too.
     assert.deepEqual([[...used.keys()], usage.get(principal.apiKey.id)?.uses], [[READ], 2]);
   });
@@ -327,6 +327,6 @@ describe('who may pass the guard', () => {
     await until(() => asked >= 5);
     raw.socket.destroy();
     await service.keys.finishActivity();
-    assert.equal((await service.keys.usage.usageOf([created.apiKey.id])).get(created.apiKey.id)?.uses, 1);
+    assert.equal((await service.keys.useOf([created.apiKey.id])).get(created.apiKey.id)?.uses, 1);
   });
 });

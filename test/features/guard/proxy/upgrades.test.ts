@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import { OPERATOR } from '../../../../src/keys/authorization/principal.ts';
-import { NO_REQUESTS, type PeriodUsage } from '../../../../src/keys/key/usage.ts';
+import { NO_REQUESTS } from '../../../../src/keys/key/use.ts';
+import { type PeriodUsage, Usage } from '../../../../src/features/usage/usage.ts';
 import { connectRaw, type GuardedService, PERMISSION, startGuarded } from '../../../support/guard.ts';
 import { authenticate, createChild, LOSSES } from '../../../support/keys.ts';
 import { until } from '../../../support/until.ts';
@@ -231,7 +232,7 @@ describe('a switch to another protocol', () => {
     /** How the requests of a key ended, each counted once. */
     const countsOf = async (id: string) => {
       await service.keys.finishActivity();
-      const [{ start: _start, ...counts }, ...others] = (await service.keys.usage.byPeriod(id)).periods as [
+      const [{ start: _start, ...counts }, ...others] = (await service.keys.feature(Usage).byPeriod(id)).periods as [
         PeriodUsage,
       ];
       assert.deepEqual(others, []);

@@ -31,7 +31,7 @@ export default class Suggest extends KeyCommand {
     return this.withKeys(input.flags, async (keys) => {
       const state = await this.findKey(keys, nameOf(input));
       const suggestion = await keys.suggest(state.apiKey);
-      const { uses, lastUsedAt } = state.usage;
+      const { uses, lastUsedAt } = state.use;
       const line = lineOf(suggestion);
       const explained = this.jsonEnabled() ? [] : await explain(state, suggestion, keys);
       const tools = suggestion.tools.map(toolJson);
@@ -50,7 +50,7 @@ function lineOf({ roles, permissions }: Suggestion): string | undefined {
 
 /** Explains the line on stdout to the user. */
 async function explain(
-  { apiKey: key, usage: { uses } }: KeyState,
+  { apiKey: key, use: { uses } }: KeyState,
   { roles: granted, permissions, unused, tools, routes }: Suggestion,
   keys: Client,
 ): Promise<string[]> {

@@ -3,6 +3,7 @@ import { examplesOf } from '../../../../cli/base-command.ts';
 import { exclusiveFlags, nameArgs, nameFlag } from '../../../../cli/input/key-flags.ts';
 import { KeyCommand, nameOf } from '../../../../cli/manage/key-command.ts';
 import { openTable } from '../../../../cli/output.ts';
+import { keyQuestions } from '../../operations.ts';
 import { TOOL_COLUMNS, toolJson, USAGE_COLUMNS, usageJson, usagePlot, usageRow } from '../../cli/usage-view.ts';
 import type { UsedTool } from '../../../../keys/key/index.ts';
 import type { KeyName } from '../../../../keys/service/index.ts';
@@ -50,7 +51,7 @@ export default class Usage extends KeyCommand {
         if (since !== undefined || until !== undefined) throw exclusiveFlags('--by tool', '--since', '--until');
         return this.showTools(key, (await keys.suggest(key)).tools);
       }
-      const usage = await keys.usageOf(key, { by, from: since, to: until });
+      const usage = await keys.of(keyQuestions).keyUsage({ id: key.id, request: { by, from: since, to: until } });
       const { terminal } = this;
       const text = async () =>
         terminal.isTerminal

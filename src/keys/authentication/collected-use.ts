@@ -1,7 +1,7 @@
 import { sortYielding } from '../basics/index.ts';
 import {
-  type HourUsage,
-  type KeyUsage,
+  type HourUse,
+  type KeyUse,
   MAX_TOOLS,
   NO_REQUESTS,
   type Outcome,
@@ -19,19 +19,19 @@ const MAX_HOURS = 24;
 /** How many grants of a key are collected before tools and routes are dropped: clients choose the names of tools. */
 const MAX_GRANTS = 2 * MAX_TOOLS;
 
-type CollectedHour = { -readonly [Field in keyof HourUsage]: HourUsage[Field] };
+type CollectedHour = { -readonly [Field in keyof HourUse]: HourUse[Field] };
 
 /** Made with a key's first request, and changed in place by the others. */
-interface CollectedKeyUsage extends Omit<KeyUsage, 'permissions'> {
+interface CollectedKeyUse extends Omit<KeyUse, 'permissions'> {
   permissions: Set<UsedGrant>;
   hours: CollectedHour[];
 }
 
 /** Usage of keys that waits to be written. */
-export class CollectedUsage {
-  readonly #byId = new Map<string, CollectedKeyUsage>();
+export class CollectedUse {
+  readonly #byId = new Map<string, CollectedKeyUse>();
   /** The usage of the latest request's key, which most often gets the next request, too. */
-  #latest: CollectedKeyUsage | undefined;
+  #latest: CollectedKeyUse | undefined;
   #uses = 0;
 
   /** The number of keys with something to write. */
@@ -46,36 +46,36 @@ export class CollectedUsage {
 
   /** @param now milliseconds since 1970 */
   addUse(id: string, secret: 'current' | 'previous', now: number): void {
-    const usage = this.#usageOf(id);
-    usage.uses += 1;
+    const use = this.#useOf(id);
+    use.uses += 1;
     this.#uses += 1;
-    usage.lastUsedAt = now;
-    if (secret === 'previous') usage.previousLastUsedAt = now;
-    hourOf(usage, now).accepted += 1;
+    use.lastUsedAt = now;
+    if (secret === 'previous') use.previousLastUsedAt = now;
+    hourOf(use, now).accepted += 1;
   }
 
   /** Counts a request that is no use of its key. @param now milliseconds since 1970 */
   addRequest(id: string, outcome: Outcome, now: number): void {
-    hourOf(this.#usageOf(id), now)[outcome] += 1;
+    hourOf(this.#useOf(id), now)[outcome] += 1;
   }
 
   /** Gives a request another outcome that was counted as accepted. @param usedAt when, in milliseconds since 1970 */
   changeOutcome(id: string, outcome: Outcome, usedAt: number): void {
-    const usage = this.#usageOf(id);
-    const hour = hourOf(usage, usedAt);
+    const use = this.#useOf(id);
+    const hour = hourOf(use, usedAt);
     hour.accepted -= 1;
     hour[outcome] += 1;
     if (outcome !== 'limited') return;
-    usage.uses -= 1;
+    use.uses -= 1;
     this.#uses -= 1;
   }
 
   /** @param clock milliseconds since 1970; only read if the use itself was taken already */
   addGrant(id: string, grant: UsedGrant, clock: () => number): void {
-    const usage = this.#usageOf(id);
-    usage.lastUsedAt ??= clock();
+    const use = this.#useOf(id);
+    use.lastUsedAt ??= clock();
     const isName = grant.startsWith(TOOL) || grant.startsWith(ROUTE);
-    if (usage.permissions.size < MAX_GRANTS || !isName) usage.permissions.add(grant);
+    if (use.permissions.size < MAX_GRANTS || !isName) use.permissions.add(grant);
   }
 
   /** The ids of the keys, in pieces for `take`. They are sorted, as neighbours share the pages of an index. */
@@ -86,47 +86,47 @@ export class CollectedUsage {
     );
   }
 
-  /** Removes the usage of these keys, to be written. */
-  take(ids: readonly string[]): KeyUsage[] {
+  /** Removes the use of these keys, to be written. */
+  take(ids: readonly string[]): KeyUse[] {
     this.#latest = undefined;
     return ids.flatMap((id) => {
-      const usage = this.#byId.get(id);
+      const use = this.#byId.get(id);
       this.#byId.delete(id);
-      this.#uses -= usage?.uses ?? 0;
-      return usage ? { ...usage, permissions: [...usage.permissions] } : [];
+      this.#uses -= use?.uses ?? 0;
+      return use ? { ...use, permissions: [...use.permissions] } : [];
     });
   }
 
   /** Adds usage again that could not be written. Usage added since then is newer. */
-  putBack(taken: readonly KeyUsage[]): void {
+  putBack(taken: readonly KeyUse[]): void {
     for (const { id, uses, lastUsedAt, previousLastUsedAt, permissions, hours } of taken) {
-      const usage = this.#usageOf(id);
-      usage.uses += uses;
+      const use = this.#useOf(id);
+      use.uses += uses;
       this.#uses += uses;
-      usage.lastUsedAt ??= lastUsedAt;
-      usage.previousLastUsedAt ??= previousLastUsedAt;
-      for (const permission of permissions) usage.permissions.add(permission);
+      use.lastUsedAt ??= lastUsedAt;
+      use.previousLastUsedAt ??= previousLastUsedAt;
+      for (const permission of permissions) use.permissions.add(permission);
       for (const { start, ...counts } of hours) {
-        const hour = hourOf(usage, start);
+        const hour = hourOf(use, start);
         for (const outcome of OUTCOMES) hour[outcome] += counts[outcome];
       }
     }
   }
 
-  #usageOf(id: string): CollectedKeyUsage {
+  #useOf(id: string): CollectedKeyUse {
     if (this.#latest?.id === id) return this.#latest;
-    let usage = this.#byId.get(id);
-    if (!usage) {
-      usage = { id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: new Set(), hours: [] };
-      this.#byId.set(id, usage);
+    let use = this.#byId.get(id);
+    if (!use) {
+      use = { id, uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: new Set(), hours: [] };
+      this.#byId.set(id, use);
     }
-    this.#latest = usage;
-    return usage;
+    this.#latest = use;
+    return use;
   }
 }
 
 /** The counts of the hour that a time is in. Most often, that is the last one. */
-function hourOf({ hours }: CollectedKeyUsage, time: number): CollectedHour {
+function hourOf({ hours }: CollectedKeyUse, time: number): CollectedHour {
   const last = hours.at(-1);
   if (last && time >= last.start && time < last.start + PERIOD_MS.HOUR) return last;
   const start = startOf('HOUR', time);

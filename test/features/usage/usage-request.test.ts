@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { formatTime } from '../../../src/keys/basics/time.ts';
-import { readUsageRequest, type UsageRequest } from '../../../src/keys/key/usage.ts';
+import { readUsageRequest, type UsageRequest } from '../../../src/features/usage/usage.ts';
 
 const NOW = Date.UTC(2030, 5, 15, 10, 30);
 

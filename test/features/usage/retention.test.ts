@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { type HourUsage, OUTCOMES, startOf, sumOf, USAGE } from '../../../src/keys/key/usage.ts';
-import { UsageRetention } from '../../../src/keys/authentication/usage-retention.ts';
+import { type HourUse, OUTCOMES, startOf, sumOf, USE } from '../../../src/keys/key/use.ts';
+import { writeUses } from '../../../src/keys/authentication/activity.ts';
+import { Usage, USAGE } from '../../../src/features/usage/usage.ts';
+import { Upkeep } from '../../../src/keys/authentication/upkeep.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { readDirectly } from '../../support/direct.ts';
 import { authenticate, idOf, openTestKeys, storedKey, type TestKeys, withPort } from '../../support/keys.ts';
@@ -20,15 +22,17 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
   afterEach(() => test.store.close());
   const insertKeys = async (...texts: string[]) =>
     test.store.repository.write((writer) => writer.insert(texts.map((text) => storedKey(text))));
-  const addHours = (text: string, hours: readonly HourUsage[]) =>
+  const addHours = (text: string, hours: readonly HourUse[]) =>
     test.store.repository.write(
       (writer) =>
-        writer
-          .port(USAGE)
-          .add([{ id: idOf(text), uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [], hours }]),
+        writeUses(
+          writer,
+          [{ id: idOf(text), uses: 0, lastUsedAt: null, previousLastUsedAt: null, permissions: [], hours }],
+          test.options.listeners,
+        ),
       { counts: true },
     );
-  const accepted = (start: number): HourUsage => ({ start, accepted: 1, forbidden: 0, limited: 0, refused: 0 });
+  const accepted = (start: number): HourUse => ({ start, accepted: 1, forbidden: 0, limited: 0, refused: 0 });
   const step = (rows: number, { now } = test.time) =>
     test.store.repository.write(
       (writer) =>
@@ -39,11 +43,11 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
         }),
       { counts: true },
     );
-  /** The rows of keys: those of all keys together have the number -1. The last hour of a key is beside its totals. */
+  /** The rows of keys: those of all keys together have the number -1. The last hour of a key has a row of its own. */
   const formatCount = async (table: 'hours' | 'days') =>
     (await readDirectly(test.database, `select 1 as one from key_usage_${table} where key_number >= 0`)).length;
   const daysOf = async (text: string) =>
-    (await test.keys.usage.byPeriod(idOf(text), { by: 'DAY', from: '730d' })).periods;
+    (await test.keys.feature(Usage).byPeriod(idOf(text), { by: 'DAY', from: '730d' })).periods;
 
   it('are hours for 90 days, then days', async () => {
     await insertKeys('a');
@@ -79,7 +83,7 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
       const ids = ['a', 'b', 'c'].map((id) => id + seed);
       await insertKeys(...ids);
       const other = await openTestKeys({ asServer: true, database: test.database });
-      const expected = new Map<string, HourUsage>();
+      const expected = new Map<string, HourUse>();
       const oldest = test.time.now - 120 * DAY;
       for (let round = 0; round < 20; round += 1) {
         for (const id of random.some(ids, 3)) {
@@ -133,8 +137,9 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
     const { key: secret, apiKey: key } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     const passes: boolean[] = [];
     const { repository } = test.store;
-    const retention = new UsageRetention({
+    const retention = new Upkeep({
       clock: () => test.time.now,
+      listeners: test.options.listeners,
       repository: {
         ...repository,
         write: async (work, options) => {
@@ -163,7 +168,7 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
     // The hour that was the last one was, too.
     await until(async () => (await formatCount('hours')) === 0);
     assert.deepEqual(
-      (await test.keys.usage.byPeriod(key.id)).periods.map(({ start }) => start),
+      (await test.keys.feature(Usage).byPeriod(key.id)).periods.map(({ start }) => start),
       [test.time.now],
     );
   });
@@ -179,7 +184,7 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
     await insertKeys(ids[0]!);
     const left = async () => [await formatCount('hours'), await formatCount('days')];
     assert.deepEqual(await left(), [151, 151], 'taking access away does not wait for that');
-    const { ids: deleted, next } = await test.store.repository.port(USAGE).ofDeleted(undefined);
+    const { ids: deleted, next } = await test.store.repository.port(USE).ofDeleted(undefined);
     assert.deepEqual([deleted, next], [ids.slice(1), undefined]);
     const forget = (rows: number) =>
       test.store.repository.write((writer) => writer.port(USAGE).forget([...deleted, ids[0]!], rows), {
@@ -214,11 +219,11 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
       await authenticate(failing.keys, secret);
       await until(() => scheduled.length > 0);
       for (const work of scheduled.splice(0)) work();
-      await until(async () => (await test.keys.usage.usageOf([key.id])).get(key.id)?.uses === uses);
+      await until(async () => (await test.keys.useOf([key.id])).get(key.id)?.uses === uses);
     }
     await failing.keys.finishActivity();
     await failing.store.close();
-    const [period] = (await test.keys.usage.byPeriod(key.id)).periods;
+    const [period] = (await test.keys.feature(Usage).byPeriod(key.id)).periods;
     assert.deepEqual(
       OUTCOMES.map((outcome) => period![outcome]),
       [2, 0, 0, 0],

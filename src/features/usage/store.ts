@@ -1,55 +1,36 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { hash } from 'node:crypto';
+import { type KeyUse, type OutcomeCounts, OUTCOMES, PERIOD_MS } from '../../keys/key/index.ts';
 import {
-  type KeyUsage,
-  MAX_TOOLS,
-  type OutcomeCounts,
-  OUTCOMES,
-  PERIOD_MS,
-  type PeriodUsage,
-  USAGE,
-  type UsageBounds,
-  type UsageRange,
-  type UsageTotals,
-  type UsedGrant,
-} from '../keys/key/index.ts';
-import type { DialectName } from './connection.ts';
-import { portOfStore } from './port-of-store.ts';
-import {
-  BEFORE_IDS,
-  chunksOf,
-  idsAmong,
+  type DialectName,
   isId,
   jsonRowId,
   jsonRowNumber,
   jsonRows,
-  jsonRowText,
-  toNumber,
-} from './rows.ts';
-import type { Tables } from './tables.ts';
+  jsonRowsOf,
+  portOfStore,
+  type StoreOfFeature,
+  type Tables,
+} from '../../store/index.ts';
+import { usageTables } from './tables.ts';
+import { type PeriodUsage, USAGE, type UsageBounds, type UsageRange } from './usage.ts';
 
 const HOURS_A_DAY = PERIOD_MS.DAY / PERIOD_MS.HOUR;
 
 /** The tables of past hours and days, each with the column that orders its rows. */
-export const PERIOD_COLUMNS = { key_usage_hours: 'hour', key_usage_days: 'day' } as const;
-export type PeriodTable = keyof typeof PERIOD_COLUMNS;
+const PERIOD_COLUMNS = { key_usage_hours: 'hour', key_usage_days: 'day' } as const;
+type PeriodTable = keyof typeof PERIOD_COLUMNS;
 
 /** The outcome columns. */
 const COUNTS = sql.join(OUTCOMES.map((outcome) => sql.ref(outcome)));
 const SUMS = sql.join(OUTCOMES.map((outcome) => sql`cast(sum(${sql.ref(outcome)}) as bigint) as ${sql.ref(outcome)}`));
 
-/** How many keys with usage are checked at once for being deleted. */
-const SWEPT_KEYS = 1000;
-
-/** The usage of keys. */
-export const usage = portOfStore({
+/** The outcomes of requests. */
+const usage = portOfStore({
   port: USAGE,
   read: ({ run, connection: { dialect } }) => ({
-    totals: (ids) => run((db) => findUsage(db, idsAmong(dialect, ids))),
     byPeriod: (id, range) => run((db) => findPeriodUsage(db, dialect, id, range)),
     ofAll: (range) => run((db) => findPeriodUsage(db, dialect, null, range)),
-    grants: (ids) => run((db) => findUsedPermissions(db, dialect, ids)),
-    ofDeleted: (after) => run((db) => findDeleted(db, after)),
   }),
   write: ({ db, dialect }) => ({
     add: (added) => addUsage(db, dialect, added),
@@ -58,46 +39,10 @@ export const usage = portOfStore({
   }),
 });
 
-/** The total usage of keys, by id. Unused keys are left out. */
-async function findUsage(db: Kysely<Tables>, ids: readonly string[]): Promise<Map<string, UsageTotals>> {
-  const found = new Map<string, UsageTotals>();
-  for (const chunk of chunksOf(ids)) {
-    const rows = await db
-      .selectFrom('key_usage')
-      .select(['key_id', 'uses', 'last_used_at', 'previous_last_used_at'])
-      .where('key_id', 'in', chunk)
-      .where('last_used_at', 'is not', null)
-      .execute();
-    for (const { key_id: id, uses, last_used_at: last, previous_last_used_at: previous } of rows)
-      found.set(id, { uses: Number(uses), lastUsedAt: toNumber(last), previousLastUsedAt: toNumber(previous) });
-  }
-  return found;
-}
+/** The tables and the port of usage. */
+export const usageStore: StoreOfFeature = { ...usageTables, ports: [usage] };
 
-/**
- * The permissions that keys have used and the roles that they granted, by key id, each with the time of its last use.
- */
-async function findUsedPermissions(
-  db: Kysely<Tables>,
-  dialect: DialectName,
-  ids: readonly string[],
-): Promise<Map<string, Map<UsedGrant, number>>> {
-  const found = new Map<string, Map<UsedGrant, number>>(ids.map((id) => [id, new Map()]));
-  for (const chunk of chunksOf(idsAmong(dialect, ids))) {
-    const rows = await db
-      .selectFrom('used_grants')
-      .selectAll()
-      .where('key_id', 'in', chunk)
-      .orderBy('key_id')
-      .orderBy('permission')
-      .execute();
-    for (const { key_id: id, permission, last_used_at: at } of rows)
-      found.get(id)?.set(permission as UsedGrant, Number(at));
-  }
-  return found;
-}
-
-/** A key's usage number, and the first and last hour with requests. */
+/** A key's number in the other tables, and the first and last hour with requests. */
 interface KnownKey {
   number: number;
   first: number;
@@ -105,15 +50,17 @@ interface KnownKey {
 }
 
 /**
- * Adds to the totals of keys, inside a write transaction. Keys that no longer exist are ignored. The counts of a key's
- * last hour are stored with its totals, which change together; those of past hours are written once.
+ * Adds to the counts of keys, inside a write transaction. Keys that no longer exist are ignored. A key's last hour has a
+ * row of its own, which changes in place; the counts of past hours are written once.
  */
-async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonly KeyUsage[]): Promise<void> {
-  const known = await lockKeys(db, dialect, usage);
-  const totals: unknown[][] = [];
-  const [over, past, grants]: [string[][], number[][], unknown[][]] = [[], [], []];
+async function addUsage(db: Kysely<Tables>, dialect: DialectName, uses: readonly KeyUse[]): Promise<void> {
+  const requested = uses.filter(({ hours }) => hours.length > 0);
+  if (requested.length === 0) return;
+  const known = await lockKeys(db, dialect, requested);
+  const lasts: unknown[][] = [];
+  const [over, past]: [string[][], number[][]] = [[], []];
   const ofAll = new Map<number, number[]>();
-  for (const { id, uses, lastUsedAt, previousLastUsedAt, hours, permissions } of usage) {
+  for (const { id, hours } of requested) {
     const key = known.get(id);
     if (!key) continue;
     const numbers = hours.map(({ start }) => start / PERIOD_MS.HOUR);
@@ -129,8 +76,7 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
       if (hour === last) present = counts;
       else past.push([hour, key.number, ...counts]);
     }
-    totals.push([id, uses, lastUsedAt, previousLastUsedAt, first, last, ...present]);
-    for (const permission of permissions) grants.push([id, permission, lastUsedAt ?? 0]);
+    lasts.push([id, first, last, ...present]);
   }
   const addHours = (hours: RawBuilder<unknown>) =>
     sql`insert into key_usage_hours (hour, key_number, ${COUNTS}) ${hours}
@@ -138,44 +84,23 @@ async function addUsage(db: Kysely<Tables>, dialect: DialectName, usage: readonl
   if (over.length > 0)
     await addHours(sql`select hour, number, ${COUNTS} from key_usage
       where key_id in (select ${jsonRowId(dialect, 0)} from ${jsonRows(dialect, over)}) order by number`);
-  if (totals.length > 0)
-    await sql`update key_usage set uses = key_usage.uses + ${jsonRowNumber(1)},
-      last_used_at = ${latest('last_used_at', 2)}, previous_last_used_at = ${latest('previous_last_used_at', 3)},
-      first_hour = ${jsonRowNumber(4)}, hour = ${jsonRowNumber(5)}, ${sql.join(
-        OUTCOMES.map((outcome, index) => {
-          const [column, stored] = [sql.ref(outcome), sql.ref(`key_usage.${outcome}`)];
-          const isSameHour = sql`key_usage.hour = ${jsonRowNumber(5)}`;
-          return sql`${column} = case when ${isSameHour} then ${stored} else 0 end + ${jsonRowNumber(6 + index)}`;
-        }),
-      )}
-      from ${jsonRows(dialect, totals)} where key_id = ${jsonRowId(dialect, 0)}`.execute(db);
+  if (lasts.length > 0)
+    await sql`update key_usage set first_hour = ${jsonRowNumber(1)}, hour = ${jsonRowNumber(2)}, ${sql.join(
+      OUTCOMES.map((outcome, index) => {
+        const [column, stored] = [sql.ref(outcome), sql.ref(`key_usage.${outcome}`)];
+        const isSameHour = sql`key_usage.hour = ${jsonRowNumber(2)}`;
+        return sql`${column} = case when ${isSameHour} then ${stored} else 0 end + ${jsonRowNumber(3 + index)}`;
+      }),
+    )}
+      from ${jsonRows(dialect, lasts)} where key_id = ${jsonRowId(dialect, 0)}`.execute(db);
   const addRows = (rows: readonly number[][]) => {
     const counts = sql.join(OUTCOMES.map((_, index) => jsonRowNumber(index + 2)));
     return addHours(sql`select ${jsonRowNumber(0)}, ${jsonRowNumber(1)}, ${counts} from ${jsonRows(dialect, rows)}
       where true`);
   };
   if (past.length > 0) await addRows(past);
-  if (grants.length > 0)
-    await sql`insert into used_grants (key_id, permission, last_used_at)
-      select ${jsonRowId(dialect, 0)}, ${jsonRowText(1)}, ${jsonRowNumber(2)} from ${jsonRows(dialect, grants)}
-      where not ${isName(jsonRowText(1))} or (select count(*) from used_grants as other
-        where other.key_id = ${jsonRowId(dialect, 0)} and ${isName(sql.ref('other.permission'))}
-          and other.permission <> ${jsonRowText(1)}) < ${sql.lit(MAX_TOOLS)}
-      on conflict (key_id, permission) do update set last_used_at = excluded.last_used_at
-        where excluded.last_used_at > used_grants.last_used_at and excluded.permission not like 'route:%'`.execute(db);
   // Comes last, since every process changes these rows: others wait no longer than until the end of the transaction.
   if (ofAll.size > 0) await addRows(Array.from(ofAll, ([hour, counts]) => [hour, ALL_KEYS, ...counts]));
-}
-
-/** True for a used tool or route. Only the first use of a route is kept, as there are many. */
-function isName(used: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`(${used} like 'tool:%' or ${used} like 'route:%')`;
-}
-
-/** The later one of the stored and the given time. */
-function latest(column: 'last_used_at' | 'previous_last_used_at', index: number): RawBuilder<number> {
-  const [given, stored] = [jsonRowNumber(index), sql.ref(`key_usage.${column}`)];
-  return sql`case when ${given} is null or ${stored} > ${given} then ${stored} else ${given} end`;
 }
 
 /** Adds counts to an existing row. */
@@ -195,7 +120,7 @@ function added(table: PeriodTable): RawBuilder<unknown> {
 async function lockKeys(
   db: Kysely<Tables>,
   dialect: DialectName,
-  usage: readonly KeyUsage[],
+  uses: readonly KeyUse[],
 ): Promise<Map<string, KnownKey>> {
   const known = new Map<string, KnownKey>();
   const lock = async (ids: readonly string[]) => {
@@ -205,7 +130,7 @@ async function lockKeys(
       order by key_id ${dialect === 'postgres' ? sql`for update` : sql``}`.execute(db);
     for (const { key_id: id, number, first_hour: first, hour } of rows) known.set(id, { number, first, hour });
   };
-  const ids = usage.map(({ id }) => id);
+  const ids = uses.map(({ id }) => id);
   await lock(ids);
   if (known.size === ids.length) return known;
   const { rows } = await sql<{ id: string }>`select id from api_keys
@@ -214,15 +139,15 @@ async function lockKeys(
       ids.filter((id) => !known.has(id)),
     )})`.execute(db);
   const isKey = new Set(rows.map(({ id }) => id));
-  let others = usage.filter(({ id }) => isKey.has(id)).toSorted((one, other) => (one.id < other.id ? -1 : 1));
+  let others = uses.filter(({ id }) => isKey.has(id)).toSorted((one, other) => (one.id < other.id ? -1 : 1));
   // If another key has the number, the next one is tried.
   for (let tried = 0; others.length > 0; tried += 1) {
-    const inserted = others.map(({ id, hours, lastUsedAt }) => {
-      const start = Math.min(...(hours.length > 0 ? hours.map((hour) => hour.start) : [lastUsedAt ?? 0]));
+    const inserted = others.map(({ id, hours }) => {
+      const start = Math.min(...hours.map((hour) => hour.start));
       return [id, (numberOf(id) + tried) % NUMBERS, Math.floor(start / PERIOD_MS.HOUR)];
     });
-    await sql`insert into key_usage (key_id, number, uses, first_hour, hour, ${COUNTS})
-      select ${jsonRowId(dialect, 0)}, ${jsonRowNumber(1)}, 0, ${jsonRowNumber(2)}, ${jsonRowNumber(2)}, 0, 0, 0, 0
+    await sql`insert into key_usage (key_id, number, first_hour, hour, ${COUNTS})
+      select ${jsonRowId(dialect, 0)}, ${jsonRowNumber(1)}, ${jsonRowNumber(2)}, ${jsonRowNumber(2)}, 0, 0, 0, 0
       from ${jsonRows(dialect, inserted)} where true on conflict do nothing`.execute(db);
     await lock(others.map(({ id }) => id));
     others = others.filter(({ id }) => !known.has(id));
@@ -239,13 +164,6 @@ const NUMBERS = 2 ** 31;
 function numberOf(id: string): number {
   const digits = /^[0-9a-f]{8}/.exec(id)?.[0] ?? hash('sha256', id).slice(0, 8);
   return Number.parseInt(digits, 16) % NUMBERS;
-}
-
-function jsonRowsOf(dialect: DialectName, values: readonly unknown[]): RawBuilder<unknown> {
-  return jsonRows(
-    dialect,
-    values.map((value) => [value]),
-  );
 }
 
 /** The outcomes of the requests of one key, or of all. */
@@ -370,29 +288,6 @@ async function condenseDay(
   return Number(numAffectedRows);
 }
 
-/** Deleted keys among some keys with usage, and the key to continue from. */
-async function findDeleted(
-  db: Kysely<Tables>,
-  after = BEFORE_IDS,
-): Promise<{ ids: string[]; next: string | undefined }> {
-  const some = db.selectFrom('key_usage').select('key_id').where('key_id', '>', after).orderBy('key_id');
-  const last = await some
-    .offset(SWEPT_KEYS - 1)
-    .limit(1)
-    .executeTakeFirst();
-  const rows = await db
-    .selectFrom('key_usage')
-    .select('key_id')
-    .where('key_id', '>', after)
-    .$if(last !== undefined, (query) => query.where('key_id', '<=', last!.key_id))
-    .where((row) =>
-      row.not(row.exists(row.selectFrom('api_keys').select('id').whereRef('id', '=', 'key_usage.key_id'))),
-    )
-    .orderBy('key_id')
-    .execute();
-  return { ids: rows.map(({ key_id: id }) => id), next: last?.key_id };
-}
-
 /** Removes the usage of deleted keys, until about this many rows were searched. @returns true if nothing is left */
 async function forgetUsage(
   db: Kysely<Tables>,
@@ -424,8 +319,8 @@ async function forgetUsage(
     if (periods[table].length > 0)
       await sql`delete from ${sql.table(table)} where (${sql.ref(PERIOD_COLUMNS[table])}, key_number) in
         (select ${jsonRowNumber(0)}, ${jsonRowNumber(1)} from ${jsonRows(dialect, periods[table])})`.execute(db);
-  const these = sql`key_id in (select ${jsonRowId(dialect, 0)} from ${jsonRowsOf(dialect, gone)})`;
-  for (const table of ['used_grants', 'key_usage'] as const)
-    await sql`delete from ${sql.table(table)} where ${these}`.execute(db);
+  if (gone.length > 0)
+    await sql`delete from key_usage
+      where key_id in (select ${jsonRowId(dialect, 0)} from ${jsonRowsOf(dialect, gone)})`.execute(db);
   return gone.length === keys.length;
 }

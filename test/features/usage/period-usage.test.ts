@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import type { UsageRequest } from '../../../src/keys/key/usage.ts';
+import { Usage, type UsageRequest } from '../../../src/features/usage/usage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys, whileUseWaits } from '../../support/keys.ts';
 
@@ -16,7 +16,7 @@ describeOnEach('the use of keys by the hour', () => {
   const use = async (secret: string, { keys }: TestKeys = test) => void (await authenticate(keys, secret));
   /** Hours after the start of 2030, each with its counts that are not 0. */
   const usageOf = async (id: string, request: UsageRequest = {}) => {
-    const { periods } = await test.keys.usage.byPeriod(id, request);
+    const { periods } = await test.keys.feature(Usage).byPeriod(id, request);
     return periods.map(({ start, ...counts }) => [
       (start - Date.UTC(2030, 0, 1)) / HOUR,
       Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0)),
@@ -71,7 +71,7 @@ describeOnEach('the use of keys by the hour', () => {
     await use('nonsense');
     await test.keys.finishActivity();
     assert.deepEqual(await usageOf(key.id), [[0, { refused: 3 }]]);
-    assert.deepEqual(await test.keys.usage.usageOf([key.id]), new Map());
+    assert.deepEqual(await test.keys.useOf([key.id]), new Map());
   });
 
   it('stays with a key that is rotated or renamed, and goes with one that is deleted or replaced', async () => {
@@ -108,5 +108,12 @@ describeOnEach('the use of keys by the hour', () => {
       [23, { accepted: 3 }],
     ]);
     assert.equal(hours.length, 24);
+  });
+
+  it('refuses options that do not exist', async () => {
+    await assert.rejects(test.keys.feature(Usage).byPeriod('id', { form: '1h' } as never), {
+      code: 'OPTION_INVALID',
+      message: 'keys.usage.byPeriod: "form" is not an option. Did you mean from?',
+    });
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { showsUnicode } from '../../../src/cli/terminal.ts';
 import { plot, usagePlot } from '../../../src/features/usage/cli/usage-view.ts';
-import { NO_REQUESTS } from '../../../src/keys/key/usage.ts';
+import { NO_REQUESTS } from '../../../src/keys/key/use.ts';
 
 describe('a plot', () => {
   const draw = (values: number[], columns = 80, unicode = true) => plot(values, { columns, showsUnicode: unicode });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { describeOnEach } from '../support/dialects.ts';
-import { createPrincipal } from '../support/keys.ts';
-import { query, startTestService, type TestService } from '../support/server.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { createPrincipal } from '../../support/keys.ts';
+import { query, startTestService, type TestService } from '../../support/server.ts';
 
 const FIELDS = '{ start accepted forbidden limited refused }';
 

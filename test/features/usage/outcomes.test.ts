@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import type { CreatedKey } from '../../src/keys/service/management.ts';
-import { OUTCOMES } from '../../src/keys/key/usage.ts';
-import { connectTo, readToEnd } from '../support/client.ts';
-import { ASKING, keyLine, routeTo, startAskedServer, withHeaders } from '../support/forward-auth.ts';
-import { PERMISSION, startGuarded } from '../support/guard.ts';
-import { GUARDED_SERVERS, type StartGuarded } from '../support/guarded-servers.ts';
-import { openTestKeys, type TestKeys } from '../support/keys.ts';
-import { query, startServer } from '../support/server.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import type { CreatedKey } from '../../../src/keys/service/management.ts';
+import { OUTCOMES } from '../../../src/keys/key/use.ts';
+import { Usage } from '../../../src/features/usage/usage.ts';
+import { connectTo, readToEnd } from '../../support/client.ts';
+import { ASKING, keyLine, routeTo, startAskedServer, withHeaders } from '../../support/forward-auth.ts';
+import { PERMISSION, startGuarded } from '../../support/guard.ts';
+import { GUARDED_SERVERS, type StartGuarded } from '../../support/guarded-servers.ts';
+import { openTestKeys, type TestKeys } from '../../support/keys.ts';
+import { query, startServer } from '../../support/server.ts';
 
 /** How the requests of a key ended: accepted, forbidden, limited, refused. */
 async function outcomesOf({ keys }: Pick<TestKeys, 'keys'>, { apiKey: key }: CreatedKey): Promise<number[]> {
   await keys.finishActivity();
-  const [hour] = (await keys.usage.byPeriod(key.id)).periods;
+  const [hour] = (await keys.feature(Usage).byPeriod(key.id)).periods;
   return hour ? OUTCOMES.map((outcome) => hour[outcome]) : [];
 }
 
@@ -116,7 +117,7 @@ describe('how requests end, counted by the GraphQL endpoint', () => {
     for (let time = 0; time < 3; time += 1) await query(server.url, created.key, '{ online }');
     await query(server.url, created.key, '{ nonsense }');
     assert.deepEqual(await outcomesOf(test, created), [4, 0, 0, 0]);
-    assert.equal((await test.keys.usage.usageOf([created.apiKey.id])).get(created.apiKey.id)!.uses, 4);
+    assert.equal((await test.keys.useOf([created.apiKey.id])).get(created.apiKey.id)!.uses, 4);
   });
 
   it('is forbidden once for a request, however many of its fields are, and it is a use all the same', async () => {
@@ -124,7 +125,7 @@ describe('how requests end, counted by the GraphQL endpoint', () => {
     for (let time = 0; time < 3; time += 1)
       await query(server.url, created.key, '{ online info { name } apiKeys { edges { cursor } } }');
     assert.deepEqual(await outcomesOf(test, created), [0, 3, 0, 0]);
-    assert.equal((await test.keys.usage.usageOf([created.apiKey.id])).get(created.apiKey.id)!.uses, 3);
+    assert.equal((await test.keys.useOf([created.apiKey.id])).get(created.apiKey.id)!.uses, 3);
   });
 
   it('is limited and refused', async () => {
@@ -186,7 +187,7 @@ describe('how requests end, counted by the GraphQL endpoint', () => {
       socket.write(body);
       await answer;
       await test.keys.finishActivity();
-      const { periods } = await test.keys.usage.byPeriod(created.apiKey.id);
+      const { periods } = await test.keys.feature(Usage).byPeriod(created.apiKey.id);
       assert.deepEqual(
         periods.map(({ start, ...counts }) => [start, ...OUTCOMES.map((outcome) => counts[outcome])]),
         [[began, ...expected]],
