@@ -1174,9 +1174,7 @@ export declare const CONSENT_MODES: readonly ['off', 'device', 'code', 'both'];
 export interface CoreTables {
     api_keys: ApiKeyTable;
     key_labels: KeyLabelTable;
-    key_usage: KeyUsageTable;
-    key_usage_hours: KeyUsageHourTable;
-    key_usage_days: KeyUsageDayTable;
+    key_uses: KeyUsesTable;
     used_grants: UsedGrantTable;
     rotated_secrets: RotatedSecretTable;
     audit_log: AuditLogTable;
@@ -1375,6 +1373,10 @@ type HonoAuthOptions = BearerAuthOptions & {
     address?: (c: Context) => string | undefined;
 };
 
+export interface HourUse extends OutcomeCounts {
+    start: number;
+}
+
 export type HttpApp = Hono<BearerEnv> & Pick<ServiceApp, keyof CheckParts | 'startedAt' | 'addresses' | 'shortcut'> & {
     readonly routeContext: RouteContext;
 };
@@ -1471,6 +1473,9 @@ export interface KeyListener {
     readonly replacing?: (transaction: Transaction, replacement: Replacement) => Promise<ReplacementSteps | void>;
     readonly issued?: (place: Place, ids: readonly string[], since: number) => Promise<Issued[]>;
     readonly rules?: Readonly<Record<string, ChangeRule>>;
+    readonly used?: (ports: WritePorts, uses: readonly KeyUse[]) => Promise<void>;
+    readonly condensing?: (ports: WritePorts, now: number, rows: number) => Promise<boolean>;
+    readonly forgetting?: (ports: WritePorts, ids: readonly string[], rows: number) => Promise<boolean>;
     readonly restoring?: (backup: KeyWriter, ids: readonly string[]) => Promise<RestoreStep | void>;
 }
 
@@ -1505,24 +1510,17 @@ export interface KeysOperation<Input extends object, Answer> extends Operation {
 
 export declare class KeysService extends KeyManagement;
 
-export interface KeyUsageDayTable extends OutcomeCounts {
-    day: number;
-    key_number: number;
+export interface KeyUse extends UseTotals {
+    id: string;
+    permissions: readonly UsedGrant[];
+    hours: readonly HourUse[];
 }
 
-export interface KeyUsageHourTable extends OutcomeCounts {
-    hour: number;
-    key_number: number;
-}
-
-export interface KeyUsageTable extends OutcomeCounts {
+export interface KeyUsesTable {
     key_id: string;
-    number: number;
     uses: number;
     last_used_at: number | null;
     previous_last_used_at: number | null;
-    first_hour: number;
-    hour: number;
 }
 
 export type KeyValues = typeof NO_VALUES;
@@ -2073,6 +2071,7 @@ export interface Tables extends CoreTables {
 export interface TablesOfFeature {
     readonly tables?: Readonly<Record<string, readonly string[]>>;
     readonly transientTables?: readonly string[];
+    readonly writtenByServers?: readonly string[];
     readonly migrations?: readonly FeatureMigration[];
 }
 
@@ -2087,6 +2086,8 @@ export interface UnreadLimits {
     unreadBytes?: number;
 }
 
+export type UsedGrant = Permission | `role:${Role}` | `tool:${string}` | `route:${string}`;
+
 export interface UsedGrantTable {
     key_id: string;
     permission: string;
@@ -2096,6 +2097,12 @@ export interface UsedGrantTable {
 export interface UsedTokenTable {
     digest: string;
     ends_at: number;
+}
+
+export interface UseTotals {
+    uses: number;
+    lastUsedAt: number | null;
+    previousLastUsedAt: number | null;
 }
 
 export declare const VALUE_ERRORS: Readonly<Record<"DESCRIPTION_INVALID" | "EXPIRY_INVALID" | "INPUT_INVALID" | "LIMIT_INVALID" | "NAME_INVALID" | "NETWORK_INVALID" | "NO_GRANTS" | "OWNER_INVALID" | "PERMISSION_INVALID" | "ROLE_INVALID" | "SECRET_INVALID" | "TAG_INVALID" | "USAGE", import("./table.ts").ErrorEntry>>;
