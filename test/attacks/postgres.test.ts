@@ -80,7 +80,7 @@ describeOn('postgres', "the server's database user", () => {
     const visitor = new Visitor(server.url);
     const page = await visitor.signIn(admin.secret);
     assert.equal(page.status, 503, page.text);
-    assert.match(page.text, /This server cannot change the key store, so nobody can sign in\./);
+    assert.match(page.text, /This server cannot write to the key store, so signing in is not possible\./);
   });
 
   it('bounds what is kept of the use of keys', async () => {

@@ -30,18 +30,18 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
       const wrong = visit.isSecret(`${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`);
       visit.expectTrouble(/^status 403: POST \S+\/device$/);
       await page.getByRole('checkbox', { name: 'role:GUEST' }).uncheck();
-      await page.getByLabel('It expires after').fill('7d');
+      await page.getByLabel('Expires after').fill('7d');
       await ownKey(page).fill(wrong);
       await button(page, 'Approve').click();
       assert.match(await problem(page), /key/);
       await expectAccessible(page);
       assert.equal(await page.getByRole('checkbox', { name: 'role:GUEST' }).isChecked(), false);
-      assert.equal(await page.getByLabel('It expires after').inputValue(), '7d');
+      assert.equal(await page.getByLabel('Expires after').inputValue(), '7d');
       assert.equal(await ownKey(page).inputValue(), '');
       assert.ok(!(await page.content()).includes(wrong));
       await ownKey(page).fill(key);
       await button(page, 'Approve').click();
-      await isHeaded(page, 'Agreed');
+      await isHeaded(page, 'Approved');
       assert.equal(await granted(), 'DOCKER:READ_ANY');
     }),
   );
@@ -52,7 +52,7 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
       const { page, key } = await askedByCode(visit);
       await ownKey(page).fill(key);
       await button(page, 'Approve').click();
-      await isHeaded(page, 'Agreed');
+      await isHeaded(page, 'Approved');
       visit.expectTrouble(/^status 4\d\d: GET \S+\/device\?user_code=/);
       await page.goBack();
       assert.match(await problem(page), /was approved already/);

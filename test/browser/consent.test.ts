@@ -21,7 +21,7 @@ describe('the pages of consent, in a browser', () => {
       await expectAccessible(page);
       await ownKey(page).fill(key);
       await button(page, 'Approve').click();
-      await isHeaded(page, 'Agreed');
+      await isHeaded(page, 'Approved');
       await expectAccessible(page);
       assert.equal(await granted(), 'role:GUEST DOCKER:READ_ANY');
     }),
@@ -34,7 +34,7 @@ describe('the pages of consent, in a browser', () => {
       await page.getByRole('checkbox', { name: 'role:GUEST' }).uncheck();
       await ownKey(page).fill(key);
       await button(page, 'Approve').click();
-      await isHeaded(page, 'Agreed');
+      await isHeaded(page, 'Approved');
       assert.equal(await granted(), 'DOCKER:READ_ANY');
     }),
   );
@@ -63,13 +63,13 @@ describe('the pages of consent, in a browser', () => {
         await page.waitForURL(/user_code=/);
         await keyboard.tabTo(page.getByRole('checkbox', { name: 'role:GUEST' }));
         await keyboard.press('Space');
-        await keyboard.tabTo(page.getByLabel('It expires after'));
+        await keyboard.tabTo(page.getByLabel('Expires after'));
         await keyboard.type('7d');
         await keyboard.tabTo(ownKey(page));
         await keyboard.type(key);
         await keyboard.tabTo(button(page, 'Approve'));
         await keyboard.press('Space');
-        await isHeaded(page, 'Agreed');
+        await isHeaded(page, 'Approved');
         assert.equal(await granted(), 'DOCKER:READ_ANY');
       }
     }),

@@ -129,7 +129,7 @@ describe('people who have no key, in a browser', () => {
       await isHeaded(page, 'Grafana sync asks for an API key');
       assert.equal(await page.getByLabel('Your own API key').count(), 0);
       await button(page, 'Approve').click();
-      await isHeaded(page, 'Agreed');
+      await isHeaded(page, 'Approved');
       const { body } = await pollDevice(url, asked.device_code);
       visit.isSecret(body['access_token'] as string);
       const person = (await keys.findByName('ada example org', OPERATOR))!;

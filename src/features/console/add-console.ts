@@ -53,9 +53,9 @@ import type { SentForms } from './recent-forms.ts';
 import { type Answered, SentForm, SessionEnded } from './sent-form.tsx';
 
 interface ConsoleParts extends SessionAuthParts, ConsentParts {
-  /** Counts credentials that are not valid; undefined if there may be any number. */
+  /** Counts invalid credentials; undefined for no limit. */
   readonly failedCredentials: CheckParts['failedCredentials'];
-  /** Whether there is a console beside the pages on which people decide what applications get. */
+  /** Serves the console, and not only the approval pages. */
   readonly hasConsole: boolean;
   /** The name of the service on its pages. */
   readonly title: string | undefined;
@@ -72,9 +72,8 @@ interface ConsoleParts extends SessionAuthParts, ConsentParts {
 const CONSOLE_PATH = '/console';
 
 /**
- * Adds the pages for people: those on which they decide what applications get, and the console, to which they sign in
- * with a key, and see and do by GraphQL what that may. All work without scripts; no key is ever in a URL, and nothing
- * is loaded from elsewhere.
+ * Adds the approval pages and the console. People sign in to the console with a key, and see and do what that key can
+ * do through GraphQL. All pages work without scripts; no key is ever in a URL, and nothing is loaded from elsewhere.
  */
 export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
   const assets = readAssets(parts.title);
@@ -124,21 +123,21 @@ export function addPages(app: Hono<BearerEnv>, parts: ConsoleParts): void {
             changesNothing(error instanceof SessionEnded ? toSignIn(c, root) : await explain(error)),
           );
       };
-      // Before anybody is accepted: it may have ended what they have signed in with.
+      // Check for a repeated form before signing in: the first one may have ended the session.
       return read?.sent ? read.sent.once(work) : (await work()).response;
     });
-  /** Lets somebody in, or says why not. */
+  /** Admits a person, or says why not. */
   const enter = async (c: Context, root: string) => {
     const entry = await sessionAuth.enter(c, seenBy(c));
     if (entry === 'signed out') return entry;
     return 'refusal' in entry ? entry.refusal : visitOf(c, { root, admitted: entry });
   };
-  /** The same; undefined for any reason. */
+  /** The same, or undefined if not admitted. */
   const visitIfAny = async (c: Context, root: string) => {
     const entry = await enter(c, root);
     return entry instanceof Visit ? entry : undefined;
   };
-  /** Says what is wrong with a request; to those who have signed in, with the way to all pages. */
+  /** Shows an error. Signed-in people also see the navigation. */
   const showMessageToAnybody = async (c: Context, said: PageMessage, headers = {}): Promise<Response> => {
     const root = rootFrom(pathIn(c));
     try {
@@ -191,7 +190,7 @@ function showMessage(visit: Visit, { status, title, message }: PageMessage, head
   return visit.page(title, Message({ root: visit.root, title, message }), status, headers);
 }
 
-/** The form that was sent, if it is one that is done once. @throws RequestRefused */
+/** Reads a form that must be done only once. @throws RequestRefused */
 async function readSentForm(sender: Parameters<typeof SentForm.in>[1]): Promise<ReadForm | undefined> {
   const { c, sessions, seen } = sender;
   const token = c.req.method === 'POST' ? sessionTokenIn(c, seen) : undefined;
@@ -200,23 +199,23 @@ async function readSentForm(sender: Parameters<typeof SentForm.in>[1]): Promise<
   return { sent: SentForm.in(form, sender), form };
 }
 
-/** What a page says of a request that was not answered. */
+/** Contents of an error page. */
 interface PageMessage {
   status: number;
   title: string;
   message: string;
 }
 
-/** What is said of a key store that takes no changes: there, nobody can sign in. */
+/** Messages for a key store that cannot be changed, in which no one can sign in. */
 const STORE_ISSUES: Readonly<Record<string, string>> = {
-  STORE_FULL: 'The disk of the key store is full, so nobody can sign in.',
-  STORE_READONLY: 'This server cannot change the key store, so nobody can sign in.',
+  STORE_FULL: 'The disk of the key store is full, so signing in is not possible. Tell the administrator.',
+  STORE_READONLY: 'This server cannot write to the key store, so signing in is not possible. Tell the administrator.',
 };
 
 const NOT_FOUND: PageMessage = {
   status: 404,
   title: titleOf(404),
-  message: 'There is no page at this address.',
+  message: 'Page not found.',
 };
 
 function notAllowed(method: string, allowed: string): PageMessage {
@@ -231,10 +230,10 @@ function pathIn(c: Context): string {
   return c.req.path.slice(basePath(c).replace(/\/$/, '').length + CONSOLE_PATH.length + 1);
 }
 
-/** The most that a form may have, in bytes, to be filled in again after somebody has signed in. */
+/** Maximum size in bytes of a form that is kept across a sign-in. */
 const MAX_DRAFT_BYTES = 16 * 1024;
 
-/** The page with the form that was sent, filled in, if that can be done. @param read it, if it was read before */
+/** The page with the sent form filled in, if possible. @param read the form, if it was already read */
 async function draftIn(c: Context, read: URLSearchParams | undefined): Promise<string | undefined> {
   if (c.req.method !== 'POST' || pathIn(c) !== 'keys/new') return undefined;
   const form = read ?? (await readForm(c, 'This page is answered', MAX_DRAFT_BYTES).catch(() => undefined));
@@ -243,7 +242,7 @@ async function draftIn(c: Context, read: URLSearchParams | undefined): Promise<s
 }
 
 /**
- * Sends somebody to sign in, and from there to where they wanted to go, or where they had sent a form from.
+ * Redirects to the sign-in page, and from there to the requested page, or to the page that a form was sent from.
  * @param draft the page with that form, filled in
  */
 function toSignIn(c: Context, root: string, draft?: string): Response {
@@ -254,7 +253,7 @@ function toSignIn(c: Context, root: string, draft?: string): Response {
   return seeOther(c, `${root}sign-in${given.length > 0 ? `?${new URLSearchParams(given).toString()}` : ''}`);
 }
 
-/** The page that a form was sent from, under `/console/`; empty if a browser does not say. */
+/** The page that a form was sent from, under `/console/`; empty if unknown. */
 function sentFrom(c: Context): string {
   return /\/console\/(.*)$/.exec(c.req.header('referer') ?? '')?.[1] ?? '';
 }
@@ -275,11 +274,11 @@ function describeError(c: Context, error: unknown, parts: ConsoleParts): PageMes
     return {
       status: 503,
       title: 'Try again later',
-      message: STORE_ISSUES[error.code] ?? 'The key store does not answer.',
+      message: STORE_ISSUES[error.code] ?? 'The key store does not answer. Try again later, or tell the administrator.',
     };
   }
   const { status, text } = pipeline.failed(error, new HonoHead(c));
   const [{ extensions }] = (JSON.parse(text) as { errors: [{ extensions: { requestId: string } }] }).errors;
-  const message = `The log of the server says why, at ${extensions.requestId}.`;
+  const message = `The server's log says why. Look for ${extensions.requestId}.`;
   return { status, title: titleOf(status), message };
 }

@@ -6,8 +6,8 @@ import type { Hono } from 'hono';
 import type { BearerEnv } from '../../http/index.ts';
 
 /**
- * What a page may do: load our own script and style sheet, and send its forms to us. Nothing else is loaded or run,
- * nobody else shows it, and no script makes HTML of a text (Content Security Policy 3, Trusted Types).
+ * Content Security Policy of pages: only our own script and style sheet load, forms go only to us, no other page can
+ * embed them, and no script turns text into HTML (Trusted Types).
  */
 const POLICY = [
   "default-src 'none'",
@@ -22,7 +22,7 @@ const POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** The headers of every page, beside those of every reply. */
+/** Headers of every page, in addition to those of every reply. */
 export const PAGE_HEADERS = {
   'Content-Security-Policy': POLICY,
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -32,10 +32,9 @@ export const PAGE_HEADERS = {
 } as const;
 
 /**
- * The headers of a page that may lead to another site: one that has opened it still gets its answer.
- * @param target where its forms may lead besides the service itself, as a source of a Content-Security-Policy: browsers
- * go by that for redirects, too
- * @param hasScript whether it runs our own
+ * Headers of a page that can lead to another site, which can still get the answer if it opened the page.
+ * @param target where forms can lead besides this service, as a CSP source: browsers apply it to redirects as well
+ * @param hasScript allows our own script
  */
 export function plainPageHeaders(target?: string, hasScript = false): Readonly<Record<string, string>> {
   const policy = [
@@ -52,7 +51,7 @@ export function plainPageHeaders(target?: string, hasScript = false): Readonly<R
 
 /** A file that pages load. */
 interface Asset {
-  /** With a hash of what is in it: one that changes has another name. */
+  /** Contains a hash of the contents, so that a changed file gets a new name. */
   readonly name: string;
   readonly type: string;
   readonly body: Uint8Array<ArrayBuffer>;
@@ -60,7 +59,7 @@ interface Asset {
   readonly compressed: () => Uint8Array<ArrayBuffer>;
 }
 
-/** The files that pages load, as `npm run build` makes them, and the name that pages show. */
+/** Files of the pages, built by `npm run build`, and the name of the service. */
 export interface Assets {
   /** The name of the service. */
   readonly brand: string;
@@ -80,7 +79,7 @@ export function readAssets(brand = 'svc-api'): Assets {
 }
 
 function read(extension: string, type: string): Asset {
-  // The same from the sources and from `dist`.
+  // Resolves both in the sources and in `dist`.
   const body = new Uint8Array(readFileSync(fileURLToPath(import.meta.resolve(`#console/console.${extension}`))));
   const version = hash('sha256', body, 'hex').slice(0, 12);
   let compressed: Uint8Array<ArrayBuffer> | undefined;
@@ -92,7 +91,7 @@ function read(extension: string, type: string): Asset {
   };
 }
 
-/** Adds their addresses, which need no key: they say nothing of the service. */
+/** Adds the addresses of the files. They need no key, because they contain nothing about the service. */
 export function addAssets(app: Hono<BearerEnv>, path: string, { script, style, icon }: Assets): void {
   for (const { name, type, body, compressed } of [script, style, icon])
     app.get(`${path}/assets/${name}`, (c) => {

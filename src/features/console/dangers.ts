@@ -1,23 +1,23 @@
-/** What is dangerous about a permission, beyond what it says itself. */
+/** Dangers of permissions that are not obvious from their names. */
 const DANGERS: Readonly<Record<string, string>> = {
-  'API_KEY:CREATE_ANY': 'It may create keys, and see and refuse what applications ask for.',
-  'API_KEY:CREATE_OWN': 'It may create keys of its own, which can do no more than it, and are deleted with it.',
-  'API_KEY:READ_ANY': 'It may see all keys, what they may do and when they were used, though no secret.',
-  'API_KEY:UPDATE_ANY': 'It may change, disable and rotate all keys.',
-  'API_KEY:DELETE_ANY': 'It may delete all keys.',
-  'ACTIVATION_CODE:READ_ANY': 'It may read activation codes, which are credentials.',
-  'PERMISSION:UPDATE_ANY': 'It may change permissions.',
-  'CONFIG:UPDATE_ANY': 'It may change the configuration.',
-  'LOGS:READ_ANY': 'It may read the audit log: who did what, and from where.',
+  'API_KEY:CREATE_ANY': 'It can create keys, and see and deny requests of applications.',
+  'API_KEY:CREATE_OWN': 'It can create child keys, which can do no more than it and are deleted with it.',
+  'API_KEY:READ_ANY': 'It can see all keys, their permissions and their use, but no secrets.',
+  'API_KEY:UPDATE_ANY': 'It can change, disable and rotate all keys.',
+  'API_KEY:DELETE_ANY': 'It can delete all keys.',
+  'ACTIVATION_CODE:READ_ANY': 'It can read activation codes, which are credentials.',
+  'PERMISSION:UPDATE_ANY': 'It can change permissions.',
+  'CONFIG:UPDATE_ANY': 'It can change the configuration.',
+  'LOGS:READ_ANY': 'It can read the audit log: who did what, and from where.',
 };
 
 /** The role that allows everything. */
 const ALL_ACCESS = 'ADMIN';
 
-/** What is dangerous about grants, each in a sentence. */
+/** The dangers of grants, each in a sentence. */
 export function dangersOf(permissions: Iterable<string>, grants: readonly string[]): string[] {
   if (grants.includes(ALL_ACCESS))
-    return [`The role ${ALL_ACCESS} allows everything, now and later. Few keys need it.`];
+    return [`The role ${ALL_ACCESS} has full control, including all keys. It is rarely needed.`];
   const held = new Set(permissions);
   if (held.has('API_KEY:CREATE_ANY')) held.delete('API_KEY:CREATE_OWN');
   return Object.entries(DANGERS).flatMap(([permission, danger]) =>

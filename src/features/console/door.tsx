@@ -36,15 +36,15 @@ import {
   sentFrom,
 } from '../sessions/index.ts';
 
-/** What the pages sign people in by who have no key. */
+/** Sign-in at a provider. */
 interface PeopleParts {
-  /** Undefined where everybody shows a key. */
+  /** Undefined if everyone signs in with a key. */
   readonly people?: PeopleSignIn | undefined;
 }
 
 /**
- * Adds the pages at the door of guarded services, on their own hosts: where people sign in to them with a key, see as
- * whom, and sign out. They work without scripts. Who signs in is told by `SessionAuth.signIn` alone.
+ * Adds the pages that guarded services show on their own hosts: sign in with a key, see which key is signed in, sign
+ * out. They work without scripts. Only `SessionAuth.signIn` decides who is signed in.
  */
 export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): DoorPages {
   const assets = readAssets(parts.title);
@@ -58,7 +58,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
     send(c, pageOf(assets, options, content));
   const leadOn = (c: Context, target: string) =>
     show(c, { title: 'Signed in', again: target }, <OneMoment here={target} />);
-  /** Answers, or says what went wrong. */
+  /** Answers, and turns errors into a page. */
   const guarded = async (c: Context, answer: (seen: SeenOrigin) => Promise<Response>): Promise<Response> => {
     try {
       const seen = parts.seenBy(c);
@@ -84,14 +84,14 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
   );
   app.get(`${path}/sign-in`, (c) =>
     guarded(c, async (seen) => {
-      // A proxy that shows this page in place of another says of which.
+      // A proxy that shows this page instead of another names that one in a header.
       const target = readReturnTarget(readQuery(c).get('to') ?? c.req.header('x-original-uri') ?? '');
       return (await sessionAuth.isSignedIn(c, seen))
         ? seeOther(c, target)
         : send(c, signInPage(assets, { seen, target, people }));
     }),
   );
-  // In place of the answer to a form, for a proxy that shows this page itself.
+  // Shown instead of the answer to a form, by a proxy that fetches this page itself.
   app.all(LOST_FORM, (c) =>
     guarded(c, async (seen) => {
       const target = readReturnTarget(sentFrom(new HonoHead(c), seen));
@@ -117,7 +117,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
       const entered = await sessionAuth.signIn(c, key, seen);
       if ('refusal' in entered) return again(entered.refusal.status, entered.refusal.message, entered.refusal.headers);
       parts.refusals.add('signed in', { reason: 'door', prefix: prefixOf(entered.principal.apiKey.publicId) });
-      // No redirect: browsers hold those of a form to `form-action`, and the service may lead on to another site.
+      // No redirect: browsers apply `form-action` to it, and the service may redirect to another site.
       return leadOn(c, target);
     }),
   );
@@ -141,12 +141,14 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
       return seeOther(c, './');
     }),
   );
-  // In place of what somebody may not open, for a proxy that shows this page itself.
+  // Shown instead of a forbidden page, by a proxy that fetches this page itself.
   app.all(`${path}/refused`, (c) =>
-    guarded(c, (seen) => show(c, NOT_ALLOWED, <Refused message="This key may not open the page." seen={seen} />)),
+    guarded(c, (seen) =>
+      show(c, NOT_ALLOWED, <Refused message="This key lacks the permission to open this page." seen={seen} />),
+    ),
   );
   app.all(`${path}/*`, (c) => {
-    const said = { title: 'Not found', message: 'There is no page at this address.' };
+    const said = { title: 'Not found', message: 'Page not found.' };
     return show(c, { title: said.title, status: 404 }, <Said {...said} />);
   });
 
@@ -166,7 +168,7 @@ export function addDoor(app: Hono<BearerEnv>, parts: DoorParts & PeopleParts): D
   };
 }
 
-/** The same for a server that answers nothing else of ours. */
+/** The same for a server without other pages of ours. */
 export async function openDoor(parts: DoorParts & PeopleParts): Promise<LoadedDoor> {
   const app = new Hono<BearerEnv>();
   const pages = addDoor(app, parts);
@@ -174,7 +176,7 @@ export async function openDoor(parts: DoorParts & PeopleParts): Promise<LoadedDo
     parts.failures.add(error, requestIdIn(c));
     return respond(c, internalError(requestIdIn(c) ?? ''));
   });
-  app.notFound((c) => respond(c, errorReply('NOT_FOUND', 'There is nothing at this address.')));
+  app.notFound((c) => respond(c, errorReply('NOT_FOUND', 'Page not found.')));
   return { pages, handle: await listenerOf(app) };
 }
 
@@ -191,19 +193,19 @@ function describeError(
   }
   if (!isKeysError(error) || !error.code.startsWith('STORE_')) throw error;
   failures.add(error, requestIdIn(c));
-  return { status: 503, message: 'The key store does not answer, or takes no changes. Try again later.' };
+  return { status: 503, message: 'The key store does not answer, or cannot be changed. Try again later.' };
 }
 
-const LOST = 'You are not signed in, so nothing was done. Sign in, and send the form again.';
+const LOST = 'You are not signed in, so nothing was done. Sign in and send the form again.';
 const NOT_ALLOWED = { title: 'Not allowed', status: 403 };
 
 interface PageOptions {
   title: string;
   status?: number;
   headers?: Reply['headers'] | undefined;
-  /** What is opened in its place at once. */
+  /** Address that the page opens by itself. */
   again?: string | undefined;
-  /** Whether it runs our script. */
+  /** Loads our script. */
   hasScript?: boolean;
 }
 
@@ -248,11 +250,8 @@ function SignIn({
         action={`${DOOR_PATH}sign-in`}
         back={{ name: 'to', value: target }}
         service={seen.host}
-        page="the address"
-        help={
-          `It is exchanged for a session of ${seen.host} alone, which ends when you sign out, after 8 hours, ` +
-          'after 30 minutes without a request, and with the key.'
-        }
+        page="this address"
+        help={`Signs you in to ${seen.host} only.`}
         problem={problem}
         provider={people?.provider?.host}
         isPrivate={seen.isPrivate}

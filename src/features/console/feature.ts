@@ -1,7 +1,7 @@
 import type { OwnFeature } from '../../feature.ts';
 import type { DoorRoom } from '../sessions/index.ts';
 
-/** Pages on which people manage keys, agree to what applications get, and sign in to guarded services. */
+/** Pages for managing keys, approving requests of applications, and signing in to guarded services. */
 export const console: OwnFeature = {
   name: 'console',
   needs: ['people', 'routes', 'sessions', 'consent', 'contain', 'usage'],

@@ -6,12 +6,12 @@ type FormMessage = { form: 'sent'; id: string; ask: number } | ({ form: 'answere
 
 /** The primary's reply to a worker that received a form. */
 interface FormReply {
-  /** The worker is to do it, or gets the answer. */
+  /** Tells the worker to do it, or gives it the answer. */
   formed: 'turn' | { readonly answer: FormAnswer | undefined };
   ask: number;
 }
 
-/** Keeps in the primary, for all workers, the answers to forms of the console: the second click goes to any worker. */
+/** Keeps answers to console forms in the primary, because a second click can reach any worker. */
 export function keepForms(): void {
   const forms = new RecentForms();
   const running = new Map<string, { readonly worker: Worker; readonly finish: (answered: AnsweredForm) => void }>();
@@ -40,10 +40,10 @@ export function keepForms(): void {
   });
 }
 
-/** Its worker has failed. */
+/** The answer is lost with its worker. */
 const UNKNOWN: AnsweredForm = { answer: undefined, isDone: false };
 
-/** In a worker: the forms of the console that any worker was sent, as the primary knows them. */
+/** Console forms as a worker sees them, kept by the primary. */
 export function formsOfPrimary(): SentForms {
   const asking = new Map<number, (reply: FormReply['formed']) => void>();
   let asked = 0;

@@ -1,13 +1,13 @@
 import { dangersOf } from './dangers.ts';
 import { PermissionWords } from './permission-words.tsx';
 
-/** A role, and what it includes; undefined if that is not known. */
+/** A role with its permissions; undefined if unknown. */
 export interface SummedRole {
   readonly name: string;
   readonly includes: readonly string[] | undefined;
 }
 
-/** What a key would be that a form is filled in for. @param expiry in words, as it is chosen */
+/** Summary of the key to create. @param expiry as chosen, in words */
 export function KeySum({
   name,
   expiry,
@@ -29,7 +29,7 @@ export function KeySum({
     <>
       <h2>{name.trim() === '' ? 'New key' : name}</h2>
       {expiry !== '' && <p class="faint">{`Expires: ${expiry}`}</p>}
-      <h3>It may</h3>
+      <h3>This key can</h3>
       {(permissions.length > 0 || roles.length === 0) && <PermissionWords permissions={permissions} />}
       {roles.map((role) => (
         <RoleAdds name={role.name} added={role.includes?.filter((permission) => !held.has(permission))} />
@@ -49,13 +49,13 @@ function RoleAdds({ name, added }: { name: string; added: readonly string[] | un
   if (added === undefined)
     return (
       <p>
-        and what the role <code>{name}</code> includes
+        and everything in the role <code>{name}</code>
       </p>
     );
   return (
     <div>
       <p>
-        The role <code>{name}</code> {added.length === 0 ? 'adds nothing to that.' : 'adds:'}
+        The role <code>{name}</code> {added.length === 0 ? 'adds nothing more.' : 'adds:'}
       </p>
       {added.length > 0 && <PermissionWords permissions={added} />}
     </div>

@@ -7,14 +7,14 @@ export interface OperationError {
   readonly path?: readonly (string | number)[];
   readonly extensions: {
     readonly code: string;
-    /** The message without what to do about it in terms of the schema. */
+    /** The message without a remedy that refers to the schema. */
     readonly reason?: string;
-    /** Each issue of what was given, with where it is. */
+    /** Problems of the input, each with its path. */
     readonly problems?: readonly { readonly message: string; readonly path: readonly (string | number)[] }[];
   };
 }
 
-/** An operation was not done, or not all of it. */
+/** An operation that failed, at least in part. */
 export class OperationFailed extends Error {
   readonly errors: readonly OperationError[];
   readonly status: number;
@@ -30,17 +30,17 @@ export class OperationFailed extends Error {
     return this.errors[0]?.extensions.code;
   }
 
-  /** The status of a page that shows it: errors may come beside data. */
+  /** Status of the page that shows it, because errors can come together with data. */
   get pageStatus(): number {
     return this.status >= 400 ? this.status : statusOf(this.code ?? '');
   }
 
-  /** What went wrong, in terms of no schema. */
+  /** The reason, without terms of the schema. */
   get reason(): string {
     return this.errors[0]?.extensions.reason ?? this.message;
   }
 
-  /** What is wrong with the fields of what was given, by their names; what concerns no field has an empty one. */
+  /** Problems by field of the input; those of no field under an empty name. */
   get problems(): ReadonlyMap<string, string> {
     const problems = new Map<string, string>();
     for (const { message, path } of this.errors[0]?.extensions.problems ?? []) {
@@ -51,10 +51,10 @@ export class OperationFailed extends Error {
   }
 }
 
-/** An operation that makes a credential, or lets an application fetch one. */
+/** Operations that create a credential, or let an application fetch one. */
 export const MAKES_SECRET = /\b(createApiKey|rotateApiKey|applyApiKeys|approveConsentRequest)\(/;
 
-/** A GraphQL request of a page, made where it would otherwise arrive. */
+/** A GraphQL request of a page, sent within the process. */
 class PageRequest extends HonoRequest {
   override get method(): string {
     return 'POST';
@@ -67,7 +67,7 @@ class PageRequest extends HonoRequest {
     this.#body = Buffer.from(body);
   }
 
-  /** The headers that describe the body are those of the form. */
+  /** Headers of the body would describe the form, not the query. */
   override header(name: string): string | undefined {
     if (name === 'accept') return 'application/graphql-response+json';
     if (name === 'content-type') return 'application/json';
@@ -79,14 +79,14 @@ class PageRequest extends HonoRequest {
   }
 
   override onClientGone(listener: () => void): () => void {
-    // A browser that sends a form again gives up the first one, and gets what that led to.
+    // Finish the work: a browser that sends a form twice drops the first request, but shows its result.
     if (this.c.req.method === 'POST') return () => {};
     return super.onClientGone(listener);
   }
 }
 
 /**
- * Does a GraphQL operation as programs do theirs: with the same permissions, limits and errors.
+ * Runs a GraphQL operation as for any program: with the same permissions, limits and errors.
  * @throws OperationFailed if there was any error
  */
 export async function operate<Data>(
@@ -101,7 +101,7 @@ export async function operate<Data>(
   return data;
 }
 
-/** What operations answer, or why one was not done. @throws what is no failure of an operation */
+/** Returns the answer of operations, or the failure of one. @throws any other error */
 export async function orFailed<Answer>(asked: Promise<Answer>): Promise<Answer | OperationFailed> {
   try {
     return await asked;

@@ -1,7 +1,7 @@
 import type { Child } from 'hono/jsx';
 import { createsKeys, groupByAction, meaningOfAction, wordsOfGrants } from '../../keys/permissions/meanings.ts';
 
-/** What permissions allow together, in words: a line for each action. @param permissions each as `RESOURCE:ACTION` */
+/** Permissions in words, with a line for each action. @param permissions each as `RESOURCE:ACTION` */
 export function PermissionWords({ permissions }: { permissions: Iterable<string> }) {
   const groups = groupByAction(permissions);
   if (groups.length === 0) return <p class="faint">Nothing.</p>;
@@ -26,7 +26,7 @@ function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** What grants allow, in words, with the codes beside them, and whether each is a role or was granted directly. */
+/** Grants in words, each with its codes and whether it is a role or direct. */
 export function GrantWords({
   roles,
   permissions,
@@ -34,7 +34,7 @@ export function GrantWords({
 }: {
   roles: readonly string[];
   permissions: readonly string[];
-  /** More that is to be said of them. */
+  /** More lines to show. */
   children?: Child;
 }) {
   const others = permissions.filter((permission) => !createsKeys(permission));
@@ -69,12 +69,12 @@ function Codes({ of: codes }: { of: readonly string[] }) {
   );
 }
 
-/** How many words of grants a line has. */
+/** Grants shown in a line. */
 const SHOWN = 3;
 
 /**
- * What grants allow, in a line: `Reads everything but credentials · Updates Docker`, with the codes where the pointer
- * rests on it. That a key can create further keys is a warning.
+ * Grants in a line, such as `Reads everything but credentials · Updates Docker`, with the codes as tooltips. Warns if a
+ * key can create further keys.
  */
 export function AccessLine({ roles, permissions }: { roles: readonly string[]; permissions: readonly string[] }) {
   const others = permissions.filter((permission) => !createsKeys(permission));
@@ -101,7 +101,7 @@ export function AccessLine({ roles, permissions }: { roles: readonly string[]; p
   );
 }
 
-/** That a key can create further keys, if it can: who has such a key can make others that nobody sees at first. */
+/** Warns if a key can create further keys, which are easy to overlook. */
 export function CreatesKeys({ permissions }: { permissions: readonly string[] }) {
   const codes = permissions.filter(createsKeys);
   if (codes.length === 0) return null;

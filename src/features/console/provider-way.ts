@@ -9,34 +9,34 @@ import { type SessionAuth, setOwnCookie } from './session-auth.ts';
 import { seeOther } from './visit.tsx';
 import { prefixFor } from '../sessions/index.ts';
 
-/** How somebody goes from a page to a provider, and comes back from there. */
+/** Parts for signing in at a provider and coming back. */
 interface ProviderWay {
   readonly people: PeopleSignIn;
   readonly sessionAuth: SessionAuth;
   readonly refusals: RefusalLog;
   readonly seenBy: (c: Context) => SeenOrigin;
-  /** Where they sign in, for the log. */
+  /** Name of the place, for the log. */
   readonly place: string;
-  /** The parameter with where they want to go. */
+  /** Parameter with the address to return to. */
   readonly parameter: string;
-  /** Reads where somebody wants to go: nowhere else than where they may. */
+  /** Reads the address to return to, and drops one that is not allowed. */
   readonly readNext: (text: string) => string;
-  /** The address of `path`, as browsers know it. */
+  /** Address of `path` as browsers see it. */
   readonly addressOf: (c: Context) => string;
-  /** Counts somebody who came back, and is not signed in. @returns how many microseconds they have to wait, if so */
+  /** Counts a failed sign-in. @returns microseconds to wait, if any */
   readonly countFailure: (c: Context) => number | undefined;
-  /** Answers, or says what went wrong. */
+  /** Answers, and turns errors into a page. */
   readonly guarded: (c: Context, answer: () => Promise<Response>) => Promise<Response>;
-  /** Shows a page that leads on: a browser then sends the cookie of the session. */
+  /** Opens the next page from a page of ours, so that the browser sends the session cookie. */
   readonly leadOn: (c: Context, next: string) => Promise<Response>;
 }
 
-/** The way from a page to where somebody signs in. @param page its address, without a query */
+/** Address that starts a sign-in at the provider. @param page address of the sign-in page, without a query */
 export function startOf(page: string, parameter: string, next: string): string {
   return `${page}/start${next === '' ? '' : `?${new URLSearchParams({ [parameter]: next }).toString()}`}`;
 }
 
-/** Adds the way to a provider and back. @param path that of the page to sign in */
+/** Adds the redirect to a provider and the callback. @param path of the sign-in page */
 export function addProviderWay(app: Hono<BearerEnv>, path: string, way: ProviderWay): void {
   const { people, sessionAuth, refusals, seenBy, place, parameter, readNext, guarded } = way;
   const callbackOf = (c: Context) => `${way.addressOf(c)}/callback`;
@@ -47,7 +47,7 @@ export function addProviderWay(app: Hono<BearerEnv>, path: string, way: Provider
   app.get(`${path}/start`, (c) =>
     guarded(c, async () => {
       const next = readNext(readQuery(c).get(parameter) ?? '');
-      // From a page of ours alone.
+      // Only from a page of ours.
       const site = c.req.header('sec-fetch-site') ?? 'none';
       if ((site !== 'same-origin' && site !== 'none') || !seenBy(c).isPrivate)
         return seeOther(c, startOf('../sign-in', parameter, next).replace('/start', ''));
@@ -70,7 +70,7 @@ export function addProviderWay(app: Hono<BearerEnv>, path: string, way: Provider
         const waitUs = error instanceof SignInFailed && error.status !== 503 ? way.countFailure(c) : undefined;
         if (waitUs === undefined) throw error;
         c.header('Retry-After', `${Math.ceil(waitUs / 1_000_000)}`);
-        throw new SignInFailed(429, 'Too many sign-ins from here have failed. Try again later.', 'limited');
+        throw new SignInFailed(429, 'Too many failed sign-ins from your address. Try again later.', 'limited');
       }
     }),
   );

@@ -1,35 +1,35 @@
-/** The answer to a form, as every process can send it. */
+/** The answer to a form, in a shape that can be sent between processes. */
 export interface FormAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
 }
 
-/** A form was answered. */
+/** An answered form. */
 export interface AnsweredForm {
-  /** Undefined if the process that did it has ended. */
+  /** Undefined if its process has ended. */
   readonly answer: FormAnswer | undefined;
-  /** Whether it has changed something: only then is the answer kept. */
+  /** The form has changed something; other answers are not kept. */
   readonly isDone: boolean;
 }
 
-/** Lets a form that is sent again get the answer of the first time. */
+/** Repeats the first answer for a form that is sent again. */
 export interface SentForms {
   /**
-   * Does the work of a form, unless that is being done, or was done within the last minute.
-   * @param id identifies the form and its session, and cannot be guessed
-   * @returns the answer to the first form with this id; undefined if it is not known
+   * Does the work of a form, unless it is in progress or was done within the last minute.
+   * @param id unguessable id of the form and its session
+   * @returns the answer to the first form with this id, if known
    */
   once(id: string, work: () => Promise<AnsweredForm>): Promise<FormAnswer | undefined>;
 }
 
-/** How long an answer is kept, in milliseconds. */
+/** Time that an answer is kept, in milliseconds. */
 const KEPT_MS = 60_000;
-/** How many answers are kept in all, and how many characters they have together: the oldest ones make room. */
+/** Maximum number of answers kept, and of their characters; the oldest are dropped. */
 const MAX_KEPT = 500;
 const MAX_LENGTH = 8_000_000;
 
-/** Keeps answers in the memory of this process alone: some of them have a secret. */
+/** Keeps answers in memory only, because some contain a secret. */
 export class RecentForms implements SentForms {
   readonly #clock: () => number;
   readonly #running = new Map<string, Promise<FormAnswer | undefined>>();
@@ -70,7 +70,7 @@ export class RecentForms implements SentForms {
       if (this.#kept.size <= MAX_KEPT && this.#length <= MAX_LENGTH) break;
       this.#forget(oldest);
     }
-    // Also where no other form is sent.
+    // Runs even if no other form is sent.
     setTimeout(() => this.#forgetOld(), KEPT_MS).unref();
   }
 

@@ -7,10 +7,10 @@ import { addPages } from './add-console.ts';
 import { formsOfPrimary } from './forms-of-workers.ts';
 import { RecentForms, type SentForms } from './recent-forms.ts';
 
-/** The forms that apps were sent. An app that takes the place of another one goes on with those. */
+/** Forms sent to each app. An app that replaces another takes them over. */
 const forms = new WeakMap<object, SentForms>();
 
-/** Adds the pages for people: the console, if it is wanted, and those for applications that ask for keys. */
+/** Adds the console, if it is enabled, and the approval pages. */
 export function addConsole(app: HttpApp, context: FeatureContext): void {
   const { keys, config, console: hasConsole, commands, credentials, places, isWorker, replaces } = context;
   const { authenticator, clock } = keys;

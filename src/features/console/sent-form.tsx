@@ -12,7 +12,7 @@ const TOKEN = /^[\w-]{43}$/;
 /** The session that a form was sent with has ended. */
 export class SessionEnded extends Error {}
 
-/** Makes a form one that is done once, however often it is sent: its token is not to be guessed. */
+/** Gives a form an unguessable token, so that it is done once however often it is sent. */
 export function OnceOnly() {
   return <input type="hidden" name={FIELD} value={randomBytes(32).toString('base64url')} />;
 }
@@ -28,13 +28,13 @@ interface Sender {
 /** The answer to a form. */
 export interface Answered {
   readonly response: Response;
-  /** Whether the form has changed something. */
+  /** The form has changed something. */
   readonly isDone: boolean;
 }
 
 /**
- * A form that a session has sent, and that is done once. Sent again within a minute, or twice at once, it gets the same
- * answer; later, it is refused.
+ * A form of a session that is done once. If it is sent twice within a minute, it gets the same answer; later, it is
+ * refused.
  */
 export class SentForm {
   readonly #sender: Sender;
@@ -47,17 +47,17 @@ export class SentForm {
     this.#id = hash('sha256', JSON.stringify(['form', session, fields]), 'base64url');
   }
 
-  /** The form with these fields; undefined if it may be done more than once, or has no session. */
+  /** The form with these fields; undefined if it can be done more than once, or has no session. */
   static in(fields: URLSearchParams, sender: Sender): SentForm | undefined {
     const session = sessionTokenIn(sender.c, sender.seen);
     if (session === undefined || !TOKEN.test(fields.get(FIELD) ?? '')) return undefined;
-    // A browser may show a form again that it has sent: filled in otherwise, it is another one, but for a key.
+    // A form that is shown again and filled in differently is a new one, even if only the key was entered again.
     const filledIn = Array.from(fields).filter(([name]) => name !== KEY_FIELD);
     return new SentForm(sender, session, filledIn);
   }
 
   /**
-   * Answers it, or repeats the answer of the first time.
+   * Answers the form, or repeats the first answer.
    * @throws OperationFailed if that is not known any more
    */
   async once(work: () => Promise<Answered>): Promise<Response> {
@@ -66,7 +66,7 @@ export class SentForm {
     const answer = await forms.once(this.#id, async () => {
       const { response, isDone } = await work();
       own = response;
-      // The browser has them, or another one must not get them.
+      // The browser already has its cookies, and another one must not get them.
       const { 'set-cookie': _, ...headers } = Object.fromEntries(response.headers);
       return { answer: { status: response.status, headers, text: await response.clone().text() }, isDone };
     });
@@ -76,7 +76,7 @@ export class SentForm {
   }
 
   /**
-   * Does what it asks for, unless another process has done that, or this one has forgotten the answer.
+   * Does the work, unless the form was already done elsewhere or the answer is forgotten.
    * @throws SessionEnded; OperationFailed if it was sent before; KeysError STORE_…
    */
   async take(work: () => Promise<Answered>): Promise<Answered> {
@@ -97,7 +97,7 @@ export class SentForm {
 
 function sentBefore(): OperationFailed {
   const message =
-    'You have sent this form before, so nothing was done now. Check whether it was done then. A secret is shown only ' +
-    'once: if you did not store it, rotate the key to get a new one.';
+    'You already sent this form, so nothing was done this time. Check whether the first one worked. A secret is shown ' +
+    'only once: if you did not store it, rotate the key to get a new one.';
   return new OperationFailed([{ message, extensions: { code: 'CONFLICT' } }], 409);
 }

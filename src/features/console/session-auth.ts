@@ -27,18 +27,18 @@ import {
   SESSION_MS,
 } from '../sessions/index.ts';
 
-/** The field in which a key is entered again. */
+/** Field for entering the key again. */
 export const KEY_FIELD = 'yourKey';
 
-/** The token of the session in a request to a page of ours; undefined if there is none. */
+/** The session token in a request to our pages, if any. */
 export function sessionTokenIn(c: Context, seen: SeenOrigin): string | undefined {
   const [cookie] = cookieParts(c.req.header('cookie'), [SESSION_COOKIE], seen);
   return cookie === undefined ? undefined : tokenAt(seen, cookie);
 }
 
 /**
- * Gives a browser what its session's token is made of: kept from scripts, and, off this machine, from connections that
- * others can read (RFC 6265bis).
+ * Sets the session cookie: hidden from scripts and, except on this machine, sent only over encrypted connections (RFC
+ * 6265bis).
  */
 function giveSession(c: Context, name: string, value: string, seen: SeenOrigin): void {
   setOwnCookie(c, name, { value, seen, maxAge: SESSION_MS / 1000, sameSite: name === DOOR_COOKIE ? 'Lax' : 'Strict' });
@@ -65,52 +65,51 @@ export function setOwnCookie(
   });
 }
 
-/** What those are told who have no key that they could enter again. */
+/** Message for people who have no key to enter again. */
 const SIGN_IN_AGAIN =
-  'You have signed in more than 5 minutes ago. Sign in again, and send this again: it makes a secret.';
+  'You signed in over 5 minutes ago. This creates a secret, so sign in again, and then send it again.';
 
-/** What signing people in takes. */
+/** Parts for signing people in. */
 export interface SessionAuthParts {
   readonly sessions: Sessions;
   readonly authenticator: Authenticator;
   readonly check: BearerCheck;
-  /** Signs people in who have no key; undefined where everybody shows one. */
+  /** Signs people in without a key; undefined if everyone needs one. */
   readonly people?: PeopleSignIn | undefined;
 }
 
-/** Somebody who has signed in. */
+/** A signed-in person. */
 export interface Entered extends Admitted {
-  /** Whether they have entered the key, or signed in without one, in the last 5 minutes. */
+  /** They entered the key, or signed in without one, in the last 5 minutes. */
   readonly isFresh: boolean;
 }
 
-/** Somebody is accepted, has no session, or is refused although they have one. */
+/** A person is admitted, has no session, or is refused despite having one. */
 type Entry = OrRefusal<Entered, RefusedPerson> | 'signed out';
 
 /** The cookies of a session, in the order in which they are read. */
 const COOKIES = { pages: [SESSION_COOKIE], door: [DOOR_COOKIE, SESSION_COOKIE] } as const;
 
-/** Takes from a browser what it has of a session. */
+/** Removes the session cookies of a browser. */
 function takeCookies(c: Context, seen: SeenOrigin): void {
   for (const name of COOKIES.door)
     if (cookieParts(c.req.header('cookie'), [name], seen).length > 0)
       setOwnCookie(c, name, { value: '', seen, maxAge: 0 });
 }
 
-/** Accepts people who have signed in, as their key would be. */
+/** Admits signed-in people as their key would be admitted. */
 export class SessionAuth {
   readonly #parts: SessionAuthParts;
   readonly #names: readonly string[];
 
-  /** @param of the pages of ours, or of the door of a guarded service: a session that is begun there is for both */
+  /** @param of our own pages, or the door of a guarded service: a session started there works for both */
   constructor(parts: SessionAuthParts, of: keyof typeof COOKIES = 'pages') {
     this.#parts = parts;
     this.#names = COOKIES[of];
   }
 
   /**
-   * Who makes a request: whom a trusted proxy says, whatever session there is, otherwise who has a session: see
-   * `admitSession`.
+   * Finds the person behind a request: from a trusted proxy, otherwise from the session (see `admitSession`).
    * @throws SignInFailed; KeysError STORE_…
    */
   async enter(c: Context, seen: SeenOrigin): Promise<Entry> {
@@ -128,7 +127,7 @@ export class SessionAuth {
   }
 
   /**
-   * Signs somebody in whom a provider has identified.
+   * Signs in a person whom a provider has identified.
    * @throws SignInFailed; KeysError STORE_…
    */
   async signInAs(c: Context, identified: Identified, seen: SeenOrigin): Promise<Admitted> {
@@ -137,17 +136,14 @@ export class SessionAuth {
     return admission;
   }
 
-  /**
-   * Begins a session of somebody who shows a key: of the key that says who they are, which is all that a session
-   * knows of a person.
-   */
+  /** Starts a session for a key. A session of a person only knows the key that stands for them. */
   async signIn(c: Context, key: string, seen: SeenOrigin): Promise<OrRefusal<Admitted, RefusedPerson>> {
     const admission = await admitKey(c, key, this.#parts.check);
     if (!('refusal' in admission)) await this.begin(c, admission, seen);
     return admission;
   }
 
-  /** Begins a session, however it is known of whom; the one that the browser had ends. */
+  /** Starts a session, and ends the previous one of this browser. */
   async begin(c: Context, { principal, digest }: Admitted, seen: SeenOrigin): Promise<void> {
     await this.#end(c, seen);
     const cookie = await this.#parts.sessions.begin(principal.apiKey.id, digest, (random) => tokenAt(seen, random));
@@ -156,10 +152,10 @@ export class SessionAuth {
   }
 
   /**
-   * Takes the key again of somebody who has signed in. The session goes on, so that a form that is sent twice is done
-   * once; what shows that the key was entered is new, so that a cookie that was stolen before does not have it.
-   * @param key as they entered it
-   * @returns why it is not accepted
+   * Accepts the key that a signed-in person enters again. The session continues, so that a form sent twice is done
+   * once; the proof of entry is new, so that a cookie stolen earlier lacks it.
+   * @param key as entered
+   * @returns the reason it was refused, if it was
    */
   async enterAgain(
     c: Context,
@@ -173,20 +169,20 @@ export class SessionAuth {
     if (cookie === undefined || key === '') return { status: 400, message: 'Enter your API key.', headers: {} };
     if (digestSecret(key) !== digest) {
       const admission = await admitKey(c, key, check);
-      const message = 'This is not the key that you have signed in with.';
+      const message = 'This is not the key that you are signed in with.';
       return 'refusal' in admission ? admission.refusal : { status: 403, message, headers: {} };
     }
     giveSession(c, SESSION_COOKIE, `${cookie}.${await sessions.noteEntry(tokenAt(seen, cookie))}`, seen);
     return undefined;
   }
 
-  /** Ends a session. If that cannot be written, the browser has its cookies no more all the same. */
+  /** Ends a session. The cookies are removed even if the store cannot be written. */
   async signOut(c: Context, seen: SeenOrigin): Promise<void> {
     takeCookies(c, seen);
     await this.#end(c, seen);
   }
 
-  /** Whether somebody is signed in. Counts as no use, neither of the session nor of the key. */
+  /** Checks whether a person is signed in, without counting as activity of the session or use of the key. */
   async isSignedIn(c: Context, seen: SeenOrigin): Promise<boolean> {
     if (this.isByProxy(c, seen)) return true;
     const { sessions, authenticator } = this.#parts;
@@ -195,14 +191,14 @@ export class SessionAuth {
     return session !== undefined && (await authenticator.accepts(session.secretDigest, session.keyId));
   }
 
-  /** Whether a trusted proxy says who makes a request, and so signs them out, too. @throws SignInFailed */
+  /** Checks whether a trusted proxy identifies the person. If so, they also sign out there. @throws SignInFailed */
   isByProxy(c: Context, seen: SeenOrigin): boolean {
     return this.#parts.people?.inHeaders(new HonoHead(c), seen) !== undefined;
   }
 
   /**
-   * Lets somebody in whom a proxy has identified. They have a session beside that, for what their forms lead to: one of
-   * somebody else ends, and has sent no form of theirs.
+   * Admits a person whom a proxy has identified. They also get a session, which their forms belong to. A session of
+   * someone else ends, and its forms are not theirs.
    */
   async #enterAs(c: Context, seen: SeenOrigin, identified: Identified): Promise<Entry> {
     const admission = await this.#admit(c, identified);
@@ -214,7 +210,7 @@ export class SessionAuth {
     return { ...admission, isFresh: true };
   }
 
-  /** @throws SignInFailed for somebody who is disabled, or may not come from there; KeysError STORE_… */
+  /** @throws SignInFailed for a person who is disabled, or not allowed from this address; KeysError STORE_… */
   async #admit(c: Context, identified: Identified): Promise<Admitted> {
     const { people, check } = this.#parts;
     const { digest } = await people!.signIn(identified);
@@ -222,11 +218,11 @@ export class SessionAuth {
     if (!('refusal' in admission)) return admission;
     const { status, message } = refusedPerson(admission.refusal);
     if (admission.refusal.status !== 401) throw new SignInFailed(status === 503 ? 503 : 403, message, `${status}`);
-    const text = `You are signed in as ${identified.person.name}, and may not enter now.`;
+    const text = `You are signed in as ${identified.person.name}, but you have no access at the moment.`;
     throw new SignInFailed(403, `${text} Ask an administrator of this service.`, 'not accepted');
   }
 
-  /** Whichever cookie has it. */
+  /** Ends the sessions of all cookies. */
   async #end(c: Context, seen: SeenOrigin): Promise<void> {
     for (const name of COOKIES.door) {
       const [cookie] = cookieParts(c.req.header('cookie'), [name], seen);
@@ -245,13 +241,13 @@ export class SessionAuth {
 }
 
 /**
- * Refuses a form that no page of ours has sent (Fetch Metadata). The cookie of a session does not come with those of
- * other sites, but with those of other ports and of neighbouring hosts.
+ * Refuses a form that was not sent by a page of ours (Fetch Metadata). The session cookie is not sent with forms of
+ * other sites, but it is with those of other ports and neighbouring hosts.
  * @throws RequestRefused
  */
 export function requireOwnForm(c: Context, { origin }: SeenOrigin): void {
   const site = c.req.header('sec-fetch-site');
-  // Browsers leave it out where there is neither TLS nor loopback.
+  // Browsers leave this header out without TLS or loopback.
   const isOwn = site === undefined ? c.req.header('origin') === origin : site === 'same-origin';
   if (!isOwn) throw new RequestRefused('FORBIDDEN', 'The form was sent by another page. Open this page again.');
 }

@@ -21,34 +21,34 @@ import { Layout, type ListedPage, PAGES, ServiceHost, type SignedIn } from './pa
 import type { SentForm } from './sent-form.tsx';
 import { type Entered, KEY_FIELD } from './session-auth.ts';
 
-/** The most that a form may have, in bytes: a key may be granted eight actions on each of many resources. */
+/** Maximum size of a form in bytes: a key can have eight actions on each of many resources. */
 const MAX_FORM_BYTES = 256 * 1024;
 
-/** What pages are made with. */
+/** Parts of pages. */
 export interface PageParts {
   readonly assets: Assets;
   readonly pipeline: GraphQLPipeline;
-  /** The rules, which tell beforehand what would be refused; all that is shown and done is asked by GraphQL. */
+  /** Rules that foresee refusals. Everything shown or done goes through GraphQL. */
   readonly keys: KeysService;
   readonly issuer: Issuer;
-  /** How applications may ask for keys; undefined for our own login alone. */
+  /** How applications can request keys; undefined for our own login only. */
   readonly consent: ConsentMode | undefined;
   /** The commands that pages name. */
   readonly commands: NamedCommands;
-  /** Where a key may stand in a request. */
+  /** Places in a request that can carry a key. */
   readonly credentials: readonly CredentialPlace[];
-  /** Takes the key again of somebody who has signed in. @returns why it is not accepted */
+  /** Accepts the key that a signed-in person enters again. @returns the reason it was refused, if it was */
   readonly enterAgain: (c: Context, key: string, entered: Entered) => Promise<RefusedPerson | undefined>;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }
 
-/** Somebody who has signed in opens a page, or sends a form. */
+/** A request of a signed-in person: a page they open, or a form they send. */
 export class Visit {
   readonly c: Context;
-  /** What stands before the address of each page, such as `../`: another app may have this one under its own path. */
+  /** Prefix of page addresses, such as `../`: another app can mount this one under a path. */
   readonly root: string;
-  /** When that is, in milliseconds since 1970. */
+  /** Time of the request, in milliseconds since 1970. */
   readonly now: number;
   readonly #parts: PageParts;
   readonly #admitted: Entered;
@@ -70,17 +70,17 @@ export class Visit {
     this.#form = form && Promise.resolve(form);
   }
 
-  /** Whether the form that was sent is done. */
+  /** The form that was sent is done. */
   get isDone(): boolean {
     return this.#isDone;
   }
 
-  /** Whether they have entered their key in the last 5 minutes: where not, a form that makes a secret asks for it. */
+  /** They entered their key in the last 5 minutes. Otherwise, a form that creates a secret asks for it. */
   get isFresh(): boolean {
     return this.#isFresh;
   }
 
-  /** Where somebody signs in again who has no key; undefined for who has one. */
+  /** Address for signing in again without a key; undefined for people with a key. */
   get signInAgain(): string | undefined {
     if (!this.principal.apiKey.person) return undefined;
     const { pathname, search } = new URL(this.c.req.url);
@@ -90,38 +90,38 @@ export class Visit {
     return `${this.root}sign-in/start?${new URLSearchParams({ next }).toString()}`;
   }
 
-  /** Whose session it is. */
+  /** The owner of the session. */
   get principal(): Principal {
     return this.#admitted.principal;
   }
 
-  /** What pages are made with, as far as they say so themselves. */
+  /** The parts that pages use directly. */
   get parts(): Pick<PageParts, 'keys' | 'consent' | 'commands' | 'credentials'> {
     return this.#parts;
   }
 
-  /** The origin under which clients reach the service, such as `https://keys.example.org`. */
+  /** Origin of the service for clients, such as `https://keys.example.org`. */
   get origin(): string {
     return this.#parts.issuer.of(this.c);
   }
 
-  /** Whether the key may do this, so that it is worth offering: GraphQL decides when it comes to it. */
+  /** Checks a permission to decide what to offer. GraphQL decides again when it is done. */
   may(permission: `${string}:${Action}`): boolean {
     return this.principal.access.has(...splitPermission(permission));
   }
 
-  /** Whether it is worth offering to create keys, as it is not with a previous secret, or at the end of a chain. */
+  /** Checks whether to offer creating keys: not with a previous secret, nor at the end of a chain. */
   get mayCreate(): boolean {
     const { secret, chain } = this.principal;
     return secret === 'current' && this.may('API_KEY:CREATE_OWN') && hasRoomForChildren(chain);
   }
 
-  /** The pages that the key may see, as the navigation has them. */
+  /** Pages in the navigation that the key can see. */
   get pages(): readonly ListedPage[] {
     return PAGES.filter(({ needs }) => needs.some((permission) => this.may(permission)));
   }
 
-  /** Who has signed in, and where they are, as the navigation has it. */
+  /** The signed-in person and their place in the navigation. */
   get person(): SignedIn {
     const { path, method } = this.c.req;
     const { id, name } = this.principal.apiKey;
@@ -130,12 +130,12 @@ export class Visit {
     return { name, pages: this.pages, here, isAnswer: method === 'POST' };
   }
 
-  /** What stands for a name in the address, such as `:id`. */
+  /** A parameter of the address, such as `:id`. */
   param(name: string): string {
     return this.c.req.param(name) ?? '';
   }
 
-  /** A field of the address's query; undefined if it is missing or empty. */
+  /** A query parameter; undefined if missing or empty. */
   query(name: string): string | undefined {
     return this.c.req.query(name)?.trim() || undefined;
   }
@@ -146,9 +146,9 @@ export class Visit {
   }
 
   /**
-   * Makes sure that somebody has the key, and not only the cookie of its session, before they get a secret.
-   * @param form the one that they have sent
-   * @throws OperationFailed with what is wrong with `KEY_FIELD`
+   * Checks that the person has the key, and not only its session cookie, before they get a secret.
+   * @param form the form they sent
+   * @throws OperationFailed with the problem of `KEY_FIELD`
    */
   async requireKey(form: { get(name: string): string | null | undefined }): Promise<void> {
     if (this.#isFresh) return;
@@ -162,7 +162,7 @@ export class Visit {
     throw new OperationFailed([{ message, extensions: { code: 'FORBIDDEN', problems } }], status);
   }
 
-  /** Does a GraphQL operation of one field as the key. @returns the field @throws OperationFailed for any error */
+  /** Runs a GraphQL operation with one field as the key. @returns the field @throws OperationFailed for any error */
   async ask<Answer>(query: string, variables?: object): Promise<Answer> {
     const [answer] = Object.values(await this.askAll<Readonly<Record<string, Answer>>>(query, variables));
     return answer as Answer;
@@ -174,7 +174,7 @@ export class Visit {
     return operate(this.#parts.pipeline, { c: this.c, admitted: this.#admitted }, { query, variables });
   }
 
-  /** Shows a page. @param title what it is, without the name of the program */
+  /** Shows a page. @param title without the name of the program */
   page(title: string, content: Child, status = 200, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
     const document = (
       <Layout title={title} root={this.root} assets={this.#parts.assets} person={this.person}>
@@ -184,13 +184,13 @@ export class Visit {
     return sendPage(this.c, document, status, headers);
   }
 
-  /** Shows the page of a form that is done. */
+  /** Shows the page after a form is done. */
   done(title: string, content: Child): Promise<Response> {
     this.#isDone = true;
     return this.page(title, content);
   }
 
-  /** Shows a secret, once. @param next what is opened once it is stored, under `/console/` */
+  /** Shows a secret once. @param next page to open once it is stored, under `/console/` */
   showSecret(title: string, next: string, content: Child): Promise<Response> {
     return this.done(
       title,
@@ -210,7 +210,7 @@ export class Visit {
   }
 }
 
-/** The form that was sent, and whether it is one that is done once. */
+/** A sent form, with its `SentForm` if it must be done only once. */
 export interface ReadForm {
   readonly sent: SentForm | undefined;
   readonly form: URLSearchParams;
@@ -221,7 +221,7 @@ export function readPageForm(c: Context): Promise<URLSearchParams> {
   return readForm(c, 'This page is answered', MAX_FORM_BYTES);
 }
 
-/** The way from an address under `/console/` to that, as the start of a relative reference (RFC 3986). */
+/** Relative path from an address under `/console/` to `/console/` (RFC 3986). */
 export function rootFrom(path: string): string {
   return '../'.repeat(path.split('/').length - 1) || './';
 }
@@ -232,17 +232,17 @@ export function seeOther(c: Context, location: string): Response {
 }
 
 /**
- * The headers of the answer to a form of somebody without a session, who sees it again by the button "back": it has no
- * secret, and nothing of the console. For any other request, there are none.
+ * Headers of the answer to a form sent without a session. The back button can show it again, because it has no secret
+ * and nothing from the console. Other requests need none.
  */
 export function answerHeaders(c: Context): Readonly<Record<string, string>> {
   return c.req.method === 'POST' ? { 'Cache-Control': 'private, no-cache' } : {};
 }
 
-/** The hosts under which browsers know the service, by their requests. */
+/** Hosts of the service as browsers see them, by request. */
 const hosts = new WeakMap<Request, string>();
 
-/** Says under which address a browser knows the service, for the page that answers it. */
+/** Records the address under which a browser sees the service, for the page that answers it. */
 export function rememberOrigin(c: Context, origin: string): void {
   hosts.set(c.req.raw, new URL(origin).host);
 }
@@ -259,18 +259,18 @@ export async function sendPage(
   pageHeaders: Readonly<Record<string, string>> = PAGE_HEADERS,
 ): Promise<Response> {
   const page = <ServiceHost.Provider value={hostOf(c)}>{await document}</ServiceHost.Provider>;
-  // A part of it can be made in several turns of the event loop.
+  // Parts of the page can render over several turns of the event loop.
   const text = (await html`<!doctype html>${page}`).toString();
   return respond(c, { status, type: 'text/html; charset=utf-8', text, headers: { ...pageHeaders, ...headers } });
 }
 
-/** Makes the answer to somebody who has signed in. */
+/** Answers a signed-in person. */
 export type VisitHandler = (visit: Visit) => Promise<Response>;
 
-/** Lets somebody in, and answers them. */
+/** Admits a person and answers them. */
 export type Welcome = (c: Context, root: string, answer: VisitHandler) => Promise<Response>;
 
-/** Takes the pages of the console. Addresses are under `/console/`, such as `keys/:id`. */
+/** Registers pages of the console. Addresses are under `/console/`, such as `keys/:id`. */
 export class Pages {
   readonly #app: Hono<BearerEnv>;
   readonly #path: string;
@@ -286,7 +286,7 @@ export class Pages {
     this.#app.get(`${this.#path}/${path}`, (c) => this.#welcome(c, rootFrom(path), answer));
   }
 
-  /** What a form of our own pages is sent to. */
+  /** Registers the target of a form. */
   post(path: string, answer: VisitHandler): void {
     this.#app.post(`${this.#path}/${path}`, (c) => this.#welcome(c, rootFrom(path), answer));
   }

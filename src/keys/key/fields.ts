@@ -456,7 +456,7 @@ export const labelFields = defineFields({
     max: MAX_LINE_LENGTH,
     code: 'DESCRIPTION_INVALID',
     label: 'Description',
-    help: 'What the key is for, at most 1,000 characters; empty for nothing.',
+    help: 'What the key is for, at most 1,000 characters. Empty: none.',
     graphql: { output: 'What it is for.' },
     isAsked: true,
   }),
@@ -471,7 +471,7 @@ export const labelFields = defineFields({
       max: 200,
       code: 'OWNER_INVALID',
       label: 'Owner',
-      help: 'Who answers for the key, such as a person or a team; empty for nobody.',
+      help: 'Person or team responsible for the key. Empty: no owner.',
       graphql: {
         output: 'Who answers for it; null if nobody is named. The keys that it created answer to them as well.',
       },
@@ -490,7 +490,7 @@ export const labelFields = defineFields({
       id: 15,
       parse: parseTags,
       label: 'Tags',
-      help: 'Tags of the key, up to 16, such as env=prod.',
+      help: 'Up to 16 tags, such as env=prod.',
       graphql: {
         output: 'Its tags, each as key=value.',
         input: 'All its tags, at most 16, each as key=value, each key once; an empty list for none.',
@@ -505,7 +505,7 @@ export const labelFields = defineFields({
     id: 16,
     bytes: MAX_JSON_BYTES,
     label: 'Metadata',
-    help: 'A JSON object for your own use, at most 4 KB, given to services that check the key; empty for none.',
+    help: 'A JSON object for your own use, at most 4 KB. Services that check the key receive it. Empty: none.',
     example: 'json',
   }),
   // Unknown to the types, since plugins bring them at run time.
@@ -521,8 +521,8 @@ export const restrictionFields = defineFields({
       parse: parseLimits,
       none: NO_LIMITS,
       label: 'Limits',
-      noneText: 'those of the service',
-      help: 'How many requests the key may make, such as 100/m, or in all, such as 1/uses; empty for those of the service.',
+      noneText: 'default limits',
+      help: 'Rate such as 100/m, or total such as 1/uses. Empty: the default limits.',
       graphql: {
         output:
           'How many requests it may make: a number and s, m, h, d or month, such as 100/m, or budget or uses, such as 1/uses.',
@@ -556,7 +556,7 @@ export const fixedFields = defineFields({
     address({
       id: 13,
       label: 'Valid for',
-      help: 'The address that the key is valid for alone, with all paths under it.',
+      help: 'The only address that the key is valid for, with all paths below it.',
       graphql: {
         output:
           'The address that it is valid for alone, with all paths under it, as an application asked; null for wherever ' +

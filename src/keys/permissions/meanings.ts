@@ -1,13 +1,13 @@
-/** Words for an action on a resource: `read anything of`. */
+/** An action in words, to put before a resource: `read all`. */
 export function meaningOfAction(action: string): string {
   const [verb = '', extent] = action.toLowerCase().split('_');
-  return `${verb} ${extent === 'any' ? 'anything' : 'what is its own'} of`;
+  return `${verb} ${extent === 'any' ? 'all' : 'its own'}`;
 }
 
-/** A sentence about a permission. @param permission `RESOURCE:ACTION` */
+/** A permission in words: `Can read all docker.` @param permission `RESOURCE:ACTION` */
 export function meaningOfPermission(permission: string): string {
   const [resource = '', action = ''] = permission.split(':');
-  return `May ${meaningOfAction(action)} ${resource.toLowerCase().replaceAll(/_+/g, ' ')}.`;
+  return `Can ${meaningOfAction(action)} ${resource.toLowerCase().replaceAll(/_+/g, ' ')}.`;
 }
 
 export interface AllowedAction {
@@ -24,7 +24,7 @@ export function withoutIncluded<Of extends string>(permissions: readonly Of[]): 
 }
 
 /**
- * The resources that permissions allow, by action, without an `X_OWN` that `X_ANY` includes.
+ * Groups permissions by action. Leaves out `X_OWN` where `X_ANY` includes it.
  * @param permissions each as `RESOURCE:ACTION`
  */
 export function groupByAction(permissions: Iterable<string>): AllowedAction[] {
@@ -40,7 +40,7 @@ export function groupByAction(permissions: Iterable<string>): AllowedAction[] {
   );
 }
 
-/** Words for the roles that every installation has. */
+/** The built-in roles in words. */
 const ROLE_WORDS: Readonly<Record<string, string>> = {
   ADMIN: 'Does everything',
   CONNECT: 'Connects to the cloud',
@@ -48,12 +48,12 @@ const ROLE_WORDS: Readonly<Record<string, string>> = {
   GUEST: 'Reads its own key',
 };
 
-/** A role in a few words: `Reads everything but credentials`. An installation's own roles are named. */
+/** A role in a few words: `Reads everything but credentials`. For roles of an installation, the name. */
 function wordsOfRole(role: string): string {
   return ROLE_WORDS[role] ?? `Role ${role}`;
 }
 
-/** Resources whose names are not simply written in lower case. */
+/** Names of resources that are not simply lower case. */
 const RESOURCE_WORDS: Readonly<Record<string, string>> = {
   API_KEY: 'API keys',
   CONNECT__REMOTE_ACCESS: 'remote access',
@@ -64,7 +64,7 @@ const RESOURCE_WORDS: Readonly<Record<string, string>> = {
   VARS: 'variables',
 };
 
-/** The words for a resource: `activation code`. */
+/** A resource in words: `activation code`. */
 function wordsOfResource(resource: string): string {
   return RESOURCE_WORDS[resource] ?? resource.toLowerCase().replaceAll(/_+/g, ' ');
 }
@@ -100,7 +100,7 @@ function wordsOfAction({ action, resources }: AllowedAction): AccessWords {
   const others = names.length - named.length;
   const all = [...named, ...(others > 0 ? [`${others} more`] : [])];
   const listed = all.length > 1 ? `${all.slice(0, -1).join(', ')} and ${all.at(-1)}` : (all[0] ?? '');
-  const what = extent === 'own' ? `what is its own of ${listed}` : listed;
+  const what = extent === 'own' ? `its own ${listed.replaceAll('its own ', '')}` : listed;
   return {
     words: `${verb.charAt(0).toUpperCase()}${verb.slice(1)}s ${what}`,
     codes: resources.map((resource) => `${resource}:${action}`),
@@ -108,7 +108,7 @@ function wordsOfAction({ action, resources }: AllowedAction): AccessWords {
 }
 
 /**
- * True if it lets a key create further keys, which a person may overlook in the list. @param permission
+ * Checks whether it lets a key create further keys, which are easy to overlook in a list. @param permission
  * `RESOURCE:ACTION`
  */
 export function createsKeys(permission: string): boolean {

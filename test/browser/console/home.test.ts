@@ -52,13 +52,13 @@ describe('the home page of the console, in a browser', () => {
       for (const [index, name] of names.entries()) {
         await figures.nth(index).click();
         await page.waitForURL(/(keys|audit-log|requests)/);
-        const [, count = ''] = /^(\d+)\s+(?:keys|end soon|never used)/.exec(name) ?? [];
+        const [, count = ''] = /^(\d+)\s+(?:keys|expiring soon|never used)/.exec(name) ?? [];
         if (count !== '') assert.equal(await page.getByRole('rowheader').count(), Number(count), name);
         await page.goBack();
         await isHeaded(page, 'Home');
       }
       await page.goForward();
-      await isHeaded(page, 'Requests');
+      await isHeaded(page, 'Approvals');
     }),
   );
 
@@ -67,7 +67,7 @@ describe('the home page of the console, in a browser', () => {
     inBrowser(async (visit) => {
       const { page } = await visitHome(visit);
       const plot = page.locator('.plot');
-      assert.match(await textOf(plot), /Point at a column for its numbers\./);
+      assert.match(await textOf(plot), /Hover over a bar to see its numbers\./);
       await plot.locator('svg[role=img]').first().locator('.column').nth(4).hover();
       const said = await textOf(plot.locator('.readout'));
       assert.match(said, /^2029-12-31 17:00 UTC: \d+ accepted, 0 forbidden, 0 limited, 18 refused$/);
@@ -97,7 +97,7 @@ describe('the home page of the console, in a browser', () => {
     inBrowser(async (visit) => {
       const { page } = await visitHome(visit);
       const keyboard = new Keyboard(page);
-      await keyboard.tabTo(page.getByRole('link', { name: /end soon/ }));
+      await keyboard.tabTo(page.getByRole('link', { name: /expiring soon/ }));
       await keyboard.press('Enter');
       await page.waitForURL(/ends=14d/);
     }),

@@ -26,8 +26,8 @@ for (const [words, look, handsOn] of WAYS)
       await page.getByText('The API key is not valid.').waitFor();
       await hands.fill(page.getByLabel('Your API key'), key);
       await hands.press(rotate);
-      await isHeaded(page, 'The new secret of CI');
+      await isHeaded(page, 'New secret of CI');
       visit.isSecret(await page.getByLabel('Secret of CI').inputValue());
-      await page.getByText('It ends in 3 hours').waitFor();
+      await page.getByText('The grace period ends in 3 hours').waitFor();
     }),
   );

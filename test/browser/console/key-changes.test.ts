@@ -74,12 +74,12 @@ for (const [words, look, handsOn] of WAYS)
       inBrowser(async (visit) => {
         const { page, find } = await visitKey(visit, look);
         const hands = handsOn(page);
-        await hands.press(page.getByRole('link', { name: 'Narrow to what it uses…' }));
-        await isHeaded(page, 'Narrow it to what it uses');
+        await hands.press(page.getByRole('link', { name: 'Remove unused permissions…' }));
+        await isHeaded(page, 'Remove unused permissions');
         await hands.look();
-        await hands.press(page.getByRole('button', { name: 'Remove the rest' }));
+        await hands.press(page.getByRole('button', { name: 'Remove unused permissions' }));
         await isHeaded(page, /^CI/);
-        assert.match(await textOf(page.getByRole('status').first()), /can now do only what it has used/);
+        assert.match(await textOf(page.getByRole('status').first()), /Unused permissions removed/);
         const { roles, permissions } = (await find())!;
         assert.deepEqual([roles, permissions.length], [[], 2]);
       }),
@@ -93,16 +93,16 @@ for (const [words, look, handsOn] of WAYS)
         const button = (name: string) => page.getByRole('button', { name, exact: true });
         const rotate = async (how?: string) => {
           await hands.press(page.getByRole('link', { name: 'Rotate' }));
-          await isHeaded(page, 'Give it a new secret');
+          await isHeaded(page, 'Rotate secret');
           await hands.fill(page.getByLabel('Grace period'), '2h');
           if (how === undefined) await hands.look();
           else await hands.select(page.getByRole('radio', { name: how }));
           await hands.press(button('Rotate'));
-          await isHeaded(page, 'The new secret of CI');
+          await isHeaded(page, 'New secret of CI');
           if (how === undefined) await hands.look();
           const secret = visit.isSecret(await page.getByLabel('Secret of CI').inputValue());
           await hands.press(page.getByRole('button', { name: 'I have stored it' }));
-          await page.getByText('A rotation is under way').waitFor();
+          await page.getByText('Rotation in progress').waitFor();
           return secret;
         };
         const secret = await rotate();
@@ -110,7 +110,7 @@ for (const [words, look, handsOn] of WAYS)
         await open(base);
         assert.match(
           await textOf(page.locator('main')),
-          /The previous secret, svc_\w+…, ends in 2 hours|It is still in use/,
+          /The previous secret, svc_\w+…, expires in 2 hours|It is still in use/,
         );
         await hands.press(page.getByRole('link', { name: 'Finish it or roll it back' }));
         await hands.look();
@@ -120,7 +120,7 @@ for (const [words, look, handsOn] of WAYS)
 
         const another = await rotate('when the new secret is first used');
         await hands.press(page.getByRole('link', { name: 'Finish it or roll it back' }));
-        await hands.press(button('Begin the grace period'));
+        await hands.press(button('Start the grace period'));
         await page.getByText('has started').waitFor();
         await hands.press(page.getByRole('link', { name: 'Finish it or roll it back' }));
         await hands.press(button('Roll back'));

@@ -52,15 +52,15 @@ describe('the page of a key in the console, in a browser,', () => {
       await keys.rotate(id, { grace: '2h' }, OPERATOR);
       await page.getByRole('link', { name: 'Last 90 days' }).click();
       await page.waitForURL(/use=day/);
-      const question = page.getByLabel('May it…?');
+      const question = page.getByLabel('Check a permission');
       const pictured = async (text: string) => {
         await question.fill(text);
         return (await question.screenshot()).toString('base64');
       };
       assert.notEqual(await pictured('UPDATE_ANY'), await pictured('UPDATE ANY'));
       await question.fill('DOCKER:UPDATE_ANY');
-      await page.getByRole('button', { name: 'Ask' }).click();
-      await page.getByText('No, not DOCKER:UPDATE_ANY').waitFor();
+      await page.getByRole('button', { name: 'Check' }).click();
+      await page.getByText('Not allowed: DOCKER:UPDATE_ANY').waitFor();
       await page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true");
       await expectAccessible(page);
       await open('keys/nothing').catch(() => {});
@@ -76,8 +76,8 @@ describe('the page of a key in the console, in a browser,', () => {
       const { page } = await visitUsedKey(visit, { width: 360 });
       const stops = (await new Keyboard(page).stops()).map((stop) => /"(.*)"/.exec(stop)![1]);
       const own = stops.slice(stops.indexOf('My key') + 1);
-      assert.deepEqual(own.slice(0, 6), ['Edit', 'Rotate', 'Disable', 'Create one like it', 'Contain', 'Delete']);
-      const rest = ['Last 48 hours', 'Last 90 days', 'Narrow to what it uses…', 'May it…?', 'Ask'];
+      assert.deepEqual(own.slice(0, 6), ['Edit', 'Rotate', 'Disable', 'Duplicate', 'Contain', 'Delete']);
+      const rest = ['Last 48 hours', 'Last 90 days', 'Remove unused permissions…', 'Check a permission', 'Check'];
       assert.deepEqual(
         own.filter((name) => rest.includes(name!)),
         rest,
@@ -98,9 +98,9 @@ describe('the page of a key in the console, in a browser,', () => {
         await isHeaded(page, /^Ada/);
         if (!('javaScript' in look)) await expectAccessible(page);
         await page.getByRole('link', { name: 'Rotate', exact: true }).click();
-        await isHeaded(page, 'Give it a new secret');
+        await isHeaded(page, 'Rotate secret');
         await page.getByRole('button', { name: 'Rotate' }).click();
-        await isHeaded(page, 'The new secret of Ada');
+        await isHeaded(page, 'New secret of Ada');
         visit.isSecret(await page.getByLabel('Secret of Ada').inputValue());
       }),
     );

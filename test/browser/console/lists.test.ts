@@ -107,8 +107,8 @@ describe('the lists of the console, in a browser', () => {
         await page.getByRole('button', { name: 'Try it' }).click();
         await page.waitForURL(/url=&/);
         assert.match(await textOf(page.getByRole('row').nth(1)), /Allowed/);
-        await page.getByRole('link', { name: 'Keys that route 1 lets pass' }).click();
-        await isHeaded(page, 'Keys that may pass route 1');
+        await page.getByRole('link', { name: 'Keys that can use route 1' }).click();
+        await isHeaded(page, 'Keys that can use route 1');
         if (!('javaScript' in look)) await expectAccessible(page);
         await page.getByRole('link', { name: 'Wall display' }).waitFor();
         await page.goBack();
@@ -161,7 +161,7 @@ describe('the lists of the console, in a browser', () => {
       const stops = (await keyboard.stops()).map((stop) =>
         stop.replace(/^\w+ /, '').replace(/ (Any|Any time|127\.0\.0\.1:\d+)\b.*/, '"'),
       );
-      const pages = ['Home', 'Keys', 'Requests', 'Audit log', 'Routes', 'Limits', 'Health', 'My key'];
+      const pages = ['Home', 'Keys', 'Approvals', 'Audit log', 'Routes', 'Limits', 'Health', 'My key'];
       const around = ['Skip to the content', 'svc-api', 'Sign out', ...pages];
       const names = ['Visit of Bea', 'Old importer', 'Wall display', 'CI deploy', 'Nightly backup', 'Ada'];
       const filters = ['Search', 'Status', 'Role', 'Expires', 'Used', 'Owner', 'Tags', 'Search'];

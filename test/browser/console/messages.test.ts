@@ -16,7 +16,7 @@ describe('what the console says where there is nothing to do, in a browser,', ()
         ['nowhere', 'Not found'],
         [`keys/${id}/delete`, 'Not allowed'],
         ['keys/new', 'New key'],
-        [`keys/${id}/narrow`, 'Narrow it to what it uses'],
+        [`keys/${id}/narrow`, 'Remove unused permissions'],
         [`keys/${id}/disable`, 'Disable Ada?'],
       ] as const) {
         await open(path);

@@ -81,15 +81,15 @@ describe('creating a key in the console, in a browser,', () => {
       const { page } = await signedIn(visit, 'keys/new', { look: { width: 360 } });
       const isShown = (rows: number) =>
         until(async () => (await page.locator('.picker .row:visible').count()) === rows);
-      const sum = page.getByRole('complementary', { name: 'What the key would be' });
+      const sum = page.getByRole('complementary', { name: 'Summary of the key' });
       const says = (text: RegExp) => until(async () => text.test(await textOf(sum)));
       await page.getByLabel('Name', { exact: true }).fill('CI deploy');
       await page.getByLabel('Expires').selectOption('7 days');
-      await says(/^CI deploy Expires: 7 days It may Nothing\.$/);
+      await says(/^CI deploy Expires: 7 days This key can Nothing\.$/);
       await filter(page).fill('docker read');
       await isShown(1);
       await accessLevel(page, 'DOCKER', 'Read').check();
-      await says(/Read anything of DOCKER/);
+      await says(/Read all DOCKER/);
       await accessLevel(page, 'DOCKER', 'Custom').check();
       assert.ok(await box(page, 'DOCKER: read any').isChecked());
       assert.ok(await box(page, 'DOCKER: read own').isDisabled(), 'any includes its own');
@@ -106,9 +106,9 @@ describe('creating a key in the console, in a browser,', () => {
       await accessLevel(page, 'DOCKER', 'None').check();
       await until(async () => !(await textOf(sum)).includes('DOCKER'));
       await accessLevel(page, 'API_KEY', 'All').check();
-      await says(/API_KEY:CREATE_ANY: It may create keys/);
+      await says(/API_KEY:CREATE_ANY: It can create keys/);
       await button(page, 'Monitor').click();
-      await says(/Read anything of ARRAY, DISK, DOCKER.* The role GUEST adds/);
+      await says(/Read all ARRAY, DISK, DOCKER.* The role GUEST adds/);
       assert.ok(await accessLevel(page, 'DOCKER', 'Read').isChecked());
       assert.ok(await accessLevel(page, 'API_KEY', 'None').isChecked());
     }),
@@ -161,17 +161,17 @@ describe('creating a key in the console, in a browser,', () => {
         await accessLevel(page, 'DOCKER', 'Write').check();
         time.now += 31 * 60_000;
         await button(page, 'Preview').click();
-        await page.getByText('Sign in to go on with your form').waitFor();
+        await page.getByText('Sign in to continue with your form').waitFor();
         if (!('javaScript' in look)) await expectAccessible(page);
         await page.getByLabel('API key').fill(key);
         await button(page, 'Sign in').click();
-        await page.getByText('The form is as you left it.').waitFor();
+        await page.getByText('Your form is as you left it.').waitFor();
         assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'CI deploy');
         assert.ok(await accessLevel(page, 'DOCKER', 'Write').isChecked());
         await button(page, 'Preview').click();
         await isHeaded(page, 'Preview of CI deploy');
         await page.goBack();
-        await page.getByText('The form is as you left it.').waitFor();
+        await page.getByText('Your form is as you left it.').waitFor();
       }),
     );
 
@@ -184,10 +184,10 @@ describe('creating a key in the console, in a browser,', () => {
       time.now += 31 * 60_000;
       visit.expectTrouble(/^(status 401|failed): GET \S+\/console\/session(: net::ERR_ABORTED)?$/);
       await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
-      await page.getByText('Sign in to go on with your form').waitFor();
+      await page.getByText('Sign in to continue with your form').waitFor();
       await page.getByLabel('API key').fill(key);
       await button(page, 'Sign in').click();
-      await page.getByText('The form is as you left it.').waitFor();
+      await page.getByText('Your form is as you left it.').waitFor();
       assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'CI deploy');
       assert.ok(await accessLevel(page, 'DOCKER', 'All').isChecked());
     }),

@@ -39,12 +39,12 @@ for (const [words, look, handsOn] of WAYS)
       await hands.untick(page.getByRole('checkbox', { name: 'GUEST' }));
       await hands.choose(page.getByLabel('Expires'), '7 days');
       await hands.press(page.getByRole('button', { name: 'Approve' }));
-      await isHeaded(page, 'Agreed');
+      await isHeaded(page, 'Approved');
       await hands.look();
       assert.equal(await answerTo(agreed), 'DOCKER:READ_ANY');
 
-      await hands.press(page.getByRole('link', { name: 'Requests', exact: true }).first());
-      await isHeaded(page, 'Requests');
+      await hands.press(page.getByRole('link', { name: 'Approvals', exact: true }).first());
+      await isHeaded(page, 'Approvals');
       await hands.press(page.getByRole('button', { name: 'Deny Grafana sync' }));
       await page.getByRole('status').waitFor();
       assert.match(await textOf(page.getByRole('status')), /Request denied/);

@@ -42,13 +42,16 @@ for (const [words, look, handsOn] of WAYS)
         await hands.look();
         await press('Disable…');
         await isHeaded(page, 'Disable 2 keys?');
-        assert.match(await textOf(page.locator('.notice')), /^2 keys and 4 child keys: 6 in all, last used \S.* ago\./);
+        assert.match(
+          await textOf(page.locator('.notice')),
+          /^2 keys and 4 child keys: 6 in total, last used \S.* ago\./,
+        );
         await hands.look();
         await page.goBack();
         await page.goForward();
         await isHeaded(page, 'Disable 2 keys?');
         await press('Disable 6 keys');
-        await page.getByText('Disabled. They and their child keys').waitFor();
+        await page.getByText('Keys disabled, with their child keys').waitFor();
         assert.notEqual((await keys.findById(ids['CI deploy']!, OPERATOR))!.disabledAt, null);
 
         await select('Platform team');
@@ -78,7 +81,7 @@ for (const [words, look, handsOn] of WAYS)
         await isHeaded(page, 'Set the expiry of 2 keys?');
         await hands.look();
         await hands.press(page.getByRole('button', { name: 'Set the expiry' }));
-        await page.getByText('They expire when you have said').waitFor();
+        await page.getByText('Expiry set.').waitFor();
         const expiresAt = time.now + 7 * 86_400_000;
         for (const name of ['CI deploy', 'Wall display'])
           assert.equal((await keys.findById(ids[name]!, OPERATOR))!.expiresAt, expiresAt, name);
@@ -90,7 +93,7 @@ for (const [words, look, handsOn] of WAYS)
       inBrowser(async (visit) => {
         const { page } = await visitTree(visit, (ids) => `keys/${ids['Platform team']}`, look);
         const hands = handsOn(page);
-        const tree = page.getByRole('region', { name: 'Who made it, and what it made' });
+        const tree = page.getByRole('region', { name: 'Created by and child keys' });
         assert.match(await textOf(tree), /This one has 4 child keys\. .*Release.*3 child keys/s);
         await hands.press(tree.getByRole('link', { name: /3 child keys of Release: show/ }));
         await page.waitForURL(/open=/);
@@ -103,7 +106,7 @@ for (const [words, look, handsOn] of WAYS)
         await page.waitForURL(/open=/);
         await hands.press(tree.getByRole('link', { name: 'Build 2' }));
         await isHeaded(page, 'Build 2 active');
-        assert.match(await textOf(tree), /^Who made it.*Platform team denies 1 permission.*Release.*Build 2/s);
+        assert.match(await textOf(tree), /^Created by and.*Platform team denies 1 permission.*Release.*Build 2/s);
         await hands.look();
       }),
     );
@@ -125,7 +128,7 @@ describe('several keys in the console', () => {
       assert.equal(await all.isChecked(), false);
       await all.click();
       await all.click();
-      assert.equal(await textOf(page.getByRole('status')), 'None is selected.');
+      assert.equal(await textOf(page.getByRole('status')), '0 selected');
       await expectAccessible(page);
     }),
   );

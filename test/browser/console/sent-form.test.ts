@@ -41,14 +41,14 @@ for (const javaScript of [true, false])
       inBrowser(async (visit) => {
         const { page, time } = await visitKey(visit, 'rotation', javaScript);
         await button(page, 'Rotate').click();
-        await isHeaded(page, 'The new secret of CI');
+        await isHeaded(page, 'New secret of CI');
         const secret = visit.isSecret(await page.getByLabel('Secret of CI').inputValue());
         await page.reload();
         assert.equal(await page.getByLabel('Secret of CI').inputValue(), secret);
         time.now += 60_000;
         visit.expectTrouble(/^status 409: POST \S+\/rotation$/);
         await page.reload();
-        await page.getByText('You have sent this form before').waitFor();
+        await page.getByText('You already sent this form').waitFor();
         assert.ok(!(await page.content()).includes(secret));
       }),
     );

@@ -65,7 +65,7 @@ describe('the console under a path of a proxy, in a browser', () => {
         await page.getByRole('heading', { level: 1, name: title }).waitFor();
         assert.ok(page.url().startsWith(base), page.url());
       };
-      for (const title of ['Requests', 'Audit log', 'Routes', 'Limits', 'Health', 'Keys']) {
+      for (const title of ['Approvals', 'Audit log', 'Routes', 'Limits', 'Health', 'Keys']) {
         await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: title }).click();
         await is(title);
       }
@@ -81,16 +81,16 @@ describe('the console under a path of a proxy, in a browser', () => {
       await is('Backup created');
       await press(page, 'I have stored it');
       await is(/^Backup/);
-      await page.getByLabel('May it…?').fill('DOCKER:READ_ANY');
-      await press(page, 'Ask');
-      await page.getByText('Yes, DOCKER:READ_ANY').waitFor();
+      await page.getByLabel('Check a permission').fill('DOCKER:READ_ANY');
+      await press(page, 'Check');
+      await page.getByText('Allowed: DOCKER:READ_ANY').waitFor();
       await follow(page, 'Edit');
       await page.getByLabel('Description').fill('At night');
       await press(page, 'Save');
       await page.getByText('Saved.').waitFor();
       await follow(page, 'Rotate');
       await press(page, 'Rotate');
-      await is('The new secret of Backup');
+      await is('New secret of Backup');
       await press(page, 'I have stored it');
       await follow(page, 'Finish it or roll it back');
       await press(page, 'Finish now');

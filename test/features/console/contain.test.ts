@@ -22,23 +22,23 @@ describe('containing a key in the console', () => {
 
   it('goes from the page of the key to a plan, and by one button from there', async () => {
     const page = await visitor.open(`keys/${id}`);
-    assert.match(page.text, /Changes to other keys .*Gave a secret to CI/);
+    assert.match(page.text, /Changes to other keys .*Issued a secret for CI/);
     assert.match(page.html, new RegExp(`<a class="button danger" href="[^"]*keys/${id}/contain">`));
     const plan = await visitor.open(`keys/${id}/contain`);
     assert.match(
       plan.text,
-      /Contain Ops\? .*This will disable 1 key, change 1 key in other ways\. .*Gave a secret to CI .*What will change CI prefix svc_.*1 key to disable Ops/,
+      /Contain Ops\? .*This will disable 1 key, change 1 key in other ways\. .*Issued a secret for CI .*What will change CI prefix svc_.*1 key to disable Ops/,
     );
     assert.doesNotMatch(plan.text, /\d keys? disabled/, 'nothing is yet');
     const done = await visitor.submit('/contain');
-    assert.match(done.text, /Contained 1 key disabled, 1 key otherwise changed\. .*What has changed CI/);
+    assert.match(done.text, /Contained 1 key disabled, 1 key changed in other ways\. .*What has changed CI/);
     assert.equal(await isOver(), true);
     assert.match((await visitor.open(`keys/${id}/contain`)).text, /There is nothing to undo/);
   });
 
   it('names keys as disabled that are so already', async () => {
     await test.keys.setEnabled((await test.keys.findByName('CI', OPERATOR))!.id, false, OPERATOR);
-    const said = /Gave a secret to CI \(disabled\)/;
+    const said = /Issued a secret for CI \(disabled\)/;
     assert.match((await visitor.open(`keys/${id}`)).text, said);
     assert.match((await visitor.open(`keys/${id}/contain`)).text, said);
   });
@@ -48,7 +48,7 @@ describe('containing a key in the console', () => {
     const deleted = await visitor.submit('/delete', { name: 'Ops' });
     assert.match(
       deleted.text,
-      /Deleted 1 key: Ops Changes to other keys .*Gave a secret to CI .*After a leak, undo it \./,
+      /Deleted 1 key: Ops Changes to other keys .*Issued a secret for CI .*If the key leaked, undo these changes \./,
     );
     assert.match((await visitor.open(`keys/${id}/contain`)).text, /← All keys Contain Ops\?/);
     await visitor.submit('/contain');

@@ -48,17 +48,17 @@ describe('the home page of the console', () => {
     await visitor.open('');
     assert.deepEqual(figuresOf(visitor), [
       '14 requests, 24 h ./keys?sort=last-used',
-      '2 not accepted ./audit-log?outcome=REFUSED&since=2029-12-31',
+      '2 refused ./audit-log?outcome=REFUSED&since=2029-12-31',
       '4 keys ./keys',
-      '1 end soon ./keys?status=ACTIVE&ends=14d&sort=ends',
+      '1 expiring soon ./keys?status=ACTIVE&ends=14d&sort=ends',
       '2 never used ./keys?status=ACTIVE&used=never',
-      '0 to agree to ./requests',
+      '0 waiting for approval ./requests',
     ]);
     assert.match(
       visitor.page!.text,
       /Newest All keys (Off now Ada now|Ada now Off now) Ends 1 second ago Used 2 seconds ago/,
     );
-    assert.match(visitor.page!.text, /Ending soon Within 14 days Ends in 10 days/);
+    assert.match(visitor.page!.text, /Expiring soon Within 14 days Ends in 10 days/);
     assert.match(visitor.page!.text, /Problems Health No problems found/);
     assert.match(visitor.page!.text, /accepted 12 .*refused 2/);
     assert.match(visitor.page!.text, /From, UTC accepted forbidden limited refused 2030-01-01 00:00 7 0 0 2/);
@@ -69,8 +69,8 @@ describe('the home page of the console', () => {
     assert.equal(visitor.page!.path, '');
     await askDevice(test.url, { scope: 'DOCKER:READ_ANY' });
     await visitor.open('');
-    assert.match(visitor.page!.text, /1 to agree to/);
-    assert.match(visitor.page!.text, /To agree to Requests Grafana sync now/);
+    assert.match(visitor.page!.text, /1 waiting for approval/);
+    assert.match(visitor.page!.text, /Waiting for approval Approvals Grafana sync now/);
   });
 
   it('has only what somebody may see', async () => {
@@ -83,10 +83,10 @@ describe('the home page of the console', () => {
     await visitor.open('');
     assert.deepEqual(
       figuresOf(visitor).map((figure) => figure.replace(/^\d+ req| \S+$/g, '')),
-      ['uests, 24 h', '0 not accepted', '1 key', '0 end soon', '0 never used'],
+      ['uests, 24 h', '0 refused', '1 key', '0 expiring soon', '0 never used'],
     );
     assert.match(visitor.page!.text, /Requests of your key/);
-    assert.doesNotMatch(visitor.page!.text, /Of others|To agree to|Problems|New key/);
+    assert.doesNotMatch(visitor.page!.text, /Of others|Waiting for approval|Problems|New key/);
   });
 
   it('names a leaked secret', async () => {
@@ -94,7 +94,7 @@ describe('the home page of the console', () => {
     await noteLeak(test, apiKey, 'a.env:1');
     const { visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
     await visitor.open('');
-    assert.match(visitor.page!.text, /Problems .*A scan found a secret of Leaky/);
+    assert.match(visitor.page!.text, /Problems .*A scan found the secret of Leaky/);
   });
 
   it('is not for who may see no keys: they begin with what they may see', async () => {

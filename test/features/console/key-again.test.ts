@@ -105,7 +105,7 @@ describeOnEach('a form of the console that makes a secret', () => {
         [undefined, 400, /Enter your API key\./],
         [' ', 400, /Enter your API key\./],
         ['svc_nonsense', 403, /The API key is not valid\./],
-        [other, 403, /This is not the key that you have signed in with\./],
+        [other, 403, /This is not the key that you are signed in with\./],
       ] as const) {
         const refused = await send(visitor, yourKey);
         assert.deepEqual([refused.status, isDone(refused)], [status, false], refused.text);
@@ -172,7 +172,7 @@ describeOnEach('a form of the console that makes a secret', () => {
     assert.notEqual((await test.keys.findById(apiKey.id, OPERATOR))!.disabledAt, null);
     const { user_code } = await askDevice(test.url);
     await visitor.open(`../device?user_code=${user_code}`);
-    assert.match((await visitor.submit('device', { decision: 'deny' })).text, /gets no API key/);
+    assert.match((await visitor.submit('device', { decision: 'deny' })).text, /gets no key/);
   });
 });
 

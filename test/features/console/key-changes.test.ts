@@ -147,7 +147,7 @@ describe('changing a key in the console', () => {
       await visitor.open(`keys/${id}/edit`);
       await test.keys.update(id, { description: 'Theirs' }, OPERATOR);
       const { status, text } = await visitor.submit('/edit', { name: 'Mine' });
-      assert.deepEqual([status, text.includes('Somebody else has changed the key')], [409, true]);
+      assert.deepEqual([status, text.includes('Someone else has changed the key')], [409, true]);
       assert.equal((await find(id))!.name, 'CI');
     });
   });
@@ -171,7 +171,7 @@ describe('changing a key in the console', () => {
       const { id } = principal.apiKey;
       assert.match(
         (await visitor.open(`keys/${id}/narrow`)).text,
-        /It keeps The role GUEST API_KEY create own It loses The role ADMIN/,
+        /Keeps The role GUEST API_KEY create own Removes The role ADMIN/,
       );
       assert.match(visitor.page!.text, / ONLINE create any, create own, update any, /);
       assert.match(visitor.page!.text, / API_KEY create any, read any, /);
@@ -179,20 +179,20 @@ describe('changing a key in the console', () => {
       const { roles, permissions } = (await find(id))!;
       assert.deepEqual([roles, permissions], [['GUEST'], ['API_KEY:CREATE_OWN']]);
       assert.deepEqual((await grant('Second')).body, { data: { createApiKey: { apiKey: { roles: ['GUEST'] } } } });
-      assert.match((await visitor.open(`keys/${id}/narrow`)).text, /There is nothing to narrow/);
+      assert.match((await visitor.open(`keys/${id}/narrow`)).text, /There is nothing to remove/);
     });
 
     it('warns of a key that was used for less than a week, and has nothing for one that never was', async () => {
       const { secret, principal } = await createPrincipal(test.keys, { name: 'New', roles: ['GUEST'] });
       await use(secret);
       const narrow = async () => (await visitor.open(`keys/${principal.apiKey.id}/narrow`)).text;
-      assert.match(await narrow(), /used for less than 7 days/);
+      assert.match(await narrow(), /In use for less than 7 days/);
       test.time.now += 8 * 86_400_000;
       await visitor.signIn(ada);
       assert.doesNotMatch(await narrow(), /less than 7 days/);
       const never = await create();
-      assert.doesNotMatch((await visitor.open(`keys/${never}`)).text, /Narrow to what it uses/);
-      assert.match((await visitor.open(`keys/${never}/narrow`)).text, /has used none of its permissions/);
+      assert.doesNotMatch((await visitor.open(`keys/${never}`)).text, /Remove unused permissions/);
+      assert.match((await visitor.open(`keys/${never}/narrow`)).text, /has not used any of its permissions/);
     });
 
     it('takes nothing away that was used since it was shown', async () => {
@@ -202,8 +202,8 @@ describe('changing a key in the console', () => {
       await query(test.url, secret, '{ me { name } }');
       await test.keys.finishActivity();
       const { status, text } = await visitor.submit('/narrow');
-      assert.deepEqual([status, /used something else meanwhile/.test(text)], [409, true]);
-      assert.match(text, /It keeps ME read own ONLINE read any It loses/);
+      assert.deepEqual([status, /used another permission since/.test(text)], [409, true]);
+      assert.match(text, /Keeps ME read own ONLINE read any Removes/);
       assert.deepEqual((await find(principal.apiKey.id))!.roles, ['GUEST']);
     });
   });
@@ -221,7 +221,7 @@ describe('changing a key in the console', () => {
       assert.match(page.text, /This deletes 3 keys, last used 2 minutes ago/);
       assert.match(page.text, /2 child keys Build active used 2 minutes ago ▸ 1 child key of Build: show/);
       const refused = await visitor.submit('/delete', { name: 'team' });
-      assert.deepEqual([refused.status, /Type the name of the key as it is: Team/.test(refused.text)], [422, true]);
+      assert.deepEqual([refused.status, /Type the exact name of the key: Team/.test(refused.text)], [422, true]);
       assert.ok(await find(id));
       const done = await visitor.submit('/delete', { name: ' Team ' });
       assert.match(done.text, /Deleted 3 keys: Team, Build, Nightly/);

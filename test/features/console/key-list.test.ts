@@ -50,7 +50,7 @@ describe('the list of keys in the console', () => {
     assert.deepEqual(namesIn((await visitor.submit('keys', { status: 'DISABLED' })).html), ['Deploy']);
     assert.match(visitor.page!.html, /value="BACKUP"/);
     const nothing = await visitor.submit('keys', { search: 'nobody', status: '' });
-    assert.match(nothing.text, /No key matches\. Show all keys/);
+    assert.match(nothing.text, /No keys match\. Show all keys/);
   });
 
   it('is narrowed to an owner, to tags, and to what was not used for long', async () => {
@@ -59,9 +59,9 @@ describe('the list of keys in the console', () => {
     assert.deepEqual(namesIn((await visitor.open('keys?by=payments+team')).html), ['Mine']);
     assert.deepEqual(namesIn((await visitor.open('keys?tag=env%3Dprod')).html), ['Other', 'Mine']);
     assert.deepEqual(namesIn((await visitor.open('keys?tag=env%3Dprod%2C+a%3Db')).html), ['Mine']);
-    assert.match((await visitor.open('keys?tag=env%3Dnone')).text, /Clear.*No key matches\. Show all keys/);
+    assert.match((await visitor.open('keys?tag=env%3Dnone')).text, /Clear.*No keys match\. Show all keys/);
     assert.match((await visitor.open('keys?tag=env')).text, /"env" is not a tag\. Write key=value/);
-    assert.match((await visitor.open('keys?used=90d')).text, /No key matches\./);
+    assert.match((await visitor.open('keys?used=90d')).text, /No keys match\./);
     await insertKeys(test.keys, [storedKey('Old', { createdAt: Date.parse('2029-09-01T00:00:00Z') })]);
     assert.deepEqual(namesIn((await visitor.open('keys?used=90d')).html), ['Old']);
   });
@@ -81,7 +81,7 @@ describe('the list of keys in the console', () => {
     assert.match(last.text, / 201–230 of 230 First Previous$/);
     await visitor.open(linkOf('Previous'));
     assert.match(visitor.page!.text, / 101–200 of 230 /);
-    assert.match((await visitor.open('keys?from=901')).text, /There are fewer keys than that\. Show all keys/);
+    assert.match((await visitor.open('keys?from=901')).text, /There are no keys on this page\. Show all keys/);
   });
 
   it('is sorted by its columns, both ways, and keeps what it is narrowed to', async () => {
@@ -122,7 +122,7 @@ describe('the list of keys in the console', () => {
     assert.deepEqual((await narrowed({ used: 'never' })).length, 4);
     await visitor.open('keys');
     const unknown = await visitor.submit('keys', { by: 'Nobody' });
-    assert.match(unknown.text, /No key matches\./);
+    assert.match(unknown.text, /No keys match\./);
     assert.match(unknown.html, /value="Nobody"/);
   });
 
@@ -140,7 +140,7 @@ describe('the list of keys in the console', () => {
   });
 
   it('offers what the key may, and nothing else', async () => {
-    assert.match((await visitor.open('keys')).text, /Keys Requests Audit log Routes Limits Health/);
+    assert.match((await visitor.open('keys')).text, /Keys Approvals Audit log Routes Limits Health/);
     assert.match(visitor.page!.text, /New key/);
     const { visitor: reader } = await visitorWith(test, { name: 'Reader', permissions: ['API_KEY:READ_ANY'] });
     const { text } = await reader.open('keys');

@@ -38,11 +38,11 @@ describe('the page of a key in the console', () => {
     const { text, html } = await visitor.open(`keys/${key.id}`);
     assert.match(
       text,
-      /CI active Edit Rotate Disable Create one like it Contain Delete Ask <Ada> Reads its own key GUEST role Secret svc_\w{12}_… Created 2 minutes ago by Ada/,
+      /CI active Edit Rotate Disable Duplicate Contain Delete Ask <Ada> Reads its own key GUEST role Secret svc_\w{12}_… Created 2 minutes ago by Ada/,
     );
     assert.match(
       text,
-      /Expires in 30 days Last used 2 minutes ago , 1 use in all Limits 9\/m, 5\/budget Used from 127\.0\.0\.1 Left 4 of 5\/budget/,
+      /Expires in 30 days Last used 2 minutes ago , 1 request in total Limits 9\/m, 5\/budget Used from 127\.0\.0\.1 Requests left 4 of 5\/budget/,
     );
     assert.ok(html.includes(`href="../keys/${ada.principal.apiKey.id}">Ada</a>`));
     assert.doesNotMatch(html, /<Ada>/);
@@ -65,13 +65,13 @@ describe('the page of a key in the console', () => {
     assert.ok(cellsIn(html).includes('WELCOME:READ_ANY: granted, but never used'));
     assert.match(
       text,
-      /Use Last 48 hours Last 90 days .*To change your key, or to get a new secret, ask an administrator/,
+      /Usage Last 48 hours Last 90 days .*To change your key or get a new secret, ask an administrator/,
     );
-    assert.doesNotMatch(text, /active (Edit|Rotate|Disable|Contain|Delete|Create one like it)/);
+    assert.doesNotMatch(text, /active (Edit|Rotate|Disable|Contain|Delete|Duplicate)/);
     // It leads nowhere that they may not go.
     for (const [, link] of html.matchAll(/href="\.\/(keys\/[^"#]*)/g))
       assert.equal((await visitor.open(link!)).status, 200, link);
-    assert.match((await visitor.open(`keys/${apiKey.id}?may=WELCOME:READ_ANY`)).text, /Yes , WELCOME:READ_ANY/);
+    assert.match((await visitor.open(`keys/${apiKey.id}?may=WELCOME:READ_ANY`)).text, /Allowed : WELCOME:READ_ANY/);
     assert.equal((await visitor.open(`keys/${apiKey.id}/rotation`)).status, 403);
     const { apiKey: other } = await test.keys.create({ name: 'Other', roles: ['GUEST'] }, OPERATOR);
     assert.equal((await visitor.open(`keys/${other.id}`)).status, 403);
@@ -87,11 +87,11 @@ describe('the page of a key in the console', () => {
     assert.match((await visitor.open('me')).text, /Bea active Edit Rotate .*Timeline/);
     assert.equal((await visitor.open(`keys/${principal.apiKey.id}/rotation`)).status, 200);
     const { text, html } = await visitor.submit('rotation', { grace: '1h' });
-    assert.match(text, /The new secret of Bea/);
+    assert.match(text, /New secret of Bea/);
     const [secret] = /svc_\w{12}_\w{49}/.exec(html)!;
     const again = new Visitor(test.url);
     assert.match((await again.signIn(secret)).text, /Audit log/);
-    assert.match((await again.open('me')).text, /A rotation is under way: two secrets work/);
+    assert.match((await again.open('me')).text, /Rotation in progress: two secrets work/);
   });
 
   it('shows what it may do, by which grant, whether it was used, and what a parent key takes away', async () => {
@@ -127,10 +127,10 @@ describe('the page of a key in the console', () => {
       'DOCKER:UPDATE_OWN: granted by DOCKER:UPDATE_ANY, but denied by Team',
       'DOCKER:UPDATE_ANY: granted by DOCKER:UPDATE_ANY, but denied by Team',
     ]);
-    assert.match(text, /Without 1 permission that parent keys deny \./);
+    assert.match(text, /Except 1 permission that parent keys deny \./);
     assert.match(
       text,
-      /Who made it, and what it made .*Team is limited to 100\/m together .* denies 1 permission DOCKER .*CI active/,
+      /Created by and child keys .*Team is limited to 100\/m together .* denies 1 permission DOCKER .*CI active/,
     );
     assert.match(text, /No access to 26 other resources .*VMS/);
   });
@@ -141,12 +141,12 @@ describe('the page of a key in the console', () => {
     await visitor.open(`keys/${key.id}`);
     const asked = async (may: string) => {
       const { status, text } = await visitor.submit('#may-it', { may });
-      return [status, /Ask (.*?)(?: Timeline|$)/.exec(text)?.[1]];
+      return [status, / Check (Allowed .*?|Not .*?|".*?)(?: Timeline|$)/.exec(text)?.[1]];
     };
-    assert.deepEqual(await asked('docker:read_own'), [200, 'Yes , DOCKER:READ_OWN: by DOCKER:READ_ANY.']);
+    assert.deepEqual(await asked('docker:read_own'), [200, 'Allowed : DOCKER:READ_OWN is granted by DOCKER:READ_ANY.']);
     assert.deepEqual(await asked('DOCKER:DELETE_ANY'), [
       200,
-      'No , not DOCKER:DELETE_ANY: none of its grants allows it.',
+      'Not allowed : DOCKER:DELETE_ANY is not among the permissions of this key.',
     ]);
     const [status, problem] = await asked('<DOKCER>');
     assert.equal(status, 400);
@@ -157,7 +157,7 @@ describe('the page of a key in the console', () => {
   it('plots its use by the hour and by the day, with the same as numbers', async () => {
     const { visitor } = await visitorWith(test, ADA);
     const ci = await createPrincipal(test.keys, { name: 'CI', roles: ['GUEST'] });
-    assert.match((await visitor.open(`keys/${ci.principal.apiKey.id}`)).text, /No request in the last 48 hours/);
+    assert.match((await visitor.open(`keys/${ci.principal.apiKey.id}`)).text, /No requests in the last 48 hours/);
     for (const hours of [0, 47, 71]) {
       test.time.now = Date.UTC(2030, 0, 1, hours);
       await query(test.url, ci.secret, '{ online }');
@@ -170,7 +170,7 @@ describe('the page of a key in the console', () => {
     assert.match(hours.text, /accepted 2 2 1 0 .* forbidden 2 limited 0 refused 0 2 1 0 /);
     assert.match(
       hours.html,
-      /<svg role="img" aria-label="Last 48 hours: 2 accepted".*aria-label="Last 48 hours: not accepted: 2 forbidden, 0 limited, 0 refused"/,
+      /<svg role="img" aria-label="Last 48 hours: 2 accepted".*aria-label="Last 48 hours: refused: 2 forbidden, 0 limited, 0 refused"/,
     );
     assert.match(hours.text, /2030-01-03 23:00 1 1 0 0 2030-01-02 23:00 1 1 0 0/);
     assert.doesNotMatch(hours.html, /style=/);
@@ -220,7 +220,7 @@ describe('the page of a key in the console', () => {
 
     await test.keys.rotate(mine.principal.apiKey.id, {}, OPERATOR);
     assert.deepEqual(await offered(own.visitor, child.apiKey.id), []);
-    assert.match(own.visitor.page!.text, /a previous secret of your key/);
+    assert.match(own.visitor.page!.text, /the previous secret of your key/);
     assert.match(
       (await own.visitor.open(`keys/${child.apiKey.id}/edit`)).text,
       /Not allowed .*Sign in with the new one/,

@@ -26,7 +26,7 @@ describe('rotating the secret of a key in the console', () => {
     await visitor.open(`keys/${id}/rotation`);
     const { html, text, headers } = await visitor.submit('/rotation', { grace: '2h' });
     const secret = secretOn(html);
-    assert.match(text, /The new secret of CI .*It ends in 2 hours/);
+    assert.match(text, /New secret of CI .*The grace period ends in 2 hours/);
     assert.equal(headers.get('cache-control'), 'no-store');
     assert.deepEqual([await isAccepted(secret), await isAccepted(old)], [true, true]);
     await test.keys.finishActivity();
@@ -34,7 +34,7 @@ describe('rotating the secret of a key in the console', () => {
     const page = await visitor.open(`keys/${id}/rotation`);
     assert.match(
       page.text,
-      /ends in 2 hours \. It is still in use: last 2 minutes ago \. Finish now .*is refused from then on/,
+      /expires in 2 hours \. It is still in use: last 2 minutes ago \. Finish now .*still uses the previous one stops working/,
     );
     assert.ok(!page.html.includes(secret));
     const done = await visitor.submit('/rotation/finish');
@@ -53,11 +53,14 @@ describe('rotating the secret of a key in the console', () => {
     await createPrincipal(test.keys, { name: 'Thief', permissions: ['ME:READ_OWN'] }, team.principal);
     const address = `keys/${team.principal.apiKey.id}/rotation`;
     await visitor.open(address);
-    assert.match(visitor.page!.text, /Also disable the keys that it created: a thief may have made them\. Thief, Old/);
+    assert.match(
+      visitor.page!.text,
+      /Also disable the keys that it created: an attacker may have made them\. Thief, Old/,
+    );
     const wrong = await visitor.submit('/rotation', { disableCreated: 'on', createdSince: 'soon', grace: '0s' });
     assert.deepEqual([wrong.status, /This is not a time/.test(wrong.text)], [422, true]);
     const done = await visitor.submit('/rotation', { createdSince: '5m', yourKey: ada });
-    assert.match(done.text, /Disabled, as it had created them: Thief Next steps/);
+    assert.match(done.text, /Disabled, because this key created them: Thief Next steps/);
   });
 
   it('says at its field what is wrong, and that one is under way', async () => {

@@ -35,7 +35,7 @@ describe('creating a key in the console', () => {
     const shown = await preview(visitor, { name: 'Backup', limits: '100/m, 5000/d', allowFrom: '10.0.0.0/8 ::1' });
     assert.equal(shown.status, 200);
     assert.match(shown.text, /Expires in 30 days Limits 100\/m, 5000\/d Used from 10\.0\.0\.0\/8, ::1/);
-    assert.match(shown.text, /In all, it may Read anything of DOCKER Create what is its own of API_KEY/);
+    assert.match(shown.text, /This key can Read all DOCKER Create its own API_KEY/);
     assert.equal(await find('Backup'), undefined);
     const created = await create(visitor);
     assert.equal(created.status, 200);
@@ -65,7 +65,7 @@ describe('creating a key in the console', () => {
     await test.keys.create({ name: 'Second', roles: ['GUEST'] }, principal);
     const { status, text } = await create(visitor);
     assert.equal(status, 409);
-    assert.match(text, /What it would replace has changed.* that it created: Second/);
+    assert.match(text, /The keys to replace have changed.* that it created: Second/);
     assert.ok(await find('Second'));
     assert.equal((await create(visitor)).status, 200);
     assert.equal(await find('Second'), undefined);
@@ -93,12 +93,12 @@ describe('creating a key in the console', () => {
     await test.keys.create({ name: 'Later', permissions: ['API_KEY:CREATE_OWN'] }, old.principal);
     const changed = await create(visitor);
     assert.equal(changed.status, 409);
-    assert.match(changed.text, /has changed since you looked/);
+    assert.match(changed.text, /have changed since you opened this page/);
     assert.equal((await find('Backup'))!.id, key.id);
 
     const created = await create(visitor);
     assert.equal(created.status, 200);
-    assert.match(created.text, /3 keys were deleted for it/);
+    assert.match(created.text, /3 keys were deleted to replace it/);
     assert.equal(await find('Beneath'), undefined);
     const made = await find('Backup');
     test.time.now += 600_000;
@@ -110,11 +110,11 @@ describe('creating a key in the console', () => {
   it('warns of what is dangerous', async () => {
     const visitor = await signedIn();
     const admin = await preview(visitor, { name: 'All', role: ['ADMIN'], expiry: 'latest' });
-    assert.match(admin.text, /ADMIN allows everything.*It never expires.*can be used from anywhere/);
+    assert.match(admin.text, /ADMIN has full control.*It never expires.*can be used from anywhere/);
     const keys = await preview(visitor, { name: 'Keys', permission: ['API_KEY:CREATE_ANY', 'API_KEY:UPDATE_ANY'] });
-    assert.match(keys.text, /API_KEY:CREATE_ANY: It may create keys.*API_KEY:UPDATE_ANY: It may change.* all keys/);
+    assert.match(keys.text, /API_KEY:CREATE_ANY: It can create keys.*API_KEY:UPDATE_ANY: It can change.* all keys/);
     const modest = await preview(visitor, { name: 'Docker', permission: 'DOCKER:READ_ANY', allowFrom: '::1' });
-    assert.doesNotMatch(modest.text, /Before you create it/);
+    assert.doesNotMatch(modest.text, /Check before creating/);
   });
 
   it('takes levels of resources, and single permissions beside them', async () => {
@@ -165,7 +165,7 @@ describe('creating a key in the console', () => {
     assert.match(page.html, /name="name" value="Deploy"|value="Deploy"/);
     assert.match(page.html, /value="DOCKER:UPDATE_ANY" checked/);
     assert.doesNotMatch(page.html, /value="VMS:READ_ANY" checked/);
-    assert.match(page.text, /It may Read anything of DOCKER Update anything of DOCKER/);
+    assert.match(page.text, /This key can Read all DOCKER Update all DOCKER/);
     const modest = await visitorWith(test, {
       name: 'Modest',
       permissions: ['API_KEY:CREATE_OWN', 'WIKI:READ_ANY', 'DOCKER:READ_ANY'],
@@ -199,13 +199,13 @@ describe('creating a key in the console', () => {
       test.time.now += 31 * 60_000;
       const fields = { ...GRANTS, name: 'Deploy', description: `not ${secret} here`, expiry: '7d', yourKey: secret };
       const signIn = await visitor.submit('keys/new', { ...fields, step });
-      assert.match(signIn.text, /Your session has ended\. Sign in to go on with your form: it is kept\./);
+      assert.match(signIn.text, /Your session has ended\. Sign in to continue with your form: it has been kept\./);
       assert.ok(
         !signIn.path.includes(secret) && !decodeURIComponent(signIn.path).includes(secret.slice(20)),
         signIn.path,
       );
       const page = await visitor.submit('sign-in', { key: secret });
-      assert.match(page.text, /Your session had ended\. The form is as you left it\./);
+      assert.match(page.text, /Your session had ended\. Your form is as you left it\./);
       assert.match(page.html, /value="Deploy"/);
       assert.match(page.html, /value="DOCKER:READ_ANY" checked.*|value="API_KEY:CREATE_OWN" checked/s);
       assert.match(page.html, /<option value="7d" selected/);
@@ -229,7 +229,7 @@ describe('creating a key in the console', () => {
     await visitor.open('keys/new');
     const { key: secret } = await test.keys.rotate(principal.apiKey.id, { grace: '0s' }, OPERATOR);
     const signIn = await visitor.submit('keys/new', { ...GRANTS, name: 'Deploy', step: 'preview' });
-    assert.match(signIn.text, /Your session has ended\. Sign in to go on with your form: it is kept\./);
+    assert.match(signIn.text, /Your session has ended\. Sign in to continue with your form: it has been kept\./);
     const page = await visitor.submit('sign-in', { key: secret });
     assert.match(page.html, /value="Deploy"/);
   });
@@ -288,8 +288,8 @@ describe('creating a key in the console', () => {
       'WELCOME:READ_ANY',
     ]);
     assert.deepEqual(offered(page, 'role').toSorted(), ['EDITOR', 'GUEST']);
-    assert.match(page.text, /1 day 7 days Custom date With your own key, 2030-01-11 00:00 UTC/);
-    assert.doesNotMatch(page.text, /30 days|No expiration/);
+    assert.match(page.text, /1 day 7 days Custom date When your own key expires, 2030-01-11 00:00 UTC/);
+    assert.doesNotMatch(page.text, /30 days|No expiry/);
     await visitor.submit('keys/new', { name: 'Beneath', permission: 'DOCKER:READ_ANY', step: 'preview' });
     await create(visitor);
     assert.equal((await find('Beneath'))!.expiresAt, test.time.now + 10 * 86_400_000);
@@ -303,7 +303,7 @@ describe('creating a key in the console', () => {
     const page = await visitor.open('keys/new');
     assert.deepEqual(offered(page, 'role').toSorted(), ['ADMIN', 'CONNECT', 'EDITOR', 'GUEST', 'VIEWER']);
     assert.match(page.html, /data-includes="WIKI:READ_ANY WIKI:UPDATE_ANY"/);
-    assert.match(page.text, /ADMIN Full system access.*Few keys need it/);
+    assert.match(page.text, /ADMIN Full system access.*Rarely needed/);
   });
 
   it('ends with a day that is chosen, and says so if there is none', async () => {
@@ -374,7 +374,7 @@ describe('creating a key in the console', () => {
       permissions: ['API_KEY:CREATE_OWN', 'API_KEY:READ_ANY', 'DOCKER:READ_ANY'],
     });
     const page = await visitor.open(`keys/new?from=${key.id}`);
-    assert.match(page.text, /what the key Old has.*left out: 1 of its grants/);
+    assert.match(page.text, /Copied from the key Old.*Left out because your key cannot grant them: 1/);
     assert.match(page.html, /value="DOCKER:READ_ANY" checked/);
     assert.match(page.html, /value="9\/m"/);
     assert.doesNotMatch(page.html, /value="ADMIN"/);
@@ -428,10 +428,10 @@ describe('creating a key in the console, where the policy demands something', ()
     const { html, text } = await visitor.open('keys/new');
     const chosen = (value: string) => new RegExp(`<input[^>]*value="${value}"[^>]*>`).exec(html)?.[0];
     assert.match(chosen('ADMIN')!, /disabled/);
-    assert.match(text, /ADMIN By the policy of this service, no key grants it\./);
+    assert.match(text, /ADMIN The policy of this service does not let keys grant this\./);
     assert.doesNotMatch(chosen('VIEWER')!, /disabled/);
     assert.ok(chosen('DOCKER:UPDATE_OWN') && !chosen('DOCKER:DELETE_ANY'));
-    assert.match(text, /\d+ of the permissions of your key are not offered: by the policy/);
+    assert.match(text, /\d+ permissions of your key are not offered: the policy/);
     await visitor.submit('keys/new', { name: 'Odd', role: 'ADMIN', step: 'preview' });
     assert.equal(visitor.page!.status, 403);
     assert.match(visitor.page!.text, /no key grants ADMIN/);
@@ -444,7 +444,7 @@ describe('creating a key in the console, where the policy demands something', ()
     await ending.visitor.signIn(ending.secret);
     assert.match(
       (await ending.visitor.open('keys/new')).html,
-      /value="latest" selected[^>]*>With your own key, 2030-01-11 00:00 UTC/,
+      /value="latest" selected[^>]*>When your own key expires, 2030-01-11 00:00 UTC/,
     );
     const late = await test.keys
       .withCatalog(createCatalog())
@@ -455,12 +455,12 @@ describe('creating a key in the console, where the policy demands something', ()
     assert.match(html, /value="latest" selected[^>]*>As late as the policy allows, 2030-01-16 00:00 UTC/);
     assert.match(html, /max="2030-01-16"/);
     assert.doesNotMatch(html, /value="30d"/);
-    assert.match(text, /The policy of this service requires an expiration, 2030-01-16 00:00 UTC at the latest\./);
+    assert.match(text, /The policy of this service requires an expiry, 2030-01-16 00:00 UTC at the latest\./);
     await visitor.submit('keys/new', { name: 'New', role: 'GUEST', step: 'preview' });
     assert.equal((await visitor.submit('keys/new', { step: 'create' })).status, 200);
     const { apiKey: key } = await test.keys.create({ name: 'Other', roles: ['GUEST'], expiresIn: '9d' }, OPERATOR);
     const edit = await visitor.open(`keys/${key.id}/edit`);
-    assert.match(edit.text, /After 12h, .* 2030-01-16 00:00 UTC at the latest\. /);
+    assert.match(edit.text, /For example 12h, .* At the latest 2030-01-16 00:00 UTC\. /);
     assert.doesNotMatch(edit.text, /Empty for never/);
     assert.match(edit.html, /<input[^>]*name="expires"[^>]*required/);
   });
@@ -472,7 +472,7 @@ describe('creating a key in the console, where the policy demands something', ()
     await visitor.signIn(never.key);
     const { html, text } = await visitor.open('keys/new');
     assert.doesNotMatch(html, /value="latest"/);
-    assert.match(text, /The policy of this service requires an expiration\./);
+    assert.match(text, /The policy of this service requires an expiry\./);
     // What breaks the policy already can be edited all the same.
     const edit = await visitor.open(`keys/${never.apiKey.id}/edit`);
     assert.doesNotMatch(edit.html, /<input[^>]*name="expires"[^>]*required/);
@@ -484,9 +484,6 @@ describe('creating a key in the console, where the policy demands something', ()
     const { visitor, principal } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
     assert.doesNotMatch((await visitor.open('keys/new')).text, /no more live keys/);
     await test.keys.create({ name: 'First', roles: ['GUEST'] }, principal);
-    assert.match(
-      (await visitor.open('keys/new')).text,
-      /By the policy of this service, your key may have no more live keys/,
-    );
+    assert.match((await visitor.open('keys/new')).text, /Your key has created as many active keys as the policy/);
   });
 });

@@ -27,7 +27,7 @@ describe('the console, asked oddly', () => {
       await visitor.open('keys/new');
       const page = await visitor.submit('keys/new', { name: 'Odd', permission: 'ME:READ_OWN', expiry });
       assert.equal(page.status, 400, expiry);
-      assert.match(page.text, /Choose an expiration\./);
+      assert.match(page.text, /Choose an expiry\./);
     }
     assert.deepEqual(
       lines.filter(({ level }) => level === 'error'),
@@ -172,7 +172,7 @@ describe('the console over a store that takes no writes', () => {
       let last = await signIn();
       for (let count = 0; count < 100 && last.status === 200; count += 1) last = await signIn();
       assert.deepEqual([last.status, last.cookie], [503, undefined]);
-      assert.match(last.text, /The disk of the key store is full, so nobody can sign in/);
+      assert.match(last.text, /The disk of the key store is full, so signing in is not possible/);
       disk.empty();
       assert.equal((await signIn()).path, '');
       await test.stop();

@@ -227,7 +227,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
     const { id } = await person();
     await test.keys.setEnabled(id, false, OPERATOR);
     const page = await as('ada', 'admins').open('keys');
-    assert.deepEqual([page.status, page.text.includes('may not enter now')], [403, true]);
+    assert.deepEqual([page.status, page.text.includes('you have no access at the moment')], [403, true]);
     await test.keys.setEnabled(id, true, OPERATOR);
     assert.equal((await as('ada').open('keys')).status, 200);
   });
@@ -235,7 +235,7 @@ describeOnEach('somebody whom a proxy signs in', () => {
   it('signs out at the proxy', async () => {
     const visitor = as('ada');
     await visitor.open('keys');
-    assert.match((await visitor.submit('sign-out')).text, /The proxy in front of this service has signed you in/);
+    assert.match((await visitor.submit('sign-out')).text, /You signed in through the proxy in front of this service/);
   });
 });
 

@@ -42,7 +42,10 @@ describe('what applications ask for, in the console', () => {
 
   it('says how an application asks, where none does', async () => {
     const { text } = await (await signedIn()).open('requests');
-    assert.match(text, new RegExp(`No open requests To ask for one: svc-api login --server ${test.url}`));
+    assert.match(
+      text,
+      new RegExp(`No open requests Requests appear here when someone runs svc-api login --server ${test.url}`),
+    );
   });
 
   it('are listed with who asks, from where and for what, and refused with one click', async () => {
@@ -107,7 +110,7 @@ describe('what applications ask for, in the console', () => {
     const { device_code, user_code } = await askDevice(test.url);
     const visitor = await signedIn();
     await look(visitor, user_code);
-    assert.match((await visitor.submit('device', { decision: 'deny' })).text, /Grafana sync gets no API key/);
+    assert.match((await visitor.submit('device', { decision: 'deny' })).text, /Grafana sync gets no key/);
     assert.equal((await answerTo(device_code))['error'], 'access_denied');
     const [entry] = await test.keys.audit.read({ first: 1 }, OPERATOR);
     assert.deepEqual([entry!.action, entry!.actor.name], ['CONSENT_DENY', 'Ada']);
@@ -129,7 +132,7 @@ describe('what applications ask for, in the console', () => {
     const shown = await look(visitor, user_code);
     assert.match(shown.html, /value="VMS:READ_ANY" disabled/);
     assert.match(shown.html, /value="role:VIEWER" disabled/);
-    assert.match(shown.html, /<option value="latest" selected[^>]*>With your own key, 2030-01-21 00:00 UTC/);
+    assert.match(shown.html, /<option value="latest" selected[^>]*>When your own key expires, 2030-01-21 00:00 UTC/);
     const more = await visitor.submit('device', { ...AGREE, scope: 'VMS:READ_ANY' });
     assert.equal(more.status, 403);
     assert.match(more.html, /role="alert"[^>]*>[^<]*cannot grant more than it holds/);

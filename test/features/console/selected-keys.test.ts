@@ -37,17 +37,17 @@ describe('keys that are selected in the console', () => {
   it('are disabled together, after it was told exactly how many', async () => {
     await test.keys.setEnabled(ids['Other']!, false, OPERATOR);
     const page = await plan('DISABLE', ['Team', 'Other']);
-    assert.match(page.text, /Disable 1 key\? 1 key and 1 child key : 2 in all, never used\. /);
-    assert.match(page.text, /1 key Team with 1 child key active never used Disabled already: 1 key Other/);
+    assert.match(page.text, /Disable 1 key\? 1 key and 1 child key : 2 in total, never used\. /);
+    assert.match(page.text, /1 key Team with 1 child key active never used 1 key already disabled Other/);
     const done = await visitor.submit('keys/selected');
     assert.equal(done.path, 'keys?done=DISABLE');
-    assert.match(done.text, /Disabled\. They and their child keys are refused/);
+    assert.match(done.text, /Keys disabled, with their child keys/);
     assert.notEqual((await find('Team'))!.disabledAt, null);
   });
 
   it('get an end, but none that ends earlier gets a later one', async () => {
     const page = await plan('EXPIRE', ['Team', 'Other', 'Build']);
-    assert.match(page.text, /Set the expiry of 2 keys\? .*2 keys , never used\. .*Expire earlier already: 1 key Other/);
+    assert.match(page.text, /Set the expiry of 2 keys\? .*2 keys , never used\. .*1 key already expires earlier Other/);
     const sooner = await visitor.submit('keys/selected', { expiry: '1d' });
     assert.match(sooner.text, /Set the expiry of 3 keys\?/);
     const done = await visitor.submit('keys/selected#confirm');
@@ -58,19 +58,22 @@ describe('keys that are selected in the console', () => {
 
   it('are as many as were selected where none would change', async () => {
     const page = await plan('EXPIRE', ['Other']);
-    assert.match(page.text, /Set the expiry of 1 key\? .*Expire earlier already: 1 key Other .*None of these keys/);
+    assert.match(page.text, /Set the expiry of 1 key\? .*1 key already expires earlier Other .*None of these keys/);
     assert.doesNotMatch(page.text, /0 keys/);
   });
 
   it('say what is wrong with an end', async () => {
     const page = await plan('EXPIRE', ['Team'], '&expiry=date&date=2020-01-01');
     assert.equal(page.status, 422);
-    assert.match(page.text, /Choose a day to come/);
+    assert.match(page.text, /Choose a day in the future/);
   });
 
   it('are deleted together, once their number was typed', async () => {
     const page = await plan('DELETE', ['Team', 'Other']);
-    assert.match(page.text, /Delete 2 keys\? 2 keys and 1 child key : 3 in all, never used\. .* It cannot be undone\./);
+    assert.match(
+      page.text,
+      /Delete 2 keys\? 2 keys and 1 child key : 3 in total, never used\. .* You cannot undo this\./,
+    );
     const refused = await visitor.submit('keys/selected', { confirm: '2' });
     assert.deepEqual([refused.status, /Type 3, the number of keys\./.test(refused.text)], [422, true]);
     const done = await visitor.submit('keys/selected', { confirm: '3' });
@@ -95,7 +98,10 @@ describe('keys that are selected in the console', () => {
     const { visitor: bea, principal } = await visitorWith(test, { name: 'Bea', permissions: may });
     const { apiKey: own } = await test.keys.create({ name: 'Of Bea', permissions: ['ME:READ_OWN'] }, principal);
     const page = await bea.open(`keys/selected?id=${own.id}&id=${ids['Team']}&change=DISABLE`);
-    assert.match(page.text, /Disable 1 key\? .*1 key that you may not change so Team .*API_KEY:UPDATE_ANY/);
+    assert.match(
+      page.text,
+      /Disable 1 key\? .*1 key that you are not allowed to change this way Team .*API_KEY:UPDATE_ANY/,
+    );
     await bea.submit('keys/selected');
     assert.notEqual((await test.keys.findById(own.id, OPERATOR))!.disabledAt, null);
     assert.equal((await find('Team'))!.disabledAt, null);
@@ -103,7 +109,7 @@ describe('keys that are selected in the console', () => {
 
   it('are asked for where none is, and none is made of ids of nobody', async () => {
     const page = await visitor.open('keys/selected?change=DELETE');
-    assert.deepEqual([page.status, /No key is selected\./.test(page.text)], [422, true]);
+    assert.deepEqual([page.status, /No keys selected\./.test(page.text)], [422, true]);
     const nobody = await plan('DELETE', ['00000000-0000-4000-8000-000000000000']);
     assert.deepEqual([nobody.status, /<form method="post" action="[^"]*selected/.test(nobody.html)], [200, false]);
   });

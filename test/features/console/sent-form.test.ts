@@ -72,7 +72,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     const secrets = answers.map(secretIn).filter((secret) => secret !== undefined);
     assert.equal(secrets.length, 1);
     assert.ok(await isAccepted(secrets[0]!));
-    assert.match(answers.find(({ status }) => status === 409)!.text, /You have sent this form before/);
+    assert.match(answers.find(({ status }) => status === 409)!.text, /You already sent this form/);
     assert.deepEqual(await names(), ['Ada', 'Backup']);
   });
 
@@ -155,7 +155,7 @@ describeOnEach('a form of the console that is sent again', (dialect) => {
     await test.keys.delete([(await test.keys.findByName('Backup', OPERATOR))!.id], OPERATOR);
     for (const keys of [test, other]) keys.time.now += 20 * MINUTE;
     const late = await create(before);
-    assert.deepEqual([late.status, /You have sent this form before/.test(late.text)], [409, true], late.text);
+    assert.deepEqual([late.status, /You already sent this form/.test(late.text)], [409, true], late.text);
     assert.deepEqual(await names(), ['Ada']);
   });
 

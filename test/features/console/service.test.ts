@@ -28,7 +28,7 @@ describe('what the console shows of the service', () => {
     const { text } = await visitor.open('routes');
     assert.match(
       text,
-      /1 line 4 GET \/api\/\*\* DOCKER:READ_ANY Keys that route 1 lets pass 2 line 5 POST \/api\/\*\* DOCKER:UPDATE_ANY Keys .* 3 line 6 all methods \/open no key Everybody/,
+      /1 line 4 GET \/api\/\*\* DOCKER:READ_ANY Keys that can use route 1 2 line 5 POST \/api\/\*\* DOCKER:UPDATE_ANY Keys .* 3 line 6 all methods \/open no key Everyone/,
     );
   });
 
@@ -40,7 +40,7 @@ describe('what the console shows of the service', () => {
     assert.match(asked.text, /Decided by route 2: POST \/api\/\*\* requires DOCKER:UPDATE_ANY\./);
     assert.match(
       (await visitor.submit('routes', { key: '', method: 'GET' })).text,
-      /401 Unauthorized: it needs a valid key/,
+      /401 Unauthorized: a valid key is required/,
     );
     assert.match((await visitor.submit('routes', { key: 'Deploy' })).text, /Allowed/);
   });
@@ -51,12 +51,12 @@ describe('what the console shows of the service', () => {
     assert.match(text, /1 line 4 GET \/api\/\*\* DOCKER:READ_ANY Allowed Keys/);
     assert.match(text, /2 line 5 POST \/api\/\*\* DOCKER:UPDATE_ANY No access lacks DOCKER:UPDATE_ANY Keys/);
     const passing = await visitor.open('routes/1/keys');
-    assert.match(passing.text, /Keys that may pass route 1 GET \/api\/\*\* requires DOCKER:READ_ANY/);
+    assert.match(passing.text, /Keys that can use route 1 GET \/api\/\*\* requires DOCKER:READ_ANY/);
     assert.match(passing.text, /Deploy DOCKER:READ_ANY never/);
     assert.doesNotMatch((await visitor.open('routes/2/keys')).text, /Deploy DOCKER/);
     for (const number of ['0', '4', '-1', 'x', '1e3']) {
       const missing = await visitor.open(`routes/${number}/keys`);
-      assert.deepEqual([missing.status, /There is no such route/.test(missing.text)], [404, true], number);
+      assert.deepEqual([missing.status, /This route does not exist/.test(missing.text)], [404, true], number);
     }
     const { visitor: config } = await visitorWith(test, { name: 'Only routes', permissions: ['CONFIG:READ_ANY'] });
     assert.doesNotMatch((await config.open('routes')).html, /routes\/1\/keys/);
@@ -78,17 +78,14 @@ describe('what the console shows of the service', () => {
 
   it('is the limits of keys, addresses and requests', async () => {
     const { text } = await visitor.open('limits');
-    assert.match(text, /A key without limits of its own 600\/m requests/);
+    assert.match(text, /Default limits 600\/m requests/);
     assert.match(text, /Invalid keys from one address 5\/m/);
-    assert.match(text, /Cost, as the schema counts it 30,000/);
+    assert.match(text, /Query cost 30,000/);
   });
 
   it('is how the store and the program are', async () => {
     const { text } = await visitor.open('health');
-    assert.match(
-      text,
-      /Key store, SQLite answers in \d+\.\d ms nothing Changes by other processes notified at once nothing/,
-    );
+    assert.match(text, /Key store, SQLite answers in \d+\.\d ms Change notifications instant/);
     assert.match(text, /Runs on Node\.js v\d+/);
   });
 

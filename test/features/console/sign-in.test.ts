@@ -48,7 +48,7 @@ describeOnEach('signing in to the console', () => {
     assert.equal(viewer.page?.path, 'me');
     const { visitor: other } = await visitorWith(test, { name: 'Docker', permissions: ['DOCKER:READ_ANY'] });
     assert.deepEqual([other.page?.status, other.page?.path], [403, '']);
-    assert.match(other.page!.text, /The key Docker has no access to any page/);
+    assert.match(other.page!.text, /The key Docker cannot open any page/);
   });
 
   it('gives a token that scripts, other sites, and connections that others can read never get', async () => {
@@ -74,7 +74,7 @@ describeOnEach('signing in to the console', () => {
     const { secret } = await createPrincipal(test.keys, ADA);
     const { status, cookies, text } = await cookieFor(secret, { 'x-forwarded-host': 'keys.example.org' });
     assert.deepEqual([status, cookies], [403, []]);
-    assert.match(text, /not encrypted/);
+    assert.match(text, /over http, because others could read your key/);
     assert.doesNotMatch(text, /<input/);
   });
 
@@ -312,7 +312,7 @@ describe('the pages of the console', () => {
     for (const path of ['nowhere', 'keys/a/b/c', 'assets/console.js']) {
       const page = await visitor.open(path);
       assert.equal(page.status, 404);
-      assert.match(page.text, /There is no page at this address/);
+      assert.match(page.text, /Page not found/);
       const [, style = ''] = /<link rel="stylesheet" href="([^"]+)"/.exec(page.html)!;
       const response = await fetch(new URL(style, `${test.url}/console/${path}`));
       await response.body?.cancel();

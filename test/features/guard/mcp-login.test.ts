@@ -186,7 +186,7 @@ describe('an agent of the official SDK that logs in', () => {
     await assert.rejects(client.callTool({ name: 'delete' }), UnauthorizedError);
     assert.match(agent.sent!.searchParams.get('scope')!, /^DOCKER:READ_ANY key:[0-9a-f-]{36} DOCKER:DELETE_ANY$/);
     const { code, page } = await codeAt(agent.sent!);
-    assert.match(page, /Replaces<\/dt><dd>its key Agent \d{8} \w{6}, which ends/);
+    assert.match(page, /Replaces<\/dt><dd>its key Agent \d{8} \w{6}, which will stop working/);
     await transport.finishAuth(code);
     await client.callTool({ name: 'delete' });
     await client.callTool({ name: 'read' });
@@ -196,7 +196,7 @@ describe('an agent of the official SDK that logs in', () => {
   it('registers itself, and is shown by what it says', async () => {
     const agent = new Agent(undefined);
     const { client, page } = await logIn(agent);
-    assert.match(page, /calls itself An Agent 1 0, as any other may do/);
+    assert.match(page, /Calls itself An Agent 1 0, but this was not checked/);
     await client.callTool({ name: 'read' });
     assert.equal(agent.kept!.expires_in, 3600);
   });

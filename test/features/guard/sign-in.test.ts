@@ -187,7 +187,7 @@ describeOnEach('signing in at a guarded service', () => {
       assert.match(cookie, /^__Host-svc_api_session(?:_lax)?=[\w-]{43}; .*Path=\/; HttpOnly; Secure; SameSite=/);
     const plain = await sendKey(service.url, service.secret, { host: 'wiki.example.org' });
     assert.deepEqual([plain.status, plain.headers['set-cookie']], [403, undefined]);
-    assert.match(plain.body, /not encrypted/);
+    assert.match(plain.body, /over http, because others could read your key/);
     assert.doesNotMatch(plain.body, /type="password"/);
   });
 

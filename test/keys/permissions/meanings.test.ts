@@ -8,11 +8,8 @@ import {
 
 describe('the meaning of permissions', () => {
   it('is a sentence', () => {
-    assert.equal(meaningOfPermission('DOCKER:READ_ANY'), 'May read anything of docker.');
-    assert.equal(
-      meaningOfPermission('CONNECT__REMOTE_ACCESS:UPDATE_OWN'),
-      'May update what is its own of connect remote access.',
-    );
+    assert.equal(meaningOfPermission('DOCKER:READ_ANY'), 'Can read all docker.');
+    assert.equal(meaningOfPermission('CONNECT__REMOTE_ACCESS:UPDATE_OWN'), 'Can update its own connect remote access.');
   });
 
   it('together is by actions, without what others include', () => {
@@ -38,7 +35,7 @@ describe('the meaning of permissions', () => {
       { words: 'Reads everything but credentials', codes: ['VIEWER'] },
       { words: 'Role DEPLOYER', codes: ['DEPLOYER'] },
       { words: 'Reads activation code and disk', codes: ['ACTIVATION_CODE:READ_ANY', 'DISK:READ_ANY'] },
-      { words: 'Reads what is its own of VMs', codes: ['VMS:READ_OWN'] },
+      { words: 'Reads its own VMs', codes: ['VMS:READ_OWN'] },
       { words: 'Updates Docker', codes: ['DOCKER:UPDATE_ANY'] },
     ]);
     const many = ['ARRAY', 'DISK', 'FLASH', 'INFO', 'LOGS'].map((resource) => `${resource}:READ_ANY`);

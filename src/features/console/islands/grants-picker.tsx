@@ -2,12 +2,12 @@ import { render, useEffect, useState } from 'hono/jsx/dom';
 import { accessField, CUSTOM, levelOf, levelsOf } from '../access-levels.ts';
 import { KeySum, type SummedRole } from '../key-sum.tsx';
 
-/** Helps with each choice of grants: filters, counts, and says what they come to. The fields stay those of the page. */
+/** Adds a filter, a count and a summary to each permission picker. The fields stay those of the page. */
 export function addGrantsPickers(): void {
   for (const picker of document.querySelectorAll<HTMLElement>('[data-grants]')) help(picker);
 }
 
-/** What is chosen. */
+/** Chosen permissions and roles. */
 interface Choice {
   readonly permissions: readonly string[];
   readonly roles: readonly SummedRole[];
@@ -19,7 +19,7 @@ function help(picker: HTMLElement): void {
   const permissions = boxes.filter(({ value }) => value.includes(':'));
   const roles = boxes.filter(({ value }) => !value.includes(':'));
   const rows = [...picker.querySelectorAll<HTMLElement>('.row')].map((element) => new AccessRow(element));
-  /** Those that were ticked for their own sake, not by another one that includes them. */
+  /** Permissions ticked directly, not because another one includes them. */
   const ticked = new Set(permissions.filter(({ checked }) => checked).map(({ value }) => value));
   const anyOf = new Map(permissions.map((box) => [box.value.replace(/_ANY$/, '_OWN'), box]));
 
@@ -29,7 +29,7 @@ function help(picker: HTMLElement): void {
       .filter(({ checked }) => checked)
       .map(({ value, dataset }) => ({ name: value, includes: dataset['includes']?.split(' ') })),
   });
-  /** Who may do it to any may do it to its own. */
+  /** ANY includes OWN. */
   const include = () => {
     for (const own of permissions.filter(({ value }) => value.endsWith('_OWN'))) {
       const any = anyOf.get(own.value);
@@ -44,7 +44,7 @@ function help(picker: HTMLElement): void {
     tell();
     count(read());
   };
-  /** What is ticked in a row, in the place of what was. */
+  /** Replaces the ticked actions of a row. */
   const tick = (row: AccessRow, actions: readonly string[]) => {
     for (const box of row.boxes) {
       box.checked = actions.includes(box.value.split(':')[1]!);
@@ -105,7 +105,7 @@ function help(picker: HTMLElement): void {
           aria-label="Filter the permissions"
           placeholder="Filter, such as docker"
           onInput={({ target }: Event) => setText((target as HTMLInputElement).value)}
-          // Enter would send the form.
+          // Enter would submit the form.
           onKeyDown={(event: KeyboardEvent) => event.key === 'Enter' && event.preventDefault()}
         />
         <button type="button" aria-pressed={onlyChosen ? 'true' : 'false'} onClick={() => setOnlyChosen(!onlyChosen)}>
@@ -136,7 +136,7 @@ function help(picker: HTMLElement): void {
   if (sum) render(<Sum />, sum);
 }
 
-/** A resource, with the choice of how much may be done. */
+/** A resource with its access levels. */
 class AccessRow {
   readonly element: HTMLElement;
   readonly boxes: readonly HTMLInputElement[];
@@ -152,7 +152,7 @@ class AccessRow {
     return this.radios[0]!.name.slice(accessField('').length);
   }
 
-  /** The one that is chosen: the place where the focus goes. */
+  /** The chosen level, which gets the focus. */
   get chosen(): HTMLInputElement {
     return this.radios.find(({ checked }) => checked) ?? this.radios[0]!;
   }
@@ -167,8 +167,8 @@ class AccessRow {
 }
 
 /**
- * One stop of Tab for all levels: up and down lead from resource to resource, left and right from level to level.
- * @returns what makes sure that the stop is shown, once rows were hidden
+ * Makes all levels one tab stop: up and down move between resources, left and right between levels.
+ * @returns a function that moves the tab stop to a visible row after rows were hidden
  */
 function addRoving(rows: readonly AccessRow[]): () => void {
   let stopped = rows[0];

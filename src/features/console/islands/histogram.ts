@@ -1,6 +1,6 @@
 /**
- * Lets somebody choose several bars of a histogram: by dragging over them, or with Shift and the arrow keys. Each bar
- * is a link that narrows the page to its time; several have the start of the first and the end of the last.
+ * Selects several bars of a histogram, by dragging or with Shift and the arrow keys. Each bar links to the page
+ * filtered by its time; a selection runs from the start of the first bar to the end of the last.
  */
 export function addHistograms(): void {
   for (const plot of document.querySelectorAll<SVGSVGElement>('svg[data-histogram]')) help(plot);
@@ -26,7 +26,7 @@ function help(plot: SVGSVGElement): void {
     return Math.min(bars.length - 1, Math.max(0, Math.floor(((x - left) / width) * bars.length)));
   };
 
-  // One stop for Tab: arrows lead from bar to bar.
+  // One tab stop: arrow keys move between bars.
   bars[to]!.setAttribute('tabindex', '0');
   const goTo = (index: number, isExtending: boolean) => {
     bars[to]!.setAttribute('tabindex', '-1');
@@ -75,6 +75,6 @@ function help(plot: SVGSVGElement): void {
     if (isDragging && from !== to) open();
     isDragging = false;
   });
-  // The bar at which it ends is no link that was followed.
+  // The click after dragging must not follow the link of the last bar.
   plot.addEventListener('click', (event) => from !== to && event.preventDefault());
 }

@@ -25,12 +25,12 @@ function keepFragment(): void {
   }
 }
 
-/** Browsers give no field the focus by `autofocus` where an address has a fragment. */
+/** Browsers ignore `autofocus` if the address has a fragment. */
 function focusField(): void {
   document.querySelector<HTMLElement>('[data-focus]')?.focus();
 }
 
-/** A button with `data-copy` copies the field of that id, and says so beside it. Without scripts it stays hidden. */
+/** A button with `data-copy` copies the field with that id, and says so. It stays hidden without scripts. */
 function addCopyButtons(): void {
   for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-copy]')) {
     const place = document.querySelector<HTMLElement>(`#${button.dataset['copy']}`)!;
@@ -47,13 +47,13 @@ function addCopyButtons(): void {
       } catch {
         place.focus();
         select();
-        said.textContent = 'Not copied: the browser does not allow it. The text is selected, copy it by the keyboard.';
+        said.textContent = 'The browser does not allow copying. The text is selected: copy it with the keyboard.';
       }
     });
   }
 }
 
-/** A list tells how many of its keys are selected, and selects all of them at once. */
+/** Shows how many keys of a list are selected, and selects all of them. */
 function addSelections(): void {
   for (const form of document.querySelectorAll('[data-selection]')) {
     const boxes = [...form.querySelectorAll<HTMLInputElement>('input[name=id]')];
@@ -65,7 +65,7 @@ function addSelections(): void {
       const count = boxes.filter(({ checked }) => checked).length;
       all.checked = count === boxes.length;
       all.indeterminate = count > 0 && !all.checked;
-      said.textContent = count === 0 ? 'None is selected.' : `${count} selected:`;
+      said.textContent = count === 0 ? '0 selected' : `${count} selected:`;
       for (const button of buttons) button.disabled = count === 0;
     };
     all.hidden = false;
@@ -74,13 +74,13 @@ function addSelections(): void {
       show();
     });
     form.addEventListener('change', show);
-    // Browsers tick again what was ticked, for somebody who goes back.
+    // Browsers restore ticked boxes after going back.
     addEventListener('pageshow', show);
     show();
   }
 }
 
-/** A plot says what its column under the pointer stands for, in place of what browsers show after a while. */
+/** Shows the numbers of the column under the pointer, without the delay of a tooltip. */
 function addReadouts(): void {
   for (const plot of document.querySelectorAll('[data-plot]')) {
     const readout = plot.querySelector<HTMLElement>('.readout')!;
@@ -90,7 +90,7 @@ function addReadouts(): void {
     const show = (index: number) => {
       for (const columns of charts)
         for (const [at, column] of columns.entries()) column.classList.toggle('at', at === index);
-      readout.textContent = said[index] ?? 'Point at a column for its numbers.';
+      readout.textContent = said[index] ?? 'Hover over a bar to see its numbers.';
     };
     readout.hidden = false;
     show(-1);
@@ -102,12 +102,12 @@ function addReadouts(): void {
   }
 }
 
-/** A page that is looked at again is loaded anew if its session has ended: by its time, its key, or in another tab. */
+/** Reloads a page that someone returns to if its session has ended: by time, with its key, or in another tab. */
 function watchSession(): void {
   const { body } = document;
   const root = body.dataset['signedIn'];
   if (root === undefined) return;
-  // A form that somebody has begun to fill in is taken along to where they sign in.
+  // A form that was being filled in is kept across the sign-in.
   const draft = document.querySelector<HTMLFormElement>('form[data-draft]');
   let isBegun = false;
   draft?.addEventListener('input', () => (isBegun = true));
@@ -120,7 +120,7 @@ function watchSession(): void {
   const check = async () => {
     const { status } = await fetch(`${root}session`, { redirect: 'error' }).catch(() => ({ status: 0 }));
     if (status !== 401 && (status === 204 || !body.hidden)) body.hidden = false;
-    // The answer to a form is not asked for again: a browser would want to send that once more.
+    // Reloading the answer to a form would make the browser ask to send it again.
     else if ('answer' in body.dataset) location.replace(`${root}sign-in`);
     else if (draft && isBegun) takeAlong(draft);
     else location.reload();
@@ -129,12 +129,12 @@ function watchSession(): void {
     'visibilitychange',
     () => document.visibilityState === 'visible' && !body.hidden && check(),
   );
-  // Browsers keep pages that are left in their memory. Nobody sees one again before its session is found to go on.
+  // Browsers keep left pages in memory. Hide such a page until its session is known to be valid.
   addEventListener('pagehide', ({ persisted }) => (body.hidden = persisted));
   addEventListener('pageshow', ({ persisted }) => persisted && check());
 }
 
-/** A field with `data-shortcut` gets the focus by that character, unless one is being typed elsewhere. */
+/** Focuses the field with `data-shortcut` when that character is typed outside a field. */
 function addShortcuts(): void {
   const fields = document.querySelectorAll<HTMLInputElement>('[data-shortcut]');
   document.addEventListener('keydown', (event) => {
@@ -148,7 +148,7 @@ function addShortcuts(): void {
   });
 }
 
-/** Asks once before somebody leaves a secret that they have neither copied nor said to have stored. */
+/** Asks once before a person leaves a secret that they have neither copied nor confirmed as stored. */
 function guardUnread(): void {
   const unread = document.querySelector('[data-unread]');
   if (!unread) return;
@@ -159,12 +159,12 @@ function guardUnread(): void {
     event.preventDefault();
     reading.abort();
   };
-  // Browsers ask nobody who has not touched the page.
+  // Browsers only ask after an interaction with the page.
   for (const touch of ['pointerdown', 'keydown'])
     addEventListener(touch, () => addEventListener('beforeunload', ask), { once: true, signal });
   unread.addEventListener('submit', () => reading.abort(), { signal });
   unread.querySelector('#secret')?.addEventListener('copy', () => reading.abort(), { signal });
-  // A browser that keeps the page in its memory has no secret there.
+  // Removes the secret from a page that the browser keeps in memory.
   addEventListener('pagehide', ({ persisted }) => {
     if (persisted) unread.textContent = 'A secret is shown only once.';
   });

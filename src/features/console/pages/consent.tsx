@@ -56,28 +56,28 @@ import { type Means, meansOf, NO_MORE_KEYS } from './grantable.ts';
 import { isFollowedLink, OneMoment } from './sign-in.tsx';
 import type { Sessions } from '../../sessions/index.ts';
 
-/** What the pages need beside what the endpoints for applications do. */
+/** Parts that the pages need in addition to those of the endpoints for applications. */
 interface ConsentPageParts extends ConsentParts {
   readonly assets: Assets;
   readonly sessions: Sessions;
   readonly seenBy: (c: Context) => SeenOrigin;
-  /** Finds who has signed in to the console; undefined where there is none. */
+  /** Finds the person signed in to the console; undefined if there is no console. */
   readonly enter: ((c: Context, root: string) => Promise<Visit | 'signed out' | RefusedPerson>) | undefined;
-  /** The host at which people sign in without a key; undefined where everybody shows one. */
+  /** Host of the sign-in provider; undefined if everyone signs in with a key. */
   readonly providerHost: string | undefined;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
 }
 
-/** A page on which people decide. Addresses are relative, since another app may have this one under its own path. */
+/** An approval page. Its addresses are relative, so that another app can mount this one under a path. */
 interface Door {
   readonly flow: ConsentRequest['flow'];
   readonly path: string;
-  /** Where its forms go. */
+  /** Address of its forms. */
   readonly action: string;
-  /** The way to the console. */
+  /** Path to the console. */
   readonly root: string;
-  /** The field that has what identifies a request. */
+  /** Field that identifies the request. */
   readonly field: 'user_code' | 'page';
 }
 
@@ -96,19 +96,19 @@ const REDIRECT: Door = {
   field: 'page',
 };
 
-/** What somebody has chosen in a form, as it is shown again. */
+/** Choices in the form, to show it again. */
 interface Chosen {
   readonly scopes: readonly string[];
-  /** When the key ends: as somebody chooses who has signed in, and as somebody types it who has not. */
+  /** Expiry of the key: from the list of a signed-in person, or as typed by someone who is not signed in. */
   readonly expiry?: ExpiryChoice;
   readonly expiresIn?: string;
 }
 
-/** Why somebody may not decide as they did, with the status of the page that says so. */
+/** A decision that was refused, with the status of the page that says why. */
 class DecisionRefused extends Error implements RefusedPerson {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** The field that is wrong. */
+  /** The field with the problem. */
   readonly field: 'expiry' | typeof KEY_FIELD | undefined;
 
   constructor(
@@ -124,12 +124,12 @@ class DecisionRefused extends Error implements RefusedPerson {
   }
 }
 
-/** The choice of the end that the application asks for. */
+/** Choice of the expiry that the application requested. */
 const ASKED = 'asked';
 
 /**
- * Adds the pages on which people decide what applications get: who has signed in to the console, by their session,
- * and everybody else by the key that they enter. No key is ever in a URL, and no page runs a script.
+ * Adds the pages for approving requests of applications. Signed-in people use their session; others enter their key. No
+ * key is ever in a URL, and no page runs a script.
  */
 export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): void {
   const { consent, catalog, clock, issuer, failures, refusals, enter } = parts;
@@ -144,7 +144,7 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
     const answered = visit ? headers : { ...answerHeaders(c), ...headers };
     return sendPage(c, document, status, answered, plainPageHeaders(target));
   };
-  /** Answers somebody: what fails is shown as a page. */
+  /** Answers a request, and shows errors as a page. */
   const answering =
     (door: Door, work: (c: Context) => Promise<Response>): Handler =>
     async (c) => {
@@ -166,7 +166,7 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
         return show(c, door, { title, content, visit, status, headers });
       }
     };
-  /** Sends a person back to the application, which learns from whom (RFC 9207). */
+  /** Sends the browser back to the application, naming this server as the issuer (RFC 9207). */
   const sendBack = (c: Context, { uri, state }: ReturnAddress, answer: Readonly<Record<string, string>>): Response => {
     const location = redirectTo(uri, { ...answer, state, iss: issuer.of(c) });
     return c.body(null, 303, { ...REPLY_HEADERS, 'Referrer-Policy': 'no-referrer', Location: location });
@@ -185,13 +185,13 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
     const visit = await visitTo(c, DEVICE);
     return show(c, DEVICE, { title, content, visit, status, headers });
   };
-  /** Who has signed in; otherwise, why they may not decide as that. */
+  /** Finds the signed-in person, or the reason they cannot approve as such. */
   const entered = async (c: Context, { root }: Door): Promise<{ visit?: Visit; problem?: string }> => {
     const entry = (await enter?.(c, root)) ?? 'signed out';
     if (entry === 'signed out') return {};
     return 'message' in entry ? { problem: entry.message } : { visit: entry };
   };
-  /** Who has signed in, as far as the navigation is concerned. */
+  /** Finds the signed-in person for the navigation only. */
   const visitTo = async (c: Context, door: Door): Promise<Visit | undefined> =>
     (await entered(c, door).catch(() => undefined))?.visit;
   const showDecision = async (
@@ -226,7 +226,7 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
     return showDecision(c, door, { ...asked, visit, refused });
   };
 
-  /** Takes what somebody has decided. @param asked the request, and what identifies it */
+  /** Carries out a decision. @param asked the request, and its identifier */
   const decide = async (c: Context, door: Door, form: Parameters, asked: Decision): Promise<Response> => {
     const { request } = asked;
     const decision = form.need('decision');
@@ -235,9 +235,9 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
     if (decision === 'deny') {
       await consent.deny(request, visit?.may('API_KEY:CREATE_OWN') ? visit.principal : null);
       if (request.redirect) return sendBack(c, request.redirect, { error: 'access_denied' });
-      return show(c, door, { title: 'Refused', visit, content: <RefusedPage request={request} visit={visit} /> });
+      return show(c, door, { title: 'Denied', visit, content: <RefusedPage request={request} visit={visit} /> });
     }
-    if (decision !== 'approve') throw new DecisionRefused(400, 'Agree or refuse.');
+    if (decision !== 'approve') throw new DecisionRefused(400, 'Choose Approve or Deny.');
     const chosen: Chosen = { scopes: form.all('scope'), expiresIn: form.get('expires_in') ?? '' };
     try {
       const principal = visit ? visit.principal : await principalIn(c, form, { check: parts.check, problem });
@@ -253,9 +253,9 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
   };
   const approved = async (c: Context, door: Door, { request, code }: ApprovedConsent, visit?: Visit) => {
     if (request.redirect) return sendBack(c, request.redirect, { code: code! });
-    return show(c, door, { title: 'Agreed', visit, content: <AgreedPage request={request} visit={visit} /> });
+    return show(c, door, { title: 'Approved', visit, content: <AgreedPage request={request} visit={visit} /> });
   };
-  /** Before anything is read: anybody may type anything. */
+  /** Counts attempts before anything is read, so that codes cannot be guessed. */
   const countCode = (c: Context) => consent.count('code', originOf(c, parts));
   const formIn = async (c: Context) => new Parameters(await readForm(c, 'This page is answered'));
 
@@ -312,10 +312,10 @@ export function addConsentPages(app: Hono<BearerEnv>, parts: ConsentPageParts): 
   );
 }
 
-/** A request to be decided, by whom if they have signed in. */
+/** A request to decide, with the person if signed in. */
 interface Decision {
   readonly request: ConsentRequest;
-  /** What identifies it. */
+  /** Identifies the request. */
   readonly handle: string;
   readonly visit?: Visit | undefined;
 }
@@ -324,15 +324,15 @@ interface Shown {
   readonly title: string;
   readonly content: Child;
   readonly visit?: Visit | undefined;
-  /** What is opened in its place at once. */
+  /** Address that the page opens by itself. */
   readonly again?: string;
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Where its form may lead besides the service. */
+  /** Another site that its form can lead to. */
   readonly target?: string | undefined;
 }
 
-/** The key that somebody enters, accepted by the rules for all requests. @throws DecisionRefused */
+/** Checks the key that someone enters, by the same rules as for any request. @throws DecisionRefused */
 async function principalIn(
   c: Context,
   form: Parameters,
@@ -351,12 +351,12 @@ function grantsIn({ scopes }: Chosen): ConsentChoice {
   return { roles, permissions: scopes.filter((scope) => !scope.startsWith('role:')) };
 }
 
-/** The end that somebody has typed. */
+/** The expiry as typed. */
 function endIn({ expiresIn = '' }: Chosen): ConsentChoice {
   return expiresIn.trim() === '' ? { expiresAt: null } : expiryIn(expiresIn.trim());
 }
 
-/** The end that somebody has chosen who has signed in. @throws DecisionRefused; OperationFailed */
+/** The expiry as chosen by a signed-in person. @throws DecisionRefused; OperationFailed */
 async function endFor(visit: Visit, form: Parameters): Promise<ConsentChoice> {
   const { bounds } = await meansOf(visit);
   const end = expiresAtOf(expiryChoiceIn(form, bounds), bounds, ASKED);
@@ -364,7 +364,7 @@ async function endFor(visit: Visit, form: Parameters): Promise<ConsentChoice> {
   return end;
 }
 
-/** Why what somebody did was refused. @throws what is not a refusal */
+/** Turns an error into a refusal to show. @throws what is not a refusal */
 function refusalOf(c: Context, error: unknown, failures: FailureLog): DecisionRefused {
   if (error instanceof DecisionRefused) return error;
   if (error instanceof RequestRefused || error instanceof SignInFailed)
@@ -384,11 +384,11 @@ function refusalOf(c: Context, error: unknown, failures: FailureLog): DecisionRe
 /** The source of a Content-Security-Policy that allows a redirect. */
 function formTargetOf(uri: string): string {
   const { origin, protocol } = new URL(uri);
-  // That of an application's own scheme is none, and a policy cannot name an IPv6 address.
+  // An application's own scheme has no origin, and a policy cannot name an IPv6 address.
   return origin === 'null' || origin.includes('[') ? protocol : origin;
 }
 
-/** The form in which somebody types the code that an application shows. @param action where the page for it is */
+/** The form for the code that an application shows. @param action address of its page */
 export function CodeForm({ action, problem, code }: { action: string; problem?: string | undefined; code?: string }) {
   return (
     <form method="get" action={action} class="sheet">
@@ -396,7 +396,7 @@ export function CodeForm({ action, problem, code }: { action: string; problem?: 
       <TextField
         name={DEVICE.field}
         label="Code shown by the application"
-        help="Continue only if you started it yourself. Never enter a code that somebody sent you."
+        help="Continue only if you started it yourself. Never enter a code that someone sent you."
         placeholder="WDJB-MJHT"
         value={code}
         problem={problem === undefined ? undefined : 'Check the code.'}
@@ -410,7 +410,7 @@ export function CodeForm({ action, problem, code }: { action: string; problem?: 
   );
 }
 
-/** Shows what an application asks for, of which somebody may grant less. */
+/** Shows the request of an application. People can approve less than it asks for. */
 function DecisionPage({
   title,
   door,
@@ -428,16 +428,16 @@ function DecisionPage({
   door: Door;
   request: ConsentRequest;
   handle: string;
-  /** The key whose place the new one takes. */
+  /** The key that the new one replaces. */
   replaced: ApiKey | undefined;
-  /** What it asks for, with what the roles among it are. */
+  /** Requested permissions and roles, with the meaning of roles. */
   items: readonly { readonly scope: string; readonly meaning: string | undefined }[];
-  /** What they may grant; undefined if they enter their key. */
+  /** Grants that the person can give; undefined if they enter their key. */
   means: Means | undefined;
-  /** Undefined before somebody has chosen: what is asked for, as far as it can be granted. */
+  /** Undefined at first: everything requested that can be granted is then selected. */
   chosen: Chosen | undefined;
   refused: DecisionRefused | undefined;
-  /** Where they sign in without a key. */
+  /** Sign-in at the provider. */
   signIn: { readonly host: string; readonly href: string } | undefined;
   now: number;
 }) {
@@ -463,15 +463,15 @@ function DecisionPage({
         <Fact name="Application">
           <ApplicationName client={client} />
           {redirect && hostOfClient(client) !== undefined && redirect.uri.startsWith('http:') && (
-            <>, or any other program on your device: continue only if you just started it</>
+            <>. Any other program on your device can pretend to be it: continue only if you just started it.</>
           )}
         </Fact>
         {audience && (
           <Fact name="Key valid for">
-            <code>{audience}</code> alone
+            <code>{audience}</code> only
           </Fact>
         )}
-        {replaced && <Fact name="Replaces">its key {replaced.name}, which ends</Fact>}
+        {replaced && <Fact name="Replaces">its key {replaced.name}, which will stop working</Fact>}
         <Fact name="Requested from">{address ?? 'an unknown address'}</Fact>
         {redirect ? (
           <Fact name="Redirects to">
@@ -479,7 +479,7 @@ function DecisionPage({
           </Fact>
         ) : (
           <Fact name="Code">
-            <code>{handle}</code>: continue only if you just started {client.name}, and it shows this code
+            <code>{handle}</code>. Continue only if you just started {client.name} and it shows this code.
           </Fact>
         )}
         <Fact name="Request expires">
@@ -534,7 +534,7 @@ function DecisionPage({
   );
 }
 
-/** What an application is: what is known of it comes before what it says. */
+/** Names an application. Facts that were checked come before its own claims. */
 function ApplicationName({ client }: Pick<ConsentRequest, 'client'>) {
   const host = hostOfClient(client);
   if (host === undefined && !isSelfRegistered(client))
@@ -544,7 +544,7 @@ function ApplicationName({ client }: Pick<ConsentRequest, 'client'>) {
       </>
     );
   return host === undefined ? (
-    <>calls itself {client.name}, as any other may do: continue only if you just started it</>
+    <>Calls itself {client.name}, but this was not checked. Continue only if you just started it.</>
   ) : (
     <>
       <strong>{host}</strong>, which calls itself {client.name} <code class="faint">{client.id}</code>
@@ -552,7 +552,7 @@ function ApplicationName({ client }: Pick<ConsentRequest, 'client'>) {
   );
 }
 
-/** When the key is to end, as somebody may choose who has signed in. */
+/** The expiry, for a signed-in person. */
 function EndOfKey({
   request: { keyExpiresIn },
   means: { bounds },
@@ -574,20 +574,20 @@ function EndOfKey({
         first={asked === undefined ? undefined : [ASKED, `After ${asked}, as requested`]}
         mayNeverEnd={keyExpiresIn === null}
       />
-      <p class="help">It is a child key of yours: it can do no more than yours, and is deleted with it.</p>
+      <p class="help">The new key is a child of your key: it can do no more than yours, and is deleted with it.</p>
     </>
   );
 }
 
-/** When the key is to end, and the key by which somebody agrees. */
+/** The expiry, and the key of someone who is not signed in. */
 function OwnKey({ request, chosen }: { request: ConsentRequest; chosen: Chosen | undefined }) {
   const { client, keyExpiresIn } = request;
   return (
     <>
       <TextField
         name="expires_in"
-        label="It expires after"
-        help="Such as 90m, 12h or 30d; left empty, with your own key."
+        label="Expires after"
+        help="For example 12h or 30d. Empty: when your key expires."
         value={chosen?.expiresIn ?? keyExpiresIn ?? ''}
       />
       <TextField
@@ -606,23 +606,22 @@ function whyNotGranted(scope: string, { grantable }: Means): string | undefined 
   const { roles, permissions, withheld } = grantable;
   const isHeld = roles.some(({ role }) => scope === `role:${role}`) || permissionsOf(permissions).includes(scope);
   if (isHeld) return undefined;
-  return withheld.includes(scope.replace(/^role:/, '')) ? WITHHELD : 'Your key cannot grant it.';
+  return withheld.includes(scope.replace(/^role:/, '')) ? WITHHELD : 'Your key cannot grant this.';
 }
 
-/** What became of a request that somebody has agreed to. */
+/** Confirms an approved request. */
 function AgreedPage({ request, visit }: { request: ConsentRequest; visit: Visit | undefined }) {
   const name = request.approval?.keyName ?? '';
   return (
     <div class="narrow">
-      <h1>Agreed</h1>
-      <Done>{request.client.name} gets its API key now. You can close this page.</Done>
+      <h1>Approved</h1>
+      <Done>{request.client.name} gets its key now. You can close this page.</Done>
       {visit && (
         <p>
           Its name is <strong>{name}</strong>
           {'. '}
-          <a href={`${visit.root}keys?${new URLSearchParams({ search: name }).toString()}`}>Find it</a>
-          {' · '}
-          <a href={`${visit.root}requests`}>Requests</a>
+          <a href={`${visit.root}keys?${new URLSearchParams({ search: name }).toString()}`}>Find it</a> {' · '}{' '}
+          <a href={`${visit.root}requests`}>Approvals</a>
         </p>
       )}
     </div>
@@ -633,10 +632,10 @@ function RefusedPage({ request, visit }: { request: ConsentRequest; visit: Visit
   return (
     <div class="narrow">
       <h1>Denied</h1>
-      <Done>{request.client.name} gets no API key. You can close this page.</Done>
+      <Done>{request.client.name} gets no key. You can close this page.</Done>
       {visit && (
         <p>
-          <a href={`${visit.root}requests`}>Requests</a>
+          <a href={`${visit.root}requests`}>Approvals</a>
         </p>
       )}
     </div>

@@ -7,28 +7,27 @@ import type { Grantable } from '../parts/grants.ts';
 import { inYourWords } from '../parts/notice.tsx';
 import type { Visit } from '../visit.tsx';
 
-/** What is said to those who may create no more keys, by the policy. */
+/** Message for people who have reached the number of keys that the policy allows. */
 export const NO_MORE_KEYS =
-  'By the policy of this service, your key may have no more live keys than it has created. ' +
-  'Delete or disable one first.';
+  'Your key has created as many active keys as the policy of this service allows. Delete or disable one first.';
 
-/** What somebody may give to a key, by the rules that decide when they do so. */
+/** Grants that a person can give to a key, by the rules that later decide. */
 export interface AskedGrantable extends Grantable {
-  /** Why they may grant nothing; null if they may. */
+  /** The reason they can grant nothing, or null. */
   readonly reason: string | null;
-  /** How many more live keys they may create; null for any number. */
+  /** How many more active keys they can create; null for no limit. */
   readonly creatable: number | null;
   readonly ends: {
-    /** Why the end cannot be set; null if it can. */
+    /** The reason the expiry cannot be set, or null. */
     readonly reason: string | null;
-    /** In milliseconds since 1970; null if there is none. */
+    /** Latest expiry in milliseconds since 1970; null for no limit. */
     readonly latest: number | null;
     readonly required: boolean;
   };
 }
 
 /**
- * What somebody may give to a key beside what it has, or to one that they create. Nothing counts as used.
+ * Grants that a person can add to a key, or give to a new one. Does not count as use of permissions.
  * @throws KeysError STORE_…
  */
 export async function findGrantable({ parts: { keys }, principal }: Visit, key?: ApiKey): Promise<AskedGrantable> {
@@ -54,7 +53,7 @@ function describeRefusal(refusal: Refusal | null): string | null {
   return refusal && inYourWords(refusal.reason);
 }
 
-/** What somebody may give to a key that they create. */
+/** Grants and expiry that a person can give to a new key. */
 export interface Means {
   readonly visit: Visit;
   readonly grantable: AskedGrantable;
@@ -67,7 +66,7 @@ export async function meansOf(visit: Visit): Promise<Means> {
   return { visit, grantable, bounds: boundsOf(visit, grantable) };
 }
 
-/** Between now and which time the end of a new key lies. */
+/** Bounds for the expiry of a new key. */
 function boundsOf({ now, principal }: Visit, { ends: { latest, required } }: AskedGrantable): ExpiryBounds {
   return { now, end: latest, required, isOwnEnd: latest !== null && latest === chainExpiry(principal.chain) };
 }

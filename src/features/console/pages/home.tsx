@@ -8,11 +8,11 @@ import type { Request } from './requests.tsx';
 import { type Health, HEALTH_FIELDS, troublesOf } from './service.tsx';
 
 const DAY_MS = 86_400_000;
-/** Whose end comes within so many days ends soon. */
+/** Keys that expire within this many days are listed as "expiring soon". */
 const SOON_DAYS = 14;
 const HOURS = 24;
 const SHOWN = 5;
-/** More than so many are not counted: so much is enough to know that there is something to do. */
+/** Counting stops here: a higher number would not change what there is to do. */
 const COUNTED = 1000;
 const MAX_REQUESTS = 100;
 const LEAKS_DAYS = 30;
@@ -43,7 +43,7 @@ const LEAKS = `query Leaks($since: DateTime!) {
 
 type OpenRequest = Pick<Request, 'clientName' | 'createdAt' | 'status'>;
 
-/** What is wrong, and where to see more of it. */
+/** A problem, with the page that shows details. */
 interface Trouble {
   readonly what: string;
   readonly remedy: string;
@@ -51,7 +51,7 @@ interface Trouble {
   readonly path: string;
 }
 
-/** Adds the first page of a person who can see keys. Others start at their own key, or else at their first page. */
+/** Adds the home page of people who can see keys. Others start at their own key, or else at their first page. */
 export function addHome(pages: Pages): void {
   pages.get('', async (visit) => {
     if (visit.may('API_KEY:READ_OWN')) return visit.page('Home', <Home visit={visit} overview={await ask(visit)} />);
@@ -64,7 +64,7 @@ export function addHome(pages: Pages): void {
 
 type Overview = Awaited<ReturnType<typeof ask>>;
 
-/** All that the page shows, as far as somebody may know it. @throws OperationFailed */
+/** Loads everything on the page that this person is allowed to see. @throws OperationFailed */
 async function ask(visit: Visit) {
   const { now } = visit;
   const until = new Date(now + SOON_DAYS * DAY_MS).toISOString();
@@ -79,7 +79,7 @@ async function ask(visit: Visit) {
   return { newest, ending, neverUsed, bars: barsOf(use, 'HOUR', HOURS, now), requests, troubles };
 }
 
-/** The requests of all keys; of their own alone, for those who may see no others. */
+/** Requests of all keys, or only of their own for people who cannot see the others. */
 async function askUse(visit: Visit): Promise<readonly PeriodCounts[]> {
   const from = new Date(firstStart('HOUR', HOURS, visit.now)).toISOString();
   if (visit.may('API_KEY:READ_ANY')) return visit.ask(USE_OF_ALL, { from });
@@ -93,7 +93,7 @@ async function askRequests(visit: Visit): Promise<readonly OpenRequest[] | undef
   return requests.filter(({ status }) => status === 'PENDING');
 }
 
-/** Undefined if they may see nothing of how the service is. */
+/** Problems of the service; undefined for people who cannot see any of them. */
 async function askTroubles(visit: Visit): Promise<readonly Trouble[] | undefined> {
   const found = await Promise.all([askHealth(visit), askHiddenRoutes(visit), askLeaks(visit)]);
   return found.every((troubles) => troubles === undefined) ? undefined : found.flatMap((troubles) => troubles ?? []);
@@ -110,8 +110,8 @@ async function askHiddenRoutes(visit: Visit): Promise<Trouble[] | undefined> {
   const routes = await visit.ask<{ edges: { node: { hiddenBy: number[] } }[] } | null>(HIDDEN);
   const hidden = routes?.edges.filter(({ node }) => node.hiddenBy.length > 0).length ?? 0;
   if (hidden === 0) return [];
-  const [what, them] = hidden === 1 ? ['A route never decides', 'it'] : [`${hidden} routes never decide`, 'them'];
-  return [{ what, remedy: `Others come before ${them} for every request.`, path: 'routes' }];
+  const [what, them] = hidden === 1 ? ['A route has no effect', 'its'] : [`${hidden} routes have no effect`, 'their'];
+  return [{ what, remedy: `Other routes take all ${them} requests.`, path: 'routes' }];
 }
 
 async function askLeaks(visit: Visit): Promise<Trouble[] | undefined> {
@@ -121,8 +121,8 @@ async function askLeaks(visit: Visit): Promise<Trouble[] | undefined> {
   const { edges } = await visit.ask<{ edges: Leak[] }>(LEAKS, { since });
   const names = new Set(edges.map(({ node }) => node.keyName ?? 'another key'));
   return [...names].map((name) => ({
-    what: `A scan found a secret of ${name}`,
-    remedy: 'Rotate it, and contain what was done with it.',
+    what: `A scan found the secret of ${name}`,
+    remedy: 'Rotate the key, and use Contain to undo what was done with it.',
     path: `audit-log?action=LEAK&since=${since.slice(0, 10)}`,
   }));
 }
@@ -144,8 +144,8 @@ function Home({ visit, overview }: { visit: Visit; overview: Overview }) {
       <Figures visit={visit} overview={overview} />
       <Card title={visit.may('API_KEY:READ_ANY') ? 'Requests' : 'Requests of your key'} note="last 24 hours, UTC">
         {bars.every((bar) => bar.accepted + bar.forbidden + bar.limited + bar.refused === 0) ? (
-          <Empty title="No request in the last 24 hours.">
-            <p>Requests show here within seconds.</p>
+          <Empty title="No requests in the last 24 hours.">
+            <p>Requests appear here within seconds.</p>
           </Empty>
         ) : (
           <UsePlot title="Requests of the last 24 hours" bars={bars} />
@@ -164,9 +164,9 @@ function Home({ visit, overview }: { visit: Visit; overview: Overview }) {
             ))}
           </ul>
         </Card>
-        <Card title="Ending soon" link={{ href: `${root}${ENDING_PATH}`, text: `Within ${SOON_DAYS} days` }}>
+        <Card title="Expiring soon" link={{ href: `${root}${ENDING_PATH}`, text: `Within ${SOON_DAYS} days` }}>
           {ending.keys.length === 0 ? (
-            <p class="faint">No key ends within {SOON_DAYS} days.</p>
+            <p class="faint">No keys expire within {SOON_DAYS} days.</p>
           ) : (
             <ul class="rows">
               {ending.keys.map((key) => (
@@ -193,7 +193,7 @@ function Home({ visit, overview }: { visit: Visit; overview: Overview }) {
   );
 }
 
-/** Where the lists are that are counted, under `/console/`. */
+/** The lists behind the figures, under `/console/`. */
 const ENDING_PATH = `keys?status=ACTIVE&ends=${SOON_DAYS}d&sort=ends`;
 const NEVER_USED_PATH = 'keys?status=ACTIVE&used=never';
 
@@ -206,16 +206,22 @@ function Figures({ visit, overview }: { visit: Visit; overview: Overview }) {
   return (
     <ul class="figures">
       <Figure root={root} path="keys?sort=last-used" value={formatNumber(accepted + refused)} what="requests, 24 h" />
-      <Figure root={root} path={refusals} value={formatNumber(refused)} what="not accepted" isBad={refused > 0} />
+      <Figure root={root} path={refusals} value={formatNumber(refused)} what="refused" isBad={refused > 0} />
       <Figure root={root} path="keys" value={formatTotal(newest)} what={newest.total === 1 ? 'key' : 'keys'} />
-      <Figure root={root} path={ENDING_PATH} value={formatTotal(ending)} what="end soon" isBad={ending.total > 0} />
+      <Figure
+        root={root}
+        path={ENDING_PATH}
+        value={formatTotal(ending)}
+        what="expiring soon"
+        isBad={ending.total > 0}
+      />
       <Figure root={root} path={NEVER_USED_PATH} value={formatTotal(neverUsed)} what="never used" />
       {requests && (
         <Figure
           root={root}
           path="requests"
           value={`${formatNumber(requests.length)}${requests.length >= MAX_REQUESTS ? '+' : ''}`}
-          what="to agree to"
+          what="waiting for approval"
           isBad={requests.length > 0}
         />
       )}
@@ -223,7 +229,7 @@ function Figures({ visit, overview }: { visit: Visit; overview: Overview }) {
   );
 }
 
-/** A number, with the way to the list that it counts. */
+/** A number that links to the list it counts. */
 function Figure({
   root,
   path,
@@ -286,9 +292,9 @@ function Troubles({ root, troubles }: { root: string; troubles: readonly Trouble
 
 function OpenRequests({ visit: { root, now }, requests }: { visit: Visit; requests: readonly OpenRequest[] }) {
   return (
-    <Card title="To agree to" link={{ href: `${root}requests`, text: 'Requests' }}>
+    <Card title="Waiting for approval" link={{ href: `${root}requests`, text: 'Approvals' }}>
       {requests.length === 0 ? (
-        <p class="faint">No application asks for a key.</p>
+        <p class="faint">No requests to approve.</p>
       ) : (
         <ul class="rows">
           {requests.slice(0, SHOWN).map(({ clientName, createdAt }) => (

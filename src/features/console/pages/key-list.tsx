@@ -39,7 +39,7 @@ const ARGUMENTS = {
   descending: 'Boolean',
 } as const;
 
-/** Only what is asked for is named: what narrows a list is what it costs. */
+/** Names only the arguments given, because each filter adds to the cost of the query. */
 function queryWith(given: readonly (keyof typeof ARGUMENTS)[]): string {
   const declared = given.map((name) => `, $${name}: ${ARGUMENTS[name]}`).join('');
   const passed = given.map((name) => `, ${name}: $${name}`).join('');
@@ -78,10 +78,10 @@ const DAY_MS = 86_400_000;
 const STATUSES: readonly KeyStatus[] = ['ACTIVE', 'DISABLED', 'EXPIRED'];
 const ENDS = { '1d': 'within a day', '7d': 'within 7 days', '14d': 'within 14 days', '90d': 'within 90 days' } as const;
 const USES = { never: 'never', '90d': 'not for 90 days' } as const;
-/** Who created a key that no key did, as an address has it. */
+/** Value in an address for keys that no other key created. */
 const OPERATOR = 'operator';
 
-/** The columns that keys are sorted by, as an address has them, and whether the last one comes first at first. */
+/** Sortable columns, by their names in an address, with the order of a first click. */
 const SORTS = {
   created: { by: 'CREATED', title: 'Created', isDescending: true },
   name: { by: 'NAME', title: 'Name', isDescending: false },
@@ -90,12 +90,12 @@ const SORTS = {
 } as const;
 type Sort = keyof typeof SORTS;
 
-/** What the list is narrowed to, and how it is sorted, as its address has it. Empty where it is not. */
+/** Filters and order of the list, as in its address. Empty for the defaults. */
 interface ListRequest {
   readonly search: string;
   readonly status: string;
   readonly role: string;
-  /** Who answers for them, the name of a key or person, or the id of the key that created them. */
+  /** Owner, name of a key or person, or id of the key that created them. */
   readonly by: string;
   readonly ends: string;
   readonly used: string;
@@ -107,10 +107,10 @@ interface ListRequest {
   readonly [parameter: string]: string;
 }
 
-/** What the page says after keys were changed, by the field `done` of its address. */
+/** Messages after a change of keys, by the `done` field of the address. */
 const DONE: Readonly<Record<string, string>> = {
-  DISABLE: 'Disabled. They and their child keys are refused from now on.',
-  EXPIRE: 'They expire when you have said, or earlier.',
+  DISABLE: 'Keys disabled, with their child keys.',
+  EXPIRE: 'Expiry set. Keys that expire earlier keep their expiry.',
 };
 
 export function addKeyList(pages: Pages): void {
@@ -182,8 +182,7 @@ async function askPage(visit: Visit, asked: ListRequest): Promise<KeyPage> {
 }
 
 /**
- * The roles that there are, as far as a key may know: without PERMISSION:READ_ANY, those that are built in, and its
- * own.
+ * The roles that the person is allowed to know: without PERMISSION:READ_ANY, the built-in ones and their own.
  * @throws OperationFailed
  */
 async function askRoles(visit: Visit): Promise<readonly string[]> {
@@ -196,7 +195,7 @@ async function askRoles(visit: Visit): Promise<readonly string[]> {
 interface ListParts {
   readonly visit: Visit;
   readonly asked: ListRequest;
-  /** Undefined where something is wrong with what is asked for. */
+  /** Undefined if the filters are invalid. */
   readonly page?: KeyPage;
   readonly problem?: string;
   readonly roles: readonly string[];
@@ -223,7 +222,7 @@ function KeyList({ visit, asked, page, problem, roles }: ListParts) {
       {problem !== undefined && <Problem>{problem}</Problem>}
       {page && !page.sorted && (
         <p class="help" role="status">
-          So many keys are only listed by their creation, the newest first. Narrow the list to sort it.
+          There are too many keys to sort, so the newest come first. Filter the list to sort it.
         </p>
       )}
       {page && page.keys.length === 0 && <NoKeys visit={visit} asked={asked} />}
@@ -306,7 +305,7 @@ function Choice({
   );
 }
 
-/** The keys of a page, of which some can be selected and changed together. */
+/** A page of keys that can be selected and changed together. */
 function KeyForm({ visit, asked, page }: { visit: Visit; asked: ListRequest; page: KeyPage }) {
   const { root } = visit;
   const isPrevious = visit.principal.secret !== 'current';
@@ -369,7 +368,7 @@ function KeyTable({
           )}
           {heading('name')}
           <th scope="col">Status</th>
-          <th scope="col">May</th>
+          <th scope="col">Permissions</th>
           {heading('last-used')}
           {heading('ends')}
           {heading('created')}
@@ -390,11 +389,11 @@ function KeyTable({
             <td data-label="Status">
               <Status is={key.status} />
             </td>
-            <td data-label="May">
+            <td data-label="Permissions">
               <AccessLine roles={key.roles} permissions={permissionsOf(key.permissions)} />
               {key.unknownGrants.length > 0 && (
                 <span class="faint" title={key.unknownGrants.join(', ')}>
-                  {` and ${key.unknownGrants.length} not declared here`}
+                  {` and ${key.unknownGrants.length} no longer declared`}
                 </span>
               )}
             </td>
@@ -414,7 +413,7 @@ function KeyTable({
   );
 }
 
-/** A heading that sorts by its column, or the other way round where that is so already. */
+/** A heading that sorts by its column, or reverses the order if it already does. */
 function SortedHeading({
   root,
   asked,
@@ -441,7 +440,7 @@ function SortedHeading({
   );
 }
 
-/** Where the page is among all, and the way to the others. */
+/** The position of the page in the list, with links to the others. */
 function Pager({ root, asked, page }: { root: string; asked: ListRequest; page: KeyPage }) {
   const first = asked.from === '' ? 1 : Number(asked.from);
   const last = first + page.keys.length - 1;
@@ -466,7 +465,7 @@ function Pager({ root, asked, page }: { root: string; asked: ListRequest; page: 
           {!page.hasMore && <a href={at(lastPage)}>Last</a>}
         </>
       )}
-      {last >= page.total && page.hasMore && <span class="faint">Narrow the list to see more.</span>}
+      {last >= page.total && page.hasMore && <span class="faint">Filter the list to see more.</span>}
     </nav>
   );
 }
@@ -474,7 +473,7 @@ function Pager({ root, asked, page }: { root: string; asked: ListRequest; page: 
 function NoKeys({ visit, asked }: { visit: Visit; asked: ListRequest }): Child {
   if (isNarrowed(asked) || asked.from !== '')
     return (
-      <Empty title={isNarrowed(asked) ? 'No key matches.' : 'There are fewer keys than that.'}>
+      <Empty title={isNarrowed(asked) ? 'No keys match.' : 'There are no keys on this page.'}>
         <p>
           <a href={`${visit.root}keys`}>Show all keys</a>
         </p>
@@ -482,7 +481,7 @@ function NoKeys({ visit, asked }: { visit: Visit; asked: ListRequest }): Child {
     );
   return (
     <Empty title="No keys yet">
-      <p>A key gives one script, pipeline or person the access that it needs, and nothing more.</p>
+      <p>A key gives one script, pipeline or person the access it needs, and nothing more.</p>
     </Empty>
   );
 }

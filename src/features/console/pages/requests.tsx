@@ -8,7 +8,7 @@ import { GrantWords } from '../permission-words.tsx';
 import { OnceOnly } from '../sent-form.tsx';
 import { CodeForm } from './consent.tsx';
 
-/** What an application asks for. */
+/** A request of an application for a key. */
 export interface Request {
   readonly requestId: string;
   readonly clientId: string;
@@ -22,7 +22,7 @@ export interface Request {
   readonly status: 'PENDING' | 'APPROVED' | 'DENIED';
 }
 
-/** What a page says of what was done. */
+/** Outcome to show above the form. */
 interface CodeFormState {
   readonly problem?: string;
   readonly isRefused?: boolean;
@@ -36,8 +36,8 @@ const REFUSE = `mutation Refuse($requestId: ID!) { denyConsentRequest(requestId:
 const MAX_SHOWN = 100;
 
 /**
- * Adds the page of what applications ask for. Whoever has the code of a request decides on a page that others see, too:
- * see `addConsentPages`.
+ * Adds the page that lists requests of applications. Someone with the code of a request decides on another page, which
+ * also works without a session: see `addConsentPages`.
  */
 export function addRequests(pages: Pages): void {
   pages.get('requests', (visit) => show(visit, { isRefused: visit.query('done') === 'refused' }));
@@ -51,14 +51,14 @@ export function addRequests(pages: Pages): void {
 
 async function show(visit: Visit, said: CodeFormState, status = 200): Promise<Response> {
   if (!visit.may('API_KEY:CREATE_OWN'))
-    return visit.page('Requests', <RequestList visit={visit} said={{ problem: MAY_NOT }} />, 403);
+    return visit.page('Approvals', <RequestList visit={visit} said={{ problem: MAY_NOT }} />, 403);
   const requests = visit.may('API_KEY:CREATE_ANY') ? await visit.ask<Request[]>(LIST, { first: MAX_SHOWN }) : undefined;
-  return visit.page('Requests', <RequestList visit={visit} said={said} requests={requests} />, status);
+  return visit.page('Approvals', <RequestList visit={visit} said={said} requests={requests} />, status);
 }
 
 const MAY_NOT = 'Your key cannot approve requests: it lacks API_KEY:CREATE_OWN.';
 
-/** The form for a code, and the open requests. @param requests undefined if they may not be seen */
+/** The form for a code, and the open requests. @param requests undefined for people who cannot see them */
 function RequestList({
   visit,
   said,
@@ -72,7 +72,7 @@ function RequestList({
   return (
     <>
       <div class="head">
-        <h1>Requests</h1>
+        <h1>Approvals</h1>
       </div>
       {said.isRefused && <Done>Request denied. The application gets no key.</Done>}
       {said.problem !== undefined && <Problem>{said.problem}</Problem>}
@@ -157,8 +157,8 @@ function NoRequests({ visit }: { visit: Visit }) {
   return (
     <Empty title="No open requests">
       <p>
-        <HowToAsk visit={visit} />
-      </p>
+        <HowToAsk visit={visit} />{' '}
+      </p>{' '}
     </Empty>
   );
 }
@@ -168,26 +168,28 @@ function HowToAsk({ visit: { origin, parts } }: { visit: Visit }) {
   const login = <code>{`${commands.login} --server ${origin}`}</code>;
   const others = (
     <>
-      an application of <code>svc-api.yaml</code>, by <code>{`${origin}/.well-known/oauth-authorization-server`}</code>
+      connects an application listed in <code>svc-api.yaml</code> ({' '}
+      <code>{`${origin}/.well-known/oauth-authorization-server`}</code>)
     </>
   );
   if (consent === 'off')
     return (
       <>
-        None may: <code>consent</code> in <code>svc-api.yaml</code> is <code>off</code>.
+        Requests are turned off: <code>consent</code> in <code>svc-api.yaml</code> is <code>off</code>.
       </>
     );
   if (consent === undefined)
     return (
       <>
-        To ask for one: {login}. Other applications may where <code>svc-api.yaml</code> says so, by <code>consent</code>
-        .
+        Requests appear here when someone runs {login}. To let other applications connect, set <code>consent</code> in{' '}
+        <code>svc-api.yaml</code>.
       </>
     );
-  if (consent === 'code') return <>To ask for one: {others}. It opens a page of its own.</>;
+  if (consent === 'code') return <>Requests appear here when someone {others}. It opens an approval page.</>;
   return (
     <>
-      To ask for one: {login}, or {others}. It shows a code{consent === 'both' && ', or opens a page of its own'}.
+      Requests appear here when someone runs {login}, or {others}. It shows a code{' '}
+      {consent === 'both' && ', or opens an approval page'}.
     </>
   );
 }

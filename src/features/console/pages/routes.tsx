@@ -15,10 +15,10 @@ interface ShownRoute {
   readonly requires: string;
 }
 
-/** What is shown of a route, as a selection of GraphQL. */
+/** GraphQL fields of a route. */
 const ROUTE_FIELDS = 'number line host path methods allow requires';
 
-/** A route, why another one decides in its place, and what a key that was named may do by it: see `RouteEdge`. */
+/** A route, the routes that hide it, and the access of the key that was entered: see `RouteEdge`. */
 interface ListedRoute {
   readonly node: ShownRoute & { readonly hiddenBy: readonly number[] };
   readonly passes: readonly string[] | null;
@@ -26,7 +26,7 @@ interface ListedRoute {
   readonly missing: readonly string[] | null;
 }
 
-/** Routes as a table, in the order of the file. @param keyName whose access there is a column for; empty for none */
+/** Routes as a table, in the order of the file. @param keyName key whose access gets a column; empty for none */
 function RouteTable({ visit, routes, keyName }: { visit: Visit; routes: readonly ListedRoute[]; keyName: string }) {
   const mayReadKeys = visit.may('API_KEY:READ_OWN');
   return (
@@ -57,7 +57,7 @@ function RouteTable({ visit, routes, keyName }: { visit: Visit; routes: readonly
             <td data-label="Requires">
               {route.requires}
               {route.hiddenBy.length > 0 && (
-                <span class="warning">{` Never used: ${listOfRoutes(route.hiddenBy)} before it`}</span>
+                <span class="warning">{` Never used: ${listOfRoutes(route.hiddenBy)} all its requests`}</span>
               )}
             </td>
             {keyName !== '' && (
@@ -68,10 +68,10 @@ function RouteTable({ visit, routes, keyName }: { visit: Visit; routes: readonly
             {mayReadKeys && (
               <td data-label="Access">
                 {route.allow === 'OPEN' ? (
-                  'Everybody'
+                  'Everyone'
                 ) : (
                   <a href={`${visit.root}routes/${route.number}/keys`}>
-                    Keys<span class="hidden">{` that route ${route.number} lets pass`}</span>
+                    Keys<span class="hidden">{` that can use route ${route.number}`}</span>
                   </a>
                 )}
               </td>
@@ -83,7 +83,7 @@ function RouteTable({ visit, routes, keyName }: { visit: Visit; routes: readonly
   );
 }
 
-/** With which methods a key may pass, and what it lacks for the others. */
+/** Methods that a key can use, and permissions that it lacks for the others. */
 function AccessText({ access: { passes, passesAll, missing } }: { access: Omit<ListedRoute, 'node'> }) {
   const isNone = passes === null || passes.length === 0;
   return (
@@ -132,7 +132,7 @@ function methodsOf({ methods }: ShownRoute): string {
 }
 
 function listOfRoutes(numbers: readonly number[]): string {
-  return `${numbers.length === 1 ? 'route' : 'routes'} ${numbers.join(', ')} ${numbers.length === 1 ? 'is' : 'are'}`;
+  return `${numbers.length === 1 ? 'route' : 'routes'} ${numbers.join(', ')} ${numbers.length === 1 ? 'takes' : 'take'}`;
 }
 
 const ROUTE = `{ ${ROUTE_FIELDS} }`;
@@ -143,7 +143,7 @@ const EXPLAIN = `query Explain($method: String, $url: String!, $keyName: String)
   }
 }`;
 
-/** A request that somebody asks about. */
+/** A request to explain. */
 interface AskedRequest {
   readonly method: string;
   readonly url: string;
@@ -163,18 +163,18 @@ interface Explanation {
   readonly otherMethods: readonly ShownRoute[];
 }
 
-/** Asks which route decides about a request. @throws OperationFailed */
+/** Explains which route decides about a request. @throws OperationFailed */
 function explain(visit: Visit, { method, url, key }: AskedRequest): Promise<Explanation> {
   return visit.ask(EXPLAIN, { method, url, ...(key !== '' && { keyName: key }) });
 }
 
 const OUTCOMES = {
   ALLOWED: ['Allowed', 'done'],
-  REFUSED: ['401 Unauthorized: it needs a valid key', 'problem'],
+  REFUSED: ['401 Unauthorized: a valid key is required', 'problem'],
   FORBIDDEN: ['403 Forbidden', 'problem'],
 } as const;
 
-/** What becomes of a request, and why. */
+/** The outcome of a request, and the reason. */
 function ExplanationView({ root, explained, asked }: { root: string; explained: Explanation; asked: AskedRequest }) {
   const { outcome, reason, route, missing, otherCaseOf, after, otherMethods, apiKey } = explained;
   const [says, kind] = OUTCOMES[outcome];
@@ -196,10 +196,11 @@ function ExplanationView({ root, explained, asked }: { root: string; explained: 
       )}
       {otherCaseOf && (
         <p>
-          Differs only by case, or by how Unicode writes a character, from <RouteText route={otherCaseOf} />.
+          It differs from <RouteText route={otherCaseOf} /> only in upper and lower case, or in how Unicode writes a
+          character.
         </p>
       )}
-      <Others title="Routes that also match, and are less specific" routes={after} />
+      <Others title="Less specific routes that also match" routes={after} />
       <Others title="Routes for other methods" routes={otherMethods.map((other) => ({ route: other }))} />
     </section>
   );
@@ -250,7 +251,7 @@ interface RouteList {
 const PAGE_SIZE = 100;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
-/** Adds the routes, and what becomes of a request by them. */
+/** Adds the page of routes, which also explains a request. */
 export function addRoutes(pages: Pages): void {
   pages.get('routes', async (visit) => {
     const asked = {
@@ -266,7 +267,7 @@ export function addRoutes(pages: Pages): void {
     ) => visit.page('Routes', <RoutePage visit={visit} asked={asked} {...more} />, status);
     const explaining = asked.url === '' ? undefined : explain(visit, asked);
     const found = await orFailed(Promise.all([list(asked.key || undefined), explaining]));
-    // Where that fails, too, it is not for what was asked.
+    // If this fails as well, the entered key or request is not the cause.
     if (found instanceof OperationFailed) return show({ routes: await list(), problem: found.message }, 400);
     const [routes, explained] = found;
     return show({ routes, keyName: asked.key, ...(explained && { explained }) });
@@ -281,20 +282,20 @@ const KEYS = `query RouteKeys($route: Int!, $after: String) {
 }`;
 const ONE_ROUTE = `query Route($after: String) { routes(first: 1, after: $after) { edges { node ${ROUTE} } } }`;
 
-/** The keys that a route lets pass: see `routeKeys` of the schema. */
+/** Keys that can use a route: see `routeKeys` of the schema. */
 interface PassingKeys {
   readonly edges: readonly { readonly node: Pick<ShownKey, 'id' | 'name' | 'grants' | 'lastUsedAt'> }[];
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null };
 }
 
-/** Which keys a route lets pass, as far as they may be read. */
+/** Lists the keys that can use a route and that the person can see. */
 const answerKeys: VisitHandler = async (visit) => {
   const number = /^[1-9]\d{0,8}$/.test(visit.param('number')) ? Number(visit.param('number')) : 0;
   // The cursor of the route before it: they are counted.
   const after = number > 1 ? Buffer.from(`route:${number - 1}`).toString('base64url') : undefined;
   const { edges } = await visit.ask<{ edges: { node: ShownRoute }[] }>(ONE_ROUTE, { after });
   const route = number > 0 ? edges[0]?.node : undefined;
-  if (!route) return visit.page('Not found', <Message title="Not found" message="There is no such route." />, 404);
+  if (!route) return visit.page('Not found', <Message title="Not found" message="This route does not exist." />, 404);
   const passing = await visit.ask<PassingKeys>(KEYS, { route: number, after: visit.query('after') });
   return visit.page(`Keys of route ${number}`, <KeysPage visit={visit} route={route} passing={passing} />);
 };
@@ -306,7 +307,7 @@ function KeysPage({ visit, route, passing }: { visit: Visit; route: ShownRoute; 
   return (
     <>
       <BackLink to={`${root}routes`}>Routes</BackLink>
-      <h1>Keys that may pass route {route.number}</h1>
+      <h1>Keys that can use route {route.number}</h1>
       <p>
         {methodsOf(route)} <RoutePattern route={route} /> requires {route.requires}
       </p>
@@ -341,8 +342,8 @@ function KeysPage({ visit, route, passing }: { visit: Visit; route: ShownRoute; 
           </tbody>
         </table>
       ) : (
-        <Empty title={pageInfo.hasNextPage ? 'None of the keys so far' : 'No keys may pass'}>
-          {pageInfo.hasNextPage && <p>There are more keys to look through.</p>}
+        <Empty title={pageInfo.hasNextPage ? 'No keys found so far' : 'No keys can use this route'}>
+          {pageInfo.hasNextPage && <p>There are more keys to check.</p>}
         </Empty>
       )}
       <nav class="pager" aria-label="Pages of keys">
@@ -357,7 +358,7 @@ function KeysPage({ visit, route, passing }: { visit: Visit; route: ShownRoute; 
   );
 }
 
-/** The most grants that a row names. */
+/** Maximum number of grants in a row. */
 const MAX_GRANTS = 4;
 
 function RoutePage({
@@ -381,7 +382,8 @@ function RoutePage({
         <h1>Routes</h1>
       </div>
       <p class="help">
-        What requests to guarded services require. The most specific route decides; what matches none is forbidden.
+        Routes say which key a request to a guarded service needs. The most specific route decides. Requests that match
+        no route are refused.
       </p>
       <ExplainForm visit={visit} asked={asked} />
       {problem !== undefined && <Problem>{problem}</Problem>}
@@ -434,7 +436,7 @@ function ExplainForm({ visit, asked }: { visit: Visit; asked: AskedRequest }) {
         </label>
       )}
       <button>Try it</button>
-      {visit.may('API_KEY:READ_OWN') && <p class="help">With a key alone, the table shows what that key can reach.</p>}
+      {visit.may('API_KEY:READ_OWN') && <p class="help">Enter only a key to see everything it can reach.</p>}
     </form>
   );
 }

@@ -46,32 +46,32 @@ interface Plan {
   readonly lastUsedAt: string | null;
 }
 
-/** What is to be done to which keys. */
+/** Selected keys, and the change to make to them. */
 interface Selected {
   readonly ids: readonly string[];
   readonly change: Change;
-  /** When they are to end, as the form has it, and in RFC 3339; for EXPIRE alone. */
+  /** The new expiry, as filled in and in RFC 3339; for EXPIRE only. */
   readonly choice: ExpiryChoice;
   readonly expiresAt: string | undefined;
-  /** What is wrong with that. */
+  /** A problem of that expiry. */
   readonly problem: string | undefined;
 }
 
-/** As many as a page of the list has. */
+/** Maximum number of selected keys. */
 const MAX_SELECTED = 500;
 const RECENT_MS = 86_400_000;
 
-/** How each change is told of. */
+/** Words for each change. */
 const WORDS = {
-  DISABLE: { title: 'Disable', what: 'refused from the next request on', button: 'Disable' },
-  EXPIRE: { title: 'Set the expiry of', what: 'refused from then on', button: 'Set the expiry' },
-  DELETE: { title: 'Delete', what: 'refused from the next request on', button: 'Delete' },
+  DISABLE: { title: 'Disable', what: 'stops working immediately', button: 'Disable' },
+  EXPIRE: { title: 'Set the expiry of', what: 'stops working then', button: 'Set the expiry' },
+  DELETE: { title: 'Delete', what: 'stops working immediately', button: 'Delete' },
 } as const;
 
 const CHANGED_MEANWHILE =
-  'Nothing was changed: these are other keys than when you opened this page. Look again at what it would do.';
+  'Nothing was changed: the keys have changed since you opened this page. Check again what will happen.';
 
-/** Adds the page on which keys that were selected are changed together, after it has told what that does. */
+/** Adds the page that shows the effect of a change on the selected keys, and then makes it. */
 export function addSelectedKeys(pages: Pages): void {
   pages.get('keys/selected', async (visit) => {
     const { c } = visit;
@@ -105,11 +105,11 @@ function selectedIn(
   const chosen = expiresAtOf(choice, bounds);
   if ('problem' in chosen) return { ...known, expiresAt: undefined, problem: chosen.problem };
   const isPast = choice.expiry === 'date' && (readDay(choice.date) ?? now) + RECENT_MS <= now;
-  const problem = isPast || chosen.expiresAt === undefined ? 'Choose a day to come.' : undefined;
+  const problem = isPast || chosen.expiresAt === undefined ? 'Choose a day in the future.' : undefined;
   return { ...known, expiresAt: problem === undefined ? chosen.expiresAt : undefined, problem };
 }
 
-/** They only end earlier than before: so nothing else limits when. */
+/** No other bounds: the expiry can only move earlier. */
 function boundsAt(now: number) {
   return { now, end: null, required: false, isOwnEnd: false };
 }
@@ -118,12 +118,12 @@ async function askPlan(visit: Visit, { ids, change, expiresAt }: Selected): Prom
   return visit.ask(PLAN, { ids, change, expiresAt });
 }
 
-/** What was shown of a plan: where it is another one when it is agreed to, it is shown again. */
+/** Identifies a plan: if it has changed before it is confirmed, it is shown again. */
 function plannedIn({ changing, total }: Plan): string {
   return `${changing.length} of ${total}`;
 }
 
-/** Whether somebody may miss them at once, and for good. */
+/** Asks for confirmation if many keys, or keys in use, would be deleted. */
 function isDangerous({ now }: Visit, { change }: Selected, { changing, total, lastUsedAt }: Plan): boolean {
   const isRecent = lastUsedAt !== null && now - Date.parse(lastUsedAt) < RECENT_MS;
   return change === 'DELETE' && (isRecent || total > changing.length || changing.length > 1);
@@ -149,7 +149,7 @@ async function change(visit: Visit, { change: what, expiresAt }: Selected, plan:
   );
 }
 
-/** What was typed, and what is wrong with that. */
+/** The text that was typed to confirm, and its problem. */
 interface Answered {
   readonly problem?: string;
   readonly typed?: string;
@@ -169,9 +169,9 @@ async function showPlan(visit: Visit, selected: Selected, answered: Answered = {
 function NothingSelected({ root }: { root: string }) {
   return (
     <div class="medium">
-      <Empty title="No key is selected.">
+      <Empty title="No keys selected.">
         <p>
-          Tick the keys first, in <a href={`${root}keys`}>the list of keys</a>.
+          First select keys in <a href={`${root}keys`}>the list of keys</a>.
         </p>
       </Empty>
     </div>
@@ -212,7 +212,7 @@ function PlanPage({
   );
 }
 
-/** The exact numbers. */
+/** The number of keys affected. */
 function Reach({ visit: { now, principal }, selected: { change }, plan }: PlanParts) {
   const { changing, total, lastUsedAt } = plan;
   const children = total - changing.length;
@@ -224,20 +224,19 @@ function Reach({ visit: { now, principal }, selected: { change }, plan }: PlanPa
         <>
           {' and '}
           <strong>{formatCount(children, 'child key')}</strong>
-          {`: ${formatNumber(total)} in all`}
+          {`: ${formatNumber(total)} in total`}
         </>
       )}
       {', '}
       <LastUse at={lastUsedAt} now={now} words="last used" />
-      {`. What uses ${total === 1 ? 'it' : 'them'} is ${WORDS[change].what}.`}
-      {change === 'DELETE' && ' It cannot be undone.'}
-      {endsSession &&
-        ' The key that you have signed in with, or a parent key of it, is among them: you will be signed out.'}
+      {`. Anything using ${total === 1 ? 'it' : 'them'} ${WORDS[change].what}.`}
+      {change === 'DELETE' && ' You cannot undo this.'}
+      {endsSession && ' Your own key, or one of its parent keys, is among them: you will be signed out.'}
     </Warning>
   );
 }
 
-/** When they are to end: what would change depends on it. */
+/** Asks for the expiry first, because the plan depends on it. */
 function EndForm({ visit, selected: { ids, choice, problem } }: { visit: Visit; selected: Selected }) {
   return (
     <form method="get" action={`${visit.root}keys/selected`} class="inline">
@@ -258,7 +257,12 @@ function EndForm({ visit, selected: { ids, choice, problem } }: { visit: Visit; 
 
 function Keys({ visit, plan, change }: { visit: Visit; plan: Plan; change: Change }) {
   const { changing, unchanged, refused } = plan;
-  const already = { DISABLE: 'Disabled already', EXPIRE: 'Expire earlier already', DELETE: 'Deleted already' }[change];
+  const isOne = unchanged.length === 1;
+  const already = {
+    DISABLE: 'already disabled',
+    EXPIRE: `already ${isOne ? 'expires' : 'expire'} earlier`,
+    DELETE: 'already deleted',
+  }[change];
   return (
     <>
       {changing.length > 0 && (
@@ -269,7 +273,7 @@ function Keys({ visit, plan, change }: { visit: Visit; plan: Plan; change: Chang
       )}
       {refused.length > 0 && (
         <details open>
-          <summary>{`${formatCount(refused.length, 'key')} that you may not change so`}</summary>
+          <summary>{`${formatCount(refused.length, 'key')} that you are not allowed to change this way`}</summary>
           <ul class="rows">
             {refused.map(({ apiKey, reason }) => (
               <Row visit={visit} item={apiKey}>
@@ -281,7 +285,7 @@ function Keys({ visit, plan, change }: { visit: Visit; plan: Plan; change: Chang
       )}
       {unchanged.length > 0 && (
         <details open={changing.length === 0}>
-          <summary>{`${already}: ${formatCount(unchanged.length, 'key')}`}</summary>
+          <summary>{`${formatCount(unchanged.length, 'key')} ${already}`}</summary>
           <KeyRows visit={visit} keys={unchanged} />
         </details>
       )}
@@ -289,7 +293,7 @@ function Keys({ visit, plan, change }: { visit: Visit; plan: Plan; change: Chang
   );
 }
 
-/** Keys, the one that was used last first. */
+/** Keys, most recently used first. */
 function KeyRows({ visit, keys }: { visit: Visit; keys: readonly PlannedKey[] }) {
   const byUse = keys.toSorted(
     (one, other) => Date.parse(other.lastUsedAt ?? '1970') - Date.parse(one.lastUsedAt ?? '1970'),

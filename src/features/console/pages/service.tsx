@@ -1,7 +1,7 @@
 import { Fact, Time } from '../parts/notice.tsx';
 import type { Pages } from '../visit.tsx';
 
-/** What is asked of how the service and its key store are. */
+/** Fields about the state of the service and its key store. */
 export const HEALTH_FIELDS = 'storeKind storeAnswers answeredInMs hearsChanges searchIndex clockBehind';
 const HEALTH = `{
   health { ${HEALTH_FIELDS} }
@@ -25,7 +25,7 @@ interface Answer {
 
 const STORES = { SQLITE: 'SQLite', POSTGRESQL: 'PostgreSQL' } as const;
 
-/** Adds how the service and its key store are. */
+/** Adds the page with the state of the service and its key store. */
 export function addHealth(pages: Pages): void {
   pages.get('health', async (visit) => {
     const answer = await visit.askAll<Answer>(HEALTH);
@@ -42,9 +42,7 @@ function HealthPage({ health, info, now }: Answer & { now: number }) {
       <table>
         <thead>
           <tr>
-            <th scope="col">What</th>
-            <th scope="col">State</th>
-            <th scope="col">What to do</th>
+            <th scope="col">Check</th> <th scope="col">State</th>
           </tr>
         </thead>
         <tbody>
@@ -67,7 +65,7 @@ function HealthPage({ health, info, now }: Answer & { now: number }) {
   );
 }
 
-/** Something that is looked at. */
+/** One line of the health page. */
 interface Check {
   readonly what: string;
   readonly isWell: boolean;
@@ -81,30 +79,31 @@ function checksOf({ storeKind, storeAnswers, answeredInMs, hearsChanges, searchI
       what: `Key store, ${STORES[storeKind]}`,
       isWell: storeAnswers,
       state: answeredInMs === null ? 'does not answer' : `answers in ${answeredInMs.toFixed(1)} ms`,
-      remedy: "No request is accepted until it does. The server's log says why.",
+      remedy: "All requests are refused until it answers. See the server's log for the cause.",
     },
     {
-      what: 'Changes by other processes',
+      what: 'Change notifications',
       isWell: hearsChanges,
-      state: hearsChanges ? 'notified at once' : 'not notified',
-      remedy: "Every request asks the store meanwhile, and takes longer. The server's log says why.",
+      state: hearsChanges ? 'instant' : 'not working',
+      remedy:
+        "Until this works again, each request queries the store and takes longer. See the server's log for the cause.",
     },
     {
-      what: 'Searches of keys',
+      what: 'Key search',
       isWell: searchIndex !== false,
-      state: searchIndex === null ? 'not known' : searchIndex ? 'by an index' : 'without an index',
-      remedy: 'With many keys, searches take longer: let the database have the extension pg_trgm.',
+      state: searchIndex === null ? 'unknown' : searchIndex ? 'uses an index' : 'has no index',
+      remedy: 'Searching many keys is slow. Install the extension pg_trgm in the database.',
     },
     {
       what: 'Clock',
       isWell: clockBehind === 0,
       state: clockBehind === 0 ? 'in sync' : `${Math.round(clockBehind)} seconds behind the audit log`,
-      remedy: "Set the machine's clock: keys expire by it.",
+      remedy: "Correct the machine's clock: it decides when keys expire.",
     },
   ];
 }
 
-/** What is not well. */
+/** The checks that found a problem. */
 export function troublesOf(health: Health): readonly Check[] {
   return checksOf(health).filter(({ isWell }) => !isWell);
 }
@@ -114,9 +113,9 @@ function CheckRow({ what, isWell, state, remedy }: Check) {
     <tr>
       <th scope="row">{what}</th>
       <td>
-        <span class={`status ${isWell ? 'active' : 'bad'}`}>{state}</span>
+        <span class={`status ${isWell ? 'active' : 'bad'}`}>{state}</span>{' '}
+        {!isWell && <p class="help">{remedy}</p>}{' '}
       </td>
-      <td class="faint">{isWell ? 'nothing' : remedy}</td>
     </tr>
   );
 }
@@ -136,22 +135,22 @@ interface ServiceLimits {
 
 /** The limits of one GraphQL request, in words. */
 const REQUEST_LIMITS = {
-  cost: 'Cost, as the schema counts it',
-  timeMs: 'Time, in milliseconds',
-  nodes: 'Fields and items that are resolved',
-  characters: 'Characters of the answer',
-  pageSize: 'Items of a page',
-  depth: 'Levels of fields',
+  cost: 'Query cost',
+  timeMs: 'Time in milliseconds',
+  nodes: 'Fields and items resolved',
+  characters: 'Response size in characters',
+  pageSize: 'Page size',
+  depth: 'Query depth',
   fields: 'Fields',
   aliases: 'Aliases',
   directives: 'Directives',
   fragments: 'Fragments',
-  tokens: 'Tokens of the document',
-  nesting: 'Levels of brackets',
-  errors: 'Errors of the answer',
+  tokens: 'Query tokens',
+  nesting: 'Bracket depth',
+  errors: 'Errors per response',
 } as const;
 
-/** Adds what all keys and requests are held to. */
+/** Adds the page with the limits of all keys and requests. */
 export function addLimits(pages: Pages): void {
   pages.get('limits', async (visit) => {
     return visit.page('Limits', <Limits limits={await visit.ask(LIMITS)} />);
@@ -165,21 +164,22 @@ function Limits({ limits: { defaultKeyLimits, failedCredentials, request } }: { 
         <h1>Limits</h1>
       </div>
       <dl class="facts">
-        <Fact name="A key without limits of its own">
-          {defaultKeyLimits.length > 0 ? `${defaultKeyLimits.join(', ')} requests` : 'any number of requests'}
+        <Fact name="Default limits">
+          {defaultKeyLimits.length > 0 ? `${defaultKeyLimits.join(', ')} requests` : 'unlimited'}
           <p class="help">
-            Set for all by <code>limits.default</code> in svc-api.yaml, for one on its page.
+            For keys without limits of their own. Set them with <code>limits.default</code> in svc-api.yaml.
           </p>
         </Fact>
-        <Fact name="Invalid keys from one address">{failedCredentials ?? 'any number'}</Fact>
+        <Fact name="Invalid keys from one address">{failedCredentials ?? 'unlimited'}</Fact>
       </dl>
       <h2>One GraphQL request</h2>
       <table>
         <thead>
           <tr>
-            <th scope="col">What</th>
+            <th scope="col">Limit</th>{' '}
             <th scope="col" class="number">
-              At most
+              {' '}
+              At most{' '}
             </th>
           </tr>
         </thead>
@@ -187,7 +187,9 @@ function Limits({ limits: { defaultKeyLimits, failedCredentials, request } }: { 
           {Object.entries(REQUEST_LIMITS).map(([name, words]) => (
             <tr>
               <th scope="row">{words}</th>
-              <td class="number">{request[name as keyof typeof REQUEST_LIMITS]?.toLocaleString('en') ?? 'any'}</td>
+              <td class="number">
+                {request[name as keyof typeof REQUEST_LIMITS]?.toLocaleString('en') ?? 'unlimited'}
+              </td>
             </tr>
           ))}
         </tbody>

@@ -23,25 +23,25 @@ interface SignInParts {
   readonly seenBy: (c: Context) => SeenOrigin;
   readonly refusals: RefusalLog;
   readonly commands: NamedCommands;
-  /** Signs people in at a provider; undefined where everybody shows a key, or comes by a proxy. */
+  /** Signs people in at a provider; undefined if everyone signs in with a key or through a proxy. */
   readonly people?: PeopleSignIn | undefined;
-  /** Counts those who come back from a provider, and are not signed in. */
+  /** Counts failed sign-ins at a provider. */
   readonly countFailure: (c: Context) => number | undefined;
   readonly issuer: Issuer;
-  /** Answers, or says what went wrong. */
+  /** Answers, and turns errors into a page. */
   readonly guarded: (c: Context, root: string, answer: () => Promise<Response>) => Promise<Response>;
 }
 
 const ROOT = './';
-/** From what is below the page. */
+/** The same, from a page one level deeper. */
 const ABOVE = '../';
-/** What is said of a form that came after the end of a session, by the field `lost` of the address. */
+/** Messages for a form that was sent after the session had ended, by the `lost` field of the address. */
 const LOST: ReadonlyMap<string | null, string> = new Map([
-  ['form', 'Your session has ended, so nothing was done. Sign in, and send the form again.'],
-  ['kept', 'Your session has ended. Sign in to go on with your form: it is kept.'],
+  ['form', 'Your session has ended, so nothing was done. Sign in and send the form again.'],
+  ['kept', 'Your session has ended. Sign in to continue with your form: it has been kept.'],
 ]);
 
-/** Adds the page on which people exchange a key for a session, and the ways out of that. */
+/** Adds the pages for signing in to the console and out of it. */
 export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts): void {
   const { assets, sessionAuth, seenBy, refusals, guarded, commands, people } = parts;
   const provider = people?.provider;
@@ -56,7 +56,7 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
       },
     );
 
-  /** A page that opens another one of ours: a browser then sends the cookie of the session. */
+  /** Opens another page of ours by itself, so that the browser sends the session cookie. */
   const openAgain = (c: Context, root: string, again: string) => {
     const around = { title: 'Sign in', root, assets, again };
     return sendPage(c, <Layout {...around}>{<OneMoment here={again} />}</Layout>);
@@ -92,7 +92,10 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
     guarded(c, ROOT, async () => {
       await sessionAuth.signOut(c, seenBy(c));
       if (!sessionAuth.isByProxy(c, seenBy(c))) return seeOther(c, `${ROOT}sign-in`);
-      const said = { title: 'Sign out at the proxy', message: 'The proxy in front of this service has signed you in.' };
+      const said = {
+        title: 'Sign out at the proxy',
+        message: 'You signed in through the proxy in front of this service. Sign out there.',
+      };
       return sendPage(c, MessagePage({ root: ROOT, assets, ...said }), 200, answerHeaders(c));
     }),
   );
@@ -110,7 +113,7 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
       guarded: (c, answer) => guarded(c, ABOVE, answer),
       leadOn: (c, next) => openAgain(c, ABOVE, ABOVE + next),
     });
-  // For pages that are looked at again after a while.
+  // Lets an open page check whether its session is still valid.
   app.get(`${path}/session`, (c) =>
     guarded(c, ROOT, async () =>
       c.body(null, (await sessionAuth.isSignedIn(c, seenBy(c))) ? 204 : 401, { 'Cache-Control': 'no-store' }),
@@ -118,13 +121,10 @@ export function addSignIn(app: Hono<BearerEnv>, path: string, parts: SignInParts
   );
 }
 
-/** The most characters of where somebody wanted to go. */
+/** Maximum length of the address to return to after signing in. */
 export const MAX_NEXT = 4000;
 
-/**
- * Where somebody wanted to go, under `/console/`, or to the pages on which people decide what applications get;
- * nowhere, if that is somewhere else.
- */
+/** The address to return to: under `/console/`, or one of the approval pages. Empty for any other address. */
 function nextIn(text = ''): string {
   const isOurs =
     /^(?:[a-z][\w\-/]*|\.\.\/(?:device|oauth\/authorize))(\?[\w\-.~%&=+:*!'(),;@/?]*)?(#[\w\-.~%&=+:*!'(),;@/?]*)?$/.test(
@@ -134,16 +134,17 @@ function nextIn(text = ''): string {
 }
 
 /**
- * Whether somebody comes by a link of another site, or of a mail: their browser sends the cookie of their session only
- * once a page of ours asks (SameSite=Strict, RFC 6265bis). A page that opens itself again does; it is then asked from
- * here, so that this happens once. Nothing is changed by any page that is opened, and no other page may show it.
+ * Checks whether a link on another site or in an email led here. The browser then withholds the session cookie
+ * (SameSite=Strict, RFC 6265bis) until one of our own pages sends the request. So the page opens itself again, which
+ * happens only once, because that request comes from us. This is safe: opening a page changes nothing, and no other
+ * page can embed it.
  */
 export function isFollowedLink(c: Context): boolean {
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': place } = c.req.header();
   return site === 'cross-site' && mode === 'navigate' && place === 'document';
 }
 
-/** What stands on a page that opens itself again. */
+/** Content of a page that opens itself again. */
 export function OneMoment({ here }: { here: string }) {
   return (
     <div class="narrow">
@@ -167,7 +168,7 @@ function SignIn({
   commands: NamedCommands;
   next: string;
   problem?: string | undefined;
-  /** The host at which people sign in without a key. */
+  /** Host of the sign-in provider. */
   provider: string | undefined;
   isPrivate: boolean;
 }) {
@@ -181,22 +182,22 @@ function SignIn({
           service={assets.brand}
           page="the console"
           help={
-            'The console shows and does what this key may. It is exchanged for a session, which ends after 8 hours, ' +
-            'after 30 minutes without a request, and with the key.'
+            'You can see and do what your key allows. You are signed out after 30 minutes without activity, ' +
+            'and after 8 hours at most.'
           }
           problem={problem}
           provider={provider}
           isPrivate={isPrivate}
         />
         <p class="help">
-          No key yet? Whoever runs this service makes one: <code>{commands.create}</code>
+          No key? Ask the administrator, or run <code>{commands.create}</code> on the server.
         </p>
       </div>
     </Layout>
   );
 }
 
-/** The ways to sign in: by a provider, where there is one, and by a key. */
+/** Offers to sign in at the provider, if there is one, and with a key. */
 export function SignInForm({
   action,
   back,
@@ -208,11 +209,11 @@ export function SignInForm({
   isPrivate,
 }: {
   action: string;
-  /** The field that says where somebody wanted to go. */
+  /** Field with the address to return to. */
   back: { name: 'next' | 'to'; value: string };
-  /** What managers of passwords call it that a key is for. */
+  /** Name under which password managers store the key. */
   service: string;
-  /** What is to be opened by https. */
+  /** Name of the thing to open over https. */
   page: string;
   help: string;
   problem: string | undefined;
@@ -225,8 +226,8 @@ export function SignInForm({
       <>
         {said}
         <Problem>
-          This connection is not encrypted, so that others could read a key. Open {page} by https, or on the machine
-          itself.
+          You can't sign in here over http, because others could read your key. Open {page} over https, or on the
+          machine itself.
         </Problem>
       </>
     );
@@ -242,7 +243,7 @@ export function SignInForm({
       )}
       <form method="post" action={action} class="stack">
         <input type="hidden" name={back.name} value={back.value} data-next />
-        {/* Managers of passwords name what they keep by it. */}
+        {/* Password managers store the key under this name. */}
         <input id="service" type="text" value={service} autocomplete="username" hidden />
         <label for="key">API key</label>
         <input

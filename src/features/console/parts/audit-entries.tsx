@@ -3,7 +3,7 @@ import { formOf, MAX_LINE_LENGTH, textOf } from '../../../keys/key/index.ts';
 import { formatDuration, printable, readDate } from '../../../keys/basics/index.ts';
 import { exactTime, formatCount, KeyLink, Time } from './notice.tsx';
 
-/** What is shown of an entry, as a selection of GraphQL. */
+/** GraphQL fields of an entry. */
 export const AUDITED_FIELDS =
   'number at actor { kind keyId name } action keyId keyName address changes { field before after }';
 
@@ -19,7 +19,7 @@ export interface AuditedEntry {
   changes: Change[];
 }
 
-/** What is said of each action before the name of the key, and what where there is none. */
+/** The verb of each action, and its form for entries about no key. */
 const VERBS: Readonly<Record<AuditAction, string | readonly [withKey: string, alone: string]>> = {
   CREATE: 'created',
   UPDATE: 'changed',
@@ -45,20 +45,19 @@ const VERBS: Readonly<Record<AuditAction, string | readonly [withKey: string, al
   LEAK: 'found a leaked secret of',
   CONTAIN: 'contained',
   REVIEW: 'attested a review of the keys',
-  OBSERVE: 'let pass what a route would refuse',
+  OBSERVE: 'allowed a request that a route would refuse',
 };
 
 const DAY_MS = 86_400_000;
 
-/** Entries of the audit log as sentences, by days, the newest first. Equal refusals in a row are one sentence. */
+/** Audit entries as sentences, by day, newest first. Equal refusals in a row become one sentence. */
 export function AuditEntries({ root, now, entries }: { root: string; now: number; entries: readonly AuditedEntry[] }) {
   const days = Map.groupBy(entries, ({ at }) => at.slice(0, 10));
   return (
     <table class="list log">
       <thead>
         <tr>
-          <th scope="col">When</th>
-          <th scope="col">What</th>
+          <th scope="col">Time</th> <th scope="col">Event</th>
         </tr>
       </thead>
       {Array.from(days, ([day, ofDay]) => (
@@ -93,7 +92,7 @@ function dayText(day: string, now: number): string {
   return new Date(`${day}T00:00:00Z`).toLocaleDateString('en-US', date);
 }
 
-/** Refusals that differ in nothing but their count and time stand together, as far as no other entry is between. */
+/** Groups consecutive refusals that differ only in count and time. */
 function withEqualRefusals(entries: readonly AuditedEntry[]): (readonly AuditedEntry[])[] {
   const rows: AuditedEntry[][] = [];
   for (const entry of entries) {
@@ -138,7 +137,7 @@ function Actor({ root, actor: { kind, keyId, name } }: { root: string; actor: Au
   return <>{`${kind === 'POLICY' ? 'The policy' : 'A request'}${name === null ? '' : ` (${name})`}`}</>;
 }
 
-/** What an entry comes to in a few words; empty where the verb says it. */
+/** A summary of an entry; empty if the verb is enough. */
 function summaryOf(equal: readonly AuditedEntry[]): string {
   const [{ action, changes }] = equal as [AuditedEntry];
   const after = (field: string, of = changes) => valueIn(of.find((change) => change.field === field)?.after);
@@ -167,14 +166,14 @@ export function wordsOf(action: string): string {
   return action.toLowerCase().replaceAll('_', ' ');
 }
 
-/** A field that was changed, as GraphQL has it: both values as JSON. */
+/** A changed field as GraphQL returns it, with both values as JSON. */
 export interface Change {
   readonly field: string;
   readonly before: string | null;
   readonly after: string | null;
 }
 
-/** What was changed, field by field. Of a key that was created or deleted, what it had. */
+/** Changes by field. For a created or deleted key, its values. */
 export function Changes({ changes }: { changes: readonly Change[] }) {
   const shown = changes.filter(isTold);
   if (shown.length === 0) return <span class="faint">–</span>;

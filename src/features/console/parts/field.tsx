@@ -2,7 +2,7 @@ import type { JSX } from 'hono/jsx';
 import { formatTime, readDay, readDuration } from '../../../keys/basics/index.ts';
 import { KEY_FIELD } from '../session-auth.ts';
 
-/** A field of one line, with its label, what to write there, and what is wrong with what was written. */
+/** A one-line field with its label, help and problem. */
 export function TextField({
   name,
   label,
@@ -22,7 +22,7 @@ export function TextField({
       <input
         id={name}
         name={name}
-        // Nothing of this is about the person who fills it in.
+        // No field asks for personal data that a browser could fill in.
         autocomplete="off"
         aria-describedby={described.length > 0 ? described.join(' ') : undefined}
         aria-invalid={problem === undefined ? undefined : 'true'}
@@ -43,8 +43,8 @@ export function TextField({
 }
 
 /**
- * Where a form that makes a secret asks for the key of the session, if it was not entered in the last 5 minutes; who
- * has none, signs in again.
+ * Asks for the key of the session again in a form that creates a secret, if it was last entered over 5 minutes ago.
+ * People without a key sign in again instead.
  */
 export function KeyField({
   visit: { isFresh, signInAgain },
@@ -57,8 +57,8 @@ export function KeyField({
   if (signInAgain !== undefined)
     return (
       <p class={problem === undefined ? 'help' : 'wrong'}>
-        You signed in over 5 minutes ago: whoever has only this browser, or its cookies, gets no new secret.{' '}
-        <a href={signInAgain}>Sign in again</a> before you fill this in.
+        You signed in over 5 minutes ago. To protect new secrets, <a href={signInAgain}>sign in again</a> before you
+        fill this in.
       </p>
     );
   return (
@@ -66,7 +66,7 @@ export function KeyField({
       name={KEY_FIELD}
       type="password"
       label="Your API key"
-      help="You entered it over 5 minutes ago: whoever has only this browser, or its cookies, gets no new secret."
+      help="Enter it again: you last did so over 5 minutes ago. This protects new secrets if someone else gets hold of this browser."
       problem={problem}
       autocomplete="current-password"
       spellcheck={false}
@@ -75,7 +75,7 @@ export function KeyField({
   );
 }
 
-/** When a key is to end, as a form has it. */
+/** The expiry of a key, as chosen in a form. */
 export interface ExpiryChoice {
   /** A duration such as `30d`, `date`, `latest`, or a choice of the page's own. */
   readonly expiry: string;
@@ -83,28 +83,28 @@ export interface ExpiryChoice {
   readonly date: string;
 }
 
-/** Between now and which time an end lies, in milliseconds since 1970; null for no latest one. */
+/** Bounds of an expiry in milliseconds since 1970; `end` is null for no latest time. */
 export interface ExpiryBounds {
   readonly now: number;
   readonly end: number | null;
-  /** Whether the latest one is the end of the key of whoever chooses, and not one by the policy. */
+  /** The latest time is the expiry of the person's own key, and not set by the policy. */
   readonly isOwnEnd: boolean;
-  /** Whether there has to be an expiry. */
+  /** The key must have an expiry. */
   readonly required: boolean;
 }
 
 const DURATIONS = { '1d': '1 day', '7d': '7 days', '30d': '30 days', '90d': '90 days' };
 const DAY_MS = 86_400_000;
 
-/** The end that is proposed: 30 days, or what there is up to the latest end. */
+/** The default expiry: 30 days, or the latest allowed one if that is earlier. */
 export function defaultExpiry(bounds: ExpiryBounds): ExpiryChoice {
   return { expiry: isWithin('30d', bounds) ? '30d' : 'latest', date: '' };
 }
 
 /**
- * Lets somebody choose when a key ends, at the latest with their own, and as the policy demands.
+ * Lets a person choose when a key expires, within their own expiry and the policy.
  * @param first a choice of the page's own, before the others: its value, and its text
- * @param mayNeverEnd whether it may be one that never ends, if their own never does
+ * @param mayNeverEnd offers no expiry, if their own key has none
  */
 export function ExpiryField({
   bounds,
@@ -120,8 +120,8 @@ export function ExpiryField({
   mayNeverEnd?: boolean;
 }) {
   const { now, end, isOwnEnd, required } = bounds;
-  const longest = isOwnEnd ? 'With your own key' : 'As late as the policy allows';
-  const last = end === null ? 'No expiration' : `${longest}, ${shortTime(end)}`;
+  const longest = isOwnEnd ? 'When your own key expires' : 'As late as the policy allows';
+  const last = end === null ? 'No expiry' : `${longest}, ${shortTime(end)}`;
   const isDemanded = required && !isOwnEnd;
   const described = [problem !== undefined && 'expiry-problem', isDemanded && 'expiry-help'].filter(Boolean);
   const choices = [
@@ -155,7 +155,7 @@ export function ExpiryField({
       )}
       {isDemanded && (
         <p id="expiry-help" class="help">
-          The policy of this service requires an expiration{end === null ? '.' : `, ${shortTime(end)} at the latest.`}
+          The policy of this service requires an expiry{end === null ? '.' : `, ${shortTime(end)} at the latest.`}
         </p>
       )}
     </div>
@@ -170,7 +170,7 @@ export function expiryChoiceIn(
 }
 
 /**
- * The end that was chosen, in RFC 3339; without one, whatever GraphQL does by default.
+ * The chosen expiry in RFC 3339; empty for the default of GraphQL.
  * @param first the choice of the page's own, which is that default
  */
 export function expiresAtOf(
@@ -181,11 +181,11 @@ export function expiresAtOf(
   if (Object.hasOwn(DURATIONS, expiry)) return { expiresAt: formatTime(now + readDuration(expiry)!) };
   if (expiry === 'latest') return end === null ? {} : { expiresAt: formatTime(end) };
   if (expiry === first) return {};
-  if (expiry !== 'date') return { problem: 'Choose an expiration.' };
+  if (expiry !== 'date') return { problem: 'Choose an expiry.' };
   const day = readDay(date);
   if (day === undefined) return { problem: 'Choose a date.' };
   const last = day + DAY_MS - 1000;
-  // On the day on which the own key ends, it ends with that.
+  // On the last day of their own key, it expires together with that.
   return { expiresAt: formatTime(end !== null && day < end ? Math.min(last, end) : last) };
 }
 
@@ -197,7 +197,7 @@ function dayOf(time: number): string {
   return formatTime(time).slice(0, 10);
 }
 
-/** A time to the minute, in UTC. */
+/** A time in UTC, without seconds. */
 export function shortTime(time: number): string {
   return formatTime(time)
     .replace('T', ' ')

@@ -17,11 +17,11 @@ import {
 } from './grants.ts';
 
 /**
- * Lets somebody choose what a key may do: how much of each resource, and roles where that is not enough. Nothing else
- * is shown, whatever was sent.
- * @param has what the key has already: that can be kept or removed, even if it could not be granted anew
- * @param problem what is wrong with the choice
- * @param children what stands before the choice, to begin with
+ * Lets a person choose the permissions of a key: a level for each resource, and roles. Only grants they can give are
+ * shown, even if others were sent.
+ * @param has grants of the key: they can be kept or removed, even if the person could not give them again
+ * @param problem problem of the choice
+ * @param children content before the choice
  */
 export function GrantsPicker({
   grantable,
@@ -55,9 +55,9 @@ export function GrantsPicker({
       {children}
       <RolePicker grantable={grantable.roles} withheld={withheld.roles} chosen={chosen.roles} has={has.roles} />
       <p id="grants-help" class="help">
-        Choose only what is needed. <strong>Write</strong> includes reading, <strong>All</strong> deleting;{' '}
-        <strong>Custom</strong> shows single actions: <strong>own</strong> is what belongs to the key itself, such as
-        keys that it has created; <strong>any</strong> is everything.
+        Choose only what is needed. <strong>Write</strong> includes reading, and <strong>All</strong> also deleting.{' '}
+        <strong>Custom</strong> shows single actions: <strong>own</strong> covers what belongs to the key, such as keys
+        that it created; <strong>any</strong> covers everything.
       </p>
       <div data-tools></div>
       <a class="skip" href="#after-permissions">
@@ -68,12 +68,12 @@ export function GrantsPicker({
       </div>
       <div id="after-permissions">
         {has.permissions.some((permission) => !held.has(permission)) && (
-          <p class="help">* Your key cannot grant it again once it is removed.</p>
+          <p class="help">* If you remove this, your key cannot grant it again.</p>
         )}
         {withheld.permissions > 0 && (
           <p class="help">
-            {`${withheld.permissions} of the permissions of your key are not offered: `}
-            by the policy of this service, no key grants them.
+            {`${withheld.permissions} permissions of your key are not offered: `} the policy of this service does not
+            let keys grant them.
           </p>
         )}
       </div>
@@ -87,7 +87,7 @@ interface RowParts {
   ticked: ReadonlySet<string>;
 }
 
-/** There can be a thousand rows: others have their turns between. */
+/** Renders up to a thousand rows in slices, so that other requests are not held up. */
 async function AccessRows({ rows, held, ticked }: Omit<RowParts, 'row'> & { rows: readonly ResourceActions[] }) {
   const rowOf = async (row: ResourceActions) =>
     (await html`${<AccessRow row={row} held={held} ticked={ticked} />}`).toString();
@@ -95,8 +95,8 @@ async function AccessRows({ rows, held, ticked }: Omit<RowParts, 'row'> & { rows
 }
 
 /**
- * How much of a resource: a level, or single actions, which show once they are chosen. A level is sent as what it
- * stands for. Where nothing was granted, single actions count without that choice, too.
+ * Access to a resource: a level, or single actions once Custom is chosen. A level is sent as its actions. If nothing
+ * was granted, single actions count even without choosing Custom.
  */
 function AccessRow({ row, held, ticked }: RowParts) {
   const { resource, actions } = row;
@@ -143,7 +143,7 @@ function Choices({ row: { resource, actions }, verb, held, ticked }: RowParts & 
         const isGrantable = held.has(permission);
         const meaning = meaningOfPermission(permission);
         return (
-          <label title={isGrantable ? meaning : `${meaning} Your key cannot grant it again once it is removed.`}>
+          <label title={isGrantable ? meaning : `${meaning} If you remove it, your key cannot grant it again.`}>
             <input
               type="checkbox"
               name={FIELDS.permission}
@@ -160,7 +160,7 @@ function Choices({ row: { resource, actions }, verb, held, ticked }: RowParts & 
   );
 }
 
-/** Rows to choose from, and those of what a key has or is chosen although they are not offered. */
+/** Rows to choose from, and rows of other resources that the key has or that are chosen. */
 function rowsOf({ permissions, offered }: Grantable, has: readonly string[]): ResourceActions[] {
   const places = new Map(offered.map((resource, place) => [resource, place]));
   const shown = new Set([...offered, ...has.map((permission) => permission.split(':')[0]!)]);
@@ -173,7 +173,7 @@ function capitalized(word: string): string {
   return word.charAt(0) + word.slice(1).toLowerCase();
 }
 
-/** Lets somebody choose roles: whole sets of permissions. */
+/** Lets a person choose roles. */
 function RolePicker({
   grantable,
   withheld,
@@ -181,18 +181,18 @@ function RolePicker({
   has,
 }: {
   grantable: readonly GrantableRole[];
-  /** Those that the key of whoever chooses holds, and the policy lets no key grant. */
+  /** Roles of the person's own key that the policy lets no key grant. */
   withheld: readonly string[];
   chosen: readonly string[];
-  /** Those that the key has already. */
+  /** Roles that the key already has. */
   has: readonly string[];
 }) {
   const names = new Set(grantable.map(({ role }) => role));
   const others = [...new Set([...has.filter((role) => !names.has(role)), ...withheld])];
   const roles = [...grantable.toReversed(), ...others.map((role): GrantableRole => ({ role, description: '' }))];
   const meaningOf = (role: string) =>
-    (withheld.includes(role) ? WITHHELD : 'Your key cannot grant it.') +
-    (has.includes(role) ? ' Once removed, your key cannot grant it again.' : '');
+    (withheld.includes(role) ? WITHHELD : 'Your key cannot grant this.') +
+    (has.includes(role) ? ' If you remove it, your key cannot grant it again.' : '');
   if (roles.length === 0) return null;
   return (
     <div class="roles" role="group" aria-label="Roles">
@@ -209,12 +209,12 @@ function RolePicker({
           <span>
             <code>{role}</code> {names.has(role) ? description : meaningOf(role)}
             {role === ALL_ACCESS && (names.has(role) || has.includes(role)) && (
-              <strong class="wrong"> It may do everything, now and later: other keys, too. Few keys need it.</strong>
+              <strong class="wrong"> Full control, including all keys. Rarely needed.</strong>
             )}
           </span>
         </label>
       ))}
-      <p class="help">A role may come to include more, as resources are added. Single permissions stay as they are.</p>
+      <p class="help">Roles grow when resources are added; permissions don't.</p>
     </div>
   );
 }

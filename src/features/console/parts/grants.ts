@@ -4,23 +4,23 @@ import type { Action, ResourceActions } from '../../../keys/permissions/index.ts
 /** A role that can be granted. */
 export interface GrantableRole {
   readonly role: string;
-  /** What it is for, in a sentence. */
+  /** Its purpose in a sentence. */
   readonly description: string;
-  /** What it includes; undefined if that may not be read. */
+  /** Its permissions; undefined if the person cannot see them. */
   readonly permissions?: readonly ResourceActions[] | undefined;
 }
 
-/** What can be granted. */
+/** Grants to choose from. */
 export interface Grantable {
   readonly permissions: readonly ResourceActions[];
   /** The resources to choose from, in their order. */
   readonly offered: readonly string[];
   readonly roles: readonly GrantableRole[];
-  /** What the key of whoever grants holds, and the policy lets no key grant: roles, and permissions. */
+  /** Roles and permissions of the person's own key that the policy lets no key grant. */
   readonly withheld: readonly string[];
 }
 
-/** What is done, and to what, in the order in which it is shown: what is harmless, and what is less, first. */
+/** Verbs and extents in the order they are shown, the least powerful first. */
 export const VERBS = ['READ', 'CREATE', 'UPDATE', 'DELETE'] as const;
 export const EXTENTS = ['OWN', 'ANY'] as const;
 /** The actions in that order. */
@@ -28,19 +28,19 @@ export const SHOWN_ACTIONS: readonly Action[] = VERBS.flatMap((verb) =>
   EXTENTS.map((extent): Action => `${verb}_${extent}`),
 );
 
-/** Why something cannot be granted by anybody who has signed in. */
-export const WITHHELD = 'By the policy of this service, no key grants it.';
+/** Says that the policy forbids a grant. */
+export const WITHHELD = 'The policy of this service does not let keys grant this.';
 
-/** What is granted, with permissions as `RESOURCE:ACTION`. */
+/** Chosen grants, with permissions as `RESOURCE:ACTION`. */
 export interface ChosenGrants {
   readonly roles: readonly string[];
   readonly permissions: readonly string[];
 }
 
-/** The names of the fields of a picker, which a form has as often as something is chosen. */
+/** Field names of a picker. Each is repeated for every choice. */
 export const FIELDS = { role: 'role', permission: 'permission' } as const;
 
-/** What a form with a picker has, each once: levels of resources, and single permissions where no level is chosen. */
+/** Reads the choices of a picker: levels of resources, and single permissions where no level is chosen. */
 export function chosenIn(form: URLSearchParams): ChosenGrants {
   const levels = new Map<string, string>();
   for (const [field, value] of form) {

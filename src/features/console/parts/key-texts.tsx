@@ -16,12 +16,12 @@ import {
 import { TextField } from './field.tsx';
 import { Fact } from './notice.tsx';
 
-/** The fields that describe a key, in documents that ask for it. */
+/** GraphQL fields that describe a key. */
 export const LABELS = namesOf(labelFields).join(' ');
-/** The fields that restrict its requests, in the same. */
+/** GraphQL fields that restrict a key. */
 export const RESTRICTIONS = namesOf(restrictionFields).join(' ');
 
-/** The values of a key in fields of one line, beside its name. */
+/** The values of a key as texts for one-line fields, except for its name. */
 export type KeyTexts = { readonly [Name in FieldName]: string };
 
 export function keyTexts(values: FieldValues): KeyTexts {
@@ -33,18 +33,18 @@ export function keyTextsIn(form: URLSearchParams): KeyTexts {
   return mapFields(keyFields, (_, name) => form.get(name)?.trim() ?? '');
 }
 
-/** The separators of items that differ from those of other lists. */
+/** Separators of lists that do not use the usual one. */
 const SEPARATORS: { readonly [Name in FieldName]?: RegExp } = {
   limits: /[,;]|\s+(?=\d)/,
   allowFrom: /[\s,;]+/,
 };
 
-/** The input of `createApiKey` and `updateApiKey` that they stand for. */
+/** The texts as input of `createApiKey` and `updateApiKey`. */
 export function inputOfTexts(texts: KeyTexts): FieldInput {
   return mapFields(keyFields, (field, name) => valueOfText(field, texts[name], SEPARATORS[name])) as FieldInput;
 }
 
-/** The problems with values that are no text, by the names of fields. As JSON, NaN would be null, which removes a value. */
+/** Problems of values that are not texts, by field. Sent as JSON, NaN would become null and remove the value. */
 export function valueProblems(texts: KeyTexts): Map<string, string> {
   const problems = fieldsOf().flatMap(([name, field]) => {
     const issues = field.fromText === undefined ? [] : field.validate(valueOfText(field, texts[name]));
@@ -53,7 +53,7 @@ export function valueProblems(texts: KeyTexts): Map<string, string> {
   return new Map(problems);
 }
 
-/** Where each field of that input is in the form. */
+/** The place of each field in the form. */
 export const TEXT_PLACES = mapFields(keyFields, ({ label }, id) => ({ id, label }));
 
 interface FieldParts {

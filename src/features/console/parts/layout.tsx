@@ -2,10 +2,10 @@ import { type Child, createContext, useContext } from 'hono/jsx';
 import type { Action } from '../../../keys/permissions/index.ts';
 import type { Assets } from '../assets.ts';
 
-/** The host of the service, as browsers know it: every page says where somebody is. */
+/** Host of the service as browsers see it. Every page shows it. */
 export const ServiceHost = createContext('');
 
-/** What stands around the content of every page. */
+/** The frame of every page. */
 export function Layout({
   title,
   root,
@@ -18,11 +18,11 @@ export function Layout({
   title: string;
   root: string;
   assets: Assets;
-  /** Undefined before somebody has signed in. */
+  /** The signed-in person, if any. */
   person?: SignedIn | undefined;
-  /** What is opened in its place at once. */
+  /** Address that the page opens by itself. */
   again?: string | undefined;
-  /** Whether it runs no script. */
+  /** Loads no script. */
   isPlain?: boolean;
   children?: Child;
 }) {
@@ -52,20 +52,20 @@ export function Layout({
   );
 }
 
-/** A page that the navigation leads to. */
+/** A page in the navigation. */
 export interface ListedPage {
   /** Its address under `/console/`. */
   readonly path: string;
   readonly title: string;
-  /** It is shown to keys that have one of these. */
+  /** Shown to keys that have one of these permissions. */
   readonly needs: readonly `${string}:${Action}`[];
 }
 
-/** The pages in the order of the navigation. The first that a key may see is the one that it begins with. */
+/** Pages in the order of the navigation. People start at the first one that their key can see. */
 export const PAGES: readonly ListedPage[] = [
   { path: '', title: 'Home', needs: ['API_KEY:READ_OWN'] },
   { path: 'keys', title: 'Keys', needs: ['API_KEY:READ_OWN'] },
-  { path: 'requests', title: 'Requests', needs: ['API_KEY:CREATE_OWN'] },
+  { path: 'requests', title: 'Approvals', needs: ['API_KEY:CREATE_OWN'] },
   { path: 'audit-log', title: 'Audit log', needs: ['LOGS:READ_ANY'] },
   { path: 'routes', title: 'Routes', needs: ['CONFIG:READ_ANY'] },
   { path: 'limits', title: 'Limits', needs: ['CONFIG:READ_ANY'] },
@@ -75,14 +75,14 @@ export const PAGES: readonly ListedPage[] = [
 
 export interface SignedIn {
   readonly name: string;
-  /** The pages that it may see. */
+  /** Pages that the key can see. */
   readonly pages: readonly ListedPage[];
   /** The path of the address. */
   readonly here: string;
   readonly isAnswer: boolean;
 }
 
-/** What the service is and where; for somebody who has signed in, as whom, with the way to all pages, and out. */
+/** Shows the name and host of the service and, to a signed-in person, their key, the navigation and the way out. */
 function Header({ root, name: service, person }: { root: string; name: string; person: SignedIn | undefined }) {
   const host = useContext(ServiceHost);
   const brand = (
@@ -120,12 +120,12 @@ function Header({ root, name: service, person }: { root: string; name: string; p
   );
 }
 
-/** Whether an address is that of a page, or one under it. */
+/** Checks whether an address is a page or below it. */
 function isAt(here: string, path: string): boolean {
   return path === '' ? here.endsWith('/console/') : here.includes(`/console/${path}`);
 }
 
-/** A page of a few words, for anybody. */
+/** A page with a message, for everyone. */
 export function MessagePage({ assets, ...said }: { root: string; assets: Assets; title: string; message: string }) {
   return (
     <Layout title={said.title} root={said.root} assets={assets}>
@@ -134,7 +134,7 @@ export function MessagePage({ assets, ...said }: { root: string; assets: Assets;
   );
 }
 
-/** A few words, and the way back to the console, for who may come from there. */
+/** A message, with a link back to the console for people who come from there. */
 export function Message({ root, title, message }: { root?: string; title: string; message: string }) {
   return (
     <div class="narrow">
@@ -149,13 +149,14 @@ export function Message({ root, title, message }: { root?: string; title: string
   );
 }
 
-/** What a key sees that may see none of the pages. */
+/** Shown to keys that cannot see any page. */
 export function NothingToSee({ name }: { name: string }) {
   return (
     <div class="narrow">
       <h1>No access</h1>
       <p>
-        The key {name} has no access to any page. Sign in with one that has, such as by <code>API_KEY:READ_OWN</code>.
+        The key {name} cannot open any page. Sign in with a key that can, for example one with{' '}
+        <code>API_KEY:READ_OWN</code>.
       </p>
     </div>
   );

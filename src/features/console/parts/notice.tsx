@@ -2,7 +2,7 @@ import type { Child } from 'hono/jsx';
 import { relativeTime } from '../../../keys/basics/index.ts';
 import type { Person } from '../../../keys/key/index.ts';
 
-/** What went wrong, read out at once. */
+/** An error, announced by screen readers immediately. */
 export function Problem({ children }: { children?: Child }) {
   return (
     <div class="notice problem" role="alert">
@@ -11,7 +11,7 @@ export function Problem({ children }: { children?: Child }) {
   );
 }
 
-/** What a page says first that is no answer, by its status. */
+/** The title of an error page, by status. */
 export function titleOf(status: number): string {
   if (status === 404) return 'Not found';
   if (status === 429) return 'Too many requests';
@@ -19,7 +19,7 @@ export function titleOf(status: number): string {
   return status === 403 || status === 405 ? 'Not allowed' : 'That did not work';
 }
 
-/** How many fields of a form are to be fixed, with the way to each. */
+/** Lists the fields to fix, with a link to each. */
 export function FixFields({ fields }: { fields: readonly { readonly id: string; readonly label: string }[] }) {
   if (fields.length === 0) return null;
   return (
@@ -43,12 +43,12 @@ export function Done({ children }: { children?: Child }) {
   );
 }
 
-/** What to know before doing something. */
+/** A warning before an action. */
 export function Warning({ children }: { children?: Child }) {
   return <div class="notice warning">{children}</div>;
 }
 
-/** What stands where there is nothing yet: why, and what to do. */
+/** Shown in place of an empty list: the reason, and what to do. */
 export function Empty({ title, children }: { title: string; children?: Child }) {
   return (
     <div class="empty">
@@ -60,7 +60,7 @@ export function Empty({ title, children }: { title: string; children?: Child }) 
   );
 }
 
-/** Something that is known, in a list of such. */
+/** An item in a list of facts. */
 export function Fact({ name, children }: { name: string; children?: Child }) {
   return (
     <>
@@ -79,7 +79,7 @@ export function LinkButton({ to, children }: { to: string; children?: Child }) {
   );
 }
 
-/** The way back, above the title of a page. */
+/** A link back, above the title of a page. */
 export function BackLink({ to, children }: { to: string; children?: Child }) {
   return (
     <p class="back">
@@ -88,12 +88,12 @@ export function BackLink({ to, children }: { to: string; children?: Child }) {
   );
 }
 
-/** Why the service refuses something, to whoever has signed in: there, "this key" is the one that asks. */
+/** Rewrites a refusal for the signed-in person: "this key" becomes "your key". */
 export function inYourWords(reason: string): string {
   return reason.replaceAll(/\b([Tt])his key\b/g, (_, first: string) => `${first === 'T' ? 'Y' : 'y'}our key`);
 }
 
-/** A secret, on the only page that ever shows it, with a button that copies it. @param of whose it is */
+/** A secret with a copy button, on the only page that ever shows it. @param of name of its key */
 export function Secret({ of, secret }: { of: string; secret: string }) {
   return (
     <div class="secret">
@@ -107,20 +107,20 @@ export function Secret({ of, secret }: { of: string; secret: string }) {
   );
 }
 
-/** Whether a key is accepted, see `ApiKeyStatus`. */
+/** The status of a key: see `ApiKeyStatus`. */
 export type KeyStatus = 'ACTIVE' | 'DISABLED' | 'EXPIRED';
 
 const WORDS = { ACTIVE: 'active', DISABLED: 'disabled', EXPIRED: 'expired' } as const;
 
-/** The status of a key: a word, and a colour beside it. */
+/** The status of a key, as a word with a colour. */
 export function Status({ is }: { is: KeyStatus }) {
   return <span class={`status ${WORDS[is]}`}>{WORDS[is]}</span>;
 }
 
-/** Somebody who signs in without a key of their own: see `ApiKeyPerson`. */
+/** A person who signs in without a key: see `ApiKeyPerson`. */
 export type ShownPerson = Pick<Person, 'issuer' | 'name'>;
 
-/** Whose key without a secret it is. */
+/** Names the person that a key without a secret stands for. */
 export function PersonNote({ of: { issuer, name } }: { of: ShownPerson }) {
   return (
     <span class="faint" title={issuer}>
@@ -131,11 +131,11 @@ export function PersonNote({ of: { issuer, name } }: { of: ShownPerson }) {
 
 const MINUTE_MS = 60_000;
 
-/** A time as people say it, and exactly where the pointer rests on it. */
+/** A relative time, with the exact time as a tooltip. */
 export function Time({ at, now }: { at: string | null; now: number }) {
   if (at === null) return <span class="faint">never</span>;
   const distance = Date.parse(at) - now;
-  // A column would have "75 seconds ago" under "2 minutes ago" otherwise.
+  // Round to minutes: a column would otherwise show "75 seconds ago" under "2 minutes ago".
   const rounded = Math.abs(distance) < MINUTE_MS ? distance : Math.round(distance / MINUTE_MS) * MINUTE_MS;
   return (
     <time datetime={at} title={exactTime(at)}>
@@ -144,7 +144,7 @@ export function Time({ at, now }: { at: string | null; now: number }) {
   );
 }
 
-/** When something was used last, in a sentence. @param words what stands before the time */
+/** The last use as part of a sentence. @param words put before the time */
 export function LastUse({ at, now, words }: { at: string | null; now: number; words: 'used' | 'last used' }) {
   if (at === null) return <>never used</>;
   return (
@@ -164,17 +164,17 @@ export function formatNumber(count: number): string {
   return count.toLocaleString('en');
 }
 
-/** `1,200`, or `1,000+` where that is as far as it was counted. */
+/** `1,200`, or `1,000+` if counting stopped there. */
 export function formatTotal({ total, hasMore }: { total: number; hasMore: boolean }): string {
   return `${formatNumber(total)}${hasMore ? '+' : ''}`;
 }
 
-/** `1 use`, `1,200 uses`. @param several for what gets no `s` */
+/** `1 use`, `1,200 uses`. @param several for irregular plurals */
 export function formatCount(count: number, what: string, several = `${what}s`): string {
   return `${formatNumber(count)} ${count === 1 ? what : several}`;
 }
 
-/** A key by its name, with the way to its page where its id is known; only that it is one, where it may not be read. */
+/** Links to a key by name; without a link if its id is unknown, and "another key" if its name cannot be seen. */
 export function KeyLink({ root, id, name }: { root: string; id: string | null; name: string | null }) {
   if (name === null) return <>another key</>;
   return id === null ? <>{name}</> : <a href={`${root}keys/${id}`}>{name}</a>;

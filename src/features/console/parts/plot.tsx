@@ -1,36 +1,36 @@
 import { formatNumber } from './notice.tsx';
 
-/** How requests end, as they are told apart in plots: those that were accepted, and the others. */
+/** Outcomes of requests: accepted, and the kinds of refusal. */
 export const OUTCOMES = ['accepted', 'forbidden', 'limited', 'refused'] as const;
 const [ACCEPTED, ...REFUSALS] = OUTCOMES;
 type Outcome = (typeof OUTCOMES)[number];
 
-/** What each of them is, for those who do not know the words. */
+/** Explanations of the outcomes. */
 const MEANINGS: Readonly<Record<Outcome, string>> = {
   accepted: 'answered',
-  forbidden: 'lacked a permission, or came from elsewhere than the key may be used from',
+  forbidden: 'the key lacked a permission, or was used from an address that it does not allow',
   limited: 'over a limit',
-  refused: 'of a key that was disabled, had expired, or with a secret that it has no more',
+  refused: 'the key was disabled or expired, or its secret was no longer valid',
 };
 
-/** How the requests of an hour or a day ended: see `ApiKeyUsage`. */
+/** Outcomes of the requests of an hour or a day: see `ApiKeyUsage`. */
 export type PeriodCounts = Readonly<Record<Outcome, number>> & { readonly start: string };
 
 /** A column of a plot: an hour or a day. */
 export type Bar = Readonly<Record<Outcome, number>> & {
-  /** When it began, in UTC. */
+  /** Its start in UTC. */
   readonly label: string;
 };
 
 const HOUR_MS = 3_600_000;
 const PERIODS = { HOUR: HOUR_MS, DAY: 24 * HOUR_MS } as const;
 
-/** When the first of so many hours or days began of which the last one is now, in milliseconds since 1970. */
+/** Start of the first of a number of hours or days up to now, in milliseconds since 1970. */
 export function firstStart(by: keyof typeof PERIODS, count: number, now: number): number {
   return Math.floor(now / PERIODS[by]) * PERIODS[by] - (count - 1) * PERIODS[by];
 }
 
-/** A column for each of so many hours or days up to now, also where there were no requests. */
+/** A column for each hour or day up to now, including those without requests. */
 export function barsOf(counted: readonly PeriodCounts[], by: keyof typeof PERIODS, count: number, now: number): Bar[] {
   const byStart = new Map(counted.map((period) => [Date.parse(period.start), period]));
   const first = firstStart(by, count, now);
@@ -43,7 +43,7 @@ export function barsOf(counted: readonly PeriodCounts[], by: keyof typeof PERIOD
   });
 }
 
-/** How many requests were answered in all columns, and how many were not. */
+/** Accepted and refused requests of all columns. */
 export function totalsOf(bars: readonly Bar[]): { accepted: number; refused: number } {
   return { accepted: sum(bars.map((bar) => bar[ACCEPTED])), refused: sum(bars.map(refusalsOf)) };
 }
@@ -52,17 +52,17 @@ function refusalsOf(bar: Bar): number {
   return sum(REFUSALS.map((outcome) => bar[outcome]));
 }
 
-/** How high a plot is, in units of its own. It is as wide as 10 units a column. */
+/** Height of a plot and width of a column, in its own units. */
 const HEIGHT = 100;
 const STEP = 10;
-/** What is more than nothing is seen. */
+/** Minimum height of a bar, so that small numbers stay visible. */
 const LEAST = 1.5;
-/** How many times stand under a plot. */
+/** Number of times below a plot. */
 const MAX_TIMES = 5;
 
 /**
- * Requests over time, with the refused ones apart, since there are few of them. What each series is shows by a pattern
- * as well as by its colour. A script says what is under the pointer; the same numbers are in a table.
+ * Requests over time. Refused ones have a chart of their own, since there are few of them. Series differ by pattern as
+ * well as by colour. A script shows the numbers under the pointer, and a table has all of them.
  */
 export function UsePlot({ title, bars }: { title: string; bars: readonly Bar[] }) {
   const isRefused = bars.some((bar) => refusalsOf(bar) > 0);
@@ -73,11 +73,11 @@ export function UsePlot({ title, bars }: { title: string; bars: readonly Bar[] }
       {isRefused && (
         <>
           <Legend outcomes={REFUSALS} bars={bars} />
-          <Chart title={`${title}: not accepted`} outcomes={REFUSALS} bars={bars} height={70} />
+          <Chart title={`${title}: refused`} outcomes={REFUSALS} bars={bars} height={70} />
         </>
       )}
       <Times bars={bars} />
-      {!isRefused && <p class="help">All were accepted.</p>}
+      {!isRefused && <p class="help">All requests were accepted.</p>}
       <p class="readout" aria-hidden="true" hidden></p>
       <NumberTable bars={bars} />
     </figure>
@@ -145,7 +145,7 @@ function Chart({
   );
 }
 
-/** The next number that reads well on an axis, and so does its half. */
+/** The next number that is easy to read on an axis, as is its half. */
 function roundUp(value: number): number {
   if (value <= 2) return 2;
   const power = 10 ** Math.floor(Math.log10(value));
@@ -180,7 +180,7 @@ function Column({ bar, x, outcomes, top }: { bar: Bar; x: number; outcomes: read
       <rect class="under" x={x} y="0" width={STEP} height={HEIGHT} />
       {outcomes.map((outcome) => {
         if (bar[outcome] === 0) return null;
-        // Room is left for what is made to be seen.
+        // Leaves room for bars of minimum height.
         const height = Math.max(LEAST, (bar[outcome] / top) * (HEIGHT - outcomes.length * LEAST));
         y -= height;
         return (
@@ -191,7 +191,7 @@ function Column({ bar, x, outcomes, top }: { bar: Bar; x: number; outcomes: read
   );
 }
 
-/** Some of the times, so far apart that they can be read. */
+/** A few times, far enough apart to read. */
 function Times({ bars }: { bars: readonly Bar[] }) {
   const shown = Array.from(
     { length: MAX_TIMES },
@@ -210,7 +210,7 @@ function NumberTable({ bars }: { bars: readonly Bar[] }) {
   const used = bars.filter((bar) => OUTCOMES.some((outcome) => bar[outcome] > 0));
   return (
     <details>
-      <summary>The same as numbers</summary>
+      <summary>Show as table</summary>
       <table class="numbers">
         <thead>
           <tr>

@@ -145,7 +145,7 @@ describe('the pages to sign in to services for which proxies ask', () => {
     const { key } = await server.keys.create({ name: 'Reader', permissions: ['GRAFANA:READ_ANY'] }, OPERATOR);
     const page = await sendKey(server.url, key, AT_SITE);
     assert.deepEqual([page.status, page.headers['set-cookie']], [403, undefined]);
-    assert.match(page.body, /not encrypted/);
+    assert.match(page.body, /over http, because others could read your key/);
     await server.stop();
   });
 

@@ -9,7 +9,7 @@ import { askHistogram, type Histogram, HistogramPlot } from './histogram.tsx';
 
 const CHAIN = '{ auditChain { number at newest broken reason } }';
 
-/** How far the chain is verified: see `AuditChain` of the schema. */
+/** Progress of verifying the chain: see `AuditChain` of the schema. */
 interface Chain {
   readonly number: number | null;
   readonly at: string | null;
@@ -18,7 +18,7 @@ interface Chain {
   readonly reason: string | null;
 }
 
-/** What the page shows. */
+/** Contents of the page. */
 interface ShownLog {
   readonly times: FilterTimes;
   readonly page: LogPage;
@@ -61,7 +61,7 @@ function AuditLog({ visit, filter, log, problem }: { visit: Visit; filter: Filte
       {log && <ChainNotice chain={log.chain} now={now} />}
       {!visit.may('API_KEY:READ_ANY') && (
         <p class="help">
-          You see entries about your own key, and those about no key. API_KEY:READ_ANY shows all entries.
+          You see entries about your own key and entries about no key. API_KEY:READ_ANY shows all entries.
         </p>
       )}
       <FilterForm root={root} filter={filter} />
@@ -97,9 +97,9 @@ function Entries({ visit, filter, page }: { visit: Visit; filter: Filter; page: 
   );
 }
 
-/** The files that have what is shown, and all pages after it. */
+/** Links to export the entries that match, including those on later pages. */
 function ExportLinks({ root, filter }: { root: string; filter: Filter }) {
-  const title = `The newest ${MAX_EXPORTED.toLocaleString('en')} entries that match, at most`;
+  const title = `Up to ${MAX_EXPORTED.toLocaleString('en')} of the newest matching entries`;
   return (
     <div class="actions">
       <a class="button" href={addressOf(root, filter, { format: 'csv' }, '/export')} title={title} download>
@@ -112,13 +112,13 @@ function ExportLinks({ root, filter }: { root: string; filter: Filter }) {
   );
 }
 
-/** Whether the log is as it was written, as far as that is known. */
+/** Says how far the log has been verified, and whether it was changed. */
 function ChainNotice({ chain: { number, at, newest, broken, reason }, now }: { chain: Chain; now: number }) {
   if (broken !== null)
     return (
       <Problem>
         <strong>The log was tampered with.</strong> Entry {broken.toLocaleString('en')} {reason}. Run{' '}
-        <code>svc-api apikey log --verify</code> to check all of it.
+        <code>svc-api apikey log --verify</code> to check the whole log.
       </Problem>
     );
   if (newest === 0) return null;
@@ -133,7 +133,7 @@ function ChainNotice({ chain: { number, at, newest, broken, reason }, now }: { c
   );
 }
 
-/** `12:04 UTC`, with the day where that is not today. */
+/** `12:04 UTC`, with the date unless it is today. */
 function ClockTime({ at, now }: { at: string; now: number }) {
   const [day, clock] = [at.slice(0, 10), `${at.slice(11, 16)} UTC`];
   const isToday = day === new Date(now).toISOString().slice(0, 10);
@@ -200,7 +200,7 @@ function FilterForm({ root, filter }: { root: string; filter: Filter }) {
   );
 }
 
-/** The times of a filter as fields take them: those that are none stay as they were given. */
+/** The times of a filter as form fields need them; invalid times stay as entered. */
 function timesIn(filter: Filter): { since: string; until: string } {
   const times = timesOf(filter);
   const textOf = (time: number | undefined) => (time === undefined ? '' : fieldTime(time));

@@ -13,7 +13,7 @@ import {
   variablesOf,
 } from './filter.ts';
 
-/** What a file has of an entry: with its hash, it can be compared with the log. */
+/** An entry in a file. The hash lets it be compared with the log. */
 type ExportedEntry = AuditedEntry & { hash: string };
 
 const LOG = `query Log($first: Int!, $after: String, ${FILTER_VARIABLES}, $since: DateTime, $until: DateTime) {
@@ -43,7 +43,7 @@ export function askLog(
   });
 }
 
-/** The most entries of a file, and how many are read at a time. */
+/** Maximum number of entries in a file, and entries read at a time. */
 export const MAX_EXPORTED = 100_000;
 const PAGE_SIZE = 500;
 
@@ -56,13 +56,13 @@ interface Format {
   readonly line: (entry: ExportedEntry) => string;
 }
 
-/** Files in which the log can be saved: how their names end, what they are, and what is in them. */
+/** File formats of an export, by file extension. */
 const FORMATS: Readonly<Record<string, Format>> = {
   jsonl: { type: 'application/jsonl', head: '', line: (entry) => `${JSON.stringify(withValues(entry))}\n` },
   csv: { type: 'text/csv; charset=utf-8; header=present', head: csvLine(COLUMNS), line: csvOf },
 };
 
-/** Adds the files that have what the log is narrowed to. A page is read as it is sent, with the rights of the key. */
+/** Adds the exports of matching entries. Each page is read while it is sent, with the permissions of the key. */
 export function addExport(pages: Pages): void {
   pages.get('audit-log/export', async (visit) => {
     const format = visit.query('format') ?? '';
@@ -70,7 +70,7 @@ export function addExport(pages: Pages): void {
     const filter = filterIn(visit);
     const times = timesOf(filter);
     if ('problem' in times) throw failed(times.problem);
-    // What is refused is said by a page, and not by half of a file.
+    // Read the first page now, so that a refusal is shown as a page and not as a broken file.
     const first = await askLog(visit, { filter, times }, PAGE_SIZE, undefined);
     const written = FORMATS[format]!;
     const name = `audit-log-${new Date(visit.now).toISOString().slice(0, 10)}.${format}`;
@@ -86,7 +86,7 @@ export function addExport(pages: Pages): void {
   });
 }
 
-/** A page is read when the browser has taken the one before. */
+/** Reads a page once the browser has received the one before. */
 async function* bytesOf(
   visit: Visit,
   asked: { filter: Filter; times: FilterTimes },
@@ -108,7 +108,7 @@ async function* bytesOf(
   }
 }
 
-/** An entry with values in the place of their JSON. */
+/** An entry with parsed values instead of JSON texts. */
 function withValues(entry: ExportedEntry): object {
   const changes = entry.changes.map(({ field, before, after }) => ({
     field,
@@ -128,8 +128,8 @@ function failed(message: string): OperationFailed {
 }
 
 /**
- * Cuts the connection, so that the browser knows that a part is missing: an error would end it as if it were whole.
- * @returns whether there is one: then nobody is left who waits for more
+ * Cuts the connection, so that the browser knows that a part is missing. An error would make the file look complete.
+ * @returns whether there was a connection to cut
  */
 function breakOff({ c }: Visit): boolean {
   const { outgoing } = (c.env ?? {}) as { outgoing?: ServerResponse };

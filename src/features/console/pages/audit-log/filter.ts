@@ -2,7 +2,7 @@ import { AUDIT_ACTIONS, AUDIT_OUTCOMES } from '../../../../keys/audit/index.ts';
 import { readDate, readDay } from '../../../../keys/basics/index.ts';
 import type { Visit } from '../../visit.tsx';
 
-/** What the log is narrowed to, as the address has it. Empty where it is not. */
+/** Filters of the log, as in the address. Empty for none. */
 export interface Filter {
   readonly key: string;
   readonly actor: string;
@@ -13,7 +13,7 @@ export interface Filter {
   readonly until: string;
 }
 
-/** Milliseconds since 1970; undefined where the log is not narrowed to times. */
+/** Milliseconds since 1970; undefined without that filter. */
 export interface FilterTimes {
   readonly since: number | undefined;
   readonly until: number | undefined;
@@ -21,7 +21,7 @@ export interface FilterTimes {
 
 export const DAY_MS = 86_400_000;
 
-/** The variables of a query that takes the filter. */
+/** Variables of a query with this filter. */
 export const FILTER_VARIABLES = '$key: String, $actor: String, $action: AuditAction, $outcome: AuditOutcome';
 export const FILTER_ARGUMENTS = 'apiKey: $key, actor: $actor, action: $action, outcome: $outcome';
 
@@ -37,12 +37,12 @@ export function filterIn(visit: Visit): Filter {
   };
 }
 
-/** What is filtered by beside the time, as GraphQL takes it. */
+/** The filter except for its times, as GraphQL variables. */
 export function variablesOf({ since: _since, until: _until, ...others }: Filter): object {
   return Object.fromEntries(Object.entries(others).filter(([, value]) => value !== ''));
 }
 
-/** The times of a filter, or what is wrong with them. A day that is the last one belongs to it as a whole. */
+/** The times of a filter, or their problem. The last day is included as a whole. */
 export function timesOf({ since, until }: Filter): FilterTimes | { problem: string } {
   const times = { since: readTime(since), until: readTime(until, DAY_MS) };
   const wrong = (['since', 'until'] as const).find((name) => Number.isNaN(times[name]));
@@ -55,12 +55,12 @@ function readTime(text: string, added = 0): number | undefined {
   if (text === '') return undefined;
   const day = readDay(text);
   if (day !== undefined) return day + added;
-  // A field for times has neither a zone nor, mostly, seconds.
+  // A time field has no zone and usually no seconds.
   const withSeconds = text.replace(/T\d\d:\d\d$/, '$&:00');
   return readDate(withSeconds.replace(/:\d\d(\.\d+)?$/, '$&Z')) ?? readDate(text) ?? Number.NaN;
 }
 
-/** A time as a field takes it and an address has it, in UTC. */
+/** A time as form fields and addresses write it, in UTC. */
 export function fieldTime(time: number): string {
   return new Date(time).toISOString().slice(0, 16);
 }

@@ -14,7 +14,7 @@ import {
 
 const HOUR_MS = 3_600_000;
 
-/** What is plotted if the log is not narrowed to times: the time up to now, and how much of it is a bar. */
+/** Periods to plot without a time filter, with the length of a bar. */
 const PERIODS = {
   '24h': { title: '24 hours', barMs: HOUR_MS, bars: 24 },
   '7d': { title: '7 days', barMs: 6 * HOUR_MS, bars: 28 },
@@ -22,19 +22,19 @@ const PERIODS = {
 } as const;
 type PeriodName = keyof typeof PERIODS;
 
-/** The most bars, each of them a day or more. */
+/** Maximum number of bars of a day or more. */
 const MAX_BARS = 31;
 
-/** What is plotted: bars of the same length, one after another. Times are milliseconds since 1970. */
+/** Bars of the same length, one after another. Times are milliseconds since 1970. */
 interface Window {
-  /** Which of the periods up to now; undefined where the filter says the times. */
+  /** The period up to now; undefined if the filter sets the times. */
   readonly period: PeriodName | undefined;
   readonly start: number;
   readonly barMs: number;
   readonly bars: number;
 }
 
-/** Around the times of the filter: whole days, by the hour for up to two of them. */
+/** Whole days around the times of the filter, by the hour for up to two days. */
 function windowOf({ since, until }: FilterTimes, period: PeriodName, now: number): Window {
   if (since === undefined && until === undefined) {
     const { barMs, bars } = PERIODS[period];
@@ -55,7 +55,7 @@ interface Bar {
   readonly refused: number;
 }
 
-/** What is plotted, and whether nothing is left out. */
+/** Bars of the chart; `complete` if no entry is left out. */
 export interface Histogram {
   readonly window: Window;
   readonly bars: readonly Bar[];
@@ -71,7 +71,7 @@ interface Answer {
   counts: { start: string; entries: number; refused: number }[];
 }
 
-/** How many entries match a filter, over time. @throws OperationFailed */
+/** Counts the entries that match a filter, over time. @throws OperationFailed */
 export async function askHistogram(visit: Visit, filter: Filter, times: FilterTimes): Promise<Histogram> {
   const asked = visit.query('plot') ?? '';
   const window = windowOf(times, Object.hasOwn(PERIODS, asked) ? (asked as PeriodName) : '24h', visit.now);
@@ -92,12 +92,12 @@ export async function askHistogram(visit: Visit, filter: Filter, times: FilterTi
   return { window, bars: sums, complete };
 }
 
-/** How high it is, in units of its own. A bar is 10 of them wide. */
+/** Height of the chart and width of a bar, in its own units. */
 const [HEIGHT, STEP] = [100, 10];
-/** What is more than nothing is seen. */
+/** Minimum height of a bar, so that small numbers stay visible. */
 const LEAST = 3;
 
-/** Bars that narrow the log to their time, and a table that has the same links. */
+/** Bars that filter the log by their time, and a table with the same links. */
 export function HistogramPlot({
   root,
   filter,
@@ -161,7 +161,7 @@ export function HistogramPlot({
       </div>
       {!complete && <p class="help">Only the newest 50,000 entries of this time are counted.</p>}
       <details>
-        <summary>Show as a table</summary>
+        <summary>Show as table</summary>
         <table>
           <thead>
             <tr>
@@ -196,7 +196,7 @@ export function HistogramPlot({
 function PeriodLinks({ root, filter, period }: { root: string; filter: Filter; period: PeriodName | undefined }) {
   const anyTime = { ...filter, since: '', until: '' };
   return (
-    <nav class="tabs" aria-label="Time of the chart">
+    <nav class="tabs" aria-label="Period of the chart">
       {Object.entries(PERIODS).map(([name, { title }]) => (
         <a href={addressOf(root, anyTime, { plot: name })} aria-current={name === period ? 'true' : undefined}>
           {title}
@@ -238,7 +238,7 @@ function countsOf({ done, refused }: Bar): string {
   return `${formatCount(done, 'entry', 'entries')}${refused > 0 ? `, ${refused.toLocaleString('en')} refused` : ''}`;
 }
 
-/** `Jan 31, 12:00`, or the day alone where bars are days. */
+/** `Jan 31, 12:00`, or only the day if bars are days. */
 function timeText(time: number, barMs: number): string {
   const date = new Date(time);
   const day = date.toLocaleDateString('en', { month: 'short', day: 'numeric', timeZone: 'UTC' });

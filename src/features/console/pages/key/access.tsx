@@ -16,7 +16,7 @@ import type { KeyVisit } from './with-key.tsx';
 
 const SYMBOLS = { used: '●', unused: '○', denied: '×', none: '' } as const;
 
-/** What a key may do: its resources and actions, by which grant, and whether it was used. */
+/** Permissions of a key by resource and action, with the grant each comes from, and whether it was used. */
 function AccessMatrix({ shown, catalog }: { shown: ShownKey; catalog: KnownCatalog | undefined }) {
   const rows = rowsOf(shown, catalog);
   const without = catalog?.resources.filter((name) => !rows.some(({ resource }) => resource === name)) ?? [];
@@ -24,7 +24,7 @@ function AccessMatrix({ shown, catalog }: { shown: ShownKey; catalog: KnownCatal
     <>
       {rows.length > 0 && <MatrixTable rows={rows} />}
       <p class="legend">
-        <span>{SYMBOLS.used} may, and has</span> <span>{SYMBOLS.unused} may, and never has</span>{' '}
+        <span>{SYMBOLS.used} allowed and used</span> <span>{SYMBOLS.unused} allowed, never used</span>{' '}
         <span>{SYMBOLS.denied} granted, but denied by a parent key</span>
       </p>
       {without.length > 0 && (
@@ -95,7 +95,7 @@ function CellOf({ resource, cell }: { resource: string; cell: Cell }) {
   );
 }
 
-/** Where it comes from: roles by their names, or that it was granted by itself. */
+/** Names the roles it comes from, or says that it was granted directly. */
 function sourceOf({ grantedBy }: Cell): string {
   const isDirect = grantedBy.some((grant) => !grant.startsWith('role '));
   return isDirect ? 'direct' : grantedBy.map((grant) => grant.slice('role '.length)).join(', ');
@@ -109,7 +109,7 @@ function wordsOf({ state, grantedBy, deniedBy }: Cell): string {
 
 const ACCESS = '{ access(permission: $permission) { allowed permission grantedBy status deniedById deniedByName } }';
 
-/** Whether a key may do something, and why: see `ApiKeyAccess`. */
+/** The answer to a permission check: see `ApiKeyAccess`. */
 interface Access {
   allowed: boolean;
   permission: string;
@@ -119,14 +119,14 @@ interface Access {
   deniedByName: string | null;
 }
 
-/** What was asked, and the answer, or what is wrong with the question. */
+/** A permission check: the entered text with the answer, or with the problem of the text. */
 interface AccessAnswer {
   readonly text: string;
   readonly access?: Access | undefined;
   readonly problem?: string;
 }
 
-/** What the address asks about the key; undefined if it asks nothing. */
+/** Runs the permission check that the address asks for; undefined if it asks for none. */
 export async function askMay({ visit }: Pick<KeyVisit, 'visit'>): Promise<AccessAnswer | undefined> {
   const text = visit.query('may');
   if (text === undefined) return undefined;
@@ -140,7 +140,7 @@ function AccessQuestion({ here, asked }: { here: KeyVisit; asked: AccessAnswer |
   const isWrong = asked?.problem !== undefined;
   return (
     <form method="get" action={`${base}#may-it`} id="may-it" class="question">
-      <label for="may">May it…?</label>
+      <label for="may">Check a permission</label>
       <input
         id="may"
         name="may"
@@ -152,7 +152,7 @@ function AccessQuestion({ here, asked }: { here: KeyVisit; asked: AccessAnswer |
         aria-describedby={asked && 'may-answer'}
         aria-invalid={isWrong ? 'true' : undefined}
       />
-      <button>Ask</button>
+      <button>Check</button>
       {asked && (
         <p id="may-answer" class={isWrong ? 'wrong' : undefined} role={isWrong ? 'alert' : 'status'}>
           {asked.problem ?? (asked.access && <Answer access={asked.access} root={visit.root} />)}
@@ -168,19 +168,19 @@ function Answer({ access, root }: { access: Access; root: string }) {
   if (allowed)
     return (
       <>
-        <strong>Yes</strong>, {permission}: by {grants}.
+        <strong>Allowed</strong>: {permission} is granted by {grants}.
       </>
     );
   return (
     <>
-      <strong>No</strong>, not {permission}:{' '}
+      <strong>Not allowed</strong>: {permission}{' '}
       {grantedBy.length === 0 ? (
-        'none of its grants allows it.'
+        'is not among the permissions of this key.'
       ) : deniedById === null ? (
-        `${grants} would allow it, but the key is ${status.toLowerCase()}.`
+        `is granted by ${grants}, but the key is ${status.toLowerCase()}.`
       ) : (
         <>
-          {grants} would allow it, but <KeyLink root={root} id={deniedById} name={deniedByName} /> forbids it.
+          is granted by {grants}, but denied by <KeyLink root={root} id={deniedById} name={deniedByName} />.
         </>
       )}
     </>
@@ -189,13 +189,13 @@ function Answer({ access, root }: { access: Access; root: string }) {
 
 const CATALOG = '{ permissions { roles { role permissions { resource actions } } resources } }';
 
-/** What can be granted, if the person may know. @throws OperationFailed */
+/** Loads the roles and resources that exist, if the person is allowed to see them. @throws OperationFailed */
 export async function askCatalog({ visit }: Pick<KeyVisit, 'visit'>): Promise<KnownCatalog | undefined> {
   if (!visit.may('PERMISSION:READ_ANY')) return undefined;
   return visit.ask(CATALOG);
 }
 
-/** What a key may do, in words, with the grants that say so beside them. */
+/** Permissions of a key in words, each with its grant. */
 export function AccessSummary({ of: shown }: { of: ShownKey }) {
   const taken = shown.ancestors.flatMap(({ permissions }) => withoutIncluded(permissionsOf(permissions))).length;
   return (
@@ -207,19 +207,19 @@ export function AccessSummary({ of: shown }: { of: ShownKey }) {
               <code class="unknown">{grant}</code>{' '}
             </>
           ))}
-          <span class="faint">not declared here any more, so that it allows nothing</span>
+          <span class="faint">no longer declared in svc-api.yaml, so it has no effect</span>
         </li>
       )}
       {taken > 0 && (
         <li class="faint">
-          Without <a href="#tree">{formatCount(taken, 'permission')} that parent keys deny</a>.
+          Except <a href="#tree">{formatCount(taken, 'permission')} that parent keys deny</a>.
         </li>
       )}
     </GrantWords>
   );
 }
 
-/** What a key may do by resource, whether it ever did, and a question about one permission. */
+/** Permissions of a key by resource, their use, and the form for a permission check. */
 export function AccessSection({
   here,
   catalog,
@@ -239,12 +239,12 @@ export function AccessSection({
       <div class="head">
         <h2 id="access">Permissions</h2>
         {unused > 0 && rights.may('UPDATE') && canNarrow(shown) && (
-          <LinkButton to={`${base}/narrow`}>Narrow to what it uses…</LinkButton>
+          <LinkButton to={`${base}/narrow`}>Remove unused permissions…</LinkButton>
         )}
       </div>
       <p>
         {formatCount(all, 'permission')}
-        {all > 0 && unused === all && ', none of which was ever used. '}
+        {all > 0 && unused === all && ', none of them ever used. '}
         {unused > 0 && unused < all && `, ${formatNumber(unused)} of them never used.`}
         {unused === 0 && all > 0 && ', all of them used.'}
         {unused === all && shown.uses === 0 && 'If it is no longer needed, disable it first, then delete it.'}
@@ -264,7 +264,7 @@ export function AccessSection({
   );
 }
 
-/** Everything that can be granted, as far as the person may know it. */
+/** Roles and resources that exist, as far as the person is allowed to see them. */
 interface KnownCatalog {
   readonly roles: readonly { readonly role: string; readonly permissions: readonly ResourceActions[] }[];
   readonly resources: readonly string[];
@@ -272,9 +272,9 @@ interface KnownCatalog {
 
 interface Cell {
   readonly action: Action;
-  /** Whether it was ever used; `denied` if a parent key does not have it, `none` if it was not granted. */
+  /** `denied` if a parent key lacks it, `none` if it was not granted. */
   readonly state: 'used' | 'unused' | 'denied' | 'none';
-  /** The roles and permissions that say so; empty if that cannot be told. */
+  /** Roles and permissions that grant it; empty if unknown. */
   readonly grantedBy: readonly string[];
   /** The name of the nearest parent key that denies it. */
   readonly deniedBy?: string;
@@ -285,7 +285,7 @@ interface Row {
   readonly cells: readonly Cell[];
 }
 
-/** The resources to which a key may do something, or could if no parent key denied it. */
+/** Resources that the key has permissions for, including those that a parent key denies. */
 function rowsOf(key: ShownKey, catalog: KnownCatalog | undefined): Row[] {
   const granted = grantedTo(key);
   const grants = grantsOf(key, catalog);
@@ -307,7 +307,7 @@ function rowsOf(key: ShownKey, catalog: KnownCatalog | undefined): Row[] {
   }));
 }
 
-/** The grants of a key with what each allows. What roles include is known from the catalog alone. */
+/** The grants of a key with the permissions of each. Only the catalog knows what a role includes. */
 function grantsOf({ roles, permissions }: ShownKey, catalog: KnownCatalog | undefined) {
   const known = roles.flatMap((role) => {
     const grants = catalog?.roles.find((one) => one.role === role);

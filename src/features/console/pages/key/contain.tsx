@@ -13,7 +13,7 @@ const CONTAIN = `mutation Contain($input: ContainKeyInput!) {
   }
 }`;
 
-/** What containing a key does: see `ContainedKey` of the schema. */
+/** The effects of containing a key: see `ContainedKey` of the schema. */
 interface Contained {
   readonly keyId: string;
   readonly name: string;
@@ -23,7 +23,7 @@ interface Contained {
   readonly requests: readonly { clientName: string; keyName: string }[];
 }
 
-/** Adds the page that undoes what a key did, after it has told what that is. The key may have been deleted. */
+/** Adds the page that shows what containing a key would undo, and then does it. The key can already be deleted. */
 export function addContainment(pages: Pages): void {
   const contain = (visit: Visit, dryRun: boolean) =>
     visit.ask<Contained>(CONTAIN, { input: { id: visit.param('id'), dryRun } });
@@ -37,13 +37,13 @@ export function addContainment(pages: Pages): void {
   });
 }
 
-/** What a key did to others, and is in force. */
+/** Changes that a key made to others and that are still in effect. */
 export function IssuedSection({ visit, issued }: { visit: Visit; issued: readonly IssuedChange[] }) {
   if (issued.length === 0) return null;
   return (
     <section aria-labelledby="issued" class="card">
       <h2 id="issued">Changes to other keys</h2>
-      <p class="help">They stay in force without this key. Whoever had it may have made them.</p>
+      <p class="help">They stay in effect without this key. If it leaked, someone else may have made them.</p>
       <ul>
         {issued.map(({ name, keyId, what, at, disabled }) => (
           <li>
@@ -60,12 +60,12 @@ export function IssuedSection({ visit, issued }: { visit: Visit; issued: readonl
 }
 
 const WORDS: Readonly<Record<IssuedChange['what'], string>> = {
-  SECRET: 'Gave a secret to',
-  WIDENING: 'Widened',
+  SECRET: 'Issued a secret for',
+  WIDENING: 'Added permissions to',
   ENABLING: 'Enabled',
-  APPROVAL: 'Agreed to a request, for which there is to be',
-  ADOPTION: 'Created, before it was adopted,',
-  CREATION: 'Created, with a secret that it gave to another key,',
+  APPROVAL: 'Approved a request that will create',
+  ADOPTION: 'Created (since adopted)',
+  CREATION: 'Created, using a secret that it issued for another key,',
 };
 
 function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
@@ -75,10 +75,10 @@ function ContainPage({ visit, plan }: { visit: Visit; plan: Contained }) {
       <BackLink to={wayBack(visit, plan)}>{plan.exists ? plan.name : 'All keys'}</BackLink>
       <h1>Contain {plan.name}?</h1>
       <Warning>
-        Use this if the key leaked. It disables the key and all its child keys, and undoes what they did to other keys.
-        What uses these keys may be refused. {!isEmpty && <strong>{`This will ${planOf(plan)}.`}</strong>}
+        Use this if the key leaked. It disables the key with all its child keys, and undoes their changes to other keys.
+        Anything that uses these keys may stop working. {!isEmpty && <strong>{`This will ${planOf(plan)}.`}</strong>}
         {plan.changes.some(({ keyId }) => visit.principal.chain.keys.some(({ id }) => id === keyId)) &&
-          ' The key that you have signed in with is among them: you may be signed out.'}
+          ' Your own key is among them: you may be signed out.'}
       </Warning>
       <IssuedSection visit={visit} issued={plan.issued} />
       <ChangedKeys visit={visit} contained={plan} isPlan />
@@ -100,9 +100,7 @@ function ContainedPage({ visit, done }: { visit: Visit; done: Contained }) {
     <div class="medium">
       <BackLink to={wayBack(visit, done)}>{done.exists ? done.name : 'All keys'}</BackLink>
       <h1>Contained</h1>
-      <Done>
-        {summaryOf(done)}. A key that has lost its only secret needs another one before it is enabled: rotate it.
-      </Done>
+      <Done>{summaryOf(done)}. If a key has lost its only secret, rotate it before you enable it.</Done>
       <ChangedKeys visit={visit} contained={done} />
     </div>
   );
@@ -112,11 +110,11 @@ function wayBack({ root }: Visit, { exists, keyId }: Contained): string {
   return exists ? `${root}keys/${keyId}` : `${root}keys`;
 }
 
-/** What is done, in numbers. */
+/** Summary of the changes in numbers. */
 function summaryOf(done: Contained): string {
   return inParts(done, {
     disabled: (keys) => `${keys} disabled`,
-    others: (keys) => `${keys} otherwise changed`,
+    others: (keys) => `${keys} changed in other ways`,
     requests: (requests) => `${requests} cancelled`,
   });
 }
@@ -172,7 +170,7 @@ function ChangedKeys({ visit, contained, isPlan = false }: { visit: Visit; conta
           ))}
         {requests.map(({ clientName, keyName }) => (
           <li>
-            The request of {clientName} for {keyName} {isPlan ? 'will be' : 'is'} cancelled
+            The request by {clientName} for {keyName} {isPlan ? 'will be' : 'was'} cancelled
           </li>
         ))}
       </ul>
@@ -192,5 +190,5 @@ function ChangedKeys({ visit, contained, isPlan = false }: { visit: Visit; conta
   );
 }
 
-/** How many keys are shown without being asked for. */
+/** A longer list of keys is folded. */
 const SHOWN_KEYS = 20;

@@ -11,7 +11,7 @@ const DELETE = `mutation Delete($ids: [ID!]!) {
   deleteApiKeys(ids: $ids) { deleted keys { name } issued { name keyId what at disabled } }
 }`;
 
-/** What was deleted: see `DeletedApiKeys`. */
+/** Result of a deletion: see `DeletedApiKeys`. */
 interface Deleted {
   deleted: number;
   keys: { name: string }[];
@@ -19,8 +19,7 @@ interface Deleted {
 }
 
 const CHILD_KEYS_CHANGED =
-  'Nothing was deleted: there are other child keys than when you opened this page. ' +
-  'Look again at what is deleted with it.';
+  'Nothing was deleted: the child keys have changed since you opened this page. Check again what will be deleted.';
 
 const NAMED = 50;
 const RECENT_MS = 86_400_000;
@@ -37,14 +36,14 @@ async function deleteKey(here: KeyVisit): Promise<Response> {
   if (form.get('descendants') !== `${shown.branch.count}`)
     return showDeletion(here, { typed, message: CHILD_KEYS_CHANGED }, 409);
   if (isDangerous(here) && typed !== shown.name)
-    return showDeletion(here, { typed, message: `Type the name of the key as it is: ${shown.name}` }, 422);
+    return showDeletion(here, { typed, message: `Type the exact name of the key: ${shown.name}` }, 422);
   const deleted = await orFailed(visit.ask<Deleted>(DELETE, { ids: [shown.id] }));
   if (deleted instanceof OperationFailed)
     return showDeletion(here, { typed, message: deleted.reason }, deleted.pageStatus);
   return visit.done('Deleted', <DeletedPage here={here} deleted={deleted} />);
 }
 
-/** What was typed, and why that was not enough. */
+/** The text that was typed to confirm, and why it was refused. */
 interface Refused {
   typed: string;
   message: string;
@@ -56,7 +55,7 @@ async function showDeletion(here: KeyVisit, refused?: Refused, status = 200): Pr
   return here.visit.page(`Delete ${here.shown.name}`, page, status);
 }
 
-/** Whether somebody may miss it at once: it is in use, or others go with it. */
+/** Asks for confirmation if the key was used recently or has child keys. */
 function isDangerous(here: KeyVisit): boolean {
   const lastUse = lastUseOf(here.shown);
   const isRecent = lastUse !== null && here.visit.now - Date.parse(lastUse) < RECENT_MS;
@@ -73,21 +72,21 @@ function DeletePage({ here, refused, children }: { here: KeyVisit; refused: Refu
       <h1>Delete {shown.name}?</h1>
       <Warning>
         {`This deletes ${formatCount(count + 1, 'key')}, `}
-        <LastUse at={lastUse} now={visit.now} words="last used" />. What uses {count > 0 ? 'them' : 'it'} is refused
-        from the next request on. It cannot be undone.
+        <LastUse at={lastUse} now={visit.now} words="last used" />. Anything using {count > 0 ? 'them' : 'it'} stops
+        working immediately. You cannot undo this.
         {rights.endsSession &&
-          ` You have signed in with ${rights.isSelf ? 'this key' : 'a child key of it'}: you will be signed out.`}
+          ` You are signed in with ${rights.isSelf ? 'this key' : 'one of its child keys'}: you will be signed out.`}
       </Warning>
       {count > 0 && (
         <>
-          <h2 id="tree">{`Deleted with it: ${formatCount(count, 'child key')}`}</h2>
+          <h2 id="tree">{`Also to be deleted: ${formatCount(count, 'child key')}`}</h2>
           <DeletedBranches here={here} children={children} />
         </>
       )}
       <DeleteForm here={here} refused={refused} />
       {rights.may('DISABLE') && shown.disabledAt === null && (
         <p class="help">
-          To see first whether anybody misses it, <a href={`${base}/disable`}>disable it</a>: that can be undone.
+          Not sure? <a href={`${base}/disable`}>Disable it</a> first: you can undo that.
         </p>
       )}
     </div>
@@ -144,7 +143,7 @@ function DeletedPage({
       <IssuedSection visit={visit} issued={issued} />
       {issued.length > 0 && !rights.endsSession && (
         <p>
-          After a leak, <a href={`${base}/contain`}>undo it</a>.
+          If the key leaked, <a href={`${base}/contain`}>undo these changes</a>.
         </p>
       )}
       <p>

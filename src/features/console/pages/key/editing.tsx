@@ -24,8 +24,8 @@ import { type KeyVisit, withKey } from './with-key.tsx';
 const UPDATE = `mutation Edit($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }`;
 
 const CHANGED_MEANWHILE =
-  'Somebody else has changed the key since you opened this page. Below is what you have typed: compare it with the ' +
-  'page of the key, and save again if it is still what you want.';
+  'Someone else has changed the key since you opened this page. Your changes are below, not saved yet: compare them ' +
+  'with the page of the key, and save again if they are still right.';
 
 export function addEditing(pages: Pages): void {
   pages.get(
@@ -49,16 +49,16 @@ async function edit(here: KeyVisit): Promise<Response> {
   return visit.seeOther(`keys/${shown.id}?done=saved`);
 }
 
-/** What was typed, and what is wrong with it. */
+/** An edit as it was typed, with its problems. */
 interface SubmittedEdit {
   readonly edited: EditedKey;
   /** By the names of fields. */
   readonly problems?: ReadonlyMap<string, string>;
-  /** What is wrong with all of it. */
+  /** A problem of the whole edit. */
   readonly summary?: string;
 }
 
-/** The fields of the form that those of GraphQL are edited by. */
+/** The form field of each GraphQL field. */
 const FIELDS: Readonly<Record<string, string>> = {
   expiresAt: 'expires',
   expiresIn: 'expires',
@@ -88,11 +88,11 @@ async function showEditing(here: KeyVisit, given: SubmittedEdit, status = 200): 
 
 function endHelp({ reason, latest, required }: AskedGrantable['ends']): string {
   if (reason !== null) return `You cannot change its expiry: ${reason}`;
-  const last = latest === null ? '' : ` ${shortTime(latest)} at the latest.`;
-  return `After 12h, 30d or 4w from now, or at 2030-12-31T23:59:59Z.${last}${required ? '' : ' Empty for never.'}`;
+  const last = latest === null ? '' : ` At the latest ${shortTime(latest)}.`;
+  return `For example 12h, 30d or 4w from now, or 2030-12-31T23:59:59Z.${last}${required ? '' : ' Empty: never.'}`;
 }
 
-/** Where each field is in the form. */
+/** The place of each field in the form. */
 const PLACES: Readonly<Record<string, { id: string; label: string }>> = {
   name: { id: 'name', label: 'Name' },
   ...TEXT_PLACES,
@@ -120,11 +120,13 @@ function EditPage({ here, given, grantable }: { here: KeyVisit; given: Submitted
         <LabelFields texts={edited} problems={problems} />
         {shown.unknownGrants.length > 0 && (
           <p class="help">
-            {`It also has ${shown.unknownGrants.join(', ')}, not declared here any more. `}
-            Any change of its grants removes them.
+            {`This key also has ${shown.unknownGrants.join(', ')}, no longer declared in svc-api.yaml. `} Changing its
+            permissions removes them.
           </p>
         )}
-        {grantable.reason !== null && <p class="help">You can remove grants, but not add any: {grantable.reason}</p>}
+        {grantable.reason !== null && (
+          <p class="help">You can remove permissions, but not add any: {grantable.reason}</p>
+        )}
         <GrantsPicker
           grantable={grantable}
           chosen={edited.grants}
@@ -177,12 +179,12 @@ function editedIn(form: URLSearchParams): EditedKey {
   };
 }
 
-/** Tells states of a key apart: a form that was made of another one would undo what somebody else has done. */
+/** Identifies the state of a key: a form made from an older state would undo someone else's change. */
 function versionOf(key: ShownKey): string {
   return hash('sha256', JSON.stringify([editedFrom(key), key.unknownGrants])).slice(0, 16);
 }
 
-/** What is wrong with a time that cannot even be asked for, by the names of fields. @param now in ms since 1970 */
+/** Problems of an expiry that cannot be sent, by field. @param now in ms since 1970 */
 function problemsIn({ expires }: EditedKey, now: number): Map<string, string> {
   const issues = expires === '' ? [] : validateExpiry(expiryIn(expires), now);
   return new Map(issues.map(({ message }) => ['expires', message]));
@@ -234,9 +236,9 @@ function DisablePage({ here }: { here: KeyVisit }) {
       <BackLink to={base}>{shown.name}</BackLink>
       <h1>Disable {shown.name}?</h1>
       <p>
-        It is refused from the next request on, and so are all its child keys.{' '}
+        This key and all its child keys stop working immediately.{' '}
         {rights.endsSession
-          ? `You have signed in with ${rights.isSelf ? 'this key' : 'a child key of it'}: you will be signed out, ` +
+          ? `You are signed in with ${rights.isSelf ? 'this key' : 'one of its child keys'}: you will be signed out, ` +
             'and cannot enable it again. Another key or the command line can.'
           : rights.whyNot('ENABLE') !== undefined &&
             `You cannot enable it again: ${rights.whyNot('ENABLE')} Another key or the command line can.`}

@@ -17,14 +17,14 @@ const QUERY = `query Timeline($id: String!) {
   auditLog(first: 20, apiKey: $id) { edges { node { ${AUDITED_FIELDS} } } }
 }`;
 
-/** What was done to the key that the address names, if the person may know. @throws OperationFailed */
+/** Loads the audit entries of the key in the address, if the person is allowed to see them. @throws OperationFailed */
 async function askTimeline(visit: Visit): Promise<AuditedEntry[] | undefined> {
   if (!visit.may('LOGS:READ_ANY')) return undefined;
   const { edges } = await visit.ask<{ edges: { node: AuditedEntry }[] }>(QUERY, { id: idOf(visit) });
   return edges.map(({ node }) => node);
 }
 
-/** What was done to a key, the newest first. */
+/** The audit entries of a key, newest first. */
 function Timeline({ here: { visit, shown }, entries }: { here: KeyVisit; entries: readonly AuditedEntry[] }) {
   return (
     <section aria-labelledby="timeline" class="card">
@@ -35,19 +35,19 @@ function Timeline({ here: { visit, shown }, entries }: { here: KeyVisit; entries
       {entries.length > 0 ? (
         <AuditEntries root={visit.root} now={visit.now} entries={entries} />
       ) : (
-        <p class="faint">You can see no entry about this key, or its entries were pruned.</p>
+        <p class="faint">There are no entries that you can see. Old ones may have been pruned.</p>
       )}
     </section>
   );
 }
 
-/** What the page says after a form was sent, by the field `done` of its address. */
+/** Messages after a form was sent, by the `done` field of the address. */
 const DONE = {
   activated: 'The grace period of the previous secret has started.',
-  disabled: 'Key disabled. It and its child keys are refused from now on.',
+  disabled: 'Key disabled, with its child keys.',
   enabled: 'Key enabled.',
   finished: 'Rotation finished. Only the new secret works.',
-  narrowed: 'The key can now do only what it has used.',
+  narrowed: 'Unused permissions removed.',
   'rolled-back': 'Rotation rolled back. Only the previous secret works.',
   saved: 'Saved.',
 } as const;
@@ -60,7 +60,7 @@ const answerOverview: VisitHandler = withKey(async (here) => {
   return here.visit.page(here.shown.name, <Overview here={here} asides={asides} />, status);
 });
 
-/** All that the page shows beside the key itself. @throws OperationFailed */
+/** Loads everything on the page except the key itself. @throws OperationFailed */
 async function askAsides(here: KeyVisit) {
   const [creatorName, catalog, asked, usage, children, entries] = await Promise.all([
     askCreatorName(here),
@@ -86,8 +86,7 @@ function Overview({ here, asides }: { here: KeyVisit; asides: Awaited<ReturnType
       {done !== undefined && <Done>{done}</Done>}
       {rights.isPrevious && (
         <Warning>
-          You have signed in with a previous secret of your key: it shows, but changes nothing. Sign in with the new
-          one.
+          You are signed in with the previous secret of your key, which can only read. Sign in with the new one.
         </Warning>
       )}
       <KeyHead here={here} />
@@ -101,14 +100,14 @@ function Overview({ here, asides }: { here: KeyVisit; asides: Awaited<ReturnType
       <AccessSection here={here} catalog={asides.catalog} asked={asides.asked} />
       <IssuedSection visit={visit} issued={here.shown.issued} />
       {rights.isSelf && !shown.person && !rights.isPrevious && !rights.may('ROTATE') && !shown.rotation && (
-        <p class="help">To change your key, or to get a new secret, ask an administrator of keys.</p>
+        <p class="help">To change your key or get a new secret, ask an administrator.</p>
       )}
       {asides.entries && <Timeline here={here} entries={asides.entries} />}
     </>
   );
 }
 
-/** What a key is called, how it stands, and what can be done to it. */
+/** The name and status of a key, and the actions on it. */
 function KeyHead({ here }: { here: KeyVisit }) {
   const { shown, rights, base, visit } = here;
   return (
@@ -123,7 +122,7 @@ function KeyHead({ here }: { here: KeyVisit }) {
             <LinkButton to={`${base}/rotation`}>{shown.rotation ? 'Rotation' : 'Rotate'}</LinkButton>
           )}
           <Switch here={here} />
-          {visit.mayCreate && <LinkButton to={`${visit.root}keys/new?from=${shown.id}`}>Create one like it</LinkButton>}
+          {visit.mayCreate && <LinkButton to={`${visit.root}keys/new?from=${shown.id}`}>Duplicate</LinkButton>}
           {rights.may('CONTAIN') && (
             <a class="button danger" href={`${base}/contain`}>
               Contain
@@ -152,7 +151,7 @@ function Switch({ here: { shown, rights, base } }: { here: KeyVisit }) {
       </form>
     ) : null;
   if (!rights.may('DISABLE')) return null;
-  // It is asked about where they cannot enable it again.
+  // Ask first if they could not enable it again.
   if (rights.endsSession || !rights.may('ENABLE')) return <LinkButton to={`${base}/disable`}>Disable</LinkButton>;
   return (
     <form method="post" action={`${base}/disable`}>
@@ -161,7 +160,7 @@ function Switch({ here: { shown, rights, base } }: { here: KeyVisit }) {
   );
 }
 
-/** The key that somebody has signed in with. */
+/** Shows the key of the signed-in person. */
 const answerMyKey: VisitHandler = async (visit) =>
   visit.may('API_KEY:READ_OWN') ? visit.seeOther(`keys/${visit.principal.apiKey.id}`) : answerOverview(visit);
 

@@ -16,9 +16,9 @@ interface GivenRotation {
   readonly activate: string;
   readonly disableCreated: boolean;
   readonly createdSince: string;
-  /** The same as GraphQL takes it. */
+  /** The form as GraphQL input. */
   readonly input: object;
-  /** What is wrong, by the names of fields. */
+  /** Problems by field name. */
   readonly problems: ReadonlyMap<string, string>;
 }
 
@@ -45,10 +45,10 @@ function readRotationForm(form: URLSearchParams, now: number): GivenRotation {
 /** The form before it was sent. */
 const NOTHING_GIVEN = readRotationForm(new URLSearchParams(), 0);
 
-/** What the fields are called. */
+/** Labels of the fields. */
 const LABELS: Readonly<Record<string, string>> = {
   grace: 'Grace period',
-  createdSince: 'Only those created since',
+  createdSince: 'Only keys created since',
   [KEY_FIELD]: 'Your API key',
 };
 
@@ -58,14 +58,11 @@ function StartRotation({ here, given, children }: { here: KeyVisit; given: Given
     <form method="post" action={`${base}/rotation`} class="sheet">
       <OnceOnly />
       <p>
-        The key gets a new secret, which is shown once. Its name, permissions and use stay. The previous secret works
-        until its grace period ends.
+        The key gets a new secret, which is shown once. Its name, permissions and usage stay the same. The previous
+        secret works until its grace period ends.
       </p>
       {rights.isSelf && (
-        <p>
-          You have signed in with this key. Sign in with the new secret afterwards: the previous one only shows, and
-          changes nothing.
-        </p>
+        <p>You are signed in with this key. Sign in with the new secret afterwards: the previous one can only read.</p>
       )}
       {given.problems.size > 0 && (
         <Problem>
@@ -76,17 +73,17 @@ function StartRotation({ here, given, children }: { here: KeyVisit; given: Given
         name="grace"
         label="Grace period"
         value={given.grace}
-        help="Such as 24h, 7d or 90m. 0s ends the previous secret at once: right after a leak."
+        help="For example 24h or 7d. Use 0s after a leak: the previous secret then stops working immediately."
         problem={given.problems.get('grace')}
       />
       <fieldset>
-        <legend>It begins</legend>
-        <Choice name="activate" value="NOW" chosen={given.activate} label="now" />
+        <legend>Grace period starts</legend>
+        <Choice name="activate" value="NOW" chosen={given.activate} label="Now" />
         <Choice
           name="activate"
           value="ON_FIRST_USE"
           chosen={given.activate}
-          label="when the new secret is first used: if it gets lost on its way, nothing breaks"
+          label="On first use of the new secret (safe if it gets lost)"
         />
       </fieldset>
       <AfterLeak here={here} given={given} children={children} />
@@ -118,14 +115,14 @@ function AfterLeak({
 }) {
   if (shown.branch.count === 0) return null;
   const refused = rights.whyNot('ROTATE_AND_DISABLE_CREATED');
-  if (refused !== undefined) return <p class="help">You cannot disable the keys that it has created: {refused}</p>;
+  if (refused !== undefined) return <p class="help">You cannot disable the keys that it created: {refused}</p>;
   return (
     <fieldset>
       <legend>After a leak</legend>
       <label class="choice">
         <input type="checkbox" name="disableCreated" checked={given.disableCreated} />
         <span>
-          Also disable the keys that it created: a thief may have made them.
+          Also disable the keys that it created: an attacker may have made them.
           {keys.length > 0 && (
             <span class="faint">
               {` ${keys.map(({ name }) => name).join(', ')}`}
@@ -136,9 +133,9 @@ function AfterLeak({
       </label>
       <TextField
         name="createdSince"
-        label="Only those created since"
+        label="Only keys created since"
         value={given.createdSince}
-        help="A date, a date and time, or an age such as 24h. Empty for all of them."
+        help="A date, a date and time, or an age such as 24h. Empty: all of them."
         problem={given.problems.get('createdSince')}
       />
     </fieldset>
@@ -149,14 +146,14 @@ const ROTATE = `mutation Rotate($input: RotateApiKeyInput!) {
   rotateApiKey(input: $input) { key apiKey { rotation { previousPrefix previousEndsAt } } disabled { name } }
 }`;
 
-/** What ends a rotation, or gets on with it: its address, its field of GraphQL, and what is said afterwards. */
+/** Steps of a rotation: the address, the GraphQL field, and the message shown afterwards. */
 const STEPS = [
   ['activate', 'activateApiKeyRotation', 'activated'],
   ['finish', 'finishApiKeyRotation', 'finished'],
   ['roll-back', 'rollBackApiKeyRotation', 'rolled-back'],
 ] as const;
 
-/** Adds the pages that give a key another secret, step by step. */
+/** Adds the pages that rotate a key, step by step. */
 export function addRotation(pages: Pages): void {
   pages.get('keys/:id/rotation', withKey(showRotation, 'UPDATE'));
   pages.post('keys/:id/rotation', withKey(rotate, 'UPDATE'));
@@ -198,27 +195,27 @@ async function showRotation(
     `Rotate ${name}`,
     <div class="medium">
       <BackLink to={here.base}>{name}</BackLink>
-      <h1>{rotation ? 'Rotation under way' : 'Give it a new secret'}</h1>
+      <h1>{rotation ? 'Rotation in progress' : 'Rotate secret'}</h1>
       {problem !== undefined && <Problem>{problem}</Problem>}
       {rotation ? (
         <RotationSteps here={here} rotation={rotation} />
       ) : here.rights.may('ROTATE') ? (
         <StartRotation here={here} given={given} children={children} />
       ) : (
-        <p>A new secret can do all that this key may do. {here.rights.whyNot('ROTATE')}</p>
+        <p>A new secret would give you all permissions of this key. {here.rights.whyNot('ROTATE')}</p>
       )}
     </div>,
     status,
   );
 }
 
-/** That a key has two secrets that work, and where that is ended. */
+/** Says that two secrets of the key work, and links to the page that ends this. */
 export function RotationNotice({ here }: { here: KeyVisit }) {
   const { shown, rights, base } = here;
   if (!shown.rotation) return null;
   return (
     <Warning>
-      A rotation is under way: two secrets work. <PreviousSecret here={here} rotation={shown.rotation} />{' '}
+      Rotation in progress: two secrets work. <PreviousSecret here={here} rotation={shown.rotation} />{' '}
       {rights.may('FINISH_ROTATION') && (
         <a href={`${base}/rotation`}>{rights.may('ROLL_BACK_ROTATION') ? 'Finish it or roll it back' : 'Finish it'}</a>
       )}
@@ -236,13 +233,13 @@ function PreviousSecret({ here: { visit }, rotation }: { here: KeyVisit; rotatio
         'works until the new one is first used, and then for its grace period'
       ) : (
         <>
-          ends <Time at={previousEndsAt} now={visit.now} />
+          expires <Time at={previousEndsAt} now={visit.now} />
         </>
       )}
       {'. '}
       {previousLastUsedAt === null ? (
         <>
-          It was not used since the rotation began <Time at={startedAt} now={visit.now} />.
+          It has not been used since the rotation started <Time at={startedAt} now={visit.now} />.
         </>
       ) : (
         <strong>
@@ -253,7 +250,7 @@ function PreviousSecret({ here: { visit }, rotation }: { here: KeyVisit; rotatio
   );
 }
 
-/** What can be done about a rotation that is under way, and what each means. */
+/** The actions on a rotation in progress, each with its effect. */
 function RotationSteps({ here, rotation }: { here: KeyVisit; rotation: ShownRotation }) {
   const { shown, rights, base } = here;
   const isInUse = rotation.previousLastUsedAt !== null;
@@ -265,8 +262,8 @@ function RotationSteps({ here, rotation }: { here: KeyVisit; rotation: ShownRota
       {rotation.previousEndsAt === null && (
         <Step
           action={`${base}/rotation/activate`}
-          button="Begin the grace period"
-          meaning="The new secret has arrived where it belongs. The previous one works until its grace period is over."
+          button="Start the grace period"
+          meaning="Use this once the new secret is in place. The previous one works until its grace period ends."
         />
       )}
       <Step
@@ -274,8 +271,10 @@ function RotationSteps({ here, rotation }: { here: KeyVisit; rotation: ShownRota
         button="Finish now"
         isDangerous={isInUse}
         meaning={
-          `The previous secret, ${rotation.previousPrefix}, stops working at once; ${shown.prefix} stays. ` +
-          (isInUse ? 'What still uses the previous one is refused from then on.' : 'Nothing has used it since.')
+          `The previous secret, ${rotation.previousPrefix}, stops working immediately; ${shown.prefix} keeps working. ` +
+          (isInUse
+            ? 'Anything that still uses the previous one stops working.'
+            : 'It has not been used since the rotation.')
         }
       />
       {rights.may('ROLL_BACK_ROTATION') && (
@@ -284,8 +283,8 @@ function RotationSteps({ here, rotation }: { here: KeyVisit; rotation: ShownRota
           button="Roll back"
           isDangerous
           meaning={
-            `The new secret, ${shown.prefix}, stops working at once; ${rotation.previousPrefix} stays. ` +
-            'For a new secret that was lost, or that got into wrong hands.'
+            `The new secret, ${shown.prefix}, stops working immediately; ${rotation.previousPrefix} keeps working. ` +
+            'Use this if the new secret was lost or leaked.'
           }
         />
       )}
@@ -326,28 +325,30 @@ function NewSecretPage({ here, rotated }: { here: KeyVisit; rotated: Rotated }) 
   const { rotation } = rotated.apiKey;
   return (
     <div class="medium">
-      <h1>The new secret of {shown.name}</h1>
-      <Done>Store this secret now: it is shown once, and never again.</Done>
+      <h1>New secret of {shown.name}</h1>
+      <Done>Store this secret now: it is shown only once.</Done>
       <Secret of={shown.name} secret={rotated.key} />
       {rotated.disabled.length > 0 && (
-        <Warning>Disabled, as it had created them: {rotated.disabled.map(({ name }) => name).join(', ')}</Warning>
+        <Warning>
+          Disabled, because this key created them: {rotated.disabled.map(({ name }) => name).join(', ')}
+        </Warning>
       )}
       <h2>Next steps</h2>
       <ol>
-        <li>Put the new secret in place of the previous one, wherever that is used.</li>
+        <li>Replace the previous secret wherever it is used.</li>
         {rotation && (
           <>
             <li>
-              Watch on <a href={base}>the page of the key</a> whether <code>{rotation.previousPrefix}</code> is still in
+              Check on <a href={base}>the page of the key</a> whether <code>{rotation.previousPrefix}</code> is still in
               use.
             </li>
             <li>
               Finish the rotation.{' '}
               {rotation.previousEndsAt === null ? (
-                'The grace period begins when the new secret is first used.'
+                'The grace period starts when the new secret is first used.'
               ) : (
                 <>
-                  It ends <Time at={rotation.previousEndsAt} now={visit.now} />.
+                  The grace period ends <Time at={rotation.previousEndsAt} now={visit.now} />.
                 </>
               )}
             </li>

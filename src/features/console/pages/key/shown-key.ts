@@ -20,14 +20,14 @@ const FIELDS = `{
     branch { count lastUsedAt }
     issued { name keyId what at disabled } }`;
 
-/** A key, as GraphQL tells of it: see `ApiKey` of the schema. Times are RFC 3339. */
+/** A key as GraphQL returns it: see `ApiKey` of the schema. Times are RFC 3339. */
 export interface ShownKey extends KeyValues {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;
-  /** Whose it is, if it is of somebody who signs in without a secret. */
+  /** The person it stands for, if it has no secret. */
   readonly person: ShownPerson | null;
-  /** Who answers for it: its owner, or that of a parent key. */
+  /** Its owner, or the owner of a parent key. */
   readonly answering: string | null;
   readonly roles: readonly string[];
   readonly permissions: readonly ResourceActions[];
@@ -46,7 +46,7 @@ export interface ShownKey extends KeyValues {
   readonly usedPermissions: readonly ResourceActions[];
   readonly unusedPermissions: readonly ResourceActions[];
   readonly suggestedRoles: readonly string[];
-  /** What it would lose with the suggested grants. */
+  /** Permissions it would lose with the suggested grants. */
   readonly excessPermissions: readonly ResourceActions[];
   readonly suggestedPermissions: readonly ResourceActions[];
   /** All its parent keys, the nearest first, with how each limits it. */
@@ -54,7 +54,7 @@ export interface ShownKey extends KeyValues {
   readonly rotation: ShownRotation | null;
   /** The keys that it created, those that these created, and so on. */
   readonly branch: { readonly count: number; readonly lastUsedAt: string | null };
-  /** Changes to other keys, and is in force. */
+  /** Changes to other keys that are still in effect. */
   readonly issued: readonly IssuedChange[];
 }
 
@@ -63,14 +63,14 @@ export interface ParentKey extends KeyRestrictions, Pick<ShownKey, 'status' | 'e
   readonly name: string | null;
 }
 
-/** Some keys, and how many there are: see `ApiKeyList` of the schema. */
+/** Part of a list of keys, with the total: see `ApiKeyList` of the schema. */
 export interface CountedKeys<Key> {
   readonly keys: readonly Key[];
   readonly total: number;
   readonly hasMore: boolean;
 }
 
-/** Something that a key did to another one: see `IssuedChange` of the schema. */
+/** A change that a key made to another: see `IssuedChange` of the schema. */
 export interface IssuedChange {
   readonly name: string;
   readonly keyId: string | null;
@@ -79,7 +79,7 @@ export interface IssuedChange {
   readonly disabled: boolean;
 }
 
-/** A rotation under way. */
+/** A rotation in progress. */
 export interface ShownRotation {
   readonly startedAt: string;
   readonly previousPrefix: string;
@@ -93,8 +93,8 @@ export function idOf(visit: Visit): string {
 }
 
 /**
- * Asks for something of the key that a page is about; null if there is none that may be read. Whoever may not read keys
- * may read their own.
+ * Reads fields of the key that a page is about; null if it does not exist or cannot be seen. Without permission to read
+ * keys, people can still read their own.
  * @param selection of GraphQL
  * @param declared the variables that it takes, such as `$by: UsagePeriod!`
  * @throws OperationFailed
@@ -113,29 +113,29 @@ export async function askOfKey<Data>(
   return visit.ask(document, { ...variables, ...(!isMe && { id }) });
 }
 
-/** The key that a page is about; null if there is none that may be read. @throws OperationFailed */
+/** Loads the key that a page is about; null if it does not exist or cannot be seen. @throws OperationFailed */
 export function findKey(visit: Visit): Promise<ShownKey | null> {
   return askOfKey(visit, FIELDS);
 }
 
-/** All that the grants of a key say, whatever its parent keys deny. */
+/** Everything granted to a key, including what its parent keys deny. */
 export function grantedTo({ effectivePermissions, ancestors }: ShownKey): PermissionSet {
   const taken = ancestors.flatMap(({ permissions }) => permissions);
   return new PermissionSet(permissionsOf([...effectivePermissions, ...taken]) as Permission[]);
 }
 
-/** A change of a key that pages offer. */
+/** A change of a key that pages can offer. */
 export type KeyAction = KeyChangeKind | 'CONTAIN';
 
-/** What somebody is permitted to do to a key, by the rules that decide when they do so. */
+/** The changes that a person is allowed to make to a key, by the rules that later decide. */
 export class Rights {
-  /** Why each change is refused; null if it is not. */
+  /** The reason each change is refused, or null. */
   readonly #reasons: ReadonlyMap<string, string | null>;
-  /** Whether it is the key that the person has signed in with. */
+  /** It is the person's own key. */
   readonly isSelf: boolean;
-  /** Whether that key ends with it: it is the same, or a child key of it. */
+  /** Disabling or deleting it signs the person out: it is their own key or a parent of that. */
   readonly endsSession: boolean;
-  /** Whether they have signed in with a previous secret, which changes no key. */
+  /** They signed in with a previous secret, which cannot change keys. */
   readonly isPrevious: boolean;
 
   constructor({ principal }: Visit, id: string, changes: readonly PossibleChange[]) {
@@ -145,12 +145,12 @@ export class Rights {
     this.isPrevious = principal.secret === 'previous';
   }
 
-  /** Whether a change would be made. */
+  /** Checks whether a change is allowed. */
   may(change: KeyAction): boolean {
     return this.#reasons.get(change) === null;
   }
 
-  /** Why a change would be refused; undefined if it would not. */
+  /** The reason a change is refused, if it is. */
   whyNot(change: KeyAction): string | undefined {
     return this.#reasons.get(change) ?? undefined;
   }

@@ -7,9 +7,9 @@ import type { Visit } from '../../visit.tsx';
 import type { CountedKeys, ParentKey, ShownKey } from './shown-key.ts';
 import type { KeyVisit } from './with-key.tsx';
 
-/** How many keys that one key created are shown at first, those that were used last. */
+/** Child keys shown at first, most recently used first. */
 const SHOWN = 50;
-/** Of how many keys those that they created are shown, too. */
+/** Maximum number of child keys that can be opened. */
 const MAX_OPEN = 20;
 
 const CHILDREN = `query Children($id: ID!) {
@@ -20,15 +20,15 @@ const CHILDREN = `query Children($id: ID!) {
 
 /** A key that another one created. */
 interface Child extends Pick<ShownKey, 'id' | 'name' | 'status' | 'lastUsedAt' | 'branch'> {
-  /** Those that it created, if they are shown. */
+  /** Its child keys, if they are shown. */
   readonly children?: Children | undefined;
 }
 
-/** The keys that a key created, as far as they may be read. */
+/** The child keys of a key that the person can see. */
 export type Children = CountedKeys<Child>;
 
 /**
- * The keys that a key created, and with those that the address names those that they created.
+ * Loads the child keys of a key, and those of the child keys that the address opens.
  * @throws OperationFailed
  */
 export async function askChildren(here: Pick<KeyVisit, 'visit' | 'shown'>): Promise<Children> {
@@ -46,26 +46,26 @@ async function childrenOf(visit: Visit, id: string, open: ReadonlySet<string>): 
   return { ...found, keys };
 }
 
-/** Those first of whose branch one was used last. */
+/** Sorts by the last use of the key or of one of its child keys. */
 function byUse(keys: readonly Child[]): Child[] {
   const timeOf = (key: Child) => Date.parse(lastUseOf(key) ?? '1970');
   return keys.toSorted((one, other) => timeOf(other) - timeOf(one));
 }
 
-/** When a key, or a child key of it, was last used; null if none ever was. */
+/** Last use of a key or its child keys; null if there was none. */
 export function lastUseOf({ lastUsedAt, branch }: Pick<ShownKey, 'lastUsedAt' | 'branch'>): string | null {
   const uses = [lastUsedAt, branch.lastUsedAt].filter((at) => at !== null);
   return uses.toSorted((one, other) => Date.parse(one) - Date.parse(other)).at(-1) ?? null;
 }
 
-/** Who made a key, and what it made, to any depth: with how many there are, and what each denies. */
+/** The parent keys of a key with what each denies, and its child keys to any depth. */
 export function TreeSection({ here, children }: { here: KeyVisit; children: Children }) {
   const { shown, visit, rights, base } = here;
   if (shown.ancestors.length === 0 && shown.branch.count === 0) return null;
   return (
     <section aria-labelledby="tree" class="card">
       <div class="head">
-        <h2 id="tree">Who made it, and what it made</h2>
+        <h2 id="tree">Created by and child keys</h2>
         {rights.may('CONTAIN') && shown.branch.count > 0 && (
           <a class="button danger" href={`${base}/contain`}>
             Contain…
@@ -73,7 +73,7 @@ export function TreeSection({ here, children }: { here: KeyVisit; children: Chil
         )}
       </div>
       <p class="help">
-        A key can do no more than its parent keys, and ends with them.
+        A key can do no more than its parent keys, and stops working when they do.
         {shown.branch.count > 0 && ` This one has ${formatCount(shown.branch.count, 'child key')}.`}
       </p>
       <Above visit={visit} ancestors={shown.ancestors.toReversed()}>
@@ -86,7 +86,7 @@ export function TreeSection({ here, children }: { here: KeyVisit; children: Chil
   );
 }
 
-/** The parent keys of a key, from the first one on, each in the list of the one that created it. */
+/** The parent keys of a key, from the top, each listed under the one that created it. */
 function Above({
   visit,
   ancestors: [first, ...others],
@@ -118,7 +118,7 @@ function Above({
   );
 }
 
-/** What a parent key denies the key that the page is about. */
+/** Restrictions that a parent key puts on the key. */
 function Denials({ visit, parent }: { visit: Visit; parent: ParentKey }) {
   const denied = withoutIncluded(permissionsOf(parent.permissions)).length;
   const reasons = restrictionTexts(parent, true);
@@ -127,7 +127,7 @@ function Denials({ visit, parent }: { visit: Visit; parent: ParentKey }) {
     <>
       {parent.expiresAt !== null && (
         <span class="faint">
-          {'lets it end '}
+          {'limits its expiry to '}
           <Time at={parent.expiresAt} now={visit.now} />
         </span>
       )}
@@ -144,15 +144,15 @@ function Denials({ visit, parent }: { visit: Visit; parent: ParentKey }) {
   );
 }
 
-/** The keys that a key created. */
+/** The child keys of a key. */
 interface ListedChildren {
   readonly here: KeyVisit;
   /** The id of that key. */
   readonly of: string;
   readonly children: Children;
-  /** How many child keys it has, all counted. */
+  /** Number of its child keys, at any depth. */
   readonly count: number;
-  /** The page that this is on, under the address of the key that the page is about. */
+  /** The page that this is on, relative to the page of the key. */
   readonly page: string;
 }
 
@@ -160,7 +160,7 @@ function ChildList({ here, of, children: { keys, total, hasMore }, count, page }
   const { visit } = here;
   if (count === 0) return null;
   const isLong = total > keys.length;
-  // What descends from those that are shown, is; all else is of others.
+  // Child keys of the shown ones are included; the rest is not visible to this person.
   const known = keys.reduce((sum, { branch }) => sum + 1 + branch.count, 0);
   return (
     <>
@@ -191,13 +191,13 @@ function ChildList({ here, of, children: { keys, total, hasMore }, count, page }
         </p>
       )}
       {!isLong && count > known && (
-        <p class="help">{`And ${formatCount(count - known, 'key')} that you may not read.`}</p>
+        <p class="help">{`And ${formatCount(count - known, 'key')} that you cannot see.`}</p>
       )}
     </>
   );
 }
 
-/** Shows what a key created, or hides it again. */
+/** Opens or folds the child keys of a key. */
 function Opener({ here: { visit, base }, child, page }: { here: KeyVisit; child: Child; page: string }) {
   const open = visit.c.req.queries('open') ?? [];
   const others = child.children ? open.filter((id) => id !== child.id) : [...open, child.id];
@@ -213,7 +213,7 @@ function Opener({ here: { visit, base }, child, page }: { here: KeyVisit; child:
   );
 }
 
-/** The keys that are deleted with a key, by branch, those that were used last first. */
+/** The child keys that are deleted with a key, most recently used first. */
 export function DeletedBranches({ here, children }: { here: KeyVisit; children: Children }) {
   const { id, branch } = here.shown;
   return <ChildList here={here} of={id} children={children} count={branch.count} page="/delete" />;

@@ -17,19 +17,19 @@ import { type KeyVisit, withKey } from './with-key.tsx';
 
 const USAGE = '{ usage(from: $from, by: $by) { start accepted forbidden limited refused } }';
 
-/** What is plotted: the last so many hours or days. */
+/** The periods that can be plotted. */
 const VIEWS = {
   hour: { by: 'HOUR', count: 48, title: 'Last 48 hours' },
   day: { by: 'DAY', count: 90, title: 'Last 90 days' },
 } as const;
 
-/** The use of a key, an hour or a day a bar. */
+/** The usage of a key, with a bar for each hour or day. */
 interface PlottedUsage {
   readonly view: keyof typeof VIEWS;
   readonly bars: readonly Bar[];
 }
 
-/** The use of a key in the view that the address asks for. @throws OperationFailed */
+/** Loads the usage of a key for the period in the address. @throws OperationFailed */
 export async function askUsage(visit: Visit): Promise<PlottedUsage> {
   const view = visit.query('use') === 'day' ? 'day' : 'hour';
   const { by, count } = VIEWS[view];
@@ -37,7 +37,7 @@ export async function askUsage(visit: Visit): Promise<PlottedUsage> {
   return { view, bars: barsOf(counted, by, count, visit.now) };
 }
 
-/** How the requests of the key in the address ended, by hours or days from a time on. @throws OperationFailed */
+/** Loads the outcomes of requests with the key in the address, by hour or day. @throws OperationFailed */
 async function askPeriods(visit: Visit, from: number, by: 'HOUR' | 'DAY'): Promise<readonly PeriodCounts[]> {
   const variables = { from: new Date(from).toISOString(), by };
   const declared = '$from: DateTime!, $by: UsagePeriod!';
@@ -50,8 +50,8 @@ export function UsageSection({ here: { base }, usage: { view, bars } }: { here: 
   return (
     <section aria-labelledby="use" class="card">
       <div class="head">
-        <h2 id="use">Use</h2>
-        <nav class="tabs" aria-label="Times of use">
+        <h2 id="use">Usage</h2>
+        <nav class="tabs" aria-label="Period">
           {(['hour', 'day'] as const).map((one) => (
             <a href={`${base}?use=${one}#use`} aria-current={one === view ? 'true' : undefined}>
               {VIEWS[one].title}
@@ -60,8 +60,8 @@ export function UsageSection({ here: { base }, usage: { view, bars } }: { here: 
         </nav>
       </div>
       {isEmpty ? (
-        <Empty title={`No request in the ${VIEWS[view].title.toLowerCase()}.`}>
-          <p>Uses show here within seconds.</p>
+        <Empty title={`No requests in the ${VIEWS[view].title.toLowerCase()}.`}>
+          <p>Requests appear here within seconds.</p>
         </Empty>
       ) : (
         <UsePlot title={VIEWS[view].title} bars={bars} />
@@ -74,7 +74,7 @@ const DAY_MS = 86_400_000;
 const LOOKED_BACK_DAYS = 90;
 const TRUSTED_DAYS = 7;
 
-/** Whether there is something to remove from a key, and something to leave. */
+/** Checks whether a key has both unused and used permissions. */
 export function canNarrow(key: ShownKey): boolean {
   const suggested = findSuggested(key);
   return suggested.length > 0 && suggested.toSorted().join() !== key.grants.toSorted().join();
@@ -84,23 +84,20 @@ function findSuggested({ suggestedRoles, suggestedPermissions }: ShownKey): stri
   return [...suggestedRoles, ...permissionsOf(suggestedPermissions)];
 }
 
-/** What a key loses if it keeps only what it has used. */
+/** Permissions that a key loses if it keeps only those it has used. */
 function findLosses(key: ShownKey): ResourceActions[] {
   const lost = new Set(permissionsOf(key.excessPermissions));
   const kept = permissionsOf(key.effectivePermissions).filter((permission) => !lost.has(permission)) as Permission[];
   return groupPermissions(grantedTo(key).missingFrom(new PermissionSet(kept)));
 }
 
-/** Why the use of the key that the address names may not show all that it needs. @throws OperationFailed */
+/** Warns if the usage of the key is too short or too old to show all that it needs. @throws OperationFailed */
 async function askWarning(visit: Visit): Promise<string | undefined> {
   const counted = await askPeriods(visit, visit.now - LOOKED_BACK_DAYS * DAY_MS, 'DAY');
   const first = counted.find(({ accepted, forbidden }) => accepted + forbidden > 0);
-  if (!first) return `It was not used in the last ${LOOKED_BACK_DAYS} days.`;
+  if (!first) return `Not used in the last ${LOOKED_BACK_DAYS} days.`;
   if (Date.parse(first.start) > visit.now - TRUSTED_DAYS * DAY_MS)
-    return (
-      `It has been used for less than ${TRUSTED_DAYS} days. ` +
-      'What it does once a week or once a month is missing from what it has used.'
-    );
+    return `In use for less than ${TRUSTED_DAYS} days. Weekly or monthly jobs may not have run yet.`;
   return undefined;
 }
 
@@ -114,10 +111,14 @@ export function addNarrowing(pages: Pages): void {
 
 async function narrow(here: KeyVisit): Promise<Response> {
   const { visit, shown } = here;
-  // Those that were shown: what the key has used since is not among them, and is asked about again.
+  // Compare with what was shown: if the key has used something else since, ask again.
   const chosen = chosenIn(await visit.form());
   if ([...chosen.roles, ...chosen.permissions].toSorted().join() !== findSuggested(shown).toSorted().join())
-    return showNarrowing(here, 'The key has used something else meanwhile. Look again at what it would lose.', 409);
+    return showNarrowing(
+      here,
+      'The key has used another permission since you opened this page. Check again what will be removed.',
+      409,
+    );
   const done = await orFailed(visit.ask(UPDATE, { input: { id: shown.id, ...grantsInputOf(chosen) } }));
   if (done instanceof OperationFailed) return showNarrowing(here, done.reason, done.pageStatus);
   return visit.seeOther(`keys/${shown.id}?done=narrowed`);
@@ -126,7 +127,11 @@ async function narrow(here: KeyVisit): Promise<Response> {
 async function showNarrowing(here: KeyVisit, problem?: string, status = 200): Promise<Response> {
   const { visit, shown } = here;
   const warning = canNarrow(shown) ? await askWarning(visit) : undefined;
-  return visit.page(`Narrow ${shown.name}`, <NarrowPage here={here} warning={warning} problem={problem} />, status);
+  return visit.page(
+    `Remove unused permissions of ${shown.name}`,
+    <NarrowPage here={here} warning={warning} problem={problem} />,
+    status,
+  );
 }
 
 function NarrowPage({
@@ -142,7 +147,7 @@ function NarrowPage({
   return (
     <div class="medium">
       <BackLink to={base}>{shown.name}</BackLink>
-      <h1>Narrow it to what it uses</h1>
+      <h1>Remove unused permissions</h1>
       {problem !== undefined && <Problem>{problem}</Problem>}
       {canNarrow(shown) ? (
         <>
@@ -156,16 +161,16 @@ function NarrowPage({
             {permissionsOf(shown.suggestedPermissions).map((permission) => (
               <input type="hidden" name={FIELDS.permission} value={permission} />
             ))}
-            <button class="primary">Remove the rest</button>
+            <button class="primary">Remove unused permissions</button>
             <LinkButton to={base}>Cancel</LinkButton>
           </form>
         </>
       ) : (
-        <Empty title="There is nothing to narrow.">
+        <Empty title="There is nothing to remove.">
           <p>
             {findSuggested(shown).length === 0
-              ? 'The key has used none of its permissions, and needs at least one. Disable or delete it instead.'
-              : 'The key has used all that it was granted.'}
+              ? 'The key has not used any of its permissions, and must keep at least one. Disable or delete it instead.'
+              : 'The key has used all its permissions.'}
           </p>
         </Empty>
       )}
@@ -179,16 +184,17 @@ function Outcome({ here: { shown } }: { here: KeyVisit }) {
   return (
     <>
       <p class="help">
-        Its grants are replaced by the fewest that allow all that it has ever used: permissions, and the roles that it
-        has granted to other keys, as only a key that holds a role may grant it. What it has used in the last seconds
-        may not be counted yet. You can grant more again later, as far as your key may.
+        Keeps what this key has used, and roles that it gave to other keys. Removes the rest. Requests of the last few
+        seconds may not be counted yet. You can grant permissions again later, if your key has them.
       </p>
-      <h2>It keeps</h2>
+      <h2>Keeps</h2>
       <Roles of={shown.suggestedRoles} />
       <PermissionGroups of={shown.suggestedPermissions} />
-      <h2>It loses</h2>
+      <h2>Removes</h2>
       <Roles of={lostRoles} />
-      {shown.unknownGrants.length > 0 && <p>{`${shown.unknownGrants.join(', ')}, not declared here any more`}</p>}
+      {shown.unknownGrants.length > 0 && (
+        <p>{`${shown.unknownGrants.join(', ')}, no longer declared in svc-api.yaml`}</p>
+      )}
       <details open={loss.length <= 10}>
         <summary>{formatCount(withoutIncluded(permissionsOf(loss)).length, 'permission')}</summary>
         <PermissionGroups of={loss} />

@@ -5,22 +5,22 @@ import { BackLink, Fact, formatCount, KeyLink, Time } from '../../parts/notice.t
 import { FieldFacts } from '../../parts/key-texts.tsx';
 import { findKey, type KeyAction, Rights, type ShownKey } from './shown-key.ts';
 
-/** What a page about a key is made of. */
+/** Parts of a page about a key. */
 export interface KeyVisit {
   readonly visit: Visit;
   readonly shown: ShownKey;
-  /** The same, as the rules have it. */
+  /** The same key as the rules know it. */
   readonly apiKey: ApiKey;
   readonly rights: Rights;
-  /** The address of the page of the key, as it stands in links. */
+  /** Link to the page of the key. */
   readonly base: string;
 }
 
-const NO_SUCH_KEY = 'There is no key with this id that you may see. It may have been deleted.';
+const NO_SUCH_KEY = 'This key does not exist, or you are not allowed to see it. It may have been deleted.';
 
 /**
- * Answers with the key that the address names, or says that there is none.
- * @param change what it is for; where that would be refused, the page says so
+ * Answers with the key in the address, or says that there is none.
+ * @param change that the page is for; if it would be refused, the page says so
  */
 export function withKey(answer: (here: KeyVisit) => Promise<Response>, change?: KeyAction): VisitHandler {
   return async (visit) => {
@@ -46,17 +46,17 @@ function NotAllowed({ here, reason }: { here: KeyVisit; reason: string }) {
       <h1>Not allowed</h1>
       <p>
         {here.rights.isPrevious
-          ? 'You have signed in with a previous secret of your key, which changes no key. Sign in with the new one.'
+          ? 'You are signed in with the previous secret of your key, which cannot change keys. Sign in with the new one.'
           : reason}
       </p>
     </div>
   );
 }
 
-/** The fields that the page shows in its own way. */
+/** The page shows these fields in its own way. */
 const { description: _description, owner: _owner, tags: _tags, ...otherLabels } = labelFields;
 
-/** What is known of a key. @param creatorName null if it may not be read */
+/** The facts about a key. @param creatorName null if it may not be read */
 export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: string | null }) {
   const { shown, visit } = here;
   const { now, root } = visit;
@@ -64,7 +64,7 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
     <dl class="facts">
       {shown.person ? (
         <Fact name="Person">
-          {shown.person.name} <span class="faint">{`by ${shown.person.issuer}`}</span>
+          {shown.person.name} <span class="faint">{`via ${shown.person.issuer}`}</span>
         </Fact>
       ) : (
         <Fact name="Secret">
@@ -74,7 +74,7 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
       {shown.answering !== null && !shown.person && (
         <Fact name="Owner">
           <a href={`${root}keys?by=${encodeURIComponent(shown.answering)}`}>{shown.answering}</a>
-          {shown.owner === null && <span class="faint"> of a parent key</span>}
+          {shown.owner === null && <span class="faint"> (owner of a parent key)</span>}
         </Fact>
       )}
       {shown.tags.length > 0 && (
@@ -103,15 +103,15 @@ export function KeyFacts({ here, creatorName }: { here: KeyVisit; creatorName: s
       )}
       <Fact name="Last used">
         <Time at={shown.lastUsedAt} now={now} />
-        {shown.uses > 0 && <span class="faint">{`, ${formatCount(shown.uses, 'use')} in all`}</span>}
+        {shown.uses > 0 && <span class="faint">{`, ${formatCount(shown.uses, 'request')} in total`}</span>}
       </Fact>
       <FieldFacts table={restrictionFields} of={shown} />
       <FieldFacts table={fixedFields} of={shown} onlyGiven />
       {shown.budgets.length > 0 && (
-        <Fact name="Left">{shown.budgets.map(({ limit, left }) => `${left} of ${limit}`).join(', ')}</Fact>
+        <Fact name="Requests left">{shown.budgets.map(({ limit, left }) => `${left} of ${limit}`).join(', ')}</Fact>
       )}
       {shown.managed && (
-        <Fact name="Managed">by an apply: the next one may undo what is changed here, or delete the key</Fact>
+        <Fact name="Managed">by svc-api apply: its next run may undo changes made here, or delete the key</Fact>
       )}
     </dl>
   );

@@ -27,25 +27,25 @@ import { type AskedGrantable, NO_MORE_KEYS } from '../grantable.ts';
 import type { ShownKey } from '../key/shown-key.ts';
 import { PRESET, presetsOf } from './presets.ts';
 
-/** A key that is to be created, as a form has it. */
+/** A key to create, as filled in. */
 export interface Draft extends ChosenGrants, ExpiryChoice, KeyTexts {
   readonly name: string;
-  /** Which keys it is to replace, as they were shown; empty for none. */
+  /** Identifies the keys it replaces, as they were shown; empty for none. */
   readonly replaces: string;
 }
 
-/** A key that is to have the same. */
+/** The key to duplicate. */
 export type Original = Pick<ShownKey, 'name' | 'grants' | keyof KeyTexts>;
 
-/** Says that a key of the name is to be replaced, before it was shown what that deletes. */
+/** Value for replacing a key before the preview has shown what that deletes. */
 export const REPLACE = 'replace';
 
-/** A form that nobody has filled in. */
+/** An empty form. */
 export function emptyDraft(bounds: ExpiryBounds): Draft {
   return draftIn(new URLSearchParams(), bounds);
 }
 
-/** A form that is filled in with what another key has, but for its name and its expiry. */
+/** A form filled in from another key, except for its name and expiry. */
 export function draftLike({ grants, ...original }: Original, bounds: ExpiryBounds): Draft {
   return {
     ...emptyDraft(bounds),
@@ -55,7 +55,7 @@ export function draftLike({ grants, ...original }: Original, bounds: ExpiryBound
   };
 }
 
-/** What was filled in. */
+/** The form as it was filled in. */
 export function draftIn(form: URLSearchParams, bounds: ExpiryBounds): Draft {
   const text = (name: string) => form.get(name)?.trim() ?? '';
   return {
@@ -67,12 +67,12 @@ export function draftIn(form: URLSearchParams, bounds: ExpiryBounds): Draft {
   };
 }
 
-/** The fields of a draft that are texts. */
+/** Text fields of a draft. */
 const TEXTS = ['name', ...namesOf(keyFields), 'expiry', 'date'];
-/** In an address, says that a form was filled in before a session ended. */
+/** Marks an address with a form from before a session ended. */
 export const KEPT = 'kept';
 
-/** Whether an address fills the form in. */
+/** Checks whether an address has values for the form. */
 export function hasDraft(address: URLSearchParams): boolean {
   return [...address.keys()].some(
     (field) => [...TEXTS, FIELDS.role, FIELDS.permission].includes(field) || field.startsWith(accessField('')),
@@ -80,8 +80,8 @@ export function hasDraft(address: URLSearchParams): boolean {
 }
 
 /**
- * The query of an address that fills the form in again, for somebody whose session has ended meanwhile: so nothing is
- * kept anywhere but in the address of the page to sign in, which has no key, even if one was entered in a wrong field.
+ * The query of an address that restores the form after signing in again. The form is kept nowhere else, and secrets are
+ * removed, even from wrong fields.
  */
 export function addressOfDraft(form: URLSearchParams): string {
   const texts = TEXTS.map((field): [string, string] => [field, redactSecrets(form.get(field) ?? '')]);
@@ -94,7 +94,7 @@ export function addressOfDraft(form: URLSearchParams): string {
   return new URLSearchParams([...fields, [KEPT, '1']]).toString();
 }
 
-/** In as few characters as levels take. */
+/** Permissions by resource, which keeps the address short. */
 function permissionFields(permissions: readonly string[]): [string, string][] {
   return grantsInputOf({ roles: [], permissions }).permissions.map(({ resource, actions }) => [
     accessField(resource),
@@ -102,7 +102,7 @@ function permissionFields(permissions: readonly string[]): [string, string][] {
   ]);
 }
 
-/** The fields of a form that has this draft, but for what it replaces. */
+/** Form fields for this draft, except for what it replaces. */
 export function fieldsOf({
   roles,
   permissions,
@@ -135,23 +135,23 @@ export function inputOf(draft: Draft, bounds: ExpiryBounds): { input: object } |
 
 /** Why no key was created. */
 export interface Refused {
-  /** What is wrong with fields, by their names in the input of `createApiKey`; what concerns none has an empty one. */
+  /** Problems by field of the input of `createApiKey`; those of no field under an empty name. */
   readonly problems: ReadonlyMap<string, string>;
-  /** What is wrong as a whole. */
+  /** A problem of the whole form. */
   readonly message?: string | undefined;
-  /** A key has the name already. */
+  /** Set if a key already has the name. */
   readonly taken?: NameConflict | undefined;
 }
 
-/** A key that has the name already. */
+/** The key that already has the name. */
 export interface NameConflict {
-  /** Its id; undefined if it may not be seen. */
+  /** Its id; undefined if the person cannot see it. */
   readonly id: string | undefined;
-  /** Whether the same form may have created it just now. */
+  /** The same form may have created it just now. */
   readonly isMaybeOwn: boolean;
 }
 
-/** Where each field of the input is in the form. */
+/** The place of each field of the input in the form. */
 const PLACES: Readonly<Record<string, { id: string; label: string }>> = {
   name: { id: 'name', label: 'Name' },
   ...TEXT_PLACES,
@@ -193,7 +193,7 @@ export function NewKeyForm({
       )}
       <form method="post" action={`${root}keys/new`} class="builder" data-draft>
         <div>
-          {/* What Enter presses in a field: otherwise it were the first preset. */}
+          {/* Enter in a field presses the first button, which would otherwise be a preset. */}
           <button class="hidden" name="step" value="preview" tabindex={-1} aria-hidden="true">
             Preview
           </button>
@@ -222,9 +222,9 @@ export function NewKeyForm({
               Cancel
             </a>
           </p>
-          <p class="help">Nothing is created before the preview.</p>
+          <p class="help">You can check everything before the key is created.</p>
         </div>
-        <aside data-sum aria-label="What the key would be">
+        <aside data-sum aria-label="Summary of the key">
           <KeySum name={draft.name} expiry="" {...sumOf(draft, grantable)} />
         </aside>
       </form>
@@ -232,7 +232,7 @@ export function NewKeyForm({
   );
 }
 
-/** Buttons that fill in what many keys are for; without scripts, they load the form again. */
+/** Buttons that fill in common permissions. Without scripts, they load the form again. */
 function Presets({ grantable }: { grantable: AskedGrantable }) {
   const presets = presetsOf(grantable);
   if (presets.length === 0) return null;
@@ -248,7 +248,7 @@ function Presets({ grantable }: { grantable: AskedGrantable }) {
   );
 }
 
-/** What of a choice can be granted. */
+/** The part of a choice that can be granted. */
 function sumOf({ roles, permissions }: ChosenGrants, grantable: AskedGrantable) {
   const held = new Set(permissionsOf(grantable.permissions));
   const chosen = grantable.roles.filter(({ role }) => roles.includes(role));
@@ -263,7 +263,7 @@ function NameTaken({ root, draft, taken: { id, isMaybeOwn } }: { root: string; d
     <>
       {isMaybeOwn && (
         <p>
-          If you just created it and reloaded the page: it was not created twice. Its secret is not shown again; if you
+          If you just created it and reloaded the page, it was not created twice. Its secret is not shown again. If you
           did not store it, rotate the key.
         </p>
       )}
@@ -273,7 +273,7 @@ function NameTaken({ root, draft, taken: { id, isMaybeOwn } }: { root: string; d
             <a href={`${root}keys/${id}`}>Open {draft.name}</a>,{' '}
           </>
         )}
-        choose another name, or see what replacing that key would delete:
+        choose another name, or check what replacing that key would delete:
       </p>
       <form method="post" action={`${root}keys/new`}>
         {fieldsOf(draft).map(([field, value]) => (

@@ -6,17 +6,17 @@ const REACH = `query Reach($id: ID!) {
   routes(first: 100, keyId: $id) { edges { passes passesAll node { host path methods allow } } }
 }`;
 
-/** Requests to a guarded service that a key may make. */
+/** Requests to a guarded service that a key is allowed to make. */
 interface ReachedRoute {
-  /** Such as `https://grafana.example.org/api/**`; without a host that is known, the path alone. */
+  /** Such as `https://grafana.example.org/api/**`; only the path if the host is not known. */
   readonly address: string;
   readonly methods: readonly string[];
 }
 
-/** The most routes that are named. */
+/** Maximum number of routes to list. */
 const MAX_ROUTES = 3;
 
-/** What of guarded services a new key can reach, as far as somebody may know. @throws OperationFailed */
+/** Loads the guarded services that a new key can reach, if the person is allowed to know. @throws OperationFailed */
 export async function askReach(visit: Visit, id: string): Promise<readonly ReachedRoute[]> {
   if (!visit.may('CONFIG:READ_ANY') || !visit.may('API_KEY:READ_OWN')) return [];
   const { edges } = await visit.ask<{
@@ -35,7 +35,7 @@ export async function askReach(visit: Visit, id: string): Promise<readonly Reach
     .slice(0, MAX_ROUTES);
 }
 
-/** Where a new secret is used, in which header, and how, so that it shows in no list of processes and no history. */
+/** Explains where and how to use a new secret without leaving it in process lists or shell history. */
 export function HowToUse({
   visit: { origin, parts },
   permissions,
@@ -89,7 +89,7 @@ export function HowToUse({
       />
       <Example
         id="by-file"
-        title="With curl, from a file that you alone can read"
+        title="With curl, from a file that only you can read"
         lines={[
           'read -rs SVC_API_KEY',
           `(umask 077 && printf '${header}%s' "$SVC_API_KEY" > svc-api.header)`,
@@ -97,8 +97,7 @@ export function HowToUse({
         ]}
       />
       <p class="help">
-        Paste the secret at <code>read</code>, which does not show it. So it is in no list of processes, and in no
-        history.
+        Paste the secret when <code>read</code> waits for it. It won't appear in your shell history or in process lists.
       </p>
     </section>
   );
@@ -129,7 +128,7 @@ function graphqlRequest(permissions: readonly ResourceActions[], origin: string)
   return ` -H 'Content-Type: application/json' -d '${query}' ${origin}/graphql`;
 }
 
-/** An address that a pattern of a route matches. */
+/** An example address that matches the pattern of a route. */
 function concrete(pattern: string): string {
   return pattern.replace(/\*\*$/, '').replaceAll('*', 'x').replaceAll("'", '%27');
 }

@@ -24,7 +24,7 @@ import { askReach, HowToUse } from './how-to-use.tsx';
 import { PRESET, withPreset } from './presets.ts';
 import { type Preview, PREVIEW, PreviewPage, type Replaced, replacedIn } from './preview.tsx';
 
-/** What `createApiKey` is asked for. */
+/** Fields of a created key. */
 const CREATE = `mutation Create($input: CreateApiKeyInput!) {
   createApiKey(input: $input) {
     key
@@ -57,9 +57,9 @@ function CreatedPage({
       </div>
       <Done>
         <p>
-          Store this secret now: it is shown once, and never again.
+          Store this secret now: it is shown only once.
           {replaced.length > 0 &&
-            ` ${replaced.length === 1 ? 'One key was' : `${replaced.length} keys were`} deleted for it.`}
+            ` ${replaced.length === 1 ? 'One key was' : `${replaced.length} keys were`} deleted to replace it.`}
         </p>
       </Done>
       <Secret of={apiKey.name} secret={key} />
@@ -84,10 +84,10 @@ const ORIGINAL = `query Original($id: ID!) { apiKey(id: $id) { name ${LABELS} gr
 const NAMED = `query Named($name: String!) { apiKey(name: $name) { id createdBy createdAt } }`;
 const REPLACED = `query Replaced($id: ID!) { apiKey(id: $id) { lastUsedAt } }`;
 
-/** A key of the name that was created so shortly ago may be the one that a form was sent for twice. */
+/** A key of the same name that is newer than this may come from the same form, sent twice. */
 const RELOAD_MS = 600_000;
 
-/** Adds the pages on which a key is created: a form, a preview, and the secret. Nothing is written before the last. */
+/** Adds the pages for creating a key: a form, a preview, and the secret. Only the last one writes anything. */
 export function addNewKey(pages: Pages): void {
   pages.get(
     'keys/new',
@@ -98,7 +98,7 @@ export function addNewKey(pages: Pages): void {
       if (from === undefined && !hasDraft(linked)) return showForm(here, emptyDraft(bounds));
       if (from === undefined) {
         const note = linked.has(KEPT)
-          ? 'Your session had ended. The form is as you left it.'
+          ? 'Your session had ended. Your form is as you left it.'
           : 'This form was filled in by a link. Check it before you create the key.';
         const limited = limitedTo(here.grantable, draftIn(linked, bounds), note);
         return showForm(here, limited.draft, { note: limited.note });
@@ -122,7 +122,7 @@ export function addNewKey(pages: Pages): void {
   );
 }
 
-/** Answers those who may create a key, and says to others why they may not. */
+/** Answers people who are allowed to create keys, and tells others why they are not. */
 function withGrantable(answer: (here: Means) => Promise<Response>): VisitHandler {
   return async (visit) => {
     if (!visit.may('API_KEY:CREATE_OWN'))
@@ -132,7 +132,7 @@ function withGrantable(answer: (here: Means) => Promise<Response>): VisitHandler
   };
 }
 
-/** @param refused why the key was not created that was shown before, and the status of the page */
+/** @param refused why the previewed key was not created, and the status of the page */
 async function preview(
   here: Means,
   draft: Draft,
@@ -157,15 +157,15 @@ async function create(here: Means, draft: Draft): Promise<Response> {
   if ('refused' in made) return showForm(here, draft, made);
   try {
     if (draft.replaces !== '') {
-      // What was shown is what is deleted: a page that is opened again must not replace what it has just created.
+      // Delete only what was shown: a page opened again must not replace the key that it just created.
       if (replacedIn(await visit.ask(PREVIEW, made)) !== draft.replaces)
         return await preview(here, draft, {
           status: 409,
-          note: 'What it would replace has changed since you looked. Nothing was done: check it again.',
+          note: 'The keys to replace have changed since you opened this page. Nothing was done: check them again.',
         });
     }
     const created = await visit.ask<Created>(CREATE, made);
-    // It is created: that what it reaches is not known is no reason to show no secret.
+    // The key exists now: an error here must not hide its secret.
     const reach = await askReach(visit, created.apiKey.id).catch(() => []);
     const page = <CreatedPage visit={visit} created={created} reach={reach} />;
     return await visit.showSecret('Key created', `keys/${created.apiKey.id}`, page);
@@ -187,13 +187,13 @@ async function showForm(
     likeName,
   }: { refused?: Refused; status?: number; note?: string; likeName?: string | undefined } = {},
 ): Promise<Response> {
-  const likeNote = `Filled in with what the key ${likeName} has, but for its name and its expiry.`;
+  const likeNote = `Copied from the key ${likeName}, except for its name and expiry.`;
   const shown = likeName === undefined ? { draft, note } : limitedTo(grantable, draft, likeNote);
   const content = { root: visit.root, grantable, bounds, refused, ...shown };
   return visit.page('New key', <NewKeyForm {...content} />, status ?? (refused ? 400 : 200));
 }
 
-/** A draft from elsewhere, with what may be granted alone. @param note where it comes from */
+/** A draft from elsewhere, without the grants that the person cannot give. @param note where it comes from */
 function limitedTo(grantable: AskedGrantable, draft: Draft, note: string): { draft: Draft; note: string } {
   const [roles, permissions] = [grantable.roles.map(({ role }) => role), permissionsOf(grantable.permissions)];
   const kept = {
@@ -202,11 +202,11 @@ function limitedTo(grantable: AskedGrantable, draft: Draft, note: string): { dra
     permissions: draft.permissions.filter((permission) => permissions.includes(permission)),
   };
   const lost = draft.roles.length + draft.permissions.length - kept.roles.length - kept.permissions.length;
-  const left = lost === 0 ? '' : ` What your key cannot grant is left out: ${lost} of its grants.`;
+  const left = lost === 0 ? '' : ` Left out because your key cannot grant them: ${lost} of its permissions and roles.`;
   return { draft: kept, note: note + left };
 }
 
-/** Shows the form again, with what was wrong. @throws what is not a refusal of an operation */
+/** Shows the form again with its problems. @throws what is not a refusal of an operation */
 async function showRefused(
   here: Means,
   draft: Draft,
@@ -242,7 +242,7 @@ function refuse(visit: Visit, reason: string): Promise<Response> {
       <h1>New key</h1>
       <Problem>
         {visit.principal.secret === 'previous'
-          ? 'This session is by a previous secret of a rotated key, which changes nothing. Sign in with the new one.'
+          ? 'You are signed in with the previous secret of your key, which can only read. Sign in with the new one.'
           : reason}
       </Problem>
     </>,

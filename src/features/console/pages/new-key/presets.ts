@@ -1,9 +1,9 @@
 import { RESOURCES } from '../../../../keys/permissions/index.ts';
 import { type ChosenGrants, type Grantable, permissionsOf } from '../../parts/grants.ts';
 
-/** What many keys are for: the permissions that this takes. */
+/** Permissions for a common purpose. */
 export interface Preset {
-  /** As the form sends it. */
+  /** Its value in the form. */
   readonly id: string;
   readonly title: string;
   readonly permissions: readonly string[];
@@ -24,10 +24,10 @@ const PRESETS: readonly Preset[] = [
   { id: 'audit', title: 'Audit', permissions: ['API_KEY:READ_ANY', 'LOGS:READ_ANY', 'PERMISSION:READ_ANY'] },
 ];
 
-/** The most resources of the installation that have one of their own. */
+/** Maximum number of presets for resources of the installation. */
 const MAX_OWN = 4;
 
-/** Those that can be granted as a whole: what guarded services have, and then what keys are mostly for. */
+/** Presets that the person can grant completely: those of guarded services first, then the common ones. */
 export function presetsOf(grantable: Grantable): Preset[] {
   const held = new Set(permissionsOf(grantable.permissions));
   const own = grantable.offered
@@ -42,7 +42,7 @@ export function presetsOf(grantable: Grantable): Preset[] {
 /** The name and value of the button that fills in a preset. */
 export const PRESET = 'preset:';
 
-/** What is chosen then, in the place of single permissions that were before. */
+/** Replaces the chosen permissions by those of a preset. */
 export function withPreset<Chosen extends ChosenGrants>(chosen: Chosen, step: string, grantable: Grantable): Chosen {
   const preset = presetsOf(grantable).find(({ id }) => step === PRESET + id);
   return preset ? { ...chosen, permissions: preset.permissions } : chosen;

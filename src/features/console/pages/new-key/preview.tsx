@@ -13,22 +13,22 @@ import { type Draft, fieldsOf } from './form.tsx';
 
 const LONG_MS = 366 * 86_400_000;
 
-/** What to think about, the worst first. */
+/** Warnings about the key, most serious first. */
 function warningsAbout({ grants, expiresAt, allowFrom }: Preview, permissions: string[], now: number): string[] {
   return [
     ...dangersOf(permissions, grants),
     ...(expiresAt === null
-      ? ['It never expires: if it leaks, it works until somebody notices.']
+      ? ['It never expires: if it leaks, it works until someone notices.']
       : Date.parse(expiresAt) - now > LONG_MS
-        ? ['It lasts for more than a year: if it leaks, it works until somebody notices.']
+        ? ['It is valid for more than a year: if it leaks, it works until someone notices.']
         : []),
     ...(allowFrom === null
-      ? ['It can be used from anywhere. Restrict it to networks if you know where it is used.']
+      ? ['It can be used from anywhere. If you know where it is used, limit it to those networks.']
       : []),
   ];
 }
 
-/** What `previewApiKey` is asked for. */
+/** Fields of a previewed key. */
 export const PREVIEW = `query Preview($input: CreateApiKeyInput!) {
   previewApiKey(input: $input) {
     name ${LABELS} grants ${RESTRICTIONS} expiresAt effectivePermissions { resource actions } replaced { id name }
@@ -39,20 +39,20 @@ export interface Preview extends Pick<
   ShownKey,
   'name' | 'grants' | 'expiresAt' | 'effectivePermissions' | keyof KeyTexts
 > {
-  /** What would be deleted for it: the key of its name first. */
+  /** Keys it would replace, that of the same name first. */
   readonly replaced: { id: string; name: string }[];
 }
 
-/** A key that would be replaced, as far as it may be seen. */
+/** A key to replace, as far as the person can see it. */
 export type Replaced = Pick<ShownKey, 'lastUsedAt'>;
 
-/** Identifies what a preview says that would be deleted: nothing else may be. Empty for nothing. */
+/** Identifies the keys that a preview would delete, so that only these are deleted. Empty for none. */
 export function replacedIn({ replaced }: Preview): string {
   const ids = replaced.map(({ id }) => id).toSorted();
   return ids.length > 0 ? hash('sha256', ids.join()) : '';
 }
 
-/** What a key would be, what to think about, and what is deleted for it. */
+/** Shows the key to create, warnings, and the keys it replaces. */
 export function PreviewPage({
   draft,
   preview,
@@ -63,7 +63,7 @@ export function PreviewPage({
 }: {
   draft: Draft;
   preview: Preview;
-  /** Undefined if none is replaced, or it may not be seen. */
+  /** Undefined if no key is replaced, or the person cannot see it. */
   replaced: Replaced | undefined;
   note?: string | undefined;
   visit: Visit;
@@ -99,11 +99,11 @@ export function PreviewPage({
           ))}
         </dd>
       </dl>
-      <h2>In all, it may</h2>
+      <h2>This key can</h2>
       <PermissionWords permissions={permissions} />
       {warnings.length > 0 && (
         <section class="notice warning">
-          <h2>Before you create it</h2>
+          <h2>Check before creating</h2>
           <ul>
             {warnings.map((warning) => (
               <li>{warning}</li>
@@ -137,7 +137,7 @@ function WhatGoes({ preview, replaced, now }: { preview: Preview; replaced: Repl
   const [first, ...created] = preview.replaced;
   return (
     <section class="notice problem">
-      <h2>Deleted to replace it</h2>
+      <h2>To be deleted</h2>
       <p>
         The key <strong>{first!.name}</strong>
         {replaced && (
@@ -146,8 +146,8 @@ function WhatGoes({ preview, replaced, now }: { preview: Preview; replaced: Repl
             (last used: <Time at={replaced.lastUsedAt} now={now} />)
           </>
         )}
-        {created.length > 0 && `, and ${keysIn(created)} that it created: ${namesOf(created)}`}. What uses{' '}
-        {created.length > 0 ? 'their secrets' : 'its secret'} is refused at once, and deleted keys do not come back.
+        {created.length > 0 && `, and ${keysIn(created)} that it created: ${namesOf(created)}`}. Anything using{' '}
+        {created.length > 0 ? 'their secrets' : 'its secret'} stops working immediately. You cannot undo this.
       </p>
     </section>
   );
