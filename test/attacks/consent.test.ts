@@ -330,7 +330,7 @@ describe('whoever attacks the pages on which people decide', () => {
         test.time.now += 60_000;
         const { status, headers, text } = await openPage(authorizeUrl(test.url, { redirect_uri: redirect }));
         assert.deepEqual([status, headers.get('location')], [400, null], redirect);
-        assert.match(text, /is none that/);
+        assert.match(text, /is not registered for/);
       }
       test.time.now += 60_000;
       for (const redirect of [CALLBACK, 'http://127.0.0.1/done', ...APP.redirects])
@@ -376,9 +376,9 @@ describe('whoever attacks the pages on which people decide', () => {
       ];
       const refused = await agree(test.url, more, approver);
       assert.equal(refused.status, 400);
-      assert.match(refused.text, /did not ask for DOCKER:READ_ANY/);
+      assert.match(refused.text, /did not request DOCKER:READ_ANY/);
       const withRole = await agree(test.url, [...fields, ['scope', 'role:VIEWER']], approver);
-      assert.match(withRole.text, /did not ask for the role VIEWER/);
+      assert.match(withRole.text, /did not request the role VIEWER/);
       const { status, headers } = await agree(test.url, fields, approver);
       assert.deepEqual([status, new URL(headers.get('location')!).origin], [303, new URL(CALLBACK).origin]);
     });
@@ -397,7 +397,7 @@ describe('whoever attacks the pages on which people decide', () => {
       ] as const) {
         const again = await agree(test.url, form, key);
         assert.deepEqual([again.status, again.headers.get('location')], [409, null]);
-        assert.match(again.text, /was approved already/);
+        assert.match(again.text, /was already approved/);
       }
     });
 
@@ -452,7 +452,7 @@ describe('whoever attacks the pages on which people decide', () => {
       const { device_code: device, user_code: userCode } = await agreedDevice();
       const { body } = await pollDevice(test.url, device);
       const { status, text } = await postForm(`${test.url}/device`, { user_code: userCode, decision: 'deny' });
-      assert.deepEqual([status, text.includes('was approved already')], [409, true]);
+      assert.deepEqual([status, text.includes('was already approved')], [409, true]);
       assert.equal(await accepts(body['access_token']), true);
     });
 

@@ -55,7 +55,7 @@ describe('the pages of consent, in a browser, after mistakes and under attack', 
       await isHeaded(page, 'Approved');
       visit.expectTrouble(/^status 4\d\d: GET \S+\/device\?user_code=/);
       await page.goBack();
-      assert.match(await problem(page), /was approved already/);
+      assert.match(await problem(page), /was already approved/);
       assert.equal(await ownKey(page).count(), 0);
     }),
   );

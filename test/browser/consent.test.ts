@@ -84,7 +84,7 @@ describe('the pages of consent, in a browser', () => {
         'a "Skip',
         'input "Reads',
         'input "Reads',
-        'input "It',
+        'input "Expires',
         'input "Your',
         'button "Approve"',
         'button "Deny"',

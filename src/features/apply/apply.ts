@@ -59,7 +59,7 @@ import { createSecret, type Secret } from '../../keys/secret/index.ts';
 import { assertValidDeclaration, checkDeclared, type DeclaredKey } from './declaration.ts';
 import { type ApplyRules, type Plan, type PlannedChanges, plannedChanges, type PlannedUpdate } from './plan.ts';
 
-/** In what keys differ from their declarations. */
+/** Differences between keys and their declarations. */
 interface Differences<Key extends ApiKey = ApiKey> extends Pick<
   Plan<Key>,
   'creates' | 'updates' | 'deletes' | 'waiting'
@@ -67,7 +67,7 @@ interface Differences<Key extends ApiKey = ApiKey> extends Pick<
   existing: Key[];
 }
 
-/** What the changes of an apply are decided by. */
+/** Parts that decide about the changes of an apply. */
 interface ApplyPlace<Key extends ApiKey = ApiKey> extends Place<Key> {
   /** Tells who gave a key its name. */
   readonly auditLog: AuditReader;
@@ -77,23 +77,23 @@ function applyPlaceOf({ repository, catalog, clock, listeners }: Parts, caller: 
   return { caller, catalog, now: clock(), find: repository, listeners, auditLog: repository.auditLog };
 }
 
-/** What an apply changed, with what only the rules may see. */
+/** Changes of an apply, with data only for the rules. */
 interface AppliedChanges {
   plan: Plan<StoredKey>;
   created: { secret: Secret; key: StoredKey }[];
   rotated: { secret: Secret; key: StoredKey }[];
 }
 
-/** What an apply changed. */
+/** Changes of an apply. */
 export interface AppliedKeys {
   plan: Plan;
   /** The new keys with their secrets, in the order of their declarations. */
   created: NewSecret[];
-  /** Those that were rotated or renewed with their new secrets, likewise. */
+  /** Rotated or renewed keys, with their new secrets. */
   rotated: NewSecret[];
 }
 
-/** How many keys are looked up at once where one that differs is enough. */
+/** Keys to look up at once when one difference is enough. */
 const PIECE_KEYS = 100;
 const BATCH_KEYS = 500;
 const BATCH_ENTRIES = 500;
@@ -113,7 +113,7 @@ function withoutDigestsIn({ plan, created, rotated }: AppliedChanges): AppliedKe
   };
 }
 
-/** Brings the keys to what is declared. @throws what `planChanges` throws */
+/** Applies a declaration. @throws what `planChanges` throws */
 async function applyDeclaration(
   transaction: Transaction,
   declared: readonly DeclaredKey[],
@@ -146,7 +146,7 @@ async function applyDeclaration(
   return { plan, created, rotated };
 }
 
-/** Reverts an apply, but for keys that have been changed since. */
+/** Reverts an apply, except for keys changed since. */
 async function revertApply(transaction: Transaction, { plan, created, rotated }: AppliedChanges): Promise<void> {
   const { find, now } = transaction;
   await transaction.delete(await find.findWithDescendants(created.map(({ key }) => key.id)));
@@ -167,7 +167,7 @@ async function revertApply(transaction: Transaction, { plan, created, rotated }:
   }
 }
 
-/** One audit entry for each command that would do the same. */
+/** An audit entry for each command that would make the same change. */
 function stepsTo(before: StoredKey, after: StoredKey): KeyStep[] {
   const steps: KeyStep[] = [];
   if (after.createdBy !== before.createdBy)
@@ -196,7 +196,7 @@ function buildDeclaredKey(
   };
 }
 
-/** Whether anything differs. */
+/** Checks for any difference. */
 function hasChanges({ creates, updates, deletes }: Pick<Plan, 'creates' | 'updates' | 'deletes'>): boolean {
   return creates.length + updates.length + deletes.length > 0;
 }
@@ -215,7 +215,7 @@ async function planChanges<Key extends ApiKey>(
 
 /**
  * Compares declared keys with the existing ones, by name.
- * @param upToFirst whether it may stop once it has found a difference
+ * @param upToFirst stops at the first difference
  * @throws DeclarationError for an expiry that can no longer be set; KeysError PRUNE_REFUSED
  */
 async function findDifferences<Key extends ApiKey>(
@@ -253,7 +253,7 @@ async function findDifferences<Key extends ApiKey>(
 }
 
 /**
- * Decides whether the caller may make changes.
+ * Checks whether the caller is allowed to make the changes.
  * @throws KeysError TAKEOVER_REFUSED, NAME_CONFUSABLE, POLICY_VIOLATED, NOT_FOR_PEOPLE; ForbiddenError
  */
 async function decideChanges<Key extends ApiKey>(
@@ -267,7 +267,7 @@ async function decideChanges<Key extends ApiKey>(
     requireToCreate(caller, key, catalog);
     violations.push(...violationsOfNew(key, place));
   }
-  // Unchanged keys included: a caller that may not change a key must not probe it by declaring guesses.
+  // Also for unchanged keys: a caller without permission must not probe a key by declaring guesses.
   requireFor(caller, 'UPDATE', existing);
   // A person has no secret, so that a declared one is refused even if nothing differs.
   for (const key of existing) if (key.person) await requireUnrefused(place, key);
@@ -299,9 +299,9 @@ async function decideChanges<Key extends ApiKey>(
 }
 
 /**
- * Refuses to take over what another key has prepared. A file grants by name, and whoever has a key of that name gets
- * what the file grants: so it must not be one that another key created, whose secret that one knows; nor may the file
- * widen one that a key, maybe itself, gave that name to.
+ * Refuses to take over a key that another key prepared. A file grants by name, so whoever has the secret of a key with
+ * that name gets its grants: the key must not have been created by another key, which knows that secret, nor may the
+ * file widen a key that some key, maybe itself, gave that name.
  * @throws KeysError TAKEOVER_REFUSED
  */
 async function refuseTakeover(
@@ -335,7 +335,7 @@ async function findNamers(auditLog: AuditReader, ids: readonly string[]): Promis
       const changes: AuditedChange[] = await auditLog.findChanges([...open], page);
       for (const { apiKey, actor, after } of changes) {
         const id = apiKey!.id;
-        // What is done automatically, nobody has looked at.
+        // A policy acts automatically, so no person has checked the key.
         if (!open.has(id) || actor.kind === 'POLICY') continue;
         const gaveName = actor.kind === 'KEY' && after !== null && 'name' in after;
         if (gaveName && actor.id !== null) namers.set(id, actor.id);
@@ -361,8 +361,8 @@ async function refusal({ find, caller }: ApplyPlace, { name }: ApiKey, how: stri
 const NO_SECRET = { action: 'UPDATE', grace: 0 } as const;
 
 /**
- * Whether a declared key is to get another secret: one that has expired by age for good, and one whose secret is too
- * old. A disabled key gets none.
+ * Decides whether a declared key gets another secret: if it has expired by age, or its secret is too old. A disabled
+ * key gets none.
  */
 function dueOf(
   before: ApiKey,
@@ -377,12 +377,12 @@ function dueOf(
   return now - secretSince(before) < every ? undefined : { action: 'ROTATE', grace };
 }
 
-/** When a key that gets a secret now is to end. */
+/** The expiry of a key that gets a secret now. */
 function endOf({ expiresIn, expiresAt }: DeclaredKey, now: number): number | null {
   return expiresIn === undefined ? expiresAt : now + readDuration(expiresIn)!;
 }
 
-/** When a key is to end that has its secret already: one that lived too long by that lives no longer than a new one. */
+/** The expiry of a key that keeps its secret. One that may live longer than a new key is shortened to that. */
 function endOfPresent(before: ApiKey, declared: DeclaredKey, now: number): number | null {
   const end = endOf(declared, secretSince(before));
   const latest = endOf(declared, now);
@@ -452,16 +452,16 @@ async function findUndeclared<Key extends ApiKey>(
   );
 }
 
-/** How declared keys are applied. */
+/** Options of an apply. */
 export interface ApplyOptions {
   /** Delete keys that an earlier apply made and that are no longer declared. */
   prune?: boolean;
-  /** Take over declared keys that another key created. Only the operator may. */
+  /** Takes over declared keys that another key created. Only for the operator. */
   adopt?: boolean;
   delivery?: SecretDelivery<AppliedKeys>;
 }
 
-/** Brings keys to what is declared. */
+/** Brings keys to their declared state. */
 export class Declarations {
   readonly #options: Parts;
 
@@ -470,7 +470,7 @@ export class Declarations {
   }
 
   /**
-   * What `apply` would change now; nothing is written.
+   * Finds what `apply` would change now, without writing.
    * @throws DeclarationError; KeysError OPTION_INVALID, PRUNE_REFUSED; ForbiddenError; a STORE_ error
    */
   async plan(
@@ -493,7 +493,7 @@ export class Declarations {
   }
 
   /**
-   * Brings the keys to what is declared, in one transaction. Where nothing differs, nothing is written.
+   * Brings keys to their declared state in one transaction. Writes nothing if nothing differs.
    * @throws DeclarationError; ValidationError; KeysError OPTION_INVALID, PRUNE_REFUSED; ForbiddenError; a STORE_ error;
    *   what `delivery` throws
    */
@@ -527,7 +527,7 @@ export class Declarations {
 export interface Applied extends PlannedChanges {
   /** The new keys with their secrets, in the order of their declarations. */
   readonly created: readonly AppliedSecret[];
-  /** Those that were rotated or renewed with their new secrets, likewise. */
+  /** Rotated or renewed keys, with their new secrets. */
   readonly rotated: readonly AppliedSecret[];
   /** Only where the store is. */
   readonly whole?: AppliedKeys;

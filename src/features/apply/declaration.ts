@@ -47,17 +47,17 @@ export interface DeclaredKey
   extends
     Pick<ApiKey, 'name' | 'description' | 'roles' | 'permissions' | 'expiresAt'>,
     Partial<Omit<FieldValues, 'description'>> {
-  /** Whether the key is accepted. A new key is, unless this is false. */
+  /** The key is accepted. Default for a new key: true. */
   enabled?: boolean;
-  /** How long it lives from when it gets a secret, in place of `expiresAt`: a duration such as `30d`. */
+  /** Lifetime of each secret, instead of `expiresAt`: a duration such as `30d`. */
   expiresIn?: string;
-  /** When its secret is replaced. */
+  /** Schedule for replacing its secret. */
   rotate?: RotationSchedule;
 }
 
 /** The fields of a declared key. */
 export const DECLARED_FIELDS = [...KEY_FIELDS, 'expiresIn', 'rotate'] as const;
-/** Those of `rotate`. */
+/** Fields of `rotate`. */
 export const SCHEDULE_FIELDS = ['every', 'grace'] as const;
 
 /** Text whose form `validateNewKey` judges. */
@@ -75,14 +75,13 @@ const DECLARED_KEY: Rules<DeclaredKey> = {
   rotate: options<RotationSchedule>({ every: required(anyText), grace: anyText }),
 };
 
-/** The lists that `readDeclaration` has made, with the catalog that says what may be granted. */
+/** Lists from `readDeclaration`, with the catalog they were checked against. */
 const readBy = new WeakMap<readonly DeclaredKey[], Catalog>();
 
 /**
- * Checks keys that are declared by a program, which may be anything, unless they were read from a declaration.
- * @param caller what they were given to, such as `keys.apply`
- * @returns them, as a declaration that is read has them
- * @throws KeysError OPTION_INVALID; ValidationError with what is wrong with the first key with which something is
+ * Checks keys declared by a program, which can be any value, unless they come from `readDeclaration`. @param caller
+ * name of the function, such as `keys.apply` @returns the keys as `readDeclaration` returns them @throws KeysError
+ * OPTION_INVALID; ValidationError with the problems of the first invalid key
  */
 export async function checkDeclared(
   caller: string,
@@ -104,7 +103,7 @@ export async function checkDeclared(
   });
 }
 
-/** What is wrong with when a declared key is to end, and to get another secret, and where. */
+/** Problems of the expiry and the rotation of a declared key, with their paths. */
 function scheduleIssues({
   expiresAt,
   expiresIn,
@@ -131,9 +130,8 @@ export function assertValidDeclaration(issues: readonly DocumentIssue[]): void {
 }
 
 /**
- * Reads a parsed declaration, `{ keys: [...] }`. Only `planChanges` checks that a new expiry lies in the future: an
- * existing key may have expired as declared.
- * @throws DeclarationError with all issues
+ * Reads a parsed declaration, `{ keys: [...] }`. `planChanges` checks later that a new expiry is in the future, since
+ * an existing key may have expired as declared. @throws DeclarationError with all issues
  */
 export async function readDeclaration(value: unknown, catalog: Catalog): Promise<readonly DeclaredKey[]> {
   const reader = new DeclarationReader(catalog);

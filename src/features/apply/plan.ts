@@ -14,7 +14,7 @@ import type { DeclaredKey } from './declaration.ts';
 export interface ApplyRules {
   /** Delete keys that an earlier apply created and that are no longer declared. */
   prune: boolean;
-  /** Take over declared keys that another key created: they have no creator afterwards. Only the operator may. */
+  /** Takes over declared keys that another key created, which then have no creator. Only for the operator. */
   adopt: boolean;
 }
 
@@ -26,19 +26,19 @@ export interface Plan<Key extends ApiKey = ApiKey> {
   updates: PlannedUpdate<Key>[];
   /** The keys to delete, each after the key that created it. */
   deletes: Key[];
-  /** How many declared keys need no change. */
+  /** Number of declared keys without a change. */
   unchanged: number;
   /** The names of keys to create that look like others. */
   confusable: ConfusableName[];
-  /** Those whose secret is too old, and that still wait for the use of the last one. */
+  /** Keys with an old secret whose latest rotation still waits for the first use. */
   waiting: WaitingKey[];
 }
 
 /** A key to change. */
 export interface PlannedUpdate<Key extends ApiKey = ApiKey> {
-  /** Whether it gets another secret: beside the one that it has, or in place of one that has expired. */
+  /** ROTATE adds a secret beside the current one; RENEW replaces an expired one. */
   action: 'UPDATE' | 'ROTATE' | 'RENEW';
-  /** How long the secret that it has works on once the new one is used, in milliseconds. */
+  /** Grace period of the current secret once the new one is used, in milliseconds. */
   grace: number;
   before: Key;
   /** With the secret that it has. */
@@ -48,7 +48,7 @@ export interface PlannedUpdate<Key extends ApiKey = ApiKey> {
 /** A key that is not rotated yet, as its new secret is not in use. */
 export interface WaitingKey {
   name: string;
-  /** When the previous secret ends, in milliseconds since 1970; null until the new one is first used. */
+  /** Expiry of the previous secret in milliseconds since 1970; null until the new one is first used. */
   previousEndsAt: number | null;
 }
 

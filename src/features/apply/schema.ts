@@ -12,7 +12,7 @@ import type { AppliedChange, DeclaredApiKeyInput, Resolvers } from './schema-typ
 
 export const typeDefs = readFileSync(new URL('./schema.graphql', import.meta.url), 'utf8');
 
-/** The number of keys that one request may declare. */
+/** Maximum number of keys declared in one request. */
 export const MAX_DECLARED_KEYS = 1000;
 
 /** The resolver for declarations. */

@@ -8,8 +8,8 @@ export interface TakingBack {
 }
 
 /**
- * Takes back a secret that an apply made and that nobody got: a new key is deleted, a rotated one has its previous
- * secret alone, and a renewed one ends at once.
+ * Takes back a secret that could not be delivered: a new key is deleted, a rotated one keeps its previous secret, and a
+ * renewed one expires at once.
  */
 export async function takeBack(keys: TakingBack, id: string, action: PlannedChange['action']): Promise<void> {
   if (action === 'CREATE') await keys.deleteApiKeys({ ids: [id] });

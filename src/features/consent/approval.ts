@@ -43,7 +43,7 @@ import type { Secret } from '../../keys/secret/index.ts';
 import { shortScope, unknownRequest } from './ask.ts';
 import { isSelfRegistered } from './clients.ts';
 
-/** What a person agrees to. Without grants, to all that was asked for; without an expiry, to the one that was. */
+/** The choice of a person who approves. Without grants, everything requested; without an expiry, the requested one. */
 export interface ConsentChoice extends ExpiryRequest {
   /** Names of roles, case-insensitive. */
   roles?: readonly string[];
@@ -59,11 +59,7 @@ export const CHOICE_OPTIONS: Rules<ConsentChoice> = {
   expiresAt: orNull(anyText),
 };
 
-/**
- * What somebody agrees to, as it is kept.
- * @param suffix what tells the name of the key from those of others
- * @throws ValidationError; KeysError INPUT_INVALID for more than was asked for
- */
+/** Builds the stored approval. @param suffix makes the name of the key unique */
 function approvalOf(
   request: ConsentRequest,
   choice: ConsentChoice,
@@ -90,7 +86,10 @@ function approvalOf(
   };
 }
 
-/** Whether the same was granted, for as long, by the same key with the same secret, or the same user of a terminal. */
+/**
+ * Checks whether two approvals are equal: same grants and expiry, by the same key and secret, or by the same user of a
+ * terminal.
+ */
 function isSameApproval(one: ConsentApproval, other: ConsentApproval): boolean {
   const isSameSecret = one.by.publicId === other.by.publicId;
   const isSameUser = one.by.publicId !== null || one.by.name === other.by.name;
@@ -103,7 +102,7 @@ export function keyOf({ client, address }: ConsentRequest, approval: ConsentAppr
   const application = isSelfRegistered(client) ? client.name : client.id;
   return {
     name: keyName,
-    description: `Asked for by the application ${application}${address === null ? '' : ` from ${address}`}`,
+    description: `Requested by the application ${application}${address === null ? '' : ` from ${address}`}`,
     roles,
     permissions,
     ...(keyExpiresAt !== null && { expiresAt: formatTime(keyExpiresAt) }),
@@ -116,7 +115,7 @@ function approverOf(caller: Actor, operator: string): Approver {
   return { id, publicId, name };
 }
 
-/** What is wrong with grants that somebody has chosen. */
+/** Finds problems of chosen grants. */
 export function validateChosen(
   { roles = [], permissions = [] }: Pick<ConsentChoice, 'roles' | 'permissions'>,
   catalog: Catalog,
@@ -128,7 +127,7 @@ export function validateChosen(
   ];
 }
 
-/** What is granted of what was asked for. @throws ValidationError; KeysError INPUT_INVALID for more */
+/** Limits the requested grants to the chosen ones. @throws ValidationError; KeysError INPUT_INVALID for more */
 function narrowed(request: ConsentRequest, { roles, permissions }: ConsentChoice, catalog: Catalog): Grants {
   const chosen = (roles ?? permissions) ? { roles: roles ?? [], permissions: permissions ?? [] } : undefined;
   if (!chosen) return requireGrantable({ roles: request.roles, permissions: request.permissions }, catalog);
@@ -143,14 +142,14 @@ function narrowed(request: ConsentRequest, { roles, permissions }: ConsentChoice
   );
   if (foreign.length + more.length === 0) return grants;
   const what = formatList([...foreign.map((role) => `the role ${role}`), ...more].slice(0, 5));
-  throw new KeysError('INPUT_INVALID', `The application did not ask for ${what}. Grant no more than that.`);
+  throw new KeysError('INPUT_INVALID', `The application did not request ${what}. Approve only what it requested.`);
 }
 
-/** The catalog may have changed since the request was made. @throws KeysError INPUT_INVALID */
+/** Checks the grants again, because the catalog may have changed since the request. @throws KeysError INPUT_INVALID */
 function requireGrantable(grants: Grants, catalog: Catalog): Grants {
   const unknown = unknownGrantsOf(grants, catalog);
   if (unknown.length === 0) return grants;
-  throw new KeysError('INPUT_INVALID', `${formatList(unknown)} can be granted no longer. Grant something else.`);
+  throw new KeysError('INPUT_INVALID', `${formatList(unknown)} can no longer be granted. Choose other permissions.`);
 }
 
 /** A request that is known, if it waits for a decision. @throws KeysError REQUEST_DECIDED */
@@ -174,9 +173,9 @@ export function requireKnown(request: ConsentRequest | undefined, now: number): 
 }
 
 /**
- * Agrees to a request, by the rules for creating a key: whoever agrees must hold what they grant, now and when the key
- * is created. Whoever agrees to the same again, before the application has fetched its key, changes nothing; a redirect
- * takes a new code along then, in place of the first.
+ * Approves a request by the rules for creating a key: the approver must hold the grants, both now and when the key is
+ * created. Approving again the same way before the application has fetched its key changes nothing, except that a
+ * redirect then carries a new code instead of the first.
  * @param made what the key would have if it were created now, and the digest of the code that a redirect takes along
  * @throws ValidationError; KeysError NOT_FOUND, REQUEST_DECIDED; ForbiddenError
  */
@@ -201,7 +200,7 @@ export async function approveRequest(
   if (request.approval && request.flow === 'DEVICE') return request;
   const redirected = {
     codeDigest: made.codeDigest,
-    // A second code lasts no longer than the first: the request ends with that.
+    // A second code must not last longer, because the request expires with the first.
     expiresAt: Math.min(request.expiresAt, now + CODE_MS),
   };
   const approved: ConsentRequest = {
@@ -224,7 +223,7 @@ export async function approveRequest(
 }
 
 /**
- * Refuses a request: one that is open, also after it was approved. One that was refused stays so.
+ * Denies an open request, even after it was approved. A denied one stays denied.
  * @param isKnown whether it is known who refuses: what somebody else does is noted only as often as what they ask for
  * @throws KeysError NOT_FOUND, REQUEST_DECIDED
  */
@@ -247,7 +246,7 @@ export async function denyRequest(
   return denied;
 }
 
-/** Refuses an actor that may not see all requests. @throws ForbiddenError */
+/** Requires an actor who is allowed to see all requests. @throws ForbiddenError */
 export function requireToSeeRequests(actor: Actor): void {
   if (actor !== OPERATOR) requirePermission(actor, 'API_KEY', 'CREATE_ANY');
 }

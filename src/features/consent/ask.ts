@@ -32,14 +32,14 @@ import { TooManyRequestsError } from './pace.ts';
 /** In characters. */
 const MAX_NOTED_SCOPE = 300;
 
-/** What an application asks for. */
+/** A request of an application. */
 export interface NewConsentRequest extends Grants {
   client: Client;
-  /** After which time the key is to end, such as `30d`. */
+  /** Requested lifetime of the key, such as `30d`. */
   keyExpiresIn?: string | undefined;
-  /** Where it comes from. */
+  /** Address it comes from. */
   address?: string | undefined;
-  /** Where the person is sent back to; without it, they type a code. */
+  /** Redirect target for the person; without it, they type a code. */
   redirect?: ConsentRedirect | undefined;
   /** The address that the key is to be for alone. */
   audience?: string | undefined;
@@ -50,13 +50,13 @@ export interface NewConsentRequest extends Grants {
 /** A request that was just made: the only time its codes are known. */
 export interface AskedConsent {
   request: ConsentRequest;
-  /** What a person decides by: the user code, or what their page has. */
+  /** Identifies the request to a person: the user code, or the token of their page. */
   handle: string;
-  /** What the application gets its key by; undefined where that is sent with the person. */
+  /** Code for fetching the key; undefined if a redirect carries it. */
   deviceCode: string | undefined;
 }
 
-/** Builds a request. @throws ValidationError for an end that cannot be read */
+/** Builds a request. @throws ValidationError for an invalid expiry */
 export function buildRequest(
   { client, roles, permissions, keyExpiresIn, address, redirect, audience, replaces }: NewConsentRequest,
   { now, id, randomBytes }: { now: number; id: string; randomBytes: RandomBytes },
@@ -88,7 +88,7 @@ export function buildRequest(
   return { request, handle, deviceCode };
 }
 
-/** Keeps a request until it ends. @param forgets whether older ones are removed @throws KeysError TOO_MANY_REQUESTS */
+/** Stores a request until it expires. @param forgets also removes older ones */
 export async function keepRequest(transaction: Transaction, request: ConsentRequest, forgets: boolean): Promise<void> {
   const { now } = transaction;
   const consents = transaction.port(CONSENTS);
@@ -100,8 +100,8 @@ export async function keepRequest(transaction: Transaction, request: ConsentRequ
   if (isOfNetwork || recent.all >= MAX_REQUESTS) {
     const giving = largestHolder(recent.held, source, isOfNetwork ? network : '');
     if (giving === source) {
-      const who = isOfNetwork ? 'of your network ask' : 'ask';
-      throw new TooManyRequestsError(`Too many applications ${who} for keys. Try again later.`, 60);
+      const who = isOfNetwork ? 'in your network are requesting' : 'are requesting';
+      throw new TooManyRequestsError(`Too many applications ${who} keys. Try again later.`, 60);
     }
     await consents.removeOldest(now, giving);
     debug('a request made room for another one', () => ({ from: giving, to: source }));
@@ -115,11 +115,10 @@ export async function keepRequest(transaction: Transaction, request: ConsentRequ
 }
 
 /**
- * Who gives room to a newcomer: of those who hold most, by wide networks first, then by networks, then by addresses.
- * So nobody gets more room by more addresses, and whoever holds less than others always gets some.
- * @param held the source of each request
- * @param within what the sources begin with that are asked
- * @returns its source: the newcomer's own, if with one more that would hold as much as anybody
+ * Chooses the source that loses a request to make room: the one with the most requests, first among wide networks, then
+ * networks, then addresses. More addresses thus do not give anyone more room, and a source with fewer requests than
+ * others always gets some. @param held the source of each request @param within prefix of the sources to compare
+ * @returns its source: the newcomer's own if one more request would make it one of the largest
  */
 function largestHolder(held: readonly string[], newcomer: string, within: string): string {
   let rivals = [...held.filter((source) => source.startsWith(within)), newcomer];
@@ -133,17 +132,20 @@ function largestHolder(held: readonly string[], newcomer: string, within: string
   return rivals[0]!;
 }
 
-/** What is asked for, as far as it is noted without a key: whoever asks may ask for much. */
+/** The requested scope, shortened for the audit log, since requests without a key can be long. */
 export function shortScope(request: ConsentRequest): string {
   const scope = formatScope(request);
   return scope.length > MAX_NOTED_SCOPE ? `${scope.slice(0, MAX_NOTED_SCOPE)}…` : scope;
 }
 
-/** The application, as the actor of what nobody else does. */
+/** The application as an actor, for events that no key causes. */
 export function actorOf({ client }: ConsentRequest): AuditActor {
   return { kind: 'REQUEST', id: null, name: client.id };
 }
 
 export function unknownRequest(): KeysError {
-  return new KeysError('NOT_FOUND', 'No application waits for this code. It may have ended: ask for a new one there.');
+  return new KeysError(
+    'NOT_FOUND',
+    'No application is waiting for this code. It may have expired: get a new one from the application.',
+  );
 }

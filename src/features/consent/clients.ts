@@ -3,15 +3,15 @@ import { validateName } from '../../keys/key/index.ts';
 import type { Catalog, ConsentMode } from '../../keys/permissions/index.ts';
 import { invalidRedirect, isSameRedirect } from './redirects.ts';
 
-/** An application that may ask for keys: a public client (RFC 6749, section 2.1), which has no secret. */
+/** An application that can request keys: a public client (RFC 6749, section 2.1), which has no secret. */
 export interface Client {
-  /** What it calls itself, such as `grafana-sync`. */
+  /** Its id, such as `grafana-sync`. */
   readonly id: string;
-  /** What people are shown. Its keys are named after it. */
+  /** Name shown to people. Its keys are named after it. */
   readonly name: string;
-  /** Where people may be sent back to; none for one that only shows a code. */
+  /** Allowed redirect URIs; none for an application that only shows a code. */
   readonly redirects: readonly string[];
-  /** Whether its keys end after an hour, and it gets new secrets for them by itself (RFC 6749, section 6). */
+  /** Its secrets expire after an hour, and it refreshes them itself (RFC 6749, section 6). */
   readonly refreshes?: boolean;
 }
 
@@ -29,9 +29,8 @@ export const MAX_CLIENT_NAME_LENGTH = 60;
 const MAX_REDIRECTS = 20;
 
 /**
- * What applications say of themselves: in a document at the URL that is their id, or where they register.
- * @param fallback its name where it says none that a key can have
- * @returns undefined where people could be sent back nowhere
+ * Reads the self-description of an application, from the document at its id or from its registration. @param fallback
+ * name if it has none that a key can have @returns undefined if it has no valid redirect URI
  */
 export function selfDescribed(
   id: string,
@@ -57,12 +56,12 @@ export function selfDescribed(
 }
 
 const DYNAMIC = 'dynamic~';
-/** In characters. It stands in URLs, and is kept with each key. */
+/** Maximum length: the id appears in URLs and is stored with each key. */
 const MAX_DYNAMIC_LENGTH = 800;
 
 /**
- * The id of an application that registers itself (RFC 7591): what it says of itself, so that nothing of it is kept.
- * @returns undefined where that is too long, or has no redirect URI
+ * Builds the id of an application that registers itself (RFC 7591). The id contains its description, so that nothing is
+ * stored. @returns undefined if that is too long, or has no redirect URI
  */
 export function registeredBy(said: Pick<Client, 'name' | 'redirects'> & { refreshes: boolean }): Client | undefined {
   const text = JSON.stringify([said.name, said.redirects, said.refreshes]);
@@ -87,34 +86,34 @@ export function hostOfClient({ id }: Pick<Client, 'id'>): string | undefined {
   return id.startsWith('https://') ? URL.parse(id)?.host : undefined;
 }
 
-/** Whether an application has only said itself what it is. */
+/** Checks for an application that registered itself, so that nothing about it is verified. */
 export function isSelfRegistered({ id }: Pick<Client, 'id'>): boolean {
   return id.startsWith(DYNAMIC);
 }
 
-/** What is wrong with a client, by where that is in it; empty if nothing is. */
+/** Finds problems of a client, by path. */
 export function invalidClient({ id, name, redirects }: Client): { path: (string | number)[]; message: string }[] {
   const problems: { path: (string | number)[]; message: string }[] = [];
   const add = (message: string | undefined, ...path: (string | number)[]) => {
     if (message !== undefined) problems.push({ path, message });
   };
   if (!CLIENT_ID.test(id))
-    add(`"${printable(id)}" is not the id of a client: use letters, digits, ".", "_" and "-", at most 64.`, 'id');
-  if (id === OWN_CLIENT.id) add(`"${OWN_CLIENT.id}" is the id of this program itself. Choose another one.`, 'id');
+    add(`"${printable(id)}" is not a valid client id: use at most 64 letters, digits, ".", "_" and "-".`, 'id');
+  if (id === OWN_CLIENT.id) add(`"${OWN_CLIENT.id}" is reserved for svc-api itself. Choose another id.`, 'id');
   add(validateName(name)?.message, 'name');
   if (codePoints(name) > MAX_CLIENT_NAME_LENGTH)
-    add(`The name of a client has at most ${MAX_CLIENT_NAME_LENGTH} characters.`, 'name');
+    add(`The name of a client can have at most ${MAX_CLIENT_NAME_LENGTH} characters.`, 'name');
   for (const [index, redirect] of redirects.entries()) add(invalidRedirect(redirect), 'redirects', index);
   return problems;
 }
 
-/** What is wrong with clients where it is not said how they may ask; undefined if nothing is. */
+/** Finds clients that cannot be used because `consent` is not set. */
 export function unusableClients(clients: readonly Client[], consent: ConsentMode | undefined): string | undefined {
   if (clients.length === 0 || consent !== undefined) return undefined;
-  return 'Clients are declared, but "consent" does not say how they may ask for keys: device, code, both or off.';
+  return 'Clients are declared, but "consent" is missing. Set it to device, code, both or off.';
 }
 
-/** @throws RangeError that says what is wrong with the first client with which something is */
+/** @throws RangeError with the problem of the first invalid client */
 export function checkClients(clients: readonly Client[], { consent }: Pick<Catalog, 'consent'>): readonly Client[] {
   const unusable = unusableClients(clients, consent);
   if (unusable !== undefined) throw new RangeError(`${unusable} Pass it to openKeys.`);
@@ -128,7 +127,7 @@ export function findClient(clients: readonly Client[], id: string): Client | und
   return [OWN_CLIENT, ...clients].find((client) => client.id === id);
 }
 
-/** Whether people may be sent back to a redirect URI. */
+/** Checks whether a redirect URI is allowed. */
 export function hasRedirect({ redirects }: Client, uri: string): boolean {
   return redirects.some((registered) => isSameRedirect(registered, uri));
 }

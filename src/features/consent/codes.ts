@@ -9,7 +9,7 @@ const USER_CODE = new RegExp(`^[${ALPHABET}]{${LENGTH}}$`);
 const CODE_BYTES = 32;
 const SALT_BYTES = 32;
 
-/** What a code is for: one of a kind is never taken for one of another. */
+/** Purpose of a code. Codes of one purpose never match another. */
 type CodeKind = 'user' | 'page' | 'device' | 'redirect' | 'family' | 'refresh';
 
 /** Random letters that a person can read out. */
@@ -44,7 +44,7 @@ export function createCode(randomBytes: RandomBytes): string {
   return Buffer.from(randomBytes(CODE_BYTES)).toString('base64url');
 }
 
-/** The salt of what is derived from a code. It is stored, the code is not. */
+/** Creates a salt for deriving values from a code. The salt is stored, the code is not. */
 export function createSalt(randomBytes: RandomBytes): string {
   return Buffer.from(randomBytes(SALT_BYTES)).toString('base64url');
 }

@@ -29,9 +29,9 @@ import { DEFAULT_REFRESH, MAX_LEEWAY_MS } from './refresh.ts';
 
 export const consent = section({
   description:
-    'How applications can ask for keys: by codes that they show ("device"), by pages that they open ("code"), "both", ' +
+    'How applications can request keys: by showing a code ("device"), by opening a page ("code"), "both", ' +
     'or not at all ("off").',
-  otherwise: '"svc-api login" alone can, by a code',
+  otherwise: 'only "svc-api login" can, with a code',
   page: 'consent.md#who-may-ask',
   schema: () =>
     v.picklist(CONSENT_MODES, ({ input }) => {
@@ -43,7 +43,7 @@ export const consent = section({
 
 /** The most applications. */
 const MAX_CLIENTS = 1000;
-/** A shorter one would end while the application still has its first secret. */
+/** A shorter lifetime would end before the first secret expires. */
 const MIN_LIFETIME_MS = UNIT_MS.h;
 const HOST = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/;
 const DOCUMENT_HOSTS = 'must be any, off, or a list of hosts, such as [claude.ai].';
@@ -59,7 +59,7 @@ const client = v.pipe(
       ),
       name: required(
         v.pipe(v.string(), json({ minLength: 1, maxLength: MAX_CLIENT_NAME_LENGTH })),
-        'Its name on pages and in the names of its keys.',
+        'Name shown on pages and used in the names of its keys.',
       ),
       redirects: optional(
         v.array(
@@ -71,13 +71,17 @@ const client = v.pipe(
             }),
           ),
         ),
-        'Where people can be sent back to.',
-        { otherwise: 'nowhere, for a client that only shows a code' },
+        'Redirect URIs: where people return to after approving.',
+        { otherwise: 'none, for a client that only shows a code' },
       ),
-      refreshes: optional(v.boolean(), 'Its keys end after an hour, and it gets new secrets by a refresh token.', {
-        otherwise: 'false',
-        page: 'consent.md#refresh-tokens',
-      }),
+      refreshes: optional(
+        v.boolean(),
+        'Its secrets expire after an hour, and it refreshes them with a refresh token.',
+        {
+          otherwise: 'false',
+          page: 'consent.md#refresh-tokens',
+        },
+      ),
     },
     'A client must be a map with the fields "id" and "name", and "redirects", a list.',
   ),
@@ -102,7 +106,7 @@ const registered = v.pipe(
 const hosts = list(
   textWith(
     (host) =>
-      HOST.test(host) ? undefined : `"${printable(host)}" is not a host: write it in small letters, as claude.ai.`,
+      HOST.test(host) ? undefined : `"${printable(host)}" is not a host: write it in lower case, such as claude.ai.`,
     { pattern: '^[a-z0-9]' },
   ),
   DOCUMENT_HOSTS,
@@ -110,10 +114,10 @@ const hosts = list(
 
 const others = map(
   {
-    registered: optional(registered, 'Applications, as in the list.', { otherwise: 'none' }),
+    registered: optional(registered, 'Registered applications, as in a plain list.', { otherwise: 'none' }),
     'metadata-documents': optional(
       either([oneOf(['any', 'off']), hosts], DOCUMENT_HOSTS),
-      'Hosts whose applications are known by a document at the URL that is their id, "any" or "off".',
+      'Hosts whose applications can use the URL of a document about them as their id, "any" or "off".',
       { otherwise: 'off', page: 'agents.md#logging-in' },
     ),
     'dynamic-registration': optional(v.boolean(), 'Any application can register itself.', {
@@ -129,16 +133,16 @@ const others = map(
               if (typeof leeway === 'string') return { refusal: leeway };
               return leeway <= MAX_LEEWAY_MS ? { value: leeway } : { refusal: LEEWAY };
             }),
-            'How long a refresh token that was replaced still brings the newest secret, at most 30m; 0s for not at all.',
+            'How long a used refresh token still returns the newest secret, at most 30m; 0s for never.',
             { otherwise: '30m' },
           ),
-          lifetime: optional(period(MIN_LIFETIME_MS), 'How long after the consent a key can be refreshed.', {
-            otherwise: 'as long as was agreed to',
+          lifetime: optional(period(MIN_LIFETIME_MS), 'How long after its approval a key can be refreshed.', {
+            otherwise: 'until the approved expiry',
           }),
         },
         'must be a map, such as { leeway: 30m, lifetime: 90d }.',
       ),
-      'How the keys of applications are refreshed.',
+      'Refreshing the keys of applications.',
       { page: 'consent.md#refresh-tokens' },
     ),
   },
@@ -149,7 +153,7 @@ const others = map(
 const EMPTY = 'The map "clients" is empty. Leave it out, or write a list of clients.';
 
 export const clients = section({
-  description: 'Applications that can ask for keys, beside svc-api itself: a list, or a map. They need "consent".',
+  description: 'Applications that can request keys, besides svc-api itself: a list, or a map. Requires "consent".',
   otherwise: 'svc-api itself',
   page: 'consent.md#applications',
   schema: ({ given: { consent } }) =>
@@ -172,7 +176,7 @@ export const clients = section({
       })),
       rule(({ clients, clientDocuments, dynamicRegistration }) => {
         if ((clientDocuments !== 'off' || dynamicRegistration) && consent !== 'code' && consent !== 'both')
-          return 'Clients that are not registered open pages: write "consent: code" or "consent: both".';
+          return 'Clients that are not registered use pages: set "consent: code" or "consent: both".';
         return consent === undefined ? unusableClients(clients, undefined) : undefined;
       }),
     ),

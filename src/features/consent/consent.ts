@@ -42,8 +42,8 @@ import {
 } from './refresh.ts';
 
 /**
- * What a person decides by: a code that an application shows, typed somewhere, or the page that they were shown.
- * @property by who types it; undefined where that was counted before
+ * Identifies a request to a person: the code that an application shows, or the token of their page. @property by source
+ * of the typed code; undefined if already counted
  */
 export type Handle = { readonly userCode: string; readonly by?: Source } | { readonly page: string };
 
@@ -53,17 +53,20 @@ export interface ApprovedConsent {
   code: string | undefined;
 }
 
-/** What a polling application is told beside what came of it. */
+/** The answer to a polling application. */
 export type Polled = Redeemed | { readonly refused: RefusedRedemption | 'slow_down'; readonly reason: string };
 
 const SUFFIX_LENGTH = 6;
 const TOO_EARLY = { refused: 'slow_down', reason: 'too early' } as const;
 
-/** How applications get keys: they ask, a person who holds the grants agrees, narrows or refuses, and they get one. */
+/**
+ * Lets applications get keys: they send a request, and a person who holds the grants approves all or part of it, or
+ * denies it.
+ */
 export class Consent {
   readonly #options: Parts;
   readonly #pace: Pace;
-  /** When requests were last forgotten: that takes time, and anybody may ask. */
+  /** Time of the last clean-up, which takes a while and must not run for each request. */
   #forgottenAt = 0;
 
   constructor(options: Parts & Pick<FeatureParts, 'shared'>) {
@@ -72,9 +75,8 @@ export class Consent {
   }
 
   /**
-   * Counts what anybody may do, before anything of it is read; a failure, once it is known.
-   * @param source where it comes from, as what may do so only so often
-   * @throws KeysError TOO_MANY_REQUESTS
+   * Counts an action that needs no key before reading it, or a failure once known. @param source the address and
+   * network it comes from
    */
   count(what: Counted, source: Source): void {
     this.#pace.count(what, source);
@@ -107,14 +109,14 @@ export class Consent {
     return requireKnown(await repository.port(CONSENTS).find('handleDigest', this.#digestRedemption(handle)), clock());
   }
 
-  /** One of those that `list` has, or had. @throws ForbiddenError; KeysError NOT_FOUND, STORE_… */
+  /** Finds a request by its id in `list`. @throws ForbiddenError; KeysError NOT_FOUND, STORE_… */
   async findListed(id: string, actor: Actor): Promise<ConsentRequest> {
     requireToSeeRequests(actor);
     checkSearchText(id);
     const { repository, clock } = this.#options;
     const found = await repository.port(CONSENTS).find('id', id);
     if (found && clock() < found.expiresAt) return found;
-    throw new KeysError('NOT_FOUND', `No application waits with the code or id "${printable(id)}".`);
+    throw new KeysError('NOT_FOUND', `There is no open request with the code or id "${printable(id)}".`);
   }
 
   /** The open requests, oldest first. @throws ForbiddenError; KeysError STORE_… */
@@ -146,11 +148,7 @@ export class Consent {
     return { request, code: request.flow === 'CODE' ? code : undefined };
   }
 
-  /**
-   * Refuses a request, as whoever has its code may.
-   * @param actor null for a person who has shown no key
-   * @throws KeysError NOT_FOUND; ForbiddenError; a STORE_ error
-   */
+  /** Denies a request, which anyone with its code can do. @param actor null for a person without a key */
   async deny({ id }: Pick<ConsentRequest, 'id'>, actor: Actor | null): Promise<ConsentRequest> {
     if (actor !== null && actor !== OPERATOR) requirePermission(actor, 'API_KEY', 'CREATE_OWN');
     return this.#options.transactions.run(
@@ -161,7 +159,7 @@ export class Consent {
   }
 
   /**
-   * Gives an application its key, once. A code that is good for nothing costs no transaction: anybody may send one.
+   * Gives an application its key, once. An invalid code costs no transaction, because anyone can send one.
    * @param address the client's, for the audit log
    * @param lifetime see `RefreshSettings`
    * @throws KeysError STORE_…
@@ -219,8 +217,8 @@ export class Consent {
   }
 
   /**
-   * Ends a key, as whoever has it may, if it was given to an application (RFC 7009).
-   * @param address where that is asked, for the audit log
+   * Revokes a key that was given to an application, which anyone who has the key can do (RFC 7009).
+   * @param address of the client, for the audit log
    * @throws KeysError STORE_…
    */
   async end(key: KeyToEnd, address: string | undefined): Promise<Ended> {
@@ -242,7 +240,7 @@ export class Consent {
   }
 }
 
-/** What an application asks for, as whoever decides sees it. */
+/** A request as the person who decides sees it. */
 export interface ConsentState extends Pick<
   ConsentRequest,
   | 'id'

@@ -6,18 +6,18 @@ import type { KeyRepository, KeyWriter } from '../../keys/repository/index.ts';
 import { digestSecret } from '../../keys/secret/index.ts';
 import { findByRefreshToken } from './refresh.ts';
 
-/** A key that its application, or somebody else who has it, is done with. */
+/** A key to revoke. */
 export interface KeyToEnd {
   readonly secret: string;
   /** The application that it was given to. */
   readonly clientId: string;
-  /** True where a key that has created others is left as it is: they would end with it. */
+  /** Keeps a key that has created others, because these would be deleted with it. */
   readonly sparesCreators: boolean;
 }
 
 /**
- * Why a key was not ended: there is none that is valid, no application was given it, another one was, or it has created
- * others. A reason is for the log.
+ * Reasons that a key was not revoked: it is not valid, was not given to an application, belongs to another one, or has
+ * created others. For the log.
  */
 export type RefusedEnd =
   | { readonly refused: 'invalid'; readonly reason: string }
@@ -45,8 +45,8 @@ export async function refusalToEnd(
 }
 
 /**
- * Ends a key that can be ended: it is deleted, with all that it has created. A secret that a newer one is about to
- * replace ends alone: it changes no keys.
+ * Revokes a key by deleting it with its child keys. A secret that a newer one is about to replace is only revoked
+ * itself, since it cannot change keys.
  */
 export async function endKey(
   writer: KeyWriter,

@@ -9,7 +9,7 @@ import { consentFlows } from './consent-flow.ts';
 
 declare module '../../config/config.ts' {
   interface Config {
-    /** How applications can ask for keys; undefined lets `svc-api login` alone, by a code that it shows. */
+    /** How applications can request keys; undefined allows only `svc-api login`, by code. */
     readonly consent: ConsentMode | undefined;
     /** Applications that can ask for keys. */
     readonly clients: readonly Client[];
@@ -17,12 +17,12 @@ declare module '../../config/config.ts' {
     readonly clientDocuments: 'any' | 'off' | readonly string[];
     /** True if applications can register themselves. */
     readonly dynamicRegistration: boolean;
-    /** How the keys of applications are refreshed. */
+    /** Settings for refreshing the keys of applications. */
     readonly refresh: RefreshSettings;
   }
 }
 
-/** How applications get keys that people agree to. A key that replaces itself still belongs to its application. */
+/** Lets applications get keys that people approve. A key that replaces itself still belongs to its application. */
 export const consent: OwnFeature = {
   name: 'consent',
   errors,

@@ -11,20 +11,20 @@ export const consentOperations = {
   operations: {
     consentRequests: reading({
       needs: 'API_KEY:CREATE_ANY',
-      does: 'What applications ask for, and have not got yet, oldest first.',
+      does: 'Open requests of applications for keys, oldest first.',
       run: (keys, { first }: { first: number }, actor): Promise<ConsentState[]> =>
         keys.feature(Consent).list(first, actor),
     }),
     consentRequest: reading({
       needs: 'API_KEY:CREATE_OWN',
-      does: 'What one application asks for. A key has only so many tries of codes. By requestId, with CREATE_ANY alone.',
+      does: 'One request of an application. Each key can try only a few codes. requestId requires CREATE_ANY.',
       run: (keys, { place }: { place: ConsentPlace }, actor): Promise<ConsentState> => findConsent(keys, place, actor),
     }),
     approveConsentRequest: changing({
       needs: 'API_KEY:CREATE_OWN',
       does:
-        'Agrees to what an application asks for, or to a part of it. The application gets a key that the caller has ' +
-        'created, by the rules of createApiKey, which count again when it fetches that key. To agree to the same again ' +
+        'Approves a request of an application, or a part of it. The application gets a key created by the caller, by the ' +
+        'rules of createApiKey, which are checked again when it fetches that key. Approving the same again ' +
         'changes nothing.',
       run: async (
         keys,
@@ -39,7 +39,7 @@ export const consentOperations = {
     }),
     denyConsentRequest: changing({
       needs: 'API_KEY:CREATE_OWN',
-      does: 'Refuses what an application asks for, also again. By requestId, with CREATE_ANY alone.',
+      does: 'Denies a request of an application. Can be repeated. requestId requires CREATE_ANY.',
       run: async (keys, { place }: { place: ConsentPlace }, actor): Promise<ConsentState> =>
         keys.feature(Consent).deny(await findConsent(keys, place, actor), actor),
     }),

@@ -2,33 +2,32 @@ import { KeysError, type Limit, type Source } from '../../keys/basics/index.ts';
 import type { FeatureParts } from '../../keys/service/index.ts';
 import { AttemptCounter } from '../../limits/index.ts';
 
-/** How long an application waits from one question for its key to the next, in seconds (RFC 8628, section 3.2). */
+/** Polling interval of an application, in seconds (RFC 8628, section 3.2). */
 export const POLL_SECONDS = 5;
 /** Others answer a little later than they were asked. */
 const TOLERANCE_MS = 500;
 const MAX_POLLS = 10_000;
 
 /**
- * How many requests one address makes, how many codes one address, or one key, tries, how many pages it answers, and
- * how often it fails to get a key or to end one. There are 20 to the power of 8 codes: one tries a hundred before a
- * request ends.
+ * Limit for each address of requests, tried codes (also for each key), answered pages, and failures to get or revoke a
+ * key. Of the 20^8 codes, one address can try a hundred before a request expires.
  */
 const EACH: Limit = '10/m';
 
 /** The things that are counted so, each by itself, and the message for doing one too often. */
 const TOO_OFTEN = {
   /** Requests for keys. */
-  request: 'Too many keys were asked for from here.',
+  request: 'Too many requests for keys from your address.',
   /** Tries of user codes, right or wrong: guessing must not go on. */
-  code: 'Too many codes were tried from here.',
+  code: 'Too many codes tried from your address.',
   /** Answers to the page of a request, whatever they say. */
-  decision: 'Too many decisions were sent from here.',
-  /** Failures to get a key or to end one, once that is known. */
-  failure: 'Too many requests from here have failed.',
+  decision: 'Too many decisions sent from your address.',
+  /** Failures to get or revoke a key. */
+  failure: 'Too many failed requests from your address.',
 };
 export type Counted = keyof typeof TOO_OFTEN;
 
-/** Bounds what anybody may do without a key, in one process. */
+/** Limits the actions that need no key, for each process. */
 export class Pace {
   readonly polls = new Polls();
   readonly #counters: Readonly<Record<Counted, AttemptCounter>>;
@@ -48,9 +47,9 @@ export class Pace {
   }
 }
 
-/** Something was done too often. */
+/** A limit was exceeded. */
 export class TooManyRequestsError extends KeysError {
-  /** After how many seconds it may be done again. */
+  /** Seconds to wait. */
   readonly retryAfter: number;
 
   constructor(message: string, retryAfter: number) {
@@ -59,7 +58,7 @@ export class TooManyRequestsError extends KeysError {
   }
 }
 
-/** When applications were last answered, by the digests of their codes, in the memory of this process. */
+/** Times of the last answer to each application, by the digest of its code, in memory. */
 class Polls {
   readonly #answered = new Map<string, number>();
 

@@ -24,17 +24,17 @@ import { firstPair, type GivenPair, refreshableUntil } from './refresh.ts';
  */
 const AGAIN_MS = 10_000;
 
-/** What an application shows to get its key. */
+/** The proof that an application shows to get its key. */
 export type Redemption = {
   readonly clientId: string;
-  /** What the key is to be for alone, if the application says it. */
+  /** The only address that the key is to be valid for, if given. */
   readonly audience?: string | undefined;
 } & (
   | { readonly deviceCode: string }
   | { readonly code: string; readonly redirectUri: string; readonly verifier: string }
 );
 
-/** Why it gets none, in the terms of RFC 6749, section 5.2, RFC 8628, section 3.5, and RFC 8707. */
+/** Reasons for giving no key, in terms of RFC 6749, section 5.2, RFC 8628, section 3.5, and RFC 8707. */
 export type RefusedRedemption =
   | 'invalid_grant'
   | 'invalid_target'
@@ -42,7 +42,7 @@ export type RefusedRedemption =
   | 'expired_token'
   | 'authorization_pending';
 
-/** What came of it. A reason is for the log: the application learns no more than the code. */
+/** The outcome. The reason is only logged; the application gets just the error code. */
 export type Redeemed = GivenPair | { readonly refused: RefusedRedemption; readonly reason: string };
 
 interface RedeemOptions {
@@ -53,7 +53,7 @@ interface RedeemOptions {
   /** For the key. */
   id: string;
   randomBytes: RandomBytes;
-  /** How long the application can refresh its key, in milliseconds; null for as long as was agreed to. */
+  /** Time that the application can refresh its key, in milliseconds; null for as long as approved. */
   lifetime: number | null;
   address: string | undefined;
 }
@@ -65,14 +65,14 @@ export function digestRedemption(redemption: Redemption): string {
   return 'code' in redemption ? digestCode('redirect', redemption.code) : digestCode('device', redemption.deviceCode);
 }
 
-/** The outcome of a code: nothing, a key, the same key again, or the end of the key that it gave. */
+/** The outcome of a code: nothing, a key, the same key again, or the revocation of the key it gave. */
 type Standing =
   | { readonly refused: RefusedRedemption; readonly reason: string }
   | { readonly issue: ConsentRequest; readonly approval: ConsentApproval }
   | { readonly repeat: ConsentRequest; readonly salt: string }
   | { readonly revoke: ConsentRequest };
 
-/** Finds out what a code is good for, which changes nothing. */
+/** Finds the outcome of a code, without changing anything. */
 export async function findStanding(
   consents: Pick<ConsentFinder, 'find'>,
   redemption: Redemption,
@@ -97,9 +97,9 @@ export async function findStanding(
 }
 
 /**
- * Creates the key of a request that was approved, in the transaction that uses it up. A code that comes again later is in
- * the hands of two: the key that it gave is deleted (RFC 6749, section 4.1.2).
- * @throws what `createKey` throws, where whoever agreed may no longer do so
+ * Creates the key of an approved request, in the transaction that uses it up. A code that is sent again later has
+ * leaked, so its key is deleted (RFC 6749, section 4.1.2).
+ * @throws as `createKey`, if the approver is no longer allowed to
  */
 export async function redeem(writer: KeyWriter, redemption: Redemption, options: RedeemOptions): Promise<Redeemed> {
   const standing = await findStanding(writer.port(CONSENTS), redemption, options.now);
@@ -109,15 +109,15 @@ export async function redeem(writer: KeyWriter, redemption: Redemption, options:
 }
 
 /**
- * The answer where the rules refuse what was agreed to: whoever agreed may no longer do so.
- * @throws what is not a refusal, such as a failure of the store
+ * The answer if the approver is no longer allowed to create the key. @throws any other error, such as a failure of the
+ * store
  */
 export function refusalFor(error: unknown, redemption: Redemption): Redeemed {
   if (!isKeysError(error) || error.code.startsWith('STORE_')) throw error;
   return { refused: 'code' in redemption ? 'invalid_grant' : 'access_denied', reason: `approver: ${error.code}` };
 }
 
-/** Why a code is not for whoever shows it; undefined if it is. */
+/** The reason that this client may not redeem the code, if any. */
 function findMismatch({ client, redirect }: ConsentRequest, redemption: Redemption): string | undefined {
   if (client.id !== redemption.clientId) return 'another client';
   if (!('code' in redemption)) return undefined;

@@ -4,13 +4,13 @@ import { printable } from '../../keys/basics/index.ts';
 const LOOPBACK = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::(\d{1,5}))?([/?].*)?$/;
 /** A scheme of an application's own, which is a domain in reverse (RFC 8252, section 7.1). */
 const PRIVATE = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:\/(?!\/)/;
-/** The characters that can stand in a URI (RFC 3986, section 2). */
+/** Valid characters of a URI (RFC 3986, section 2). */
 const URI = /^[A-Za-z0-9._~:/?[\]@!$&'()*+,;=%-]+$/;
 const MAX_LENGTH = 1000;
 
 /**
- * Finds what is wrong with a redirect URI that an application registers; undefined if nothing is. It is https, http
- * on a loopback address, or a scheme of the application's own, such as `com.example.app:/done`.
+ * Finds the problem of a registered redirect URI, if any. It must be https, http on a loopback address, or a scheme of
+ * the application's own, such as `com.example.app:/done`.
  */
 export function invalidRedirect(uri: string): string | undefined {
   const isKnown = LOOPBACK.test(uri) || PRIVATE.test(uri) || uri.startsWith('https://');
@@ -21,8 +21,8 @@ export function invalidRedirect(uri: string): string | undefined {
 }
 
 /**
- * Compares a redirect URI with the registered one, character by character (RFC 9700, section 2.1), except that a loopback
- * address may have any port, which the system has given to the application (RFC 8252, section 7.3).
+ * Compares a redirect URI with the registered one, character by character (RFC 9700, section 2.1), except for the port
+ * of a loopback address, which the system assigns (RFC 8252, section 7.3).
  */
 export function isSameRedirect(registered: string, given: string): boolean {
   if (given === registered) return true;

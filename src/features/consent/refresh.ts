@@ -7,34 +7,37 @@ import type { KeyFinder, KeyRepository, KeyWriter } from '../../keys/repository/
 import { createSecret, type RandomBytes, type Secret } from '../../keys/secret/index.ts';
 import { bytesFrom, createCode, createSalt, digestCode } from './codes.ts';
 
-/** How long a secret lasts that its application can replace, in milliseconds. */
+/** Lifetime of a secret that its application can refresh, in milliseconds. */
 const SECRET_MS = UNIT_MS.h;
 /**
  * For how long an application gets the secret again that it has, in milliseconds: half its life, so that a key never has
  * more than two secrets, and each still lasts as long as was said.
  */
 const AGAIN_MS = SECRET_MS / 2;
-/** How long at most a replaced token brings the newest pair: until the next replacement, as only one is remembered. */
+/**
+ * Maximum time that a used token still returns the newest pair. It stops with the next refresh, because only one is
+ * remembered.
+ */
 export const MAX_LEEWAY_MS = AGAIN_MS;
 /** A token that comes after that is noted once in this time. */
 const NOTED_MS = UNIT_MS.d;
 
-/** How the keys of applications are refreshed. Times are in milliseconds. */
+/** Settings for refreshing keys. Times are in milliseconds. */
 export interface RefreshSettings {
-  /** How long a token that was replaced still brings the newest pair, at most `MAX_LEEWAY_MS`. */
+  /** Time that a used token still returns the newest pair, at most `MAX_LEEWAY_MS`. */
   readonly leeway: number;
-  /** How long after the consent they can be refreshed; null for as long as was agreed to. */
+  /** Time after the approval that they can be refreshed; null for as long as approved. */
   readonly lifetime: number | null;
 }
 
 /** The defaults. */
 export const DEFAULT_REFRESH: RefreshSettings = { leeway: MAX_LEEWAY_MS, lifetime: null };
 
-/** What an application shows to replace its secret (RFC 6749, section 6). */
+/** A refresh request of an application (RFC 6749, section 6). */
 export interface RefreshRequest {
   readonly clientId: string;
   readonly refreshToken: string;
-  /** What the key is for, if the application says it. */
+  /** The address that the key is for, if given. */
   readonly audience: string | undefined;
 }
 
@@ -51,7 +54,7 @@ interface RefusedRefresh {
   readonly reason: string;
 }
 
-/** What came of it. A reason is for the log: the application learns no more than the code. */
+/** The outcome. The reason is only logged; the application gets just the error code. */
 export type Refreshed = GivenPair | RefusedRefresh;
 
 /** A refresh token: what all tokens of a key have in common, and its own part, which its secret is derived from. */
@@ -63,12 +66,12 @@ interface Pair {
   readonly token: string;
 }
 
-/** When a key ends that its application can refresh, in milliseconds since 1970. @param last at the latest */
+/** Expiry of a refreshable key, in milliseconds since 1970. @param last latest expiry */
 export function refreshableUntil(now: number, last: number | null): number {
   return Math.min(now + SECRET_MS, last ?? Number.POSITIVE_INFINITY);
 }
 
-/** The first pair of a key, and what is kept of it. */
+/** The first pair of a key, and its stored form. */
 export function firstPair(endsAt: number | null, randomBytes: RandomBytes): Pair & { refresh: Refresh } {
   const family = createCode(randomBytes);
   const pair = pairOf(family, createCode(randomBytes));
@@ -97,13 +100,13 @@ type Refreshing<Key> =
   | { readonly key: Key; readonly pair: Pair }
   | { readonly key: Key; readonly replaces: Refresh };
 
-/** By what a refresh token belongs to a key, whether it was used or not. */
+/** Finds the key of a refresh token, used or not. */
 export async function findByRefreshToken(consents: Pick<ConsentFinder, 'findRefresh'>, token: string) {
   const family = TOKEN.exec(token)?.[1];
   return family === undefined ? undefined : consents.findRefresh(digestCode('family', family));
 }
 
-/** Finds out what a refresh token is good for, which changes nothing. */
+/** Finds the outcome of a refresh token, without changing anything. */
 export async function findRefreshing<Key extends ApiKey>(
   find: Pick<KeyFinder<Key>, 'findById'>,
   consents: Pick<ConsentFinder, 'findRefresh' | 'clientOf'>,
@@ -128,7 +131,7 @@ export async function findRefreshing<Key extends ApiKey>(
     return { ...refused('a refresh token that was replaced'), ...(!key.damaged && { reused: key }) };
   const pair = isPrevious ? nextPair(refreshToken, salt) : presentPair(refreshToken);
   if (pair.secret.publicId !== key.publicId) {
-    // Another process may have replaced the pair after the token was looked up.
+    // Another process may have refreshed the pair since the lookup.
     const isOutdated = (await findByRefreshToken(consents, refreshToken))?.current !== current;
     return isOutdated ? findRefreshing(find, consents, request, options) : refused('somebody else has rotated the key');
   }
@@ -186,13 +189,16 @@ function actorOfKey({ id, name }: ApiKey) {
   return { kind: 'KEY', id, name } as const;
 }
 
-/** Whether it was noted lately that a token of a key came again which was replaced. */
+/** Checks whether the reuse of an old token of this key was logged recently. */
 export async function isReuseNoted({ auditLog }: Pick<KeyRepository, 'auditLog'>, { id }: ApiKey, now: number) {
   const wanted = { apiKey: id, action: 'CONSENT_REPLAY', since: now - NOTED_MS, order: 'newest', limit: 1 } as const;
   return (await auditLog.find(wanted)).length > 0;
 }
 
-/** Notes that a token came again which was replaced: an application with two memories, or somebody who has a copy. */
+/**
+ * Logs that an old token was used again: by an application with two copies of its state, or by someone with a stolen
+ * one.
+ */
 export async function noteReuse(
   writer: KeyWriter,
   key: ApiKey,

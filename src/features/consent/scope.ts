@@ -25,10 +25,10 @@ interface ParsedScope {
 }
 
 /**
- * Parses a scope (RFC 6749, section 3.3): `RESOURCE:ACTION` and `role:ROLE`, with spaces between them, in either case.
- * Anybody may send one: each item is looked up once, and only the first that is wrong is explained, by built-in names.
- * An application may name a key of its own there whose place is taken: see `replacing`.
- * @returns the grants, each once, or what is wrong
+ * Parses a scope (RFC 6749, section 3.3): `RESOURCE:ACTION` and `role:ROLE`, separated by spaces, in either case.
+ * Anyone can send one, so each item is looked up once, and only the first invalid one is explained, by built-in names.
+ * A scope can also name a key of the application to replace: see `replacing`. @returns the grants, each once, or the
+ * problem
  */
 export function parseScope(scope: string, catalog: Catalog): ParsedScope | { issue: Issue } {
   const roles = new Set<Role>();

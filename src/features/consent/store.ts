@@ -73,7 +73,7 @@ function consentFinderOf(run: Connection['run']): ConsentFinder {
 function consentWriterOf(db: Kysely<Tables>, dialect: DialectName): Omit<ConsentWriter, keyof ConsentFinder> {
   return {
     async recent(now, network) {
-      // As one text: anybody may make it thousands of rows.
+      // Aggregated into one text, because anyone can cause thousands of rows.
       const held = sql`case when status in ('PENDING', 'DENIED') then source end`;
       const { all, ofNetwork, sources } = await recentAt(db, now)
         .select((row) => [
@@ -176,7 +176,7 @@ function refreshOf(row: ApplicationKeyTable): Refresh | undefined {
   };
 }
 
-/** The application that a key was given to, as somebody agreed; undefined for any other key. */
+/** The application that a key was given to, if any. */
 async function clientOf(db: Kysely<Tables>, keyId: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('application_keys')

@@ -43,8 +43,7 @@ export const consentTables = {
 } satisfies TablesOfFeature;
 
 async function createTables(db: Kysely<Tables>, { text, keyId }: ColumnTypes): Promise<void> {
-  // Applications and the keys that they were given, so that they can end them, however long after the request for it,
-  // with the tokens that replace their secrets.
+  // Keys of applications with their refresh tokens, so that applications can revoke them at any time.
   await sql`create table application_keys (
     key_id ${keyId} primary key not null references api_keys (id) on delete cascade,
     client_id ${text} not null,

@@ -46,7 +46,7 @@ import {
 } from '../../keys/changes/index.ts';
 import { withoutWidening } from './widening.ts';
 
-/** Which key is contained, and from when on what it did to others is undone. */
+/** The key to contain, and the time from which its changes are undone. */
 interface WhatToContain {
   /** The id of a key that is there, or was. */
   readonly id: string;
@@ -57,26 +57,26 @@ interface WhatToContain {
 /** A key as it is, and as it is to be. */
 export interface Containing<Key extends ApiKey> {
   readonly before: Key;
-  /** What becomes of it but for its secrets. */
+  /** Its new state, except for its secrets. */
   readonly after: Key;
   /**
-   * What becomes of its secrets: the previous one is the only one again, the previous one ends, or the only one does.
-   * Undefined where they stay.
+   * Change of its secrets: only the previous one remains, the previous one is revoked, or the only one is. Undefined
+   * for no change.
    */
   readonly secrets: 'ROLL_BACK' | 'FINISH' | 'END' | undefined;
 }
 
-/** What containing a key does. */
+/** The effects of containing a key. */
 export interface Containment<Key extends ApiKey = ApiKey> {
   /** The key, by its latest name. */
   readonly contained: Pick<ApiKey, 'id' | 'name'>;
-  /** Whether it is still there. */
+  /** It still exists. */
   readonly exists: boolean;
-  /** What it did to others, oldest first. */
+  /** Changes it made to others, oldest first. */
   readonly issued: Issued<Key>[];
   /** The keys that change: the contained one first, and its child keys. */
   readonly changes: Containing<Key>[];
-  /** The requests that it agreed to, whose applications then get no key. */
+  /** Requests it approved, whose applications then get no key. */
   readonly requests: ConsentRequest[];
 }
 
@@ -105,11 +105,9 @@ export class Containments {
   }
 
   /**
-   * Undoes what a key did, in one transaction: it and all its child keys are disabled, the secrets end that it issued,
-   * what it widened is narrowed again, and what it enabled is disabled. Whatever is in force at this moment is undone.
-   * @param nameOrId of a key that is there, or was
-   * @param since as in `AuditRequest`; undefined for all that it ever did to others
-   * @throws KeysError NOT_FOUND, INPUT_INVALID; ForbiddenError; a STORE_ error
+   * Undoes the changes a key made, in one transaction: disables it with all its child keys, revokes the secrets it
+   * issued, removes the permissions it added, and disables the keys it enabled. Covers all changes still in effect.
+   * @param nameOrId of a key that exists or existed @param since as in `AuditRequest`; undefined for all its changes
    */
   async contain(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
     const now = this.#options.clock();
@@ -132,7 +130,7 @@ interface Reach {
   readonly created: Set<string>;
   /** The public ids of the secrets that they issued. */
   readonly secrets: Set<string>;
-  /** Whether a key is one of them, a child key of theirs, or of one that was created so. */
+  /** Checks whether a key is one of them, a child of theirs, or descends from a key created that way. */
   readonly isWithin: (chain: Pick<Chain, 'keys'>) => boolean;
 }
 
@@ -144,10 +142,9 @@ interface Affected<Key extends ApiKey> {
 }
 
 /**
- * Effects of keys on others that are in force, oldest first: also those of their child keys, and of secrets that they
- * issued; as far as the caller may read the others. Effects on their child keys are left out, as these share what becomes
- * of the keys.
- * @param since in milliseconds since 1970
+ * Finds effects of keys on others that are still in effect, oldest first: including those of their child keys and of
+ * secrets they issued, as far as the caller can see the others. Effects on child keys are left out, because these
+ * change with them. @param since in milliseconds since 1970
  */
 export async function findIssued<Key extends ApiKey>(
   place: Place<Key>,
@@ -201,7 +198,7 @@ async function findReach(finder: EffectFinder, roots: readonly string[], since: 
   return { effects: inOrder, created, secrets, isWithin };
 }
 
-/** The keys that something is in force on, in that order, but for what was done to keys that are contained anyway. */
+/** Affected keys in that order, except for keys that are contained anyway. */
 async function findAffected<Key extends ApiKey>(
   { find, catalog, now }: Place<Key>,
   { effects, isWithin }: Reach,
@@ -221,7 +218,7 @@ async function findAffected<Key extends ApiKey>(
   return affected.toSorted((one, other) => one.effects[0]!.at - other.effects[0]!.at);
 }
 
-/** The requests that such keys agreed to, and whose applications have no key yet. */
+/** Requests that such keys approved and that have no key yet. */
 async function findApproved(
   { find, now }: Place,
   { secrets, isWithin }: Reach,
@@ -238,9 +235,9 @@ async function findApproved(
 }
 
 /**
- * What containing a key does, which changes nothing: it and all its child keys are disabled, and what they did to
- * others is taken back. No key gets more by it than it has now, or had before.
- * @throws KeysError NOT_FOUND; ForbiddenError for who may not delete and disable all of it
+ * Plans containing a key, without changing anything: it is disabled with all its child keys, and their changes to
+ * others are undone. No key gets more permissions than it has now or had before.
+ * @throws KeysError NOT_FOUND; ForbiddenError for callers who may not delete and disable all of these
  */
 async function planContainment<Key extends ApiKey>(
   place: Place<Key>,
@@ -270,8 +267,8 @@ async function planContainment<Key extends ApiKey>(
 }
 
 /**
- * Who may delete a key, and with it its child keys, and disable it, may contain it, if the same goes for the others
- * that it did something to. @throws ForbiddenError
+ * Requires permission to contain a key: to delete and disable it, its child keys, and the others that it changed.
+ * @throws ForbiddenError
  */
 function requireToContain(
   { caller }: Pick<Place, 'caller'>,
@@ -281,11 +278,11 @@ function requireToContain(
   const keys = key ? [key, ...others] : others;
   requireFor(caller, 'UPDATE', keys);
   requireFor(caller, 'DELETE', keys);
-  // Of a key that is gone, nobody can tell whose it was.
+  // The owner of a deleted key is unknown, so require permission for any key.
   if (!key) for (const action of ANY) requirePermission(caller, 'API_KEY', action);
 }
 
-/** Refuses a caller that may not contain a key now. @throws ForbiddenError */
+/** Requires permission to contain a key now. @throws ForbiddenError */
 export async function requireToContainNow(place: Place, key: ApiKey): Promise<void> {
   const affected = await findAffected(place, await findReach(place.find.port(EFFECTS), [key.id], 0));
   requireToContain(place, { key, others: affected.map((one) => one.key) });
@@ -297,7 +294,7 @@ function mayContainAll(caller: Principal): boolean {
   return ANY.every((action) => uses(caller, 'API_KEY', action));
 }
 
-/** What becomes of a key that others did something to; undefined if nothing does. */
+/** The new state of an affected key; undefined for no change. */
 async function takeBack<Key extends ApiKey>(
   place: Place<Key>,
   before: Key,
@@ -326,7 +323,7 @@ async function takeBack<Key extends ApiKey>(
   return isSame ? undefined : { before, after, secrets };
 }
 
-/** Whoever lets a previous secret work on holds all that the key may do: otherwise the key is disabled instead. */
+/** Restoring a previous secret requires all permissions of the key; otherwise the key is disabled. */
 async function mayRestore({ caller, find, catalog }: Place, key: ApiKey): Promise<boolean> {
   if (caller === OPERATOR) return true;
   const chain = await findChain(find, key);
@@ -341,8 +338,7 @@ async function mayRestore({ caller, find, catalog }: Place, key: ApiKey): Promis
 }
 
 /**
- * Contains a key, as planned at this moment.
- * @param newSecret of nobody, in the place of one that ends
+ * Contains a key, by a plan made now. @param newSecret creates a secret without a holder, to replace a revoked one
  * @throws what `planContainment` throws
  */
 async function containKey(
@@ -394,7 +390,7 @@ function shownContainment(
   };
 }
 
-/** One audit entry for each command that would do the same. */
+/** Audit action of the command that would make the same change. */
 const ACTIONS = { ROLL_BACK: 'ROTATE_ROLLBACK', FINISH: 'ROTATE_FINISH', END: 'ROTATE' } as const;
 
 function withSecrets(key: StoredKey, secrets: Containing<ApiKey>['secrets'], newSecret: () => Secret): StoredKey {
@@ -453,7 +449,7 @@ function unknown(nameOrId: string): KeysError {
 /** The outcome of containing a key, as callers get it. */
 export interface Contained {
   readonly apiKey: KeyName;
-  /** Whether the key is still there. */
+  /** The key still exists. */
   readonly exists: boolean;
   readonly issued: readonly NamedIssue[];
   /** The keys that change, the contained one first. */

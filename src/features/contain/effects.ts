@@ -54,18 +54,18 @@ export interface EffectWriter extends EffectFinder {
   insert(effects: readonly NewEffect[]): Promise<void>;
   delete(ids: readonly string[]): Promise<void>;
   rename(key: NamedKey): Promise<void>;
-  /** Lets a key that took the place of another one have done what that did, and have been done to what it was. */
+  /** Transfers the effects by and on a replaced key to the key that replaces it. */
   replaceKey(from: string, to: NamedKey): Promise<void>;
-  /** Those on these keys, to be inserted elsewhere. */
+  /** Effects on these keys, to insert elsewhere. */
   export(keyIds: readonly string[]): Promise<NewEffect[]>;
 }
 export const EFFECTS = declarePort<EffectFinder, EffectWriter>('effects');
 
 /**
- * Records the effects of changes that outlive the key that makes them, and forgets those that the changes end. The
- * audit log has them, too, but only until it is pruned. A key's effects on its own child keys are left out, as these are
- * deleted with it, unless another key has issued the secret that it uses: that key has brought them about. Call it
- * before the changes are written: of a parent and its child that are adopted together, each is found where it stood.
+ * Records effects that outlive the key that caused them, and forgets those that the changes end. The audit log has them
+ * as well, but can be pruned. Effects on own child keys are left out, because these are deleted together, unless
+ * another key issued the secret in use: then that key caused them. Call this before the changes are written: when
+ * parent and child are adopted together, each must be found where it was.
  */
 export async function recordEffects(place: Transaction, changes: readonly WrittenKey[]): Promise<void> {
   const { caller, catalog } = place;
@@ -136,7 +136,7 @@ async function adoptionsOf(place: Transaction, adopted: ApiKey, known: readonly 
   const family = await place.find.findWithDescendants([adopted.id]);
   return family.flatMap(({ id, publicId, rotation }) => {
     const secrets = new Set([publicId, ...(rotation ? [rotation.previousPublicId] : [])]);
-    // The first one leads to what was done with it.
+    // The first secret leads to the changes made with it.
     if (creation?.secret && id === adopted.id) secrets.add(creation.secret);
     return Array.from(secrets, (secret) => {
       const chain = { keys: [creator, ...above], isComplete: true } as const;

@@ -3,7 +3,7 @@ import { findIssued, requireToContainNow } from './contain.ts';
 import { EFFECTS, recordEffects } from './effects.ts';
 import { containOperations } from './operations.ts';
 
-/** Effects of keys on other keys, and how they are undone. Requests of applications that a key agreed to are among them. */
+/** Records effects of keys on other keys and undoes them, including approved requests of applications. */
 export const contain: OwnFeature = {
   name: 'contain',
   needs: ['consent'],

@@ -61,9 +61,8 @@ function loosenedFields(before: Partial<Restricted>, after: Restricted, catalog:
 }
 
 /**
- * Takes a widening back: each widened field keeps what the key had before as well as now. A field with nothing left
- * stays as it is.
- * @returns the key, and whether a field has nothing left, so that the key must be disabled
+ * Undoes a widening: each widened field keeps only values that the key had both before and now. A field that would
+ * become empty stays unchanged. @returns the key, and whether a field would be empty, so that the key must be disabled
  */
 export function withoutWidening<Key extends ApiKey>(
   key: Key,

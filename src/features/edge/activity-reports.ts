@@ -8,8 +8,8 @@ import type { ActivityReport, FeedSource } from './feed-source.ts';
 const MAX_REPORT_BYTES = 900_000;
 
 /**
- * Reports to the origin what keys were used for. What may have arrived is sent again as it was, so that it is counted
- * once, and before anything else: what comes in between is added up by whoever reports.
+ * Reports the use of keys to the origin. A report that may have arrived is sent again unchanged and first, so that it
+ * is counted once; the caller adds up later uses.
  */
 export function activityReports(source: FeedSource, log: Log): ActivityWriters {
   const waiting: ActivityReport[] = [];
@@ -41,7 +41,7 @@ export function activityReports(source: FeedSource, log: Log): ActivityWriters {
   };
 }
 
-/** Reports of all items, each of which is short enough. */
+/** Splits items into reports of limited size. */
 function inPieces<Item>(items: readonly Item[], reportOf: (items: Item[]) => Omit<ActivityReport, 'id'>) {
   const reports: Omit<ActivityReport, 'id'>[] = [];
   for (let [start, bytes, end] = [0, 0, 0]; end < items.length;) {

@@ -11,7 +11,7 @@ export function edgeRepository(follower: Follower, origin: string): KeyRepositor
     Promise.reject(
       new KeysError('STORE_REQUIRED', `An edge only checks keys. Ask its origin, ${origin}, for anything else.`),
     );
-  /** What is read within the lease. */
+  /** Reads only within the lease. */
   const reading = <Result>(read: () => Result): Result | Promise<Result> => {
     const mayAnswer = follower.asked();
     if (mayAnswer === true) return read();

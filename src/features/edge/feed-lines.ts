@@ -11,7 +11,7 @@ export interface FeedEnd {
 const [LINE_FEED, PLUS, MINUS, EQUALS] = [0x0a, 0x2b, 0x2d, 0x3d];
 /** No key takes as much. */
 const MAX_LINE_BYTES = 2 ** 24;
-/** How many lines are taken before it is looked how long that took, and how long it may, in milliseconds. */
+/** Lines to take before checking the time, and the maximum time without a pause, in milliseconds. */
 const LINES = 32;
 const MAX_SLICE_MS = 4;
 
@@ -26,15 +26,14 @@ export class FeedLines {
   readonly #changed: ((id: string) => void) | undefined;
   #rest: Buffer = Buffer.alloc(0);
 
-  /** @param changed is told of each key that was taken */
+  /** @param changed called for each key */
   constructor(table: KeyTable, changed?: (id: string) => void) {
     this.#table = table;
     this.#changed = changed;
   }
 
   /**
-   * Takes more of them, and lets others have their turns in between.
-   * @throws SyntaxError for what is no such line; what `KeyTable.put` throws
+   * Takes more lines, with pauses for other work. @throws SyntaxError for an invalid line; what `KeyTable.put` throws
    */
   async take(piece: Buffer): Promise<void> {
     const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, piece]) : piece;

@@ -2,37 +2,39 @@ import type { ActivityEvents } from '../../keys/authentication/index.ts';
 import type { KeyUse } from '../../keys/key/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../../limits/index.ts';
 
-/** What keys were used for. Whoever gets it twice, by the same id, counts it once. */
+/** A report of the use of keys. A receiver counts a repeated id once. */
 export interface ActivityReport extends ActivityEvents {
   /** A UUID. */
   readonly id: string;
   readonly usage: readonly KeyUse[];
 }
 
-/** What a source asks of who follows by it, and tells them. */
+/** Callbacks between a source and its follower. */
 export interface Watching {
   /** Ends it. */
   readonly signal: AbortSignal;
   /** Is told each time that the origin did not answer, or refused. */
   readonly failed: (error: unknown) => void;
   /**
-   * Whether nobody asks for keys, so that no lease is needed: a signal that is aborted once one is. Undefined while one
-   * is.
+   * Set while no keys are requested, so that no lease is needed: a signal that is aborted on the next request.
+   * Undefined otherwise.
    */
   readonly resting: () => AbortSignal | undefined;
 }
 
 /** Times of a rest, in milliseconds. */
 export const REST = {
-  /** How long the origin is asked nothing, but to tell of what changes. */
+  /** Interval of requests that only wait for changes, in milliseconds. */
   askedMs: 15_000,
-  /** One that ends sooner was refused. What breaks off later, as silent connections do, says nothing of the origin. */
+  /**
+   * A request that fails sooner was refused. Later failures, as of silent connections, say nothing about the origin.
+   */
   leastMs: 100,
-  /** How long an answer is waited for in a rest and after it, at least: there is no lease that could end meanwhile. */
+  /** Minimum time to wait for an answer during a rest and after it, when no lease can run out. */
   patienceMs: 2000,
 } as const;
 
-/** How an edge gets the keys of its origin, and what it tells it. Lines are those that `FeedLines` reads. */
+/** Connects an edge to its origin. Lines are those that `FeedLines` reads. */
 export interface FeedSource {
   /** The address, for texts. */
   readonly origin: string;
@@ -54,8 +56,8 @@ export interface FeedSource {
   close(): void;
 }
 
-/** How long the origin is waited for at the end, in milliseconds. */
+/** Time to wait for the origin when closing, in milliseconds. */
 export const LEAVE_MS = 500;
 
-/** The origin does not know a cursor: all keys are to be loaded anew. */
+/** The origin does not know the cursor: load all keys again. */
 export class FeedGone extends Error {}

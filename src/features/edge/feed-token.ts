@@ -1,13 +1,13 @@
 import { KeysError, readSecretFile, versionOfFile } from '../../keys/basics/index.ts';
 import type { Log } from '../../log.ts';
 
-/** A key with EDGE:READ_ANY, or the path of the file with it, which is read anew when it changes. */
+/** A key with EDGE:READ_ANY, or the path of its file, which is read again when it changes. */
 export type GivenToken = string | { readonly file: string };
 
 const FORM = /^[\x21-\x7e]+$/;
 const WORDS = { what: 'The file of the token for the origin', remedy: 'Correct --token-file.' };
 
-/** What an edge shows its origin. */
+/** The key of an edge at its origin. */
 export class FeedToken {
   readonly #given: GivenToken;
   readonly #log: Log;
@@ -20,7 +20,7 @@ export class FeedToken {
     this.#known = read(given);
   }
 
-  /** The token, which may have been replaced since. */
+  /** The current token. */
   get text(): string {
     const given = this.#given;
     if (typeof given === 'string') return given;
@@ -31,7 +31,7 @@ export class FeedToken {
         this.#log.info({ file }, 'the token for the origin was read anew');
       }
     } catch (error) {
-      // It may be half written. The one before is used until it can be read.
+      // The file may be half written: keep using the previous token until it can be read.
       this.#log.error({ err: error, file }, 'the token for the origin cannot be read: the one before is used');
     }
     return this.#known.text;

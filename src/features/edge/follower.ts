@@ -7,7 +7,7 @@ import { FeedLines } from './feed-lines.ts';
 import { FeedGone, type FeedSource } from './feed-source.ts';
 import { KeyTable } from './key-table.ts';
 
-/** How an edge follows its origin. */
+/** Options for following an origin. */
 export interface FollowerOptions {
   readonly source: FeedSource;
   /** After how many milliseconds without a question it rests. Default: 10 seconds. */
@@ -15,17 +15,17 @@ export interface FollowerOptions {
   readonly log: Log;
 }
 
-/** How long to wait until a snapshot is asked for again, in milliseconds. */
+/** Time before a snapshot is requested again, in milliseconds. */
 const RETRY_MS = 1000;
 const IDLE_MS = 10_000;
-/** How long a lease is waited for that is needed after a rest, at most: a failure ends that before. */
+/** Maximum time to wait for a lease after a rest, unless it fails earlier. */
 const ROUSE_MS = 5000;
-/** No other attempt ends otherwise, unless somebody does something. */
+/** Errors that a retry cannot fix without a change by a person. */
 const REFUSALS = new Set(['UNAUTHENTICATED', 'FORBIDDEN', 'SERVER_INCOMPATIBLE', 'CONFIG_UNAVAILABLE']);
 
 /**
- * The keys of the origin, and for how long they are right: as long as the origin has said, when it was asked. While
- * nobody asks for keys, it rests: it is told of changes, and gets a lease once somebody does.
+ * The keys of the origin, valid for the lease it gave. Without requests for keys, it rests: it still receives changes,
+ * and gets a lease with the next request.
  */
 export class Follower {
   readonly #options: FollowerOptions;
@@ -33,12 +33,12 @@ export class Follower {
   readonly #closed = new AbortController();
   readonly #started = Promise.withResolvers<void>();
   #table = new KeyTable();
-  /** When the origin was last asked that has given a lease, and when that ends: its own start before the first one. */
+  /** Time of the request that brought the last lease, and the end of that lease: initially its own start. */
   #provenAt = performance.now();
   #leasedUntil = this.#provenAt;
   #isLeased = false;
   #wasLeased = false;
-  /** When somebody asked for a key, by `performance.now`. */
+  /** Time of the last request for a key, by `performance.now`. */
   #askedAt = performance.now();
   /** Aborted once a lease is needed; undefined while there is one, or should be. */
   #rest: AbortController | undefined;
@@ -53,10 +53,10 @@ export class Follower {
   }
 
   /**
-   * Loads all keys and follows their changes. It resolves once it may answer, or has waited for `patienceMs`: then it
-   * goes on loading, and may not answer before it has all keys.
-   * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses meanwhile;
-   *   CONFIG_UNAVAILABLE where something is missing here
+   * Loads all keys and follows their changes. Resolves once it can answer, or after `patienceMs`: it then continues
+   * loading, and answers only when it has all keys. @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE
+   * if the origin refuses;
+   *    CONFIG_UNAVAILABLE if a file is missing here
    */
   async start(patienceMs = Infinity): Promise<void> {
     this.#running = this.#run().catch((error: unknown) => {
@@ -78,7 +78,7 @@ export class Follower {
     return this.#table;
   }
 
-  /** How many milliseconds ago the origin was asked that has given the last lease. */
+  /** Milliseconds since the request that brought the last lease. */
   get lagMs(): number {
     return performance.now() - this.#provenAt;
   }
@@ -88,17 +88,17 @@ export class Follower {
     return this.#leasedUntil - performance.now();
   }
 
-  /** Whether it has no lease because nobody asks for keys. */
+  /** It has no lease, because no keys are requested. */
   get isResting(): boolean {
     return this.#rest !== undefined && this.leaseMs <= 0;
   }
 
-  /** Whether it may answer: within its lease. */
+  /** It is allowed to answer, within its lease. */
   get mayAnswer(): boolean {
     return this.leaseMs > 0;
   }
 
-  /** Whether it may answer, once it has a lease again if it rests. */
+  /** Checks whether it can answer, after getting a lease if it rests. */
   async rouse(): Promise<boolean> {
     if (!this.isResting) return this.mayAnswer;
     this.#rest?.abort();
@@ -106,13 +106,13 @@ export class Follower {
     return this.mayAnswer;
   }
 
-  /** Like `rouse`, for somebody who asks for a key. */
+  /** Like `rouse`, for a request for a key. */
   asked(): true | Promise<boolean> {
     this.#askedAt = performance.now();
     return this.mayAnswer || this.rouse();
   }
 
-  /** See `KeyRepository.revision`: somebody asks for a key. */
+  /** See `KeyRepository.revision`: counts as a request for a key. */
   revision(): number | undefined {
     this.#askedAt = performance.now();
     return this.#leasedUntil > this.#askedAt ? this.#changes.revision : undefined;
@@ -211,7 +211,7 @@ export class Follower {
     if (this.#rest?.signal.aborted) return undefined;
     const isIdle = this.#isLeased && performance.now() - this.#askedAt >= idleMs;
     if (isIdle) return (this.#rest ??= new AbortController()).signal;
-    // Somebody has asked since: it waits for a lease, as by `rouse`.
+    // A request came in since: get a lease, as in `rouse`.
     if (this.isResting) this.#rest!.abort();
     else this.#endRest();
     return undefined;
@@ -233,7 +233,7 @@ export class Follower {
   }
 }
 
-/** What an edge says that does not know whether its keys are still right. */
+/** The error of an edge whose keys may be outdated. */
 export function stale(): KeysError {
   return new KeysError('EDGE_STALE', 'This edge has no lease: its origin has not answered in time.');
 }

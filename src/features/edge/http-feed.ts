@@ -14,12 +14,12 @@ import type { Log } from '../../log.ts';
 import { type ActivityReport, FeedGone, type FeedSource, LEAVE_MS, REST, type Watching } from './feed-source.ts';
 import { FeedToken, type GivenToken } from './feed-token.ts';
 
-/** Where the origin is, and by what it knows the edge. */
+/** The origin, with the credentials of the edge. */
 export interface HttpFeedOptions {
-  /** Without a slash at its end. */
+  /** Without a final slash. */
   readonly origin: string;
   readonly token: GivenToken;
-  /** What the origin calls the edge. Default: the name of this machine. */
+  /** Name of the edge at the origin. Default: the name of this machine. */
   readonly name?: string | undefined;
   /** The lease that is asked for, in milliseconds. */
   readonly leaseMs: number;
@@ -30,14 +30,14 @@ export interface HttpFeedOptions {
   readonly log: Log;
 }
 
-/** A poll is held for this part of its lease at most, so that the next one is there long before its end. */
+/** Maximum time a poll is held, as a part of its lease, so that the next one is there in time. */
 const HOLD_PART = 1 / 2;
-/** How long an answer is waited for beyond that at first, as a part of the lease. */
+/** Extra time to wait for an answer at first, as a part of the lease. */
 const PATIENCE_PART = 1 / 8;
-/** A lease is from when the origin answers: of what is left then, so many answers that come late may be waited for. */
+/** Number of late answers to allow for within the rest of a lease, which starts when the origin answers. */
 const LATE_ANSWERS = 3;
 const MAX_PATIENCE_MS = 10_000;
-/** How long others may take, and how long nothing may arrive of a snapshot. */
+/** Time-out of other requests, and of silence during a snapshot, in milliseconds. */
 const ANSWER_MS = 10_000;
 const SILENCE_MS = 30_000;
 /** The pauses after failures: the first one is at once. */
@@ -50,12 +50,12 @@ interface SentRequest {
   readonly method?: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly body?: unknown;
-  /** One that is kept for requests of its kind. */
+  /** A kept connection for requests of its kind. */
   readonly agent: HttpAgent;
   readonly signal?: AbortSignal;
 }
 
-/** The feed of an origin over HTTP: one connection for its changes, and another one for what the edge reports. */
+/** The feed of an origin over HTTP, with one connection for changes and another for reports. */
 export class HttpFeed implements FeedSource {
   readonly origin: string;
   readonly #options: HttpFeedOptions;
@@ -96,7 +96,8 @@ export class HttpFeed implements FeedSource {
     let [cursor, patienceMs, failures, isRoused] = [first, leastMs, 0, false];
     for (;;) {
       const rest = failures > 0 || isRoused ? undefined : resting();
-      // After a failure, an answer at once tells soonest whether the next connection works; after a rest, it is needed.
+      // After a failure, an immediate answer shows soonest whether the new connection works; after a rest, it is
+      // needed.
       const usualMs = Math.max(0, Math.min(givenMs * HOLD_PART, givenMs - LATE_ANSWERS * patienceMs));
       const holdMs = rest ? REST.askedMs : failures > 0 || isRoused ? 0 : usualMs;
       const waitMs = holdMs + (rest || isRoused ? Math.max(patienceMs, REST.patienceMs) : patienceMs);
@@ -167,7 +168,7 @@ export class HttpFeed implements FeedSource {
       return await send();
     } catch (error) {
       const isCutOff = isKeysError(error) && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNRESET';
-      // A connection that was kept may have been closed just then.
+      // A kept connection may have been closed at that moment.
       if (!isCutOff) throw error;
       return send();
     }
@@ -259,7 +260,7 @@ export class HttpFeed implements FeedSource {
     return new HttpsAgent({ ...kept, ...this.#certificates() });
   }
 
-  /** They are read anew: those of a client may last for an hour only. */
+  /** Reads the files again, because client certificates can be valid for only an hour. */
   #certificates(): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
     const { ca, clientCert: cert, clientKey: key } = this.#options;
     return {
@@ -317,7 +318,7 @@ async function readWhole(answer: IncomingMessage, maxBytes: number): Promise<Buf
   return Buffer.concat(pieces);
 }
 
-/** What an answer says is wrong. */
+/** Reads the error in an answer. */
 function errorIn(text: string): { message: string; code: string | undefined } {
   try {
     const { errors } = JSON.parse(text) as { errors?: { message?: unknown; extensions?: { code?: unknown } }[] };

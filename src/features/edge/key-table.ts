@@ -9,7 +9,7 @@ export class KeyTable {
   readonly #idByDigest = new Map<string, string>();
   #rowBytes = 0;
 
-  /** How many keys there are. */
+  /** Number of keys. */
   get size(): number {
     return this.#rows.size;
   }
@@ -59,7 +59,7 @@ export class KeyTable {
   }
 }
 
-/** The id and digests in a row of the feed, which stand first. @throws SyntaxError */
+/** Reads the id and digests, the first fields in a row of the feed. @throws SyntaxError */
 function namesIn(text: string): { id: string; digests: string[] } {
   const [id, digest, previous] = valuesIn(text) as [string, string, string | null];
   return { id, digests: previous === null ? [digest] : [digest, previous] };

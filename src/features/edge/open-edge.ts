@@ -6,11 +6,11 @@ import { edgeRepository } from './edge-repository.ts';
 import type { FeedSource } from './feed-source.ts';
 import { Follower, type FollowerOptions } from './follower.ts';
 
-/** How an edge is, for whoever watches it. */
+/** State of an edge, for monitoring. */
 export interface EdgeState {
-  /** How long ago the origin was asked that has given the last lease, in seconds; 0 while nobody asks for keys. */
+  /** Seconds since the request that brought the last lease; 0 while no keys are requested. */
   readonly lagSeconds: number;
-  /** For how long the lease still lasts, in seconds; below 0 if it has ended, and 0 while nobody asks for keys. */
+  /** Seconds left of the lease; below 0 if it has run out, and 0 while no keys are requested. */
   readonly leaseSeconds: number;
   readonly keys: number;
   /** Size of their rows. */
@@ -19,20 +19,20 @@ export interface EdgeState {
 
 /** The keys of an origin as a store, in which nothing can be changed. */
 export interface EdgeStore extends Omit<Store, 'notices'> {
-  /** Where uses of keys are reported. */
+  /** Receivers of reports about the use of keys. */
   readonly activityWriters: ActivityWriters;
   state(): EdgeState;
 }
 
 interface EdgeStoreOptions {
-  /** How long all keys are waited for, in milliseconds: then it opens, and refuses until they are loaded. */
+  /** Time to wait for all keys, in milliseconds. It then opens anyway, and refuses requests until they are loaded. */
   readonly patienceMs?: number | undefined;
   readonly idleMs?: FollowerOptions['idleMs'];
   readonly log?: Log | undefined;
 }
 
 /**
- * Opens the keys of an origin, once they are loaded and may be used.
+ * Opens the keys of an origin once they are loaded.
  * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses
  */
 export async function openEdgeStore(
@@ -78,7 +78,7 @@ export async function openEdgeStore(
 
 const UNITS = { ms: 1, s: 1000, m: 60_000 } as const;
 
-/** Reads for how long an edge may answer without its origin. @returns milliseconds; or what else it must be */
+/** Reads the time that an edge can answer without its origin. @returns milliseconds, or the problem */
 export function readMaxStale(text = '1s'): number | { readonly refusal: string } {
   const [, count, unit] = /^(\d{1,9})(ms|s|m)$/.exec(text.trim()) ?? [];
   const time = count === undefined ? Number.NaN : Number(count) * UNITS[unit as keyof typeof UNITS];

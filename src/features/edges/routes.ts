@@ -37,14 +37,14 @@ interface FeedParts extends CheckParts {
   readonly needsCertificate: boolean;
 }
 
-/** What the answers are: a JSON value in each line, after a character that says what it is. */
+/** Type of the answers: a JSON value in each line, after a character with its kind. */
 const TYPE = 'application/x-ndjson';
 /** Shorter answers are not worth compressing, in characters. */
 const COMPRESSED_FROM = 16 * 1024;
 /** Fast rather than small. */
 const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const COMPRESSED = { 'Content-Encoding': 'zstd', Vary: 'Accept-Encoding' };
-/** The most that a report may have, in bytes. */
+/** Maximum size of a report, in bytes. */
 const MAX_REPORT_BYTES = 1024 * 1024;
 const MAX_TEXT = 200;
 const NO_CERTIFICATE =
@@ -138,7 +138,7 @@ function replyOf(error: unknown, requestId: string | undefined, { failures }: Fe
   return unavailable();
 }
 
-/** Edges ask all the time: what it takes to answer one is what it takes to have it. */
+/** Must be cheap, because edges poll all the time. */
 async function poll(request: ServedRequest, parts: FeedParts): Promise<Reply> {
   const { check, keys, addresses } = parts;
   const admission = await check.enter(request);

@@ -31,13 +31,13 @@ const [MAX_RULES, MAX_VALUES] = [500, 100];
 const ALGORITHMS = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA'.split(' ');
 const USUAL_ALGORITHMS = ['RS256', 'ES256'];
 const [USUAL_TTL_MS, SECOND] = [15 * 60_000, 1000];
-/** How soon and how late public keys that could not be read again can go out of use, in milliseconds. */
+/** Bounds of the time that public keys are used without being read again, in milliseconds. */
 const [MIN_KEYS_MS, MAX_KEYS_MS] = [60_000, 30 * 86_400_000];
 
 interface Preset {
   /** Undefined for what everybody runs themselves. */
   readonly url?: string;
-  /** The claims of which a rule names all of one list: what else a token says may come to be somebody else's. */
+  /** Lists of claims, one of which a rule must name completely: other claims could later belong to someone else. */
   readonly demands: readonly (readonly string[])[];
 }
 
@@ -164,7 +164,7 @@ function issuerOf(context: SectionContext) {
 
 const CLAIMS = `A rule names from 1 to ${MAX_VALUES} claims, as otherwise it is met by any token.`;
 
-/** The conditions in a map of claims; claims of claims stand in maps. */
+/** Reads conditions from a map of claims; nested claims are nested maps. */
 function conditionsIn(value: unknown, within: string[] = []): { conditions: ClaimCondition[]; problems: Problem[] } {
   const problems: Problem[] = [];
   const report = (path: readonly (string | number)[], message: string) =>
@@ -205,7 +205,7 @@ const when = v.pipe(
   }),
 );
 
-/** The claims that a rule must name, since nobody else can come to have their values. */
+/** Finds missing claims that a rule must name because only one party can have their values. */
 function lackOf(when: readonly ClaimCondition[], preset: string | undefined): Problem | undefined {
   const { demands } = PRESETS[preset ?? ''] ?? {};
   const named = new Set(when.map(({ path }) => path.join('.')));

@@ -29,24 +29,24 @@ import { personOf } from './federation-rule.ts';
 import { type IdentifiedToken, TokenRefused } from './identified-token.ts';
 import { IssuerKeys } from './issuer-keys.ts';
 
-/** How long a key is valid that was given for another key, in seconds, unless something else is asked for. */
+/** Default lifetime of a key issued for another key, in seconds. */
 const USUAL_SECONDS = 600;
-/** How long any key is valid that was given in exchange, at most, in seconds. */
+/** Maximum lifetime of an issued key, in seconds. */
 export const MAX_EXCHANGED_SECONDS = 86_400;
-/** How many keys that have ended are deleted for a new one of their rule. */
+/** Maximum number of expired keys of a rule to delete when issuing a new one. */
 const MAX_SWEPT = 20;
 
-/** What somebody asks for who gives something in exchange. */
+/** The key requested in an exchange. */
 export interface WantedKey {
   /** Default: that of the key it descends from, with something random behind it. */
   readonly name: string | undefined;
   /** Default: all that it can be given. */
   readonly grants: Grants | undefined;
-  /** After how many seconds it is to end, as it was given. Default: 600 for a key, or as the rule says. */
+  /** Requested lifetime in seconds, as given. Default: 600 for a key, or the one of the rule. */
   readonly expiresIn: string | undefined;
-  /** What it is to be for alone, beside what its parent keys are for: see `ApiKey.audience`. */
+  /** The only address it is to be valid for, within those of its parent keys: see `ApiKey.audience`. */
   readonly audience: string | undefined;
-  /** The application that may end it. */
+  /** The application that can revoke it. */
   readonly clientId: string;
 }
 
@@ -64,8 +64,8 @@ export class Exchange {
   }
 
   /**
-   * Gives the holder of a key a child key that ends soon, by the rules for creating one.
-   * @throws what `KeyManagement.create` throws; ValidationError for another time than 1 second to 1 day
+   * Issues a short-lived child key to the holder of a key, by the rules for creating one. @throws what
+   * `KeyManagement.create` throws; ValidationError for a lifetime outside 1 second to 1 day
    */
   async delegate(principal: Principal, wanted: WantedKey): Promise<NewSecret> {
     const { transactions, clock } = this.#options;
@@ -78,11 +78,10 @@ export class Exchange {
   }
 
   /**
-   * Gives whoever has a token a key, as the rule says that it meets: a child key of the one that stands for the rule.
-   * @param address where that is asked, for the audit log
-   * @returns also that of the rule
-   * @throws TokenRefused for one that was used; ValidationError; ForbiddenError for more than the rule grants, and
-   * where its key is disabled; KeysError STORE_…, POLICY_VIOLATED, NAME_CONFUSABLE
+   * Issues a key for a token by the rule it meets: a child key of the one that stands for the rule. @param address of
+   * the client, for the audit log @returns also the key of the rule @throws TokenRefused for a used token;
+   * ValidationError; ForbiddenError for more than the rule grants, or if its key is disabled; KeysError STORE_…,
+   * POLICY_VIOLATED, NAME_CONFUSABLE
    */
   async federate(
     { rule, subject, id, digest, endsAt }: IdentifiedToken,
@@ -155,7 +154,7 @@ async function sweep(transaction: Transaction, oldestIds: readonly string[]): Pr
   if (ended.length > 0) await transaction.delete(await transaction.find.findWithDescendants(ended));
 }
 
-/** What a key grants that its parent keys let it use. */
+/** Grants of a key that its parent keys allow. */
 function usableGrants(principal: Principal): Grants {
   const { apiKey, access, catalog } = principal;
   const held = heldGrants(principal, catalog).roles;

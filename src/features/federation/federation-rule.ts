@@ -13,22 +13,22 @@ export interface ClaimCondition {
 
 /** Which tokens are exchanged for what. */
 export interface FederationRule {
-  /** Also the name of the key that what it issues descends from. */
+  /** Also the name of the parent of the keys it issues. */
   readonly name: string;
   readonly issuer: TokenIssuer;
   /** Claims that a token must have, all of them. */
   readonly when: readonly ClaimCondition[];
   readonly grants: Grants;
-  /** How long a key is valid that it issues, in seconds. */
+  /** Lifetime of issued keys, in seconds. */
   readonly ttl: number;
-  /** Whether a token may be used more than once. */
+  /** A token can be used more than once. */
   readonly reuse: boolean;
 }
 
 /** The claims of a token (RFC 7519, section 4). */
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** Whether a token says all that a rule demands. */
+/** Checks whether a token meets all conditions of a rule. */
 export function meets(rule: Pick<FederationRule, 'when'>, claims: Claims, clientId?: string): boolean {
   return lacksOf(rule, claims, clientId).length === 0;
 }
@@ -78,7 +78,7 @@ function claimAt(claims: Claims, path: readonly string[]): string | undefined {
   return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined;
 }
 
-/** For whom the key of a rule stands. */
+/** The person that the key of a rule stands for. */
 export function personOf({ name }: Pick<FederationRule, 'name'>): Person {
   return { issuer: FEDERATION, subject: name, name };
 }

@@ -5,21 +5,21 @@ import type { TokenIssuer } from './token-issuer.ts';
 import { canName } from '../../keys/key/index.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 
-/** How far the clock of an issuer may be off, in seconds. */
+/** Allowed difference of an issuer's clock, in seconds. */
 const CLOCK_TOLERANCE = 60;
-/** The types of tokens by which workloads say who they are. Others are for something else (RFC 8725, section 3.11). */
+/** Types of tokens that identify workloads. Others have a different purpose (RFC 8725, section 3.11). */
 const TYPES = new Set(['jwt', 'jose', 'at+jwt']);
 /** In milliseconds since 1970. */
 const LATEST = 8.64e15;
 
-/** What a token is by each rule. */
+/** A token, judged by each rule. */
 interface JudgedToken {
-  /** What it says; not to be believed by itself. */
+  /** Its claims, which are not verified. */
   readonly claims: Claims;
   readonly rules: readonly JudgedRule[];
 }
 
-/** What is wrong with a token by the issuer of a rule, and what it lacks for the rule; nothing if it meets that. */
+/** The problem of a token at the issuer of a rule, and the conditions it does not meet; empty if it meets the rule. */
 interface JudgedRule {
   readonly rule: FederationRule;
   readonly refused: TokenRefused | undefined;
@@ -33,10 +33,10 @@ interface FederationOptions {
   readonly clock: () => number;
 }
 
-/** Finds out what tokens prove, by rules of which the first that a token meets decides. */
+/** Identifies tokens by rules. The first rule that a token meets decides. */
 export class Federation implements TokenIdentifier {
   readonly #options: FederationOptions;
-  /** The rules, each with what tells its issuer from others. */
+  /** The rules, each with a key for its issuer. */
   readonly #rules: readonly (readonly [rule: FederationRule, issuer: string])[];
 
   constructor(options: FederationOptions) {
@@ -50,14 +50,16 @@ export class Federation implements TokenIdentifier {
     for (const [rule, issuer] of this.#rules) {
       const refused = await refusalOf(rule.issuer, issuer);
       if (!refused && meets(rule, claims, clientId)) return identified(rule, claims, token);
-      // What is wrong with the token itself says more than that another issuer was meant.
+      // A problem of the token itself is more useful than a mismatched issuer.
       if (!refused) reason = new TokenRefused('The token meets no rule of this service.');
       else if (!reason || reason.reason === 'issuer') reason = refused;
     }
     throw reason!;
   }
 
-  /** What a token is by each rule; whether it was used before is not looked at. @throws TokenRefused if it is none */
+  /**
+   * Judges a token by each rule, without checking whether it was used before. @throws TokenRefused if it is not a token
+   */
   async judge(token: string): Promise<JudgedToken> {
     const { claims, refusalOf } = await this.#read(token);
     const rules: JudgedRule[] = [];
@@ -66,7 +68,7 @@ export class Federation implements TokenIdentifier {
     return { claims, rules };
   }
 
-  /** What a token says, and why it is not accepted as one of an issuer, which is found out once for each. */
+  /** Reads the claims of a token, and checks it once for each issuer. */
   async #read(token: string) {
     const { decodeJwt } = await import('./jose.ts');
     let claims: Claims;
@@ -84,7 +86,7 @@ export class Federation implements TokenIdentifier {
     return { claims, refusalOf };
   }
 
-  /** Why a token is not accepted as one of an issuer; undefined if it is. */
+  /** The reason that an issuer's token is refused, if it is. */
   async #refusal(token: string, claims: Claims, issuer: TokenIssuer): Promise<TokenRefused | undefined> {
     const { url, audience, algorithms } = issuer;
     if (claims['iss'] !== url) return new TokenRefused('The issuer of the token is not trusted here.', 'issuer');
@@ -121,7 +123,7 @@ function identified(rule: FederationRule, claims: Claims, token: string): Identi
 
 const NOT_YET = 'The token is not valid yet. Compare the clocks.';
 
-/** What is said of an error of jose. */
+/** The message for an error of jose. */
 function messageFor(error: unknown, { audience, algorithms }: TokenIssuer): string {
   const { code, claim } = error as { code?: string; claim?: string };
   switch (code) {

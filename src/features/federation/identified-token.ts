@@ -13,7 +13,7 @@ export interface IdentifiedToken {
   readonly endsAt: number;
 }
 
-/** Finds out what a token proves. */
+/** Identifies the holder of a token. */
 export interface TokenIdentifier {
   /**
    * @param clientId the application that has it
@@ -22,9 +22,9 @@ export interface TokenIdentifier {
   identify(token: string, clientId: string): Promise<IdentifiedToken>;
 }
 
-/** A token is not accepted. The message is for its holder, and tells nothing of the rules. */
+/** A refused token. The message is for its holder, and reveals nothing about the rules. */
 export class TokenRefused extends Error {
-  /** Why: its issuer is another one, does not answer at present, or something is wrong with the token itself. */
+  /** The reason: an unknown issuer, an issuer that does not answer, or a problem of the token itself. */
   readonly reason: 'issuer' | 'unavailable' | 'token';
 
   constructor(message: string, reason: TokenRefused['reason'] = 'token', options?: ErrorOptions) {
@@ -33,7 +33,7 @@ export class TokenRefused extends Error {
   }
 }
 
-/** Digests a token by its issuer's name for it, or by what is signed: signatures can be written anew. */
+/** Digests a token by its id, or otherwise by the signed part: the signature can differ for the same content. */
 export function digestToken(issuer: string, id: string | null, token: string): string {
   const named = id === null ? token.slice(0, token.lastIndexOf('.')) : id;
   return hash('sha256', JSON.stringify([issuer, id === null ? 'token' : 'jti', named]), 'base64url');

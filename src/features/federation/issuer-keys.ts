@@ -5,9 +5,9 @@ import { TokenRefused } from './identified-token.ts';
 import { readKeySet } from './key-set.ts';
 import { type TokenIssuer, USUAL_KEYS_MAX_AGE } from './token-issuer.ts';
 
-/** How long an issuer may take for all that is read of it, in milliseconds, and how long an answer is, in bytes. */
+/** Time-out of all requests to an issuer, in milliseconds, and maximum size of an answer, in bytes. */
 const [PATIENCE_MS, MAX_ANSWER_BYTES] = [5000, 256 * 1024];
-/** How long what it has answered is fresh at least, whatever it says, and what a file has, in milliseconds. */
+/** Minimum time that an answer counts as fresh, and time for a file, in milliseconds. */
 const [MIN_MS, FILE_MS] = [10_000, 1000];
 /** Errors of jose that newer keys of the issuer can resolve. */
 const OUTDATED = new Set<unknown>(['ERR_JWKS_NO_MATCHING_KEY', 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED']);
@@ -18,10 +18,10 @@ interface KnownKeys {
   /** For how long the last answer is fresh, which counts once its keys can be used, in milliseconds. */
   offeredMs: number;
   freshUntil: number;
-  /** When they were last asked for, and when the request began that brought them. */
+  /** Time of the last request, and of the request that brought them. */
   askedAt: number;
   readAt: number;
-  /** Why they could not be read the last time. */
+  /** Error of the last attempt. */
   failure: Error | undefined;
 }
 
@@ -85,7 +85,7 @@ export class IssuerKeys {
     const before = this.#known.get(place);
     if (before) return before;
     const set = createRemoteJWKSet(typeof jwks === 'object' ? pathToFileURL(jwks.file) : new URL(jwks ?? url), {
-      // They are read by `#read` alone, which goes by the injected clock and by what the issuer says of freshness.
+      // Only `#read` reads them, by the injected clock and the freshness that the issuer states.
       cacheMaxAge: Infinity,
       cooldownDuration: Infinity,
       timeoutDuration: this.#patienceMs,
@@ -109,7 +109,7 @@ export class IssuerKeys {
     return known;
   }
 
-  /** Whether keys are not known, or have reached the age at which they are no longer used. */
+  /** Checks whether keys are missing or too old to use. */
   #isTooOld({ keysMaxAge = USUAL_KEYS_MAX_AGE }: TokenIssuer, { readAt }: KnownKeys): boolean {
     return this.#clock() - readAt >= keysMaxAge * 1000;
   }
@@ -133,7 +133,7 @@ export class IssuerKeys {
   }
 }
 
-/** Where the keys of an issuer are, by its metadata (OpenID Connect Discovery 1.0, section 4.3). */
+/** Finds the address of an issuer's keys in its metadata (OpenID Connect Discovery 1.0, section 4.3). */
 async function locate(issuer: string, isPlain: boolean, signal: AbortSignal): Promise<string> {
   const answer = await ask(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal);
   const { issuer: named, jwks_uri: place } = (await answer.json()) as Record<string, unknown>;

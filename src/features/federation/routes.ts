@@ -52,9 +52,9 @@ const ACCESS_TOKEN = `${TYPE}access_token`;
 const SIGNED = [`${TYPE}jwt`, `${TYPE}id_token`];
 
 /**
- * Gives a key for something else (RFC 8693): the holder of a key gets a narrower child key that ends, for somebody who
- * does a part of their work; whoever has a token of an issuer that is trusted gets what a rule says.
- * @throws OAuthError
+ * Exchanges a credential for a key (RFC 8693): the holder of a key gets a restricted, short-lived child key for someone
+ * who does a part of their work; the holder of a token from a trusted issuer gets the key that a rule grants. @throws
+ * OAuthError
  */
 async function exchangeToken(
   c: Context,
@@ -121,7 +121,7 @@ async function federate(
   }
 }
 
-/** What is asked for of a key. @throws OAuthError */
+/** Reads the requested key. @throws OAuthError */
 function wantedIn(c: Context, form: Parameters, parts: ExchangeParts): WantedKey {
   const own = parts.issuer.of(c);
   const targets = new Set([...form.all('resource'), ...form.all('audience')].filter((target) => target !== ''));
@@ -138,7 +138,7 @@ function wantedIn(c: Context, form: Parameters, parts: ExchangeParts): WantedKey
   };
 }
 
-/** What the rules for keys refuse, in the terms of OAuth. @throws OAuthError; KeysError STORE_… */
+/** Turns refusals by the rules for keys into OAuth errors. @throws OAuthError; KeysError STORE_… */
 async function asOAuth<Result>(given: Promise<Result>): Promise<Result> {
   try {
     return await given;

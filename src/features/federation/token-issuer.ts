@@ -1,4 +1,4 @@
-/** A signer of tokens that say who somebody is, and the form that these must have. */
+/** An issuer of identity tokens, and the form that these must have. */
 export interface TokenIssuer {
   /** The `iss` of its tokens; its metadata are below it (OpenID Connect Discovery 1.0, section 4). */
   readonly url: string;
@@ -6,9 +6,9 @@ export interface TokenIssuer {
   readonly jwks: string | { readonly file: string } | undefined;
   /** The `aud` that its tokens must have. */
   readonly audience: string;
-  /** The algorithms that may sign them (RFC 7518). */
+  /** Allowed signature algorithms (RFC 7518). */
   readonly algorithms: readonly string[];
-  /** How long its public keys are used that could not be read again, in seconds. Default: USUAL_KEYS_MAX_AGE. */
+  /** Time that its public keys are used without being read again, in seconds. Default: USUAL_KEYS_MAX_AGE. */
   readonly keysMaxAge?: number;
 }
 

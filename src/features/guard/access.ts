@@ -68,7 +68,7 @@ import {
 import { Door, type DoorParts, type LoadedDoor, type PeopleAtDoor, type SignIn, Sessions } from '../sessions/index.ts';
 import { People } from '../people/people.ts';
 
-/** What the user asks for where routes are not to decide. */
+/** The requirement given on the command line instead of routes. */
 export interface AskedRequirement {
   /** All of these permissions, as typed. */
   readonly permissions: readonly string[] | undefined;
@@ -76,12 +76,12 @@ export interface AskedRequirement {
   readonly anyKey: boolean;
   /** The permission on this resource that goes with the method. */
   readonly resource?: string | undefined;
-  /** Whether permissions to read let any method pass. */
+  /** Permissions to read allow every method. */
   readonly anyMethod?: boolean;
 }
 
 /**
- * Who may make requests: what is asked for, or what routes say.
+ * Reads who is allowed to make requests, from the command line or from the routes.
  * @throws ValidationError PERMISSION_INVALID; KeysError USAGE if neither is there
  */
 export function readRequirements(
@@ -105,15 +105,15 @@ export function readRequirements(
   }
   if (routes.length > 0) return byRoutes(createRouter(routes));
   const ways = 'Pass --resource, --permission or --any-key, or declare routes in svc-api.yaml.';
-  throw new KeysError('USAGE', `Nothing says who may pass. ${ways}`);
+  throw new KeysError('USAGE', `No requirement is set. ${ways}`);
 }
 
-/** Whether a text could be the name of a resource that is not declared. */
+/** Checks whether a text looks like the name of an undeclared resource. */
 function isUndeclared(name: string, { resources }: Catalog): boolean {
   return /^[A-Z][A-Z0-9_]*$/.test(name) && !resources.includes(name);
 }
 
-/** One requirement for all paths. */
+/** The same requirement for all paths. */
 export function always(allow: Allow): Requirements {
   const byMethod = goesByMethod(allow);
   return ({ parts, rawHeaders }) => {
@@ -125,10 +125,10 @@ export function always(allow: Allow): Requirements {
 }
 
 function asksForAnother(header: string): string {
-  return `${header} asks for another request`;
+  return `${header} would change the request`;
 }
 
-/** What routes require. */
+/** The requirements of routes. */
 export function byRoutes(router: Router): Requirements {
   return ({ parts, rawHeaders }) => {
     const rewriting = rewritingHeader(rawHeaders, 'request');
@@ -137,24 +137,24 @@ export function byRoutes(router: Router): Requirements {
   };
 }
 
-/** A request that may pass. */
+/** An allowed request. */
 export interface AllowedEntry {
   /** Undefined where no key is needed. */
   readonly admitted: Admitted | undefined;
-  /** The permissions by which it may. */
+  /** The permissions that allow it. */
   readonly permissions: readonly Permission[];
   /** The route that decides; undefined where none does. */
   readonly match: Match | undefined;
 }
 
-/** A request that may pass, or the reply to one that may not. */
+/** An allowed request, or the reply to a refused one. */
 export type Entry = OrRefusal<AllowedEntry, Reply>;
 
 /** A request as it is decided about: by the same target that is passed on. */
 export class GuardedRequest extends NodeHead implements JudgedRequest {
   readonly isEncrypted: boolean;
   readonly parts: RequestParts;
-  /** How much of its connection had arrived when that was asked last, in bytes. */
+  /** Bytes received on its connection at the last check. */
   #bytes: number | undefined;
 
   constructor(incoming: IncomingMessage, { host, path }: RequestTarget) {
@@ -168,7 +168,7 @@ export class GuardedRequest extends NodeHead implements JudgedRequest {
     };
   }
 
-  /** Whether its client has sent more since this was asked last. */
+  /** Checks whether the client has sent more since the last check. */
   hasSentMore(): boolean {
     const { bytesRead } = this.incoming.socket;
     const hasMore = bytesRead > (this.#bytes ?? bytesRead);
@@ -177,7 +177,7 @@ export class GuardedRequest extends NodeHead implements JudgedRequest {
   }
 }
 
-/** How a request has come: what the nearest proxy says, if it is believed. */
+/** The origin of a request: as the nearest proxy reports it, if that is trusted. */
 export function arrivalOf(
   request: GuardedRequest,
   clients: ClientAddresses,
@@ -203,7 +203,7 @@ function atDoor(request: GuardedRequest, clients: ClientAddresses): RequestTo {
   };
 }
 
-/** What decides about requests. */
+/** Parts that decide about requests. */
 interface AccessOptions {
   readonly check: BearerCheck;
   readonly signIn: SignIn | undefined;
@@ -213,7 +213,7 @@ interface AccessOptions {
   readonly observed: ObservedRoutes;
 }
 
-/** Decides whether whoever makes a request may, by what it requires: on a route that observes, they may in any case. */
+/** Checks a caller against the requirement of a request. On a route that observes, everyone passes. */
 export function authorize(
   request: Received,
   admission: Admission,
@@ -237,7 +237,7 @@ export function authorize(
   return { admitted: admission, permissions: checked.used, match };
 }
 
-/** Decides which requests may pass. */
+/** Decides which requests are allowed. */
 export class Access {
   readonly check: BearerCheck;
   readonly #options: AccessOptions;
@@ -258,7 +258,7 @@ export class Access {
       : this.#shown(request, at, entry);
   }
 
-  /** Decides again about a request that may pass, as things are now. Counts as a use if no key was needed so far. */
+  /** Decides again about an allowed request, by the current state. Counts as a use if no key was needed before. */
   again(request: GuardedRequest, { admitted }: AllowedEntry): Entry | Promise<Entry> {
     const at = atDoor(request, this.#options.clients);
     return this.#decide(request, at, () =>
@@ -304,7 +304,7 @@ export class Access {
       this.note(request, 'cross-site', BY_BROWSER);
       return { refusal: crossSiteRefused(page) };
     }
-    // What the messages of a POST count as is in its body.
+    // The charge of MCP messages is known only after reading the body of the POST.
     if (match) request.charge ??= !match.also ? chargeOf(match.route) : request.method === 'POST' ? NOT_YET : ONCE;
     const admission = authenticate();
     return admission instanceof Promise
@@ -314,7 +314,7 @@ export class Access {
 
   #refuse(request: GuardedRequest, refusal: string): Reply {
     this.note(request, 'no route', refusal);
-    return errorReply('FORBIDDEN', `This request is not passed on: ${refusal}.`);
+    return errorReply('FORBIDDEN', `Request refused: ${refusal}.`);
   }
 
   /** Notes that a request was refused. */
@@ -329,34 +329,34 @@ export class Access {
   }
 }
 
-/** Who may pass. This may change while the guard runs. */
+/** The rules of a guard, which can change while it runs. */
 export interface GuardRules {
   readonly keys: Pick<KeysService, 'catalog' | 'clock' | 'feature'> & {
     readonly store: Pick<KeysService['store'], 'check'>;
   } & CheckOptions['keys'];
-  /** Who may make which requests. */
+  /** Requirements of requests. */
   readonly requirements: Requirements;
-  /** Where a key may stand in a request. */
+  /** Places in a request that can carry a key. */
   readonly credentials: readonly CredentialPlace[];
-  /** Whose forwarded headers are believed. */
+  /** Proxies whose forwarded headers are trusted. */
   readonly trust: Networks;
   /** See `BearerAuthOptions`. */
   readonly failedCredentials?: string | false;
-  /** Where requests are passed on to, by the route that lets them pass. */
+  /** Upstreams, chosen by the route that allows the request. */
   readonly upstreams: Upstreams;
-  /** Loads the pages on which people sign in; undefined where nobody may. */
+  /** Loads the sign-in pages; undefined if people cannot sign in. */
   readonly loadDoor?: ((parts: DoorParts & { people: PeopleSignIn | undefined }) => Promise<LoadedDoor>) | undefined;
-  /** Who signs people in without a key; undefined for nobody. */
+  /** Signs people in without a key; undefined if everyone needs one. */
   readonly people?: PeopleSettings | undefined;
-  /** The address of the service at which applications ask for keys; undefined where clients are told of none. */
+  /** Address at which applications request keys; undefined if clients are not told one. */
   readonly publicUrl?: string | undefined;
   /** The hosts that routes name, as patterns: at another one, no proxy signs anybody in. */
   readonly hosts?: readonly string[];
 }
 
-/** Where requests are passed on to. */
+/** The upstreams of a guard. */
 export interface Upstreams {
-  /** Those that routes name. */
+  /** Upstreams named by routes. */
   readonly byName: ReadonlyMap<string, Upstream>;
   /** For all other requests; undefined where there are none. */
   readonly otherwise: Upstream | undefined;
@@ -374,12 +374,12 @@ export function readUpstreams(
 ): Upstreams {
   const open = otherwise ? -1 : (routes ?? []).findIndex((route) => route.to === undefined);
   if (!otherwise && !routes)
-    throw new KeysError('USAGE', 'Nothing says where requests go. Name the upstream, as http://127.0.0.1:3000.');
+    throw new KeysError('USAGE', 'No upstream is set. Pass its address, such as http://127.0.0.1:3000.');
   if (open !== -1)
     throw new KeysError(
       'USAGE',
-      `Nothing says where the requests of ${describeMatch({ route: routes![open]!, index: open })} go. Add "to" with ` +
-        'the name of one of "upstreams", or pass an upstream, as http://127.0.0.1:3000.',
+      `No upstream is set for ${describeMatch({ route: routes![open]!, index: open })}. Add "to" with ` +
+        'the name of one of "upstreams", or pass an upstream, such as http://127.0.0.1:3000.',
     );
   return { byName: new Map(declared.map((upstream) => [upstream.name!, upstream])), otherwise };
 }
@@ -399,13 +399,13 @@ export interface AppliedRules {
   upstreamOf(match: Match | undefined): Target;
   /** The reply to a client that asks where it gets a key; undefined for any other request. */
   answerClient(request: GuardedRequest): Reply | undefined;
-  /** Answers what people open at the door; undefined where nobody can sign in. */
+  /** The sign-in pages; undefined if people cannot sign in. */
   readonly door: { load(): Promise<LoadedDoor> } | undefined;
   /** Resolves when the store answers. */
   check(): Promise<void>;
 }
 
-/** An upstream, and what it gets in the place of a caller's key. */
+/** An upstream, with the credentials it gets instead of the caller's key. */
 interface Target {
   readonly upstream: Upstream;
   readonly credentials: SentCredentials;
@@ -503,7 +503,7 @@ function hostsBy(patterns: readonly string[]): (host: string) => boolean {
   };
 }
 
-/** Those who come without a key: a proxy that is trusted says who they are, or they have signed in. */
+/** Callers without a key: identified by a trusted proxy, or signed in. */
 function peopleAtDoor(people: PeopleSignIn, check: BearerCheck, { refusals, failures }: CheckParts): PeopleAtDoor {
   return {
     goesOn: (issuer) => people.goesOn(issuer),

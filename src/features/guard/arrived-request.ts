@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { type Framing, hasBody, type RequestTarget } from './passed-headers.ts';
 import { errorReply, headersOf, type Reply, send } from '../../http/index.ts';
 
-/** A connection that is no longer one of HTTP, and what has arrived on it. */
+/** A connection after switching protocols, with the bytes already received. */
 export interface BareConnection {
   readonly socket: Duplex;
   readonly head: Buffer;
@@ -13,15 +13,15 @@ export interface BareConnection {
 export interface ArrivedRequest {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
-  /** Makes its answer the last one on this connection: what the client has sent behind the request is not looked at. */
+  /** Makes this the last answer on the connection, and ignores anything sent after the request. */
   closeAfter(): void;
 }
 
-/** A request that has arrived, of which it is clear where it is going and where it ends. */
+/** A request whose target and length are unambiguous. */
 export interface ReceivedRequest extends ArrivedRequest {
   readonly target: RequestTarget;
   readonly framing: Framing;
-  /** Whether the client waits for `100 Continue` before it sends its body. */
+  /** The client waits for `100 Continue` before it sends its body. */
   readonly expectsContinue: boolean;
   /** The protocol that the client asks to switch to, and its connection. */
   readonly switching: { readonly protocol: string; readonly connection: BareConnection } | undefined;
@@ -29,10 +29,10 @@ export interface ReceivedRequest extends ArrivedRequest {
 
 /** A body that is short enough to be read and dropped, so that the connection can be kept, in bytes. */
 const SHORT_BODY = 64 * 1024;
-/** How long the client of a refused request gets to read the answer: closed at once, it might lose that. */
+/** Time for a refused client to read the answer, which it could lose if the connection closed at once. */
 const LINGER_MS = 1000;
 
-/** The reply to a request of which it is not clear where it is going, or where it ends. */
+/** The reply to a request whose target or length is ambiguous. */
 export function badRequest(message: string): Reply {
   return errorReply('BAD_REQUEST', message);
 }
@@ -44,7 +44,7 @@ export function badGateway(): Reply {
 
 /** The reply when the upstream takes too long. */
 export function gatewayTimeout(): Reply {
-  const text = 'The service behind this one took too long to answer. --timeout of the guard says how long it may take.';
+  const text = 'The service behind this one took too long to answer. --timeout of the guard sets the limit.';
   return errorReply('GATEWAY_TIMEOUT', text);
 }
 
@@ -60,12 +60,12 @@ export function methodNotAllowed(method: string): Reply {
   });
 }
 
-/** The framing of a body of which nobody knows when it ends. */
+/** Framing of a body of unknown length. */
 export const ENDLESS: Framing = ['Transfer-Encoding', ''];
 
 /**
- * Answers a request whose body nobody reads. The connection is closed unless the body is short; what arrives until then
- * is dropped.
+ * Answers a request without reading its body. The connection is closed unless the body is short; until then, received
+ * bytes are dropped.
  */
 export function refuse(request: ArrivedRequest, reply: Reply, framing: Framing): void {
   const { incoming, outgoing } = request;

@@ -14,16 +14,16 @@ import {
 import { type Catalog, parsePermissions, parseResource, type Permission } from '../../keys/permissions/index.ts';
 import { type Allow, goesByMethod, preflightParts, type RequestParts } from '../routes/index.ts';
 
-/** A request by which a proxy asks whether another one may pass. */
+/** A proxy's request that asks about another request. */
 interface AskingRequest {
   readonly method: string;
   /** Names and values in turn, as Node has them. */
   readonly rawHeaders: readonly string[];
-  /** What follows the endpoint in the URL, where the proxy puts the target of the other request there. */
+  /** The rest of the URL after the endpoint, where the proxy puts the target of the other request. */
   readonly target: string;
 }
 
-/** What a proxy says of the other request. */
+/** The other request, as the proxy describes it. */
 interface OriginalRequest {
   readonly method: string;
   /** The value of Host. */
@@ -34,13 +34,13 @@ interface OriginalRequest {
   readonly scheme: Scheme;
 }
 
-/** How a kind of proxy asks. */
+/** The contract of a kind of proxy. */
 interface Contract {
-  /** What it says, or why that cannot be known. */
+  /** Reads the other request, or says why it cannot. */
   read(asking: AskingRequest): OrRefusal<OriginalRequest>;
   /** The header that says the client's address, which decides about keys for some networks alone. */
   readonly address: string;
-  /** Whether the client gets answers as they are: with a status of 429, and with their bodies. */
+  /** The client gets answers unchanged, including status 429 and bodies. */
   readonly passesAnswers: boolean;
 }
 
@@ -65,15 +65,15 @@ const FORWARDED: OriginalRequestHeaders = {
 const FORWARDED_FOR = 'X-Forwarded-For';
 
 /**
- * The contracts by the names of their endpoints. Each believes the headers that its proxy always sets, and no other:
- * the client may have written those.
+ * Contracts by endpoint name. Each trusts only the headers that its proxy always sets: the client may have written any
+ * others.
  */
 const CONTRACTS: ReadonlyMap<string, Contract> = new Map([
   ['nginx', { read: byHeaders(ORIGINAL), address: FORWARDED_FOR, passesAnswers: false }],
   ['caddy', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passesAnswers: true }],
   ['traefik', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passesAnswers: true }],
   ['haproxy', { read: byHeaders(FORWARDED), address: FORWARDED_FOR, passesAnswers: true }],
-  // Of X-Forwarded-For, Envoy passes on what the client says.
+  // Envoy passes the client's X-Forwarded-For on, so it is not trusted.
   ['envoy', { read: asItself, address: 'X-Envoy-External-Address', passesAnswers: true }],
 ]);
 
@@ -107,22 +107,22 @@ function asItself({ method, rawHeaders, target }: AskingRequest): OrRefusal<Orig
 /** The value of a header that must be there once. */
 function onlyValue(rawHeaders: readonly string[], name: string): OrRefusal<string> {
   const values = headerValues(rawHeaders, name.toLowerCase());
-  return values.length > 1 ? { refusal: `${name} is there twice` } : (values[0] ?? { refusal: `${name} is missing` });
+  return values.length > 1 ? { refusal: `${name} is repeated` } : (values[0] ?? { refusal: `${name} is missing` });
 }
 
 /** The endpoint that a proxy asks. */
 interface Endpoint {
   readonly contract: Contract;
-  /** What its URL says about the requirement, in the form of a query; empty if it says nothing. */
+  /** The requirement in the URL, as a query; empty if there is none. */
   readonly requirement: string;
-  /** What follows it in the URL. */
+  /** The rest of the URL after it. */
   readonly target: string;
 }
 
 const BY_HEADERS = /^\/auth\/([a-z]+)(?:\?(.*))?$/s;
 /**
- * Envoy appends the client's path and query to a prefix. So its requirement stands before the endpoint's name: whatever
- * the client appends to `/auth/envoy`, it is not this.
+ * Envoy appends the client's path and query to a prefix. The requirement comes before the endpoint name, so that the
+ * client cannot write it: whatever it appends comes after `/auth/envoy`.
  */
 const BY_PREFIX = /^\/auth\/(?:((?:resource|permission|any|methods)=[^/?]*|key)\/)?envoy(\/.*)$/s;
 
@@ -139,9 +139,9 @@ const NAMES: ReadonlySet<string> = new Set(['resource', 'permission', 'any', 'ke
 const ENCODED_ASCII = /%[0-7][\da-f]/gi;
 const FORMS =
   'write permission=RESOURCE:ACTION (repeated: all of them), any=RESOURCE:ACTION, resource=RESOURCE, or key; and ' +
-  'methods=any where a permission to read lets any method pass';
+  'methods=any if a permission to read allows every method';
 
-/** Whether a query names a requirement, rightly or not. It is the client's, and need not be UTF-8. */
+/** Checks whether a query names a requirement, valid or not. The query comes from the client, and may not be UTF-8. */
 function namesRequirement(query: string): boolean {
   return query.split('&').some((pair) => NAMES.has(pair.split('=', 1)[0]!.replaceAll(ENCODED_ASCII, decodeAscii)));
 }
@@ -150,7 +150,7 @@ function decodeAscii(encoded: string): string {
   return String.fromCharCode(Number.parseInt(encoded.slice(1), 16));
 }
 
-/** What the configurations of proxies require of keys. They are few, and asked about with each request. */
+/** Cache of the requirements that proxies are configured with. There are few, and each request names one. */
 export class Requirements {
   /**
    * Reads the query of an endpoint's URL: `resource=R` for the permission on it that goes with the method,
@@ -165,7 +165,7 @@ export class Requirements {
 }
 
 function readRequirement(query: string, catalog: Catalog): OrRefusal<Allow> {
-  // What is not UTF-8 names nothing.
+  // Text that is not UTF-8 names no requirement.
   const parameters = new URLSearchParams(isDecodable(query) ? query : [[query, '']]);
   const unknown = [...parameters.keys()].find((other) => !NAMES.has(other));
   if (unknown !== undefined) return { refusal: `"${printable(unknown)}" in the endpoint's URL is unknown: ${FORMS}` };
@@ -189,7 +189,7 @@ function readRequirement(query: string, catalog: Catalog): OrRefusal<Allow> {
   const permissions = new Set<Permission>();
   for (const item of parameters.getAll(name)) {
     const { values, issues } = parsePermissions([item], catalog);
-    // What is wrong with all the others is not looked for: to explain one takes time.
+    // Report only the first problem, because explaining one takes time.
     if (issues[0]) return { refusal: `the endpoint's URL: ${issues[0].message}` };
     permissions.add(values[0]!);
   }
@@ -203,21 +203,21 @@ function readRequirement(query: string, catalog: Catalog): OrRefusal<Allow> {
 /** The request that a proxy asks about. */
 export interface AskedRequest {
   readonly parts: RequestParts & RequestTo;
-  /** What the configuration of the proxy requires; undefined where routes decide. */
+  /** The requirement that the proxy is configured with; undefined if routes decide. */
   readonly allow: Allow | undefined;
-  /** Whether the client gets answers as they are: with a status of 429, and with their bodies. */
+  /** The client gets answers unchanged, including status 429 and bodies. */
   readonly passesAnswers: boolean;
 }
 
-/** Why a request may not pass, whoever makes it, for the log: one of few reasons, and what exactly. */
+/** The reason a request is refused for every caller, for the log: a fixed word, and the details. */
 export interface RequestIssue {
   readonly reason: string;
   readonly detail: string;
 }
 
-/** What a proxy asks. */
+/** A proxy's question. */
 export interface ForwardAuthRequest {
-  /** The request that it asks about, or why none such may pass. */
+  /** The request it asks about, or the reason such a request is refused. */
   readonly request: OrRefusal<AskedRequest, RequestIssue>;
   /** The client's address and the header that has it, if there is exactly one. */
   readonly address: { readonly header: string; readonly said: string | undefined };
@@ -225,7 +225,7 @@ export interface ForwardAuthRequest {
   readonly cookies: string | undefined;
 }
 
-/** Reads what a proxy asks, by the contract of the endpoint. @param asking the proxy's own request */
+/** Reads a proxy's question by the contract of the endpoint. @param asking the proxy's own request */
 export function readAsked(asking: ServedRequest, requirements: Requirements): ForwardAuthRequest {
   const endpoint = endpointAt(asking.target);
   const header = endpoint?.contract.address ?? FORWARDED_FOR;
@@ -237,7 +237,7 @@ export function readAsked(asking: ServedRequest, requirements: Requirements): Fo
   };
 }
 
-/** Of cookies in one header or several, those that are not ours. */
+/** Cookies of one or several headers, without our own. */
 function othersOf(cookies: readonly string[]): string | undefined {
   return cookies.length === 0 ? undefined : cookies.flatMap((value) => withoutOwnCookies(value) ?? []).join('; ');
 }
@@ -257,19 +257,19 @@ function readRequest(
   if (allow && 'refusal' in allow) return refuse('requirement', allow.refusal);
   const what = allow ? (goesByMethod(allow) ? 'method' : undefined) : 'request';
   const rewriting = what && rewritingHeader(rawHeaders, what);
-  if (rewriting !== undefined) return refuse('rewriting', `${rewriting} asks for another request`);
+  if (rewriting !== undefined) return refuse('rewriting', `${rewriting} would change the request`);
   const preflight = preflightParts((name) => headerValue(rawHeaders, name));
   return { parts: { ...said, ...preflight }, allow, passesAnswers: contract.passesAnswers };
 }
 
-/** Why a request may not pass, as a decision about it. */
+/** A refusal with its reason. */
 export function refuse(reason: string, detail: string): { readonly refusal: RequestIssue } {
   return { refusal: { reason, detail } };
 }
 
 /**
- * Where the endpoint's URL has no query, a proxy may append that of the client, who must not choose what is required.
- * @param target that of the client's request
+ * If the endpoint's URL has no query, a proxy may append the client's, and the client must not choose the requirement.
+ * @param target of the client's request
  */
 function parseAllow(
   { requirement, target: prefixed }: Endpoint,
@@ -278,7 +278,8 @@ function parseAllow(
 ): ReturnType<Requirements['read']> | undefined {
   const [, clientQuery] = /\?(.+)$/s.exec(target) ?? [];
   if (prefixed === '' && clientQuery !== undefined && requirement.endsWith(clientQuery)) {
-    if (namesRequirement(clientQuery)) return { refusal: 'the query is that of the client, too: end the URL with "?"' };
+    if (namesRequirement(clientQuery))
+      return { refusal: 'the query includes that of the client: end the URL with "?"' };
     if (requirement === clientQuery) return undefined;
   }
   return requirement === '' ? undefined : requirements.read(requirement);

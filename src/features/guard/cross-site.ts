@@ -25,7 +25,7 @@ function isUpgrade(request: Pick<Received, 'header'>): boolean {
   return ['upgrade', 'sec-websocket-key', 'sec-websocket-version'].some((name) => request.header(name) !== undefined);
 }
 
-/** @param withPort whether another port is foreign, too: where a browser says more, a proxy may have left it out */
+/** @param withPort treats another port as foreign: only without better headers, because a proxy may drop the port */
 function isForeign(origin: string, host: string, withPort: boolean): boolean {
   const theirs = URL.parse(origin);
   if (!theirs || !/^https?:$/.test(theirs.protocol)) return true;
@@ -33,17 +33,16 @@ function isForeign(origin: string, host: string, withPort: boolean): boolean {
   return own === null || (withPort ? own.host !== theirs.host : own.hostname !== theirs.hostname);
 }
 
-/** Why such a request is refused, for the log. */
-export const BY_BROWSER =
-  'another site made it, or it does not say, and a browser sends by itself what it is accepted by';
+/** Reason of the refusal, for the log. */
+export const BY_BROWSER = 'it may come from another site, and a browser adds its credentials by itself';
 
 /** The reply to a request of another site whose key a browser has sent by itself. */
 export function crossSiteRefused(page: AskingPage): Reply {
   const message =
     page === 'unsaid'
-      ? 'This request came without a key, for somebody who has signed in, and says neither by Origin nor by ' +
-        'Sec-Fetch-Site which page made it. Browsers send one of them; programs send a key.'
-      : 'A page of another site made this request, and its key came by Basic authentication or by a session, which ' +
-        'browsers send by themselves. Send the key in another header.';
+      ? 'This request comes from a signed-in browser but has neither Origin nor Sec-Fetch-Site, so its page is unknown. ' +
+        'Browsers send one of these headers; programs must send a key.'
+      : 'A page of another site sent this request, with Basic authentication or a session, which browsers add by ' +
+        'themselves. Send the key in another header.';
   return errorReply('FORBIDDEN', message);
 }

@@ -5,11 +5,11 @@ import { printable } from '../../keys/basics/index.ts';
 import type { Permission } from '../../keys/permissions/index.ts';
 import type { Match, Needed, RequestParts } from '../routes/index.ts';
 
-/** The most segments of a path of which a beginning is looked for. */
+/** Maximum number of path segments to search for a prefix. */
 const MAX_SEGMENTS = 20;
-/** What some application may ask for where any valid key will do. */
+/** The permission to request if any valid key is enough. */
 const LEAST: Permission = 'ME:READ_OWN';
-/** Where clients look for an authorization server at the host of a service itself. */
+/** Paths where clients look for an authorization server on the host of the service. */
 const SERVER_METADATA = [OAUTH_PATHS.metadata, '/.well-known/openid-configuration'];
 
 /** In characters. */
@@ -22,16 +22,16 @@ export interface JudgedRequest {
   readonly rawHeaders: readonly string[];
 }
 
-/** Who may make a request, by which route. */
+/** The requirement of a request, with its route. */
 export interface Required {
   readonly allow: Needed;
   readonly match?: Match | undefined;
 }
 
-/** Who may make a request; or why nobody may. */
+/** The requirement of a request, or the reason it is always refused. */
 export type Requirement = Required | { readonly refusal: string; readonly match?: Match | undefined };
 
-/** Says who may make a request. */
+/** Finds the requirement of a request. */
 export type Requirements = (request: JudgedRequest) => Requirement;
 
 type Refusals = Pick<CheckParts['refusals'], 'add'>;
@@ -55,15 +55,15 @@ export class Discovery {
   }
 
   /**
-   * Whether a host is surely ours: a route names it, it is that of the service, or this machine. Whoever has got a key for a host of their
-   * own may write that host into a request to us.
+   * Checks whether a host is certainly ours: named by a route, the host of the service, or this machine. Someone with a
+   * key for a host of their own could write that host into a request.
    */
   isOwn(to: RequestTo): boolean {
     const host = this.#neededBy(to)?.match?.route.host ?? '*';
     return host !== '*' || to.host.toLowerCase() === this.#serverHost || isLoopbackHost(to.host);
   }
 
-  /** What the refusal of a request says; undefined where no key would help. */
+  /** The metadata to add to a refusal; undefined if no key would help. */
   find(to: RequestTo): Discovered | undefined {
     if (this.#authorizationServer === undefined || !this.isOwn(to)) return undefined;
     const { allow } = this.#neededBy(to) ?? {};
@@ -80,8 +80,8 @@ export class Discovery {
   }
 
   /**
-   * The metadata of what a request asks about (RFC 9728, section 3.2), or 404 where there is none: clients look in
-   * several places. Undefined for another request, and where a route lets everybody see what the upstream answers.
+   * Answers a request for metadata (RFC 9728, section 3.2), with 404 if there is none, since clients look in several
+   * places. Undefined for any other request, and on a route that lets everyone see the upstream's own answer.
    */
   answer(to: RequestTo): Reply | undefined {
     const path = to.target.split('?', 1)[0]!;
@@ -102,15 +102,15 @@ export class Discovery {
       return jsonReply(resource, { 'Access-Control-Allow-Origin': '*' });
     }
     if (this.#neededBy(to)?.allow.kind === 'open') return undefined;
-    if (scopes.length === 0) return errorReply('NOT_FOUND', `There is nothing here. Keys come from ${server}.`);
+    if (scopes.length === 0) return errorReply('NOT_FOUND', `Not found. Get keys from ${server}.`);
     const message =
-      'The route is for every host, and anybody can write one into a request. Name yours in svc-api.yaml, so that ' +
+      'The route is for every host, and a client could invent one. Name yours in svc-api.yaml, so that ' +
       `applications can log in: host: ${printable(to.host, MAX_SHOWN)}`;
     this.#refusals?.add('login not offered', { reason: 'host', detail: message });
     return errorReply('NOT_FOUND', message);
   }
 
-  /** All that may be asked for at a path, if that is where a route begins. */
+  /** All permissions that can be requested at a path, if a route starts there. */
   #scopesAt(to: RequestTo): Permission[] {
     const found = ['GET', 'POST', 'PUT', 'DELETE'].flatMap((method) => {
       const needed = this.#neededBy({ ...to, method, target: to.target || '/' });

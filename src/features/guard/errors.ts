@@ -6,8 +6,8 @@ export const errors = defineErrors({
     exit: null,
     status: 502,
     meaning: 'From guard: the service behind it cannot be reached, or did not answer properly.',
-    causes: ['the service is down, or its address is wrong', 'it ended the connection before its answer was whole'],
-    remedy: 'Look into the log of guard, which has the reason.',
+    causes: ['the service is down, or its address is wrong', 'it closed the connection before its answer was complete'],
+    remedy: "See the guard's log for the reason.",
   },
   GATEWAY_TIMEOUT: {
     exit: null,

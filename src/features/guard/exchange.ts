@@ -28,7 +28,7 @@ import type { Sent } from './sent-credentials.ts';
 import { type RateLimitFields, type Reply, withFields } from '../../http/index.ts';
 import type { UpstreamAddress } from '../routes/index.ts';
 
-/** What an answer is passed back to, and what is changed in it. */
+/** The target of an answer, and the changes to make to it. */
 type Returning = ArrivedRequest & Pick<PassedRequest, 'sent' | 'lookThrough'>;
 
 /**
@@ -77,18 +77,18 @@ interface UpstreamRequest {
   readonly headers: readonly string[];
 }
 
-/** How long an idle connection is kept: many servers close theirs after 5 seconds, and say so to nobody. */
+/** Time to keep an idle connection: many servers close theirs after 5 seconds without notice. */
 const IDLE_MS = 4000;
-/** The most that the headers of an answer may have, in bytes. */
+/** Maximum size of the headers of an answer, in bytes. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
-/** How a connection fails to be written to whose other side has closed it. */
+/** Errors when writing to a connection that the other side has closed. */
 const CLOSED: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
 
 /**
- * Lets connections be read to their end after they can no longer be written to. A server that has answered, and does
- * not want the rest of a body, closes: its answer has arrived, though the writing fails first (RFC 9112, section 9.6).
- * What is still written is dropped. If there is no answer, reading fails as well.
+ * Keeps reading connections that can no longer be written to. A server that has answered and does not want the rest of
+ * a body closes the connection: writing fails first, but its answer has arrived (RFC 9112, section 9.6). Further writes
+ * are dropped. Without an answer, reading fails as well.
  */
 function hearingOut<Kind extends http.Agent>(agent: Kind): Kind {
   const connect = agent.createConnection.bind(agent);
@@ -112,14 +112,13 @@ export class UpstreamConnections {
   /** Each is made on use: that for TLS takes memory. */
   readonly #agents = new Map<string, http.Agent>();
 
-  /** @param most how many there may be at a time, by each protocol; further requests wait */
+  /** @param most connections at a time for each protocol; further requests wait */
   constructor(most: number) {
     this.#most = most;
   }
 
   /**
-   * Opens a request. A kept connection may have been closed by the upstream at this very moment.
-   * @param isNew whether it must have a connection of its own
+   * Opens a request. The upstream may close a kept connection at this very moment. @param isNew forces a new connection
    */
   open(address: UpstreamAddress, request: UpstreamRequest, isNew: boolean): http.ClientRequest {
     const { protocol } = address;
@@ -132,7 +131,7 @@ export class UpstreamConnections {
       ...request,
       agent: this.#agent(protocol, isNew),
     });
-    // Of an answer, Node would drop the headers after the 1,000th.
+    // Node would otherwise drop headers after the 1,000th.
     sent.maxHeadersCount = 0;
     return sent;
   }
@@ -161,16 +160,16 @@ export interface PassedRequest extends ArrivedRequest, Pick<ReceivedRequest, 'fr
   /** The trailers that the upstream gets. */
   trailers(rawTrailers: readonly string[]): [string, string][];
   readonly switching: Switching | undefined;
-  /** What the client is told of the limits of its key. */
+  /** Headers about the limits of the client's key. */
   readonly fields: RateLimitFields | undefined;
-  /** The upstream's own credentials, of which the client is to see nothing. */
+  /** The upstream's own credentials, which the client must not see. */
   readonly sent: Sent;
   /** Its body, where that has been read already. */
   readonly body?: Buffer | undefined;
-  /** What the client gets of the body of an answer. @throws Error if it cannot be looked through */
+  /** Filters the body of an answer for the client. @throws Error if it cannot be read */
   readonly lookThrough?: ((answer: IncomingMessage) => Readable) | undefined;
   readonly requestId: string | undefined;
-  /** The reply to it if its key, as that is now, may not go on with it. */
+  /** The reply to send if its key no longer allows the request. */
   readonly refusedNow: () => Reply | undefined | Promise<Reply | undefined>;
 }
 
@@ -181,27 +180,32 @@ interface Switching {
   switched(answer: IncomingMessage, connection: BareConnection): void;
 }
 
-/** Where requests are passed on to. */
+/** Options for passing requests on. */
 interface ExchangeOptions {
   readonly address: UpstreamAddress;
   readonly connections: UpstreamConnections;
-  /** How long the upstream may take to begin its answer and to go on, and the client with its body, in milliseconds. */
+  /**
+   * Time-out for the upstream to start and continue its answer, and for the client to continue its body, in
+   * milliseconds.
+   */
   readonly timeoutMs: number;
   /** Is told why an upstream did not answer. */
   failed(error: unknown, requestId?: string): void;
 }
 
-/** Requests that may be repeated when nobody knows whether the upstream has got them (RFC 9110, section 9.2.2). */
+/**
+ * Methods that can be repeated if it is unknown whether the upstream received the request (RFC 9110, section 9.2.2).
+ */
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
-/** How long a client may go on with a body after the answer to it. */
+/** Time for a client to finish its body after the answer, in milliseconds. */
 const LINGER_MS = 5000;
-/** How slowly a client may send its body, once that takes longer than the time-out: in bytes a millisecond. */
+/** Minimum rate of a body that takes longer than the time-out, in bytes per millisecond. */
 const MIN_BODY_RATE = 0.5;
-/** For how many time-outs a client may take nothing of an answer. */
+/** Time-outs after which a client that does not read the answer is cut off. */
 const MAX_BLOCKED = 10;
 /** An answer that pauses by design. */
 const EVENT_STREAM = /^text\/event-stream(?:;|$)/i;
-/** How often an upstream that says nothing is asked whether it is still there, in milliseconds. */
+/** Interval of keep-alive probes to a silent upstream, in milliseconds. */
 const PROBE_MS = 60_000;
 
 /** Passes one request on, and its answer back, both as they arrive: each side waits for the other to take the data. */
@@ -210,9 +214,9 @@ export class Exchange {
   readonly #options: ExchangeOptions;
   #timer!: NodeJS.Timeout;
   #request!: ClientRequest;
-  /** Whether it is settled what the client is answered. */
+  /** The answer to the client is decided. */
   #isAnswered = false;
-  /** What the upstream answers, how many bytes of it had arrived, and how often the client was found to take none. */
+  /** The upstream's answer, the bytes received so far, and how often the client did not read them. */
   #passing: { answer: IncomingMessage; bytes: number; blocked: number } | undefined;
   #hasContinued = false;
 
@@ -261,7 +265,7 @@ export class Exchange {
     return request;
   }
 
-  /** Whether a request has met the end of a kept connection, and may be sent over another one. */
+  /** Checks whether a request failed on a closing kept connection and can be sent over a new one. */
   #isRepeatable({ code }: NodeJS.ErrnoException): boolean {
     const { request, framing } = this.#passed;
     const wasClosed = this.#request.reusedSocket && CLOSED.has(code);
@@ -279,7 +283,7 @@ export class Exchange {
       if (waitedMs > this.#options.timeoutMs + bytes / MIN_BODY_RATE) this.#refuse(requestTimeout(), ENDLESS);
       else this.#timer.refresh();
     });
-    // What the upstream did not take yet, the client need not have sent.
+    // The time-out of the client starts once the upstream has taken its bytes.
     request.on('drain', () => (last = performance.now()));
     const body = new Transform({
       transform: (chunk, _encoding, done) => this.#unlessRefused(() => done(null, chunk)),
@@ -292,11 +296,11 @@ export class Exchange {
       request.addTrailers(this.#passed.trailers(incoming.rawTrailers));
       request.end();
     });
-    // What the upstream does not take any more is dropped.
+    // Drops the rest of the body once the upstream stops reading.
     request.once('close', () => incoming.unpipe().resume());
   }
 
-  /** Goes on, unless the key has lost meanwhile what the request needs: then no more of a body is passed on, either. */
+  /** Continues unless the key has lost the permission. If so, no more of the body is passed on either. */
   #unlessRefused(goOn: () => void): void {
     const settle = (refusal: Reply | undefined) => (refusal ? this.end(refusal) : goOn());
     try {
@@ -317,7 +321,7 @@ export class Exchange {
   }
 
   #answer(answer: IncomingMessage): void {
-    // Its client may now send a body, or leave it out.
+    // The client can now send its body or leave it out, so the connection cannot be reused.
     if (this.#passed.expectsContinue && !this.#hasContinued) this.#passed.closeAfter();
     try {
       passAnswer(answer, this.#passed, Object.entries(this.#passed.fields ?? {}).flat());
@@ -331,7 +335,7 @@ export class Exchange {
     this.#timer = setTimeout(() => this.#expirePassing(), this.#options.timeoutMs);
   }
 
-  /** Breaks an answer off that does not go on: nobody must take it for the whole one. */
+  /** Breaks off a stalled answer, so that the client does not take it for complete. */
   #expirePassing(): void {
     const { outgoing, requestId } = this.#passed;
     const passing = this.#passing!;

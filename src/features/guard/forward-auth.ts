@@ -33,10 +33,10 @@ import {
 } from '../routes/index.ts';
 import { Door, DOOR_PATH, isAtDoor, type SignIn } from '../sessions/index.ts';
 
-/** What decisions need. */
+/** Options of a decision. */
 interface ForwardAuthOptions {
   readonly check: BearerCheck;
-  /** Lets people sign in; undefined where nobody can. */
+  /** Lets people sign in; undefined if they cannot. */
   readonly signIn: SignIn | undefined;
   readonly catalog: Catalog;
   readonly router: Router;
@@ -56,7 +56,7 @@ function passing(identity: IdentityHeaders, cookies: string | undefined): Reply 
 
 const NOT_TRUSTED: RequestIssue = {
   reason: 'not trusted',
-  detail: 'proxies ask from the networks in "trust" of svc-api.yaml',
+  detail: 'the address of the proxy must be in "trust" of svc-api.yaml',
 };
 const NOT_CONFIGURED: RequestIssue = {
   reason: 'not configured',
@@ -65,10 +65,10 @@ const NOT_CONFIGURED: RequestIssue = {
 
 const NOT_PASSED_ON: RequestIssue = {
   reason: 'sign-in',
-  detail: `the proxy asks about ${DOOR_PATH}, which it must pass on to svc-api: otherwise, nobody can sign in`,
+  detail: `the proxy asks about ${DOOR_PATH}: let it pass these requests on to svc-api, so that people can sign in`,
 };
 
-/** Decides for proxies whether requests may pass. */
+/** Decides for proxies whether requests are allowed. */
 class ForwardAuth {
   readonly #options: ForwardAuthOptions;
   readonly #requirements: Requirements;
@@ -152,7 +152,7 @@ class ForwardAuth {
     const { address } = this.#clients.of(asking);
     if (asking.notes?.details) asking.notes.details.code = 'FORBIDDEN';
     this.#options.logs.refusals.add('forward-auth refused', { reason, detail, address }, asking.notes);
-    return errorReply('FORBIDDEN', 'This request may not pass.');
+    return errorReply('FORBIDDEN', 'This request is not allowed.');
   }
 
   #failed(asking: Received, error: unknown): Reply {
@@ -161,7 +161,7 @@ class ForwardAuth {
   }
 }
 
-/** What a request requires, by the configuration of its proxy or by routes. */
+/** The requirement of a request, from the configuration of its proxy or from routes. */
 function required(
   { allow, parts }: AskedRequest,
   router: Router,

@@ -69,16 +69,16 @@ import type { Log } from '../../log.ts';
 import type { Match } from '../routes/index.ts';
 import { isAtDoor } from '../sessions/index.ts';
 
-/** What is passed on and has not ended. */
+/** A request in progress. */
 interface OpenExchange extends Pick<PassedRequest, 'refusedNow'> {
-  /** @param refusal undefined where it could not be found out whether it may go on */
+  /** @param refusal undefined if it could not be decided */
   end(refusal: Reply | undefined): void;
 }
 
-/** How often is looked whether what is open may go on: so a key ends what it has begun within a second. */
+/** Interval for checking requests in progress, so that a revoked key stops them within a second. */
 const CHECK_MS = 250;
 
-/** Ends what is open once its key does: when that is deleted, disabled, narrowed or expires, or routes change. */
+/** Ends requests in progress when their key is deleted, disabled, restricted or expires, or when routes change. */
 export class OpenExchanges {
   readonly #open = new Set<OpenExchange>();
   #isChecking = false;
@@ -101,7 +101,7 @@ export class OpenExchanges {
       if (!this.#open.has(exchange)) continue;
       // Mostly it is known at once. Where the store must be asked, it is asked about all of them together.
       const settle = (refusal: Reply | undefined) => {
-        // It may take a while until its connection has closed.
+        // Closing its connection can take a while.
         if (refusal && this.#open.delete(exchange)) exchange.end(refusal);
       };
       try {
@@ -117,16 +117,16 @@ export class OpenExchanges {
     else this.#isChecking = false;
   }
 
-  /** Where nobody can say whether it may go on, it may not; others are looked at all the same. */
+  /** Ends a request that cannot be decided. Others are still checked. */
   #endUnknown(exchange: OpenExchange): void {
     this.#open.delete(exchange);
     exchange.end(undefined);
   }
 }
 
-/** How requests are let pass. */
+/** Options of a guard. */
 export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
-  /** Whether upstreams get the key, too. */
+  /** Passes the key on to upstreams. */
   readonly passCredential: boolean;
   /** The path at which the guard says whether it can let requests pass; undefined for none. */
   readonly healthPath?: string | undefined;
@@ -135,13 +135,13 @@ export interface GuardOptions extends Omit<ReverseProxyOptions, 'failed'> {
   readonly log: Log;
 }
 
-/** How long the form may take to arrive with which somebody signs in, in milliseconds. */
+/** Time for a sign-in form to arrive, in milliseconds. */
 const FORM_MS = 30_000;
 
 /** Methods for proxies that clients choose: to pass them on would do harm. */
 const REFUSED_METHODS: ReadonlySet<string | undefined> = new Set(['CONNECT', 'TRACE']);
 
-/** The messages of a request to an MCP server, none of a GET, and what is needed for them. */
+/** The messages of a request to an MCP server, and the permissions they need. A GET has none. */
 interface JudgedMessages extends Pick<McpMessages, 'messages'>, Partial<Pick<McpMessages, 'body'>> {
   readonly rules: McpRules;
   /** The key that began the request's session; null if there is none, undefined if the request names no session. */
@@ -150,12 +150,12 @@ interface JudgedMessages extends Pick<McpMessages, 'messages'>, Partial<Pick<Mcp
   readonly tasks: ReadonlyMap<string, Holder>;
 }
 
-/** Whether the messages of a request may be passed on as before: the same key, and routes, decide. */
+/** Checks whether the same key and routes decide, so that the messages need no new check. */
 function isJudgedAlike(known: AllowedEntry, entry: Entry): boolean {
   return 'match' in entry && entry.match === known.match && entry.admitted?.principal === known.admitted?.principal;
 }
 
-/** What parts of an MCP server need. */
+/** The rules for parts of an MCP server. */
 const rulesFor = madeOnce((match: Match) => new McpRules(match));
 
 /** A reverse proxy that lets only requests with an API key pass. */
@@ -187,8 +187,8 @@ class Guard implements RequestHandler, ConnectionHandler {
   }
 
   /**
-   * Prepares to go on by other rules. What it returns does so: they also decide about what is open.
-   * @throws KeysError as `applyRules`
+   * Prepares new rules. The returned function applies them, also to requests in progress. @throws KeysError as
+   * `applyRules`
    */
   prepareRules(rules: GuardRules): () => void {
     const { parts, applied } = this.#apply(rules);
@@ -239,12 +239,12 @@ class Guard implements RequestHandler, ConnectionHandler {
     this.#parts.refusals.add('connection refused', { reason, address });
   }
 
-  /** Ends what would never end by itself, so that the server can stop. */
+  /** Closes tunnels, which would never end by themselves, so that the server can stop. */
   endTunnels(): void {
     this.#proxy.endTunnels();
   }
 
-  /** Closes the connections to upstreams, and logs what was only counted. */
+  /** Closes the connections to upstreams, and logs the counted entries. */
   close(): void {
     this.#proxy.close();
     for (const log of [this.#parts.refusals, this.#parts.failures, ...this.#upstreamFailures.values()]) log.finish();
@@ -274,7 +274,7 @@ class Guard implements RequestHandler, ConnectionHandler {
       this.#closing.add(socket);
       outgoing.shouldKeepAlive = false;
     };
-    // Where a protocol is not switched, Node drops what the client has sent behind the request.
+    // If the protocol is not switched, Node drops anything that the client sent after the request.
     if (incoming.headers.upgrade !== undefined) closeAfter();
     this.#receive({ incoming, outgoing, closeAfter }, { expectsContinue, switching: undefined });
   }
@@ -282,7 +282,7 @@ class Guard implements RequestHandler, ConnectionHandler {
   #receive(arrived: ArrivedRequest, wish: Pick<ReceivedRequest, 'expectsContinue' | 'switching'>): void {
     const { incoming } = arrived;
     const framing = requestFraming(incoming);
-    if (!framing) return refuse(arrived, badRequest('The length of the body is not clear.'), ENDLESS);
+    if (!framing) return refuse(arrived, badRequest('The length of the body is ambiguous.'), ENDLESS);
     if (REFUSED_METHODS.has(incoming.method)) return refuse(arrived, methodNotAllowed(incoming.method!), framing);
     const target = readTarget(incoming);
     if (this.#isHealthCheck(incoming, target)) return void this.#answerHealth(arrived, framing);
@@ -311,14 +311,14 @@ class Guard implements RequestHandler, ConnectionHandler {
     else settle(entry);
   }
 
-  /** Answers what is ours at the host of the service. */
+  /** Answers requests to our own pages on the host of the service. */
   async #openDoor(received: ReceivedRequest, door: NonNullable<AppliedRules['door']>): Promise<void> {
     const { incoming, outgoing, switching, framing, expectsContinue } = received;
-    if (switching) return refuse(received, badRequest('This address takes no other protocol.'), framing);
+    if (switching) return refuse(received, badRequest('This address does not support other protocols.'), framing);
     try {
       const { handle } = await door.load();
       if (outgoing.destroyed) return undefined;
-      // Forms are short: those of whom nothing comes are not waited for.
+      // Forms are short, so do not wait long for one.
       const timer = setTimeout(() => incoming.complete || incoming.socket.destroy(), FORM_MS);
       incoming.once('close', () => clearTimeout(timer));
       if (expectsContinue) outgoing.writeContinue();
@@ -340,7 +340,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     return undefined;
   }
 
-  /** Passes a request to an MCP server on, if its key may use what its messages ask for. */
+  /** Passes a request on to an MCP server if its key allows all its messages. */
   async #passMessages(
     received: ReceivedRequest,
     request: GuardedRequest,
@@ -350,7 +350,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     const { method } = request.parts;
     const isPost = method === 'POST';
     const isOther = !isPost && (!['GET', 'DELETE'].includes(method) || hasBody(framing) || switching);
-    if (isOther) return refuse(received, notMcp('This is not a request of MCP.'), framing);
+    if (isOther) return refuse(received, notMcp('This is not an MCP request.'), framing);
     if (isPost && expectsContinue) outgoing.writeContinue();
     const expires = setTimeout(() => received.incoming.destroyed || this.#expire(received), this.#options.timeoutMs);
     let read: OrRefusal<JudgedMessages, Reply>;
@@ -364,7 +364,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     } finally {
       clearTimeout(expires);
     }
-    // What has been read is not read again.
+    // The body can be read only once.
     const left = 'refusal' in read ? framing : [];
     const mcp = 'refusal' in read ? undefined : read;
     const again = await this.#rules.access.again(request, entered);
@@ -372,7 +372,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     if ('refusal' in again) return refuse(received, again.refusal, left);
     const admitted = again.admitted ?? entered.admitted;
     const judged = 'refusal' in read ? read : this.#judgeMessages(request, read, admitted.principal);
-    // One that is refused counts as well, but only once.
+    // A refused request counts once.
     if (isPost) request.charge = 'charge' in judged ? judged.charge : ONCE;
     const counting = isPost ? this.#rules.access.check.count(request, admitted) : admitted;
     const counted = counting instanceof Promise ? await counting : counting;
@@ -380,7 +380,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     if ('refusal' in counted) return refuse(received, counted.refusal, left);
     if ('refusal' in judged) return refuse(received, withFields(judged.refusal, counted.fields), left);
     const passed = { ...entered, admitted: counted };
-    // While the store was asked, the key may have changed.
+    // The key may have changed while the store was queried.
     const refusal =
       counting instanceof Promise
         ? this.#refusalIn(await this.#rules.access.again(request, passed), request, mcp)
@@ -415,7 +415,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     return { upstream: this.#rules.upstreamOf(match).upstream.name, ...target };
   }
 
-  /** The reply to a request that may not go on, as things are now. */
+  /** The reply to a request that is no longer allowed. */
   #refusalIn(entry: Entry, request: GuardedRequest, mcp: JudgedMessages | undefined): Reply | undefined {
     if ('refusal' in entry) return entry.refusal;
     if (!mcp || !entry.admitted || !entry.match?.also) return undefined;
@@ -427,7 +427,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     if (!received.outgoing.headersSent) refuse(received, requestTimeout(), ENDLESS);
   }
 
-  /** What messages count as; or the reply to those of which one may not be passed on. */
+  /** The charge of messages, or the reply if one of them is refused. */
   #judgeMessages(
     request: GuardedRequest,
     mcp: JudgedMessages,
@@ -440,7 +440,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     const challenge = (missing: readonly Permission[]) =>
       missing.length > 0
         ? this.#rules.access.check.lacking(request, principal, missing)
-        : notMcp('No key may do this.');
+        : notMcp('No key is allowed to do this.');
     const judged = judgeMessages(mcp, principal, challenge);
     if ('used' in judged) {
       for (const permission of judged.used) principal.observer?.used(permission);
@@ -507,7 +507,7 @@ class Guard implements RequestHandler, ConnectionHandler {
     { rules, session }: JudgedMessages,
     tool?: string,
   ): void {
-    // A server may say again in which session it answers.
+    // A server may repeat the id of the session.
     if (!admitted || (kind === 'session' && session)) return;
     const { apiKey, owner, access } = admitted.principal;
     const holder = { keyId: apiKey.id, owner, tool, permissions: tool === undefined ? rules.held(access) : undefined };
@@ -549,7 +549,7 @@ export interface RunningGuard extends StartedServer {
 const DESCRIPTORS_EACH = 2;
 
 /**
- * Starts a guard. When it stops, requests in flight are finished, and connections whose protocol was switched end.
+ * Starts a guard. When it stops, it finishes requests in progress, and closes connections that switched protocols.
  * @throws KeysError LISTEN_FAILED if the address is not available; TLS_INVALID for a certificate that cannot be used
  */
 export async function serveGuard(
@@ -559,7 +559,7 @@ export async function serveGuard(
 ): Promise<RunningGuard> {
   const connections = affordableConnections(server.limits?.connections, DESCRIPTORS_EACH);
   const guard = new Guard({ ...options, maxConnections: connections }, rules);
-  // Large bodies take their time: the guard ends those that do not go on.
+  // No overall time-out, because large bodies take long. The guard ends those that stall.
   const limits = { ...server.limits, connections, requestMs: 0 };
   const started = await serveRequests(guard, { ...server, limits });
   return {

@@ -1,10 +1,10 @@
 import { Transform } from 'node:stream';
 
-/** How many encodings of different kinds lie in one another: entities in the JSON of a page, as `\u0026#43;`. */
+/** Maximum depth of nested encodings of different kinds: entities in the JSON of a page, as `\u0026#43;`. */
 const MAX_DEPTH = 2;
-/** How often a percent sign is encoded again in an address that is part of another one. */
+/** Maximum number of times a percent sign is encoded again, in an address within another. */
 const MAX_PERCENT = 5;
-/** How many zeros stand before the number of an entity. */
+/** Maximum number of zeros before the number of an entity. */
 const MAX_ZEROS = 6;
 /** The names of entities that frameworks write for printable ASCII. */
 const ENTITIES: Readonly<Record<string, readonly string[]>> = {
@@ -43,7 +43,7 @@ const ENTITIES: Readonly<Record<string, readonly string[]>> = {
 /** Looks for texts of printable ASCII in another text, as they are, and as frameworks encode them. */
 class Look {
   readonly #text: string;
-  /** Whether the text ended before it was clear what stands there. */
+  /** The text ended before the match was decided. */
   isCut = false;
 
   /** @param text bytes as Latin-1 */
@@ -51,7 +51,7 @@ class Look {
     this.#text = text;
   }
 
-  /** Where a text ends that begins here; undefined if it does not. */
+  /** Finds the end of a text that starts here, if it does. */
   endOf(sought: string, from: number): number | undefined {
     let ends = [from];
     for (const char of sought) {
@@ -65,7 +65,7 @@ class Look {
     return [...new Set(starts.flatMap((start) => this.#afterChar(char, start)))];
   }
 
-  /** Where a character can end that begins here: an escape can also be meant as it is. */
+  /** Possible ends of a character that starts here: an escape can also be literal text. */
   #afterChar(char: string, at: number, depth = MAX_DEPTH): number[] {
     const here = this.#text[at];
     if (here === undefined) {
@@ -87,7 +87,7 @@ class Look {
     return ends;
   }
 
-  /** @param hex what is encoded @param at behind the percent sign */
+  /** @param hex the encoded byte @param at position after the percent sign */
   #afterPercent(hex: string, at: number): number[] {
     const ends: number[] = [];
     for (let start = at, times = 0; times < MAX_PERCENT; times += 1) {
@@ -115,7 +115,7 @@ class Look {
     return this.#after(digits, start);
   }
 
-  /** Where letters and digits end which stand here as they are. */
+  /** The end of literal letters and digits that start here. */
   #after(sought: string, at: number, ignoresCase = true): number[] {
     for (const [index, char] of Array.from(sought).entries()) {
       const here = this.#text[at + index];
@@ -129,9 +129,9 @@ class Look {
   }
 }
 
-/** How many characters of a text are looked for by a regular expression, which most places do not match. */
+/** Leading characters that a regular expression searches for, since most places do not match. */
 const LED_BY = 4;
-/** How many bytes these have at most, however they are encoded. */
+/** Maximum length of these in bytes, in any encoding. */
 const LEAD_BYTES = 256;
 
 /** All forms of a character, as the source of a regular expression: those that `Look` follows. */
@@ -179,7 +179,7 @@ export class HiddenTexts {
     return hidden;
   }
 
-  /** Lets bytes through in which they are made of stars, wherever the chunks end. */
+  /** Replaces the texts in a stream of bytes by asterisks, even across chunks. */
   stream(): Transform {
     let held: Buffer = Buffer.alloc(0);
     return new Transform({
@@ -194,12 +194,12 @@ export class HiddenTexts {
     });
   }
 
-  /** Where they stand, and from where on one may begin whose end has not come yet. @param text bytes as Latin-1 */
+  /** Finds them, and the start of one that may continue in the next chunk. @param text bytes as Latin-1 */
   #find(text: string): { found: Stretch[]; cutFrom: number } {
     const found: Stretch[] = [];
     let cutFrom = text.length;
     for (const { text: sought, lead } of this.#sought) {
-      // At the end, there may be less than what leads it.
+      // The end may cut the leading characters.
       const tail = Math.max(0, text.length - LEAD_BYTES);
       let at = 0;
       while (at < text.length) {

@@ -6,15 +6,15 @@ import { isIdentityHeader, type RequestParts } from '../routes/index.ts';
 const UNUSUAL = /[^a-z\d-]/g;
 
 /**
- * A header's name as services may take it: those that make variables of headers, as CGI, WSGI and PHP do, take
- * `X_Auth_Key_Id` for `X-Auth-Key-Id`.
+ * A header name as services may see it: CGI, WSGI and PHP turn headers into variables, so `X_Auth_Key_Id` equals
+ * `X-Auth-Key-Id`.
  */
 export function canonicalName(name: string): string {
   return name.toLowerCase().replaceAll(UNUSUAL, '-');
 }
 
 /**
- * The headers that tell a service who makes a request. Always all of them, empty on an open route: so a proxy that
+ * Headers that identify the caller to a service. All are always set, empty on an open route, so that a proxy that
  * copies them replaces forged ones.
  */
 export interface IdentityHeaders {
@@ -28,7 +28,7 @@ export interface IdentityHeaders {
   readonly 'X-Auth-Permission': string;
 }
 
-/** Nobody, on an open route. */
+/** The values on an open route. */
 export const NOBODY: IdentityHeaders = {
   'X-Auth-Key-Id': '',
   'X-Auth-Key-Name': '',
@@ -36,7 +36,7 @@ export const NOBODY: IdentityHeaders = {
   'X-Auth-Permission': '',
 };
 
-/** Who makes a request, by which of the key's permissions. */
+/** Identifies the caller, with the permissions of the key that allow the request. */
 export function identityHeaders(
   { apiKey: key, chain }: Principal,
   used: readonly Permission[],
@@ -52,7 +52,7 @@ export function identityHeaders(
 
 const IDENTITY_NAMES: ReadonlySet<string> = new Set(Object.keys(NOBODY).map((name) => name.toLowerCase()));
 
-/** Whether a header, by its canonical name, is one of ours, which no client and no proxy writes. */
+/** Checks whether a canonical name is one of our headers, which no client or proxy may set. */
 export function isOurs(canonical: string): boolean {
   return IDENTITY_NAMES.has(canonical);
 }
@@ -61,8 +61,8 @@ export function isOurs(canonical: string): boolean {
 const MORE_OF_SERVICES = /^x-auth-(?!request-)/;
 
 /**
- * Whether a header's name is only taken for one that says who makes a request, such as `X_Auth_Roles` or `Remote_User`:
- * no proxy replaces or removes it.
+ * Checks for a name that services could mistake for an identity header, such as `X_Auth_Roles` or `Remote_User`. No
+ * proxy replaces or removes these.
  */
 export function isAliasOfIdentity(name: string): boolean {
   if (!/[^a-z\d-]/i.test(name)) return false;
@@ -71,8 +71,8 @@ export function isAliasOfIdentity(name: string): boolean {
 }
 
 /**
- * Headers by which a client can ask some servers for another method or path than the one that is judged: those of
- * WSGI cut a script's name off the path.
+ * Headers that make some servers use another method or path than the one that was checked. Those of WSGI cut a script's
+ * name off the path.
  */
 const REWRITING: ReadonlyMap<string, 'method' | 'path'> = new Map([
   ['x-http-method', 'method'],
@@ -85,7 +85,7 @@ const REWRITING: ReadonlyMap<string, 'method' | 'path'> = new Map([
   ['path-info', 'path'],
 ]);
 
-/** The header, in whatever form, by which a request may become another one; or one with another method. */
+/** Finds a header, in any spelling, that could change the request, or only its method. */
 export function rewritingHeader(rawHeaders: readonly string[], what: 'request' | 'method'): string | undefined {
   return rawHeaders.find((name, index) => {
     const rewritten =
@@ -94,7 +94,7 @@ export function rewritingHeader(rawHeaders: readonly string[], what: 'request' |
   });
 }
 
-/** What the log says of a request that nobody may make: why, and which one it was, without its query. */
+/** Log entry of a request that is refused for everyone: the reason, and the request without its query. */
 export function refusedRequest(refusal: string, { method, host, target }: RequestParts): string {
   return `${refusal}: ${printable(`${method} ${host}${target.replace(/\?.*/s, '')}`, 200)}`;
 }

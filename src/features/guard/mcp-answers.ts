@@ -5,9 +5,9 @@ import type { PermissionSet } from '../../keys/permissions/index.ts';
 import type { McpRules } from './mcp-rules.ts';
 import { exactNumber, type Message, SESSION } from './mcp.ts';
 
-/** The most that one answer or event may have that is looked through, in bytes. */
+/** Maximum size of a filtered answer or event, in bytes. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-/** The same for what only may begin a task: such answers are short, and longer ones pass. */
+/** Maximum size for answers that only might start a task: these are short, and longer ones pass. */
 const MAX_NOTED_BYTES = 64 * 1024;
 
 /** Fields of answers that list parts of a server, with the field that identifies a part. */
@@ -26,7 +26,7 @@ const LISTING: ReadonlySet<unknown> = new Set([
   'tools/list',
 ]);
 
-/** How an answer is looked through. */
+/** Options for filtering an answer. */
 interface LookOptions {
   readonly rules: McpRules;
   readonly access: () => PermissionSet;
@@ -37,10 +37,8 @@ interface LookOptions {
 }
 
 /**
- * The body of an answer, in which lists name only what a key may use. An event stream may also go on with what another
- * request has asked for.
- * @param messages those of the request, none of a GET
- * @throws Error if it cannot be looked through
+ * Filters lists in the body of an answer to what the key is allowed to use. An event stream can also continue another
+ * request. @param messages those of the request, none of a GET @throws Error if the body cannot be filtered
  */
 export function withoutForbidden(
   answer: IncomingMessage,
@@ -58,11 +56,10 @@ export function withoutForbidden(
   if (!hides && !mayBegin) return answer;
   const isPlain = encoding.trim().toLowerCase() === 'identity';
   const isUtf8 = !isJson || !/charset(?!="?utf-?8)/i.test(type);
-  // A task of which nothing is known is refused later: no answer breaks off for it.
+  // An unnoted task is refused later, so the answer need not be broken off.
   if (!hides && !(isPlain && isUtf8)) return answer;
-  if (!isPlain) throw new Error('The upstream has compressed an answer that must be looked through.');
-  if (!isUtf8)
-    throw new Error('The upstream has sent an answer that must be looked through in another encoding than UTF-8.');
+  if (!isPlain) throw new Error('The upstream compressed an answer that must be filtered.');
+  if (!isUtf8) throw new Error('The upstream sent an answer that must be filtered, but is not UTF-8.');
   const change = (text: string) => {
     if (mayBegin) noteTasks(text, calls, beginsTask);
     return hides ? changeMessages(text, rules, access()) : text;
@@ -94,8 +91,8 @@ function noteTasks(text: string, calls: readonly Message[], beginsTask: LookOpti
 }
 
 /**
- * A message, or several, without what may not be used. What lists nothing stays byte by byte as it was.
- * @throws SyntaxError for what is not JSON, and could be read as a list all the same
+ * Removes forbidden items from messages. A message without lists stays unchanged byte by byte. @throws SyntaxError for
+ * text that is not JSON but could still be read as a list
  */
 function changeMessages(text: string, rules: McpRules, access: PermissionSet): string {
   if (!LISTS.some(([, field]) => text.includes(`"${field}"`))) return text;
@@ -129,7 +126,7 @@ function trying(done: Done, change: () => Buffer | undefined): void {
 }
 
 function tooLarge(): Error {
-  return new Error(`The upstream has sent more than ${MAX_ANSWER_BYTES} bytes that must be looked through at once.`);
+  return new Error(`The upstream sent more than ${MAX_ANSWER_BYTES} bytes that must be filtered at once.`);
 }
 
 /** Changes a body as a whole. */
@@ -213,11 +210,11 @@ class EventFilter extends Transform {
   }
 
   override _flush(done: Done): void {
-    // An event that is not ended counts for nothing, but may say for how long to wait before another try.
+    // Clients ignore an incomplete event, except for its retry time.
     trying(done, () => this.#changeEvent(Buffer.concat(this.#pieces)));
   }
 
-  /** Tells whether a byte ends an empty line. A line feed after a carriage return belongs to it. */
+  /** Checks whether a byte ends an empty line. A line feed after a carriage return belongs to it. */
   #endsEvent(byte: number): boolean {
     const isReturn = byte === 0x0d;
     if (!isReturn && byte !== 0x0a) {
@@ -244,7 +241,7 @@ class EventFilter extends Transform {
     const changed = data.length === 0 ? text : this.#change(text);
     if (changed === text) return bytes;
     const others = lines.filter((line) => line !== '' && !isData(line));
-    // A carriage return at its end may be the first half of what ends it.
+    // A final carriage return may be the first half of a line break.
     const end = bytes.at(-1) === 0x0d ? '\r' : '\n';
     return Buffer.from(`${[...others, `data: ${changed}`].join('\n')}\n${end}`);
   }

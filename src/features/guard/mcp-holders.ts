@@ -21,8 +21,8 @@ export interface Holders {
 }
 
 /**
- * Whether a key goes on with what a holder has begun: the same key, or one of its owner. With a session, such a one
- * needs all permissions that the session has. Whether it may call the tool of a task is not asked here.
+ * Checks whether a key can continue the session or task of a holder: it must be the same key, or one of the same owner.
+ * For a session, another key needs all its permissions. The tool of a task is checked elsewhere.
  */
 export function goesOn({ keyId, owner, permissions = [] }: Holder, { apiKey, owner: own, access }: Principal): boolean {
   const hasAll = () => permissions.every((permission) => access.has(...splitPermission(permission)));
@@ -42,15 +42,15 @@ export interface McpServer {
   readonly path: string;
 }
 
-/** The name that a session or task has among all: servers may use one id for different ones. */
+/** A unique name for a session or task: servers may use the same id for different ones. */
 export function heldAs(kind: 'session' | 'task', { upstream = '', host, path }: McpServer, id: string): string {
   const parts = [kind, upstream, host.toLowerCase(), path.replace(/\?.*/s, ''), id];
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
 }
 
-/** The holders that this process knows. It forgets them when it ends. */
+/** Holders in the memory of this process. */
 export class KnownHolders implements Holders {
-  /** Those that were used last come last. */
+  /** In order of last use. */
   readonly #held = new Map<string, Holder>();
   readonly #byKey = new Map<string, Set<string>>();
   readonly #most: number;

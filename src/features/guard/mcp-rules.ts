@@ -19,11 +19,11 @@ interface Terms {
   readonly charge: Charge;
 }
 
-/** One pattern of a route. */
+/** A pattern of a route. */
 interface Rule {
   readonly terms: Terms;
   readonly pattern: string;
-  /** How much of it is text: the pattern with the most decides. One without `*` comes before all others. */
+  /** Length of its literal text: the longest pattern wins, and one without `*` comes before all others. */
   readonly weight: number;
   isLike(name: string): boolean;
   /** The same for a reading of a URI, by the ways in which servers read the pattern. */
@@ -32,9 +32,9 @@ interface Rule {
 
 const KINDS = ['tools', 'resources', 'prompts'] as const;
 
-/** The most parts and tasks that a request may name. */
+/** Maximum number of parts and tasks in a request. */
 export const MAX_PARTS = 1000;
-/** The most characters that the name or URI of one may have. */
+/** Maximum length of a name or URI. */
 const MAX_NAME = 2048;
 /**
  * The most characters that are compared for one request: of each name, and some besides, with each pattern. To read a
@@ -42,7 +42,7 @@ const MAX_NAME = 2048;
  */
 const [MAX_COMPARED, EACH_NAME, READING] = [5_000_000, 100, 20];
 
-/** A path that a server could take for another one, or what could end it early. */
+/** A path that a server could resolve differently, or characters that could cut it short. */
 const AMBIGUOUS = /(?:^|[/\\:])(?:\.|%2e){1,2}(?:[/\\?#]|$)|\p{Cc}/iu;
 
 /** A URI as servers read it: as it is, and as the URL class has it; without percent-encoding and empty segments. */
@@ -69,7 +69,7 @@ export class McpRules {
     this.#rules = { tools: rulesFor('tools'), resources: rulesFor('resources'), prompts: rulesFor('prompts') };
   }
 
-  /** Why so many parts, or such long ones, are not judged: others would wait for it. Undefined if they are. */
+  /** Refuses too many or too long parts, since checking them would hold up others. Undefined if they are fine. */
   tooMuch(parts: readonly { readonly kind: Part['kind'] | 'tasks'; readonly name: string }[]): string | undefined {
     if (parts.some(({ name }) => name.length > MAX_NAME))
       return `The name or URI of a tool, resource, prompt or task has more than ${MAX_NAME} characters.`;
@@ -97,8 +97,8 @@ export class McpRules {
   }
 
   /**
-   * The rules that decide about a part; none if no key may use it. A URI is judged in each way in which servers read
-   * it, and without its query and fragment, which those of files leave out.
+   * The rules for a part; none if it is refused for every key. A URI is checked in each way that servers read it, and
+   * without query and fragment, which file servers ignore.
    */
   #rulesFor({ kind, name }: Part): readonly Rule[] {
     const rules = this.#rules[kind];
@@ -120,7 +120,7 @@ export class McpRules {
     return lacking !== undefined && 'used' in lacking;
   }
 
-  /** Whether a key may use all parts, so that nothing needs to be looked through. */
+  /** Checks whether a key can use all parts, so that answers need no filter. */
   allowsAll(access: PermissionSet): boolean {
     return KINDS.every((kind) => {
       const rules = this.#rules[kind];

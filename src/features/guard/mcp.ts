@@ -10,13 +10,13 @@ import { MAX_PARTS, type McpRules, type Part } from './mcp-rules.ts';
 import { isEncoded, pairsOf } from './passed-headers.ts';
 
 /**
- * What is decided about the messages of the Model Context Protocol, by its revisions up to 2026-07-28: which parts of a
- * server a key may use. Messages are JSON-RPC 2.0 in the body of a POST, answers are JSON or an event stream.
+ * Decides which parts of an MCP server a key can use, for revisions of the Model Context Protocol up to 2026-07-28.
+ * Messages are JSON-RPC 2.0 in the body of a POST; answers are JSON or an event stream.
  */
 
-/** The most messages that a request may have. */
+/** Maximum number of messages in a request. */
 const MAX_MESSAGES = 100;
-/** The most fields of objects that a body may have, and the most values: it takes its time to read each of them. */
+/** Maximum number of object fields and of values in a body, because reading each takes time. */
 const [MAX_FIELDS, MAX_VALUES] = [20_000, 100_000];
 
 export type Message = Readonly<Record<string, unknown>>;
@@ -33,13 +33,13 @@ interface Task {
  */
 type Wanted = readonly (Part | Task)[] | 'everything' | 'nothing' | Invalid;
 
-/** Why a message names nothing. */
+/** A message that names no part, with the reason. */
 interface Invalid {
   readonly invalid: string;
   readonly kind?: (Part | Task)['kind'];
 }
 
-/** Methods that anybody may call who may connect: they name no part, and what they list is looked through. */
+/** Methods allowed for everyone who can connect: they name no part, and their lists are filtered. */
 const FOR_ALL: ReadonlySet<string> = new Set([
   'initialize',
   'logging/setLevel',
@@ -51,7 +51,7 @@ const FOR_ALL: ReadonlySet<string> = new Set([
   'tools/list',
 ]);
 
-/** What the parameters of a message name. */
+/** The parts that a message names. */
 function wantedBy({ method, params = {} }: Message): Wanted {
   if (typeof method !== 'string') return { invalid: 'The method of a message is not a string.' };
   if (FOR_ALL.has(method) || method.startsWith('notifications/')) return [];
@@ -118,7 +118,7 @@ export interface McpMessages {
   readonly body: Buffer;
 }
 
-/** The codes of what is refused (JSON-RPC 2.0, section 5.1; MCP, revision 2026-07-28). */
+/** Error codes of refusals (JSON-RPC 2.0, section 5.1; MCP, revision 2026-07-28). */
 const [PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS] = [-32_700, -32_600, -32_602];
 const [SESSION_NOT_FOUND, FORBIDDEN, HEADER_MISMATCH] = [-32_001, -32_003, -32_020];
 
@@ -168,7 +168,7 @@ export async function readMessages(incoming: IncomingMessage): Promise<McpMessag
       `The body has more than ${MAX_FIELDS} fields or ${MAX_VALUES} values. Send less at a time.`,
     );
   const value = parse(text);
-  // A body that is as large as it may be takes a while: others have their turns between.
+  // Reading a large body takes a while, so let other requests run in between.
   await yieldToEventLoop();
   const messages = Array.isArray(value) ? value : [value];
   if (messages.length === 0 || messages.length > MAX_MESSAGES || !messages.every(isMessage))
@@ -178,16 +178,20 @@ export async function readMessages(incoming: IncomingMessage): Promise<McpMessag
       `The body is not JSON-RPC 2.0, of at most ${MAX_MESSAGES} messages.`,
     );
   if (countFields(value) !== fields)
-    throw new MessagesRefused(400, INVALID_REQUEST, 'A field of the body is there twice.');
+    throw new MessagesRefused(400, INVALID_REQUEST, 'A field of the body is repeated.');
   const alias = messages.map(findAlias).find((name) => name !== undefined);
   if (alias !== undefined)
-    throw new MessagesRefused(400, INVALID_REQUEST, `The field "${printable(alias)}" is taken for another one.`);
+    throw new MessagesRefused(
+      400,
+      INVALID_REQUEST,
+      `The field "${printable(alias)}" could be mistaken for another one.`,
+    );
   requireSameHeaders(rawHeaders, messages);
   await yieldToEventLoop();
   return { messages, body: Buffer.from(bytes) };
 }
 
-/** The fields by which messages are judged. */
+/** Message fields that decisions use. */
 const JUDGED: ReadonlySet<string> = new Set(
   'jsonrpc id method params name uri taskId ref type notifications resourceSubscriptions taskIds'.split(' '),
 );
@@ -200,7 +204,7 @@ function withoutCase(name: string): string {
   return name.toLowerCase().toUpperCase();
 }
 
-/** A field of a message that is not one of those by which it is judged, but may be taken for one. */
+/** Finds a field that a server could mistake for one of these. */
 function findAlias({ params, ...message }: Message): string | undefined {
   const fields = isRecord(params) ? params : {};
   const { ref, notifications } = fields;
@@ -235,18 +239,18 @@ interface RawJson {
   rawJSON(text: string): unknown;
 }
 
-/** Whether a value is a request, a notification, or a client's answer to a request of the server. */
+/** Checks for a request, a notification, or a client's answer to a request of the server. */
 function isMessage(value: unknown): value is Message {
   if (!isRecord(value) || value['jsonrpc'] !== '2.0') return false;
   return 'method' in value || ('id' in value && ('result' in value || 'error' in value));
 }
 
-/** How the names of headers begin that repeat an argument of a tool (revision 2026-07-28). */
+/** Prefix of headers that repeat an argument of a tool (revision 2026-07-28). */
 const PARAM = 'mcp-param-';
-/** The most headers of MCP that a request may have: each is compared with all arguments. */
+/** Maximum number of MCP headers in a request, because each is compared with all arguments. */
 const MAX_HEADERS = 50;
 
-/** Refuses headers that say something else than the message, by which a server could go (revision 2026-07-28). */
+/** Refuses headers that contradict the message, because a server could use either (revision 2026-07-28). */
 function requireSameHeaders(rawHeaders: readonly string[], messages: readonly Message[]): void {
   const said = new Map<string, string[]>();
   for (const [name, value] of pairsOf(rawHeaders)) {
@@ -255,7 +259,7 @@ function requireSameHeaders(rawHeaders: readonly string[], messages: readonly Me
       said.set(header, [...(said.get(header) ?? []), value]);
   }
   if (said.size > MAX_HEADERS)
-    throw new MessagesRefused(400, HEADER_MISMATCH, `The request has more than ${MAX_HEADERS} headers of MCP.`);
+    throw new MessagesRefused(400, HEADER_MISMATCH, `The request has more than ${MAX_HEADERS} MCP headers.`);
   const [first] = messages;
   const params = isRecord(first?.['params']) ? first['params'] : {};
   const method = first?.['method'];
@@ -271,7 +275,7 @@ function requireSameHeaders(rawHeaders: readonly string[], messages: readonly Me
           ? value === named
           : method === 'tools/call' && isArgument(header, value, (given ??= argumentsIn(params['arguments'])));
     if (!isSame || value === undefined || others.length > 0 || messages.length > 1)
-      throw new MessagesRefused(400, HEADER_MISMATCH, `The header ${header} says something else than the body.`);
+      throw new MessagesRefused(400, HEADER_MISMATCH, `The header ${header} contradicts the body.`);
   }
 }
 
@@ -285,8 +289,8 @@ function argumentsIn(value: unknown, name = ''): Argument[] {
 }
 
 /**
- * Whether a header says what an argument is. Which one it repeats, only the schema of the tool says: the one of its
- * name, where there is one, else any.
+ * Checks whether a header matches an argument. Only the schema of the tool says which one, so compare with the argument
+ * of that name if there is one, otherwise with all.
  */
 function isArgument(header: string, value: string | undefined, given: readonly Argument[]): boolean {
   const name = withoutSigns(header.slice(PARAM.length));
@@ -310,17 +314,17 @@ function decodeHeader(value: string): string | undefined {
   return Buffer.from(text).toString('base64') === base64 ? text : undefined;
 }
 
-/** What a key may not do of what messages ask for. */
+/** Messages that the key does not allow. */
 export interface RefusedMessages {
   readonly reply: Reply;
   readonly missing: readonly Permission[];
-  /** What was asked for, for logs. */
+  /** The refused part, for logs. */
   readonly detail: string;
   /** The tool that was called; undefined if none was. */
   readonly tool?: string | undefined;
 }
 
-/** What messages do that may be passed on. */
+/** Effects of allowed messages. */
 interface AllowedMessages {
   readonly used: ReadonlySet<Permission>;
   readonly tools: ReadonlySet<string>;
@@ -335,10 +339,10 @@ interface AskedMessages extends Pick<McpMessages, 'messages'> {
 }
 
 /**
- * Decides about messages: all of them may be passed on, or none.
- * @param challenge the reply to a key that lacks permissions, of which the headers say so
- * @returns the permissions by which they may, the tools that they call, and what they count as: each that asks for
- *   something for itself; or why they may not
+ * Decides about messages, which pass all together or not at all. @param challenge the reply for missing permissions,
+ * which are in its headers @returns the permissions they use, the tools they call, and their charge: one for each that
+ * asks for
+ *    something; or the refusal
  */
 export function judgeMessages(
   { rules, messages, tasks }: AskedMessages,
@@ -359,7 +363,7 @@ export function judgeMessages(
   const maySkip = rules.allowsAll(access);
   for (const { message, wanted } of asked) {
     const method = typeof message['method'] === 'string' ? printable(message['method'], 100) : 'A message';
-    // A server says better what is wrong with one that is invalid.
+    // Let the server explain an invalid message, since it knows more.
     const isTheirs = typeof wanted === 'object' && 'invalid' in wanted && wanted.kind !== 'tasks';
     if (maySkip && (wanted === 'everything' || isTheirs)) {
       charges.push(ONCE);
@@ -368,13 +372,13 @@ export function judgeMessages(
     const refusedFor = (message: string, detail: string, missing: readonly Permission[] = []) =>
       refused(messages, { reply: challenge(missing), code: FORBIDDEN, message, missing, detail });
     if (wanted === 'everything') return refusedFor(`${method} needs all tools, resources and prompts.`, method);
-    if (wanted === 'nothing') return refusedFor(`${method} is not allowed to any key.`, method);
+    if (wanted === 'nothing') return refusedFor(`${method} is not allowed for any key.`, method);
     if ('invalid' in wanted) return refusedAsInvalid(messages, wanted.invalid, method);
     const ofParts: Charge[] = [];
     for (const { kind, name } of wanted) {
       const holder = kind === 'tasks' ? tasks.get(name) : undefined;
       if (kind === 'tasks' && !(holder?.tool !== undefined && goesOn(holder, principal)))
-        return refusedFor(`${method}: this key has begun no task with this id.`, `${method} of another task`);
+        return refusedFor(`${method}: this key has not started a task with this id.`, `${method} of another task`);
       const part: Part = kind === 'tasks' ? { kind: 'tools', name: holder!.tool! } : { kind, name };
       const lacking = rules.lacking(part, access);
       if (lacking && 'used' in lacking) {
@@ -388,7 +392,7 @@ export function judgeMessages(
       const detail = `${method} ${printable(part.name, 100)}`;
       const missing = lacking?.missing ?? [];
       const text =
-        missing.length > 0 ? `${detail} needs ${missing.join(', ')}.` : `${detail} is not allowed to any key.`;
+        missing.length > 0 ? `${detail} needs ${missing.join(', ')}.` : `${detail} is not allowed for any key.`;
       const tool = part.kind === 'tools' ? printable(part.name, 100) : undefined;
       return { ...refusedFor(text, detail, missing), tool };
     }
@@ -411,7 +415,7 @@ interface Refusing {
   readonly detail: string;
 }
 
-/** The answer to each request among messages of which one is refused. */
+/** The answers to all requests of a batch with a refused message. */
 function refused(messages: readonly Message[], { reply, code, message, missing, detail }: Refusing): RefusedMessages {
   const data = missing.length > 0 ? { scope: missing.join(' ') } : undefined;
   const errors = messages
@@ -421,7 +425,7 @@ function refused(messages: readonly Message[], { reply, code, message, missing, 
   return { reply: { ...reply, text }, missing, detail };
 }
 
-/** The header by which a server knows a session. */
+/** Header with the id of a session. */
 export const SESSION = 'mcp-session-id';
 
 /** The session that a request goes on with; undefined for none. @throws MessagesRefused for several */
@@ -435,11 +439,11 @@ export function sessionIn(rawHeaders: readonly string[]): string | undefined {
 
 /** The reply to a request that goes on with a session of another key, or of none: its client begins a new one. */
 export function sessionNotFound(): Reply {
-  const text = 'This key has begun no session with this id. Begin a new one.';
+  const text = 'This key has not started a session with this id. Start a new one.';
   return withError(errorReply('NOT_FOUND', text), SESSION_NOT_FOUND, text);
 }
 
-/** The reply to a request that is none of MCP. */
+/** The reply to a request that is not MCP. */
 export function notMcp(message: string): Reply {
   return withError(errorReply('FORBIDDEN', message), INVALID_REQUEST, message);
 }

@@ -7,14 +7,14 @@ import { describePattern, type Match, type Route } from '../routes/index.ts';
 /** Routes that observe: they let pass what they would refuse, and that is noted. */
 export class ObservedRoutes {
   readonly #note: KeysService['authenticator']['noteObserved'];
-  /** Those of which it was noted that they observe. */
+  /** Observing routes that were already logged. */
   readonly #known = new Set<Route>();
 
   constructor(authenticator: Pick<KeysService['authenticator'], 'noteObserved'>) {
     this.#note = (...observed) => authenticator.noteObserved(...observed);
   }
 
-  /** Whether a route does so, which is noted once. */
+  /** Checks whether a route observes, and logs that once. */
   has(match: Match | undefined): match is Match {
     if (!match?.route.observe) return false;
     if (!this.#known.has(match.route)) this.#note(describePattern(match.route), 'observing');
@@ -27,7 +27,7 @@ export class ObservedRoutes {
     this.#note(describePattern(route), 'forbidden', { principal, missing });
   }
 
-  /** Whether a request passes nevertheless: unless the store does not answer. */
+  /** Checks whether a refused request still passes: always, unless the store does not answer. */
   passes({ route }: Match, { status }: Pick<Reply, 'status'>): boolean {
     if (status >= 500) return false;
     this.#note(describePattern(route), status === 401 ? 'no valid key' : 'refused');

@@ -29,7 +29,7 @@ function connectionOptions(rawHeaders: readonly string[]): ReadonlySet<string> {
   return new Set(values.flatMap((value) => value.split(',').map((option) => option.trim().toLowerCase())));
 }
 
-/** Whether a body is compressed. */
+/** Checks whether a body is compressed. */
 export function isEncoded(rawHeaders: readonly string[]): boolean {
   const codings = headerValues(rawHeaders, 'content-encoding').flatMap((value) => value.split(','));
   return codings.some((coding) => !['', 'identity'].includes(coding.trim().toLowerCase()));
@@ -43,7 +43,7 @@ export function pairsOf(raw: readonly string[]): [string, string][] {
 /** A reason phrase (RFC 9112, section 4). */
 const REASON = /^[\t -~\x80-\xff]*$/;
 
-/** What may be passed on of a reason phrase. Nobody needs one. */
+/** The valid part of a reason phrase, which clients do not need. */
 export function reasonOf(message: string): string {
   return REASON.test(message) ? message : '';
 }
@@ -79,8 +79,8 @@ export function requestFraming({ method = '', httpVersionMinor, rawHeaders }: In
 }
 
 /**
- * The framing of an answer to a client, for a body as the upstream sends it; undefined if that is not clear. Where the
- * upstream ends its answer by closing the connection, the client gets chunks.
+ * Framing of an answer to the client, for the body as the upstream sends it; undefined if ambiguous. If the upstream
+ * ends its answer by closing the connection, the client gets chunks.
  */
 export function answerFraming(
   { statusCode = 0, rawHeaders }: IncomingMessage,
@@ -95,17 +95,17 @@ export function answerFraming(
   return hasBody && httpVersionMinor === 1 ? CHUNKED : [];
 }
 
-/** The framing of an answer whose length is not known before its end. */
+/** Framing of an answer of unknown length. */
 export function lengthless({ httpVersionMinor }: IncomingMessage): Framing {
   return httpVersionMinor === 1 ? CHUNKED : [];
 }
 
-/** Whether there may be a body. */
+/** Checks whether there can be a body. */
 export function hasBody(framing: Framing): boolean {
   return framing.length > 0 && framing[1] !== '0';
 }
 
-/** Whether a body comes in chunks, so that trailers may follow it. */
+/** Checks for a chunked body, which trailers can follow. */
 export function hasTrailers(framing: Framing): boolean {
   return framing === CHUNKED;
 }
@@ -114,7 +114,7 @@ function isChunked(codings: readonly string[]): boolean {
   return codings.length === 1 && codings[0]!.toLowerCase() === 'chunked';
 }
 
-/** How a request has come here, as it is judged. */
+/** The client, scheme and proxies of a request, as used for decisions. */
 export interface Arrival {
   /** The client's address, and those of the proxies of ours on the way, the nearest last. */
   readonly addresses: readonly string[];
@@ -136,17 +136,17 @@ const FORWARDING: ReadonlySet<string> = new Set([
   'x-scheme',
   'x-url-scheme',
 ]);
-/** Those that say the client's address, by the names that networks before the proxy give them. */
+/** Headers with the client's address, under the names that networks in front of proxies use. */
 const ABOUT_ADDRESS = /(?<!^x-real)-ip(?:v6)?$|^(?:x-original-)?forwarded-for$/;
 
-/** Whether a header, by its canonical name, says how a request has come, which we say ourselves. */
+/** Checks for a forwarding header, by canonical name. We set these ourselves. */
 function isForwarding(name: string): boolean {
   return name.startsWith('x-forwarded-') || FORWARDING.has(name) || ABOUT_ADDRESS.test(name);
 }
 
 /**
- * Whether such a header is passed on as it is: the address that was judged, or what a trusted proxy says of who makes the
- * request.
+ * Checks whether to keep such a header: if it has the address that was used for the decision, or the identity from a
+ * trusted proxy.
  */
 function isBelieved(canonical: string, value: string, { arrival, saysWho }: RequestToPass): boolean {
   if (ABOUT_ADDRESS.test(canonical)) return value === arrival.addresses[0];
@@ -154,8 +154,8 @@ function isBelieved(canonical: string, value: string, { arrival, saysWho }: Requ
 }
 
 /**
- * Whether a header says who makes a request, and is not believed: services would take it for true. Proxies replace what
- * they know by its name alone, so that any other spelling is a client's.
+ * Checks for an untrusted identity header, which services would take for true. Proxies replace only exact names, so
+ * other spellings come from a client.
  */
 function isForged(name: string, canonical: string, { saysWho, isTrusted, isPassedCredential }: RequestToPass): boolean {
   if (saysWho.has(canonical)) return !isTrusted || name.toLowerCase() !== canonical || isOurs(canonical);
@@ -163,8 +163,8 @@ function isForged(name: string, canonical: string, { saysWho, isTrusted, isPasse
 }
 
 /**
- * The headers that tell the upstream how a request has come, names and values in turn: `Forwarded` (RFC 7239) and its
- * older relatives. All say the same, whoever has said something else: what was judged.
+ * Headers that describe the origin of a request to the upstream, names and values in turn: `Forwarded` (RFC 7239) and
+ * its older relatives. All state what was used for the decision, not what others claimed.
  */
 function forwardingHeaders({ addresses, scheme }: Arrival, { host, path }: RequestTarget, method: string): string[] {
   const port = /:(\d+)$/.exec(host)?.[1] ?? (scheme === 'https' ? '443' : '80');
@@ -189,14 +189,14 @@ function quoted(host: string): string {
   return /^[\w.~%-]+$/.test(host) ? host : `"${host}"`;
 }
 
-/** Whether a header, by its canonical name, is one in which a key may stand. */
+/** Checks whether a header can carry a key, by canonical name. */
 export type IsCredential = (name: string, value: string) => boolean;
 
 const CREDENTIAL_SCHEMES = { bearer: /^bearer\b/i, basic: /^basic\b/i };
 
 /**
- * Finds the headers in which keys may stand, so that none gets to the upstream. Of Authorization those of our schemes
- * count: another one is the upstream's own matter.
+ * Finds headers that can carry keys, so that none reaches the upstream. Authorization counts only with our schemes;
+ * others are for the upstream.
  */
 export function credentialHeaders(places: readonly CredentialPlace[]): IsCredential {
   const schemes = places.flatMap((place) => (typeof place === 'string' ? CREDENTIAL_SCHEMES[place] : []));
@@ -206,8 +206,8 @@ export function credentialHeaders(places: readonly CredentialPlace[]): IsCredent
 }
 
 /**
- * The same for a request that passes without a key: of what stands in those headers, only keys of ours are held back, by
- * their form, and all else is the upstream's own matter.
+ * The same for a request without a key: only values in the form of our keys are held back, the rest is for the
+ * upstream.
  */
 export function ownCredentials(isCredential: IsCredential): IsCredential {
   return (name, value) => isCredential(name, value) && holdsOwn(value);
@@ -216,7 +216,7 @@ export function ownCredentials(isCredential: IsCredential): IsCredential {
 const ESCAPED = /%[2-7][\da-f]/gi;
 const BASE64_RUN = /[a-z\d+/_-]{16,}/gi;
 
-/** Whether a header's value has a key of ours, as it is, percent-encoded, or in the base64 of Basic. */
+/** Checks a header value for one of our keys: plain, percent-encoded, or in the base64 of Basic. */
 function holdsOwn(value: string): boolean {
   const decoded = (value.match(BASE64_RUN) ?? []).map((run) => Buffer.from(run, 'base64').toString('latin1'));
   return [value, ...decoded].some((text) =>
@@ -224,7 +224,7 @@ function holdsOwn(value: string): boolean {
   );
 }
 
-/** Where a request is going: the only form in which it is both judged and passed on. */
+/** The target of a request, in the one form used both for the decision and for passing it on. */
 export interface RequestTarget {
   /** The value of its Host header. */
   readonly host: string;
@@ -238,7 +238,7 @@ const ABSOLUTE = /^https?:\/\/([^/?]*)(.*)$/i;
 
 /**
  * Reads the target of a request. One in absolute form replaces the Host header (RFC 9112, section 3.2.2).
- * @returns a sentence that says what is wrong if it is not clear where the request is going
+ * @returns a sentence that explains the problem if the target is ambiguous
  */
 export function readTarget({ method, url = '', rawHeaders }: IncomingMessage): OrRefusal<RequestTarget> {
   const hosts = headerValues(rawHeaders, 'host');
@@ -252,7 +252,7 @@ export function readTarget({ method, url = '', rawHeaders }: IncomingMessage): O
   return isOrigin ? { host, path: url } : { refusal: 'The target of the request is invalid.' };
 }
 
-/** A client's request, and what the upstream is told about it. */
+/** A client's request, with information for the upstream. */
 export interface RequestToPass {
   readonly rawHeaders: readonly string[];
   readonly target: RequestTarget;
@@ -261,11 +261,11 @@ export interface RequestToPass {
   readonly method: string;
   readonly framing: Framing;
   readonly arrival: Arrival;
-  /** Whether it has come by a proxy that is believed. */
+  /** It came through a trusted proxy. */
   readonly isTrusted: boolean;
   /** Names and values in turn. */
   readonly identity: readonly string[];
-  /** The id by which the upstream may log it, too; undefined where it has none. */
+  /** Request id for the logs of the upstream, if any. */
   readonly requestId: string | undefined;
   /** The headers of the trace that it goes on with, names and values in turn; undefined for the client's own. */
   readonly trace: readonly string[] | undefined;
@@ -275,21 +275,21 @@ export interface RequestToPass {
   readonly sent: Sent;
   /** The canonical names of headers in which a trusted proxy says who makes the request. */
   readonly saysWho: ReadonlySet<string>;
-  /** Whether a header, by its canonical name, is one in which keys stand, and which is passed on. */
+  /** Checks for a header with a key that is passed on, by canonical name. */
   readonly isPassedCredential: (canonical: string) => boolean;
-  /** Whether a header has the key, which is not passed on. The name is canonical. */
+  /** Checks for a header with the key, which is not passed on. The name is canonical. */
   isCredential(name: string, value: string): boolean;
 }
 
 /** The name that we have as an intermediary, in `Via` (RFC 9110, section 7.6.3). */
 const VIA = '1.1 svc-api';
-/** Headers that are written anew, Content-Length and Host among them. */
+/** Headers that we write ourselves. */
 const REWRITTEN: ReadonlySet<string> = new Set(['content-length', 'host', 'x-request-id']);
 
 /**
- * The headers of a request to the upstream, names and values in turn: the client's as they are, in their order, without
- * those of the connection, the key, and what only we may say. Framing comes last: Node would decode a
- * Content-Disposition that comes after a Content-Length.
+ * Headers of a request to the upstream, names and values in turn: those of the client, unchanged and in order, except
+ * for those of the connection, the key, and those that only we set. Framing comes last, because Node would decode a
+ * Content-Disposition after a Content-Length.
  */
 export function requestHeaders(request: RequestToPass): string[] {
   const { rawHeaders, target, method, host, framing, arrival, identity, requestId, trace = [] } = request;
@@ -315,7 +315,7 @@ export function requestHeaders(request: RequestToPass): string[] {
   return headers;
 }
 
-/** The trailers of a request to the upstream, of which some servers make headers. */
+/** Trailers of a request to the upstream. Some servers turn these into headers. */
 export function requestTrailers(rawTrailers: readonly string[], request: RequestToPass): [string, string][] {
   return pairsOf(rawTrailers).filter(([name, value]) => {
     const canonical = canonicalName(name);
@@ -327,7 +327,7 @@ export function requestTrailers(rawTrailers: readonly string[], request: Request
 /** The cookies of our own pages, which browsers send to all services on a host: cookies know no ports. */
 const OWN_COOKIE = /^\s*=?\s*(?:__(?:host|secure)-)?svc_api_/i;
 
-/** What a `Cookie` header has besides, byte by byte; undefined if that is nothing. */
+/** The other cookies of a `Cookie` header, byte by byte; undefined if there are none. */
 export function withoutOwnCookies(value: string): string | undefined {
   if (!/svc_api_/i.test(value)) return value;
   const others = value.split(';').filter((cookie) => !OWN_COOKIE.test(cookie));
@@ -336,8 +336,8 @@ export function withoutOwnCookies(value: string): string | undefined {
 
 /**
  * The headers of an answer to a client, names and values in turn.
- * @param sent what the upstream got, and the client is not to see
- * @param more those that it is to have besides
+ * @param sent credentials of the upstream, which the client must not see
+ * @param more further headers to add
  */
 export function answerHeaders(
   rawHeaders: readonly string[],
@@ -352,7 +352,7 @@ export function answerHeaders(
     const isFraming = name === 'content-length' || (name === 'trailer' && !hasTrailers(framing));
     // An id is that of the request here, which the upstream has got.
     if (isFraming || name === 'x-request-id' || HOP_BY_HOP.has(name) || ofConnection.has(name)) continue;
-    // An upstream could sign somebody in to our pages, as whom it likes.
+    // Otherwise an upstream could sign people in to our pages as anyone it likes.
     if (name === 'set-cookie' && OWN_COOKIE.test(rawHeaders[index + 1]!)) continue;
     headers.push(rawHeaders[index]!, sent.hide(rawHeaders[index + 1]!));
   }
@@ -363,7 +363,7 @@ export function answerHeaders(
 /** Headers that a trace is passed on by. */
 const TRACING: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
 
-/** Whether a header is the client's own matter. */
+/** Checks for a header to pass on unchanged. */
 function isOwn(name: string, value: string, request: RequestToPass): boolean {
   if ((request.trace && TRACING.has(name)) || request.sent.replaces(name)) return false;
   return !HOP_BY_HOP.has(name) && !REWRITTEN.has(name) && !request.isCredential(name, value);

@@ -16,11 +16,11 @@ import type { Sent } from './sent-credentials.ts';
 import { headerValues, notesOf, REQUEST_ID } from '../../http/index.ts';
 import { formatHost, type Upstream } from '../routes/index.ts';
 
-/** One protocol, as `websocket`. */
+/** A single protocol, such as `websocket`. */
 const PROTOCOL = /^[\w!#$%&'*+.^`|~-]+(?:\/[\w!#$%&'*+.^`|~-]+)?$/;
 /** Over another version of HTTP, further requests would pass unchecked. */
 const HTTP = /^(?:h2c?|http|tls)(?:\/|$)/i;
-/** How often a peer that says nothing is asked whether it is still there, in milliseconds. */
+/** Interval of keep-alive probes to a silent peer, in milliseconds. */
 const PROBE_MS = 60_000;
 
 /**
@@ -37,19 +37,16 @@ export function protocolOf(
   return isSuitable && mayBegin && httpVersionMinor === 1 && !hasBody(framing) ? protocol : undefined;
 }
 
-/** The upstream's answer by which the protocol is switched. */
+/** The upstream's answer that switches protocols. */
 interface Switched {
   readonly answer: IncomingMessage;
-  /** What the client is not to see. */
+  /** Credentials that the client must not see. */
   readonly sent: Sent;
-  /** Those that the client is to get besides, names and values in turn. */
+  /** Further headers for the client, names and values in turn. */
   readonly headers: readonly string[];
 }
 
-/**
- * Joins two connections: tells the client that the protocol is switched, and passes on what either side sends. When one
- * ends, so does the other.
- */
+/** Joins two connections after switching protocols. When one closes, so does the other. */
 function join(client: BareConnection, upstream: BareConnection, { answer, sent, headers: more }: Switched): void {
   const [near, far] = [client.socket, upstream.socket];
   const headers = [
@@ -79,17 +76,17 @@ function prepare(socket: Socket): void {
   socket.setNoDelay(true);
 }
 
-/** How requests are passed on. */
+/** Options for passing requests on. */
 export interface ReverseProxyOptions {
-  /** How long the upstream may take to begin its answer, and the client to go on with its body, in milliseconds. */
+  /** Time-out for the upstream to start its answer, and for the client to continue its body, in milliseconds. */
   readonly timeoutMs: number;
-  /** How many connections to upstreams there may be at a time. */
+  /** Maximum number of connections to upstreams. */
   readonly maxConnections: number;
   /** Is told why an upstream did not answer a request. */
   failed(upstream: Upstream, error: unknown, requestId?: string): void;
 }
 
-/** Where a request is passed on to, and what the upstream is told of it, and what not. */
+/** The upstream of a request, and what to add, change or withhold. */
 type PassOptions = Pick<PassedRequest, 'sent' | 'body' | 'lookThrough' | 'fields' | 'refusedNow'> &
   Pick<RequestToPass, 'identity' | 'isCredential' | 'isPassedCredential' | 'saysWho' | 'arrival' | 'isTrusted'> & {
     readonly upstream: Upstream;
@@ -151,7 +148,7 @@ export class ReverseProxy {
     return exchange;
   }
 
-  /** Ends the connections whose protocol was switched: they would never end by themselves. */
+  /** Closes connections that switched protocols, which would never end by themselves. */
   endTunnels(): void {
     for (const socket of this.#tunnels) socket.destroy();
   }

@@ -9,9 +9,9 @@ import type { SentCredential, Upstream } from '../routes/index.ts';
 export interface Sent {
   /** Names and values in turn. */
   readonly headers: readonly string[];
-  /** Whether a caller's header is not passed on, as the upstream gets another one. The name is canonical. */
+  /** Checks whether a caller's header is replaced by the upstream's own. The name is canonical. */
   replaces(name: string): boolean;
-  /** The target of a request with those that stand in the query, in the place of the caller's. */
+  /** Adds the credentials of the query to a target, instead of the caller's. */
   addTo(target: string): string;
   /** A text of an answer's head in which they are made of stars. */
   hide(text: string): string;
@@ -42,14 +42,14 @@ export function withoutCompression(sent: Sent): Sent {
 
 const PLAIN = ['Accept-Encoding', 'identity'];
 
-/** What a credential may be: what headers can hold, without white space around it. */
+/** A valid credential: characters that headers can hold, without white space around them. */
 const VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
-/** Shorter ones also stand in texts that have nothing to do with them. */
+/** Shorter texts also occur by chance, so they are not hidden. */
 const MIN_HIDDEN = 16;
-/** How often is looked whether a file has changed, in milliseconds. */
+/** Interval for checking files for changes, in milliseconds. */
 const LOOK_MS = 1000;
 
-/** Where a file says what it holds. */
+/** Words for the places of a credential. */
 const WORDS = {
   what: 'The file of a credential for an upstream',
   remedy: 'Correct it in "upstreams", or --send-header.',
@@ -63,11 +63,11 @@ function readCredential(file: string): SecretText {
   const problem = value === '' ? 'is empty' : 'holds more than one line of printable ASCII';
   throw new KeysError(
     'CONFIG_INVALID',
-    `${WORDS.what}, ${printable(file, 200)}, ${problem}. Write the credential alone.`,
+    `${WORDS.what}, ${printable(file, 200)}, ${problem}. Write only the credential.`,
   );
 }
 
-/** The credentials of an upstream, whose files are read anew when they change. */
+/** The credentials of an upstream. Their files are read again when they change. */
 export class SentCredentials {
   readonly #credentials: readonly SentCredential[];
   readonly #ranges: boolean;
@@ -100,10 +100,13 @@ export class SentCredentials {
       if (versionOfFile(file) === this.#files.get(file)!.version) return;
       this.#files.set(file, readCredential(file));
       this.#sent = this.#combine();
-      this.#log.info({ file }, 'a credential for an upstream was read anew');
+      this.#log.info({ file }, 'a credential for an upstream was read again');
     } catch (error) {
-      // It may be half written. The one before is used until it can be read.
-      this.#log.error({ err: error, file }, 'a credential for an upstream cannot be read: the one before is used');
+      // The file may be half written: keep using the previous one until it can be read.
+      this.#log.error(
+        { err: error, file },
+        'a credential for an upstream cannot be read: the previous one stays in use',
+      );
     }
   }
 
@@ -193,7 +196,7 @@ function isLong(form: string): boolean {
   return form.length >= MIN_HIDDEN;
 }
 
-/** The name of a parameter as services may take it: without case, decoded, as PHP has it. */
+/** The name of a parameter as services may read it: case-insensitive, decoded, as in PHP. */
 function parameterName(name: string): string {
   const spaced = name.replaceAll('+', ' ');
   let decoded = spaced;

@@ -42,9 +42,8 @@ export class Leaks {
   }
 
   /**
-   * Revokes a secret for any holder (RFC 7009): its key is disabled, with its child keys. Of two secrets, the
-   * previous one ends alone.
-   * @throws KeysError STORE_…
+   * Revokes a secret for any holder (RFC 7009): its key is disabled with its child keys. If it is a previous secret,
+   * only that is revoked. @throws KeysError STORE_…
    */
   revoke(leak: RevokedSecret): Promise<void> {
     const auditActor = { kind: 'REQUEST', id: null, name: null } as const;
@@ -78,7 +77,7 @@ async function noteLeak(
   return true;
 }
 
-/** Disables the key of a secret; a previous one, which only works during a grace, ends alone. */
+/** Disables the key of a secret. A previous one, which works only during its grace period, is revoked by itself. */
 async function revokeSecret(transaction: Transaction, leak: RevokedSecret): Promise<void> {
   await noteLeak(transaction, leak);
   const { now, find } = transaction;

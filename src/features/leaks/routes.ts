@@ -15,7 +15,7 @@ import {
 } from '../../http/index.ts';
 import { Leaks } from './leaks.ts';
 
-/** Adds the endpoint that ends a secret for anyone who shows it. Pages of other origins can call it. */
+/** Adds the endpoint that revokes a secret for anyone who has it. Pages of other origins can call it. */
 export function addLeaks(app: Hono<BearerEnv>, parts: RouteContext): void {
   const failed = failedForm(parts.failures);
   app.all(
@@ -26,8 +26,8 @@ export function addLeaks(app: Hono<BearerEnv>, parts: RouteContext): void {
 }
 
 /**
- * Revokes a key for whoever has its secret, which is the proof that they may (RFC 7009, section 2). What is not a key,
- * or is refused already, is answered alike, until there was too much of it from one address.
+ * Revokes a key for anyone with its secret, which is the proof that they may (RFC 7009, section 2). Text that is not a
+ * key, or an already refused key, gets the same answer, until an address sends too many.
  */
 async function answerRevocation(c: Context, parts: RouteContext): Promise<Reply> {
   const token = (await readToken(c, 'Keys are revoked')).trim();
@@ -56,7 +56,7 @@ function addressOf(c: Context, { addresses }: RouteContext): string | undefined 
   return addresses.of(new HonoHead(c)).address;
 }
 
-/** Counts what was not valid. @returns the reply in place of any other, once there was too much of it */
+/** Counts an invalid secret. @returns the reply to send instead, after too many */
 function countFailure(c: Context, parts: RouteContext): Reply | undefined {
   const address = addressOf(c, parts);
   const waitUs = address === undefined ? undefined : parts.failedCredentials?.add(sourceOf(address));

@@ -2,7 +2,7 @@ import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import type { FeedByNats } from './settings.ts';
 import { isPackageMissing, isRecord, KeysError, printable, readSecretFile, rethrow } from '../../keys/basics/index.ts';
 
-/** What the library of NATS has; it is loaded where it is used alone. */
+/** The NATS library, loaded only when used. */
 export type Nats = Awaited<ReturnType<typeof loadNats>>;
 
 /** An optional dependency. @throws KeysError CONFIG_UNAVAILABLE */
@@ -24,7 +24,7 @@ async function loadNats() {
   }
 }
 
-/** How soon a server is given up that says nothing more, and how soon another one is tried, in milliseconds. */
+/** Time-outs of a silent server and of connecting, and the pause before the next attempt, in milliseconds. */
 const [PING_MS, CONNECT_MS, PAUSE_MS] = [2000, 2000, 200];
 
 /** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE */
@@ -34,8 +34,7 @@ export function readCredentials(file: string): Uint8Array {
 }
 
 /**
- * Connects to one of the servers. From then on, the library connects anew by itself, and the credentials are read anew
- * each time.
+ * Connects to one of the servers. The library then reconnects by itself, and reads the credentials again each time.
  * @throws KeysError UNAUTHENTICATED, SERVER_UNREACHABLE; CONFIG_… for the file of the credentials or what is missing
  */
 export async function connectTo(settings: FeedByNats): Promise<{ nats: Nats; connection: NatsConnection }> {
@@ -62,15 +61,15 @@ export async function connectTo(settings: FeedByNats): Promise<{ nats: Nats; con
   }
 }
 
-/** Whether an error, or its cause, is of one of these names: the library is loaded late. */
+/** Checks an error or its cause by class name, because the library is loaded late. */
 export function isNamed(error: unknown, ...names: readonly string[]): boolean {
   return error instanceof Error && (names.includes(error.name) || isNamed(error.cause, ...names));
 }
 
-/** What JetStream says where an account, a server, or its memory or disk is full. */
+/** Error codes of JetStream for a full account, server, memory or disk. */
 const NO_ROOM = new Set([10_002, 10_023, 10_028, 10_047]);
 
-/** What went wrong with NATS, as an error for people. */
+/** Turns an error of NATS into one for people. */
 export function failureOf(error: unknown, { servers }: FeedByNats): KeysError {
   if (error instanceof KeysError) return error;
   const message = printable((error as Error).message, 200);
@@ -92,7 +91,7 @@ export function failureOf(error: unknown, { servers }: FeedByNats): KeysError {
 export function namesOf({ name }: FeedByNats) {
   return {
     stream: `KV_${name}-keys`,
-    /** Of the entry of a key: its id in base64url follows, which has no dot. */
+    /** Subject prefix of keys, followed by the id in base64url, which contains no dot. */
     entries: `$KV.${name}-keys.`,
     ask: `${name}.feed.ask`,
     activity: `${name}.feed.activity`,
@@ -106,24 +105,24 @@ export const CURSOR_HEADER = 'Svc-Api-Cursor';
 /** The header that says that an entry is gone, as key-value buckets have it. */
 export const OPERATION_HEADER = 'KV-Operation';
 
-/** What an edge asks; without a lease, it asks for the position alone. */
+/** A request of an edge; without a lease, it only asks for the position. */
 export interface NatsAsk {
   readonly edge: string;
   readonly name: string;
   /** Up to where it has taken what there was; see `positionOf`. */
   readonly after: string;
-  /** What `after` was when it was last answered: all entries behind that must still have been there. */
+  /** Value of `after` in the last answered request: no entry after it may have been cleared. */
   readonly known: string;
   readonly leaseMs: number;
   /** See `EdgeAsking`. */
   readonly restMs: number;
 }
 
-/** What it is answered: it may answer for so long since it has asked, once it has taken all up to a position. */
+/** The answer: the lease counts from the request, and needs all entries up to the position. */
 export interface NatsAnswer {
   readonly leaseMs: number;
   readonly position: string;
-  /** The domain of JetStream that has the bucket, by which it is found behind leaf nodes; undefined without one. */
+  /** Domain of JetStream with the bucket, to find it behind leaf nodes; undefined without one. */
   readonly domain?: string | undefined;
 }
 

@@ -29,25 +29,25 @@ import {
   readMessage,
 } from './connection.ts';
 
-/** Where the entries are, and by what the origin knows the edge. */
+/** The entries of an origin, with the credentials of the edge. */
 export interface NatsFeedOptions {
   readonly settings: FeedByNats;
   readonly token: GivenToken;
-  /** What the origin calls the edge. Default: the name of this machine. */
+  /** Name of the edge at the origin. Default: the name of this machine. */
   readonly name?: string | undefined;
   /** The lease that is asked for, in milliseconds. */
   readonly leaseMs: number;
   readonly log: Log;
 }
 
-/** How often a lease is asked for anew, and how long an answer is waited for, as parts of the one that was given. */
+/** Interval for renewing a lease and time-out of an answer, as parts of the lease. */
 const [ASK_PART, PATIENCE_PART] = [1 / 4, 1 / 4];
-/** How long other answers may take, and how long nothing may arrive of all keys, in milliseconds. */
+/** Time-out of other answers, and of silence while loading all keys, in milliseconds. */
 const [ANSWER_MS, SILENCE_MS] = [10_000, 30_000];
 const [RETRY_MS, API_MS] = [100, 2000];
-/** A lease may be about to end at the origin itself, which then gives a longer one. */
+/** The lease of the origin itself may be about to run out; it then gives a longer one. */
 const LEAST_MS = 400;
-/** How many entries are asked for at a time, and how many wait to be taken. */
+/** Maximum number of entries requested at a time and waiting to be taken. */
 const MAX_ENTRIES = 1000;
 
 interface Connected {
@@ -89,7 +89,7 @@ export class NatsFeed implements FeedSource {
         yield Buffer.from(found.map(lineOf).join(''));
         last = found.at(-1)!.seq;
       }
-      // Of keys that are gone since, the entries may have been cleared while they were read.
+      // Entries of keys deleted since may have been cleared while reading.
       yield lastLine(position, 0);
     } finally {
       await entries.close();
@@ -102,9 +102,9 @@ export class NatsFeed implements FeedSource {
     { signal, failed, resting }: Watching,
   ): Promise<never> {
     const { leaseMs } = this.#options;
-    // What lies behind the position that was confirmed last may lack keys that are gone: it is no place to begin.
+    // After the last confirmed position, entries of deleted keys may be missing, so it is no place to start.
     let [known, cursor, provenAt] = [first, first, performance.now()];
-    // The origin may give a shorter one than it is asked for.
+    // The origin can give a shorter lease than requested.
     let givenMs = leaseMs;
     let isRoused = false;
     /** Takes entries; the time is that of the last answer. */
@@ -115,7 +115,7 @@ export class NatsFeed implements FeedSource {
     };
     for (;;) {
       let entries: Entries | undefined;
-      /** Since when nothing was asked, as nobody asks for keys. */
+      /** Start of a rest, in which no keys are requested. */
       let restsSince = Infinity;
       try {
         entries = await this.#entries(sequenceOf(cursor), signal);
@@ -134,7 +134,7 @@ export class NatsFeed implements FeedSource {
             found.push(...more);
           }
           await taken(found, answer.leaseMs);
-          // What was taken is told at once: somebody waits for it.
+          // Report taken entries immediately, because others wait for them.
           if (found.length > 0) continue;
           const waitMs = rest ? REST.askedMs : askedAt + givenMs * ASK_PART - performance.now();
           if (rest) restsSince = performance.now();
@@ -298,14 +298,14 @@ class Entries {
     for await (const message of this.#messages) {
       this.#waiting.push(message);
       this.#arrived.wake();
-      // What is not taken yet is not asked for either.
+      // Request no more until waiting entries are taken.
       if (this.#waiting.length >= MAX_ENTRIES) await this.#taken.promise;
     }
     throw new Error('it sends no more');
   }
 }
 
-/** A line as `FeedLines` reads it; none for what is not a key. */
+/** A line for `FeedLines`; empty for entries that are not keys. */
 function lineOf({ subject, data, headers }: JsMsg): string {
   const name = subject.slice(subject.indexOf('.', '$KV.'.length) + 1);
   if (name.includes('.')) return '';

@@ -8,7 +8,7 @@ import type { Log } from '../../log.ts';
 import { connectTo, failureOf, namesOf, type Nats, readMessage } from './connection.ts';
 import { type Answering, isPublished, pause, type SeenBucket, Turn } from './turn.ts';
 
-/** Whose changes are published, and where. */
+/** Source and target of the publisher. */
 export interface PublisherOptions {
   readonly settings: FeedByNats;
   /** The keys by the present configuration. */
@@ -18,7 +18,7 @@ export interface PublisherOptions {
   readonly clearMs?: number | undefined;
 }
 
-/** How often it is looked whether somebody publishes, and how soon it tries again, in milliseconds. */
+/** Interval for checking whether another process publishes, and pause before a retry, in milliseconds. */
 const [LOOK_MS, RETRY_MS] = [500, 1000];
 /**
  * Publishes the keys of a store in a bucket of NATS, in which each key has an entry, and gives leases to the edges that
@@ -110,7 +110,7 @@ export class NatsPublisher {
     throw new KeysError(code, checked.message);
   }
 
-  /** Publishes each time that nobody else does. */
+  /** Publishes whenever no other process does. */
   async #takeTurns(nats: Nats, connection: NatsConnection): Promise<void> {
     const { signal } = this.#stopped;
     while (!signal.aborted && !connection.isClosed()) {

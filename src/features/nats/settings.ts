@@ -1,4 +1,4 @@
-/** How servers that answer without a store follow it by NATS, beside HTTP. */
+/** Settings for edges that follow over NATS, besides HTTP. */
 export interface FeedByNats {
   /** Addresses, as `nats://127.0.0.1:4222` or `tls://nats.example.org`. */
   readonly servers: readonly string[];

@@ -38,15 +38,16 @@ interface TurnOptions {
   readonly answering: Answering;
 }
 
-/** How long an answer is waited for, in milliseconds. */
+/** Time-out of an answer, in milliseconds. */
 const SILENCE_MS = 2000;
-/** How many entries are on their way at a time. */
+/** Maximum number of unacknowledged entries. */
 const MAX_PENDING = 500;
-/** Of how many entries it is known what had been notified. */
+/** Number of entries whose notifications are remembered. */
 const MAX_POINTS = 1000;
 /**
- * How old an entry of a key that is gone becomes, in milliseconds, and in what part of that it is noted that this
- * process still publishes: both, and the longest lease, are over before what edges were told to have missed is cleared.
+ * Maximum age of an entry of a deleted key, in milliseconds, and the part of it after which this process confirms that
+ * it still publishes. Both, and the longest lease, are over before entries are cleared that edges were said to have
+ * missed.
  */
 const [CLEAR_MS, NOTE_PART] = [3_600_000, 1 / 60];
 /** Keys have names without a dot. Its text is the last entry up to which those of keys that are gone are cleared. */
@@ -65,25 +66,28 @@ export class Turn {
   readonly #client: JetStreamClient;
   readonly #ended = new AbortController();
   readonly #pending: Promise<PubAck>[] = [];
-  /** What the store had at which entry. */
+  /** State of the store at each entry. */
   readonly #points: { sequence: number; told: Knowledge }[] = [];
   #created = '';
   #domain: string | undefined;
   /** The last entry, also where it is still on its way. */
   #sequence = 0;
   #notedAt = 0;
-  /** Whether something was changed, or a point is asked for, since it began to publish what there is. */
+  /** A change happened, or a point was requested, since the last pass began. */
   #isWanted = false;
   readonly #wanted = new Wakeup();
   /** With each point. */
   readonly #pointed = new Wakeup();
-  /** Edges that know less load all keys: entries of keys that are gone are cleared up to there, once this age ends. */
+  /**
+   * Edges behind this position load all keys, because entries of deleted keys are cleared up to there when this age
+   * ends.
+   */
   #cleared = 0;
   /** Up to where they have been cleared. */
   #purged = 0;
   /** The last entry of a key that is gone. */
   #lastGone = 0;
-  /** When the present age has begun, and with which entry. */
+  /** Start of the current age, and its first entry. */
   #age = { began: performance.now(), sequence: 0 };
 
   constructor(options: TurnOptions) {
@@ -94,8 +98,7 @@ export class Turn {
   }
 
   /**
-   * Publishes until it is told to stop, or somebody else has begun to.
-   * @param published is called once all keys are published
+   * Publishes until it is stopped, or another process takes over. @param published called once all keys are published
    * @throws Error of the library; KeysError STORE_…
    */
   async run(stopped: AbortSignal, published: () => void): Promise<void> {
@@ -106,7 +109,7 @@ export class Turn {
     const endListening = edges.onChange(() => this.#want());
     const subscriptions: Subscription[] = [];
     try {
-      // Where the connection was lost, the bucket may be another one.
+      // After a lost connection, the bucket may be a different one.
       void this.#endWithConnection();
       let cursor = await this.#begin();
       connection.publish(this.#names.publisher, this.#id);
@@ -143,9 +146,8 @@ export class Turn {
   }
 
   /**
-   * Puts a first entry behind the last one, after which those of whoever has published before are refused.
-   * @returns from where to go on; undefined where nobody knows
-   * @throws KeysError CONFIG_INVALID
+   * Writes a first entry after the last one, so that entries of the previous publisher are refused. @returns the cursor
+   * to continue from; undefined if unknown @throws KeysError CONFIG_INVALID
    */
   async #begin(): Promise<string | undefined> {
     const manager = await this.#manager;
@@ -203,14 +205,14 @@ export class Turn {
     return undefined;
   }
 
-  /** Publishes what has changed. @returns where to go on; undefined if the cursor is not known */
+  /** Publishes changes. @returns the cursor to continue from; undefined if it is unknown */
   async #goOn(from: string | undefined): Promise<string | undefined> {
     for (let cursor = from; cursor !== undefined;) {
       const changes = await this.#options.edges.changesAfter(cursor, this.#points.at(-1)?.told);
       if (!changes) return undefined;
       const { rows, gone } = changes;
       const count = rows.length + gone.length;
-      // Whoever takes over amid these begins with the first one again.
+      // A process that takes over in between starts with the first one again.
       const cursorAt = (index: number) => (index === count - 1 ? changes.cursor : cursor);
       for (const [index, row] of rows.entries()) await this.#put(keyOf(row), row, cursorAt(index));
       for (const [index, id] of gone.entries()) await this.#remove(nameOf(id), cursorAt(rows.length + index));
@@ -222,8 +224,8 @@ export class Turn {
   }
 
   /**
-   * Publishes all keys, with what is changed meanwhile, and removes what then is older.
-   * @returns where to go on
+   * Publishes all keys and the changes made in the meantime, and removes older entries. @returns the cursor to continue
+   * from
    */
   async #publishAll(): Promise<string> {
     const before = this.#sequence;
@@ -245,8 +247,8 @@ export class Turn {
   }
 
   /**
-   * Lets an age end. An entry of a key that is gone outlives the age in which it was made, and another one, in which
-   * edges take it; in a third one, all others must load all keys, and then it is cleared: no lease is left.
+   * Ends an age. The entry of a deleted key outlives the age in which it was made, and another one in which edges take
+   * it. In a third, all other edges must load all keys; it is cleared once no lease is left.
    */
   #grow(): void {
     const { clearMs = CLEAR_MS } = this.#options;
@@ -315,7 +317,7 @@ export class Turn {
       expect,
       timeout: SILENCE_MS,
     });
-    // Whoever waits for it is told.
+    // Waiting callers handle the error.
     acknowledged.catch(() => {});
     this.#sequence += 1;
     if (this.#pending.push(acknowledged) >= MAX_PENDING) await this.#pending.shift();
@@ -343,7 +345,7 @@ export class Turn {
     this.#wanted.wake();
   }
 
-  /** Resolves once all of so many notifications is published, and it is certain that nobody else cleared anything. */
+  /** Resolves once a number of notifications is published, and it is certain that no other process cleared anything. */
   async #publishedTo(times: number): Promise<void> {
     const noted = performance.now() - this.#noteMs;
     while ((this.#points.at(-1)?.told.times ?? -1) < times || this.#notedAt < noted) {
@@ -379,7 +381,7 @@ export class Turn {
       if (taken === undefined || taken > this.#sequence || from < this.#cleared)
         throw new KeysError('NOT_FOUND', 'This position is not known: all keys are to be loaded.');
       const asking = { id, name, key, address: undefined, leaseMs, restMs: Math.min(restMs, EDGE_FORMS.mostRestMs) };
-      // An edge may have an entry before this process knows that it was published.
+      // An edge can have an entry before this process knows that it was published.
       const knows = () => this.#points.findLast(({ sequence }) => sequence <= taken)?.told;
       const given = await edges.renew(asking, knows, (times) => this.#publishedTo(times));
       if (given === 'full') throw new KeysError('SERVER_FAILED', 'Too many edges follow this origin.');
@@ -388,7 +390,7 @@ export class Turn {
   }
 }
 
-/** Refuses a bucket that somebody else has made, or changed, so that it drops keys. @throws KeysError CONFIG_INVALID */
+/** Refuses a bucket whose settings, made or changed by others, would drop keys. @throws KeysError CONFIG_INVALID */
 function checkLimits({ config }: StreamInfo): void {
   const limits = (['max_age', 'max_bytes', 'max_msgs'] as const).filter((name) => config[name] > 0);
   if (config.max_msgs_per_subject === 1 && limits.length === 0) return;
@@ -399,7 +401,7 @@ function checkLimits({ config }: StreamInfo): void {
   );
 }
 
-/** Whether another process publishes, and still answers. */
+/** Checks whether another process publishes and still answers. */
 export async function isPublished(connection: NatsConnection, publisher: string): Promise<boolean> {
   try {
     await connection.request(publisher, '', { timeout: SILENCE_MS });

@@ -5,7 +5,7 @@ import type { Log } from '../../log.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { type Destination, readDestination } from './destination.ts';
 
-/** How often to look for what is new. */
+/** Interval of checks for new notices. */
 const EVERY_MS = 1000;
 
 /** The destination that a configuration names, with the secrets as they are now. @throws KeysError CONFIG_… */
@@ -59,7 +59,7 @@ export class NoticeDelivery {
     this.#destination = destination;
     if (!destination) return;
     const { store, clock, turn, log, onStart } = this.#options;
-    // A webhook that wanted no notices may want them again. If it cannot be written now, the next reload does.
+    // A webhook that refused notices may accept them again. If this cannot be written now, the next reload does it.
     await store.forgetGone().catch((error: unknown) => log.debug({ err: error }, 'notices stay off'));
     if (this.#dispatcher) return;
     const dispatcher = new Dispatcher({

@@ -35,7 +35,7 @@ export async function readDestination(
   return { url, settings, send: (await load()).open(settings, env) };
 }
 
-/** How long an attempt may take, as Standard Webhooks proposes. */
+/** Time-out of an attempt, as Standard Webhooks proposes. */
 export const TIMEOUT_MS = 15_000;
 
 /** Sends a notice once, and waits for the channel no longer than it should take. It never throws. */

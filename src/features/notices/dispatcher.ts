@@ -15,64 +15,64 @@ import {
 import type { Log } from '../../log.ts';
 import { attempt, type Destination } from './destination.ts';
 
-/** What deliveries need from outside. */
+/** Dependencies of deliveries. */
 interface DeliveriesOptions {
   store: Pick<NoticeStore, 'due'>;
   /** Undefined while there is no webhook. */
   destination: () => Destination | undefined;
   /** Milliseconds since 1970. */
   clock: () => number;
-  /** Milliseconds since any moment, which nobody can set. */
+  /** A monotonic clock in milliseconds. */
   elapsed: () => number;
   /** From 0 up to 1. */
   random: () => number;
   log: Log;
-  /** Milliseconds that an attempt may take. Default: 15 seconds. */
+  /** Time-out of an attempt in milliseconds. Default: 15 seconds. */
   timeoutMs?: number;
 }
 
 interface Sender {
-  /** Whether it is this process that delivers. */
+  /** This process delivers. */
   isHolder: () => boolean;
   /** Is called when a webhook says that it wants no notices any more. */
   retire: (url: string) => Promise<void>;
 }
 
-/** What became of attempts in this process. */
+/** Counts of attempts in this process. */
 export interface DeliveryCounts {
   delivered: number;
   failed: number;
   givenUp: number;
 }
 
-/** How many are sent at the same time, and how many before it is written that they were. */
+/** Deliveries at the same time, and deliveries before their outcome is written. */
 const [CONCURRENCY, BATCH] = [4, 100];
-/** Whatever a receiver asks for, it is asked again after so long. */
+/** Maximum pause that a receiver can request. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
 
-/** Delivers what is due, as fast as the receiver takes it, and remembers what is to be written of that. */
+/** Delivers due notices as fast as the receiver accepts them, and collects outcomes to write. */
 class Deliveries {
   readonly counts: DeliveryCounts = { delivered: 0, failed: 0, givenUp: 0 };
-  /** Whether the webhook wants no notices any more: then nothing is sent. */
+  /** The webhook refuses further notices, so none are sent. */
   isGone = false;
   readonly #options: DeliveriesOptions;
   readonly #sender: Sender;
   readonly #workers = new Set<Promise<void>>();
   readonly #underWay = new Set<string>();
-  /** What the workers are to take next. */
+  /** Notices that workers take next. */
   #queue: WaitingNotice[] = [];
   readonly #ended = new AbortController();
   readonly #settled: Attempt[] = [];
   /** Until when the receiver wants to be left alone, by `elapsed`. */
   #pausedUntil = Number.NEGATIVE_INFINITY;
-  /** Whether the last attempt failed: then they are made one by one. */
+  /** The last attempt failed, so they are made one at a time. */
   #isFailing = false;
 
   constructor(options: DeliveriesOptions, sender: Sender) {
     [this.#options, this.#sender] = [options, sender];
   }
 
-  /** Begins to deliver what is due, as far as that is not under way. @throws KeysError STORE_… */
+  /** Starts to deliver due notices that are not already being delivered. @throws KeysError STORE_… */
   async begin(): Promise<void> {
     const { store, clock } = this.#options;
     const most = this.#isFailing ? 1 : CONCURRENCY;
@@ -88,17 +88,17 @@ class Deliveries {
     }
   }
 
-  /** Whether attempts are under way. */
+  /** Attempts are in progress. */
   get isBusy(): boolean {
     return this.#workers.size > 0;
   }
 
-  /** Whether there is something to be written of what became of attempts. */
+  /** There are outcomes to write. */
   get hasSettled(): boolean {
     return this.#settled.length > 0;
   }
 
-  /** What became of attempts, which the caller is to write from now on. */
+  /** Takes outcomes of attempts, which the caller must write. */
   takeSettled(): Attempt[] {
     return this.#settled.splice(0);
   }
@@ -131,7 +131,7 @@ class Deliveries {
     return this.isGone || this.pausedMs > 0;
   }
 
-  /** Delivers one after another. The first that fails is the last: what is left is asked for again. */
+  /** Delivers one after another, up to the first failure. The rest is read again later. */
   async #deliverAll(): Promise<void> {
     for (let notice = this.#queue.shift(); notice; notice = this.#queue.shift()) {
       const destination = this.#options.destination();
@@ -149,7 +149,7 @@ class Deliveries {
     const { id, type } = notice;
     const { signal } = this.#ended;
     const answer = await attempt(destination, notice, { signal, timeoutMs });
-    // It may have arrived, and is repeated.
+    // It may have arrived, but is repeated.
     if (signal.aborted && answer.is !== 'taken') return;
     const at = clock();
     if (answer.is === 'taken') {
@@ -178,7 +178,7 @@ class Deliveries {
   }
 }
 
-/** What a dispatcher needs from outside. */
+/** Dependencies of a dispatcher. */
 interface DispatcherOptions extends DeliveriesOptions {
   store: NoticeStore;
   /** A random id of this process. */
@@ -188,7 +188,7 @@ interface DispatcherOptions extends DeliveriesOptions {
 /** For how long the lease is taken, and how soon it is taken again: one that dies is followed within the first. */
 const LEASE_MS = 15_000;
 const RENEW_MS = 5000;
-/** How often keys that are refused often are looked for. */
+/** Interval of checks for often refused keys. */
 const REFUSALS_MS = 60_000;
 /** For how long nothing is asked where there is nothing to do, unless there is news: the ends of keys are none. */
 const REST_MS = 60_000;
@@ -200,7 +200,7 @@ const REST_MS = 60_000;
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #deliveries: Deliveries;
-  /** What looks at the store now. */
+  /** The current check of the store. */
   #looking: Promise<void> = Promise.resolve();
   /** Until when the lease is this process's, and when it was last asked for, by `elapsed`. */
   #leasedUntil = Number.NEGATIVE_INFINITY;
@@ -219,25 +219,25 @@ export class Dispatcher {
     });
   }
 
-  /** What became of attempts in this process. */
+  /** Counts of attempts in this process. */
   get counts(): DeliveryCounts {
     return this.#deliveries.counts;
   }
 
-  /** Whether it is this process that delivers. */
+  /** This process delivers. */
   get isHolder(): boolean {
     return this.#options.elapsed() < this.#leasedUntil;
   }
 
   /**
-   * Notes where to begin, if that was never done: what happens from then on is notified, by whichever process makes
-   * passes. What fails is logged.
+   * Records the start of notices if there is none: later events are notified, by whichever process checks. Failures are
+   * logged.
    */
   begin(): Promise<void> {
     return (this.#looking = this.#begin());
   }
 
-  /** Looks once at what is to be done, and begins to do it. What fails is logged. */
+  /** Checks once for work and starts it. Failures are logged. */
   pass(): Promise<void> {
     return (this.#looking = this.#pass());
   }
@@ -286,7 +286,7 @@ export class Dispatcher {
     await this.#write();
   }
 
-  /** Ends attempts, writes what is known of them, and lets another process go on. */
+  /** Stops attempts, writes their outcomes, and lets another process continue. */
   async stop(): Promise<void> {
     this.#deliveries.end();
     const { store, id } = this.#options;
@@ -295,12 +295,12 @@ export class Dispatcher {
       await this.idle();
       if (this.isHolder) await store.release(id);
     } catch {
-      // The lease ends by itself, and what is not known to be delivered is delivered again.
+      // The lease runs out by itself, and notices without a known outcome are delivered again.
     }
     this.#leasedUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** @returns what is left to do; undefined where that is not looked at now: it is another process that delivers */
+  /** @returns pending work; undefined if another process delivers */
   async #collect({ url, settings }: Destination): Promise<PendingNotices | undefined> {
     const { store, id, clock, elapsed } = this.#options;
     const isDue = elapsed() >= this.#lookedAt + RENEW_MS;
@@ -341,7 +341,7 @@ export class Dispatcher {
     return (behind > 0 && !this.#isFull) || this.#deliveries.hasSettled;
   }
 
-  /** How long there is nothing to do; undefined where there is. */
+  /** Time until there is work; undefined if there is some now. */
   #restAfter(pending: PendingNotices, since: { received: number; destination: Destination }) {
     if (this.#hasNews(pending) || this.#deliveries.isBusy) return undefined;
     const { clock, elapsed } = this.#options;
@@ -349,7 +349,7 @@ export class Dispatcher {
     return { ...since, until: elapsed() + Math.min(REST_MS, Math.max(untilDueMs, this.#deliveries.pausedMs)) };
   }
 
-  /** Another process has the lease: it may die. */
+  /** Another process has the lease, but may die. */
   #lose(): void {
     [this.#lookedAt, this.#leasedUntil] = [this.#options.elapsed(), Number.NEGATIVE_INFINITY];
   }
@@ -393,7 +393,7 @@ export class Dispatcher {
   }
 }
 
-/** What identifies a webhook in the store, where its address is not kept: that may hold a secret. */
+/** Identifies a webhook in the store without its address, which may contain a secret. */
 export function endpointOf(url: string): string {
   return hash('sha256', url, 'hex').slice(0, 32);
 }

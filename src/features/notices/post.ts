@@ -17,7 +17,7 @@ import { packageVersion } from '../../version.ts';
 type SigningKey = Buffer;
 
 const SECRET = /^(?:whsec_)?([0-9A-Za-z+/]{32,88}={0,2})$/;
-/** What Standard Webhooks asks for. */
+/** Length of secrets by Standard Webhooks, in bytes. */
 const [MIN_BYTES, MAX_BYTES] = [24, 64];
 
 /** The key in a secret in the form of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64; undefined otherwise. */
@@ -30,9 +30,8 @@ export function readSigningKey(text: string): SigningKey | undefined {
 }
 
 /**
- * The headers by which a receiver knows a message (Standard Webhooks 1.0): signed with each key, so that one can take
- * the place of another.
- * @param at milliseconds since 1970
+ * Headers that let a receiver verify a message (Standard Webhooks 1.0). It is signed with each key, so that keys can be
+ * replaced. @param at milliseconds since 1970
  */
 function signatureHeaders(
   { id, body }: { id: string; body: string },
@@ -46,13 +45,13 @@ function signatureHeaders(
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
 }
 
-/** Where notices go, and what signs them. */
+/** Target of notices, with the keys that sign them. */
 interface Webhook {
   readonly url: string;
   readonly keys: readonly SigningKey[];
 }
 
-/** How a notice is sent. */
+/** Options for sending a notice. */
 interface PostOptions {
   /** Milliseconds since 1970. */
   now: number;
@@ -103,7 +102,7 @@ function post(
     const options = { method: 'POST', headers, signal: ends, maxHeaderSize: MAX_HEAD_BYTES };
     const request = send(url, options, (response) => {
       resolve(answerOf(response.statusCode ?? 0, response.headers['retry-after'], now));
-      // Whatever else it says is of no use.
+      // The rest of the answer is not needed.
       request.destroy();
     });
     request.on('error', (error) => {
@@ -133,7 +132,7 @@ function reasonOf(error: NodeJS.ErrnoException, ends: AbortSignal, timeoutMs: nu
   if ((ends.reason as Error | undefined)?.name === 'TimeoutError')
     return `no answer within ${timeoutMs / 1000} seconds`;
   if (ends.aborted) return 'the attempt was ended';
-  // Texts of TLS errors name the host alone; what a server sends is in none of them.
+  // Texts of TLS errors contain only the host, and nothing that a server sent.
   return printable(error.code ?? error.message, 200);
 }
 

@@ -4,18 +4,18 @@ import { SignInFailed } from './failure.ts';
 import type { Expected, Provider } from './provider.ts';
 import type { Identified } from './proxy-headers.ts';
 
-/** For how long somebody may be on their way to a provider and back, in milliseconds. */
+/** Time for a sign-in at a provider, in milliseconds. */
 export const SIGN_IN_MS = 10 * 60_000;
 
-/** Somebody is about to sign in at a provider. */
+/** A sign-in at a provider that has started. */
 export interface PendingSignIn {
-  /** The cookie by which their browser is known when it comes back: nobody else can end what it has begun. */
+  /** Cookie that identifies the browser when it comes back, so that no other one can finish the sign-in. */
   readonly cookie: { readonly name: string; readonly value: string };
-  /** Where they sign in. */
+  /** Address to sign in at. */
   readonly location: string;
 }
 
-/** Where people sign in, and are sent back to. */
+/** A provider, with the redirect back from it. */
 interface SignInPlace {
   readonly provider: Provider;
   /** The address that the provider sends them back to, at the host that they have come to. */
@@ -26,15 +26,14 @@ interface SignInPlace {
 
 const COOKIE = 'svc_api_sign_in_';
 const RANDOM_BYTES = 32;
-/** The most characters of where somebody wants to go, compressed. */
+/** Maximum length of the compressed address to return to. */
 const MAX_PACKED = 3500;
-/** Something random, when it was made, and where somebody wanted to go. */
+/** A random part, its time, and the address to return to. */
 const VALUE = /^([\w-]{43})\.(\d{1,15})\.([\w-]*)$/;
 
 /**
- * Begins to sign somebody in.
- * @param next where they want to go then, which only they can change
- * @throws SignInFailed if the provider does not answer
+ * Starts a sign-in. @param next address to return to, which only this person can change @throws SignInFailed if the
+ * provider does not answer
  */
 export async function beginSignIn({ provider, redirectUri, now }: SignInPlace, next: string): Promise<PendingSignIn> {
   const packed = deflateRawSync(next).toString('base64url');
@@ -49,11 +48,9 @@ export async function beginSignIn({ provider, redirectUri, now }: SignInPlace, n
 }
 
 /**
- * Who comes back from a provider.
- * @param query of the address, with its question mark
- * @param cookieOf the value of a cookie of their browser
- * @returns also where they wanted to go, and the cookie that is used up
- * @throws SignInFailed
+ * Identifies the person who comes back from a provider. @param query of the address, with its question mark @param
+ * cookieOf reads a cookie of their browser @returns also the address to return to, and the used cookie @throws
+ * SignInFailed
  */
 export async function finishSignIn(
   { provider, redirectUri, now }: SignInPlace,
@@ -74,7 +71,7 @@ export async function finishSignIn(
   return { ...identified, next: packed.length === 0 ? '' : inflateRawSync(packed).toString(), cookie };
 }
 
-/** What is random, and kept nowhere else than in the cookie; each part is known by that, and none by another. */
+/** Derives the expected values from the random part, which is only in the cookie. None of them reveals another. */
 function expectedBy(value: string, redirectUri: string): Expected {
   const part = (name: string) => hash('sha256', `${name} ${redirectUri} ${value}`, 'base64url');
   return { redirectUri, state: part('state'), nonce: part('nonce'), verifier: part('verifier') };
@@ -82,7 +79,7 @@ function expectedBy(value: string, redirectUri: string): Expected {
 
 const NAME_LENGTH = 16;
 
-/** Several pages of a browser may sign in at once. */
+/** A cookie for each sign-in, since several pages of a browser can sign in at once. */
 function nameFor(state: string): string {
   return COOKIE + state.replaceAll(/[^\w-]/g, '').slice(0, NAME_LENGTH);
 }

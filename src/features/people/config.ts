@@ -10,7 +10,7 @@ import { parseGrants } from '../../config/values.ts';
 
 /** The most groups that are granted something. */
 const MAX_GROUPS = 1000;
-/** Those of oauth2-proxy, in families that have other meanings. */
+/** Headers of oauth2-proxy, whose prefixes have other meanings as well. */
 const USUAL = /^x-(?:forwarded|auth-request)-(?:user|email|preferred-username|groups)$/i;
 
 const NEEDS_TRUST =

@@ -1,4 +1,4 @@
-/** What is used of openid-client, alone: a bundle leaves out the rest, and nobody loads it who signs nobody in. */
+/** The parts of openid-client we use, so that the bundle stays small and is loaded on sign-in only. */
 export {
   allowInsecureRequests,
   authorizationCodeGrant,

@@ -8,7 +8,7 @@ import { SignInFailed } from './failure.ts';
 import { Provider } from './provider.ts';
 import { type Identified, readProxyHeaders } from './proxy-headers.ts';
 
-/** What signing people in needs from outside. */
+/** Dependencies of signing people in. */
 interface PeopleSignInOptions {
   readonly settings: PeopleSettings;
   /** The rules for their keys. */
@@ -17,7 +17,7 @@ interface PeopleSignInOptions {
   readonly addresses: Pick<ClientAddresses, 'trusts'>;
   /** The address of the service; undefined where that is not configured. */
   readonly publicUrl: string | undefined;
-  /** Whether a host, as `Host` has it, is one that a route names. */
+  /** Checks whether a route names a host, as written in `Host`. */
   readonly isGuarded?: (host: string) => boolean;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
@@ -36,7 +36,7 @@ const NOT_PRIVATE =
   'Your proxy has signed you in, but this connection is not encrypted, so that others could read it. Use https. Behind ' +
   'a proxy that ends TLS, X-Forwarded-Proto or "publicUrl" says so.';
 
-/** Signs the people of an app in; undefined where the configuration names nobody. @throws KeysError CONFIG_… */
+/** Creates the sign-in of an app; undefined if it is not configured. @throws KeysError CONFIG_… */
 export const peopleOf = madeOnce(({ config, keys, addresses, publicUrl }: FeatureContext) => {
   if (!config?.people) return undefined;
   const { clock } = keys;
@@ -57,16 +57,16 @@ export class PeopleSignIn {
     this.provider = 'issuer' in by ? new Provider(by, Object.keys(options.settings.grant)) : undefined;
   }
 
-  /** Whether somebody whom an issuer has identified goes on by their session alone. */
+  /** Checks whether people of an issuer stay signed in by their session. */
   goesOn(issuer: string): boolean {
     return this.provider?.isIssuer(issuer) ?? false;
   }
 
   /**
-   * The person that a trusted proxy names in its headers, if any. A page of any site can resolve its own name to this
-   * machine and send such headers, but it cannot change its Host.
-   * @param seen the address that the browser has opened
-   * @throws SignInFailed also at a host that is not ours, and where others can read what is sent
+   * Reads the person from the headers of a trusted proxy, if any. A page of any site can let its own name resolve to
+   * this machine and send such headers, but it cannot change its Host.
+   * @param seen address that the browser opened
+   * @throws SignInFailed also for a host that is not ours, and for a connection that others can read
    */
   inHeaders(request: ProxiedRequest, seen: Pick<SeenOrigin, 'isPrivate'>): Identified | undefined {
     const { settings, addresses } = this.#options;
@@ -86,23 +86,21 @@ export class PeopleSignIn {
     return isPublic || isLoopbackHost(host) || isGuarded?.(host) === true;
   }
 
-  /** Whether a trusted proxy says anything of who makes a request. */
+  /** Checks whether a trusted proxy identifies the caller. */
   isNamed(request: ProxiedRequest): boolean {
     const { settings, addresses } = this.#options;
     return 'header' in settings.by && request.all(settings.by.header).length > 0 && addresses.trusts(request.peer());
   }
 
   /**
-   * Sends somebody to the provider.
-   * @param redirectUri where they are sent back to
-   * @param next where they want to go then
-   * @throws SignInFailed
+   * Sends a person to the provider. @param redirectUri where they return to @param next address to open then @throws
+   * SignInFailed
    */
   begin(redirectUri: string, next: string): Promise<PendingSignIn> {
     return beginSignIn({ provider: this.provider!, redirectUri, now: this.#options.clock() }, next);
   }
 
-  /** Who comes back from the provider: see `finishSignIn`. @throws SignInFailed */
+  /** Identifies the person who comes back from the provider: see `finishSignIn`. @throws SignInFailed */
   finish(
     redirectUri: string,
     query: string,
@@ -112,8 +110,8 @@ export class PeopleSignIn {
   }
 
   /**
-   * Gives somebody their key, with what their groups are granted now.
-   * @throws SignInFailed if nothing is granted to them; KeysError STORE_…
+   * Finds or creates the key of a person, with the current grants of their groups. @throws SignInFailed if they have
+   * none; KeysError STORE_…
    */
   async signIn({ person, groups }: Identified): Promise<SignedIn> {
     const { people, settings } = this.#options;

@@ -13,7 +13,7 @@ import {
 import type { Grant, Permission, Role } from '../../keys/permissions/index.ts';
 import { createPersonId } from '../../keys/secret/index.ts';
 
-/** What people are granted, by their groups; `*` is everybody who signs in. */
+/** Grants of people by group; `*` is everyone who signs in. */
 export type GrantsByGroup = Readonly<Record<string, readonly Grant[]>>;
 
 /** A proxy that signs people in, and says in headers who they are. Names of headers are in lower case. */
@@ -34,13 +34,13 @@ export interface SignInProvider {
   readonly groups: string;
 }
 
-/** Who signs people in, and what they are granted. */
+/** How people sign in, and their grants. */
 export interface PeopleSettings {
   readonly by: SignInProxy | SignInProvider;
   readonly grant: GrantsByGroup;
 }
 
-/** What is wrong with the URL of a provider; undefined if nothing is. */
+/** Finds the problem of a provider's URL, if any. */
 export function invalidProvider(text: string): string | undefined {
   const shown = `"${printable(text)}" is not an issuer.`;
   if (!URL.canParse(text) || text !== text.trim() || text.length > MAX_ISSUER_LENGTH)
@@ -57,7 +57,7 @@ const MAX_ISSUER_LENGTH = 255;
 
 type Grants = Pick<ApiKey, 'roles' | 'permissions'>;
 
-/** What somebody in some groups is granted, in the order of the configuration. */
+/** Grants of a person by their groups, in the order of the configuration. */
 export function grantsOf(byGroup: GrantsByGroup, groups: readonly string[]): Grants {
   const isIn = new Set(['*', ...groups]);
   const granted = new Set(Object.entries(byGroup).flatMap(([group, grants]) => (isIn.has(group) ? grants : [])));
@@ -68,7 +68,7 @@ export function grantsOf(byGroup: GrantsByGroup, groups: readonly string[]): Gra
   };
 }
 
-/** Somebody who has signed in: a key without a secret, and what it is found by in place of the digest of one. */
+/** A signed-in person: a key without a secret, and the value that finds it instead of a digest. */
 export interface SignedIn {
   readonly apiKey: ApiKey;
   readonly digest: string;
@@ -86,11 +86,11 @@ export class People {
   }
 
   /**
-   * Somebody signs in, or is still there: their key is created, or gets the grants that they have now.
-   * @param person as a provider or a proxy has said it, which was verified
-   * @param field of the configuration, which says what they may do, for the audit log
-   * @param beforeCreate is called before somebody is created, and can refuse that by what it throws
-   * @returns undefined if nothing is granted to them; whether their key is accepted is decided by `Authenticator`
+   * Creates the key of a person who signs in, or updates its grants.
+   * @param person as verified by a provider or a proxy
+   * @param field of the configuration with their grants, for the audit log
+   * @param beforeCreate called before a new person is created; it can refuse by throwing
+   * @returns undefined if they have no grants; `Authenticator` decides whether the key is accepted
    * @throws KeysError STORE_…
    */
   async signIn(

@@ -5,21 +5,21 @@ import { canName } from '../../keys/key/index.ts';
 import { SignInFailed } from './failure.ts';
 import type { Identified } from './proxy-headers.ts';
 
-/** How long a provider may take for all that one sign-in asks of it, in milliseconds. */
+/** Time-out for all requests of a sign-in to a provider, in milliseconds. */
 const PATIENCE_MS = 5000;
-/** How long it is remembered what a provider says of itself, in milliseconds. */
+/** Time to keep a provider's metadata, in milliseconds. */
 const METADATA_MS = 5 * 60_000;
-/** How large an answer of a provider may be, in bytes. */
+/** Maximum size of a provider's answer, in bytes. */
 const MAX_ANSWER_BYTES = 256 * 1024;
-/** How far its clock may be off, in seconds. */
+/** Allowed difference of its clock, in seconds. */
 const CLOCK_TOLERANCE = 30;
 
-/** What the answer of a provider is checked by. */
+/** Expected values in the answer of a provider. */
 export interface Expected {
   readonly redirectUri: string;
   readonly state: string;
   readonly nonce: string;
-  /** That of PKCE (RFC 7636). */
+  /** The verifier of PKCE (RFC 7636). */
   readonly verifier: string;
 }
 
@@ -46,12 +46,12 @@ export class Provider {
     return new URL(this.#settings.issuer).host;
   }
 
-  /** Whether it is the one that somebody has signed in at. */
+  /** Checks whether an issuer is this provider. */
   isIssuer(issuer: string): boolean {
     return URL.canParse(issuer) && new URL(issuer).href === new URL(this.#settings.issuer).href;
   }
 
-  /** Where somebody signs in. @throws SignInFailed if the provider does not answer */
+  /** Builds the address for signing in. @throws SignInFailed if the provider does not answer */
   async authorizationUrl({ redirectUri, state, nonce, verifier }: Expected): Promise<string> {
     return this.#asking(async (ask) => {
       const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await import('./openid.ts');
@@ -69,9 +69,8 @@ export class Provider {
   }
 
   /**
-   * Who has signed in, by the answer with which the provider sends them back.
-   * @param query that of the address that they were sent to
-   * @throws SignInFailed for an answer that does not verify, and if the provider does not answer
+   * Identifies a person by the provider's answer. @param query of the address they were redirected to @throws
+   * SignInFailed for an answer that does not verify, and if the provider does not answer
    */
   async identify(query: string, { redirectUri, state, nonce, verifier }: Expected): Promise<Identified> {
     return this.#asking(async (ask) => {
@@ -98,7 +97,7 @@ export class Provider {
     return { person: { issuer, subject, name }, groups: this.#groupsIn(all) };
   }
 
-  /** @throws SignInFailed for groups that the provider keeps back: without them, the keys of somebody would narrow */
+  /** @throws SignInFailed if the provider withholds groups: without them, the person would lose permissions */
   #groupsIn(claims: Readonly<Record<string, unknown>>): readonly string[] {
     if (!this.#needsGroups) return [];
     const { groups: claim } = this.#settings;
@@ -143,7 +142,7 @@ export class Provider {
     }
   }
 
-  /** Made anew for each sign-in, with the keys that the provider has now: it may have rotated them. */
+  /** Loads the provider's current keys for each sign-in, because it may have rotated them. */
   async #configuration(ask: typeof fetch): Promise<Configuration> {
     const client = await import('./openid.ts');
     const metadata = await this.#readMetadata(ask);
@@ -161,7 +160,7 @@ export class Provider {
     return configuration;
   }
 
-  /** What a provider says of itself, asked once for all who sign in at a time. */
+  /** Reads the metadata of the provider, once for concurrent sign-ins. */
   #readMetadata(ask: typeof fetch): Promise<Metadata> {
     const now = performance.now();
     if (this.#metadata && now - this.#metadata.at < METADATA_MS) return this.#metadata.read;
@@ -189,7 +188,7 @@ export class Provider {
 
 const OPTIONAL_SCOPES = ['profile', 'email', 'groups'];
 
-/** What is asked for: as much as the provider knows, for a name and groups. */
+/** Scopes for a name and groups, as far as the provider supports them. */
 function scopesFor({ scopes_supported: known = ['profile', 'email'] }: Metadata): string {
   return ['openid', ...OPTIONAL_SCOPES.filter((scope) => known.includes(scope))].join(' ');
 }

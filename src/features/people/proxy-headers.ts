@@ -4,7 +4,7 @@ import { canName, type Person } from '../../keys/key/index.ts';
 import { headerIssuer } from './refuse.ts';
 import { SignInFailed } from './failure.ts';
 
-/** Who somebody is, and in which groups. */
+/** An identified person with their groups. */
 export interface Identified {
   readonly person: Person;
   readonly groups: readonly string[];
@@ -16,16 +16,15 @@ interface RequestWithHeaders {
   all(name: string): readonly string[];
 }
 
-/** How long the header with groups may be, in bytes. */
+/** Maximum size of the header with groups, in bytes. */
 const MAX_GROUPS_BYTES = 8192;
-/** What stands between groups in a header, where that is no comma. */
+/** Separators of groups in headers that do not use a comma. */
 const SEPARATORS: Readonly<Record<string, string>> = { 'x-authentik-groups': '|' };
 
 /**
- * Who a proxy says that makes a request; undefined if it says nobody, or is not trusted: whoever else writes such a
- * header is not listened to.
- * @param proxy the headers, by names in lower case
- * @throws SignInFailed if a trusted proxy says it twice, or says nobody who can be
+ * Reads the person that a proxy names; undefined if there is none, or if the proxy is not trusted. @param proxy the
+ * headers, by names in lower case @throws SignInFailed if a trusted proxy repeats the header, or its value is not a
+ * valid name
  */
 export function readProxyHeaders(
   request: RequestWithHeaders,

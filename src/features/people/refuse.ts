@@ -23,7 +23,7 @@ export function refusePeople(
   return new KeysError('NOT_FOR_PEOPLE', `"${printable(name)}" ${what}`);
 }
 
-/** The place where somebody signs in, in few words. */
+/** A short name for the place where a person signs in. */
 function hostOf({ issuer }: Pick<Person, 'issuer'>): string {
   if (issuer.startsWith(BY_HEADER)) return `a proxy (${issuer.slice(BY_HEADER.length)})`;
   return URL.canParse(issuer) ? new URL(issuer).host : issuer;

@@ -17,7 +17,7 @@ export interface Attestation {
   readonly text: string;
   /** The SHA-256 of what they have reviewed, in hex. */
   readonly sha256: string;
-  /** How many keys that has. */
+  /** Number of keys. */
   readonly keys: number;
 }
 

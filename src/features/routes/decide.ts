@@ -14,12 +14,12 @@ import { type Allow, type Match, type Needed, parsedPatterns, type Route, type R
 
 const BY_READING = /:READ_(?:ANY|OWN)$/;
 
-/** Whether a method only reads: GET, HEAD and OPTIONS do (RFC 9110, section 9.2.1). */
+/** Checks whether a method only reads, as GET, HEAD and OPTIONS do (RFC 9110, section 9.2.1). */
 export function isReading(method: string): boolean {
   return actionByMethod(method) === 'READ_ANY';
 }
 
-/** What a request needs by its method; or why none with that may pass. */
+/** The permissions that a method needs, or the reason it is always refused. */
 export function neededFor(allow: Allow, method: string): OrRefusal<Needed> {
   if (allow.kind === 'resource') {
     const action = actionByMethod(method);
@@ -34,8 +34,8 @@ export function neededFor(allow: Allow, method: string): OrRefusal<Needed> {
 }
 
 /**
- * What a request needs where all paths are alike; or why none such may pass: also where some services would take it,
- * by its query, for one that needs something else.
+ * The permissions that a request needs if all paths are equal, or the reason it is always refused: also if some
+ * services would read another method from its query.
  */
 export function neededBy(allow: Allow, { method, target }: Pick<RequestParts, 'method' | 'target'>): OrRefusal<Needed> {
   const needed = neededFor(allow, method);
@@ -44,7 +44,7 @@ export function neededBy(allow: Allow, { method, target }: Pick<RequestParts, 'm
   return other === undefined ? needed : { refusal: asksFor(other) };
 }
 
-/** Whether it depends on the method what is needed. */
+/** Checks whether the needed permissions depend on the method. */
 export function goesByMethod(allow: Allow): boolean {
   if (!('permissions' in allow)) return allow.kind === 'resource';
   const { readOnly = false, kind, permissions } = allow;
@@ -56,14 +56,14 @@ function asksFor(method: string): string {
   return `the query asks for ${printable(method, 20)}, which another rule is for`;
 }
 
-/** What a request requires, by the route that decides about it; or why none may pass. */
+/** The requirement of the route that decides about a request, or the reason it is always refused. */
 export type Requirement =
   | { readonly match: Match; readonly allow: Needed }
   | { readonly match: Match | undefined; readonly refusal: string };
 
-/** Whether a request may pass. */
+/** The decision about a request. */
 type Decision =
-  /** It may. `used`: the permissions that it needed. */
+  /** Allowed, with the permissions it used. */
   | { readonly outcome: 'allowed'; readonly match: Match; readonly used: readonly Permission[] }
   /** It requires a key, and has none: 401. */
   | { readonly outcome: 'refused'; readonly match: Match }
@@ -72,7 +72,7 @@ type Decision =
   /** No key would help: no route matches, none is for the method, or the request is not canonical. 403. */
   | { readonly outcome: 'forbidden'; readonly match: Match | undefined; readonly refusal: string };
 
-/** Decides about a request. @param permissions what its key may do; undefined if it has none */
+/** Decides about a request. @param permissions of its key; undefined without one */
 export function decide(router: Router, request: RequestParts, permissions: PermissionSet | undefined): Decision {
   const requirement = requirementOf(router, request);
   if ('refusal' in requirement) return { outcome: 'forbidden', ...requirement };
@@ -83,9 +83,9 @@ export function decide(router: Router, request: RequestParts, permissions: Permi
 }
 
 /**
- * What a request requires: known before its key is.
- * A CORS preflight, which never has a key, is looked up by the method that it asks for, and needs none if that route
- * lets preflights pass. Otherwise it is an OPTIONS request as any other.
+ * Finds the requirement of a request before its key is known. A CORS preflight never has a key: it is looked up by the
+ * method it asks for, and needs no key if that route allows preflights. Otherwise it counts as any other OPTIONS
+ * request.
  */
 export function requirementOf(router: Router, request: RequestParts): Requirement {
   const canonical = canonicalRequest(request);
@@ -108,7 +108,7 @@ export function requirementOf(router: Router, request: RequestParts): Requiremen
 
 const DIFFERS = 'the path differs from a route only by case, or by how Unicode writes a character';
 
-/** What a route asks for; of those for an MCP server, what is needed to connect to it: that for any part of it. */
+/** The requirement of a route. Connecting to an MCP server needs the permissions for any of its parts. */
 export function allowOf({ route, also }: Match): Allow {
   if (!also) return route.allow;
   const allows = [route, ...also.map((match) => match.route)].map(({ allow }) => allow);
@@ -118,7 +118,7 @@ export function allowOf({ route, also }: Match): Allow {
   return { kind: 'any', permissions: [first, ...others] };
 }
 
-/** A field of a query by which some services take a request for one with another method, as PHP names it, too. */
+/** A query field that makes some services use another method, in the ways PHP reads names. */
 const OVERRIDING = /^ *[_. [](?:http)?method(?:[[\0].*)?$/is;
 
 /** The methods that the query of a request asks for. */
@@ -142,7 +142,7 @@ function openPreflight(
   return match && 'route' in match && match.route.preflightOpen ? { match, method: method! } : undefined;
 }
 
-/** Whether a key may pass, and which of its permissions were needed, or which it lacks. */
+/** Checks permissions against a requirement, and returns those used or missing. */
 export function checkAllow(
   allow: Needed,
   permissions: PermissionSet,
@@ -159,7 +159,7 @@ export function checkAllow(
   return missing.length > 0 ? { outcome: 'forbidden', missing } : { outcome: 'allowed', used: allow.permissions };
 }
 
-/** Why a request is decided as it is. */
+/** The explanation of a decision. */
 export interface Explanation {
   readonly decision: Decision;
   /** The request as routes see it; undefined if it is refused for its form. */
@@ -175,9 +175,8 @@ export interface Explanation {
 }
 
 /**
- * Explains what becomes of a request.
- * @param permissions what its key may do; undefined if it has none
- * @param most how many other routes are named, of each kind: the first ones
+ * Explains the decision about a request. @param permissions of its key; undefined without one @param most other routes
+ * to name, of each kind
  */
 export function explain(
   router: Router,
@@ -209,7 +208,7 @@ function forOtherMethods(router: Router, request: RouteRequest): Match[] {
   return others.toSorted((a, b) => a.index - b.index);
 }
 
-/** Why one of two routes that match the same request comes before the other. */
+/** The reason one of two matching routes comes first. */
 function whyBefore(first: Route, second: Route): string {
   const [one, other] = [parsedPatterns(first), parsedPatterns(second)];
   if (one.host !== other.host) return `${one.host} is more specific than ${other.host}`;
@@ -235,7 +234,7 @@ export function describeMatch({ route, index }: Match): string {
   return `route ${index + 1} (${describePattern(route)})`;
 }
 
-/** What a request needs, to go after "requires": `a valid key`, `A:READ_ANY and B:READ_ANY`. */
+/** A requirement in words, to follow "requires": `a valid key`, `A:READ_ANY and B:READ_ANY`. */
 export function describeAllow(allow: Allow): string {
   if (allow.kind === 'resource')
     return `READ_ANY, CREATE_ANY, UPDATE_ANY or DELETE_ANY on ${allow.resource}, by the method`;
@@ -243,7 +242,7 @@ export function describeAllow(allow: Allow): string {
   return permissionsText(allow.kind, allow.permissions);
 }
 
-/** Why a decision is as it is: `the key lacks A:READ_ANY`. */
+/** The reason of a decision: `the key lacks A:READ_ANY`. */
 function describeReason(decision: Decision): string {
   if ('refusal' in decision) return decision.refusal;
   const allow = allowOf(decision.match);
@@ -252,7 +251,7 @@ function describeReason(decision: Decision): string {
   return decision.used.length > 0 ? `the key has ${formatList(decision.used)}` : `it requires ${describeAllow(allow)}`;
 }
 
-/** Why a request is decided as explained. @param key the one that was named, whose status may be the reason */
+/** The reason in an explanation. @param key the named key, whose status can be the reason */
 export function describeExplanation(
   { decision, preflightFor }: Explanation,
   key: { readonly name: string; readonly status: Status } | undefined,
@@ -275,12 +274,12 @@ function permissionsText(kind: Allow['kind'], permissions: readonly Permission[]
   return formatList(permissions, kind === 'any' ? 'or' : 'and');
 }
 
-/** What a file of routes says that should come of them. */
+/** An expected decision, declared in the file. */
 export interface Expectation {
   /** As it was written. */
   readonly text: string;
   readonly request: RequestParts;
-  /** What the key may do; undefined without a key. */
+  /** Permissions of the key; undefined without one. */
   readonly permissions: PermissionSet | undefined;
   readonly outcome: Decision['outcome'];
 }
@@ -320,7 +319,7 @@ function parseCaller(text: string, catalog: Catalog): { value: PermissionSet | u
   return { value: new PermissionSet(values), issues: issues.map(({ message }) => message) };
 }
 
-/** Why an expectation does not hold, in a sentence that says what decides instead; undefined if it holds. */
+/** Describes a failed expectation and the actual decision; undefined if it holds. */
 export function failureOf({ text, request, permissions, outcome }: Expectation, router: Router): string | undefined {
   const decision = decide(router, request, permissions);
   if (decision.outcome === outcome) return undefined;

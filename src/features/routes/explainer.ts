@@ -32,7 +32,7 @@ interface AskedRequest {
   readonly preflight: boolean;
 }
 
-/** With which methods a key may pass by a route. */
+/** The methods that a key can use on a route. */
 interface RouteAccess {
   readonly passes: readonly string[];
   readonly passesAll: boolean;
@@ -77,7 +77,7 @@ interface ExplainedRequest {
   readonly otherMethods: readonly ExplainedRoute[];
 }
 
-/** How many routes are named beside the one that decides, of each kind: there may be thousands. */
+/** Maximum number of other routes named, of each kind, since there can be thousands. */
 const MAX_OTHERS = 20;
 
 /** Explains routes. @param isConfigured true if there is a file of configuration */
@@ -116,7 +116,7 @@ export function routeExplainer(router: Router, isConfigured: boolean): RouteExpl
   };
 }
 
-/** One of each kind: HEAD and OPTIONS are taken for GET. */
+/** A method of each kind: HEAD and OPTIONS count as GET. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 function accessTo({ methods = METHODS, allow }: Route, permissions: PermissionSet | undefined): RouteAccess {

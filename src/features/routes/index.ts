@@ -1,4 +1,4 @@
-/** Which requests need what: canonical requests, the route that decides, what is wrong with routes. */
+/** Routes: canonical requests, the route that decides, and problems of routes. */
 export {
   allowOf,
   checkAllow,

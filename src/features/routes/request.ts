@@ -16,16 +16,15 @@ function canonicalMethod(text: string): Canonical {
 const MAX_LENGTH = 253;
 const PORT = /:\d{0,5}$/;
 const LABELS = /^[a-z\d_-]+(?:\.[a-z\d_-]+)*$/;
-/** What the WHATWG URL standard takes for an IPv4 address, in whatever notation. */
+/** Matches IPv4 addresses in any notation of the WHATWG URL standard. */
 const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[\da-f]*)$/;
 const INTERNATIONAL = /^[\p{L}\p{M}\p{N}._-]+$/u;
 const IPV6 = /^\[[\da-f:.]+\]$/i;
 
 /**
- * A host as it is compared: in lower case, international names by IDNA, IPv6 addresses in brackets and compressed.
- * The root dot is dropped, and so is the port, whatever it is: a client may write any port into its Host header, and
- * servers choose their site by the name alone. If ports were compared, `Host: admin.example.org:81` would escape from
- * the routes of `admin.example.org`.
+ * The canonical form of a host: lower case, international names by IDNA, IPv6 addresses in brackets and compressed. The
+ * root dot is dropped, and so is the port: a client can write any port into its Host header, and servers choose their
+ * site by name only. Otherwise, `Host: admin.example.org:81` would escape the routes of `admin.example.org`.
  */
 export function canonicalHost(text: string): Canonical {
   // A port and a root dot come on top. The bound also keeps IDNA from long texts.
@@ -48,10 +47,10 @@ function nameByUrl(host: string): string | undefined {
   return LABELS.test(name) ? name : undefined;
 }
 
-/** Characters that stand for themselves, encoded or not. */
+/** Characters with the same meaning encoded or not. */
 const PLAIN = /^[\w\-.~!$&'()+,=:@/]*$/;
 
-/** What is refused in a path as it arrives. What the server behind makes of it can't be known. */
+/** Refused in a path as received, because it is unknown how the service would read it. */
 const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/[^\0-\x7f]/, 'bytes that are not ASCII'],
   [/[\0- \x7f]/, 'a space or a control character'],
@@ -66,12 +65,12 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/%(?:23|3f)/i, 'an encoded "#" or "?"'],
   [/%(?:[01][\da-f]|7f)/i, 'an encoded control character'],
 ];
-/** What is refused in a path once it is decoded. */
+/** Refused in a decoded path. */
 const CONTROL = /[\x80-\x9f]/;
 const ENCODED_TWICE = /%(?:[\da-f]{2}|u)/i;
 const DOT_SEGMENT = /\/\.\.?(?:\/|$)/;
 
-/** What no target has, not even behind the `?`: whoever cuts it off there sees another request. */
+/** Never valid in a target, not even after the `?`: a server that cuts there would see another request. */
 const CUTS_TARGET = /[#\0- \x7f]/;
 
 /** The path of a request's target, which is in origin form. The query, from the first `?` on, is no part of it. */
@@ -83,9 +82,9 @@ export function canonicalTarget(target: string): Canonical {
 }
 
 /**
- * A path as it is compared: percent-encoding only where it is needed, in upper case (RFC 3986, 6.2.2), and in place of
- * `*`, which patterns have. A slash at the end is dropped: most servers answer `/a/` as `/a`, or redirect.
- * A canonical path is its own canonical form. Case counts.
+ * The canonical form of a path: percent-encoding only where needed, in upper case (RFC 3986, 6.2.2), and for `*`, which
+ * patterns use. A final slash is dropped, since most servers answer `/a/` as `/a`, or redirect. A canonical path is its
+ * own canonical form. Case counts.
  */
 export function canonicalPath(path: string): Canonical {
   if (!path.startsWith('/')) return { refusal: 'the path does not start with "/"' };
@@ -97,7 +96,7 @@ export function canonicalPath(path: string): Canonical {
   return { value: value.length > 1 && value.endsWith('/') ? value.slice(0, -1) : value };
 }
 
-/** Encodes what is not ASCII, which people may write as it is in patterns and URLs. Unpaired surrogates stay. */
+/** Encodes non-ASCII characters, which can appear literally in patterns and URLs. Unpaired surrogates stay. */
 function encodeInternational(text: string): string {
   return text.replaceAll(/[^\0-\x7f\p{Cs}]+/gu, encodeURIComponent);
 }
@@ -112,7 +111,7 @@ function reencode(path: string): Canonical {
   return { value: encodeURI(decoded).replaceAll('*', '%2A') };
 }
 
-/** What percent-encoding stands for; undefined if that is not UTF-8. */
+/** Decodes percent-encoding; undefined if it is not UTF-8. */
 export function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
@@ -121,7 +120,7 @@ export function decode(text: string): string | undefined {
   }
 }
 
-/** What of a request decides about it, in canonical form. */
+/** The parts of a request that decide, in canonical form. */
 export interface RouteRequest {
   readonly method: string;
   readonly host: string;
@@ -166,9 +165,9 @@ export function canonicalSite(parts: RequestParts): Canonical<Omit<RouteRequest,
 }
 
 /**
- * What of a request's headers makes it a CORS preflight. One that has a body, or asks for another protocol, is none: no
- * browser sends such a preflight, and what follows it would pass without a key.
- * @param header the value of a header, by its name in lower case
+ * Reads the headers of a CORS preflight. A request with a body or another protocol is not one: browsers do not send
+ * those, and the bytes after it would pass without a key. @param header the value of a header, by its name in lower
+ * case
  */
 export function preflightParts(
   header: (name: string) => string | undefined,
@@ -193,7 +192,7 @@ export function preflightMethod({ method, origin, requestMethod }: RequestParts)
 /** The most segments of a path. Whatever follows them recurses so deep. */
 const MAX_SEGMENTS = 100;
 
-/** A pattern in canonical form, or a sentence that says what is wrong with it and what to write. */
+/** A pattern in canonical form, or a sentence with its problem and the remedy. */
 export type Pattern = OrRefusal<{ readonly value: string }>;
 
 /** Parses a route's host: a name, `*.example.org` for one or more labels before it, or `*`. */
@@ -202,7 +201,7 @@ export function parseHostPattern(text: string): Pattern {
   return 'value' in host ? host : { refusal: `"${printable(text)}" is not a host for a route: ${host.refusal}.` };
 }
 
-/** Parses a route's path, whose segments are text, `*` for exactly one, or, at the end, `**` for the rest. */
+/** Parses the path of a route: segments are text, `*` for exactly one, or a final `**` for the rest. */
 export function parsePathPattern(text: string): Pattern {
   const path = readPath(text);
   return 'value' in path ? path : { refusal: `"${printable(text)}" is not a path for a route: ${path.refusal}.` };

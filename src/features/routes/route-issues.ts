@@ -14,7 +14,7 @@ import {
 
 /** Two routes with the same rank that say different things about one request. */
 interface RouteIssue {
-  /** Of the two routes, in their order. */
+  /** Indexes of the two routes, in order. */
   readonly indexes: readonly [first: number, second: number];
   readonly message: string;
 }
@@ -46,7 +46,7 @@ function sameRank(table: MethodTable, { methods }: Route): Match[] {
   return matches.filter((match) => match !== undefined);
 }
 
-/** Whether one of two routes may come in place of the other, or both are for parts of one MCP server. */
+/** Checks whether two routes agree, or are for parts of the same MCP server. */
 function sayTheSame(one: Route, other: Route): boolean {
   if (one.mcp && other.mcp) return one.to === other.to && one.crossSiteAllowed === other.crossSiteAllowed;
   return (
@@ -93,7 +93,7 @@ function describeConflict(first: Match, second: Match): RouteIssue {
 /** A route that decides in place of one that needs more, where a service has a front controller. */
 export interface WideRoute {
   readonly match: Match;
-  /** A path that the service may take for that of the narrower route. */
+  /** A path that the service may read as that of the narrower route. */
   readonly path: string;
   readonly narrower: Match;
 }
@@ -122,12 +122,12 @@ export function findWideRoutes(router: Router): WideRoute[] {
 }
 
 /**
- * Whether one requirement is more than another: a key that just satisfies that is refused. Who may change a resource is
- * taken to be one who may read it as well: files have routes to read under those to change, too.
+ * Checks whether one requirement is stricter: a key that just satisfies the other is refused. Permission to change a
+ * resource counts as permission to read it, because files have read routes below those for changes.
  */
 function needsMore(route: Route, other: Route, method: string): boolean {
   const [allow, than] = [neededFor(route.allow, method), neededFor(other.allow, method)];
-  // What nobody may do is more than anything, and than that nothing is.
+  // A refusal is the strictest requirement.
   if ('refusal' in than) return false;
   if ('refusal' in allow) return true;
   if (allow.kind === 'open' || than.kind === 'open') return allow.kind !== 'open';
@@ -137,7 +137,7 @@ function needsMore(route: Route, other: Route, method: string): boolean {
   });
 }
 
-/** The fewest permissions by which a key passes, in each way. */
+/** The minimal sets of permissions that satisfy a requirement. */
 function findFewest(allow: Needed): readonly (readonly Permission[])[] {
   if (!('permissions' in allow)) return [[]];
   return allow.kind === 'all' ? [allow.permissions] : allow.permissions.map((permission) => [permission]);

@@ -4,19 +4,19 @@ import type { Permission } from '../../keys/permissions/index.ts';
 import { parseHostPattern, parsePathPattern, type Pattern, type RouteRequest } from './request.ts';
 import { type Charge, ONCE, type RouteCharge } from '../../keys/authorization/index.ts';
 
-/** Who may make a request: anybody, any valid key, or a key with all or any of some permissions. */
+/** The requirement of a request: none, any valid key, or a key with all or any of some permissions. */
 export type Needed =
   | { readonly kind: 'open' | 'key' }
   | { readonly kind: 'all' | 'any'; readonly permissions: readonly [Permission, ...Permission[]] };
 
-/** Who may make requests, of which some need more than others by their method: see `neededFor`. */
+/** The requirement of a route, which can depend on the method: see `neededFor`. */
 export type Allow =
   /** With `readOnly`, nothing but reading is allowed by READ_ANY and READ_OWN. */
   | (Needed & { readonly readOnly?: boolean })
   /** A key with the permission on this resource that goes with the method. */
   | { readonly kind: 'resource'; readonly resource: string };
 
-/** What may be used of a server of the Model Context Protocol: patterns with `*`, at least one of some kind. */
+/** Allowed parts of an MCP server: patterns with `*`, at least one of some kind. */
 export interface McpPatterns {
   /** Names of tools. */
   readonly tools: readonly string[];
@@ -30,7 +30,7 @@ export interface McpPatterns {
 export interface Route {
   /** A host in its canonical form, `*.example.org` for one or more labels before it, or `*` for every host. */
   readonly host: string;
-  /** Starts with a slash. Segments: text, `*` for exactly one, and `**` at the end for the rest, which may be empty. */
+  /** Starts with a slash. Segments: text, `*` for exactly one, and a final `**` for the rest, which can be empty. */
   readonly path: string;
   /** Undefined: all methods. */
   readonly methods?: readonly string[];
@@ -38,19 +38,19 @@ export interface Route {
   /** The name of the upstream that `guard` passes its requests on to. */
   readonly to?: string;
   /**
-   * What its keys may use of an MCP server. Routes that are alike otherwise are for other parts of the same server; who
-   * may use any part of it may connect to it.
+   * Allowed parts of an MCP server. Otherwise equal routes are for other parts of the same server; permission for any
+   * part allows connecting to it.
    */
   readonly mcp?: McpPatterns;
-  /** How many of its requests each key may make; with `mcp`, how many calls of these parts. */
+  /** Limit for each key on this route; with `mcp`, of calls of these parts. */
   readonly limit?: Limit;
-  /** How much one counts against limits and budgets. Default: 1. */
+  /** Cost of a request against limits and budgets. Default: 1. */
   readonly cost?: number;
-  /** Whether pages of other sites may send what browsers send a key with by themselves. */
+  /** Accepts requests from pages of other sites even if a browser adds the key by itself. */
   readonly crossSiteAllowed?: boolean;
-  /** Whether CORS preflights pass without a key. */
+  /** CORS preflights pass without a key. */
   readonly preflightOpen: boolean;
-  /** Whether it lets pass what it would refuse, and that is noted. */
+  /** Lets refused requests pass, and logs them. */
   readonly observe?: boolean;
   /** Its line in the file that declares it. */
   readonly line?: number;
@@ -98,14 +98,14 @@ class RouteTree {
   texts: Map<string, RouteTree> | undefined;
   /** The texts by what they are without case and form: see `withoutCase`. */
   #cases: Map<string, string[]> | undefined;
-  /** Where the next segment is `*`. */
+  /** The branch for the segment `*`. */
   any: RouteTree | undefined;
-  /** The routes that end here. */
+  /** Routes with exactly this path. */
   end: MethodTable | undefined;
   /** The routes that have `**` here. */
   rest: MethodTable | undefined;
 
-  /** Where the routes with a path belong, which a parsed pattern is. */
+  /** The place of routes with a path. The path must be a parsed pattern. */
   at(path: string): { tree: RouteTree; part: 'end' | 'rest' } {
     const segments = splitSegments(path);
     const part = segments.at(-1) === '**' ? 'rest' : 'end';
@@ -119,7 +119,7 @@ class RouteTree {
     (tree[part] ??= new MethodTable()).add(match);
   }
 
-  /** Where the next segment is a text that differs from this one only by case or form. @param folded it `withoutCase` */
+  /** Branches for a text that differs from this one only by case or form. @param folded it `withoutCase` */
   otherCases(segment: string, folded: string): RouteTree[] {
     const texts = this.#cases?.get(folded)?.filter((text) => text !== segment) ?? [];
     return texts.map((text) => this.texts!.get(text)!);
@@ -260,7 +260,7 @@ export function createRouter(routes: readonly Route[]): Router {
   const hosts = buildTrees(routes);
   const depth = routes.reduce((most, { path }) => Math.max(most, splitSegments(path).length), 0);
   const searchFor = ({ method, host, path }: SearchedRequest, all: boolean): Search => {
-    // One segment more than any route has tells that the path goes on.
+    // One more segment than any route has is enough to know that the path continues.
     const search: Search = { method, segments: splitSegments(path, depth + 1), all, found: [] };
     if (searchTree(hosts.get(host), search, 0)) return search;
     for (let dot = host.indexOf('.'); dot !== -1; dot = host.indexOf('.', dot + 1)) {
@@ -287,7 +287,7 @@ type SearchedRequest = Omit<RouteRequest, 'method'> & { readonly method: string 
 interface Search {
   readonly method: string | undefined;
   readonly segments: readonly string[];
-  /** Whether all matches are wanted, in whatever case and form others are. */
+  /** Collects all matches, including those that differ in case or form. */
   readonly all: boolean;
   readonly found: Match[];
   otherCaseOf?: Match | undefined;
@@ -295,7 +295,10 @@ interface Search {
   withoutCase?: string[];
 }
 
-/** Collects matches, most specific first. Each part of the tree is visited once at most. @returns whether it may end */
+/**
+ * Collects matches, most specific first. Visits each part of the tree at most once. @returns whether the search can
+ * stop
+ */
 function searchTree(tree: RouteTree | undefined, search: Search, index: number): boolean {
   if (!tree) return false;
   const { segments } = search;
@@ -332,7 +335,7 @@ function collect(table: MethodTable | undefined, { method, all, found }: Search)
   return !all && found.length > 0;
 }
 
-/** What a request counts as that a route lets pass: by its `cost`, also against its `limit`. */
+/** The charge of a request allowed by a route: its `cost`, also against its `limit`. */
 export const chargeOf = madeOnce(({ host, path, methods, mcp, limit, cost = 1 }: Route): Charge => {
   if (limit === undefined && cost === 1) return ONCE;
   const told = JSON.stringify([host, path, methods?.toSorted() ?? null, mcp ?? null]);
@@ -340,7 +343,7 @@ export const chargeOf = madeOnce(({ host, path, methods, mcp, limit, cost = 1 }:
   return { requests: 1, cost, routes: limit === undefined ? [] : [{ route: id, limit, cost }] };
 });
 
-/** What a request counts as that several routes let pass: what counts most. */
+/** The charge of a request allowed by several routes: the largest. */
 export function mostOfCharges(charges: readonly Charge[]): Charge {
   const different = [...new Set(charges)];
   if (different.length < 2) return different[0] ?? ONCE;
@@ -348,7 +351,7 @@ export function mostOfCharges(charges: readonly Charge[]): Charge {
   return { requests: 1, cost, routes: different.flatMap(({ routes }) => routes) };
 }
 
-/** What requests count as that come as one; `ONCE` for none. */
+/** The charge of several requests in one; `ONCE` for none. */
 export function sumOfCharges(charges: readonly Charge[]): Charge {
   if (charges.length < 2) return charges[0] ?? ONCE;
   const routes = new Map<string, RouteCharge>();

@@ -16,7 +16,7 @@ export const ROUTES_PAGE_SIZE = 100;
 /** The most characters of a URL, as of the query in that of a GET request, and of a method. */
 export const MAX_URL_LENGTH = 8192;
 const MAX_METHOD_LENGTH = 100;
-/** How many keys are looked at for a page of those that may pass. */
+/** Maximum number of keys checked for one page. */
 const MAX_LOOKED_AT = 1000;
 
 /** The resolvers for routes. */
@@ -88,7 +88,7 @@ export function resolvers(keys: KeysService, config: Config | undefined): Resolv
     return { edges, pageInfo: { ...pageInfo, endCursor: last ? formatCursor(last) : pageInfo.endCursor } };
   }
 
-  /** @throws ForbiddenError; KeysError NOT_FOUND for a key that the caller may not read, too */
+  /** @throws ForbiddenError; KeysError NOT_FOUND, also for a key that the caller cannot see */
   async function findKey(
     { keyId, keyName }: Pick<QueryExplainRequestArgs, 'keyId' | 'keyName'>,
     principal: Principal,

@@ -2,21 +2,21 @@ import { isIP } from 'node:net';
 import { type OrRefusal, printable } from '../../keys/basics/index.ts';
 import { decode } from './request.ts';
 
-/** Where a service listens. */
+/** The address of a service. */
 export type UpstreamAddress =
   | { readonly protocol: 'http:' | 'https:'; readonly host: string; readonly port: number }
   | { readonly protocol: 'http:'; readonly socketPath: string };
 
 /** A credential of its own that an upstream gets in the place of a caller's key. */
 export interface SentCredential {
-  /** Where it stands: in a header, or as a parameter of the query. */
+  /** The place of the credential: a header, or a query parameter. */
   readonly in: 'header' | 'query';
   readonly name: string;
   /** The absolute path of the file that holds it. */
   readonly file: string;
-  /** The scheme that stands before it, such as `Bearer`. */
+  /** The scheme before it, such as `Bearer`. */
   readonly scheme?: string | undefined;
-  /** Whose password it is, which is sent by Basic (RFC 7617). */
+  /** User name for sending it as a password with Basic (RFC 7617). */
   readonly user?: string | undefined;
 }
 
@@ -26,11 +26,11 @@ export interface Upstream {
   readonly name?: string | undefined;
   readonly address: UpstreamAddress;
   readonly send: readonly SentCredential[];
-  /** Whether it gets its own address as the Host, instead of the client's. */
+  /** Sends its own address as the Host, instead of the client's. */
   readonly rewriteHost: boolean;
   /** Headers that say who makes a request, in lower case, which it gets from proxies that are trusted. */
   readonly passHeaders?: readonly string[] | undefined;
-  /** Whether it gets what asks for a part of an answer, though credentials in parts cannot be found. */
+  /** Passes range requests on, although credentials split across parts cannot be found. */
   readonly ranges?: boolean | undefined;
 }
 
@@ -81,9 +81,7 @@ const OWN: ReadonlySet<string> = new Set(
 );
 const OWN_FAMILIES = /^(?:content|proxy|sec|x-forwarded)-/;
 
-/**
- * What is wrong with a header's name, as the end of a sentence; undefined if an upstream's credential may stand in it.
- */
+/** The problem of a header name for sending a credential, as the end of a sentence; undefined if valid. */
 export function problemOfSentHeader(name: string): string | undefined {
   if (!HEADER.test(name)) return 'is not a name of letters, digits, and single hyphens or underscores';
   const canonical = name.toLowerCase().replaceAll('_', '-');
@@ -115,7 +113,7 @@ const SAYS_WHO = new RegExp(
   ].join('|')})$`,
 );
 
-/** Whether services believe a header about who makes a request. @param canonical its name, with hyphens alone */
+/** Checks whether services trust a header to identify the caller. @param canonical its name, with hyphens only */
 export function isIdentityHeader(canonical: string): boolean {
   return SAYS_WHO.test(canonical);
 }

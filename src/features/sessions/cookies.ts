@@ -6,18 +6,17 @@ import type { Sessions } from './sessions.ts';
 
 /** The cookie of a session for pages of ours: a request that another site begins does not have it. */
 export const SESSION_COOKIE = 'svc_api_session';
-/** That of the same session for the door of a guarded service: a link of another site has it. */
+/** Cookie of the same session for a guarded service, which links from other sites also send. */
 export const DOOR_COOKIE = 'svc_api_session_lax';
 
-/** How browsers keep a cookie that nobody but this host can have set, where they know that. */
+/** The prefix that makes browsers accept a cookie only from this host, on encrypted connections. */
 export function prefixFor({ isEncrypted }: SeenOrigin): 'host' | undefined {
   return isEncrypted ? 'host' : undefined;
 }
 
 /**
- * The parts of the first of these cookies in a request: what the token is made of and, once the key was entered again,
- * what shows that.
- * @param cookies the value of `Cookie`
+ * The parts of the first of these cookies in a request: the base of the token and, once the key was entered again, the
+ * proof of that. @param cookies the value of `Cookie`
  */
 export function cookieParts(cookies: string | undefined, names: readonly string[], seen: SeenOrigin): string[] {
   for (const name of names) {
@@ -36,18 +35,18 @@ export function tokenAt({ site }: SeenOrigin, cookie: string): string {
   return hash('sha256', `${site} ${cookie}`, 'base64url');
 }
 
-/** What a session is admitted by. */
+/** Parts that admit sessions. */
 export interface SessionParts {
   readonly sessions: Sessions;
   readonly check: BearerCheck;
-  /** Tells who goes on by a session alone of those who have signed in without a key; undefined for nobody. */
+  /** Checks which people without a key stay signed in by their session; undefined if everyone needs one. */
   readonly people?: { goesOn(issuer: string): boolean } | undefined;
 }
 
 /**
- * Who makes a request of a session: whoever has signed in, as they may act now. It counts as a use of their key, within
- * its limits and from its networks. A session whose key is no longer accepted ends.
- * @returns undefined if there is no such session
+ * Admits a request of a session as the signed-in person, with their current permissions. Counts as a use of their key,
+ * within its limits and networks. A session whose key is no longer accepted ends. @returns undefined if there is no
+ * such session
  */
 export async function admitSession(
   request: Received,
@@ -63,7 +62,7 @@ export async function admitSession(
   return undefined;
 }
 
-/** Whether a session is that of a key as it is now: whoever was deleted, and has signed in anew, begins another one. */
+/** Checks whether a session belongs to this key: a deleted person who signs in again starts another session. */
 function isOf({ principal: { apiKey } }: Admitted, { keyId }: Session, people: SessionParts['people']): boolean {
   return apiKey.id === keyId && (apiKey.person === null || (people?.goesOn(apiKey.person.issuer) ?? false));
 }

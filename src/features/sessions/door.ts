@@ -21,10 +21,10 @@ import { KeysError } from '../../keys/basics/index.ts';
 import { admitSession, cookieParts, DOOR_COOKIE, SESSION_COOKIE, tokenAt } from './cookies.ts';
 import type { Sessions } from './sessions.ts';
 
-/** Where people sign in to a guarded service. All of it is ours, and gets to no upstream. */
+/** Path of the sign-in pages on a guarded service. We answer everything below it; upstreams never see it. */
 export const DOOR_PATH = '/.svc-api/';
 
-/** Whether a target is one of ours on the host of a guarded service. */
+/** Checks whether a target is one of our pages on the host of a guarded service. */
 export function isAtDoor(target: string): boolean {
   return target.startsWith('/.svc-api') && (target.length === 9 || target[9] === '/' || target[9] === '?');
 }
@@ -32,16 +32,15 @@ export function isAtDoor(target: string): boolean {
 /** The pages at the door. */
 export interface DoorPages {
   /**
-   * The page to sign in, which then leads to a target of the same host.
-   * @param headers of its answer, of status 401
-   * @param isLost whether somebody has sent a form, which got nowhere
+   * The sign-in page, which then opens a target on the same host. @param headers of its answer, with status 401 @param
+   * isLost a form was sent, and was not processed
    */
   signIn(seen: SeenOrigin, target: string, headers: Reply['headers'], isLost: boolean): Promise<Reply>;
-  /** Says why somebody who has signed in may not open what they wanted, with the way to sign in as somebody else. */
+  /** Tells a signed-in person that they are not allowed, and lets them sign in with another key. */
   refused(seen: SeenOrigin, refusal: Reply): Promise<Reply>;
 }
 
-/** What the pages at the door are made with. */
+/** Parts of the sign-in pages. */
 export interface DoorParts {
   /** The name of the service on its pages. Default: svc-api. */
   readonly title?: string | undefined;
@@ -87,44 +86,44 @@ export function doorOf(features: readonly OwnFeature[], isRequired: boolean): ((
   return door;
 }
 
-/** Those who come to a guarded service without a key. */
+/** People who use a guarded service without a key. */
 export interface PeopleAtDoor {
-  /** Whether somebody whom an issuer has identified goes on by their session alone. */
+  /** Checks whether people of an issuer stay signed in by their session. */
   goesOn(issuer: string): boolean;
-  /** Whether a trusted proxy says who makes a request; undefined where none does. */
+  /** Checks whether a trusted proxy identifies the caller; undefined if none does. */
   isNamed?(request: Received): boolean;
-  /** Checks a request of somebody whom a proxy names. */
+  /** Checks a request of a person whom a proxy identifies. */
   enter?(request: Received): Promise<Admission>;
 }
 
 /** Accepts people who have signed in, and shows others where to do so. */
 export interface SignIn {
   readonly sessions: Sessions;
-  /** Those who have no key; undefined for nobody. */
+  /** People without a key; undefined if everyone needs one. */
   readonly people?: PeopleAtDoor | undefined;
-  /** Loaded once somebody needs them. */
+  /** Loads the pages on first use. */
   pages(): Promise<DoorPages>;
 }
 
-/** The page to sign in, for somebody who has sent a form. */
+/** The sign-in page for a form that was sent without a session. */
 export const LOST_FORM = `${DOOR_PATH}lost`;
-/** The header that tells a proxy which page to show. */
+/** Header that names the page for a proxy to show. */
 const PAGE = 'X-Auth-Page';
 /** For how long it is known that a session of something open goes on, in milliseconds. */
 const KNOWN_MS = 250;
 const MAX_KNOWN = 1000;
 
 /**
- * Who comes to a guarded service: by a key in the request, as programs do, or by the session of a person who has signed
- * in. A key wins. A person who may not pass sees a page that says so; all else gets the same answer as without it.
+ * Authenticates callers of a guarded service: programs by the key in a request, people by their session. A key wins. A
+ * person who is refused sees a page; everyone else gets the usual answer.
  */
 export class Door {
   readonly #check: BearerCheck;
   readonly #signIn: SignIn | undefined;
-  /** Whether sessions go on, as was found out lately, by their tokens. */
+  /** Recent results of session checks, by token. */
   readonly #known = new Map<string, { readonly at: number; readonly goesOn: Promise<boolean> }>();
 
-  /** @param signIn undefined where nobody can sign in */
+  /** @param signIn undefined if people cannot sign in */
   constructor(check: BearerCheck, signIn: SignIn | undefined) {
     this.#check = check;
     this.#signIn = signIn;
@@ -152,8 +151,8 @@ export class Door {
   }
 
   /**
-   * Whether a browser has sent by itself what a request is accepted by: another site may have made it do so.
-   * @param page what it says of the page that made it: if nothing, a program can have sent a key by Basic
+   * Checks whether a browser added the credentials by itself, so that another site may have caused the request. @param
+   * page what the request says about its page: if nothing, a program may have sent a key with Basic
    */
   isByBrowser(request: Received, at: RequestTo, page: 'foreign' | 'unsaid'): boolean {
     const isByBasic = page === 'foreign' && this.#check.isByBasic(request);
@@ -161,8 +160,8 @@ export class Door {
   }
 
   /**
-   * What a request that is refused is answered: to a person, a page in place of what programs get. Its status is the
-   * same, so that nothing takes it for what was asked for.
+   * The answer to a refused request: a page for a person, otherwise the usual reply. Both have the same status, so that
+   * a page is not mistaken for the requested one.
    */
   show(request: Received, at: RequestTo, refusal: Reply): Reply | Promise<Reply> {
     const seen = this.#isPerson(request, at) ? seenOrigin(at) : undefined;
@@ -195,7 +194,7 @@ export class Door {
     return found?.admission ?? this.#check.enter(request);
   }
 
-  /** The token of the session by which a request comes: none if it has a key, or something like one. */
+  /** The session token of a request; undefined if it has a key, or something like one. */
   #sessionIn(request: Received, at: RequestTo): string | undefined {
     const cookies = this.#signIn && request.header('cookie');
     if (!cookies?.includes(SESSION_COOKIE) || this.#isNamed(request)) return undefined;
@@ -204,12 +203,12 @@ export class Door {
     return cookie === undefined || this.#check.hasCredentials(request) ? undefined : tokenAt(seen!, cookie);
   }
 
-  /** Whether a trusted proxy says who makes a request that has no key. */
+  /** Checks whether a trusted proxy identifies the caller of a request without a key. */
   #isNamed(request: Received): boolean {
     return this.#signIn?.people?.isNamed?.(request) === true && !this.#check.hasCredentials(request);
   }
 
-  /** What is open asks often, and for each part of a body that passes. */
+  /** Cached briefly, because requests in progress check often, for each part of a body. */
   #goesOn(token: string, isInUse: boolean): Promise<boolean> {
     const [now, known] = [performance.now(), this.#known.get(token)];
     if (known && now - known.at < KNOWN_MS) return known.goesOn;
@@ -220,7 +219,7 @@ export class Door {
     return goesOn;
   }
 
-  /** Whether a browser opens a page for somebody, or sends their form, without a key. */
+  /** Checks whether a browser opens a page or sends a form, without a key. */
   #isPerson(request: Received, { method }: RequestTo): boolean {
     return this.#signIn !== undefined && isNavigation(request, method) && !this.#check.hasCredentials(request);
   }
@@ -232,12 +231,12 @@ export function sentFrom(request: Pick<Received, 'header'>, { origin }: SeenOrig
   return from?.origin === origin ? from.pathname + from.search : '/';
 }
 
-/** How browsers send forms. */
+/** Content types of forms. */
 const FORM = /^(?:application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)\b/i;
 
 /**
- * Whether a browser opens a page in a tab or window of its own, or sends a form there: it prefers HTML, and if it says
- * what it wants (Fetch Metadata), that is a document. Scripts, frames and programs say something else.
+ * Checks whether a browser opens a page, or sends a form, in a tab of its own: it prefers HTML and, if it sends Fetch
+ * Metadata, asks for a document. Scripts, frames and programs differ.
  */
 function isNavigation(request: Received, method: string): boolean {
   const [mode, place] = [request.header('sec-fetch-mode'), request.header('sec-fetch-dest')];
@@ -251,10 +250,10 @@ function isNavigation(request: Received, method: string): boolean {
 
 const TYPES = ['application/json', 'text/html'];
 
-/** Whether HTML is asked for rather than JSON: by its name, not by `*`. */
+/** Checks whether HTML is preferred to JSON, by name and not by `*`. */
 const prefersHtml = memoized((accept) => new Negotiator({ headers: { accept } }).mediaType(TYPES) === TYPES[1]);
 
-/** Where somebody wanted to go, a target of the same host such as `/wiki/Start?x=1`; anything else leads to `/`. */
+/** Reads the target to return to, on the same host, such as `/wiki/Start?x=1`. Anything else becomes `/`. */
 export function readReturnTarget(text: string): string {
   const isPath = /^\/(?![/\\])[!-[\]-~]*$/.test(text) && text.length <= 4000;
   return isPath && !isAtDoor(text) ? text : '/';

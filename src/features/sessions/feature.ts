@@ -2,7 +2,7 @@ import type { OwnFeature } from '../../feature.ts';
 import type { ApiKey } from '../../keys/key/index.ts';
 import { SESSIONS } from './session.ts';
 
-/** Sessions of people who have signed in. They end with their key, when it is disabled, and with the last grant of a person. */
+/** Sessions of signed-in people. They end when their key is deleted or disabled, and with a person's last grant. */
 export const sessions: OwnFeature = {
   name: 'sessions',
   store: async () => (await import('./store.ts')).sessionStore,

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
 import { declarePort } from '../../keys/basics/index.ts';
 
-/** How long a session lasts at most, in milliseconds: 8 hours. */
+/** Maximum lifetime of a session, in milliseconds: 8 hours. */
 export const SESSION_MS = 8 * 60 * 60 * 1000;
-/** After which time without a request it ends, in milliseconds: 30 minutes. */
+/** Idle time after which it ends, in milliseconds: 30 minutes. */
 const IDLE_MS = 30 * 60 * 1000;
-/** How many a key has at most; beyond that, the one that was used least recently ends. */
+/** Maximum number of sessions of a key; beyond this, the least recently used one ends. */
 export const MAX_SESSIONS = 100;
 
-/** Somebody has shown a secret, and goes on by a token. Times are milliseconds since 1970. */
+/** A session that was started with a secret and continues with a token. Times are milliseconds since 1970. */
 export interface Session {
   /** The digest of the token: see `digestToken`. */
   readonly tokenDigest: string;
@@ -17,9 +17,9 @@ export interface Session {
   /** The id of the key that the secret was of. */
   readonly keyId: string;
   readonly startedAt: number;
-  /** When it was last used, but for up to a minute. */
+  /** Time of its last use, up to a minute late. */
   readonly usedAt: number;
-  /** When its key was last entered again; null if it was not. */
+  /** Last time the key was entered again, or null. */
   readonly entry: SessionEntry | null;
 }
 

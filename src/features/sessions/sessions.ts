@@ -11,8 +11,8 @@ const UNWRITTEN_MS = 60_000;
 const FRESH_MS = 5 * 60_000;
 
 /**
- * The sessions of people who have signed in with a key. A session is a way to show the same secret again, and nothing
- * else: whether that is accepted, and what it may do, is decided anew with each request.
+ * Sessions of signed-in people. A session only stands for the secret it was started with: each request checks again
+ * whether that is accepted, and its permissions.
  */
 export class Sessions {
   readonly #options: Parts;
@@ -22,10 +22,8 @@ export class Sessions {
   }
 
   /**
-   * Begins a session of a key.
-   * @param secretDigest of the secret that was shown, and accepted
-   * @param bind makes its token of what its holder has, and of where that may be used
-   * @returns what its holder gets, which is the token where nothing is bound
+   * Starts a session of a key. @param secretDigest of the accepted secret @param bind derives the token from the
+   * holder's part and from where it can be used @returns the holder's part, which is the token if nothing is bound
    * @throws KeysError STORE_…
    */
   async begin(keyId: string, secretDigest: string, bind = (random: string) => random): Promise<string> {
@@ -83,9 +81,8 @@ export class Sessions {
   }
 
   /**
-   * Notes that the key of a session was entered again.
-   * @returns what shows that from now on, beside the token: whoever has got only that is not taken for its holder
-   * @throws KeysError STORE_…
+   * Records that the key of a session was entered again. @returns the proof of that, kept beside the token: someone who
+   * has only the token is not taken for its holder @throws KeysError STORE_…
    */
   async noteEntry(token: string): Promise<string> {
     const proof = newToken(this.#options.randomBytes);
@@ -94,7 +91,7 @@ export class Sessions {
     return proof;
   }
 
-  /** Whether the key of a session was entered in the last 5 minutes. @param proof of `noteEntry` */
+  /** Checks whether the key was entered in the last 5 minutes. @param proof of `noteEntry` */
   isFresh({ startedAt, entry }: Session, proof = ''): boolean {
     const now = this.#options.clock();
     const entered = entry?.proofDigest === digestToken(proof) ? [entry.at] : [];
@@ -108,7 +105,7 @@ export class Sessions {
     await this.#options.repository.write((writer) => writer.port(SESSIONS).delete(tokenDigest), { revokes: true });
   }
 
-  /** Nobody waits for it, and a session whose use cannot be written goes on until it is idle. */
+  /** Runs in the background. If the use cannot be written, the session continues until it is idle. */
   #noteUse({ tokenDigest }: Session, now: number): void {
     this.#options.repository.write((writer) => writer.port(SESSIONS).touch(tokenDigest, now)).catch(() => {});
   }

@@ -2,8 +2,8 @@ import type { OwnFeature } from '../../feature.ts';
 import { isBudgetUnit, SPENT_LIMITS } from '../../keys/basics/index.ts';
 
 /**
- * How far keys have used up their limits. A key that takes the place of another one has used up as much. Budgets begin
- * anew, unless a key replaces itself.
+ * Keeps the usage of limits. A key that replaces another takes over its usage. Budgets restart, unless a key replaces
+ * itself.
  */
 export const spentLimits: OwnFeature = {
   name: 'spent-limits',

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import { SPENT_LIMITS, type SpentLimit } from '../../keys/basics/index.ts';
 import { chunksOf, portOfStore, type StoreOfFeature, type Tables } from '../../store/index.ts';
 
-/** How far keys have used up their limits. */
+/** Usage of limits by key. */
 const spentLimits = portOfStore({
   port: SPENT_LIMITS,
   read: ({ run }) => ({ find: (keyIds) => run((db) => findSpent(db, keyIds)) }),

@@ -3,7 +3,7 @@ import { startListening, formatUrl } from '../../http/listen-address.ts';
 import { isLoopbackHost } from '../../keys/basics/index.ts';
 
 export interface MetricsServer {
-  /** Where it listens, with the path. */
+  /** Its address with the path. */
   readonly url: string;
   /** Stops it; scrapes that are open get their answers, but not for long. */
   stop(): Promise<void>;
@@ -11,7 +11,7 @@ export interface MetricsServer {
 
 const PATH = '/metrics';
 const MAX_CONNECTIONS = 64;
-/** How long a scraper may take for its request, and to read, in milliseconds. */
+/** Time-out for a scraper to send its request and to read the answer, in milliseconds. */
 const PATIENCE_MS = 10_000;
 const STOP_GRACE_MS = 1000;
 

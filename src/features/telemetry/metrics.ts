@@ -22,12 +22,12 @@ import { typeOf } from './request-log.ts';
 /** The media type of Prometheus' text format. */
 export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** Metrics with their values, as processes tell them to one another. */
+/** Metrics with their values, as sent between processes. */
 export interface Sample {
   readonly name: string;
   readonly help: string;
   readonly type: string;
-  /** How the values of several processes become one. */
+  /** How the values of several processes are combined. */
   readonly aggregator: string;
   readonly values: readonly { readonly value: number; readonly labels: object }[];
 }
@@ -94,7 +94,7 @@ export class Metrics {
     this.#inUse.keys = keys;
   }
 
-  /** Tells of notices from now on. Without a webhook, nobody calls this, and there are no such metrics. */
+  /** Adds metrics of notices. Only called with a webhook. */
   measureNotices(notices: MeasuredNotices): void {
     addNoticeMetrics(this.#registry, notices, () => this.#inUse.counts);
   }
@@ -141,18 +141,18 @@ export function aggregated(processes: readonly Sample[][]): Registry {
 
 type Value = readonly [value: number, labels?: Readonly<Record<string, string>>];
 
-/** What a metric is called and means, and its labels. */
+/** A metric with its name, help and labels. */
 interface ReadMetric {
   readonly name: string;
   readonly help: string;
   readonly labelNames?: readonly string[];
-  /** How the values of several processes become one. Default: their sum. */
+  /** How the values of several processes are combined. Default: their sum. */
   readonly aggregator?: 'max';
-  /** The values by now, which are kept elsewhere: to count them costs what it costs there. */
+  /** Reads the current values, which are kept elsewhere. */
   readonly read: () => Iterable<Value> | Promise<Iterable<Value>>;
 }
 
-/** Adds a counter to a registry that is read when somebody asks for it. Without a value, it is left out. */
+/** Adds a counter whose value is read on each scrape. */
 function addCounter(registry: Registry, { labelNames = [], read, ...described }: ReadMetric): void {
   const counter = new Counter({
     ...described,
@@ -202,7 +202,7 @@ async function readAdded({ kind, labels: names = [], read }: AddedMetric): Promi
   return values;
 }
 
-/** What a promise resolves to, if it does so within a time in milliseconds; undefined otherwise. */
+/** The result of a promise within a time in milliseconds; undefined otherwise. */
 async function inTime<Value>(promise: Promise<Value>, ms: number): Promise<Value | undefined> {
   const waiting = new AbortController();
   const timeout = setTimeout(ms, undefined, { signal: waiting.signal, ref: false }).catch(() => undefined);
@@ -219,7 +219,9 @@ interface Buckets {
   sum: number;
 }
 
-/** A histogram of seconds by one label, of few values. To count costs less than by prom-client's, which tells it. */
+/**
+ * A histogram of seconds by one label with few values. Observing is cheaper than with prom-client's, which reports it.
+ */
 class Durations {
   readonly #label: string;
   readonly #bounds: readonly number[];
@@ -274,12 +276,12 @@ const NONE = 'none';
 const OTHER = 'other';
 
 /**
- * Counts requests in memory, and tells a registry when that is asked. All values of labels are of short lists: nothing
- * that a client, or a service behind the guard, sends can make a new one.
+ * Counts requests in memory for the registry. All label values come from short lists, so that nothing a client or
+ * guarded service sends can create new ones.
  */
 class RequestMetrics implements RequestWatcher {
   readonly #ended = new Map<Endpoint, Map<string, number>>(ENDPOINTS.map((endpoint) => [endpoint, new Map()]));
-  /** Of requests that are passed on, by the names of upstreams, which the configuration has. */
+  /** Requests passed on, by upstream of the configuration. */
   readonly #upstreams = new Map<string, { readonly codes: Map<string, number>; isFailing: boolean }>();
   readonly #operations = { query: { ok: 0, errors: 0 }, mutation: { ok: 0, errors: 0 } };
   readonly #durations: Durations;
@@ -370,7 +372,7 @@ function increment(codes: Map<string, number>, status: number | undefined): void
 /** From a look into a file to a wait for another writer. */
 const STORE_SECONDS = [0.00001, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 
-/** Tells a registry how long the store takes. @returns what is to be told of it */
+/** Measures the time that the store takes. @returns the function to report a time */
 export function addStoreMetrics(registry: Registry) {
   const durations = new Durations(registry, {
     name: 'svc_api_store_duration_seconds',
@@ -407,7 +409,7 @@ function addKeyMetrics(registry: Registry, inUse: KeysInUse): void {
   addEdges(registry, inUse);
 }
 
-/** Of the edges that follow this process: those of several processes are summed up. */
+/** Adds metrics of the edges that follow this process. Those of several processes are summed. */
 function addEdges(registry: Registry, inUse: KeysInUse): void {
   const edges = () => inUse.keys?.edges.list() ?? [];
   addGauge(registry, {
@@ -520,12 +522,12 @@ function addStoredKeys(registry: Registry, inUse: KeysInUse): void {
   });
 }
 
-/** How old a count of the keys may be, in milliseconds. */
+/** Maximum age of a count of keys, in milliseconds. */
 const MAX_AGE_MS = 60_000;
-/** How many times as long as a count took there is none after it. */
+/** Pause after a count, as a multiple of its duration. */
 const REST_FACTOR = 50;
 
-/** Counts the keys of a store when somebody wants to know, but seldom: that reads through all of them. */
+/** Counts the keys of a store on request, but rarely, since that reads all of them. */
 export class KeyCounter {
   readonly #count: () => Promise<KeyCounts>;
   #latest: KeyCounts | undefined;
@@ -536,7 +538,7 @@ export class KeyCounter {
     this.#count = count;
   }
 
-  /** The latest count, which a later call may find renewed; undefined while there is none. */
+  /** The latest count, renewed in the background; undefined before the first. */
   async latest(): Promise<KeyCounts | undefined> {
     if (performance.now() >= this.#restsUntil) this.#counting ??= this.#renew();
     if (!this.#latest && this.#counting) await inTime(this.#counting, WAIT_MS);
@@ -558,10 +560,10 @@ export class KeyCounter {
   }
 }
 
-/** How long the store is waited for, in milliseconds. */
+/** Time to wait for the store, in milliseconds. */
 const WAIT_MS = 2000;
 
-/** What is measured of an edge. */
+/** Measurements of an edge. */
 export interface MeasuredEdge {
   state(): Readonly<Record<'lagSeconds' | 'leaseSeconds' | 'keys' | 'tableBytes', number>>;
 }
@@ -603,7 +605,7 @@ function addNoticeMetrics(registry: Registry, notices: MeasuredNotices, isCounti
     help: 'Notices that were given up after their last attempt.',
     read: () => [[notices.counts.givenUp]],
   });
-  // A store that does not answer is asked once, however often somebody wants to know.
+  // Shares one query, so that a store that does not answer is not asked again and again.
   let counting: Promise<number | undefined> | undefined;
   addGauge(registry, {
     name: 'svc_api_notices_waiting',

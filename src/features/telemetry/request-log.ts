@@ -8,8 +8,8 @@ export function typeOf({ isMutation }: { isMutation: boolean }): 'mutation' | 'q
 }
 
 /**
- * Logs one line for each request, at level info. It has no URL, which may hold what nobody should read, and of the key
- * only the id.
+ * Logs a line for each request, at level info, without the URL, which can contain secrets, and with only the id of the
+ * key.
  */
 export function requestLog(log: Log): RequestWatcher {
   return {
@@ -39,7 +39,7 @@ export function requestLog(log: Log): RequestWatcher {
   };
 }
 
-/** Logs at level debug what was decided about each request, by what, and how long that took. */
+/** Logs the decision about each request at level debug, with its reason and duration. */
 export const requestDebugLog: RequestWatcher = {
   began(request) {
     request.details = new RequestDetails();
@@ -80,7 +80,7 @@ const REFUSALS: ReadonlySet<string> = new Set(
   'INVALID_REQUEST UNAUTHENTICATED FORBIDDEN RATE_LIMITED BUDGET_SPENT'.split(' '),
 );
 
-/** What was decided about the key of a request; none, while the store did not answer. */
+/** The decision about the key of a request; undefined while the store does not answer. */
 function decisionOf({ code, prefix }: RequestDetails): 'refused' | 'allowed' | 'open' | undefined {
   if (code !== undefined && REFUSALS.has(code)) return 'refused';
   if (prefix !== undefined) return 'allowed';

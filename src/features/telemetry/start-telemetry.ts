@@ -14,32 +14,32 @@ import { SERVICE } from '../../keys/service/index.ts';
 import { type Log, NO_LOG } from '../../log.ts';
 import type { StoreTimer } from '../../store/index.ts';
 
-/** What operators are to see of the requests of this process. */
+/** Options for logs, metrics and traces of the requests of this process. */
 export interface TelemetryOptions {
-  /** Whether `log` gets a line for each request, at level info. Default: no. */
+  /** Writes a line to `log` for each request, at level info. Default: false. */
   requestLog?: boolean;
   /**
-   * Whether there are metrics for Prometheus. A host that exposes those of its process and of Node itself leaves them
-   * out by `{ process: false }`. Default: no.
+   * Provides metrics for Prometheus. A host that already exposes those of its process and of Node leaves them out with
+   * `{ process: false }`. Default: false.
    */
   metrics?: boolean | { process: boolean };
-  /** Whether requests are traced by OpenTelemetry's packages, as its variables say. Default: no. */
+  /** Traces requests with OpenTelemetry's packages, configured by their variables. Default: false. */
   traces?: boolean;
   /** Default: nothing is logged. */
   log?: Log;
-  /** The path that the service is mounted at, by which `watch` names its endpoints, such as `/keys`. Default: `/`. */
+  /** Path that the service is mounted at, such as `/keys`, for the names of endpoints in `watch`. Default: `/`. */
   base?: string;
   /** Networks of proxies whose headers `watch` believes. Default: this machine. */
   trust?: readonly string[];
 }
 
-/** What operators see of the requests of this process. */
+/** Logs, metrics and traces of the requests of this process. */
 export interface Telemetry {
-  /** For `listen`, which then tells them of each request. */
+  /** Watchers to pass to `listen`. */
   readonly watchers: readonly RequestWatcher[];
   /** For `openKeys`, as `timer`: without it, metrics do not know how long the store takes. */
   readonly storeTimer: StoreTimer | undefined;
-  /** Lets metrics tell of these keys. */
+  /** Adds metrics of these keys. */
   measure(keys: OpenedStore): void;
   /**
    * Watches a request that has arrived at another server than that of `listen`, before anything else has seen it, and
@@ -48,7 +48,7 @@ export interface Telemetry {
   watch(incoming: IncomingMessage, outgoing: ServerResponse): void;
   /** The metrics in the text format of Prometheus, and its media type. Without metrics, there is nothing in it. */
   exposition(): Promise<{ type: string; text: string }>;
-  /** Sends what was not sent yet. */
+  /** Sends pending data. */
   stop(): Promise<void>;
 }
 

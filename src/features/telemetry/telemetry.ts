@@ -7,31 +7,31 @@ import type { MetricsServer } from './metrics-server.ts';
 import { requestDebugLog, requestLog } from './request-log.ts';
 import type { Traces } from './traces.ts';
 
-/** What operators are to see of a process. */
+/** Options for logs, metrics and traces of a process. */
 export interface TelemetryOptions {
   requestLog: boolean;
-  /** Where metrics are served; `primary` where the first of several processes does so, and asks this one. */
+  /** Address of metrics; `primary` if the first of several processes serves them and collects from this one. */
   metrics: { host: string; port: number } | 'primary' | undefined;
-  /** Whether OpenTelemetry's variables ask for traces. */
+  /** OpenTelemetry's variables enable traces. */
   traces: boolean;
   log: Log;
 }
 
-/** What operators see of requests. */
+/** Logs, metrics and traces of requests. */
 export interface OpenTelemetry {
   readonly watchers: readonly RequestWatcher[];
   readonly metrics: Metrics | undefined;
-  /** Sends what was not sent yet. */
+  /** Sends pending data. */
   stop(): Promise<void>;
 }
 
-/** What operators see of a process that serves. */
+/** Logs, metrics and traces of a serving process. */
 export interface Telemetry extends OpenTelemetry {
-  /** What the log says beside the address. */
+  /** Details to log beside the address. */
   readonly details: object;
 }
 
-/** Loads what is asked for, and nothing else. */
+/** Loads only what is enabled. */
 export async function openTelemetry({
   requestLog: isLogging,
   metrics: wanted,
@@ -51,7 +51,7 @@ export async function openTelemetry({
 }
 
 /**
- * Starts what operators see of a process. Loads only what is asked for.
+ * Starts logs, metrics and traces of a process. Loads only what is enabled.
  * @throws KeysError LISTEN_FAILED if the address for metrics is not available
  */
 export async function startTelemetry({ metrics: place, ...options }: TelemetryOptions): Promise<Telemetry> {

@@ -8,19 +8,19 @@ import type { Log } from '../../log.ts';
 import { packageVersion } from '../../version.ts';
 import { typeOf } from './request-log.ts';
 
-/** What a caller says of its trace: the head of `traceparent` in any version of W3C Trace Context. */
+/** The trace of a caller: the start of `traceparent` in any version of W3C Trace Context. */
 interface Parent {
   readonly traceId: string;
   readonly spanId: string;
-  /** Whether the caller may have recorded it. */
+  /** The caller may have recorded it. */
   readonly isSampled: boolean;
 }
 
 const TRACEPARENT = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(?:-|$)/;
-/** The length in version 00; later ones may have more behind a hyphen. */
+/** The length in version 00; later ones can have more after a hyphen. */
 const LENGTH = 55;
 
-/** Reads `traceparent`; undefined for what is none, or for several. */
+/** Reads `traceparent`; undefined if invalid or repeated. */
 export function readTraceparent(header: string | undefined): Parent | undefined {
   if (header === undefined) return undefined;
   const [, version, traceId, spanId, flags] = TRACEPARENT.exec(header) ?? [];
@@ -141,11 +141,11 @@ function numberIn(env: NodeJS.ProcessEnv, name: string, option: string): Record<
   return value >= 0 ? { [option]: value } : {};
 }
 
-/** How much callers may send of what other tracing programs say, in characters (W3C Trace Context, section 3.3.1.1). */
+/** Maximum length of `tracestate`, in characters (W3C Trace Context, section 3.3.1.1). */
 const MAX_STATE = 512;
 /** The routes of endpoints that have but one. */
 const ROUTES: Partial<Record<Endpoint, string>> = { graphql: '/graphql', introspect: '/introspect', home: '/' };
-/** How long what was not sent yet is waited for at the end, in milliseconds. */
+/** Time to send pending data when stopping, in milliseconds. */
 const FLUSH_MS = 3000;
 
 interface StartedSpan {
@@ -154,9 +154,8 @@ interface StartedSpan {
 }
 
 /**
- * Makes a span of each request that is to be traced, of kind server, and one of the time in which the store was asked
- * for its key. The caller's trace goes on, which is harmless: whoever it is, it only says under which number the span
- * is found. Behind a guard, a service learns whether the request is traced.
+ * Creates a server span for each traced request, and one for the query of its key. The caller's trace continues, which
+ * is harmless: it only sets the id to find the span by. A service behind a guard learns whether the request is traced.
  */
 export class Traces implements RequestWatcher {
   readonly #sdk: TracingSdk;
@@ -175,7 +174,7 @@ export class Traces implements RequestWatcher {
     // A caller that asks for no trace has said so to the service, too.
     if (request.endpoint !== 'guard' || (!isTraced && parent?.isSampled === false)) return;
     const { traceId, spanId, traceState } = begun.span.spanContext();
-    // The span of a request that is not traced is nowhere: the caller's stands for it.
+    // An untraced request has no span of its own, so pass the caller's on.
     const passed = isTraced || !parent ? { traceId, spanId } : parent;
     request.trace = headersOf({ ...passed, isSampled: isTraced }, traceState?.serialize());
   }
@@ -196,7 +195,7 @@ export class Traces implements RequestWatcher {
 
   unread(): void {}
 
-  /** Sends what was not sent yet, if that does not take long. */
+  /** Sends pending data, within a short time. */
   async stop(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => (timer = setTimeout(resolve, FLUSH_MS)));
@@ -226,7 +225,7 @@ export class Traces implements RequestWatcher {
   }
 }
 
-/** What the caller's other tracing programs say; undefined for nothing, or too much. */
+/** The caller's `tracestate`; undefined if missing or too long. */
 function stateOf({ head }: WatchedRequest): string | undefined {
   const state = head.header('tracestate');
   return state === undefined || state.length > MAX_STATE ? undefined : state;
@@ -237,7 +236,7 @@ function headersOf(span: Parent, state: string | undefined): readonly string[] {
   return state ? [...traceparent, 'tracestate', state] : traceparent;
 }
 
-/** By the semantic conventions, as far as they have names. No URL: it may hold what nobody should read. */
+/** Attributes by the semantic conventions, as far as these have names. Without the URL, which can contain secrets. */
 function attributesOf({ id, status, keyId, operation, errors, address, isCutOff }: WatchedRequest): Attributes {
   return {
     'svc_api.request.id': id,

@@ -3,7 +3,7 @@ import { on } from 'node:events';
 import type { Log } from '../../log.ts';
 import { aggregated, type Metrics, type Sample } from './metrics.ts';
 
-/** What the first process asks its workers, one of which counts the keys in the store. */
+/** A question of the first process to its workers. One of them counts the keys in the store. */
 interface Question {
   scrape: number;
   counts: boolean;
@@ -15,7 +15,7 @@ interface ScrapeAnswer {
   samples: Sample[] | undefined;
 }
 
-/** How long a worker may take, in milliseconds: longer than it waits for a first count of keys. */
+/** Time-out of a worker in milliseconds, longer than its wait for a first count of keys. */
 const WAIT_MS = 4000;
 
 /** Answers the first process, in a worker. */
@@ -33,7 +33,7 @@ export function answerPrimary(metrics: Metrics, log: Log): void {
 
 async function answerScrape(scraped: number, collected: Promise<Sample[] | undefined>): Promise<void> {
   const answer: ScrapeAnswer = { scraped, samples: await collected };
-  // The first process may be gone.
+  // The first process may have ended.
   if (process.connected) process.send!(answer, undefined, {}, () => {});
 }
 
@@ -43,9 +43,9 @@ async function answerScrape(scraped: number, collected: Promise<Sample[] | undef
  * start to Prometheus.
  */
 export class WorkerMetrics {
-  /** The latest samples of workers that listen: what is sent to one before is lost. */
+  /** Latest samples of workers that are ready: messages to others get lost. */
   readonly #latest = new Map<Worker, Sample[]>();
-  /** What workers had counted that are gone. */
+  /** Samples of workers that have ended. */
   #gone: Sample[][] = [];
   #scrapes = 0;
 
@@ -76,7 +76,7 @@ export class WorkerMetrics {
   }
 }
 
-/** What a worker answers; undefined if it is gone, or has had its time. */
+/** The answer of a worker; undefined if it has ended or timed out. */
 async function ask(worker: Worker, question: Question): Promise<Sample[] | undefined> {
   const messages = on(worker, 'message', { signal: AbortSignal.timeout(WAIT_MS), close: ['exit'] });
   worker.send(question, () => {});
@@ -89,12 +89,12 @@ async function ask(worker: Worker, question: Question): Promise<Sample[] | undef
   return undefined;
 }
 
-/** Of the samples of a worker, those that only grow. */
+/** The samples of a worker that only grow. */
 function countsIn(samples: readonly Sample[]): Sample[] {
   return samples.filter(({ type }) => type === 'counter' || type === 'histogram');
 }
 
-/** What the first process says itself, in place of what its workers say of themselves. */
+/** Samples of the first process, which replace those that workers report about themselves. */
 function ownSamples(workers: number): Sample[] {
   const startedAt = (Date.now() - process.uptime() * 1000) / 1000;
   return [

@@ -34,23 +34,23 @@ export interface ExportedKey extends ExportedFields {
   roles: string[];
   /** The granted permissions, as `RESOURCE:ACTION`. */
   permissions: string[];
-  /** Its limits, such as `100/m`; with `withDigests`, what is left of those that never refill. */
+  /** Its limits, such as `100/m`; with `withDigests`, the rest of those that never refill. */
   limits: string[];
-  /** The networks that it may be used from; null for anywhere. */
+  /** Networks it can be used from; null for any. */
   allowFrom: string[] | null;
   /** The address that it is valid for alone; left out for wherever keys are. */
   audience?: string;
   /** `svc_<id>_…`, or `imported-<id>` for a secret in another format. */
   prefix: string;
-  /** When it was created. */
+  /** Creation time. */
   createdAt: string;
   /** The id of the key that created it; null if the operator did. */
   createdBy: string | null;
-  /** When it expires; null if it never does. */
+  /** Expiry; null for never. */
   expiresAt: string | null;
-  /** Whether it is disabled; with `withDigests`, also whether nothing is left of a budget. */
+  /** Disabled; with `withDigests`, also if a budget is used up. */
   disabled: boolean;
-  /** The person for whom the key stands; such a key has no secret. */
+  /** The person that the key stands for; such a key has no secret. */
   person?: Person;
   /** The SHA-256 of its secret in hex; only with `withDigests`. */
   sha256?: string;
@@ -60,13 +60,13 @@ export interface ExportedKey extends ExportedFields {
 export interface ExportedPage {
   /** The keys. */
   keys: ExportedKey[];
-  /** How many of them have a previous secret that still works, which is not exported. */
+  /** Keys with a previous secret that still works, which is not exported. */
   rotating: number;
 }
 
 /** Options of an export. */
 export interface ExportOptions {
-  /** Whether to include the digests of the secrets. */
+  /** Includes the digests of secrets. */
   withDigests: boolean;
 }
 
@@ -99,7 +99,7 @@ export async function* exportKeys(
   }
 }
 
-/** Limits show what is left of budgets, and networks are null for anywhere. */
+/** Exported separately: limits with the rest of budgets, and networks with null for any. */
 const { limits: _limits, allowFrom: _allowFrom, ...otherRestrictions } = restrictionFields;
 
 function exportedKeyOf(key: StoredKey, withDigests: boolean, spent: readonly SpentLimit[]): ExportedKey {

@@ -6,16 +6,16 @@ import type { PreparedStatement, PrivateDatabase } from '../../store/sqlite/data
 import type { ChildLine, ImportSpool, KeyLine, LineChain, LineReport, LineValue, UniqueField } from './import.ts';
 import type { GeneratedField, ImportLine, ImportProblem, ImportWarning } from './read-import.ts';
 
-/** How many rows a page has. */
+/** Rows of a page. */
 const PAGE_ROWS = 1000;
-/** How much of the file is kept in memory, in KiB. */
+/** Cache of the file, in KiB. */
 const CACHE_KIB = 4 * 1024;
 
 const COLUMNS = { name: 'name', digest: 'digest', publicId: 'public_id', id: 'id' } as const;
 const KEY_LISTS = API_KEY_COLUMNS.join(', ');
 /** A line without a key has no digest. */
 const HAS_KEY = '(digest is not null)';
-/** Whether the store does not have the key of a line yet. */
+/** Selects lines whose key is not in the store yet. */
 const IS_OPEN = '(line not in (select line from unchanged))';
 
 interface Remark {
@@ -46,8 +46,8 @@ function inRoom(work: () => unknown): void {
 }
 
 /**
- * Lines in a file that has no name: nobody else can open it, and its space is free once this process ends, however. It
- * has digests, and no secrets.
+ * Lines in an unnamed file, which no other process can open and whose space is freed when this process ends. It
+ * contains digests but no secrets.
  */
 export class ImportSpoolFile implements ImportSpool {
   readonly #driver: PrivateDatabase;
@@ -165,7 +165,7 @@ export class ImportSpoolFile implements ImportSpool {
     let skeleton: string | undefined;
     for (const page of this.#valuesBy('name_skeleton', 'name')) {
       const last = page.at(-1)!.order;
-      // The next page may have more that look like the last one.
+      // The next page may continue the last group.
       const rest = page.filter(({ order }) => order === last);
       if (last !== skeleton) {
         yield [...alike, ...page.slice(0, -rest.length)];

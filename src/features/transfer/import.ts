@@ -30,9 +30,9 @@ export interface LineReport {
   id: string | null;
   /** The prefix of the key, if it is in the store. */
   prefix: string | null;
-  /** Why the line failed. */
+  /** Reasons the line failed. */
   errors: readonly ImportProblem[];
-  /** What is worth knowing about the key. */
+  /** Warnings about the key. */
   warnings: readonly ImportWarning[];
 }
 
@@ -44,21 +44,21 @@ export interface ImportReport {
   unchanged: number;
   /** The number of lines that failed. */
   failed: number;
-  /** One entry per line, without the empty ones. */
+  /** An entry for each line that is not empty. */
   lines: LineReport[];
 }
 
-/** The same, with lines that are read one after another: they may be more than fit in memory. */
+/** The same, with lines read one at a time, because all of them may not fit in memory. */
 export interface ImportOutcome extends Omit<ImportReport, 'lines'> {
   /** The number of lines, without the empty ones. */
   total: number;
-  /** Why lines failed: each code once, that of the first problem first. */
+  /** Codes of failures, each once, in order of the first problem. */
   codes: readonly ErrorCode[];
-  /** One entry per line. They can be read until the outcome was used. */
+  /** An entry for each line, readable until the callback returns. */
   lines: () => Iterable<LineReport>;
 }
 
-/** The values of a key that no other may have. */
+/** Values of a key that must be unique. */
 export type UniqueField = 'name' | 'digest' | 'publicId' | 'id';
 
 /** A value of the key of a line. */
@@ -79,11 +79,11 @@ export interface KeyLine extends ChildLine {
   generated: readonly GeneratedField[];
 }
 
-/** Where the chain of a key on a line ends. */
+/** The chain of parents of a key on a line. */
 export interface LineChain {
-  /** How many keys it has. */
+  /** Number of keys. */
   length: number;
-  /** Whether one of them is in the store. */
+  /** One of them is in the store. */
   isInStore: boolean;
 }
 
@@ -116,9 +116,9 @@ export interface ImportSpool extends ComparedLines {
   note(kind: 'error' | 'warning', line: number, remark: ImportProblem | ImportWarning): void;
   /** The first keys that are to be imported of the lines after one. */
   keysAfter(line: number, limit: number): KeyLine[];
-  /** The keys of the lines up to one were imported, but for the unchanged ones. */
+  /** Records that the keys up to a line were imported, except for unchanged ones. */
   setImported(count: number, upTo: number): void;
-  /** How many lines there are, and what became of them. */
+  /** Counts of lines by outcome. */
   counts(): { total: number; imported: number; unchanged: number; failed: number };
   /** See `ImportOutcome`. */
   codes(): ErrorCode[];
@@ -222,7 +222,7 @@ function outcomeOf(spool: ImportSpool): ImportOutcome {
   return { ...spool.counts(), codes: spool.codes(), lines: () => spool.reports() };
 }
 
-/** Finds the lines whose keys are in the store already, and what is wrong with others. */
+/** Finds lines whose keys are already in the store, and problems of others. */
 async function compareLines(find: KeyFinder, lines: ComparedLines, rules: ImportRules): Promise<void> {
   await noteConflicts(find, lines);
   await noteCreators(find, lines);
@@ -243,7 +243,7 @@ async function findUnchanged(find: KeyFinder, lines: readonly KeyLine[]): Promis
   );
 }
 
-/** Whether a key is as a line says. */
+/** Checks whether a key matches its line. */
 function isAsIn({ key, generated }: KeyLine, held: StoredKey): boolean {
   const given = (['id', 'publicId', 'createdAt'] as const).filter((field) => !generated.includes(field));
   const compared = ['digest', 'person', ...given] as const;
@@ -299,7 +299,7 @@ async function noteLikenesses(find: KeyFinder, spool: ImportSpool): Promise<void
   }
 }
 
-/** What the keys of all lines are checked by. */
+/** Rules for the keys of all lines. */
 type ImportRules = Pick<Place, 'catalog' | 'now'>;
 
 const CREATOR_MISSING: ImportProblem = {
@@ -325,7 +325,7 @@ async function noteCreators(find: KeyFinder, lines: ComparedLines): Promise<void
   }
 }
 
-/** How many keys the chain of a key in the store has; undefined if it is not there. */
+/** Length of the chain of a key in the store; undefined if it is not there. */
 function lengthIn(ancestors: ReadonlyMap<string, Pick<Link, 'createdBy'>>, id: string): number | undefined {
   const ancestor = ancestors.get(id);
   if (!ancestor) return undefined;
@@ -358,20 +358,20 @@ export interface Spools {
 export const IMPORTS = declarePort<Spools, Spools>('imports');
 
 interface ImportOptions extends Parts {
-  /** When they were asked to be imported, in milliseconds since 1970. */
+  /** Start of the import, in milliseconds since 1970. */
   now: number;
   /** Is told how many keys are imported. */
   onProgress?: ProgressReport | undefined;
 }
 
-/** How many keys a transaction inserts, for which others wait. */
+/** Keys inserted in one transaction, which blocks others. */
 const PIECE_KEYS = 200;
-/** How long others have the lock of a file for themselves after each transaction: they ask now and then. */
+/** Pause after each transaction, in milliseconds, so that others get the lock of the file, which they poll for. */
 const REST_MS = 20;
 
 /**
- * Imports the keys of all lines, unless one of them fails. They are inserted in short transactions, each of which
- * compares its lines with the store again: one that fails then, since keys were changed meanwhile, ends the import.
+ * Imports the keys of all lines, unless one fails. Short transactions each compare their lines with the store again: a
+ * line that fails now because keys have changed stops the import.
  */
 export async function importKeys(spool: ImportSpool, options: ImportOptions): Promise<ImportOutcome> {
   const { repository, transactions, onProgress } = options;

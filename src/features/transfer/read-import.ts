@@ -47,13 +47,13 @@ import {
 } from '../../keys/secret/index.ts';
 import { type Line, linesOf, MAX_LINE_BYTES } from './lines.ts';
 
-/** What reading an import depends on. */
+/** Dependencies of reading an import. */
 interface ImportContext extends Pick<Parts, 'catalog' | 'randomBytes' | 'randomId'> {
   /** Milliseconds since 1970. */
   now: number;
 }
 
-/** Why a line cannot be imported. */
+/** A problem that prevents importing a line. */
 export interface ImportProblem {
   /** Stable between versions. */
   code: ErrorCode;
@@ -61,7 +61,7 @@ export interface ImportProblem {
   message: string;
 }
 
-/** What is worth knowing about a key that can be imported. */
+/** A warning about a key that can be imported. */
 export interface ImportWarning {
   /** Stable between versions. */
   code: keyof typeof IMPORT_WARNINGS | 'NAME_CONFUSABLE';
@@ -93,7 +93,7 @@ const UNREADABLE = {
   NOT_UTF8: 'The line is not valid UTF-8.',
 };
 
-/** How many lines are read before something is done with them. */
+/** Lines read at a time. */
 const PAGE_LINES = 500;
 
 /** Reads keys from JSON lines, page by page. Empty lines are skipped. */
@@ -113,12 +113,12 @@ export async function* readImport(
   yield page;
 }
 
-/** How many ids come first that are about evenly spread: those of larger imports are ever closer to each other. */
+/** Number of leading ids that are evenly spread; in larger imports, they get closer. */
 const SPREAD_IDS = 2 ** 20;
 
 /**
- * Ids in their order, which are random but for their first 32 bits: keys are listed as their lines are, and each index
- * that has the ids grows at its end, which takes less room and time.
+ * Ascending ids, random except for their first 32 bits: keys are listed in the order of lines, and indexes grow at
+ * their end, which takes less space and time.
  */
 function inOrder(randomId: () => string): () => string {
   let share = 0;
@@ -188,7 +188,7 @@ function readKey(
   }
 }
 
-/** The expiry of an imported key, which may be past, unlike that of a new one. */
+/** The expiry of an imported key. Unlike that of a new key, it can be in the past. */
 function readImportedExpiry(text: string, now: number): number | null | Issue {
   const instant = readDate(text);
   return instant !== undefined && instant <= now ? instant : readExpiry({ expiresAt: text }, now);
@@ -229,7 +229,7 @@ function invalid(message: string): Issue {
   return { code: 'INPUT_INVALID', message };
 }
 
-/** What a field of a line can be. */
+/** Kinds of fields of a line. */
 interface KindValues {
   string: string;
   number: number;
@@ -279,21 +279,21 @@ type ImportedFields = Pick<NewKey, keyof typeof givenFields> & {
 
 const NAMES = Object.keys(FIELDS) as (keyof ImportedFields)[];
 const SECRET_FIELDS: ReadonlySet<string> = new Set(['secret', 'sha256'] satisfies (keyof ImportedFields)[]);
-/** Unknown field names that may be repeated in a message: none that could be a secret. */
+/** Unknown field names that a message can repeat, because they cannot be a secret. */
 const SHOWABLE_NAME = /^[A-Za-z]+(?:_[A-Za-z]+)*$/;
-/** Shorter secrets may occur in a text by chance. */
+/** Shorter secrets can occur in a text by chance. */
 const MIN_EXPOSED_LENGTH = 8;
 
 /**
- * Parses a line that describes a key. No issue repeats a value: any value may be a misplaced secret.
- * @returns the fields, if they can be validated further, and the issues
+ * Parses a line that describes a key. No issue repeats a value, because it could be a misplaced secret. @returns the
+ * fields if they can be checked further, and the issues
  */
 function fieldsIn(text: string): { fields?: ImportedFields; issues: Issue[] } {
   const object = readObject(text);
   if (!object)
     return { issues: [invalid('The line is not a JSON object. Write each key as one object on a line of its own.')] };
   if (hasFieldTwice(text, object)) return { issues: [invalid('The line has a field twice. Leave one of them out.')] };
-  // Databases write null for what is not given.
+  // Databases write null for missing values.
   const given = Object.entries(object).filter(([, value]) => value !== null);
   const others = given.filter(([name]) => !isField(name));
   const own = given.filter((entry): entry is [keyof ImportedFields, unknown] => isField(entry[0]));
@@ -378,19 +378,19 @@ function holds(value: unknown, secret: string): boolean {
   return secret.length >= MIN_EXPOSED_LENGTH && JSON.stringify(value).includes(JSON.stringify(secret).slice(1, -1));
 }
 
-/** What an `Authorization: Bearer` header can carry. Servers and proxies limit its length. */
+/** Characters and length that an `Authorization: Bearer` header can carry, within the limits of servers and proxies. */
 const SENDABLE = /^[\x21-\x7e]{1,8000}$/;
-/** A shorter secret may be guessed. */
+/** A shorter secret could be guessed. */
 const MIN_SECRET_LENGTH = 20;
 
-/** What is kept of the secret of an imported key. */
+/** The stored parts of an imported secret. */
 interface ImportedSecret {
   publicId: string;
-  /** Whether the line gives no public id. */
+  /** The line has no public id. */
   hasNewPublicId: boolean;
   /** See `digestSecret`. */
   digest: string;
-  /** Whether the secret is so short that it may be guessed. */
+  /** The secret is so short that it could be guessed. */
   guessable: boolean;
 }
 

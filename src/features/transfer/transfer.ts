@@ -11,7 +11,7 @@ import { type ExportedPage, exportKeys, type ExportOptions } from './export.ts';
 import { checkImport, importKeys, type ImportOutcome, type ImportReport, IMPORTS } from './import.ts';
 import { readImport } from './read-import.ts';
 
-/** How keys are imported. */
+/** Options of an import. */
 export interface ImportKeysOptions {
   /** Only check whether they can be. */
   dryRun?: boolean;
@@ -37,9 +37,9 @@ export class Transfer {
   }
 
   /**
-   * Imports keys from JSON lines, for the operator. All lines are checked first: if one of them cannot be imported,
-   * none is. Keys are written some hundred at a time. If that ends early, the same import goes on, as lines whose keys
-   * are there are unchanged. With `dryRun` it only checks them. The report has the outcome of each line.
+   * Imports keys from JSON lines, for the operator. Checks all lines first, and imports none if one of them is invalid.
+   * Writes some hundred keys at a time. After an interruption, the same import continues, because lines with existing
+   * keys count as unchanged. With `dryRun` it only checks. The report has the outcome of each line.
    * @throws KeysError STORE_…; what reading the input throws
    */
   async import(input: AsyncIterable<Uint8Array>, options: ImportKeysOptions = {}): Promise<ImportReport> {
@@ -56,9 +56,8 @@ export class Transfer {
   }
 
   /**
-   * Like `import`, where there may be more lines than fit in memory.
-   * @param use what is done with the outcome, whose lines can be read until then
-   * @throws KeysError STORE_…; what reading the input and `use` throw
+   * Like `import`, for more lines than fit in memory. @param use receives the outcome, whose lines can be read until it
+   * returns @throws KeysError STORE_…; what reading the input and `use` throw
    */
   async importTo<Result>(
     input: AsyncIterable<Uint8Array>,

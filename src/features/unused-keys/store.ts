@@ -13,7 +13,7 @@ import {
   type Tables,
 } from '../../store/index.ts';
 
-/** The actions that begin anew the time for which a key may go unused. */
+/** Actions that restart the time a key may go unused. */
 const BEGINNINGS: readonly AuditAction[] = [
   'CREATE',
   'IMPORT',
@@ -56,7 +56,7 @@ async function findInUse(
   return inUse;
 }
 
-/** Those of these keys that were themselves used, or began, since a time. */
+/** Keys that were used, or restarted, since a time. */
 async function findUsed(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -98,7 +98,7 @@ async function findUsed(
   return used;
 }
 
-/** Those of these keys that had ended, and got another end since a time. */
+/** Keys that had expired and got a new expiry since a time. */
 async function findRevived(
   db: Kysely<Tables>,
   dialect: DialectName,
@@ -116,7 +116,7 @@ async function findRevived(
     .execute();
   return rows.flatMap(({ key_id: id, at, before }) => {
     const { expiresAt } = JSON.parse(before!) as { expiresAt?: string | null };
-    // One that was still to come, somebody may move again and again without a thought of this key.
+    // Moving a future expiry does not count, because it can happen again and again without looking at the key.
     return expiresAt && Date.parse(expiresAt) <= Number(at) ? [id!] : [];
   });
 }

@@ -118,7 +118,7 @@ for (const [words, look, handsOn] of WAYS)
         await page.getByText('Rotation finished').waitFor();
         assert.deepEqual([await use(secret), await use(ci.secret)], [200, 401]);
 
-        const another = await rotate('when the new secret is first used');
+        const another = await rotate('On first use of the new secret');
         await hands.press(page.getByRole('link', { name: 'Finish it or roll it back' }));
         await hands.press(button('Start the grace period'));
         await page.getByText('has started').waitFor();

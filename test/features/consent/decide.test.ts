@@ -34,7 +34,7 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
   it('list who asks for what, without the codes', async () => {
     assert.deepEqual(await apikey('requests'), {
       stdout: '',
-      stderr: 'No application asks for a key.\n',
+      stderr: 'No requests to approve.\n',
       code: 0,
       signal: null,
     });
@@ -75,7 +75,7 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
     const creator = isRemote() ? (await remoteStore(cli.database)).id : null;
     assert.deepEqual([roles, permissions, createdBy], [['VIEWER'], ['DOCKER:UPDATE_ANY'], creator]);
     assert.ok(Math.abs(expiresAt! - createdAt - 12 * 3_600_000) < 60_000);
-    assert.equal(description, 'Asked for by the application grafana-sync from 192.0.2.7');
+    assert.equal(description, 'Requested by the application grafana-sync from 192.0.2.7');
     assert.equal((await apikey('log', '--verify')).code, 0);
   });
 
@@ -149,11 +149,11 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
     async () => {
       const config = ['--config', configFile('consent: off\n')];
       const none = await apikey('requests', ...config);
-      assert.equal(none.stderr, 'No application asks for a key: "consent" in svc-api.yaml is off.\n');
+      assert.equal(none.stderr, 'No requests to approve: "consent" in svc-api.yaml is off.\n');
       const { handle } = await ask();
       const { code, body } = await json('approve', handle, '--yes', ...config);
       assert.deepEqual([code, body['code']], [1, 'CONSENT_OFF']);
-      assert.equal(body['error'], 'No application may ask for a key: "consent" in svc-api.yaml is off.');
+      assert.equal(body['error'], 'Applications cannot request keys: "consent" in svc-api.yaml is off.');
       assert.equal((await apikey('deny', handle, '--yes', ...config)).code, 0);
     },
   );

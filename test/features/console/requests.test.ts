@@ -162,11 +162,11 @@ describe('what applications ask for, in the console', () => {
     other.page = form;
     const again = await other.submit('device', AGREE);
     assert.equal(again.status, 409);
-    assert.match(again.text, /Sign out .*was approved already/);
+    assert.match(again.text, /Sign out .*was already approved/);
     const hostile = await look(visitor, '"><b>');
     assert.equal(hostile.status, 404);
     assert.match(hostile.html, /&quot;&gt;&lt;b&gt;&quot; is not a code/);
-    assert.match((await look(visitor, 'BBBB-BBBB')).text, /No application waits for this code/);
+    assert.match((await look(visitor, 'BBBB-BBBB')).text, /No application is waiting for this code/);
     assert.equal(visitor.page.status, 404);
   });
 
@@ -225,7 +225,7 @@ describe('what applications ask for, in the console', () => {
     assert.equal(page.status, 429);
     assert.match(
       page.text,
-      /Too many codes were tried from here\. Try again in \d+ seconds?\..*Code shown by the application/,
+      /Too many codes tried from your address\. Try again in \d+ seconds?\..*Code shown by the application/,
     );
   });
 

@@ -106,7 +106,7 @@ describe('proxy', () => {
       ['nginx', { upstream: 'http+unix:///run/a;b' }, [], 'Use letters, digits'],
       ['nginx', { upstream: 'http+unix:///run/a%0Ab' }, [], 'Use letters, digits'],
       ['nginx', { upstream: 'http://a;b' }, [], 'Use letters, digits'],
-      ['traefik', { upstream: 'http+unix:///run/a' }, [], 'Traefik reaches no Unix sockets.'],
+      ['traefik', { upstream: 'http+unix:///run/a' }, [], 'Traefik cannot use Unix sockets.'],
       ['caddy', {}, ['--host', '*.example.org'], 'Name one host'],
       ['caddy', {}, ['--host', '*'], 'Name one host'],
       ['caddy', {}, ['--host', 'a b'], '"a b" is not a host'],

@@ -183,7 +183,7 @@ describe('asking a server for a key', () => {
       ask(async () => {}, { server: off.url }),
       {
         code: 'CONSENT_OFF',
-        message: /^Applications may ask for keys only by pages .* 'consent' in svc-api.yaml is code\.$/,
+        message: /^Applications can only request keys by opening .* 'consent' in svc-api.yaml is code\.$/,
       },
     );
     await off.stop();

@@ -328,7 +328,7 @@ describe('guard', () => {
     const upstream = 'http://127.0.0.1:3000';
     const ways = 'Pass --resource, --permission or --any-key, or declare routes in svc-api.yaml.';
     for (const [what, args, code, message] of [
-      ['nothing that says who may pass', [upstream], 'USAGE', `Nothing says who may pass. ${ways}`],
+      ['nothing that says who may pass', [upstream], 'USAGE', `No requirement is set. ${ways}`],
       [
         'a resource that is not declared',
         [upstream, '--permission', 'GRAFANA:READ_ANY'],
@@ -337,18 +337,18 @@ describe('guard', () => {
       ],
       ['two ways to say who may pass', [upstream, '--any-key', '--permission', 'DISK:READ_ANY'], 'USAGE', 'together'],
       ['an upstream that is none', ['127.0.0.1:3000', '--any-key'], 'USAGE', 'is not the address of an upstream'],
-      ['no upstream', ['--any-key'], 'USAGE', 'Nothing says where requests go. Name the upstream'],
+      ['no upstream', ['--any-key'], 'USAGE', 'No upstream is set. Pass its address'],
       [
         'a header for upstreams that have their own',
         ['--any-key', '--send-header', 'X-Api-Key=@f'],
         'USAGE',
-        'Write "send" in "upstreams" of svc-api.yaml for others.',
+        'For others, write "send" in "upstreams" of svc-api.yaml.',
       ],
       [
         'a secret in place of its file',
         [upstream, '--any-key', '--send-header', 'X-Api-Key=hunter2'],
         'USAGE',
-        '--send-header is not a name and a file. Write it as X-Api-Key=@/run/secrets/app.',
+        '--send-header must be a name and a file, such as X-Api-Key=@/run/secrets/app.',
       ],
       [
         'a header that the guard writes',
@@ -360,7 +360,7 @@ describe('guard', () => {
         'a header for upstreams that have lists of their own',
         ['--any-key', '--pass-header', 'Remote-User'],
         'USAGE',
-        'Write "passHeaders" in "upstreams" of svc-api.yaml for others.',
+        'For others, write "passHeaders" in "upstreams" of svc-api.yaml.',
       ],
       [
         'a header that says nothing about people',

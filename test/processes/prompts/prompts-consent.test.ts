@@ -36,12 +36,12 @@ describe('apikey approve on a terminal', () => {
       'key ends      after 30d',
     ])
       await session.see(shown);
-    await session.answer('Let Grafana sync have an API key?', KEYS.enter);
+    await session.answer('Give Grafana sync an API key?', KEYS.enter);
     assert.deepEqual([await session.end(), await statuses()], [130, ['PENDING']]);
   });
 
   it('agrees after a Yes', async () => {
-    await session.answer('Let Grafana sync have an API key?', `y${KEYS.enter}`);
+    await session.answer('Give Grafana sync an API key?', `y${KEYS.enter}`);
     await session.see('Grafana sync gets the API key "Grafana sync ');
     assert.deepEqual([await session.end(), await statuses()], [0, ['APPROVED']]);
   });

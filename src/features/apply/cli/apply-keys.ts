@@ -41,16 +41,16 @@ interface ApplyRequest {
   secretsDir: string | undefined;
   /** The command of a shell that gets each new secret on stdin. */
   command: string | undefined;
-  /** Whether the output is JSON, which holds the secrets that are not in files. */
+  /** The output is JSON, and contains secrets that are not written to files. */
   json: boolean;
   print: (json: object, text: string) => Promise<void>;
-  /** The same for what somebody must get. */
+  /** The same for secrets, which must not get lost. */
   printSecrets: (json: object, text: string) => Promise<void>;
   /** Shows a line to the user. */
   note: (text: string) => Promise<void>;
 }
 
-/** Brings the keys to what a file declares, or shows what that would change. @returns the plan */
+/** Applies a file, or shows what that would change. @returns the plan */
 export async function applyKeys(request: ApplyRequest): Promise<PlannedChanges> {
   const { file, place, secretsDir, dryRun } = request;
   const validate = secretsDir === undefined ? undefined : validateFileNames;
@@ -119,7 +119,7 @@ function deliveryInJson({ json, printSecrets }: ApplyRequest): SecretDelivery<Ap
   };
 }
 
-/** Shows a result without secrets: that it cannot be written changes nothing about what was done. */
+/** Shows a result without secrets. A failure to write it does not undo the apply. */
 async function showOrSay(applied: Applied, sinks: Sinks, print: ApplyRequest['print']): Promise<void> {
   try {
     await show(applied, sinks, print);
@@ -128,7 +128,7 @@ async function showOrSay(applied: Applied, sinks: Sinks, print: ApplyRequest['pr
   }
 }
 
-/** Where secrets went, if not to stdout. */
+/** Targets of secrets other than stdout. */
 interface Sinks {
   files?: SecretFiles | undefined;
   sink?: SecretCommand | undefined;
@@ -197,7 +197,7 @@ async function readDeclarationFile(
   }
 }
 
-/** What a plan changes, as JSON. */
+/** The changes of a plan as JSON. */
 function shownOf(plan: PlannedChanges): object {
   const { unchanged } = plan;
   const changes = plan.changes.map(({ secretSince, ...change }) => ({
@@ -209,13 +209,13 @@ function shownOf(plan: PlannedChanges): object {
   return { changes, created, updated, rotated, renewed, deleted, unchanged, waiting };
 }
 
-/** How many keys a plan creates, updates, rotates, renews and deletes. */
+/** Counts the changes of a plan by kind. */
 function countsOf({ changes }: PlannedChanges): number[] {
   return ACTIONS.map((action) => changes.filter((change) => change.action === action).length);
 }
 
 const ACTIONS = ['CREATE', 'UPDATE', 'ROTATE', 'RENEW', 'DELETE'] as const satisfies PlannedChange['action'][];
-/** Those that are counted where there are none, too. */
+/** Changes that are shown even if there are none. */
 const COUNTED = new Set<PlannedChange['action']>(['CREATE', 'UPDATE', 'DELETE']);
 
 function textOf(what: string, plan: PlannedChanges, words: readonly string[]): string {
@@ -230,7 +230,7 @@ function textOf(what: string, plan: PlannedChanges, words: readonly string[]): s
   return [...formatDiff(plan.changes), ...waiting, total].join('\n');
 }
 
-/** Why a secret was not taken, and whether its key is as it was. */
+/** The reason a secret was not taken, and whether its key was restored. */
 interface Failure {
   name: string;
   reason: string;
@@ -295,7 +295,7 @@ async function handOver(
 ): Promise<string | undefined> {
   const env = { ...process.env, SVC_API_KEY_ID: id, SVC_API_KEY_NAME: name };
   const run = async () => {
-    // Stdout is for what the apply did.
+    // Keeps stdout for the result of the apply.
     const child = spawn(command, { shell: true, env, stdio: ['pipe', 2, 2] });
     const ended = signals.passTo(child).catch((error: NodeJS.ErrnoException) => error);
     // A command that does not read all of it says by its exit code whether that is right.

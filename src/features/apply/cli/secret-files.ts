@@ -36,7 +36,7 @@ export function validateFileNames(keys: readonly DeclaredKey[]): DocumentIssue[]
 }
 
 interface SecretFile {
-  /** Where the secret is until it is published. */
+  /** Hidden file with the secret until it is published. */
   hidden: string;
   path: string;
   /** Keeps the file that was at `path` before, if there was one. */
@@ -88,7 +88,7 @@ export class SecretFiles {
     [this.#files, this.#published] = [[], []];
   }
 
-  /** Removes what was written and not published for good: each older file is as before, even if another one fails. */
+  /** Removes files that were not finally published, and restores each older file, even if another one fails. */
   remove(): void {
     for (const { path, previous } of this.#published)
       attempt(() => (exists(previous) ? renameSync(previous, path) : rmSync(path, { force: true })));
@@ -119,7 +119,7 @@ export class SecretFiles {
   }
 }
 
-/** Whether there is a file or a link, even one that leads nowhere. */
+/** Checks for a file or a link, even a dangling one. */
 function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
@@ -142,13 +142,13 @@ function flush(path: string): void {
   }
 }
 
-/** A hidden file of `SecretFiles`: for which store, written where, by which process; whether it keeps an older file. */
+/** Name of a hidden file of `SecretFiles`: its store, place and process, and whether it keeps an older file. */
 const HIDDEN =
   /^\.svc-api-(?<store>[0-9a-f]{8})-(?<place>[0-9a-f]{8})-(?<pid>\d{1,10})-[0-9a-f]{16}(?<previous>-previous)?$/;
 /** Far more than a secret takes. */
 const MAX_BYTES = 1000;
 const MAX_SHOWN = 5;
-/** How long an apply may be at work on its files. */
+/** Maximum time that an apply works on its files, in milliseconds. */
 const MAX_AGE_MS = 600_000;
 
 /** The name of a hidden file of this process, to which `random` adds 16 hexadecimal digits. */
@@ -157,7 +157,7 @@ export function hiddenName(location: string, random: string): string {
 }
 
 type Outcome = 'Removed' | 'Recovered' | 'Left alone';
-/** Why, behind the names of the files. */
+/** Reasons, shown after the names of files. */
 const REASONS: Readonly<Record<Outcome, string>> = {
   Removed: 'secrets that work nowhere, or that another file has',
   Recovered: 'secrets that work, now in the files that were meant for them',
@@ -171,9 +171,8 @@ interface SecretFolder {
 }
 
 /**
- * Tidies a folder of secrets after an apply to the same store that was killed. A secret that works gets the file that
- * was meant for it; one that works nowhere is removed.
- * @returns what was done, in sentences
+ * Tidies a folder of secrets after an apply to the same store was killed. A valid secret is moved to its file; others
+ * are removed. @returns sentences about what was done
  */
 export async function tidyLeftovers(secrets: SecretFolder): Promise<string[]> {
   const done: { outcome: Outcome; file: string }[] = [];
@@ -188,7 +187,7 @@ export async function tidyLeftovers(secrets: SecretFolder): Promise<string[]> {
   });
 }
 
-/** Those that keep older secrets come last: a newer one goes first. */
+/** Files with older secrets come last, so that newer ones win. */
 function leftoversIn({ folder, location }: SecretFolder): string[] {
   const own = tagOf(location);
   const files = list(folder).flatMap((name) => {
@@ -215,7 +214,7 @@ async function tidy(path: string, { folder, nameOf }: SecretFolder): Promise<Out
   return 'Recovered';
 }
 
-/** Another apply may tidy at the same time; a file may belong to another user. */
+/** Explains a failure: another apply may be tidying, or the file may belong to another user. */
 function classifyFailure(error: unknown): Outcome | undefined {
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (syscall === undefined) throw error;
@@ -230,21 +229,24 @@ function list(folder: string): string[] {
   }
 }
 
-/** The secret in a file, empty if none was written yet; undefined for anything else, and for what a link leads to. */
+/** Reads the secret in a file: empty if not written yet, undefined for anything else, including links. */
 function secretIn(path: string): string | undefined {
   lstatSync(path); // One that is gone was tidied by another apply: see `outcomeOfFailure`.
   const text = readPlainFile(path, MAX_BYTES)?.toString().trim();
   return text === '' || (text !== undefined && readSecret(text)) ? text : undefined;
 }
 
-/** Whether the apply that wrote a file may still be at work: elsewhere, that cannot be told for a while. */
+/** Checks whether the apply that wrote a file may still be running. On another machine, this is unknown for a while. */
 function isAtWork(path: string, { place, pid }: { place: string | undefined; pid: number }): boolean {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (!stat || Date.now() - stat.mtimeMs > MAX_AGE_MS) return false;
   return place !== PLACE || isRunning(pid);
 }
 
-/** Whether a process runs here. This one has written nothing yet: a file with its number is of an earlier one. */
+/**
+ * Checks whether a process runs here. A file with our own number belongs to an earlier process, since we have not
+ * written any yet.
+ */
 function isRunning(pid: number): boolean {
   if (pid === process.pid) return false;
   try {
@@ -255,7 +257,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Where the number of a process means the same: on this machine since it started, in this container. */
+/** Identifies where process numbers are comparable: this machine since it started, in this container. */
 const PLACE = tagOf(placeOfProcesses());
 
 function placeOfProcesses(): string {

@@ -5,7 +5,7 @@ import type { KeptAspect, NamedKey, RestorePlan, Since } from '../../../keys/tra
 import { formatTime, printable } from '../../../keys/basics/index.ts';
 import type { BackupContents } from '../../../store/backup/back-up-store.ts';
 
-/** What a backup has, as JSON: a closed list of fields. */
+/** The contents of a backup as JSON. The list of fields is fixed. */
 export function contentsJson({ keys, auditEntries, schema, head, log }: BackupContents): object {
   return {
     keys,
@@ -22,14 +22,14 @@ export function contentsText({ keys, auditEntries }: BackupContents): string {
   return `${formatCount(keys, 'key', 'keys')} and ${formatCount(auditEntries, 'entry', 'entries')} of the audit log`;
 }
 
-/** Why an audit log is not known to be whole. */
+/** The reason an audit log could not be verified. */
 export function describeProblem(log: AuditVerification): string | undefined {
   if ('entries' in log) return undefined;
   if ('broken' in log) return `The audit log is broken: entry ${log.broken} ${log.reason}.`;
   return `The audit log could not be verified: entry ${log.unverifiable} ${log.reason}.`;
 }
 
-/** How many keys a list shows at a terminal, and in text. JSON has all of them. */
+/** Maximum number of keys in a list at a terminal and in text. JSON has all of them. */
 const SHOWN = 100;
 
 const KEPT_TEXTS: Readonly<Record<KeptAspect, string>> = {
@@ -41,7 +41,7 @@ const KEPT_TEXTS: Readonly<Record<KeptAspect, string>> = {
   damaged: 'is damaged in the store, and comes back disabled',
 };
 
-/** What a restore does to keys, as JSON: a closed list of fields. Nothing is known of what was not compared. */
+/** The effects of a restore on keys as JSON, with a fixed list of fields. Without a comparison, there are none. */
 export function planJson({
   deleted = [],
   kept = [],
@@ -64,7 +64,7 @@ export function planJson({
   };
 }
 
-/** What a restore does to keys, for somebody who is to agree to it. */
+/** The effects of a restore on keys, to confirm. */
 export function planLines(plan: RestorePlan): string[] {
   const { deleted, kept, broughtBack, created, changed, damaged, altered, logDiffersFrom } = plan;
   return [

@@ -12,7 +12,7 @@ export interface CommandLine {
 }
 
 interface Options {
-  /** What is known of variables. */
+  /** Environment variables. */
   env: NodeJS.ProcessEnv;
   /** The characters after which bash takes the rest of a word for one of its own. */
   breaks?: string | undefined;
@@ -50,13 +50,13 @@ class LineReader {
     this.#breaks = breaks;
   }
 
-  /** All words; the last one is at the cursor, and may be empty. */
+  /** Reads all words. The last one is at the cursor, and can be empty. */
   read(): string[] {
     for (let at = 0; at < this.#line.length;) at += this.#step(at);
     return [...this.#words, this.#word ?? ''];
   }
 
-  /** Reads what is at a place. @returns its length */
+  /** Reads the item at a position. @returns its length */
   #step(at: number): number {
     const character = this.#line[at]!;
     const next = this.#line[at + 1];
@@ -78,7 +78,7 @@ class LineReader {
     return 1;
   }
 
-  /** Whether a backslash takes the meaning of what follows. */
+  /** Checks whether a backslash escapes the next character. */
   #escapes(next: string | undefined): boolean {
     if (this.quote === "'") return false;
     return this.quote === '' || (next !== undefined && '$`"\\\n'.includes(next));

@@ -1,3 +1,3 @@
-/** What is offered while somebody types. */
+/** Completion of commands in a shell. */
 export { readCommandLine } from './command-line.ts';
 export * from './offer.ts';

@@ -10,28 +10,28 @@ import { hasControlCharacters } from '../../../keys/basics/index.ts';
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** A word that may stand at the cursor. */
+/** A word to offer at the cursor. */
 interface Choice {
   /** The part of the word after what all choices have in common. */
   text: string;
   description?: string;
 }
 
-/** Words that may stand at the cursor, each the common head with one of the choices. */
+/** Words to offer at the cursor, each the common prefix with one of the choices. */
 interface Choices {
   head: string;
   choices: readonly Choice[];
-  /** Whether the words go on, so that no space follows. */
+  /** The words continue, so no space follows. */
   isOpen?: boolean;
 }
 
 const MAX_DESCRIPTION = 80;
 
-/** What the script of a shell reads: what kind of reply it is, then a word a line, with a description after a tab. */
+/** Formats a reply for the script of a shell: its kind, then a word in each line, with a description after a tab. */
 export function formatReply(reply: 'files' | 'folders' | Choices, shell: Shell, line: CommandLine): string {
   if (typeof reply === 'string') return `${reply}\n`;
   const { head, choices, isOpen = false } = reply;
-  // What has no control characters is one line, whatever it is.
+  // Text without control characters is a single line.
   const safe = choices.filter(({ text }) => !hasControlCharacters(head + text));
   if (safe.length === 0) return '';
   const lines = safe.map(({ text, description }) => {
@@ -49,14 +49,14 @@ function quotedForBash(word: string, quote: CommandLine['quote']): string {
   return word.replaceAll(/[^\p{L}\p{M}\p{N}_\-./:=,@%+]/gu, String.raw`\$&`);
 }
 
-/** The first line of a description, without what a terminal would obey. */
+/** The first line of a description, without control characters. */
 function shortened(description: string): string {
   const [line = ''] = description.split('\n', 1);
   const shown = Array.from(line.replaceAll(/\p{C}/gu, ' '));
   return shown.length > MAX_DESCRIPTION ? `${shown.slice(0, MAX_DESCRIPTION - 1).join('')}…` : shown.join('');
 }
 
-/** What stands for a value: a file, a folder, the name of a key, a role, a permission, or one of a few texts. */
+/** Kinds of values: files, folders, names of keys, roles, permissions, or a few fixed texts. */
 type ValueKind = 'files' | 'folders' | 'names' | 'roles' | 'permissions' | readonly string[];
 
 const KINDS_OF_FLAGS: Readonly<Record<string, ValueKind>> = {
@@ -92,26 +92,26 @@ const KINDS_OF_ARGUMENTS: Readonly<Record<string, ValueKind>> = {
   method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
 };
 
-/** What a flag takes; undefined for any text. */
+/** The kind of a flag's value; undefined for any text. */
 function kindOfFlag(flag: string): ValueKind | undefined {
   return Object.hasOwn(KINDS_OF_FLAGS, flag) ? KINDS_OF_FLAGS[flag] : undefined;
 }
 
-/** What an argument is; undefined for any text. */
+/** The kind of an argument; undefined for any text. */
 function kindOfArgument(argument: string): ValueKind | undefined {
   return Object.hasOwn(KINDS_OF_ARGUMENTS, argument) ? KINDS_OF_ARGUMENTS[argument] : undefined;
 }
 
-/** Whether the name that a command is given is that of a new key, so that there is none to offer. */
+/** Checks whether a command takes the name of a new key, for which there is nothing to offer. */
 function namesNewKey(command: string, flags: ReadonlyMap<string, string>): boolean {
   if (command === 'apikey:exec') return true;
   const creates = command === 'apikey:create' || (command === 'apikey' && !flags.has('delete'));
   return creates && !flags.has('overwrite');
 }
 
-/** What may stand at the cursor. */
+/** The completions at the cursor. */
 interface Offer {
-  /** What the word begins with in any case, such as `--roles=ADMIN,`. */
+  /** The fixed start of the word, such as `--roles=ADMIN,`. */
   head: string;
   typed: string;
   database?: string | undefined;
@@ -126,14 +126,14 @@ interface Offer {
 interface Program {
   commands: readonly Command.Loadable[];
   separator: string;
-  /** Other words that may stand in place of a command, with summaries, and after `help`. */
+  /** Further words in place of a command, with summaries, and after `help`. */
   wordsBeside?: (help: boolean) => ReadonlyMap<string, string>;
 }
 
-/** What may stand at the cursor of a line; undefined if any text may. */
+/** Finds completions for the cursor of a line; undefined if any text is possible. */
 export function offerFor({ words, word }: CommandLine, program: Program): Offer | undefined {
   const { commands, wordsBeside = () => new Map() } = program;
-  // What is hidden, such as the long name of a command that has a short one, is completed but not offered.
+  // Hidden commands, such as long names with a short form, are completed but not offered.
   const shown = commands.filter(({ hidden }) => !hidden);
   // `help` is followed by a command's words.
   const isHelp = words[0] === 'help';
@@ -197,7 +197,7 @@ function flagChoices({ command, flags }: TypedCommand): Choice[] {
   return [...choices, toChoice('--help', 'Show help.')];
 }
 
-/** The words that may follow the parts of a command, or all commands where their parts are no words of their own. */
+/** Words that can follow the parts of a command, or all commands if their parts are not separate words. */
 function commandChoices(id: string, { commands, separator, wordsBeside }: Program): Choice[] {
   if (separator !== ' ') return id === '' ? commands.map((command) => toChoice(command.id, summaryOf(command))) : [];
   const beside = id === '' ? [...(wordsBeside?.(false) ?? [])] : [];
@@ -218,7 +218,7 @@ function toChoice(text: string, description: string | undefined): Choice {
   return { text, ...(description !== undefined && { description }) };
 }
 
-/** What takes time to find out, and is asked only where it is needed. */
+/** Slow sources, queried only when needed. */
 interface Sources {
   /** Names of keys that begin with a text. */
   names(start: string): Promise<readonly string[]>;
@@ -252,7 +252,7 @@ function textChoices(texts: readonly string[]): Choice[] {
   return texts.map((text) => ({ text }));
 }
 
-/** What is known of a command while it is typed. */
+/** A command as typed so far. */
 interface TypedCommand {
   /** Its id, or that of a topic; empty before the first word. */
   id: string;
@@ -264,7 +264,7 @@ interface TypedCommand {
   pending: string | undefined;
   /** The arguments that are typed. */
   args: readonly string[];
-  /** Whether a word was `--`: what follows are arguments, whatever they begin with. */
+  /** A word was `--`, so everything after it is an argument. */
   isEnded: boolean;
 }
 
@@ -282,7 +282,7 @@ function readTypedCommand(words: readonly string[], commands: readonly Command.L
   const flags = new Map<string, string>();
   const args: string[] = [];
   let [pending, isEnded]: [string | undefined, boolean] = [undefined, false];
-  // The words of a command have no colons left over, and what follows it may have some.
+  // The words of a command contain no colons, but later words can.
   for (const word of restOf(words, length)) {
     if (pending !== undefined) {
       flags.set(pending, word);

@@ -4,7 +4,7 @@ import type { Shell } from './offer.ts';
 const OWN_BIN = 'svc-api';
 const TOPICS = ['apikey', 'serve'];
 
-/** The script that makes a shell ask this program what may follow. In a host it is for our commands alone. */
+/** The script that makes a shell ask this program for completions. In a host, it completes only our commands. */
 export function scriptOf(shell: Shell, { bin, topicSeparator }: Pick<Config, 'bin' | 'topicSeparator'>): string {
   const completed: Completed = {
     bin,
@@ -145,7 +145,7 @@ complete -c ${bin} ${topics ? `-n ${prefix}_is_ours ` : ''}-f -a '(${prefix})'
 
 interface Completed {
   bin: string;
-  /** How the program is asked, as a shell reads it. */
+  /** Shell code that asks the program. */
   ask: string;
   /** A name for the functions of the script. */
   prefix: string;

@@ -6,7 +6,7 @@ import type { ConsentPlace, ConsentState } from '../consent.ts';
 import { KeyCommand } from '../../../cli/manage/key-command.ts';
 import type { Column } from '../../../cli/output.ts';
 
-/** What an application asks for, in the JSON of every command: a closed list of fields. */
+/** A request as JSON, the same in every command. The list of fields is fixed. */
 export function consentJson(request: ConsentState) {
   const { id, client, flow, status, roles, permissions, keyExpiresIn, address, approval } = request;
   return {
@@ -21,7 +21,7 @@ export function consentJson(request: ConsentState) {
     address,
     createdAt: formatTime(request.createdAt),
     expiresAt: formatTime(request.expiresAt),
-    /** The key that it gets; null until somebody has agreed. */
+    /** Its key; null until approved. */
     apiKey: approval && {
       name: approval.keyName,
       roles: approval.roles,
@@ -54,7 +54,7 @@ export function consentRow(request: ConsentState, isTerminal: boolean): string[]
   ];
 }
 
-/** What a person has to know before they decide, in lines. */
+/** Describes a request to a person who decides, in lines. */
 function consentText(request: ConsentState): string {
   const { client, audience, address, keyExpiresIn, expiresAt } = request;
   const fields = {
@@ -75,14 +75,14 @@ export const codeArg = (description: string) => ({
   code: Args.string({ description, required: true, ignoreStdin: true }),
 });
 
-/** What is typed for a request: its code, or else its id. */
+/** Reads a request argument: a code, or otherwise an id. */
 export function placeOf(text: string): ConsentPlace {
   return readUserCode(text) === undefined ? { requestId: text } : { userCode: text };
 }
 
-/** What commands about requests of applications share. */
+/** Base of commands about requests of applications. */
 export abstract class ConsentCommand extends KeyCommand {
-  /** Shows a request, and asks whether to decide so. @throws CliError CANCELLED, USAGE where nobody can be asked */
+  /** Shows a request and asks for confirmation. @throws CliError CANCELLED, or USAGE without a terminal */
   protected async confirmDecision(request: ConsentState, question: string): Promise<void> {
     this.requireAnswer('decide');
     await this.confirm(question, consentText(request));

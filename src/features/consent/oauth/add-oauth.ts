@@ -21,7 +21,7 @@ import type { ConsentParts } from './parts.ts';
 import { OAUTH_PATHS } from './paths.ts';
 import { giveKey, grantTypesOf } from './token.ts';
 
-/** Adds the endpoints by which applications ask for keys. Pages of other origins may call them as they may GraphQL. */
+/** Adds the endpoints for applications that request keys. Pages of other origins can call them like GraphQL. */
 export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, parts: ConsentParts): void {
   const { failures, issuer } = parts;
   const flows = consentFlows(parts.catalog);
@@ -50,8 +50,8 @@ export function addOAuth(app: Hono<BearerEnv>, allowOrigins: MiddlewareHandler, 
 }
 
 /**
- * What applications learn of the service (RFC 8414, section 3.2; RFC 8628, section 4; RFC 9207, section 3): of the ways
- * in which they may ask alone. What can be granted is told to keys alone.
+ * Metadata for applications (RFC 8414, section 3.2; RFC 8628, section 4; RFC 9207, section 3): only the enabled ways to
+ * request a key. The grants that exist are shown only to keys.
  */
 function metadataOf(issuer: string, parts: ConsentParts): object {
   const { catalog, clients } = parts;
@@ -74,7 +74,10 @@ function metadataOf(issuer: string, parts: ConsentParts): object {
   };
 }
 
-/** Answers where clients get keys for the service itself, or for what it guards for proxies (RFC 9728, section 3.2). */
+/**
+ * Answers where clients can get keys for the service itself, or for the services it guards behind proxies (RFC 9728,
+ * section 3.2).
+ */
 function answerResource(c: Context, { issuer, places }: ConsentParts): Response | Promise<Response> {
   const request = new HonoHead(c);
   if (!issuer.isOwn(request)) {
@@ -99,10 +102,10 @@ async function registerClient(c: Context, parts: ConsentParts): Promise<Reply> {
   if (!isRecord(said)) throw new OAuthError('invalid_client_metadata', 'The body is not a JSON object.');
   const { redirect_uris: redirects, client_name: name = 'Application', grant_types: grants } = said;
   if (!Array.isArray(redirects) || redirects.length === 0 || !redirects.every((uri) => typeof uri === 'string'))
-    throw new OAuthError('invalid_redirect_uri', 'The redirect_uris are a list of at least one.');
+    throw new OAuthError('invalid_redirect_uri', 'redirect_uris must be a list with at least one item.');
   const problem = redirects.map(invalidRedirect).find((message) => message !== undefined);
   if (problem !== undefined) throw new OAuthError('invalid_redirect_uri', problem);
-  if (typeof name !== 'string') throw new OAuthError('invalid_client_metadata', 'The client_name is not a string.');
+  if (typeof name !== 'string') throw new OAuthError('invalid_client_metadata', 'client_name must be a string.');
   const refreshes = Array.isArray(grants) && grants.includes('refresh_token');
   const client = registeredBy({ name, redirects, refreshes });
   if (!client) throw new OAuthError('invalid_client_metadata', 'The name and the redirect_uris are too long.');
@@ -118,8 +121,8 @@ async function registerClient(c: Context, parts: ConsentParts): Promise<Reply> {
 }
 
 /**
- * Ends a key for the application that was given it (RFC 7009, section 2). The key itself proves that one may, so that a
- * client needs nothing else. One that is not valid is ended already.
+ * Revokes the key of an application (RFC 7009, section 2). The key itself is the proof, so a client needs nothing else.
+ * An invalid key counts as revoked.
  * @throws OAuthError
  */
 async function revokeKey(c: Context, parts: ConsentParts): Promise<Reply> {
@@ -128,7 +131,7 @@ async function revokeKey(c: Context, parts: ConsentParts): Promise<Reply> {
   const secret = form.need('token').trim();
   const created = form.get('created_keys');
   if (created !== undefined && created !== 'refuse')
-    throw new OAuthError('invalid_request', 'The created_keys is refuse, or left out.');
+    throw new OAuthError('invalid_request', 'created_keys must be "refuse" or left out.');
   const { address, ...source } = originOf(c, parts);
   const ended = await parts.consent.end({ secret, clientId, sparesCreators: created === 'refuse' }, address);
   if (ended === 'ended') return jsonReply({});
@@ -137,7 +140,7 @@ async function revokeKey(c: Context, parts: ConsentParts): Promise<Reply> {
   if (ended.refused === 'not given')
     throw new OAuthError(
       'unsupported_token_type',
-      'This key was not given to an application: only those who manage keys can delete it.',
+      'This key was not given to an application. Only people who manage keys can delete it.',
     );
   if (ended.refused === 'other client') throw new OAuthError('invalid_grant', 'This key was given to another client.');
   if (ended.refused === 'has created') {

@@ -5,7 +5,7 @@ import { TooManyRequestsError } from '../pace.ts';
 import { type OAuthCode, OAuthError } from './oauth-error.ts';
 import type { ConsentParts } from './parts.ts';
 
-/** What a request gets that failed, in the terms of OAuth. @throws what is not a refusal */
+/** Turns a refusal into an OAuth error. @throws any other error */
 export function oauthErrorFor(c: Context, error: unknown, failures: FailureLog): OAuthError {
   if (error instanceof OAuthError) return error;
   if (error instanceof RequestRefused) {
@@ -30,8 +30,8 @@ export function answeringApplications(work: (c: Context) => Promise<Reply>, fail
 }
 
 /**
- * Does what an application asks for, and counts what fails: an address with too many failures is told of no more of
- * them. What is valid is served wherever others have failed.
+ * Runs a request and counts failures. An address with too many failures gets no further ones explained, but valid
+ * requests are always served.
  */
 export function countingFailures(
   work: (c: Context, parts: ConsentParts) => Promise<Reply>,
@@ -48,7 +48,7 @@ export function countingFailures(
   };
 }
 
-/** What is said of a code or a key that exists, and of the store. */
+/** Errors about existing codes or keys, or about the store, which do not count as failures. */
 const NO_FAILURES: ReadonlySet<OAuthCode> = new Set([
   'authorization_pending',
   'slow_down',

@@ -12,13 +12,12 @@ const MAX_STATE_LENGTH = 2000;
 /** In characters. */
 const MAX_SHOWN = 200;
 
-/** Where a person can be sent back to, whatever else is wrong with a request. */
+/** The verified redirect URI of a request that may have other problems. */
 export type ReturnAddress = Pick<ConsentRedirect, 'uri' | 'state'>;
 
 /**
- * Where the person who makes a request goes back to. Only once that is known to be the application's own, is it told
- * what is wrong: nobody is sent anywhere else (RFC 9700, section 4.11).
- * @throws OAuthError for the person alone
+ * Finds where to redirect the person. Errors are only sent there once it is known to belong to the application (RFC
+ * 9700, section 4.11). @throws OAuthError to show to the person
  */
 export async function returnAddressIn(
   c: Context,
@@ -30,7 +29,7 @@ export async function returnAddressIn(
   if (!hasRedirect(client, uri))
     throw new OAuthError(
       'invalid_request',
-      `The redirect_uri ${printable(uri, MAX_SHOWN)} is none that "${client.name}" is registered with.`,
+      `The redirect_uri ${printable(uri, MAX_SHOWN)} is not registered for "${client.name}".`,
     );
   const state = given.get('state') ?? null;
   if (state !== null && state.length > MAX_STATE_LENGTH)
@@ -45,14 +44,14 @@ export function authorizationIn(
   parts: ConsentParts,
 ): Omit<NewConsentRequest, 'address'> {
   if (given.need('response_type') !== 'code')
-    throw new OAuthError('unsupported_response_type', 'The response_type is code.');
+    throw new OAuthError('unsupported_response_type', 'response_type must be "code".');
   if ((given.get('response_mode') ?? 'query') !== 'query')
-    throw new OAuthError('invalid_request', 'The response_mode is query.');
+    throw new OAuthError('invalid_request', 'response_mode must be "query".');
   if (given.need('code_challenge_method') !== 'S256')
-    throw new OAuthError('invalid_request', 'The code_challenge_method is S256.');
+    throw new OAuthError('invalid_request', 'code_challenge_method must be "S256".');
   const challenge = given.need('code_challenge');
   if (!isChallenge(challenge))
-    throw new OAuthError('invalid_request', 'The code_challenge is not a SHA-256 in base64url.');
+    throw new OAuthError('invalid_request', 'code_challenge must be a SHA-256 in base64url.');
   const keyExpiresIn = given.get('key_expires_in');
   return { client, ...askedIn(given, parts), keyExpiresIn, redirect: { ...back, challenge } };
 }

@@ -17,16 +17,16 @@ import { type Client, selfDescribed } from '../clients.ts';
 import { OAuthError } from './oauth-error.ts';
 
 const TIMEOUT_MS = 5000;
-/** How long a server of DNS has for its first answer, in milliseconds; the second time, it has twice that. */
+/** Time for a DNS server to answer, in milliseconds; twice that for the second try. */
 const DNS_MS = 1000;
-/** How many names are resolved at once, and for how long what failed is not tried again, in milliseconds. */
+/** Names resolved at once, and milliseconds before a failed one is tried again. */
 const [MAX_LOOKUPS, FAILED_MS] = [2, 30_000];
 const MAX_BYTES = 64 * 1024;
 const MAX_URL_LENGTH = 500;
-/** How many are fetched at once, and remembered. */
+/** Documents fetched at once, and kept. */
 const [MAX_FETCHES, MAX_DOCUMENTS] = [10, 1000];
 
-/** What no host of the internet has (IANA's registries of special addresses). */
+/** Addresses that no host on the internet has (IANA's registries of special addresses). */
 const SPECIAL = new Networks(
   (
     '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 ' +
@@ -40,7 +40,7 @@ const NAT64 = new Networks(['64:ff9b::/96']);
 /** The addresses that some proxies answer for every name (fake-ip). */
 const FAKE = new Networks(['198.18.0.0/15']);
 
-/** Whether an address is one of the internet. */
+/** Checks for an address on the internet. */
 export function isPublic({ address, family }: LookupAddress): boolean {
   if (NAT64.includes(address)) return isPublic({ address: embeddedIpv4(address), family: 4 });
   return !SPECIAL.includes(address) && (family === 4 || GLOBAL_V6.includes(address));
@@ -60,7 +60,7 @@ export async function resolveHost(
   return [...of(v4, 4), ...of(v6, 6)];
 }
 
-/** Why a document is of no use, in words that may be shown, and in those of the log. */
+/** A problem of a document, in words for clients and in more detail for the log. */
 class Unusable extends Error {
   readonly detail: string;
 
@@ -73,13 +73,13 @@ class Unusable extends Error {
 /** The host of a document has no address: no other document of it is asked for, either. */
 class Unreachable extends Error {}
 
-/** What fetching needs from outside. */
+/** Dependencies of fetching. */
 export interface DocumentOptions {
   /** The hosts that are asked: all, or these. */
   readonly allowed: 'any' | readonly string[];
   /** Milliseconds since 1970. */
   readonly clock: () => number;
-  /** The addresses of a host. An aborted signal ends the wait. */
+  /** Resolves a host. An aborted signal stops waiting. */
   readonly resolve?: (host: string, signal: AbortSignal) => Promise<LookupAddress[]>;
   readonly isAllowed?: (address: LookupAddress) => boolean;
   /** Beside the usual certificates, and in milliseconds. */
@@ -88,8 +88,8 @@ export interface DocumentOptions {
 }
 
 /**
- * Applications whose id is the URL of a document that describes them (draft-ietf-oauth-client-id-metadata-document).
- * Anybody may name any URL: nothing is asked but hosts of the internet, by the very address that was found to be one.
+ * Finds applications whose id is the URL of a document about them (draft-ietf-oauth-client-id-metadata-document).
+ * Anyone can send any URL, so only hosts on the internet are contacted, at the very address that was checked.
  */
 export class ClientDocuments {
   readonly #options: DocumentOptions;
@@ -104,7 +104,7 @@ export class ClientDocuments {
     this.#options = options;
   }
 
-  /** Whether an id is such a URL that may be asked. */
+  /** Checks whether an id is a URL that may be fetched. */
   allows(id: string): boolean {
     const url = id.length <= MAX_URL_LENGTH && id.startsWith('https://') ? URL.parse(id) : null;
     // Written otherwise than it is, it would not be the one that the document names.
@@ -113,13 +113,13 @@ export class ClientDocuments {
     return this.allowsHost(url.host);
   }
 
-  /** Whether applications may describe themselves at a host. */
+  /** Checks whether documents of a host are allowed. */
   allowsHost(host: string): boolean {
     const { allowed } = this.#options;
     return allowed === 'any' || allowed.includes(host);
   }
 
-  /** @throws OAuthError invalid_client, which says what is wrong; temporarily_unavailable */
+  /** @throws OAuthError invalid_client with the problem; temporarily_unavailable */
   find(id: string): Promise<Client> {
     const known = this.#known.get(id);
     if (known && this.#options.clock() < known.until) return Promise.resolve(known.client);
@@ -185,7 +185,7 @@ export class ClientDocuments {
       request(url, options, done).on('error', fail).end();
     });
     try {
-      if (answer.statusCode !== 200) throw new Unusable(`it is answered with the status ${answer.statusCode}`);
+      if (answer.statusCode !== 200) throw new Unusable(`the status was ${answer.statusCode}`);
       if (!/^application\/(?:[\w.-]+\+)?json *(?:;|$)/i.test(answer.headers['content-type'] ?? ''))
         throw new Unusable('it is not JSON');
       const text = String((await readBounded(answer, MAX_BYTES)) ?? '');
@@ -199,7 +199,7 @@ export class ClientDocuments {
 }
 
 function tooMany(): OAuthError {
-  return new OAuthError('temporarily_unavailable', 'Too many clients are looked up at once. Try again.', 503);
+  return new OAuthError('temporarily_unavailable', 'Too many clients are being looked up. Try again.', 503);
 }
 
 /** @param allowed where that is any host, anybody could ask for the addresses of a private network */
@@ -208,34 +208,34 @@ function notOfInternet(found: readonly LookupAddress[], allowed: DocumentOptions
   const remedy =
     'Let the DNS server of svc-api answer with its public address, or register the client in svc-api.yaml under ' +
     'clients: registered';
-  const detail = `its host has the address ${address}, which is not one of the internet. ${remedy}`;
+  const detail = `its host has the address ${address}, which is not on the internet. ${remedy}`;
   const isTold = allowed !== 'any' || FAKE.includes(address);
-  return new Unusable(isTold ? detail : `its host has no address of the internet, see the log. ${remedy}`, detail);
+  return new Unusable(isTold ? detail : `its host has no address on the internet, see the log. ${remedy}`, detail);
 }
 
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, fail) => signal.addEventListener('abort', () => fail(signal.reason as Error), { once: true }));
 }
 
-/** What a document says. @throws Unusable */
+/** Reads a document. @throws Unusable */
 function readDocument(id: string, text: string): Client {
   const document = parsed(text);
   if (!isRecord(document)) throw new Unusable('it is not a JSON object');
-  if (document['client_id'] !== id) throw new Unusable('its client_id is another one');
+  if (document['client_id'] !== id) throw new Unusable('its client_id is not its URL');
   const grants = document['grant_types'] ?? ['authorization_code'];
   if (!offersNone(document) || 'client_secret' in document)
-    throw new Unusable('it asks for a client with a secret, where only clients without one are known');
+    throw new Unusable('it requires a client secret, but only clients without a secret are supported');
   const said = {
     name: document['client_name'],
     redirects: document['redirect_uris'],
     refreshes: Array.isArray(grants) && grants.includes('refresh_token'),
   };
   const client = selfDescribed(id, said, new URL(id).hostname);
-  if (!client) throw new Unusable('none of its redirect_uris can be used');
+  if (!client) throw new Unusable('it has no valid redirect_uris');
   return client;
 }
 
-/** Whether a client can do without a secret: `token_endpoint_auth_method` is the one that it prefers. */
+/** Checks whether a client works without a secret: `token_endpoint_auth_method` is only its preference. */
 function offersNone({
   token_endpoint_auth_method: preferred = 'none',
   token_endpoint_auth_methods_supported: supported,

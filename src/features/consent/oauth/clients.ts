@@ -5,11 +5,11 @@ import { OAuthError, type Parameters } from './oauth-error.ts';
 /** In characters (RFC 1035, section 2.3.4), with a port. */
 const MAX_HOST_LENGTH = 260;
 
-/** The applications that may ask for keys. */
+/** The applications that can request keys. */
 export class Clients {
   readonly #registered: readonly Client[];
   readonly #documents: ClientDocuments | undefined;
-  /** Whether applications may register themselves (RFC 7591). */
+  /** Applications can register themselves (RFC 7591). */
   readonly mayRegister: boolean;
 
   /** @param documents undefined where no application is known by its document */
@@ -19,12 +19,12 @@ export class Clients {
     this.mayRegister = mayRegister;
   }
 
-  /** Whether applications are known by the documents at the URLs that are their ids. */
+  /** Applications can be known by a document at the URL that is their id. */
   get haveDocuments(): boolean {
     return this.#documents !== undefined;
   }
 
-  /** Whether there may be some that replace the secrets of their keys. */
+  /** Some applications may refresh their keys. */
   get mayRefresh(): boolean {
     return this.haveDocuments || this.mayRegister || this.#registered.some(({ refreshes }) => refreshes);
   }
@@ -49,8 +49,8 @@ export class Clients {
     const host = hostOfClient({ id });
     const message =
       host === undefined || host.length > MAX_HOST_LENGTH || this.#documents?.allowsHost(host)
-        ? 'There is no client with this client_id: register it first.'
-        : `Clients of ${host} are not known here. Whoever runs this service, and trusts ${host}, can add it in ` +
+        ? 'This client_id does not exist. Register the client first.'
+        : `Clients of ${host} are not allowed here. If the administrator of this service trusts ${host}, they can add it in ` +
           `svc-api.yaml: clients: { metadata-documents: [${host}] }.`;
     throw new OAuthError('invalid_client', message);
   }

@@ -33,7 +33,9 @@ export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<
   });
 }
 
-/** The application that a request names. One that is not known is logged: its owner may be waiting for it. @throws OAuthError */
+/**
+ * Finds the application of a request. Logs an unknown one, because its owner may be waiting for it. @throws OAuthError
+ */
 export async function clientIn(c: Context, given: Parameters, parts: ConsentParts): Promise<Client> {
   try {
     return await parts.clients.find(given);
@@ -62,9 +64,8 @@ function scopeIn(scope: string, catalog: Catalog) {
 }
 
 /**
- * What a request asks for. Without a scope, that is what it takes to reach the resource that it names, if that is
- * guarded by the same configuration.
- * @throws OAuthError invalid_scope, invalid_target
+ * Reads the requested grants. Without a scope, these are the permissions needed for the resource it names, if the same
+ * configuration guards that. @throws OAuthError invalid_scope, invalid_target
  */
 export function askedIn(
   given: Parameters,
@@ -82,19 +83,19 @@ function leastScope(audience: string, { guarded }: ConsentParts['places']): stri
   return found?.scope.join(' ') ?? '';
 }
 
-/** What a key is to be for alone (RFC 8707, section 2). @throws OAuthError invalid_target */
+/** Reads the only address that the key is to be valid for (RFC 8707, section 2). @throws OAuthError invalid_target */
 export function audienceIn(given: Parameters): string | undefined {
   const resource = given.get('resource');
   const audience = resource === undefined ? undefined : readAudience(resource);
   if (resource === undefined || audience !== undefined) return audience;
-  throw new OAuthError('invalid_target', 'The resource is not an address of http or https without a query.');
+  throw new OAuthError('invalid_target', 'The resource must be an http or https address without a query.');
 }
 
 /** The form of a public client, which proves nothing by a secret. @throws OAuthError; RequestRefused */
 export async function applicationForm(c: Context): Promise<Parameters> {
   const form = new Parameters(await readForm(c, 'This is asked'));
   if (c.req.header('authorization') !== undefined || form.get('client_secret') !== undefined)
-    throw new OAuthError('invalid_client', 'Clients have no secret here: send the client_id alone, in the form.', 401, {
+    throw new OAuthError('invalid_client', 'Clients have no secret here: send only the client_id, in the form.', 401, {
       'WWW-Authenticate': 'Basic realm="svc-api"',
     });
   return form;

@@ -24,13 +24,13 @@ export type OAuthCode =
   | 'expired_token'
   | 'temporarily_unavailable';
 
-/** What an application asked for, and does not get. */
+/** A refusal in terms of OAuth. */
 export class OAuthError extends Error {
   readonly code: OAuthCode;
   readonly status: 400 | 401 | 404 | 405 | 413 | 415 | 429 | 503;
   /** Headers that the status calls for. */
   readonly headers: Readonly<Record<string, string>> | undefined;
-  /** The message for the log, where that may say more. */
+  /** The message for the log, which can say more. */
   readonly detail: string;
 
   constructor(
@@ -47,7 +47,7 @@ export class OAuthError extends Error {
     this.detail = detail;
   }
 
-  /** The message in the characters that it may have there (RFC 6749, section 5.2). */
+  /** The message in the allowed characters (RFC 6749, section 5.2). */
   get description(): string {
     return this.message
       .replaceAll('"', "'")
@@ -73,11 +73,11 @@ export class Parameters {
   /** @throws OAuthError invalid_request for one that is there twice */
   get(name: string): string | undefined {
     const values = this.#given.getAll(name);
-    if (values.length > 1) throw new OAuthError('invalid_request', `The parameter ${name} is there more than once.`);
+    if (values.length > 1) throw new OAuthError('invalid_request', `The parameter ${name} is repeated.`);
     return values[0] || undefined;
   }
 
-  /** All values of one that may be there several times. */
+  /** All values of a repeatable parameter. */
   all(name: string): string[] {
     return this.#given.getAll(name);
   }

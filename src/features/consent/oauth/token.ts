@@ -56,7 +56,7 @@ export function grantTypesOf({ grantTypes }: Pick<ConsentParts, 'grantTypes'>): 
   return [...grantTypes].filter(([, { isOffered }]) => isOffered).map(([name]) => name);
 }
 
-/** Gives somebody a key (RFC 6749, section 5.1). @throws OAuthError */
+/** Issues a key (RFC 6749, section 5.1). @throws OAuthError */
 export async function giveKey(c: Context, parts: ConsentParts): Promise<Reply> {
   const form = await applicationForm(c);
   const name = form.need('grant_type');
@@ -64,7 +64,7 @@ export async function giveKey(c: Context, parts: ConsentParts): Promise<Reply> {
   const grantType = parts.grantTypes.get(name);
   if (!grantType?.isOffered) {
     if (grantType && consentFlows(parts.catalog).length === 0) requireFlow(parts.catalog, 'DEVICE');
-    throw new OAuthError('unsupported_grant_type', `The grant_type is ${formatList(offered, 'or')}.`);
+    throw new OAuthError('unsupported_grant_type', `grant_type must be ${formatList(offered, 'or')}.`);
   }
   const { key, apiKey, more, at } = await grantType.give(c, form, parts);
   const { expiresAt, createdAt } = apiKey;
@@ -106,9 +106,9 @@ async function unlessRefused(
 
 const MEANINGS = {
   invalid_target: 'The resource is not the one that the key is for.',
-  invalid_grant: 'The code or token is not valid: it is unknown, was used, has ended, or is not for this client.',
-  access_denied: 'The request was refused, or the person who approved it may no longer do so.',
-  expired_token: 'The code has ended. Ask for a new one.',
-  authorization_pending: 'Nobody has decided yet.',
-  slow_down: 'The client asks too often: wait five seconds longer each time.',
+  invalid_grant: 'The code or token is not valid: it is unknown, used, expired, or belongs to another client.',
+  access_denied: 'The request was denied, or the person who approved it is no longer allowed to.',
+  expired_token: 'The code has expired. Request a new one.',
+  authorization_pending: 'The request has not been approved yet.',
+  slow_down: 'Polling too often: wait five seconds longer each time.',
 } as const;

@@ -8,7 +8,7 @@ import type { Finding } from '../inspection/finding.ts';
 
 const [STATUS_WIDTH, CHECK_WIDTH] = ['failure'.length + 2, 'ENVIRONMENT'.length + 2];
 
-/** What checks have found, a line each, with what to do below it. */
+/** Findings as lines, each with its remedy below. */
 export function linesOf(findings: readonly Finding[]): string[] {
   const count = (status: Finding['status']) => findings.filter((finding) => finding.status === status).length;
   const [failures, warnings] = [count('failure'), count('warning')];
@@ -28,7 +28,7 @@ export function linesOf(findings: readonly Finding[]): string[] {
 
 const PORT = 4000;
 
-/** Whether the program runs on this version of Node. */
+/** Checks the version of Node. */
 export function inspectNode(): Finding {
   const unsupported = unsupportedNode();
   return unsupported === undefined
@@ -36,7 +36,7 @@ export function inspectNode(): Finding {
     : { check: 'NODE', status: 'failure', message: `${unsupported}.`, remedy: 'Install one of those versions.' };
 }
 
-/** Whether environment variables contradict each other, or say nothing that is used. */
+/** Checks environment variables for contradictions, and for ones without effect. */
 export async function inspectEnvironment(
   env: NodeJS.ProcessEnv,
   readCertificate: (files: CertificateFiles) => Promise<unknown>,
@@ -74,7 +74,7 @@ function inspectFolders(env: NodeJS.ProcessEnv): Finding[] {
   });
 }
 
-/** What a server would refuse to start with. */
+/** Finds problems that would keep a server from starting. */
 async function inspectServing(
   env: NodeJS.ProcessEnv,
   readCertificate: (files: CertificateFiles) => Promise<unknown>,

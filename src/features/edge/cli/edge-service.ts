@@ -15,24 +15,24 @@ import type { OpenedService, StartService } from '../../../service/configured-se
 import { type AskedGuard, checkGuard, guardService } from '../../guard/cli/guard-service.ts';
 import type { OpenKeys } from '../../../service/open-keys.ts';
 
-/** What a command line says of an edge. */
+/** An edge as described by flags. */
 export interface AskedEdge extends Omit<HttpFeedOptions, 'origin'> {
   /** The address of the origin; undefined where the configuration says how it is followed. */
   readonly origin: string | undefined;
 }
 
-/** An edge that is open: the keys by which it answers, and what it answers with. */
+/** An open edge, with its keys and app. */
 export interface OpenEdge {
   readonly keys: OpenKeys;
   readonly start: StartService;
-  /** How it is. */
+  /** Its state, for metrics. */
   readonly measured: Pick<EdgeStore, 'state'>;
 }
 
-/** How long a start waits for all keys before it listens without them, in milliseconds. */
+/** Time to wait for all keys before listening without them, in milliseconds. */
 const PATIENCE_MS = 2000;
 
-/** Whether an edge is a guard by its configuration. */
+/** Checks whether the configuration makes an edge a guard. */
 function isGuard({ upstream }: Pick<AskedGuard, 'upstream'>, { upstreams }: Pick<Config, 'upstreams'>): boolean {
   return upstream !== undefined || upstreams.length > 0;
 }

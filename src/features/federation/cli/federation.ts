@@ -4,14 +4,14 @@ import { TokenRefused } from '../identified-token.ts';
 import { hostResources } from '../../../cli/host.ts';
 import { readText } from '../../../cli/input/input.ts';
 
-/** Why a token is refused, also with what only its operator is to know. */
+/** The reason a token is refused, with details for the operator only. */
 function refusalText({ message, cause }: TokenRefused): string {
   return cause instanceof Error ? `${message} The reason: ${cause.message}` : message;
 }
 
 /**
- * What a token meets, and lacks, by the rules of the configuration: as JSON, a closed list of fields, and as text. It
- * is verified, but not used up.
+ * Explains which rules of the configuration a token meets, and what it lacks for others: as JSON with a fixed list of
+ * fields, and as text. The token is verified, but not used up.
  * @param file its path, or `-` for stdin
  * @throws KeysError INPUT_INVALID for what is not a token; CONFIG_…
  */

@@ -14,49 +14,50 @@ const TIMEOUT_S = 60;
 /** The service that a command guards. */
 export const upstreamArg = Args.string({
   description:
-    'Where the service listens: http://127.0.0.1:3000, https://app.internal, http+unix:///run/app.sock. For all ' +
-    'requests but those of routes that name another one.',
+    'Address of the service: http://127.0.0.1:3000, https://app.internal, http+unix:///run/app.sock. Routes can name ' +
+    'another one.',
   ignoreStdin: true,
 });
 
-/** What a guard asks of requests, and how it passes them on. */
+/** Flags for the requirements of a guard and for passing requests on. */
 export const guardFlags = {
-  permission: permissionsFlag('Permissions that a key needs to pass, all of them: comma-separated, or repeated.'),
+  permission: permissionsFlag('Permissions that a key needs, all of them: comma-separated, or repeated.'),
   resource: Flags.string({
-    description: 'Resource that a key needs READ_ANY, CREATE_ANY, UPDATE_ANY or DELETE_ANY on, by the method.',
+    description:
+      'Resource that a key needs READ_ANY, CREATE_ANY, UPDATE_ANY or DELETE_ANY on, depending on the method.',
     helpValue: '<resource>',
   }),
   methods: Flags.string({
-    description: 'Let any method pass by a --permission to read, which otherwise allows GET, HEAD and OPTIONS alone.',
+    description: 'Allow every method with a --permission to read, which otherwise allows only GET, HEAD and OPTIONS.',
     options: ['any'],
     helpValue: 'any',
   }),
-  'any-key': Flags.boolean({ description: 'Any valid key may pass.' }),
-  'pass-credential': Flags.boolean({ description: 'Pass the key on to the service, too.' }),
+  'any-key': Flags.boolean({ description: 'Accept any valid key.' }),
+  'pass-credential': Flags.boolean({ description: 'Pass the key on to the service.' }),
   'rewrite-host': Flags.boolean({
-    description: "Send the service its own address as the Host, in place of the client's.",
+    description: "Send the service its own address as the Host instead of the client's.",
   }),
   'send-header': Flags.string({
-    description: 'Header that the service gets, with the content of a file, in place of what callers send.',
+    description: 'Header to send to the service with the content of a file. Replaces what callers send.',
     helpValue: '<name>=@<file>',
     multiple: true,
   }),
   'pass-header': Flags.string({
-    description: 'Header in which a proxy in "trust" tells the service who makes a request. Others are removed.',
+    description: 'Identity header to pass on from a proxy in "trust". Other identity headers are removed.',
     helpValue: '<name>',
     multiple: true,
   }),
   timeout: Flags.string({
-    description: `How long the service may take to begin its answer. Default: ${TIMEOUT_S}.`,
+    description: `Seconds for the service to start its answer. Default: ${TIMEOUT_S}.`,
     helpValue: '<seconds>',
   }),
   'health-path': Flags.string({
-    description: 'Path at which the guard itself says, without a key, whether it can let requests pass.',
+    description: 'Path of a health check of the guard itself, which needs no key.',
     helpValue: '<path>',
   }),
 };
 
-/** What they say. */
+/** Their values. */
 type GuardFlags = Interfaces.InferredFlags<typeof guardFlags>;
 
 /** @throws CliError USAGE */
@@ -66,7 +67,7 @@ export async function readGuard(address: string | undefined, flags: GuardFlags):
   if (resource !== undefined && anyKey) throw exclusiveFlags('--resource', '--any-key');
   if (resource !== undefined && permissions) throw exclusiveFlags('--resource', '--permission');
   if (methods !== undefined && !permissions)
-    throw new CliError('USAGE', '--methods goes with --permission. Pass both, or leave it out.');
+    throw new CliError('USAGE', '--methods requires --permission. Pass both, or leave it out.');
   return {
     permissions,
     anyKey,
@@ -85,7 +86,7 @@ function readHealthPath(path: string | undefined): string | undefined {
   throw new CliError('USAGE', `--health-path is "${printable(path)}". Give a path, such as /guard/health.`);
 }
 
-/** The upstream that a command line names, and what it gets of its own. */
+/** Reads the upstream from the flags, with its own credentials. */
 async function readUpstream(
   address: string | undefined,
   { 'rewrite-host': rewriteHost, 'send-header': headers = [], 'pass-header': passed = [] }: GuardFlags,
@@ -100,7 +101,7 @@ async function readUpstream(
     if (flag === undefined) return undefined;
     throw new CliError(
       'USAGE',
-      `${flag} goes with an upstream. Write "${instead}" in "upstreams" of svc-api.yaml for others.`,
+      `${flag} requires an upstream argument. For others, write "${instead}" in "upstreams" of svc-api.yaml.`,
     );
   }
   const { parseUpstream, problemOfPassedHeader, problemOfSentHeader } = await import('../../routes/index.ts');
@@ -108,9 +109,9 @@ async function readUpstream(
   if ('refusal' in parsed) throw new CliError('USAGE', parsed.refusal);
   const send = headers.map((text): SentCredential => {
     const [, name, file] = /^([^=]*)=@(.+)$/s.exec(text) ?? [];
-    // What stands there may be the secret.
+    // The text may be the secret itself, so do not print it.
     if (name === undefined || file === undefined)
-      throw new CliError('USAGE', '--send-header is not a name and a file. Write it as X-Api-Key=@/run/secrets/app.');
+      throw new CliError('USAGE', '--send-header must be a name and a file, such as X-Api-Key=@/run/secrets/app.');
     const problem = problemOfSentHeader(name);
     if (problem !== undefined)
       throw new CliError('USAGE', `--send-header cannot send "${printable(name)}": it ${problem}.`);

@@ -7,17 +7,17 @@ import type { Log } from '../../../log.ts';
 import type { Route, Upstream } from '../../routes/index.ts';
 import type { OpenedService, StartService } from '../../../service/configured-server.ts';
 
-/** What a command line says of a guard. */
+/** A guard as described by flags. */
 export type AskedGuard = AskedRequirement &
   Omit<GuardOptions, 'maxConnections' | 'log'> & {
     readonly upstream: Upstream | undefined;
-    /** One of the flags that were passed and only a guard has, such as `--any-key`. */
+    /** A given flag that only a guard has, such as `--any-key`. */
     readonly flag?: string | undefined;
-    /** Whether it has no pages on which people sign in. */
+    /** Has no sign-in pages. */
     readonly hasNoDoor?: boolean;
   };
 
-/** Refuses what a guard cannot be, before anything is opened. @throws KeysError USAGE, CONFIG_INVALID */
+/** Refuses an impossible combination before anything is opened. @throws KeysError USAGE, CONFIG_INVALID */
 export function checkGuard(
   asked: AskedGuard,
   { routes, upstreams }: Pick<Config, 'routes' | 'upstreams'>,
@@ -59,7 +59,7 @@ export const guardService =
     };
   };
 
-/** The routes, where the command line does not say who may pass. */
+/** The routes, unless the flags say who is allowed. */
 function routesThatDecide({ permissions, anyKey, resource }: AskedGuard, routes: readonly Route[]) {
   return permissions || anyKey || resource !== undefined ? undefined : routes;
 }

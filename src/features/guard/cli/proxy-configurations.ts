@@ -11,7 +11,7 @@ interface ProxyCase {
   readonly upstream: UpstreamAddress;
   /** The host that clients use. */
   readonly host: string;
-  /** How the guard is started, such as `svc-api guard`. */
+  /** Command that starts the guard, such as `svc-api guard`. */
   readonly guard: string;
 }
 
@@ -31,9 +31,9 @@ interface Proxy {
   readonly file: string;
   /** Another file of that folder that it needs, and where that belongs. */
   readonly also?: { readonly file: string; readonly to: string };
-  /** Whether it passes requests to the guard, which knows the service. */
+  /** Passes requests to the guard, which knows the service. */
   readonly usesGuard?: boolean;
-  /** Texts of the example that differ with the upstream, and what stands there for this one. */
+  /** Replacements in the example for this upstream. */
   readonly edits: (upstream: WrittenUpstream, service: string) => readonly (readonly [old: string, text: string])[];
 }
 
@@ -108,11 +108,11 @@ export async function proxyConfiguration(
   if (written === undefined)
     return {
       refusal:
-        'A configuration could take characters of --upstream for its own. Use letters, digits, ".", "_" and "-".',
+        'Some characters of --upstream have a meaning in the configuration. Use letters, digits, ".", "_" and "-".',
     };
   if (written.socketPath !== undefined && name === 'traefik')
     return {
-      refusal: 'Traefik reaches no Unix sockets. Let the service listen at an address, such as http://127.0.0.1:3000.',
+      refusal: 'Traefik cannot use Unix sockets. Let the service listen at an address, such as http://127.0.0.1:3000.',
     };
   const service = resource.toLowerCase();
   const names: Readonly<Record<string, string>> = {

@@ -22,16 +22,16 @@ export async function readDeclaredWebhook(oclif: OclifConfig, named: string | un
 }
 
 export interface TestResult {
-  /** The origin of its address: the rest may be a secret. */
+  /** The origin of its address, since the rest may be a secret. */
   webhook: string;
   /** The id of the notice, which a receiver gets, too. */
   id: string;
-  /** What was answered; null if nothing was. */
+  /** Status of the answer; null without one. */
   status: number | null;
   durationMs: number;
 }
 
-/** How a webhook is tried. */
+/** Options for testing a webhook. */
 interface TryOptions {
   env: NodeJS.ProcessEnv;
   /** The user of the machine. */
@@ -72,7 +72,7 @@ export async function tryWebhook(settings: NoticeSettings, options: TryOptions):
   throw new KeysError('WEBHOOK_FAILED', message);
 }
 
-/** What may lead to it, where that is likely. */
+/** A likely cause of a failure, if any. */
 function hintOf(failure: string, status: number | undefined): string {
   if (status === 401 || status === 403) return ' See whether the receiver has the same secret, and the right time.';
   if (status === 404 || status === 405) return ' See whether the path of "url" is that of the receiver.';

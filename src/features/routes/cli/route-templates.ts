@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { packageFolder } from '../../../version.ts';
 
-/** Where the service of a template is. */
+/** Addresses of the service of a template. */
 interface TemplatePlace {
   /** The host that clients use. Default: `<service>.example.org`. */
   readonly host?: string | undefined;
-  /** Where the service listens. Default: its usual port on this machine. */
+  /** Address of the service. Default: its usual port on this machine. */
   readonly url?: string | undefined;
   /** The file of its credential. Default: `/run/secrets/<service>`. */
   readonly file?: string | undefined;

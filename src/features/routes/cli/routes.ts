@@ -19,15 +19,14 @@ import type { Allow, Explanation, Match, WideRoute } from '../index.ts';
 export interface DeclaredRoutes extends Pick<Config, 'routes' | 'expect' | 'upstreams'> {
   /** An absolute path. */
   file: string;
-  /** What the file and the host add to what can be granted. */
+  /** Resources and roles added by the file and the host. */
   additions: CatalogAdditions;
 }
 
 /**
- * Reads the routes of the configuration, whose expectations hold.
- * @param named the path that the user named
- * @param onUnmet is told of expectations that do not hold, if those are to be no failure
- * @throws KeysError CONFIG_…; CONFIG_UNAVAILABLE also where no file is named and there is none; SCHEMA_INVALID, USAGE
+ * Reads the routes of the configuration, and checks their expectations. @param named path given by the user @param
+ * onUnmet called with failed expectations, which are then no error @throws KeysError CONFIG_…; CONFIG_UNAVAILABLE also
+ * if no file is named and none exists; SCHEMA_INVALID, USAGE
  */
 export async function readDeclaredRoutes(
   oclif: OclifConfig,
@@ -53,7 +52,7 @@ export async function readDeclaredRoutes(
 
 const MAX_NAMED = 3;
 
-/** What is there to say about routes whose expectations hold, as JSON and as text. */
+/** Reports on routes whose expectations hold, as JSON and as text. */
 export async function checkRoutes({
   file,
   routes,
@@ -119,7 +118,7 @@ function routeJson({ route, index }: Match): object {
     resource: allow.kind === 'resource' ? allow.resource : null,
     /** The name of the upstream. */
     to: to ?? null,
-    /** What may be used of an MCP server. */
+    /** Allowed parts of an MCP server. */
     mcp: mcp ?? null,
     limit: limit ?? null,
     cost: cost ?? null,
@@ -135,16 +134,16 @@ function allowJson(allow: Allow) {
   return allow.kind === 'any' ? { any: allow.permissions } : allow.permissions;
 }
 
-/** What there is to say about a route, after where it is: `/etc/svc-api.yaml:12: …`. */
+/** Prefixes a text about a route with its place: `/etc/svc-api.yaml:12: …`. */
 function atRoute(file: string, { route }: Match, text: string): string {
   return `${printable(file, 200)}:${route.line ?? 1}: ${text}`;
 }
 
-/** What a route has let pass that it would refuse. */
+/** Requests that an observing route let pass. */
 interface Observed {
   /** The name of the key; null without a valid one. */
   name: string | null;
-  /** What the key lacks. */
+  /** Permissions that the key lacks. */
   missing: readonly string[];
   requests: number;
   /** Milliseconds since 1970. */
@@ -161,7 +160,7 @@ interface ObservingRoute {
 const PAGE_ENTRIES = 500;
 const MAX_PAGES = 20;
 
-/** What routes that observe have let pass, by the audit log: the newest 10,000 entries about that. */
+/** Finds requests that observing routes let pass, in the newest 10,000 audit entries about that. */
 export async function findObserved(
   { routes }: DeclaredRoutes,
   read: (request: AuditRequest, place: { before?: number }) => Promise<AuditEntry[]>,
@@ -200,7 +199,7 @@ function addObserved({ at, actor, after }: AuditEntry, found: ReadonlyMap<string
   }
 }
 
-/** What would change if routes did not observe any more, as JSON and as text. */
+/** Shows the requests that would be refused if routes stopped observing, as JSON and as text. */
 export async function observedView(
   file: string,
   observing: readonly ObservingRoute[],

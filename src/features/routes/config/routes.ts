@@ -201,7 +201,7 @@ function routeProblems(route: GivenRoute, context: SectionContext): Problem[] {
   );
 }
 
-/** The problem of a route that lets pass what it would refuse. */
+/** Finds the problem of an observing route. */
 function problemOfObserving({ allow, mcp, to }: GivenRoute, context: SectionContext): string | undefined {
   if (allow?.kind === 'open') return 'An open route refuses nothing that could be observed. Leave "observe" out.';
   if (mcp) return 'With "mcp", leave out "observe": single tools are not observed.';

@@ -22,7 +22,7 @@ import {
 } from '../../../config/schema.ts';
 import { fileIn, filePath, section, type SectionContext } from '../../../config/section.ts';
 
-/** The names of upstreams, which stand in logs and metrics. */
+/** Valid names of upstreams, which appear in logs and metrics. */
 const UPSTREAM_NAME = /^[a-z0-9](?:[a-z0-9_.-]{0,62}[a-z0-9])?$/i;
 /** The most upstreams. */
 const MAX_UPSTREAMS = 1000;

@@ -11,14 +11,14 @@ import type { ApiKey } from '../../../keys/key/index.ts';
 import { type FoundSecret, prefixOf, SecretFinder } from '../../../keys/secret/index.ts';
 import type { OpenKeys } from '../../../service/open-keys.ts';
 
-/** Something that another scanner has found. */
+/** A finding of another scanner. */
 interface ReportedFinding {
   /** The file; in a repository's history as git names it, `<commit>:<file>`. */
   place: string;
   /** Counts from 1. */
   line: number;
   column: number;
-  /** What was found, as it stands there. */
+  /** The found text, unchanged. */
   text: string;
 }
 
@@ -110,11 +110,11 @@ export interface ScanOptions {
 /** The longest path that is shown in full. */
 const MAX_PATH_LENGTH = 4096;
 
-/** Something to read. A chunk is valid until the next one is requested. */
+/** A source to read. A chunk is valid until the next one is requested. */
 interface Source {
   path: Buffer;
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>;
-  /** Whether the user named it. A file that was only found in a folder may be gone before it is read. */
+  /** The user named it. A file found in a folder may be gone before it is read. */
   named: boolean;
 }
 
@@ -128,8 +128,8 @@ const GIT = Buffer.from('.git');
 
 /**
  * Looks for secrets in files, folders, stdin and reports of other scanners.
- * @returns how many files were read
- * @throws CliError USAGE for a report that is none; KeysError STORE_…
+ * @returns the number of files read
+ * @throws CliError USAGE for an invalid report; KeysError STORE_…
  */
 export async function scan(options: ScanOptions): Promise<number> {
   const { paths, reports, identify, onFound, onUnreadable, onProgress } = options;
@@ -170,7 +170,7 @@ export async function scan(options: ScanOptions): Promise<number> {
   return files;
 }
 
-/** What paths lead to: files, the files in folders, and stdin for `-`. */
+/** Lists sources of paths: files, files in folders, and stdin for `-`. */
 function* sourcesOf(paths: readonly string[], onUnreadable: OnUnreadable): Generator<Source> {
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   for (const name of paths) {
@@ -255,7 +255,7 @@ function reasonOf(error: unknown): string {
   return code === 'ENOENT' ? 'there is no such file' : (code ?? printable(message, 300));
 }
 
-/** How many identified secrets are remembered, so that a repeated one is looked up once. */
+/** Maximum number of remembered secrets, so that a repeated one is looked up once. */
 const MAX_ENTRIES = 10_000;
 
 export class FoundKeys {
@@ -276,12 +276,12 @@ export class FoundKeys {
     return this.#live.size;
   }
 
-  /** Why not all that was found is in the audit log; undefined if it is. */
+  /** The reason that some findings are not in the audit log, if any. */
   get unnoted(): KeysError | undefined {
     return this.#unnoted;
   }
 
-  /** How many keys were disabled. */
+  /** Number of disabled keys. */
   get revoked(): number {
     return this.#revoked;
   }
@@ -295,7 +295,7 @@ export class FoundKeys {
     if (known) return known;
     const found = await this.#keys.identify(secret, OPERATOR);
     if ('apiKey' in found && found.status === 'ACTIVE') this.#live.add(found.apiKey.id);
-    // One that is refused only for a parent key would be live again with that one.
+    // A key that is refused only because of a parent key would work again with that one.
     if ('apiKey' in found && found.status !== 'ROTATED' && this.#isActiveByItself(found.apiKey)) {
       await this.#note({ id: found.apiKey.id, publicId: found.publicId, place });
       await this.#revoke(found.apiKey);
@@ -305,7 +305,7 @@ export class FoundKeys {
     return found;
   }
 
-  /** What cannot be noted, as in a store that can only be read, is found nonetheless. */
+  /** A finding counts even if it cannot be logged, as in a read-only store. */
   async #note(leak: Leak): Promise<void> {
     if (this.#unnoted) return;
     try {

@@ -18,7 +18,7 @@ for path in sys.argv[1:]:
             found = True
 sys.exit(found)`;
 
-/** The rules by which other scanners find keys, each a file of that scanner. */
+/** Rules for other scanners to find keys, each in a file format of that scanner. */
 export const SCANNER_RULES = {
   gitleaks: `# gitleaks git --config gitleaks.toml: finds API keys of svc-api beside all that gitleaks knows.
 

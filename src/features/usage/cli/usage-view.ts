@@ -13,13 +13,13 @@ import {
 } from '../../../keys/key/index.ts';
 import type { PeriodUsage, UsageByPeriod } from '../usage.ts';
 
-/** How many columns of the terminal a plot may take, and whether that shows more than ASCII. */
+/** Width of a plot in columns, and whether the terminal shows more than ASCII. */
 type PlotSpace = Pick<Terminal, 'columns' | 'showsUnicode'>;
 
-/** What stands for a value, by its height: eighths of a line, or characters of more and more ink. */
+/** Characters for values by height: eighths of a line, or characters of increasing density. */
 const [BLOCKS, ASCII] = ['▁▂▃▄▅▆▇█', '.:-=+*#@'];
 
-/** How many neighbouring values share a column of a plot. */
+/** Values per column of a plot. */
 function valuesAColumn(count: number, columns: number): number {
   return Math.max(1, Math.ceil(count / Math.max(1, columns)));
 }
@@ -69,7 +69,7 @@ export function usageRow({ start, ...counts }: PeriodUsage): string[] {
 }
 
 const HEAD = ['', 'total', 'most'];
-/** A plot may be as narrow as this, before lines get wider than the terminal. */
+/** Minimum width of a plot, before lines get wider than the terminal. */
 const MIN_PLOT = 8;
 
 /** The use of a key as lines for a terminal: for each outcome how many, how many at most, and when. */

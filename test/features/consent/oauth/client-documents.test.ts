@@ -169,7 +169,7 @@ describe('an application that describes itself at the URL that is its id', () =>
       assert.ok(isPublic(address(text)), text);
     for (const found of [[HERE], [HERE, address('fd00::1')], []]) {
       const strict = documentsWith({ isAllowed: isPublic, resolve: async () => found });
-      await assert.rejects(strict.find(id), /its host has no address of the internet/);
+      await assert.rejects(strict.find(id), /its host has no address on the internet/);
     }
     assert.equal(asked, 0);
   });
@@ -350,7 +350,7 @@ describe('an application that describes itself at the URL that is its id', () =>
         assert.deepEqual([refused.status, refused.headers.get('location')], [400, null], redirect);
       }
       const unknown = await openPage(authorizeUrl(url, { client_id: 'https://claude.ai/a?b' }));
-      assert.match(unknown.text, /There is no client with this client_id/);
+      assert.match(unknown.text, /This client_id does not exist/);
       const metadata = await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json();
       assert.equal((metadata as Record<string, unknown>)['client_id_metadata_document_supported'], true);
       assert.equal((metadata as Record<string, unknown>)['registration_endpoint'], undefined);

@@ -70,7 +70,7 @@ describe('the endpoints for applications', () => {
         assert.ok(JSON.stringify(lines).includes(line));
       }
       const other = await openPage(authorizeUrl(server.url, { client_id: 'nobody' }));
-      assert.match(other.text, /There is no client with this client_id/);
+      assert.match(other.text, /This client_id does not exist/);
       await server.stop();
     }
   });
@@ -147,7 +147,7 @@ describe('the endpoints for applications', () => {
       ['client_id', APP.id],
       ['client_id', APP.id],
     ]);
-    assert.match(twice.text, /"invalid_request".*client_id is there more than once/);
+    assert.match(twice.text, /"invalid_request".*client_id is repeated/);
     const json = await fetch(`${test.url}/oauth/token`, {
       method: 'POST',
       body: '{}',
@@ -373,7 +373,7 @@ describe('the ways in which applications may ask', () => {
     const request = await off.feature(Consent).find({ userCode: waiting.user_code });
     await assert.rejects(off.feature(Consent).approve(request, {}, OPERATOR), {
       code: 'CONSENT_OFF',
-      message: 'No application may ask for a key: "consent" in svc-api.yaml is off.',
+      message: 'Applications cannot request keys: "consent" in svc-api.yaml is off.',
     });
     assert.equal((await off.feature(Consent).deny(request, OPERATOR)).status, 'DENIED');
     const later = await startServer(Object.assign(off, { limiter: test.keys.limiter }));

@@ -267,7 +267,7 @@ describe('whoever asks', () => {
     }
     assert.deepEqual(withoutRequestId(server.lines[0]!.fields), {
       reason: 'not trusted',
-      detail: 'proxies ask from the networks in "trust" of svc-api.yaml',
+      detail: 'the address of the proxy must be in "trust" of svc-api.yaml',
       address: '127.0.0.1',
     });
     await server.stop();

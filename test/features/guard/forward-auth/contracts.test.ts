@@ -191,14 +191,14 @@ describe('an endpoint for proxies', () => {
       await own.send({ target, headers: [...headers, 'X_Auth_Roles: ADMIN'] }),
       await own.send(ASKING.traefik({ target: '/elsewhere?secret' })),
     ].map(({ body }) => body);
-    const told = { errors: [{ message: 'This request may not pass.', extensions: { code: 'FORBIDDEN' } }] };
+    const told = { errors: [{ message: 'This request is not allowed.', extensions: { code: 'FORBIDDEN' } }] };
     assert.deepEqual(new Set(bodies), new Set([JSON.stringify(told)]));
     assert.deepEqual(
       own.lines.map(({ level, fields, message }) => ({ level, message, ...withoutRequestId(fields) })),
       [
         ['unknown endpoint', 'there is none at /auth/treafik'],
         ['contract', 'X-Forwarded-Uri is missing'],
-        ['contract', 'X-Forwarded-Host is there twice'],
+        ['contract', 'X-Forwarded-Host is repeated'],
         ['no route', `the path has a "." or ".." segment: GET ${SITE}/public/../x`],
         ['forged', 'the client has sent X_Auth_Roles'],
         ['no route', `no route matches: GET ${SITE}/elsewhere`],

@@ -256,7 +256,7 @@ describe('who may pass the guard', () => {
 
     it('is nobody where there is none', async () => {
       const { status, error } = await get(url, bearer(), '/other');
-      assert.deepEqual([status, error?.message], [403, 'This request is not passed on: no route matches.']);
+      assert.deepEqual([status, error?.message], [403, 'Request refused: no route matches.']);
       const { fields } = lines[0]!;
       assert.match((fields as { detail: string }).detail, /no route matches: GET 127\.0\.0\.1:\d+\/other$/);
     });
@@ -280,7 +280,7 @@ describe('who may pass the guard', () => {
     it('is nobody who asks the service by the query for a method that another route is for', async () => {
       assert.equal((await get(url, bearer(), '/read/1?_method=PUT')).status, 200);
       const { status, error } = await get(url, bearer(), '/read/1?a&_method=post');
-      const message = 'This request is not passed on: the query asks for POST, which another rule is for.';
+      const message = 'Request refused: the query asks for POST, which another rule is for.';
       assert.deepEqual([status, error?.message], [403, message]);
     });
 
@@ -297,7 +297,7 @@ describe('who may pass the guard', () => {
       for (const line of forms) {
         const raw = connectRaw(url);
         raw.request('GET /public/1 HTTP/1.1', 'Host: a', service.authorization, line);
-        await raw.receives(/^HTTP\/1\.1 403 [^]*asks for another request/);
+        await raw.receives(/^HTTP\/1\.1 403 [^]*would change the request/);
         raw.socket.destroy();
       }
     });

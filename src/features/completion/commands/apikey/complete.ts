@@ -7,7 +7,7 @@ import { validateName } from '../../../../keys/key/index.ts';
 import { createCatalog } from '../../../../keys/permissions/index.ts';
 import { normalizeText } from '../../../../keys/basics/index.ts';
 
-/** Somebody waits with a finger on the key: what takes longer is given up. */
+/** The user is waiting at the keyboard, so give up after this time, in milliseconds. */
 const WAIT_MS = 5000;
 const LOCK_WAIT_MS = 300;
 const MAX_NAMES = 100;
@@ -52,7 +52,7 @@ export default class Complete extends BaseCommand {
     if (!offer) return;
     const set = { ...env, ...variables, ...line.variables };
     const additions = () => additionsOf({ config: this.config, file: offer.config, env: set });
-    // Nothing is sent to a server while somebody types.
+    // Typing must not send requests to a server.
     const isElsewhere = (offer.server ?? (offer.database === undefined ? set['SVC_API_SERVER'] : '') ?? '') !== '';
     const reply = await resolveOffer(offer, {
       names: async (start) => (isElsewhere ? [] : namesFrom(start, { database: offer.database, env: set })),
@@ -80,7 +80,7 @@ async function namesFrom(start: string, { database, env }: Place): Promise<strin
   });
   try {
     const names = await keyNamesFrom(connection, normalizeText(start), MAX_NAMES);
-    // Another program may have written anything into the store.
+    // Another program may have written invalid names to the store.
     return names.filter((name) => validateName(name) === undefined);
   } finally {
     await connection.close();

@@ -7,16 +7,13 @@ import { refuseOver } from '../../consent-request.ts';
 
 export default class Approve extends ConsentCommand {
   static override group = 'Applications';
-  static override summary = 'Approve the request of an application for an API key.';
+  static override summary = "Approve an application's request for an API key.";
   static override description =
-    'Shows what the application asks for, and asks you. With --roles or --permissions, it gets only these, ' +
-    'which must be among what it asks for. The application fetches its key itself; the secret is not shown.';
+    'Shows the request and asks you to confirm. --roles and --permissions approve only a part of it. The application ' +
+    'fetches its key itself; the secret is not shown.';
   static override examples = examplesOf([
-    ['Agree to what the application asks for that shows this code', 'WDJB-MJHT'],
-    [
-      'Grant an application less than it asks for, for a week',
-      'WDJB-MJHT --permissions DOCKER:READ_ANY --expires-in 7d --yes',
-    ],
+    ['Approve the request of the application that shows this code', 'WDJB-MJHT'],
+    ['Approve only a part of a request, for a week', 'WDJB-MJHT --permissions DOCKER:READ_ANY --expires-in 7d --yes'],
   ]);
   static override args = codeArg('The code that the application shows, such as WDJB-MJHT.');
   static override flags = { ...grantFlags, yes: yesFlag, 'no-input': noInputFlag };
@@ -27,7 +24,7 @@ export default class Approve extends ConsentCommand {
     return this.withKeys(flags, async (keys) => {
       const shown = await keys.of(consentOperations).consentRequest({ place: { userCode: args.code } });
       refuseOver(shown);
-      await this.confirmDecision(shown, `Let ${shown.client.name} have an API key?`);
+      await this.confirmDecision(shown, `Give ${shown.client.name} an API key?`);
       const choice = { roles, permissions, expiresIn, expiresAt };
       const request = await keys.of(consentOperations).approveConsentRequest({ userCode: args.code, choice });
       this.done = CHANGES_MADE;

@@ -6,10 +6,10 @@ import { noInputFlag, yesFlag } from '../../../../cli/input/key-flags.ts';
 
 export default class Deny extends ConsentCommand {
   static override group = 'Applications';
-  static override summary = 'Refuse an application an API key.';
+  static override summary = "Deny an application's request for an API key.";
   static override description =
-    'An application can be refused after somebody has agreed, too, as long as the application has not fetched its key.';
-  static override examples = examplesOf([['Refuse the application that shows this code', 'WDJB-MJHT']]);
+    'You can also deny an approved request, as long as the application has not fetched its key.';
+  static override examples = examplesOf([['Deny the request of the application that shows this code', 'WDJB-MJHT']]);
   static override args = codeArg('The code that the application shows, or the id of its request.');
   static override flags = { yes: yesFlag, 'no-input': noInputFlag };
 

@@ -7,14 +7,14 @@ import { DEFAULT_PAGE_SIZE } from '../../../../keys/basics/index.ts';
 
 export default class Requests extends ConsentCommand {
   static override group = 'Applications';
-  static override summary = 'List the applications that ask for an API key, oldest first.';
+  static override summary = "List applications' open requests for API keys, oldest first.";
   static override description =
-    'Applications ask a running server, and wait ten minutes at most. Where this is not a terminal, a request is one ' +
-    'line, with tabs between ID APPLICATION STATUS FOR FROM ENDS. The codes by which you can agree are known to the ' +
-    'applications alone, which show them.';
+    'Applications send requests to a running server. Requests expire after ten minutes. Without a terminal, each request ' +
+    'is a line with tabs between ID APPLICATION STATUS FOR FROM ENDS. You approve by code, which only the application ' +
+    'shows.';
   static override examples = examplesOf([
-    ['See who asks for what', ''],
-    ['See who asks for what, as JSON', '--json'],
+    ['List the open requests', ''],
+    ['List the open requests as JSON', '--json'],
   ]);
   static override flags = { limit: limitFlag('requests') };
 
@@ -38,6 +38,6 @@ export default class Requests extends ConsentCommand {
   private async whyNone(flags: { server?: string | undefined }): Promise<string> {
     const isElsewhere = flags.server !== undefined || Boolean(this.environment['SVC_API_SERVER']);
     const { consent } = isElsewhere ? {} : await this.additions();
-    return `No application asks for a key${consent === 'off' ? ': "consent" in svc-api.yaml is off' : ''}.`;
+    return `No requests to approve${consent === 'off' ? ': "consent" in svc-api.yaml is off' : ''}.`;
   }
 }

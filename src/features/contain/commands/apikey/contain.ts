@@ -91,7 +91,7 @@ function containedJson({ apiKey, exists, issued, changes, requests }: Contained,
   return { dryRun, apiKey, exists, issued: issued.map(issueJson), changes, requests };
 }
 
-/** The plan as text: what it did, then what becomes of that. */
+/** The plan as text: the changes the key made, then how each is undone. */
 function containedLines(contained: Contained): string[] {
   const { exists, issued, changes: changed, requests } = contained;
   const name = nameIn(contained);
@@ -109,7 +109,7 @@ function indented(line: string): string {
   return `  ${line}`;
 }
 
-/** How much changes, in the words "3 keys to change, 1 request to cancel". */
+/** Counts of changes, such as "3 keys to change, 1 request to cancel". */
 function containedCounts(
   { changes: changed, requests }: Contained,
   [change, cancel]: readonly [string, string],

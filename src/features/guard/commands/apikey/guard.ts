@@ -7,13 +7,13 @@ const PORT = 8080;
 export default class Guard extends ServingCommand {
   static override group = 'Servers';
   static override isAtTop = true;
-  static override summary = 'Put a key in front of a service: a proxy that asks for one.';
+  static override summary = 'Protect a service with API keys: a proxy in front of it.';
   static override description =
-    'Requests with a key that may pass go to the service at <upstream>, without the key, with X-Auth-Key-Id, ' +
-    'X-Auth-Key-Name, X-Auth-Roles and X-Auth-Permission; the others are answered 401 or 403, in a browser by a page ' +
-    'to sign in, unless svc-api.yaml has "sign-in: off". The service must be reachable by the guard alone. Without ' +
-    '--permission and --any-key, the routes of svc-api.yaml decide, and may name other services, by "upstreams". ' +
-    'Connections, memory and more: "server" in svc-api.yaml.';
+    'Passes allowed requests on to the service at <upstream>, without the key and with X-Auth-Key-Id, X-Auth-Key-Name, ' +
+    'X-Auth-Roles and X-Auth-Permission. Others get 401 or 403; browsers get a sign-in page, unless svc-api.yaml has ' +
+    '"sign-in: off". Only the guard must be able to reach the service. Without --permission, --resource and --any-key, ' +
+    'the routes of svc-api.yaml decide, and can name other services from "upstreams". "server" in svc-api.yaml has ' +
+    'limits of connections, memory and more.';
   static override usage = '<%= command.id %> [UPSTREAM] [flags]';
   static override examples = examplesOf([
     [
@@ -27,7 +27,7 @@ export default class Guard extends ServingCommand {
       'http://127.0.0.1:8989 --resource SONARR --send-header X-Api-Key=@sonarr.key',
     ],
     [
-      'Guard a service for other machines, by TLS',
+      'Guard a service for other machines, with TLS',
       'http://127.0.0.1:3000 --any-key --host :: --tls-cert cert.pem --tls-key key.pem',
     ],
   ]);

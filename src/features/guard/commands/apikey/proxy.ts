@@ -10,13 +10,13 @@ import { createCatalog, invalidResource } from '../../../../keys/permissions/ind
 export default class Proxy extends BaseCommand {
   static override group = 'Servers';
   static override isAtTop = true;
-  static override summary = 'Print the configuration of a proxy that lets only keys through to a service.';
+  static override summary = 'Print the configuration of a proxy that requires API keys for a service.';
   static override description =
-    'The configuration goes to stdout, and what else you need to do goes to stderr. Caddy, nginx, Traefik, HAProxy ' +
-    'and Envoy ask the server that "serve" starts on this machine. Apache passes requests to "guard".';
+    'Writes the configuration to stdout, and the remaining steps to stderr. Caddy, nginx, Traefik, HAProxy and Envoy ' +
+    'ask the server that "serve" starts on this machine. Apache passes requests to "guard".';
   static override examples = examplesOf([
     [
-      'Let Caddy ask for keys in front of a wiki',
+      'Let Caddy require keys for a wiki',
       'caddy --resource WIKI --upstream http://127.0.0.1:3000 --host wiki.example.org',
     ],
     ['The same for nginx', 'nginx --resource WIKI --upstream http://10.0.0.7:3000'],
@@ -30,12 +30,12 @@ export default class Proxy extends BaseCommand {
   };
   static override flags = {
     resource: Flags.string({
-      description: 'Resource whose permissions requests need: READ_ANY to read, CREATE_ANY to POST, and so on.',
+      description: 'Resource that requests need permissions for: READ_ANY to read, CREATE_ANY to POST, and so on.',
       helpValue: '<resource>',
       required: true,
     }),
     upstream: Flags.string({
-      description: 'Where the service listens.',
+      description: 'Address of the service.',
       helpValue: '<url>',
       required: true,
     }),

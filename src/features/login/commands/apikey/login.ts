@@ -9,7 +9,7 @@ import { scopeItems } from '../../../../keys/permissions/index.ts';
 import { formatTime, printable } from '../../../../keys/basics/index.ts';
 
 const DEFAULT_END = '30d';
-/** What commands that work on a server need, and nothing else. */
+/** Exactly the permissions that commands on a server need. */
 const PERMISSIONS = [
   'API_KEY:CREATE_ANY',
   'API_KEY:READ_ANY',
@@ -69,7 +69,7 @@ export default class Login extends BaseCommand {
   }
 }
 
-/** What to ask for, as a scope, which has blanks between its items. @throws CliError USAGE */
+/** Builds the requested scope, with spaces between items. @throws CliError USAGE */
 function readScope({ roles = [], permissions = [] }: { roles?: string[]; permissions?: string[] }): string {
   const wrong = [...roles, ...permissions].find((item) => !/^\S+$/.test(item.trim()));
   if (wrong !== undefined)

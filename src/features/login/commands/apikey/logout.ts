@@ -41,7 +41,7 @@ export default class Logout extends BaseCommand {
     return this.printLines({ server, forgotten, ended }, forgotten ? text : `There was no key for ${server}`);
   }
 
-  /** @throws CliError CANCELLED, USAGE where nobody can be asked; what `endKey` throws, with what to do about it */
+  /** @throws CliError CANCELLED, or USAGE without a terminal; what `endKey` throws, with a remedy */
   private async end(server: string, secret: string): Promise<void> {
     const { endKey } = await import('../../../../remote/oauth.ts');
     const spared = await endKey({ server, secret, endsCreated: this.assumesYes }).catch(orKept);
@@ -60,7 +60,7 @@ export default class Logout extends BaseCommand {
   }
 }
 
-/** @throws what it is given, with what became of the key */
+/** @throws the given error, with the state of the key */
 function orKept(error: unknown): never {
   if (!isKeysError(error)) throw error;
   const message = `${error.message} The key is kept: try again, or pass --local to only forget it here.`;

@@ -93,7 +93,7 @@ export default class Scan extends StoreCommand {
         noted = noted.then(() => this.terminal.note(text));
       },
     };
-    // It would be drawn into what the user types.
+    // Progress would mix with the user's input.
     const isTyped = [...paths, ...reports].includes('-') && this.terminal.isInputTerminal;
     const files = await withProgress(this.terminal, (progress) =>
       scan({ ...options, ...(!isTyped && { onProgress: progress.of('Scanning', 'bytes') }) }),

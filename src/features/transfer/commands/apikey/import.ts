@@ -12,8 +12,8 @@ import type { ImportOutcome, LineReport } from '../../import.ts';
 import type { OpenKeys } from '../../../../service/open-keys.ts';
 
 /**
- * Why lines were not imported, if one failed, with the code of the first error. Invalid values decide the exit code over
- * conflicts with the store.
+ * The error of a failed import, with the code of the first problem. Invalid values take precedence over conflicts with
+ * the store.
  */
 function failureOf({ imported, failed, total, codes }: ImportOutcome): PresentedError | undefined {
   const [code] = codes;
@@ -26,10 +26,10 @@ function failureOf({ imported, failed, total, codes }: ImportOutcome): Presented
   return { message, code, exit: Math.max(...codes.map(exitCodeFor)) };
 }
 
-/** How many issues and warnings are shown: the first ones. */
+/** Maximum number of issues and warnings shown. */
 const MAX_SHOWN = 100;
 
-/** What is wrong with lines of the input, as text; with `all`, all of it, and a line for each of the others. */
+/** Problems of lines as text; with `all`, all of them, and a line for each good one. */
 function* reportTexts({ lines }: ImportOutcome, all: boolean): Generator<string> {
   let count = 0;
   for (const line of lines())
@@ -76,7 +76,7 @@ export default class Import extends StoreCommand {
     ],
   ]);
   static override args = {
-    // Without `ignoreStdin`, oclif would take what it reads from stdin for the path.
+    // Without `ignoreStdin`, oclif would use the contents of stdin as the path.
     file: Args.string({ description: 'File with the keys; - or none for stdin.', ignoreStdin: true }),
   };
   static override flags = {

@@ -36,7 +36,7 @@ export default class Test extends BaseCommand {
     );
   }
 
-  /** What was sent where, once it was. */
+  /** The notice and its target, once sent. */
   protected override get errorFields(): object {
     return this.tried ?? {};
   }

@@ -16,7 +16,7 @@ import {
 } from '../../../../../keys/permissions/index.ts';
 import type { RequestParts } from '../../../index.ts';
 
-/** Who sends the request: what they may do, undefined without a key that is accepted. */
+/** The sender of a request. Without an accepted key, permissions are undefined. */
 type Caller = Pick<ExplainedRequest, 'key'> & { permissions: PermissionSet | undefined };
 
 export default class Explain extends StoreCommand {
@@ -70,7 +70,7 @@ export default class Explain extends StoreCommand {
     return json;
   }
 
-  /** Those that were read, also from a file whose expectations do not hold. */
+  /** Reads them even from a file with failed expectations. */
   protected override async additions(permissions?: readonly string[]): Promise<CatalogAdditions> {
     return this.declared?.additions ?? super.additions(permissions);
   }
