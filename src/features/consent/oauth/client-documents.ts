@@ -185,7 +185,7 @@ export class ClientDocuments {
       request(url, options, done).on('error', fail).end();
     });
     try {
-      if (answer.statusCode !== 200) throw new Unusable(`the status was ${answer.statusCode}`);
+      if (answer.statusCode !== 200) throw new Unusable(`it was answered with status ${answer.statusCode}`);
       if (!/^application\/(?:[\w.-]+\+)?json *(?:;|$)/i.test(answer.headers['content-type'] ?? ''))
         throw new Unusable('it is not JSON');
       const text = String((await readBounded(answer, MAX_BYTES)) ?? '');
