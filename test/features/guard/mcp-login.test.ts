@@ -155,7 +155,7 @@ describe('an agent of the official SDK that logs in', () => {
     const { client, page } = await logIn(agent);
     assert.equal(agent.sent!.searchParams.get('scope'), 'DOCKER:READ_ANY');
     assert.equal(agent.sent!.searchParams.get('resource'), url.href);
-    assert.match(page, new RegExp(`Key valid for</dt><dd><code>${url.href}</code> alone`));
+    assert.match(page, new RegExp(`Key valid for</dt><dd><code>${url.href}</code> only`));
     assert.deepEqual((await client.callTool({ name: 'read' })).content, [{ type: 'text', text: 'read done' }]);
     const key = agent.kept!.access_token;
     assert.deepEqual([agent.kept!.refresh_token, agent.kept!.expires_in], [undefined, undefined]);

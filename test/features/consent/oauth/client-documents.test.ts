@@ -292,16 +292,16 @@ describe('an application that describes itself at the URL that is its id', () =>
       await assert.rejects(documentsWith(isSlow ? { timeoutMs: 300 } : {}).find(id), why);
     }
     for (const [document, why] of [
-      [{ client_id: id.replace('client', 'other') }, /client_id is another one/],
-      [{ client_id: undefined }, /client_id is another one/],
-      [{ token_endpoint_auth_method: 'private_key_jwt' }, /a client with a secret/],
+      [{ client_id: id.replace('client', 'other') }, /client_id is not its URL/],
+      [{ client_id: undefined }, /client_id is not its URL/],
+      [{ token_endpoint_auth_method: 'private_key_jwt' }, /requires a client secret/],
       [
         { token_endpoint_auth_method: 'private_key_jwt', token_endpoint_auth_methods_supported: ['private_key_jwt'] },
-        /a client with a secret/,
+        /requires a client secret/,
       ],
-      [{ client_secret: 'x', token_endpoint_auth_methods_supported: ['none'] }, /a client with a secret/],
-      [{ redirect_uris: [] }, /none of its redirect_uris/],
-      [{ redirect_uris: ['javascript:alert(1)'] }, /none of its redirect_uris/],
+      [{ client_secret: 'x', token_endpoint_auth_methods_supported: ['none'] }, /requires a client secret/],
+      [{ redirect_uris: [] }, /no valid redirect_uris/],
+      [{ redirect_uris: ['javascript:alert(1)'] }, /no valid redirect_uris/],
     ] as const) {
       says(document);
       await assert.rejects(documentsWith().find(id), why);

@@ -224,7 +224,7 @@ describe('the endpoints for applications', () => {
     const spelled = device.user_code.toLowerCase().replace('-', ' ');
     assert.equal((await openPage(`${test.url}/device?user_code=${encodeURIComponent(spelled)}`)).status, 200);
     const refused = await postForm(`${test.url}/device`, { user_code: device.user_code, decision: 'deny' });
-    assert.deepEqual([refused.status, refused.text.includes('gets no API key')], [200, true]);
+    assert.deepEqual([refused.status, refused.text.includes('gets no key')], [200, true]);
     assert.equal((await pollDevice(test.url, device.device_code)).body['error'], 'access_denied');
   });
 
@@ -233,7 +233,7 @@ describe('the endpoints for applications', () => {
     const device = await askDevice(test.url);
     const { fields } = await openPage(`${test.url}/device?user_code=${device.user_code}`);
     const both = await Promise.all([agree(test.url, fields, key), agree(test.url, fields, key)]);
-    for (const { status, text } of both) assert.deepEqual([status, text.includes('gets its API key now')], [200, true]);
+    for (const { status, text } of both) assert.deepEqual([status, text.includes('gets its key now')], [200, true]);
     assert.equal((await pollDevice(test.url, device.device_code)).status, 200);
     assert.equal((await agree(test.url, fields, key)).status, 409);
   });
@@ -385,7 +385,7 @@ describe('the ways in which applications may ask', () => {
 
   it('have to be said where clients are declared, and are one of four', async () => {
     test = await startTestService();
-    await assert.rejects(startServer(test.keys, { clients: [APP] }), /"consent" does not say.*openKeys/);
+    await assert.rejects(startServer(test.keys, { clients: [APP] }), /"consent" is missing.*openKeys/);
     for (const consent of ['on', 'Both', '', true, null])
       assert.throws(() => createCatalog({ consent: consent as never }), /must be off, device, code or both/);
   });
