@@ -1,6 +1,6 @@
 /** The door for features that work on a whole store: its files, its schema, and stores that cannot be opened. */
 export { readAuditKey } from './audit-log.ts';
-export { olderText, pendingFeatures } from './features.ts';
+export { goneFrom, olderText, pendingFeatures, readRecords, tableNamesOf } from './features.ts';
 export { createKeyRepository } from './key-repository.ts';
 export { clockOf } from './limit-store.ts';
 export { storeLocation } from './location.ts';

@@ -61,6 +61,39 @@ describe('plugins install', () => {
     assert.equal(readFileSync(manifest, 'utf8'), before);
   });
 
+  it('says why a plugin is refused, and leaves what is installed as it is', async () => {
+    const hooked = { hooks: { 'svc-api:feature': './feature.js' } };
+    const makeWith = (feature: string, more: object = {}) => {
+      make('team', '2.0.0', hooked);
+      const path = join(cwd, 'team', 'package.json');
+      const given = JSON.parse(readFileSync(path, 'utf8')) as object;
+      writeFileSync(path, JSON.stringify({ ...given, type: 'module', ...more }));
+      writeFileSync(join(cwd, 'team', 'feature.js'), feature);
+    };
+    const sound = `export default async () => ({ name: 'svc-api-team' });`;
+    makeWith(sound);
+    await must('install', './team');
+    const before = readFileSync(manifest, 'utf8');
+    const table = 'plugin_svc_api_team_x';
+    const store = `async () => ({ tables: { ${table}: ['id'] }, migrations: [{ name: 'x', up: async () => {} }] })`;
+    for (const [feature, more, expected] of [
+      [`export default async () => { throw new Error('no disk'); };`, {}, /svc-api-team failed: no disk/],
+      [`export default async () => ({ name: 'svc-api-team', feilds: {} });`, {}, /feilds.*Did you mean "?fields/],
+      ['export default async () => ({', {}, /feature\.js/],
+      [`export default async () => ({ name: 'svc-api-team', needs: ['x-y'] });`, {}, /needs the feature "x-y"/],
+      [`export default async () => ({ name: 'svc-api-team', store: ${store} });`, {}, /make no table plugin_svc_api_/],
+      ['process.exit(3);', {}, /ends the program/],
+      [sound, { peerDependencies: { 'svc-api': '^99' } }, /\^99/],
+    ] as const) {
+      makeWith(feature, more);
+      const stderr = (await refused(['install', './team'])).replaceAll(/\s+/g, ' ');
+      assert.match(stderr, expected);
+      assert.match(stderr, /It was not installed/);
+      assert.equal(readFileSync(manifest, 'utf8'), before);
+      assert.equal(readFileSync(join(home, 'svc-api/node_modules/svc-api-team/feature.js'), 'utf8'), sound);
+    }
+  });
+
   it('updates by the same URL, repository, path or file', async () => {
     const server = createServer((_, response) => response.end(readFileSync(join(cwd, 'x.tgz'))));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -368,6 +368,10 @@ describe('a plugin with fields of keys', () => {
       await create('B', '--team', 'Blue');
       assert.deepEqual(await lasts(), ['Blue', 'Red']);
       data.uninstall('other');
+      assert.match(
+        await cli(['doctor']),
+        /warning +PLUGINS +The plugin other is not installed\..*plugin_other_changes/s,
+      );
       await cli('apikey delete --name B --yes'.split(' '));
       await cli(['backup', join(data.path, 'backup')]);
       assert.deepEqual(await lasts(join(data.path, 'backup')), ['Red']);

@@ -45,13 +45,18 @@ export async function resultsOf(config: Config, hook: OwnHook): Promise<{ plugin
     durationMs: millisecondsSince(began),
   }));
   const [failed] = failures;
-  if (failed) throw hookFailed(hook, failed.plugin.name, failed.error);
+  if (failed) {
+    // Node says nothing of the place of an error of syntax.
+    const files = (failed.plugin.hooks[hook] ?? []).map(({ target }) => target).join(', ');
+    const place = failed.error instanceof SyntaxError ? ` (in ${printable(files)}, or a file that it imports)` : '';
+    throw hookFailed(hook, failed.plugin.name, failed.error, place);
+  }
   return successes.flatMap(({ plugin, result }) => (result == null ? [] : [{ plugin: plugin.name, result }]));
 }
 
 /** The error of a hook that failed. */
-export function hookFailed(hook: OwnHook, plugin: string, cause: unknown): KeysError {
+export function hookFailed(hook: OwnHook, plugin: string, cause: unknown, place = ''): KeysError {
   const message = cause instanceof Error ? cause.message : String(cause);
   const reason = message === `Timed out after ${LIMIT_MS} ms.` ? `it ${TOO_SLOW}` : message;
-  return new KeysError(CODES[hook], `The hook ${hook} of ${plugin} failed: ${reason}`, { cause });
+  return new KeysError(CODES[hook], `The hook ${hook} of ${plugin} failed: ${reason}${place}`, { cause });
 }

@@ -1,8 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import type { Config } from '@oclif/core/interfaces';
 import { printable, suggestion } from '../../keys/basics/index.ts';
 import { CliError } from '../errors.ts';
@@ -41,7 +51,7 @@ export class InstalledPlugins {
    */
   async install(spec: string): Promise<{ name: string; version?: string | undefined }> {
     const target = targetOf(spec);
-    const name = await nameOf(target, spec);
+    const name = await this.#tryOut(target, spec);
     // Checks that the list can be read and written, before a plugin is removed.
     this.#save(this.#entries());
     // npm would keep the installed folder if the version is the same.
@@ -61,6 +71,39 @@ export class InstalledPlugins {
     }
     await npm(this.#folder, 'uninstall', name);
     this.#save(entries.filter((each) => each.name !== name));
+  }
+
+  /**
+   * Installs a plugin in a folder of its own, and runs it there beside the others.
+   * @returns its name
+   * @throws CliError PLUGIN_FAILED
+   */
+  async #tryOut(target: string, spec: string): Promise<string> {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-api-plugin-'));
+    try {
+      const path = join(folder, 'package.json');
+      writeFileSync(path, '{}');
+      await npm(folder, 'install', target);
+      const [name] = Object.keys(readManifest(path)?.dependencies ?? {});
+      if (name === undefined)
+        throw new CliError('PLUGIN_FAILED', `npm has installed no package for "${printable(spec)}".`);
+      if (!manifestOf(folder, name)?.oclif)
+        throw new CliError(
+          'PLUGIN_FAILED',
+          `${name} is not a plugin: its package.json has no "oclif". It was not installed.`,
+        );
+      const others = this.#entries().filter((each) => each.name !== name);
+      for (const other of others) {
+        const to = join(folder, 'node_modules', other.name);
+        mkdirSync(dirname(to), { recursive: true });
+        if (!existsSync(to)) symlinkSync(join(this.#folder, 'node_modules', other.name), to, 'junction');
+      }
+      writeFileSync(path, JSON.stringify({ oclif: { schema: 1, plugins: [...others, { name, type: 'user' }] } }));
+      await requireSound(folder);
+      return name;
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   }
 
   get #path(): string {
@@ -104,23 +147,30 @@ function targetOf(spec: string): string {
   throw new CliError('PLUGIN_FAILED', `There is no file or folder ${printable(path)}.`);
 }
 
-/** The name of a plugin, found by installing it in a temporary folder. @throws CliError PLUGIN_FAILED */
-async function nameOf(target: string, spec: string): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-api-plugin-'));
+/**
+ * Runs this program with the plugins of a data folder, as commands on a new key store do.
+ * @throws CliError PLUGIN_FAILED that says why a plugin is refused
+ */
+async function requireSound(folder: string): Promise<void> {
+  const words = 'apikey create --dry-run --json --name Trial --roles GUEST --database'.split(' ');
+  const { SVC_API_SERVER: _, SVC_API_CONFIG: __, ...others } = process.env;
+  const child = spawn(process.execPath, [process.argv[1]!, ...words, join(folder, 'none.sqlite')], {
+    cwd: folder,
+    env: { ...others, SVC_API_DATA_DIR: folder },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const [answer] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  const { code, error } = readAnswer(answer);
+  if (code === undefined || code.startsWith('FEATURE_'))
+    throw new CliError('PLUGIN_FAILED', `${error ?? 'The plugin ends the program.'} It was not installed.`);
+}
+
+/** The answer of a command with `--json`. It has no code if the command did not get so far. */
+function readAnswer(answer: string): { code?: string; error?: string } {
   try {
-    const path = join(folder, 'package.json');
-    writeFileSync(path, '{}');
-    await npm(folder, 'install', target);
-    const [name] = Object.keys(readManifest(path)?.dependencies ?? {});
-    if (name === undefined)
-      throw new CliError('PLUGIN_FAILED', `npm has installed no package for "${printable(spec)}".`);
-    if (manifestOf(folder, name)?.oclif) return name;
-    throw new CliError(
-      'PLUGIN_FAILED',
-      `${name} is not a plugin: its package.json has no "oclif". It was not installed.`,
-    );
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+    return { code: '', ...(JSON.parse(answer) as object) };
+  } catch {
+    return {};
   }
 }
 

@@ -12,7 +12,15 @@ import {
 } from '../../../keys/basics/index.ts';
 import { readFieldsText } from '../../../keys/key/index.ts';
 import type { Connection, Tables } from '../../../store/index.ts';
-import { clockOf, createKeyRepository, storeOver, TIME_COLUMNS } from '../../../store/whole-store.ts';
+import {
+  clockOf,
+  createKeyRepository,
+  goneFrom,
+  readRecords,
+  storeOver,
+  tableNamesOf,
+  TIME_COLUMNS,
+} from '../../../store/whole-store.ts';
 import { checked, failure, type Finding, type InspectOptions, ok, warning } from './finding.ts';
 
 /** How many of the newest entries are looked at for jumps of the clock. */
@@ -87,9 +95,11 @@ async function findNoTimes(db: Kysely<Tables>): Promise<Map<string, string>> {
   );
 }
 
-/** Names plugins that are gone, by the values of their fields. */
+/** Names plugins that are no longer installed but have values or tables in the store. */
 async function inspectPlugins(connection: Connection): Promise<Finding[]> {
-  const gone = new Map<string, { fields: Set<string>; keys: number }>();
+  const gone = new Map<string, { fields: Set<string>; keys: number; tables: string[] }>();
+  for (const record of goneFrom(await connection.run(readRecords), connection.features))
+    gone.set(record.feature, { fields: new Set(), keys: 0, tables: tableNamesOf([record]) });
   for (let after: string | undefined; ;) {
     const from = after;
     const rows = await connection.run((db) => {
@@ -101,7 +111,7 @@ async function inspectPlugins(connection: Connection): Promise<Finding[]> {
       const ofPlugins = Map.groupBy(ids, (id) => id.slice(0, id.lastIndexOf('.')));
       for (const [name, values] of ofPlugins) {
         if (isAdded({ name })) continue;
-        const found = gone.get(name) ?? { fields: new Set(), keys: 0 };
+        const found = gone.get(name) ?? { fields: new Set(), keys: 0, tables: [] };
         for (const id of values) found.fields.add(id.slice(name.length + 1));
         gone.set(name, { ...found, keys: found.keys + 1 });
       }
@@ -110,14 +120,17 @@ async function inspectPlugins(connection: Connection): Promise<Finding[]> {
     if (!last || rows.length < PAGE_KEYS) break;
     after = last.id;
   }
-  return Array.from(gone, ([name, { fields, keys }]) =>
-    warning(
-      'PLUGINS',
-      `The plugin ${printable(name, 200)} is not installed. ${keys === 1 ? '1 key has a value' : `${keys} keys have values`} ` +
-        `of its fields: ${printable(formatList([...fields].toSorted()), 200)}.`,
-      `Install it again to see them: svc-api plugins install ${printable(name, 200)}.`,
-    ),
-  );
+  return Array.from(gone, ([name, { fields, keys, tables }]) => {
+    const shown = (names: readonly string[]) => printable(formatList(names.toSorted()), 200);
+    const having = keys === 1 ? '1 key has a value' : `${keys} keys have values`;
+    const parts = [
+      `The plugin ${printable(name, 200)} is not installed.`,
+      ...(keys > 0 ? [`${having} of its fields: ${shown([...fields])}.`] : []),
+      ...(tables.length > 0 ? [`The key store keeps its tables: ${shown(tables)}.`] : []),
+    ];
+    const remedy = `Install it again to use them: svc-api plugins install ${printable(name, 200)}.`;
+    return warning('PLUGINS', parts.join(' '), remedy);
+  });
 }
 
 /** Checks that the clock of this machine is not behind the audit log, and did not run back between its entries. */
