@@ -1,7 +1,7 @@
 import { OPERATOR, openKeys } from './svc-api.ts';
 import { RESOURCES } from './stores.ts';
 
-/** What to change, as JSON in the only argument. */
+/** The changes to measure, as JSON in the only argument. */
 export interface ChangesOptions {
   database: string;
   /** The ids of the keys that are changed, in turn. */

@@ -67,7 +67,7 @@ async function ask(
   return [response.statusCode!, (await text(response)) || JSON.stringify(identityIn(response.headers))];
 }
 
-/** Who makes a request, as forward-auth tells the proxy. */
+/** The key of a request, as forward-auth names it to the proxy. */
 function identityIn(headers: IncomingHttpHeaders): object {
   const [id, name, roles, permission] = ['key-id', 'key-name', 'roles', 'permission'].map((field) =>
     String(headers[`x-auth-${field}`]),

@@ -32,7 +32,7 @@ function lineOf(index: number): string {
   return `+${JSON.stringify([randomUUID(), digestOf(`${index}`), null, `Key ${index}`, ...others, ...rest])}\n`;
 }
 
-/** What a table of so many keys takes, and how long it takes to find one. */
+/** The memory of a table of so many keys, and the time to find one. */
 async function measureTable(keys: number): Promise<(readonly [string, string])[]> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
@@ -135,7 +135,7 @@ function askForKeys(urls: readonly string[], secret: string): NodeJS.Timeout {
   }, 1000);
 }
 
-/** What edges take of their origin: those that nobody asks for keys, and others. */
+/** The load of edges on their origin: idle ones, and others. */
 function measureFollowing(edges: number): Promise<(readonly [string, string])[]> {
   return withFolder(async (folder) => {
     const database = join(folder, 'keys.sqlite');
@@ -186,7 +186,7 @@ function measureFollowing(edges: number): Promise<(readonly [string, string])[]>
   });
 }
 
-/** What an edge takes, and its origin for it. */
+/** The cost of an edge, and that of its origin for it. */
 export async function measureEdge(keys: number): Promise<string> {
   return table(['', ''], [...(await measureTable(keys)), ...(await measureFollowing(4))]);
 }

@@ -25,14 +25,14 @@ const UNCHECKED: Row = { ...SWAPPED, title: 'the same, open and without credenti
 const TOOLS: Row = { ...GUARD, title: '**`svc-api guard`**, by `mcp`', mode: 'mcp', workloads: [CALL] };
 const NO_TOOLS: Row = { ...TOOLS, title: 'the same without `mcp`', mode: 'plain' };
 
-/** What the guard costs beside proxies that check nothing, in front of one service on the core of the load. */
+/** The cost of the guard beside proxies that check nothing, in front of one service on the core of the load. */
 export function measureGuard(keys: readonly BenchKey[], folder: string, rounds: Rounds): Promise<string> {
   return inFrontOf(UPSTREAM, folder, async () =>
     throughputTable(await measureThroughput([GUARD, BARE, NGINX], keys, folder, rounds), CHECKS, BARE),
   );
 }
 
-/** What checks and credentials cost the guard of many services, and what it costs to judge messages of MCP. */
+/** The cost of checks and credentials for the guard of many services, and of judging messages of MCP. */
 export function measureUpstreams(keys: readonly BenchKey[], folder: string, rounds: Rounds): Promise<string> {
   return inFrontOf(UPSTREAM, folder, async () => {
     const tables: string[] = [];
@@ -55,7 +55,7 @@ async function inFrontOf(service: Row, folder: string, measure: () => Promise<st
   }
 }
 
-/** Where the service listens. */
+/** The port of the service. */
 export function upstreamPort(folder: string): number {
   return Number(readFileSync(portPath(folder), 'utf8'));
 }

@@ -35,12 +35,12 @@ const { values, positionals } = parseArgs({
   },
 });
 
-/** What an operation took. */
+/** The cost of an operation. */
 interface Measured {
   operation: string;
-  /** Of the program that carries it out, in milliseconds. */
+  /** Time of the program that carries it out, in milliseconds. */
   cpu: number;
-  /** Of the database server, in milliseconds. */
+  /** Time of the database server, in milliseconds. */
   databaseCpu: number;
   wall: number;
   /** The longest wait of a change beside it, in milliseconds. */
@@ -220,7 +220,7 @@ async function toggle(database: string, id: string): Promise<void> {
   const stopped = new AbortController();
   createInterface({ input: process.stdin })
     .on('line', () => {
-      // What is under way has waited as well.
+      // Operations under way have waited as well.
       process.stdout.write(`${Math.max(longest, performance.now() - began)}\n`);
       longest = 0;
     })
@@ -310,7 +310,7 @@ async function measureServer(bench: Bench, secret: string, beside: Beside): Prom
   const operations: Record<string, () => Promise<unknown>> = {
     create: async () => ids.push(await create()),
     disable: () => ask(`mutation { setApiKeyEnabled(id: "${ids.at(-1)}", enabled: false) { id } }`),
-    // Of those that are gone as well, which it looks for.
+    // It also looks for ids that are gone.
     delete: () => ask(`mutation { deleteApiKeys(ids: ["${ids.pop() ?? 'gone'}"]) { deleted } }`),
     'list, first page': list(''),
     'list by a role that many have': list(', roles: [GUEST]'),

@@ -4,7 +4,7 @@ import type { BenchKey } from './stores.ts';
 import { OPERATOR, openKeys } from './svc-api.ts';
 import { Declarations } from '../src/features/apply/apply.ts';
 
-/** What to measure, as JSON in the file that the only argument names. */
+/** The measurement, as JSON in the file that the only argument names. */
 export interface ProbeOptions {
   database: string;
   /** Keys that are accepted. */

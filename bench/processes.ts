@@ -8,7 +8,7 @@ import type { ChangesOptions } from './changes.ts';
 import type { LoadOptions, LoadReport } from './load.ts';
 import type { Row } from './rows.ts';
 
-/** Whether programs can be pinned to a core. */
+/** True if programs can be pinned to a core. */
 export const isPinned = availableParallelism() > 1 && hasTaskset();
 const SERVER_CORE = '0';
 export const LOAD_CORE = '1';
@@ -25,7 +25,7 @@ export interface StartedServer {
   stop: () => Promise<void>;
 }
 
-/** Where a server writes its log, and what of its environment differs. */
+/** The target of a server's log, and its own environment variables. */
 export interface Surroundings {
   stderr?: number;
   env?: NodeJS.ProcessEnv;
@@ -115,7 +115,7 @@ export function cpuTimeOfChildren(): number {
   }
 }
 
-/** Of a process and those that it has started, in seconds; NaN if unknown. */
+/** CPU time of a process and its children, in seconds; NaN if unknown. */
 function cpuTime(pid: number): number {
   try {
     return sumOf(familyOf(pid).map((one) => ticksOf(one, 11))) / 100;

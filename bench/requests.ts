@@ -3,7 +3,7 @@ import type { Workload } from './workloads.ts';
 
 const JSON_TYPE = 'Content-Type: application/json';
 const PLAIN_HEAD = ['User-Agent: svc-api-bench', 'Accept: application/json'];
-/** What Chrome sends for a page with Apollo Client, and what a proxy adds, which differs for each request. */
+/** The headers of Chrome for a page with Apollo Client, and those of a proxy, which differ for each request. */
 const LONG_HEAD = [
   'X-Real-IP: 203.0.113.7',
   'X-Forwarded-For: 203.0.113.7',

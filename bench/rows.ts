@@ -8,7 +8,7 @@ export interface Row {
   server: string;
   mode?: string;
   workloads: readonly Workload[];
-  /** Whether it accepts requests without a key. */
+  /** True if it accepts requests without a key. */
   isOpen?: boolean;
   /** The cores that it may use, as taskset has them. Default: the first. */
   cores?: string;
@@ -32,7 +32,7 @@ export const FAILURE_ROWS = [SVC_API, ON_POSTGRES, NAIVE, MERCURIUS].map((row): 
   workloads: FAILURES,
 }));
 
-/** What all servers are compared by. */
+/** The requests by which all servers are compared. */
 export const COMMON: readonly Workload[] = [ME, LIST];
 
 export const GRAPHQL_ROWS: readonly Row[] = [
@@ -67,7 +67,7 @@ export const CONSTANT_ROWS: readonly Row[] = [
   { title: 'the same with the keys in a Map, not on disk', server: 'better-auth', mode: 'memory', workloads: CHECKS },
 ];
 
-/** What Hono costs by itself. */
+/** The cost of Hono by itself. */
 export const EMPTY_MIDDLEWARE: Row = {
   title: 'an empty middleware, in Hono',
   server: 'bearer-auth',
@@ -111,7 +111,7 @@ export const FORWARD_AUTH_ROWS: readonly Row[] = [
 ];
 
 const WATCHED: Row = { title: '`serve`', server: 'telemetry', mode: '', workloads: [ME] };
-/** What operators see, each by its flags and by OpenTelemetry's sampler. The first row has nothing of it. */
+/** Telemetry for operators, each by its flags and by OpenTelemetry's sampler. The first row has none. */
 export const TELEMETRY_ROWS: readonly Row[] = [
   WATCHED,
   { ...WATCHED, title: 'metrics', mode: '--metrics-port 0' },

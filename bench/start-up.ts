@@ -12,7 +12,7 @@ interface Program {
   title: string;
   /** The arguments for Node; `run` is different each time. `folder` has the store. */
   args: (run: number, folder: string) => string[];
-  /** What it must print. */
+  /** The expected output. */
   prints: RegExp;
 }
 

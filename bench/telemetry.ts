@@ -93,7 +93,7 @@ function startLogReader(folder: string): { input: number; stop: () => void } {
   };
 }
 
-/** What takes spans, and forgets them. */
+/** Takes spans, and drops them. */
 async function startReceiver(): Promise<{ url: string; stop: () => void }> {
   const server = createServer((incoming, outgoing) => {
     incoming.resume().once('end', () => outgoing.writeHead(200, { 'content-type': 'application/x-protobuf' }).end());

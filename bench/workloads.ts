@@ -2,18 +2,18 @@ import { CONSTANT, firstItems, RESIZED_ID } from './items.ts';
 import { NUMBER } from './placeholders.ts';
 import type { BenchKey } from './stores.ts';
 
-/** What is asked of a server. */
+/** A request to a server. */
 export interface Workload {
   title: string;
   /** The body of the POST request; without one, it is a GET. */
   body?: GraphQLBody;
   /** The body of the POST request to a server without GraphQL. */
   message?: object;
-  /** Where the request goes. Default: `/`, with a body `/graphql`. */
+  /** The path of the request. Default: `/`, with a body `/graphql`. */
   target?: string;
   /** Headers of its own. */
   headers?: readonly string[];
-  /** Whether the request has the head that a browser with Apollo Client sends through a proxy. */
+  /** True if the request has the head that a browser with Apollo Client sends through a proxy. */
   hasLongHead?: boolean;
   /** The bearer token that is sent. Default: that of a key. */
   token?: string;
@@ -129,7 +129,7 @@ export const CALL: Workload = {
   expected: () => CONSTANT,
 };
 
-/** What nginx asks before each request of a browser. */
+/** The request of nginx before each request of a browser. */
 const ASKED: Omit<Workload, 'title'> = {
   headers: [
     'X-Original-Method: GET',

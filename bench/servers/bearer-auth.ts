@@ -6,7 +6,7 @@ import { folder, ready } from './common.ts';
 
 const app = new Hono();
 const mode = process.argv[3];
-// What Hono and the middleware's call cost by themselves.
+// The cost of Hono and the middleware's call by themselves.
 if (mode === 'empty') app.use((_c, next) => next());
 else {
   // Otherwise a limit of all keys, which each of them is within.

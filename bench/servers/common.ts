@@ -38,7 +38,7 @@ export const resolvers = {
   },
 };
 
-/** What the resolver of a field does that the caller may not use. */
+/** The reaction of a field's resolver to a caller without the permission. */
 export function refuse(): never {
   throw new GraphQLError('This key lacks ITEM:DELETE_ANY.', { extensions: { code: 'FORBIDDEN' } });
 }

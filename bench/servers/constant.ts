@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { CONSTANT } from '../items.ts';
 import { listenAndReport } from './common.ts';
 
-/** What stands behind the proxies. */
+/** The answer of the service behind the proxies. */
 const answer = JSON.stringify(CONSTANT);
 listenAndReport(
   createServer((_, outgoing) => {

@@ -4,7 +4,7 @@ import { postgresPath, RESOURCES, storePath } from '../stores.ts';
 import { createApp, listen, openKeys } from '../svc-api.ts';
 import { folder, ready } from './common.ts';
 
-/** What a host adds to the schema. */
+/** The host's part of the schema. */
 const extension = {
   typeDefs: `
     "An item."

@@ -5,7 +5,7 @@ import { cycleIn, importsOf } from '../../scripts/imports.ts';
 import { FEATURES } from '../../src/features/index.ts';
 import { ROOT } from '../support/process.ts';
 
-/** What the files of one room may import of the others. Files beside the rooms, and `service`, put the parts together: they may import all. */
+/** The imports allowed between rooms. Files beside the rooms, and `service`, put the parts together: they may import all. */
 const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string[] }> = {
   commands: { any: ['cli', 'keys', 'log'], type: ['*'], dynamic: ['*'] },
   cli: {
@@ -50,7 +50,7 @@ const ROOMS_OF_KEYS = [
   'operations',
 ];
 
-/** What browsers load as well, alone: what is behind the door beside it needs Node. */
+/** Files that browsers load without the door beside them, which needs Node. */
 const FOR_BROWSERS = new Set(['src/keys/permissions/meanings.ts']);
 
 /** Second doors of rooms, which are loaded by what needs them alone. */
@@ -263,7 +263,7 @@ function isOfCommands(path: string): boolean {
   return /^src\/features\/[^/]+\/(commands|cli)\//.test(path);
 }
 
-/** Whether a file is the one, or in the folder, that a place below src names. */
+/** True if a file is a place below src, or is in its folder. */
 function isIn(place: string, path: string): boolean {
   return path.startsWith(`src/${place}/`) || path.startsWith(`src/${place}.`);
 }

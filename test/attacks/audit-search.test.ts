@@ -43,7 +43,7 @@ function queryOf(random: Random): AuditQuery {
   };
 }
 
-/** What a plain filter finds in all entries, the oldest first. */
+/** The entries that a plain filter finds, the oldest first. */
 function expected(all: readonly AuditEntry[], query: AuditQuery): AuditEntry[] {
   const { apiKey: key, actor, action, since, until, before, after } = query;
   const entries = all.filter(

@@ -130,7 +130,7 @@ describeOnEach('an attacker who wants to act unseen', (dialect) => {
     await other.store.close();
   });
 
-  // What stands last is what the proxy has written.
+  // The last entry is the one of the proxy.
   const ways: [how: string, trust: string[], addresses: string[], own: string][] = [
     ['and is no proxy', ['192.0.2.0/24'], ['203.0.113.1'], '127.0.0.1'],
     ['before a trusted proxy', ['127.0.0.0/8'], ['203.0.113.1', '198.51.100.7'], '198.51.100.7'],

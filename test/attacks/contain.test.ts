@@ -37,7 +37,7 @@ class World {
   readonly stolen = new Set<string>();
   /** By the public id of a secret, the id of the key that made it. */
   readonly makers = new Map<string, string>();
-  /** What the thief gave to keys, by their ids. */
+  /** The grants of the thief to keys, by their ids. */
   readonly given = new Map<string, Set<Permission>>();
   /** The ends that keys had before the thief moved them. */
   readonly ends = new Map<string, number | null>();
@@ -87,7 +87,7 @@ class World {
     return (await this.chainOf(key)).some(({ id }) => this.leaked.includes(id) || this.planted.has(id));
   }
 
-  /** Whether it may be the thief. */
+  /** True if it could be the thief. */
   async isThief(actor: Actor): Promise<boolean> {
     if (actor === OPERATOR) return false;
     if (this.stolen.has(actor.apiKey.publicId)) return true;
@@ -228,7 +228,7 @@ class World {
       await this.#keys.adopt(id, OPERATOR);
       this.planted.delete(id);
       if (!isTheirs || !isCounted) return;
-      // Whoever has created them knows their secrets.
+      // Their creator knows their secrets.
       for (const { publicId, rotation } of family) {
         this.stolen.add(publicId);
         if (rotation) this.stolen.add(rotation.previousPublicId);
@@ -307,7 +307,7 @@ describeOnEach('attacks: a thief whose key is contained', (dialect) => {
       if (quiet > 0 && step === quiet) world.since = time.now + 1000;
       await world.step();
     }
-    // What applications were promised and is over is nobody's any more.
+    // Promises to applications that are over belong to no key any more.
     time.now += 1000;
     if (random.chance(0.3)) await keys.delete(world.leaked, OPERATOR);
     if (world.since > 0) seen.since += 1;

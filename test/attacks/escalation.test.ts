@@ -23,7 +23,7 @@ describeOnEach('attacks: escalation', () => {
     const input = { name, roles: roles!, permissions: permissions!, ...(expiresIn && { expiresIn }) };
     return createPrincipal(test.keys, input, by);
   };
-  /** What becomes of a secret: the principal's name, or why it is refused. */
+  /** The result for a secret: the principal's name, or why it is refused. */
   const enter = async (secret: string) => {
     const result = await authenticate(test.keys, secret);
     return 'refused' in result ? result.refused : result.principal.apiKey.name;

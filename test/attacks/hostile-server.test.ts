@@ -188,7 +188,7 @@ describe('a server elsewhere', () => {
       await assert.rejects(keysOf(server).deleteApiKeys({ ids: ['x'] }), endless);
       await assert.rejects(askForKey(wanted, shown), endless);
       await assert.rejects(endKey({ server, secret: 'x', endsCreated: true }), endless);
-      // Of a webhook's answer, only the head is read.
+      // The client reads only the head of a webhook's answer.
       const webhook = { url: server, keys: [readSigningKey(newNoticeSecret())!] };
       const notice = noticeOf('test', { event: ['x'], at: 0, data: {} });
       const tried = await postNotice(notice, webhook, { now: 0, version: '1', signal: new AbortController().signal });
@@ -348,7 +348,7 @@ const STATE = {
   lastUsedAt: null,
   budgets: [],
 };
-/** What an answer to `apply` has beside its changes and new keys. */
+/** The fields of an answer to `apply` beside its changes and new keys. */
 const REST = { rotated: [], waiting: [], unchanged: 0 };
 const CATALOG = {
   roles: [{ role: 'GUEST', description: 'Limited.', permissions: [] }],

@@ -271,7 +271,7 @@ describeOnEach('a request whose body arrives late', () => {
           assert.doesNotMatch(answer, /set-cookie/i);
         });
 
-    /** What an application asks for its key with. */
+    /** The body of an application's request for its key. */
     const toToken = { path: '/oauth/token', type, by: 'Accept: */*' };
     const approved = async () => {
       const { device_code: code, user_code: userCode } = await askDevice(test.url, { scope: 'role:ADMIN' });

@@ -52,7 +52,7 @@ for (const [demands, policy] of [
       const { body } = await query(test.url, secret, document, variables as Record<string, unknown>);
       return (body.errors?.[0]?.extensions['code'] as string | undefined) ?? null;
     };
-    /** Who asks, and about which key, where they may see it. */
+    /** The key that asks, and the key in question, if the first can see it. */
     const asked = async ({ secret, target }: World) => {
       const { body } = await query(test.url, secret, 'query ($id: ID!) { apiKey(id: $id) { id } }', { id: target.id });
       if (!body.data?.['apiKey']) return undefined;

@@ -33,7 +33,7 @@ describeOnEach('whatever changes keys', (dialect) => {
   });
   const open = (database: string) => openTestKeys({ database });
 
-  /** What becomes of each secret where keys are remembered. */
+  /** The fate of each secret in a process that remembers keys. */
   const remembered = async () => {
     const answers = [];
     for (const secret of secrets) {
@@ -119,7 +119,7 @@ describeOnEach('whatever changes keys', (dialect) => {
       if (dialect === 'postgres')
         await until(async () => JSON.stringify(await remembered()) === JSON.stringify(expected));
       assert.deepEqual(await remembered(), expected, `step ${step}: ${change}`);
-      // What is refused for good teaches nothing.
+      // Lasting refusals teach nothing.
       const isOver = (answer: unknown) => answer === 'unknown' || answer === 'expired' || answer === 'rotated';
       secrets = secrets.filter((_, index) => !isOver(expected[index]));
       ids = (await fresh.store.repository.findBy('id', ids)).map(({ id }) => id);

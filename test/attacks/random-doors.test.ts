@@ -60,7 +60,7 @@ class World {
   /** The store as the command line has it open. */
   readonly here: TestKeys;
   readonly inspector: string;
-  /** What an edge that follows the server says of secrets. */
+  /** Answers about secrets by an edge that follows the server. */
   readonly edge: { store: EdgeStore; keys: OpenKeys };
   readonly model: KeyModel;
   /** Every secret that was ever made. */
@@ -120,7 +120,7 @@ class World {
     return this.random.chance(0.7) ? null : this.now + MINUTE * this.random.pick([5, 30, 120]);
   }
 
-  /** Who does something: the operator on the store, or a key by the commands on a server. */
+  /** The actor: the operator on the store, or a key by the commands on a server. */
   actor(): { by: string | undefined; door: Client } {
     const { random, here, server } = this;
     if (this.secrets.size === 0 || random.chance(0.35)) {
@@ -149,7 +149,7 @@ class World {
     return by === undefined ? null : this.model.acceptedBy(by)!.key.id;
   }
 
-  /** What was done by a key must have been allowed to it. */
+  /** Requires that a key was allowed to do what it did. */
   check(
     by: string | undefined,
     ...change: [before: ModelKey | undefined, after: Omit<ModelKey, 'id' | 'secret'> | undefined]
@@ -177,7 +177,7 @@ class World {
     this.model.keys.set(id, after);
   }
 
-  /** What a secret may do at the server, of what is asked. */
+  /** The permissions of a secret at the server, among those asked for. */
   async ask(secret: string): Promise<string[] | undefined> {
     const { status, body } = await query(this.server.url, secret, PROBE);
     if (status === 401) return undefined;
@@ -250,7 +250,7 @@ const NEW = { isDisabled: false, isManaged: false, previous: null };
 const delivery = { deliver: () => {} };
 
 /**
- * What can happen. Each asks the program by some door, which may refuse by a `KeysError`, and then changes the model,
+ * The possible steps. Each asks the program by some door, which may refuse by a `KeysError`, and then changes the model,
  * where what a key did must be what it may do.
  */
 const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
@@ -480,7 +480,7 @@ const OPERATIONS: Record<string, (world: World) => Promise<unknown>> = {
   },
 };
 
-/** What happens more often than others. */
+/** The more frequent steps. */
 const OFTEN = `create create create update update apply agree redeem adopt rotate rotate rotate finishRotation
   rollBackRotation switch switch switch restore restore restore adopt`.split(/\s+/);
 

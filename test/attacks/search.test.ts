@@ -51,7 +51,7 @@ function keysOf(random: Random, count: number): StoredKey[] {
   });
 }
 
-/** What a query is to find, by a plain look at each of the keys, which are in the order of the list. */
+/** The expected result of a query, by a plain look at each of the keys, which are in the order of the list. */
 function expected(keys: readonly StoredKey[], query: ListQuery, uses: ReadonlyMap<string, number | null>): string[] {
   const byId = new Map(keys.map((key) => [key.id, key]));
   const { search = '', roles, ownedBy, owner, tags = [], createdBy, expires, status, unusedSince, neverUsed } = query;

@@ -11,7 +11,7 @@ import { WITH_DOOR } from '../support/door.ts';
 import { PERMISSION, startGuarded } from '../support/guard.ts';
 import { createPrincipal } from '../support/keys.ts';
 
-/** What a server shows by that it speaks WebSocket (RFC 6455, section 1.3). */
+/** Constant of the proof that a server speaks WebSocket (RFC 6455, section 1.3). */
 const WEBSOCKET = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 /** Starts a service with pages, behind a guard, and makes a key for somebody. */

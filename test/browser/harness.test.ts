@@ -6,7 +6,7 @@ import { theBrowser } from '../support/browser/launch.ts';
 import type { Trace } from '../support/browser/recording.ts';
 import { Visit } from '../support/browser/visit.ts';
 
-/** What goes wrong, and what the browser says then. */
+/** The fault of a page, and what the browser says then. */
 const TROUBLES: Readonly<Record<string, readonly [html: string, trouble: RegExp]>> = {
   'a console message': ['<script>console.log("here")</script>', /^console log: here/],
   'an error': ['<script>nothing.here()</script>', /^page error: ReferenceError/],
@@ -24,7 +24,7 @@ const TROUBLES: Readonly<Record<string, readonly [html: string, trouble: RegExp]
   ],
   'a field without a name': ['<input type="text">', /^issue GenericIssue: .*FormEmptyIdAndNameAttributes/],
 };
-/** Where a page may leave a secret. */
+/** The places where a page can leave a secret. */
 const LEAKS: Readonly<Record<string, string>> = {
   'the address': "location.hash = '#SECRET'",
   'the address of a request': "fetch('/?SECRET')",

@@ -8,7 +8,7 @@ import { ownConfig } from '../support/cli-here.ts';
 import { ROOT, runCli } from '../support/process.ts';
 import { runProgramHere } from '../support/program-here.ts';
 
-/** What scripts rely on: a change here is a change for them. */
+/** Flags that scripts rely on: a change here is a change for them. */
 const WITHOUT_JSON = ['--config <path>', '--database <path>', '--no-color'];
 const ALWAYS = ['--config <path>', '--database <path>', '--json', '--no-color'];
 /** Those of commands about keys. The ones that need the key store itself say so, and do not show these. */

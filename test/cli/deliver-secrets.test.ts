@@ -60,7 +60,7 @@ describeOnEach('a signal while a key is created', () => {
         deliver: ({ key: secret }) => {
           printed.push(secret);
           process.kill(process.pid, 'SIGTERM');
-          // What would end the process is heard by the test instead.
+          // The test handles the signals that would end the process.
           process.on('SIGTERM', relay);
         },
       },

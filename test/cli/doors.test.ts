@@ -176,7 +176,7 @@ describe('a key with all fields', () => {
       cli = other;
     },
   };
-  /** Where it is read. */
+  /** The place where it is read. */
   const readers: Record<string, () => Promise<Record<string, unknown>>> = {
     show,
     list: async () => ((await json('apikey', 'list'))['keys'] as Record<string, unknown>[])[0]!,

@@ -47,7 +47,7 @@ describe('a watched file', () => {
     watch.stop();
     writeFileSync(path, 'two');
     due.shift()!();
-    // What asks the file system later is answered later.
+    // The file system answers requests in their order.
     await import('node:fs/promises').then(({ stat }) => stat(path));
     assert.deepEqual([due, changes], [[], 0]);
   });

@@ -12,10 +12,10 @@ const PAGES = [
     ...globSync(['docs/*.md', 'examples/*/README.md'], { cwd: ROOT }).toSorted(),
   ]),
 ];
-/** What stays when it ends: a server, in the shell that started it. */
+/** Things that outlive a block: a server, in the shell that started it. */
 const SERVER =
   /^(?:(?:svc-api|\.\/run\.js|npx acme) (?:serve|guard|edge)(?= |$)|node -e 'http\.createServer|npm start|node server\.js)/;
-/** Where a name belongs that a shell sets for all commands after it. */
+/** Variables that a shell sets for all commands after it. */
 const PLACE = /\bSVC_API_(?:DATABASE|CONFIG|SERVER|KEY)\b/g;
 
 const readPage = (page: string) => readFileSync(join(ROOT, page), 'utf8');
@@ -44,7 +44,7 @@ class Home {
     const [, database] = /\bSVC_API_(?:DATABASE|SERVER)=(\S+)/.exec(command) ?? [];
     if (database !== undefined) this.#database = `${page} ${database}`;
     if (/^unset .*SVC_API_(?:DATABASE|SERVER)/.test(command)) this.#database = '';
-    // Of alternatives, one creates it.
+    // One of the alternatives creates it.
     const [one = ''] = command.split(' || ');
     for (const part of one.split(/ && | \| |;/)) this.#runPart(page, part);
   }

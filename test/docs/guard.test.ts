@@ -14,7 +14,7 @@ import { tempFolder } from '../support/temp.ts';
 const PAGE = 'docs/guard.md';
 const RECIPES = 'examples/guard/README.md';
 
-/** What the page says to write into `svc-api.yaml`. */
+/** The configuration that the page says to write into `svc-api.yaml`. */
 function configIn(block: string) {
   const file = join(tempFolder(), 'svc-api.yaml');
   writeFileSync(file, block);

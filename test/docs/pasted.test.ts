@@ -3,7 +3,7 @@ import { globSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../support/process.ts';
 
-/** What people paste from: pages, examples, and what commands print. */
+/** Sources that people paste from: pages, examples, and output of commands. */
 const FILES = globSync(
   [
     'README.md',

@@ -43,10 +43,10 @@ describe('the bill of materials', () => {
         '@inquirer/figures',
         '@inquirer/prompts',
         '@oclif/core',
-        // Of it, the part that runs in browsers.
+        // The part of it that runs in browsers.
         'hono',
         'kysely',
-        // Of another version, which oclif needs.
+        // Another version, which oclif needs.
         'string-width',
       ],
     );

@@ -12,7 +12,7 @@ import { Transfer } from '../../src/features/transfer/transfer.ts';
 
 const KEYS = 3000;
 
-/** Whether a file, with those that SQLite keeps beside it, is one that this user alone may use; for all in a folder. */
+/** Asserts that only this user can use a file and those that SQLite keeps beside it, or all files of a folder. */
 function assertPrivate(folder: string): void {
   for (const name of readdirSync(folder)) {
     const stat = statSync(join(folder, name), { throwIfNoEntry: false });

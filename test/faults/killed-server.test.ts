@@ -8,7 +8,7 @@ import { tempStore } from '../support/temp.ts';
 const ROUNDS = 6;
 const CLIENTS = 4;
 
-/** What a server has answered that it did: the secrets of keys by their names. */
+/** The changes that a server has confirmed: the secrets of keys by their names. */
 interface Answered {
   /** Created, and not asked to be deleted: a deletion may be done without having been answered. */
   readonly created: Map<string, string>;
@@ -74,7 +74,7 @@ async function change(
       afterEach();
     }
   } catch (error) {
-    // What fetch throws once the connection is cut.
+    // The error of fetch once the connection is cut.
     assert.ok(error instanceof TypeError, String(error));
   }
 }

@@ -87,7 +87,7 @@ describe('a command that is killed', () => {
       return performance.now() - started;
     };
     for (const command of Object.values(commands)) {
-      // What the command took undisturbed, after which everything is put back.
+      // The duration of the undisturbed command, after which everything is put back.
       const [before, after] = command.states;
       const duration = await run(command);
       await restore(before!);

@@ -11,7 +11,7 @@ import { query } from '../support/server.ts';
 import { needsPrograms } from '../support/skip.ts';
 import { until } from '../support/until.ts';
 
-/** What PgBouncer must ignore, as docs/postgresql.md has it. */
+/** The parameters that PgBouncer must ignore, as in docs/postgresql.md. */
 const IGNORED = 'lock_timeout, statement_timeout, idle_in_transaction_session_timeout';
 
 describe('behind PgBouncer', () => {

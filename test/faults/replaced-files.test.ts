@@ -21,7 +21,7 @@ interface Place {
 interface Way {
   what: string;
   run: (place: Place) => void | Promise<void>;
-  /** Whether the content is that of the backup afterwards. */
+  /** True if the content is that of the backup afterwards. */
   restores: boolean;
 }
 
@@ -185,7 +185,7 @@ describe('programs that have a store open while a file beside it is removed', ()
     return { child, tell, close };
   }
 
-  /** What a process has open. */
+  /** The files that a process has open. */
   const filesOf = (pid: number) => readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
   const linkOf = (path: string) => {
     try {

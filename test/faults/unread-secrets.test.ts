@@ -25,10 +25,10 @@ describe('a secret that waits for a reader who does not read', () => {
 
   interface Interruption {
     pipe?: Fifo;
-    /** Whether stderr goes to the same pipe. */
+    /** True if stderr goes to the same pipe. */
     isShared?: boolean;
     signal?: NodeJS.Signals;
-    /** Whether the change was committed, so that its secrets are on their way. */
+    /** True if the change was committed, so that its secrets are on their way. */
     committed: () => Promise<boolean>;
   }
 
@@ -161,7 +161,7 @@ function writesOf(pid: number): { calls: number; characters: number } {
   return { calls: numberOf('syscw'), characters: numberOf('wchar') };
 }
 
-/** Whether all secrets have the names of their keys. */
+/** True if all secrets have the names of their keys. */
 function hasNames(folder: string): boolean {
   try {
     const names = readdirSync(folder);

@@ -5,7 +5,7 @@ import { BUDGET, RequestBudget, Turns, writeData } from '../../src/graphql/execu
 describe('the data of an answer', () => {
   const LONG = 'x'.repeat(60_000);
 
-  /** What is written when the request's turn is over and others wait, and whether these had theirs before. */
+  /** The text written when the request's turn is over and others wait, and whether these had theirs before. */
   async function write(data: Record<string, unknown>): Promise<{ text: string; hasWaited: boolean }> {
     const turns = new Turns(0);
     turns.begin();

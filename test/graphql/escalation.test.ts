@@ -32,7 +32,7 @@ describeOnEach('a key cannot grant more than it holds', () => {
     });
   const all = async () => (await test.keys.list({}, OPERATOR)).keys;
 
-  /** What a key asks for, and which permissions it is told that it lacks: the first of many. */
+  /** The request of a key, and the permissions that the answer says it lacks: the first of many. */
   const escalations: [grants: object, missing: string[], count: number][] = [
     [
       { roles: ['GUEST'] },

@@ -149,11 +149,11 @@ const contextOf = () => ({ budget: new RequestBudget(BUDGET, turns) }) as unknow
 turns.begin();
 const written = (result: ExecutionResult) => {
   const errors = errorsInOrder(result).map((error) => formatGraphQLError(error, { log: NO_LOG, requestId: undefined }));
-  // Where a condition of the operation itself is null, nothing is executed here.
+  // Nothing is executed here if a condition of the operation itself is null.
   return JSON.stringify({ data: result.data ?? null, errors }).replaceAll(/"requestId":"[^"]*"/g, '');
 };
 
-/** What graphql-js and `JSON.stringify` make of an operation. */
+/** The result of graphql-js and `JSON.stringify` for an operation. */
 async function byGraphqlJs(query: string, operationName: string | null, variableValues: object): Promise<string> {
   const result = await execute({
     schema,

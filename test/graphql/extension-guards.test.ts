@@ -79,7 +79,7 @@ describe("the guards of the schema, against a host's part", () => {
     });
   }
 
-  /** What a host's part replaces, and its SDL and resolvers. */
+  /** The fields that a host's part replaces, and its SDL and resolvers. */
   const replacing: [what: string, typeDefs: string, resolvers: object][] = [
     ['Query.me', '', { Query: { me: () => null } }],
     ['Mutation.deleteApiKeys', '', { Mutation: { deleteApiKeys: () => null } }],

@@ -13,7 +13,7 @@ const RESOURCES =
 const ACTIONS = 'CREATE_ANY CREATE_OWN READ_ANY READ_OWN UPDATE_ANY UPDATE_OWN DELETE_ANY DELETE_OWN'.split(' ');
 
 describeOnEach('a key grants', (dialect) => {
-  // What a key may grant is decided without the database.
+  // The grants that a key can give are decided without the database.
   const resources = dialect === 'sqlite' ? RESOURCES : ['API_KEY', 'DISK', 'DOCKER'];
   let test: TestService;
 

@@ -11,7 +11,7 @@ const RESOURCES =
   );
 const ACTIONS = 'CREATE_ANY CREATE_OWN READ_ANY READ_OWN UPDATE_ANY UPDATE_OWN DELETE_ANY DELETE_OWN'.split(' ');
 
-/** What each root field asks for; X_ANY includes X_OWN. */
+/** The permission that each root field needs; X_ANY includes X_OWN. */
 const QUERIES = {
   me: 'ME:READ_OWN',
   online: 'ONLINE:READ_ANY',
@@ -129,7 +129,7 @@ describeOnEach('a root field', (dialect) => {
       check({ roles: [role] }, (field) => fields.includes(field)));
   }
 
-  // What a permission opens is decided without the database.
+  // The effect of a permission is decided without the database.
   for (const resource of dialect === 'sqlite' ? RESOURCES : ['API_KEY']) {
     it(`answers a key with a single permission on ${resource} only where it asks for just that`, async () => {
       for (const action of ACTIONS) {

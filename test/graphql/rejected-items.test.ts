@@ -26,7 +26,7 @@ describe("rejected promises in a list that a host's resolver returns", () => {
   let test: TestKeys;
   let server: TestServer;
   let secret: string;
-  /** What would end a process. */
+  /** The events that would end a process. */
   const unhandled: unknown[] = [];
   const note = (error: unknown) => void unhandled.push(error);
   before(async () => {

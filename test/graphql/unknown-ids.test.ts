@@ -21,7 +21,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 
-/** What stands for arguments that are no ids, where they must be given. */
+/** Placeholders for required arguments that are no ids. */
 const VALUES: Record<string, string> = { Int: '1', Boolean: 'false', DateTime: '"2026-01-01T00:00:00Z"' };
 
 describeOnEach('what is no id', () => {

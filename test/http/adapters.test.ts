@@ -11,7 +11,7 @@ import { collectingLog } from '../support/log.ts';
 
 type Options = Omit<BearerAuthOptions, 'keys'>;
 
-/** What a refused request is answered: its status, challenge, code and message. */
+/** The answer to a refused request: its status, challenge, code and message. */
 type Refused = readonly [status: string, challenge: string | undefined, code: string, message: string];
 
 const BEARER = 'Bearer realm="svc-api"';

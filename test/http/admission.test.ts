@@ -10,7 +10,7 @@ const FOREVER = 600_000;
 
 describe('the admission of large requests', () => {
   let admission: Admission;
-  /** What was begun, in its order, and what ends it. */
+  /** The work that was begun, in its order, and the functions that end it. */
   let begun: { name: string; end: () => void }[];
   /** Those that were refused. */
   let refused: { name: string; error: unknown }[];

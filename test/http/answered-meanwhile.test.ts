@@ -63,7 +63,7 @@ for (const [name, make] of Object.entries(SERVERS))
   describe(`an answer of something else while bearerAuth checks a key, by ${name},`, () => {
     let test: TestKeys;
     let server: Server;
-    /** What would end a process. */
+    /** The events that would end a process. */
     const unhandled: unknown[] = [];
     const note = (error: unknown) => void unhandled.push(error);
     before(async () => {

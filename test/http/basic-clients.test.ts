@@ -15,7 +15,7 @@ import { tempFolder } from '../support/temp.ts';
 
 const run = promisify(execFile);
 const COMMIT = '1'.repeat(40);
-/** What a git server says of its branches. */
+/** The branches that a git server announces. */
 const ADVERTISED = `001e# service=git-upload-pack\n0000${packet(`${COMMIT} HEAD\0\n`)}0000`;
 
 function packet(line: string): string {
@@ -41,7 +41,7 @@ describe('Basic authentication', () => {
     server = await listen({ app, host: '127.0.0.1', port: 0 });
   }
 
-  /** What git prints when it is asked for a password, and given this one. */
+  /** The output of git when it asks for a password and gets this one. */
   async function git(password: string): Promise<string> {
     const folder = tempFolder();
     writeFileSync(join(folder, 'ask'), `#!/bin/sh\necho '${password}'\n`, { mode: 0o700 });

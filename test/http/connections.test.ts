@@ -36,7 +36,7 @@ describe('connections', () => {
     sockets.push(socket);
     return socket;
   };
-  /** Whether the server answers on a new connection. */
+  /** True if the server answers on a new connection. */
   const isAnswered = async (url: string, localAddress = '127.0.0.1') => {
     const socket = await join(url, { localAddress });
     socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');

@@ -257,7 +257,7 @@ describe('a document', () => {
     };
     for (const [what, request] of Object.entries(requests))
       for (const accept of ['application/json', 'application/graphql-response+json'])
-        // What is sent again is remembered.
+        // A document that is sent again is remembered.
         for (let round = 0; round < 3; round += 1) {
           const response = await fetch(`${test.url}/graphql`, {
             method: 'POST',

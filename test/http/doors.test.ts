@@ -14,7 +14,7 @@ import { describeOnEach } from '../support/dialects.ts';
 import { GUARDED_SERVERS } from '../support/guarded-servers.ts';
 import { createPrincipal, openTestKeys, type TestKeys } from '../support/keys.ts';
 
-/** What a request is answered, as far as all doors can say it: its status, and its code where it is refused. */
+/** The answer in the form that all doors share: its status, and its code if the request is refused. */
 type Answer = string;
 /** Sends a request with these headers. */
 type Send = (headers: Readonly<Record<string, string>>) => Promise<Answer>;
@@ -99,7 +99,7 @@ const FOREIGN = '203.0.113.7';
 /** A secret that is shown, from an address; what was done before; what is required; what is answered in turn. */
 interface Case {
   key?: Partial<NewKey>;
-  /** What becomes of the key once it was created. */
+  /** The change of the key after it was created. */
   after?: (test: TestKeys, id: string) => unknown;
   secret?: (secret: string) => string | undefined;
   from?: string;
@@ -381,7 +381,7 @@ describe('keys.check', () => {
     ]);
     assert.deepEqual([principal.can('ONLINE:READ_OWN'), principal.can('DOCKER:READ_ANY')], [true, false]);
     await test.keys.finishActivity();
-    // What it was asked for, and may do, counts as used; what it may not do is no refusal.
+    // Permissions that it needed and has count as used; a lacking one is no refusal.
     assert.deepEqual(
       [...(await test.keys.grantsUsedBy([child.apiKey.id])).get(child.apiKey.id)!.keys()],
       ['ONLINE:READ_OWN'],

@@ -28,7 +28,7 @@ describe('options of the library', () => {
   });
   after(() => keys.close());
 
-  /** What a call throws, at once or later. */
+  /** The error of a call, thrown at once or later. */
   async function messageOf(call: () => unknown): Promise<string> {
     try {
       await call();
@@ -311,7 +311,7 @@ describe('options of the library', () => {
       ] as const)
         assert.equal(await messageOf(() => call(by as never)), `keys.${name}: ${problem}`);
     }
-    // Who is said to ask is heard.
+    // The given actor counts.
     await assert.rejects(open.create({ name: 'A', roles: ['GUEST'] }, { actor: checked.principal }), {
       code: 'FORBIDDEN',
     });

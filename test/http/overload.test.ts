@@ -119,7 +119,7 @@ describe('a server with more large requests than it can carry out', () => {
     socket.write(Buffer.concat([post('heavy', secret), post('heavy', secret), post('light', secret)]));
     for (const count of [1, 2]) {
       await until(() => begun === count);
-      // What it would begin too early, it would begin before this is answered.
+      // Work begun too early would begin before this is answered.
       await send('light');
       assert.deepEqual([begun, ends.length], [count, 1]);
       ends.shift()!();

@@ -31,7 +31,9 @@ describe('a page that leads its own name to this machine', () => {
   });
   afterEach(() => test.stop());
 
-  /** What a script of the page can send: any path, method and header but Host, Origin, Cookie and Sec-…. */
+  /**
+   * The requests that a script of the page can send: any path, method and header but Host, Origin, Cookie and Sec-….
+   */
   const ask = async (
     path: string,
     { method = 'GET', body = '', url = test.url, ...headers }: Record<string, string> = {},

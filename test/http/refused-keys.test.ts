@@ -116,7 +116,7 @@ describeOnEach('a key', (dialect) => {
     assert.equal((await query(test.url, secret, '{ online }')).status, 200);
     const { location } = test.store;
     renameSync(location, `${location}.away`);
-    // What was seen of the file is trusted for a moment more.
+    // The state of the file is trusted for a moment more.
     await until(() =>
       test.keys.store.check().then(
         () => false,

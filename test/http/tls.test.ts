@@ -176,7 +176,7 @@ describe('TLS', () => {
     await once(idle, 'data');
     const arriving = await handshake(server.url);
     arriving.write('GET /healthz HTTP/1.1\r\nHost:');
-    // What is answered on another connection has come later.
+    // An answer on another connection comes later.
     idle.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
     await once(idle, 'data');
     const stopped = server.stop(600_000);

@@ -71,7 +71,7 @@ describe('bundlers', function () {
 
     const run = (command: string, ...args: string[]) =>
       mustRun(join(folder, 'node_modules/.bin', command), args, { cwd: folder, env });
-    /** What the bundle does, alone in its folder. */
+    /** The result of the bundle, alone in its folder. */
     const answersOf = async (file: string) =>
       JSON.parse(await mustRun(process.execPath, [join(folder, file)], { cwd: folder, env })) as unknown;
     const ANSWERS = [

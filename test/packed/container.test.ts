@@ -278,7 +278,7 @@ describe('examples/docker/Dockerfile', () => {
         const commands = await ownCommands();
         const isRun = (id: string) =>
           Object.keys(COMMANDS).some((command) => `${command} `.startsWith(`${id.replaceAll(':', ' ')} `));
-        // What serves is run by other tests here.
+        // Other tests run serve here.
         const others = Object.keys(commands).filter((id) => !commands[id]!.hidden && !isRun(id));
         assert.deepEqual(others.toSorted(), ['edge', 'guard', 'serve']);
         const page =

@@ -81,7 +81,7 @@ for (const { shape, packages, separator, files } of SHAPES) {
       for (const [path, text] of Object.entries(files)) writeFileSync(join(host.folder, path), text);
     });
 
-    /** What a command of ours gives to the command of the host that runs it, and how the host ends. */
+    /** The result of our command for the command of the host that runs it, and how the host ends. */
     const relayed = async (...args: string[]) => {
       const { stdout, stderr, code } = await host.cli(['relay', ...args]);
       const [, shown, outcome] = /^(.*)outcome: (.*)\n$/s.exec(stdout) ?? assert.fail(stdout + stderr);

@@ -134,7 +134,7 @@ function resultsAlone(): Promise<object[]> {
   return alone;
 }
 
-/** What the host's oclif knows: commands, topics and hooks by the plugins that they come from. */
+/** The commands, topics and hooks that the host's oclif knows, by their plugins. */
 async function knownTo({ folder }: Host): Promise<{ commands: string[]; topics: string[]; hooks: string[] }> {
   const program = `
     import { Config } from '@oclif/core';

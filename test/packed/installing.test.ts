@@ -22,7 +22,7 @@ describe('docs/installing.md, in a fresh home without Python, make or a compiler
     const machine = bareMachine(await installPrograms({ npm: '12.2.0' }), dirname(process.execPath));
     const prefix = join(machine['HOME']!, '.local');
     mkdirSync(prefix);
-    // Where npm may write: as `npm config set prefix ~/.local`.
+    // A folder that npm can write to: as `npm config set prefix ~/.local`.
     env = { ...machine, ...NPM, npm_config_prefix: prefix };
   });
 

@@ -35,7 +35,7 @@ const RESOLUTIONS = [
   ['--module', 'esnext', '--moduleResolution', 'bundler'],
 ];
 
-/** What a GET of the latest backup is answered by the servers that speak HTTP, at a path. */
+/** The answer of the servers that speak HTTP to a GET of the latest backup, at a path. */
 const SERVERS: Readonly<Record<string, string>> = {
   hono: '/backups/latest',
   express: '/backups/latest',

@@ -57,7 +57,7 @@ describe('the packed package', () => {
     const { commands } = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as {
       commands: Record<string, { hidden?: boolean }>;
     };
-    // What shells run for completion says nothing, whatever happens.
+    // Commands that shells run for completion print nothing, whatever happens.
     const ids = Object.keys(commands).filter((id) => !commands[id]!.hidden);
     // In one process: each start takes a second.
     const program = `

@@ -13,7 +13,7 @@ const INSTALLING = readFileSync(join(ROOT, 'docs/installing.md'), 'utf8');
 const blockWith = (text: string, page = README) =>
   Array.from(page.matchAll(/^```sh\n(.*?)^```$/gms), (match) => match[1]!).find((block) => block.includes(text))!;
 
-/** What a fresh clone of this state would hold. */
+/** The files of a fresh clone of this state. */
 async function freshClone(): Promise<string> {
   const clone = join(tempFolder(), 'svc-api');
   const files = await mustRun('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate'], {

@@ -18,12 +18,12 @@ describe('examples/web-app, in the packed package', () => {
   let port: number;
   let app: ChildProcess;
   let isRunning = false;
-  /** What it has printed on both streams. */
+  /** Its output on both streams. */
   let printed = '';
   /** The key of the person, and where the app is. */
   let own: string;
   let url: string;
-  /** What all browsers saw. */
+  /** The pages that all browsers saw. */
   const seen: string[] = [];
 
   before(async () => {

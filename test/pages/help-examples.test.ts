@@ -24,7 +24,7 @@ import { authenticate } from '../support/keys.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 import { STORES } from '../support/features.ts';
 
-/** Where the examples of a page are typed. */
+/** The folder in which the examples of a page are typed. */
 interface Desk {
   folder: string;
   cli: TestCli;
@@ -36,10 +36,10 @@ interface Desk {
   key: CreatedKey;
 }
 
-/** Whose tokens are trusted on a page. */
+/** The issuer whose tokens are trusted on a page. */
 let issuer: TestIssuer | undefined;
 
-/** What is there before the examples of a page are typed, besides a key named "CI deploy". */
+/** The state before the examples of a page are typed, besides a key named "CI deploy". */
 const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
   apikey: deleteKey,
   'apikey create': deleteKey,

@@ -44,7 +44,7 @@ interface Workload {
 /** How long requests in flight are waited for. */
 const GRACE_S = 10;
 
-/** What each has beside a Service and a NetworkPolicy, how many replicas, and the port of its Service. */
+/** The objects of each beside a Service and a NetworkPolicy, how many replicas, and the port of its Service. */
 const FILES = {
   'postgres.yaml': { only: ['apps/v1 Deployment', 'policy/v1 PodDisruptionBudget'], replicas: 2, port: 4000 },
   'sqlite.yaml': { only: ['apps/v1 StatefulSet'], replicas: 1, port: 4000 },

@@ -14,7 +14,7 @@ import { until } from '../support/until.ts';
 const PAGE = 'docs/observability.md';
 const OPTIONS = '--noEmit --strict --module nodenext --target es2023 --types node --skipLibCheck'.split(' ');
 
-/** What the lines for servers of one's own stand in. */
+/** The surroundings of the lines for a user's own servers. */
 const AROUND = [
   `import type { AddressInfo } from 'node:net';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';

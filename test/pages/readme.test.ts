@@ -9,7 +9,7 @@ import { needsPrograms, needsRoot } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const PAGE = 'README.md';
-/** What runs already on port 3000: it says what it got, and takes a WebSocket. */
+/** A service that runs on port 3000 already: it reports its requests, and accepts a WebSocket. */
 const SERVICE = `
 const got = ({ method, url, headers, socket }) => JSON.stringify({ method, url, headers }) + '\\n';
 require('node:http').createServer((request, response) => response.end(got(request)))
@@ -173,7 +173,7 @@ describe('docs/guard.md', () => {
       far: '--permissions GRAFANA:READ_ANY --allow-from 203.0.113.7',
     };
     const upgrade = (...protocols: string[]) => ['Connection: Upgrade', ...protocols.map((each) => `Upgrade: ${each}`)];
-    /** What is sent beside which key, and what is answered: a status, and by which method the service was asked. */
+    /** The requests beside each key, and their answers: a status, and the method that the service got. */
     const requests: [key: keyof typeof keys | '', headers: string[], answer: string, data?: string][] = [
       ['reader', [], '200 GET'],
       ['reader', [], '403', 'text'],

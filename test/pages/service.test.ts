@@ -88,7 +88,7 @@ describe('docs/deploying.md, as root', () => {
     const config = join(folder, 'etc/svc-api');
     mkdirSync(config, { recursive: true });
     writeFileSync(join(config, 'svc-api.yaml'), 'resources: [WIKI]');
-    // What ProtectHome=yes makes of all homes.
+    // ProtectHome=yes hides all homes.
     assert.equal(setting('ProtectHome'), 'yes');
     const homes = join(folder, 'homes');
     mkdirSync(homes, { mode: 0 });

@@ -29,7 +29,7 @@ const OTHERS = [
 /** With routes, for the commands that are about these, and without demands on keys. */
 const CONFIG = readFileSync(join(ROOT, 'examples/svc-api.yaml'), 'utf8').replace(/^policy:\n(?: .*\n)+/m, '');
 
-/** What a command says by its exit code, besides 0. */
+/** Exit codes of commands that answer with another one than 0. */
 const ANSWERS: Record<string, number> = { can: 4, scan: 3, explain: 4 };
 
 describe('docs/tour.md, on which command does what', () => {

@@ -20,7 +20,7 @@ const SHELLS = [
 type Shell = (typeof SHELLS)[number];
 /** How long a whole tour may take on a busy machine. */
 const WHOLE_TOUR_MS = 200_000;
-/** What a terminal sends before and after a text that is pasted. */
+/** The sequences that a terminal sends before and after a pasted text. */
 const [PASTE, PASTED] = ['\u001b[200~', '\u001b[201~'];
 
 interface Typed {
@@ -30,7 +30,7 @@ interface Typed {
   statuses: string[];
 }
 
-/** What a user types in a fresh home, until the shell answers after it; fails if anything is left behind. */
+/** Types as a user in a fresh home, until the shell answers; fails if anything is left behind. */
 async function typeAll(blocks: readonly string[], shell: Shell, way: 'at once' | 'pasted'): Promise<Typed> {
   const [home, temp] = [tempFolder(), join(tempFolder(), 'tmp')];
   mkdirSync(temp);

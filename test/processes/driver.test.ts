@@ -47,7 +47,7 @@ async function startServer(root: string, args: readonly string[]): Promise<{ url
   return { url: url!, stop };
 }
 
-/** What a server answers to whoever makes a key there. */
+/** The answer of a server to a request that makes a key there. */
 async function createByServer(url: string, secret: string, name: string): Promise<string> {
   const query = `mutation { createApiKey(input: { name: "${name}", roles: [GUEST] }) { key } }`;
   const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };

@@ -15,7 +15,7 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf
   commands: Record<string, { id: string; group?: string; isAtTop?: boolean }>;
 };
 
-/** What the program prints, which must succeed. */
+/** The output of the program, which must succeed. */
 async function outputOf(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<string> {
   const { stdout, stderr, code } = await (env ? runCli(args, { env }) : runProgramHere(args));
   assert.deepEqual([stderr, code], ['', 0], args.join(' '));

@@ -10,7 +10,7 @@ import { cleanEnv } from '../support/process.ts';
 const CHILD = fileURLToPath(new URL('../support/limits-child.ts', import.meta.url));
 /** So slow that nothing becomes available again while the test runs. */
 const LIMIT = '1000/month';
-/** Of so many, one process leases no more at a time. */
+/** The most requests that one process leases at a time. */
 const LARGEST_LEASE = 100;
 
 interface Spent {

@@ -26,7 +26,7 @@ interface Line extends Record<string, unknown> {
   msg: string;
 }
 
-/** What a command was started with, and what came of it. */
+/** The result of a command. */
 interface Ran {
   stdout: string;
   lines: Line[];
@@ -36,7 +36,7 @@ interface Ran {
 const LEVELS = { debug: 20, trace: 10 } as const;
 type Level = keyof typeof LEVELS;
 
-/** What the log says of every store that is used. */
+/** A line in the log for every store that is used. */
 const STORE = 'the store was opened';
 const CHANGE = 'a transaction ended';
 const FILE = 'a file was opened for this process alone';
@@ -60,7 +60,7 @@ class World {
 
   hide(secret: string): string {
     this.hidden.add(secret);
-    // What follows the public id.
+    // The text after the public id.
     this.hidden.add(secret.slice(17));
     const digest = createHash('sha256').update(secret).digest();
     for (const form of ['hex', 'base64', 'base64url'] as const) this.hidden.add(digest.toString(form));
@@ -112,7 +112,7 @@ function read({ stdout, stderr, code }: { stdout: string; stderr: string; code: 
   return { stdout, code, lines: lines.map((line) => JSON.parse(line) as Line) };
 }
 
-/** What every command says at its level, and what it never says. */
+/** Asserts the lines that every command writes at its level, and those that it never writes. */
 function check(command: string, level: Level, ran: Ran, { says, code = 0 }: Runs[string], hidden: Set<string>): void {
   const { lines } = ran;
   const text = lines.map((line) => JSON.stringify(line)).join('\n');
@@ -268,7 +268,7 @@ class Serving {
   }
 }
 
-/** What the lines say of requests. */
+/** The requests in the lines. */
 function requestsIn(lines: readonly Line[]): Record<string, unknown>[] {
   return lines.filter(({ msg }) => msg === 'a request ended');
 }

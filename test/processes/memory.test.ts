@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { cleanEnv, startCli } from '../support/process.ts';
 import { migratedStore, tempFolder } from '../support/temp.ts';
 
-/** What Node itself takes for a server. */
+/** A server of Node alone, to compare the memory with. */
 const BARE = `require('node:http').createServer((incoming, outgoing) => outgoing.end())
   .listen(0, '127.0.0.1', () => console.log('Listening'));`;
 
@@ -33,7 +33,7 @@ describe('a server at rest', () => {
     const [, url] = /^Listening(?: on (\S+))?/.exec(String(line))!;
     return { pid: child.pid!, url };
   };
-  /** What is in memory of a process, in KiB. */
+  /** The resident memory of a process, in KiB. */
   const memoryOf = (pid: number) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
   const threadsOf = (pid: number) =>
     readdirSync(`/proc/${pid}/task`).map((id) => readFileSync(`/proc/${pid}/task/${id}/comm`, 'utf8').trim());

@@ -99,7 +99,9 @@ describe(`an example of ${PAGE}`, () => {
 
   it('adds a step when keys change', async () => {
     example('svc-api-owned');
-    assert.equal((await cli('apikey create --name B --roles GUEST', 1))['code'], 'FEATURE_FAILED');
+    const { code, error } = await cli('apikey create --name B --roles GUEST', 1);
+    assert.equal(code, 'FEATURE_FAILED');
+    assert.match(error as string, /"B" has no owner\./);
     await cli('apikey create --name B --roles GUEST --owner Ada');
   });
 

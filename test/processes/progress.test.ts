@@ -17,7 +17,7 @@ import { Transfer } from '../../src/features/transfer/transfer.ts';
 import { STORES } from '../support/features.ts';
 
 describe('the progress of a long command', () => {
-  /** What is drawn and noted, each with the time of its report, in milliseconds since the start. */
+  /** The drawn and noted texts, each with the time of its report, in milliseconds since the start. */
   async function shown(
     errorColumns: number | undefined,
     reports: readonly (readonly [at: number, done: number, total?: number])[],
@@ -145,7 +145,7 @@ describe('progress is reported', () => {
   });
 });
 
-/** What clears the line that was drawn. */
+/** The sequence that clears the drawn line. */
 const CLEARED = '\r\u001b[K';
 
 describe('progress on a real terminal', () => {
@@ -185,7 +185,7 @@ describe('progress on a real terminal', () => {
     finish();
     assert.equal(await session.end(), 0);
     assert.ok(session.raw.startsWith(`${CLEARED}Reading 0.0 MB`));
-    // What follows the last of it is on a line that was cleared.
+    // The text after the last one is on a line that was cleared.
     assert.match(session.raw.split(CLEARED).at(-1)!, /^(?!Reading)[^\r]+\r\n$/);
     assert.doesNotMatch(readFileSync(stdout, 'utf8'), /Reading/);
   });
@@ -218,7 +218,7 @@ describe('progress on a real terminal', () => {
       cli.database,
     );
     session.type(KEYS.ctrlS);
-    // What is drawn or told from now on is not taken by the terminal.
+    // The terminal takes nothing that is written from now on.
     writeSync(writer, `${key}\n`);
     await until(async () => (await cli.run(['apikey', 'show', name, '--json'])).stdout.includes('"DISABLED"'));
     session.kill('SIGTERM');

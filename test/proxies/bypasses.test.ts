@@ -251,7 +251,7 @@ describeEachProxy(
         ['POST /public/x', 'Upgrade: websocket', 'Connection: Upgrade', 'Content-Length: 0'],
       ] as const) {
         const [socket, answer] = await askToUpgrade(site().port, asked, headers);
-        // What switches to WebSocket alone can do no more than a page may.
+        // A switch to WebSocket alone allows no more than a page.
         const protocol = /^HTTP\/1\.1 101 [^]*\r\nupgrade: ([^\r]*)/i.exec(answer)?.[1];
         const isWebSocket = asked.startsWith('GET') && protocol === 'websocket' && !answer.includes('h2c');
         // The guard passes other protocols, too, but for HTTP: it knows what it switches.

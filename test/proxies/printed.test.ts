@@ -8,7 +8,7 @@ import { BIN } from '../support/process.ts';
 import { needsPrograms } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 
-/** What each program checks a configuration by, in place of running it. */
+/** The command by which each program checks a configuration without running it. */
 const CHECKS: Readonly<Record<Configuration['program'], (args: string[]) => string[]>> = {
   nginx: (args) => [...args, '-t'],
   caddy: ([, ...args]) => ['validate', ...args],

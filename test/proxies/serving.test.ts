@@ -36,7 +36,7 @@ interface Shown {
   write: (folder: string, port: number, upstream: string) => string[];
 }
 
-/** Where serve has its socket, if a proxy reaches it by that. */
+/** The socket of serve, if a proxy reaches it by that. */
 const socketIn = (folder: string) => join(folder, 'api.sock');
 
 const CONFIGURATIONS: readonly Shown[] = [

@@ -74,7 +74,7 @@ describeEachProxy('somebody', { signIn: 'on' }, (site, { resource }) => {
     for (const [sent, got] of [
       [cookie, ''],
       [`a="1"; ${cookie}; b=2==`, 'a="1"; b=2=='],
-      // What another site of the same domain, or a console without TLS, has set.
+      // Cookies set by another site of the same domain, or by a console without TLS.
       [`svc_api_session=other; svc_api_session_lax=other; ${cookie}`, ''],
       [`${cookie.split('; ')[0]}; a=1`, 'a=1'],
     ] as const) {

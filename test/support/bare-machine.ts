@@ -5,7 +5,9 @@ import { installedOnce } from './host.ts';
 import { type Finished, finished } from './process.ts';
 import { tempFolder } from './temp.ts';
 
-/** What git, npm and the scripts in `.bin` need. Everything else is missing: Python, make and compilers among it. */
+/**
+ * Tools that git, npm and the scripts in `.bin` need. Everything else is missing, such as Python, make and compilers.
+ */
 const PROGRAMS = ['sh', 'git', 'dirname', 'sed', 'uname'];
 
 /** How the registry is reached. What was downloaded from it before is not there: a cache is in the home. */

@@ -62,7 +62,7 @@ async function visitWith(browser: Browser, test: (visit: Visit) => Promise<void>
     await test(visit);
     await visit.check();
   } catch (error) {
-    // What a page complains of is often why a test does not find what it looks for.
+    // A page's own errors often explain why a test does not find an element.
     for (const trouble of visit.troubles) console.error(`      ${trouble}`);
     throw error;
   } finally {

@@ -7,10 +7,10 @@ import { cleanEnv, type Finished } from './process.ts';
 
 type Runnable = new (args: string[], config: Config) => { _run(): Promise<unknown> };
 
-/** What a command finds around it. */
+/** The surroundings of a command. */
 export interface Surroundings {
   env?: NodeJS.ProcessEnv;
-  /** What stdin holds; nothing by default. */
+  /** The content of stdin; nothing by default. */
   input?: string | Uint8Array;
   /** The working folder. Default: that of the tests. */
   cwd?: string;
@@ -18,7 +18,7 @@ export interface Surroundings {
 
 let config: Promise<Config> | undefined;
 
-/** What oclif knows of our own program. Its help changes that. */
+/** The configuration of oclif for our own program. Help changes it. */
 export async function ownConfig(): Promise<Config> {
   return Config.load(await ownOptions());
 }

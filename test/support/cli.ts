@@ -9,7 +9,7 @@ import { type Finished, runCli } from './process.ts';
 import { asOperator, remoteStore } from './remote.ts';
 import { makeStore, tempStore } from './temp.ts';
 
-/** What a secret looks like; its public id is the first group. */
+/** The form of a secret; its public id is the first group. */
 export const SECRET = /^svc_([0-9A-Za-z]{12})_[0-9A-Za-z]{49}$/;
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -32,7 +32,7 @@ export interface TestCli {
   given(name: string, fields?: Partial<NewKey>): Promise<CreatedKey>;
 }
 
-/** Whether a command needs the key store itself. */
+/** True if a command needs the key store itself. */
 function needsStore([, verb = '', ...args]: readonly string[]): boolean {
   const store = ['adopt', 'copy', 'export', 'import', 'scan', 'verify'];
   return store.includes(verb) || (verb === 'log' && ['--verify', '--prune'].some((flag) => args.includes(flag)));

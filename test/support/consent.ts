@@ -8,7 +8,7 @@ export const APP: Client = {
   name: 'Grafana sync',
   redirects: ['http://127.0.0.1/done', 'https://app.example.org/done', 'com.example.app:/done'],
 };
-/** Where it is when tests send people back. */
+/** The address that tests send people back to. */
 export const CALLBACK = 'http://127.0.0.1:54321/done';
 
 /** A service that knows that application. */
@@ -39,7 +39,7 @@ export async function postForm(
   return { status: response.status, headers: response.headers, text };
 }
 
-/** What an application is answered that asks for a code to show, or for its key. */
+/** The answer to an application that asks for a code to show, or for its key. */
 export async function postJson(url: string, form: Record<string, string>, headers: Record<string, string> = {}) {
   const { text, ...reply } = await postForm(url, form, headers);
   return { ...reply, body: JSON.parse(text) as Record<string, unknown> };

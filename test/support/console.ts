@@ -10,7 +10,7 @@ export interface ConsolePage {
   readonly status: number;
   readonly headers: Headers;
   readonly html: string;
-  /** What a person reads, in one line. */
+  /** The visible text, in one line. */
   readonly text: string;
   /** Its address, under `/console/`. */
   readonly path: string;

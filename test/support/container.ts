@@ -14,7 +14,7 @@ export function instructionsOf(path: string): [name: string, rest: string][] {
   return lines.filter((line) => /^[A-Z]/.test(line)).map((line) => [line.split(' ', 1)[0]!, line.replace(/^\S+ /, '')]);
 }
 
-/** What a container is made of: the root file system, and what its Dockerfile says of programs and variables. */
+/** The parts of a container: the root file system, and the programs and variables of its Dockerfile. */
 export interface Image {
   root: string;
   env: string[];
@@ -95,7 +95,7 @@ export class Container {
   }
 }
 
-/** What there is of a shell in a root file system. */
+/** The shells in a root file system. */
 export function shellsIn(root: string): string[] {
   return ['bin/sh', 'bin/bash', 'usr/bin/sh', 'bin/busybox', 'usr/bin/env'].filter((path) =>
     existsSync(join(root, path)),

@@ -18,7 +18,7 @@ export interface TestCourier {
   log: { level: string; message: string; fields: Record<string, unknown> }[];
 }
 
-/** Whom to tell, at a receiver. */
+/** A receiver as a destination of notices. */
 export function destinationOf(receiver: Receiver, settings: Partial<NoticeSettings> = {}): Destination {
   const { url, secret } = receiver;
   const all = { url, secretFile: undefined, ...DEFAULT_NOTICES, ...settings };

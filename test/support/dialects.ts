@@ -12,7 +12,7 @@ export function currentDialect(): DialectName {
   return current;
 }
 
-/** Whether `testCli` works on stores by a server now. */
+/** True if `testCli` works on stores by a server now. */
 export function isRemote(): boolean {
   return remote;
 }

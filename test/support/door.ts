@@ -7,7 +7,7 @@ import type { GuardRules } from '../../src/features/guard/access.ts';
 /** Lets people sign in to a guard of a test. */
 export const WITH_DOOR: Pick<GuardRules, 'loadDoor'> = { loadDoor: openDoor };
 
-/** What Chromium sends when somebody opens a page by its address. */
+/** The headers of Chromium if somebody opens a page by its address. */
 export const OPENS_PAGE = {
   accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8',
   'sec-fetch-site': 'none',
@@ -15,7 +15,7 @@ export const OPENS_PAGE = {
   'sec-fetch-dest': 'document',
 } as const;
 
-/** What it sends when a page of the same host sends a form. */
+/** The headers if a page of the same host sends a form. */
 export const SENDS_FORM = {
   ...OPENS_PAGE,
   'sec-fetch-site': 'same-origin',
@@ -63,7 +63,7 @@ export function cookiesOf({ headers }: Page): string {
     .join('; ');
 }
 
-/** Where the page of an answer leads on to. */
+/** The address that the page of an answer leads on to. */
 export function nextOf({ body }: Page): string | undefined {
   return /http-equiv="refresh" content="0; url=([^"]*)"/.exec(body)?.[1]?.replaceAll('&amp;', '&');
 }

@@ -7,11 +7,11 @@ import { until } from './until.ts';
 /** An edge with its token in a file. */
 interface EdgeWithFile {
   readonly tokenFile: string;
-  /** What it says of a secret: `ok`, or status and code. */
+  /** Its answer about a secret: `ok`, or status and code. */
   check(secret: string): Promise<string>;
-  /** Whether it has a lease. */
+  /** True if it has a lease. */
   hasLease(): boolean;
-  /** Whether its log has a message that begins so. */
+  /** True if its log has a message that begins so. */
   hasLogged(message: string): boolean;
 }
 

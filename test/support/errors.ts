@@ -7,7 +7,7 @@ import { ROOT } from './process.ts';
 const COMMANDS = readFileSync(join(ROOT, 'docs/cli.md'), 'utf8');
 
 /**
- * What a failed command writes to stderr, where that is no terminal.
+ * The output of a failed command to stderr if that is no terminal.
  * @param command the words of the command whose usage is shown for the code USAGE
  * @param root the folder of the package
  */

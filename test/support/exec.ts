@@ -9,7 +9,7 @@ export const SAY_WHO = 'echo "$$ $API_KEY"';
 
 const started = new Set<ChildProcess>();
 
-/** What runs a command with a key of a role, and more flags. */
+/** Arguments that run a command with a key of a role, and more flags. */
 export function execArgs(command: readonly string[], flags: readonly string[] = []): string[] {
   return ['apikey', 'exec', '--roles', 'VIEWER', ...flags, '--', ...command];
 }

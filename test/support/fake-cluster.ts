@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What kubectl asks of the API of a Kubernetes cluster before, and while, it changes the Secret "svc-api-keys". */
+/** Answers of a Kubernetes cluster to kubectl before, and while, it changes the Secret "svc-api-keys". */
 const ANSWERS: Record<string, object> = {
   '/version': { major: '1', minor: '32', gitVersion: 'v1.32.0' },
   '/api': { kind: 'APIVersions', versions: ['v1'] },
@@ -23,7 +23,7 @@ const ANSWERS: Record<string, object> = {
 export class FakeCluster {
   /** The bodies of all changes of the Secret. */
   readonly patches: string[] = [];
-  /** Whether the Secret cannot be changed. */
+  /** True if the Secret cannot be changed. */
   isDown = false;
   readonly #server: Server;
 

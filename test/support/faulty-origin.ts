@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What becomes of a request: `pass` is what a good network does. */
+/** The fate of a request: `pass` is that of a good network. */
 export type Fate =
   | 'pass'
   /** The connection is closed before the request gets there. */
@@ -38,7 +38,7 @@ export async function startFaultyOrigin(first: string): Promise<FaultyOrigin> {
   const ask = async (incoming: IncomingMessage, outgoing: ServerResponse, body: Buffer) => {
     const { method, url, headers } = incoming;
     const sent = request(`${origin.to}${url}`, { method, headers, agent: false });
-    // Who waits no more, is not waited for.
+    // A client that has gone needs no answer.
     outgoing.once('close', () => sent.destroy());
     sent.end(body);
     const [answer] = (await once(sent, 'response')) as [IncomingMessage];

@@ -7,7 +7,7 @@ import { tempFolder } from './temp.ts';
 export interface Fifo {
   /** The descriptor for the program. */
   input: number;
-  /** What it holds at the moment, up to 64 KiB, which is taken out. */
+  /** Takes out its present content, up to 64 KiB. */
   read(): string;
   close(): void;
 }

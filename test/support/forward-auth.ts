@@ -29,7 +29,7 @@ export interface Asking {
 /** A server that proxies ask. */
 export interface AskedServer extends TestKeys {
   url: string;
-  /** What it has logged. */
+  /** The lines of its log. */
   lines: LogLine[];
   send(asking: Asking): Promise<RawReply>;
   stop(): Promise<void>;

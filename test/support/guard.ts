@@ -14,7 +14,7 @@ import { until } from './until.ts';
 type AllOptions = Omit<GuardOptions, 'maxConnections'> &
   Omit<GuardRules, 'upstreams'> &
   Pick<ServerOptions, 'watchers'> & {
-    /** Where requests go of which no route says it. */
+    /** The target of requests without a route that names one. */
     upstream: UpstreamAddress;
     send: readonly SentCredential[];
     rewriteHost: boolean;
@@ -28,14 +28,14 @@ type AllOptions = Omit<GuardOptions, 'maxConnections'> &
 
 /** A service behind a guard, and a key for it. */
 export interface GuardedService extends TestKeys {
-  /** Where the guard listens, without a path. */
+  /** The address of the guard, without a path. */
   url: string;
   guard: RunningGuard;
-  /** Where that passes requests on to. */
+  /** The services behind it. */
   upstreams: Upstreams;
   /** The service itself. */
   upstream: Server;
-  /** Of a key that may pass. */
+  /** A key that is let through. */
   secret: string;
   /** The header with that key. */
   authorization: string;
@@ -116,7 +116,7 @@ export function rawHeaders(...lines: readonly string[]): string[] {
 /** A connection of which a test sees every byte. */
 export interface RawConnection {
   socket: Socket;
-  /** What has arrived, as Latin-1. */
+  /** The bytes received so far, as Latin-1. */
   received: string;
   isClosed: boolean;
   /** Sends text as Latin-1. */

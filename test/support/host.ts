@@ -35,7 +35,7 @@ export async function mustRun(
   return stdout;
 }
 
-/** What a program wrote, without the hosts that it reached: a registry may be private. */
+/** The output of a program, without the hosts that it reached: a registry may be private. */
 export function printable(output: string): string {
   return output.replaceAll(/(?<=https?:\/\/)(?!127\.0\.0\.1)[^\s/]+/g, '(host)');
 }

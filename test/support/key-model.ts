@@ -1,5 +1,5 @@
 /**
- * What keys may do, as the documentation has it, in plain sets: nothing of the program decides here. The world of a
+ * The permissions of keys, as the documentation has them, in plain sets: nothing of the program decides here. The world of a
  * test changes it beside the program, and then both are asked.
  */
 
@@ -45,14 +45,14 @@ export interface ModelKey extends Granted {
   creator: string | null;
   ends: number | null;
   isDisabled: boolean;
-  /** Whether an apply created it. */
+  /** True if an apply created it. */
   isManaged: boolean;
   secret: string;
   /** Its end is null until the new secret is first used. */
   previous: { secret: string; ends: number | null; grace: number } | null;
 }
 
-/** What is changed of a key. */
+/** The changed fields of a key. */
 export type ModelChange = Partial<Pick<ModelKey, 'name' | 'roles' | 'permissions' | 'ends' | 'isDisabled'>>;
 
 /** A set of what grants allow by themselves. */
@@ -78,12 +78,12 @@ export class KeyModel {
     this.now = now;
   }
 
-  /** What a backup has. */
+  /** The content of a backup. */
   copy(): ReadonlyMap<string, ModelKey> {
     return new Map([...this.keys].map(([id, key]) => [id, structuredClone(key)]));
   }
 
-  /** What is said at another time. */
+  /** Evaluates something at another time. */
   at<Said>(time: number, say: () => Said): Said {
     const { now } = this;
     this.now = time;
@@ -125,13 +125,13 @@ export class KeyModel {
     return undefined;
   }
 
-  /** What a key may do while it is accepted: what all keys of its chain may. */
+  /** The permissions of a key while it is accepted: those that all keys of its chain have. */
   access(key: ModelKey): Set<string> {
     const sets = this.chainOf(key).map(allowedBy);
     return new Set(PERMISSIONS.filter((permission) => sets.every((set) => set.has(permission))));
   }
 
-  /** What may be done with a secret; undefined if it is not accepted. */
+  /** The permissions of a secret; undefined if it is not accepted. */
   allows(secret: string): Set<string> | undefined {
     const accepted = this.acceptedBy(secret);
     return accepted && this.access(accepted.key);

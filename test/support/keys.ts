@@ -42,7 +42,7 @@ export async function openTestKeys(
     /** The clock. Default: one that is stopped. */
     time?: { now: number };
     lockWaitMs?: number;
-    /** Whether it is opened as a server opens it, which changes a file in a thread of its own: that takes longer. */
+    /** True to open it as a server does, which changes a file in a thread of its own: that takes longer. */
     asServer?: boolean;
     /** The environment variables for opening the store. Default: those of the process. */
     env?: NodeJS.ProcessEnv;
@@ -52,7 +52,7 @@ export async function openTestKeys(
     features?: readonly OwnFeature[];
     /** Wraps the store, to observe the calls to it. */
     repository?: (repository: KeyRepository) => KeyRepository;
-    /** Where secrets, codes and ids come from. Default: the system. */
+    /** The source of secrets, codes and ids. Default: the system. */
     randomness?: Pick<KeysOptions, 'randomBytes' | 'randomId'>;
   } = {},
 ): Promise<TestKeys> {
@@ -165,14 +165,14 @@ export async function createPrincipal(
   return { secret, principal: await principalOf(keys, secret) };
 }
 
-/** Who has a secret, which counts as a use. */
+/** The principal of a secret; counts as a use. */
 export async function principalOf(keys: Pick<KeysService, 'authenticator'>, secret: string): Promise<Principal> {
   const result = await authenticate(keys, secret);
   if ('refused' in result) throw new Error(`The key was refused: ${result.refused}`);
   return result.principal;
 }
 
-/** What takes something from a key that another one created, and how the key is refused then. */
+/** The changes that take something from a key created by another one, and how the key is refused then. */
 export const LOSSES: Readonly<Record<string, Loss>> = {
   'it is narrowed': {
     refused: 403,

@@ -17,7 +17,7 @@ export function passOverLeaks(from: (reason: unknown) => boolean): void {
   isOthers = from;
 }
 
-/** What is rejected from now on is said to be of this test. */
+/** Rejections from now on belong to this test. */
 export function nameTest(name: string): void {
   test = name;
 }

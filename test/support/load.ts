@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http';
 
-/** What became of the requests of a load. */
+/** The results of the requests of a load. */
 export interface Load {
   /** How many were answered, by status. */
   readonly statuses: Map<number, number>;
@@ -32,7 +32,7 @@ export function startLoad(url: string, key: string, { kept = 0, fresh = 0 }: { k
       asked.once('error', ({ code = 'unknown' }: NodeJS.ErrnoException) => {
         errors.set(code, (errors.get(code) ?? 0) + 1);
         if (asked.reusedSocket) dropped += 1;
-        // Of a server that is gone there is nothing to ask in the same turn.
+        // A server that is gone has no answer in the same turn.
         setImmediate(resolve);
       });
       asked.end(body);

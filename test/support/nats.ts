@@ -24,7 +24,7 @@ export interface NatsServer {
 
 const started = new Set<NatsServer>();
 
-/** Where Debian's package is. */
+/** Finds the program of Debian's package. */
 const ENV = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` };
 
 /**

@@ -6,7 +6,7 @@ import { storedKey } from './keys.ts';
 import type { Random } from './random.ts';
 import type { TestService } from './server.ts';
 
-/** What an installation demands, where it demands everything. */
+/** The policy of an installation that demands everything. */
 export const STRICT: PolicyRules = {
   maxLifetime: '90d',
   requireExpiry: true,
@@ -45,7 +45,7 @@ const RELATIONS = ['self', 'child', 'grandchild', 'parent', 'sibling', 'stranger
 
 /** A key that asks, one that it is about, and how both stand. */
 export interface World {
-  /** What it was made of, to find it again. */
+  /** Its description, to find it again. */
   readonly said: string;
   readonly secret: string;
   readonly caller: StoredKey;

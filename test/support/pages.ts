@@ -27,7 +27,7 @@ export function pathWithCli(folder: string): string {
 
 /** Runs a block as a script that ends with its first failure. */
 export function runBlock(block: string, cwd: string, env: NodeJS.ProcessEnv, input = ''): Promise<Finished> {
-  // Where stdin is a socket and no shell is around it, Bash would read its start-up file.
+  // Bash reads its start-up file if stdin is a socket and no shell is around it.
   const shell = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', block], { cwd, env: cleanEnv(env) });
   shell.stdin.on('error', () => {}); // It may end before it has read all.
   shell.stdin.end(input);

@@ -14,7 +14,7 @@ export interface PgBouncer {
   stop(): Promise<void>;
 }
 
-/** Where Debian's package is. */
+/** Finds the program of Debian's package. */
 const ENV = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` };
 
 /** Starts a PgBouncer in front of a store, on a port that may be given, with settings beside those for its place. */

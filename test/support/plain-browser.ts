@@ -4,7 +4,7 @@ import { fieldsIn } from './consent.ts';
 /** A page that a browser shows. */
 export interface ShownPage {
   status: number;
-  /** Where it is, behind all redirects. */
+  /** The address behind all redirects. */
   url: URL;
   text: string;
   headers: Headers;

@@ -1,4 +1,4 @@
-/** What tokens of each platform say, as its documentation has it, without the times. */
+/** Claims in the tokens of each platform, as its documentation has them, without the times. */
 export const PLATFORM_CLAIMS: Readonly<Record<string, Record<string, unknown>>> = {
   // docs.github.com, "OpenID Connect reference"; numbers are texts there.
   github: {

@@ -21,7 +21,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Whether something accepts connections on a port of this machine. */
+/** True if something accepts connections on a port of this machine. */
 export async function accepts(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');
   try {

@@ -29,7 +29,7 @@ let server: PostgresServer | undefined;
 let pool: Pool | undefined;
 /** How many of those stores no test has used. */
 let ready = 0;
-/** What makes the tables of a store, once it is known. */
+/** The statements that make the tables of a store, once they are known. */
 let creation: Promise<string> | undefined;
 const schemas = new Set<string>();
 /** Those of them that nothing has made yet, as far as is known. */
@@ -151,7 +151,7 @@ export async function askPostgres(store: string, text: string): Promise<Record<s
   }
 }
 
-/** Whether a store is in the database where stores are named now, and has its user. */
+/** True if a store is in the database where stores are named now, and has its user. */
 function isInUse(store: string): boolean {
   const [{ username, pathname }, current] = [new URL(store), new URL(process.env['TEST_DATABASE_URL']!)];
   return username === current.username && pathname === current.pathname;
@@ -183,7 +183,7 @@ function lastRows(results: QueryResult | QueryResult[]): Record<string, unknown>
   return [results].flat().at(-1)!.rows;
 }
 
-/** What the migrations ask to make the tables of a store, as one text: that takes a third of the time. */
+/** The statements of the migrations that make a store's tables, as one text: that takes a third of the time. */
 async function recordCreation(): Promise<string> {
   const { location, schema, config } = readPostgresUrl(postgresStore());
   const statements: string[] = [];

@@ -38,7 +38,7 @@ const turns = new Turns();
 const plans = process.argv[2] === 'conditions' ? 2 ** CONDITIONS.length : 1;
 const text = shape(0);
 const bytes = 2 * text.length + preparedSizeOf(schema, parse(text), { operationName: null, plans });
-// What the first queries of a program leave behind is not theirs.
+// Leftovers of a program's first queries do not count.
 await fill(new PreparedOperations(schema), 5);
 globalThis.gc!();
 const before = process.memoryUsage().heapUsed;

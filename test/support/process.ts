@@ -12,7 +12,7 @@ export interface Finished {
   signal: NodeJS.Signals | null;
 }
 
-/** Where no file is: the user who runs the tests may have a configuration. */
+/** A path without a file: the user who runs the tests may have a configuration. */
 const NO_FOLDER = '/nonexistent/svc-api';
 
 /** Environment variables that would change what a command does. */

@@ -46,7 +46,7 @@ async function captured(work: () => Promise<void>): Promise<Finished> {
     globalThis.console = new Console(streams.stdout, streams.stderr);
     let isEnded = false;
     process.exit = (code) => {
-      // What stands around the call may catch this, say so, and call again.
+      // Code around the call can catch this, report it, and call again.
       if (!isEnded) process.exitCode = code ?? process.exitCode;
       isEnded = true;
       for (const stream of Object.values(streams)) stream.isOpen = false;
@@ -62,7 +62,7 @@ async function captured(work: () => Promise<void>): Promise<Finished> {
   }
 }
 
-/** What a program does with an output stream that is no terminal. */
+/** An output stream that is no terminal, as a program has it. */
 class FileStream extends Writable {
   readonly fd: number;
   isOpen = true;

@@ -12,26 +12,26 @@ interface Account {
   readonly groups?: readonly string[];
 }
 
-/** What is done to an ID token on its way. */
+/** Changes of an ID token on its way. */
 export interface Tampering {
   readonly header?: object;
   readonly claims?: object;
-  /** What is signed with; none for no signature. */
+  /** The key for the signature; none for no signature. */
   readonly by?: 'provider' | 'stranger' | 'nobody';
 }
 
 /** A real provider of OpenID Connect on loopback. */
 export interface TestProvider {
   readonly issuer: string;
-  /** Who signs in without being asked; undefined for whoever types the name of an account. */
+  /** The person who signs in without a question; undefined to let visitors type the name of an account. */
   account: Account | undefined;
   /** Those who may type their `sub`. */
   readonly accounts: Map<string, Account>;
-  /** What is done to the next ID tokens. */
+  /** Changes of the next ID tokens. */
   tampering: Tampering | undefined;
   /** Answers nothing any more, and keeps who asks waiting. */
   isSilent: boolean;
-  /** What it was asked, by methods and paths. */
+  /** The requests that it got, by methods and paths. */
   readonly requests: string[];
   /** Lets the client send people back there. */
   register(...redirectUris: string[]): void;

@@ -66,7 +66,7 @@ export class TerminalSession {
     return this.#written;
   }
 
-  /** Whether anything was written in colours or another style. */
+  /** True if anything was written in colours or another style. */
   get hasColors(): boolean {
     return this.#written
       .split('\u001b[')

@@ -55,7 +55,7 @@ async function start(database: string): Promise<RemoteStore> {
   return { url: server.url, key: secret, id: key.id, flush, stop };
 }
 
-/** What a command has written, as if the operator had run it: without the key that it has sent. */
+/** The output of a command as if the operator had run it: without the key that it has sent. */
 export function asOperator(result: Finished, { id }: RemoteStore): Finished {
   const { stdout } = result;
   if (!stdout.includes(id) && !stdout.includes(CALLER)) return result;

@@ -31,7 +31,7 @@ let round = 0;
 const timer = setInterval(() => checkpoint((round += 1) % 3 === 0 ? 'truncate' : 'passive'), 50);
 process.stdin.resume().once('end', () => {
   clearInterval(timer);
-  // What it has copied is what is there now: the file and its -wal.
+  // The file and its -wal are its whole copy.
   copyFileSync(path, replica);
   copyFileSync(`${path}-wal`, `${replica}-wal`);
   const restored = new Database(replica);

@@ -46,7 +46,7 @@ export function randomRoutes(random: Random, count: number, { hosts, segments } 
   });
 }
 
-/** What `randomRoutes` name, and some that they do not. */
+/** Names in `randomRoutes`, and some that are not there. */
 const HOSTS = ['a.example.org', 'b.a.example.org', 'x.example.org', 'y.x.a.example.org', 'example.org', 'x.org', 'x'];
 const SEGMENTS = ['a', 'b', 'c', 'x'];
 export const METHODS = ['GET', 'POST', 'PUT', 'PURGE'];

@@ -14,7 +14,7 @@ export interface TestServer {
 
 /** The rules over a store of its own, and a server over them. */
 export interface TestService extends TestKeys {
-  /** Where it listens, without a path. */
+  /** Its address, without a path. */
   url: string;
   /** Stops the server and closes the store. */
   stop(): Promise<void>;

@@ -16,7 +16,7 @@ export function serviceMachine() {
   chownSync(store, NOBODY, NOBODY);
   chmodSync(store, 0o700);
   const env = { HOME: home, XDG_CACHE_HOME: undefined, PATH: `${pathWithCli(folder)}:/usr/sbin` };
-  /** What a page says, with the paths and the user of this machine. */
+  /** A text of a page with the paths and the user of this machine. */
   const here = (text: string) =>
     text
       .replaceAll('/var/lib/svc-api', store)

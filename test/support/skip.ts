@@ -19,7 +19,7 @@ export function needsRoot(context: Mocha.Context): void {
   if (process.getuid?.() !== 0) skipUnlessCI(context, 'it needs root');
 }
 
-/** Where a program is: in the PATH, or where Debian has servers. */
+/** The path of a program: in the PATH, or where Debian has servers. */
 export function pathOf(program: string): string | undefined {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'];
   return folders.map((folder) => join(folder, program)).find((path) => existsSync(path));

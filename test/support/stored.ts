@@ -24,7 +24,7 @@ export async function keyNamed(database: string, name: string): Promise<ApiKey |
   return (await keysIn(database)).find((key) => key.name === name);
 }
 
-/** Whether a secret is accepted now. */
+/** True if a secret is accepted now. */
 export function isAccepted(database: string, secret: string): Promise<boolean> {
   return withKeys({ database }, async (keys) => 'principal' in (await authenticate(keys, secret)));
 }

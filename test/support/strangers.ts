@@ -22,7 +22,7 @@ export interface StrangerRequest {
   body?: string | undefined;
 }
 
-/** What a proxy of this machine says of where a request comes from. */
+/** The headers by which a proxy of this machine names the origin of a request. */
 const FROM = ['X-Forwarded-For', 'ADDRESS'];
 const FORM = ['Content-Type', 'application/x-www-form-urlencoded'];
 const EXCHANGE =
@@ -308,7 +308,7 @@ function proxied(random: Random, target: string): StrangerRequest {
 /** Everything that answers without a key, before a store that has no room for more requests of applications. */
 export async function startAttacked(): Promise<{
   strangers: Strangers;
-  /** Of a request that waits for a person. */
+  /** The code of a request that waits for a person. */
   deviceCode: string;
   /** Somebody with a key, for requests that `strangers` send, too. */
   holder: KeyHolder;

@@ -16,11 +16,11 @@ while True:
     print(json.dumps(receiver.recv(65536).decode()), flush=True)
 `;
 
-/** What systemd is for a service of the type notify: it is told what becomes of it. */
+/** The part of systemd for a service of the type notify, which reports its state. */
 export interface Notified {
   /** The variable by which a service knows. */
   readonly env: { NOTIFY_SOCKET: string };
-  /** What was said until now, each with its assignments. */
+  /** The reports until now, each with its assignments. */
   readonly said: readonly string[][];
   /** Ends it. */
   stop(): void;

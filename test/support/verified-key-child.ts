@@ -20,7 +20,7 @@ async function heapAfter(some: readonly string[]): Promise<number> {
   for (const secret of some)
     if (!('principal' in (await authenticate(keys, secret)))) throw new Error('A key was refused.');
   await keys.finishActivity();
-  // What the import leaves is held by finalizers and by timers for some turns.
+  // Finalizers and timers hold leftovers of the import for some turns.
   for (let time = 0; time < 5; time += 1) {
     await setImmediate();
     globalThis.gc!();

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { until } from './until.ts';
 
-/** What a receiver got, and whose signature was right. */
+/** A message that a receiver got with a valid signature. */
 export interface Received {
   id: string;
   type: string;
@@ -26,12 +26,12 @@ export function newNoticeSecret(): string {
 
 /** A webhook on loopback, which verifies what it gets by the library of the standard. */
 export class Receiver {
-  /** What was signed as it should be, in the order in which it came. */
+  /** The messages with a valid signature, in the order of arrival. */
   readonly received: Received[] = [];
   /** How many messages had another signature. */
   forged = 0;
   secret: string;
-  /** What it answers: 204 unless said otherwise. */
+  /** Answers a message. Default: with 204. */
   answer: Answer = (response) => void response.writeHead(204).end();
   readonly #server: Server;
 
@@ -61,7 +61,7 @@ export class Receiver {
     return this.received.map(({ type }) => type);
   }
 
-  /** What it got of a type. */
+  /** The messages of a type. */
   of(type: string): Received[] {
     return this.received.filter((each) => each.type === type);
   }

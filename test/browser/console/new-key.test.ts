@@ -243,7 +243,7 @@ describe('creating a key in the console, in a browser,', () => {
         // The browser no longer waits for the answer to the first form.
         await route.fulfill({ response }).catch(() => {});
       });
-      // What is given up is no trouble here.
+      // Requests that are given up are no trouble here.
       visit.expectTrouble(/^failed: POST \S+\/keys\/new: net::ERR_ABORTED$/);
       const { x, y, width, height } = (await button(page, 'Create key').boundingBox())!;
       const click = () => page.mouse.click(x + width / 2, y + height / 2);

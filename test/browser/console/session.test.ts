@@ -5,7 +5,7 @@ import { inBrowser, inBrowserWithMemory } from '../../support/browser.ts';
 import { signedIn } from '../../support/browser/console-pages.ts';
 import { isHeaded } from '../../support/browser/page.ts';
 
-/** What a page is answered whose session has ended. It reads no more of that: it is loaded anew. */
+/** The answer to a page whose session has ended. It stops reading then, and is loaded anew. */
 const IS_OVER = /^(status 401|failed): GET \S+\/console\/session(: net::ERR_ABORTED)?$/;
 
 /** Looks at a tab again, which says so to its page. Playwright shows all tabs at once, so that none is ever hidden. */
@@ -59,7 +59,7 @@ describe('a session of the console, in a browser', () => {
         await page.getByRole('link', { name: 'Look' }).click();
         await isHeaded(page, 'Audit log');
         assert.equal(page.url(), `${url}/console/audit-log?actor=Ada`);
-        // Whoever has no session gets to sign in, and from there to where they wanted to go.
+        // Visitors without a session sign in first, and then get to the page that they wanted.
         await context.clearCookies();
         await page.goto(other.url);
         await page.getByRole('link', { name: 'Look' }).click();

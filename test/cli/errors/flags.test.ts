@@ -64,7 +64,7 @@ describe('a flag or argument that is wrong', () => {
       const typed = [...command.split(' '), ...args];
       const [plain, json] = await Promise.all([cli.run(typed), cli.run([...typed, '--json'])]);
       assert.deepEqual(plain, { stdout: '', stderr: errorText('USAGE', error, command), code: 2, signal: null });
-      // Where a value is missing, --json is not taken for it.
+      // A missing value is not replaced by --json.
       assert.deepEqual([JSON.parse(json.stdout), json.stderr, json.code], [{ error, code: 'USAGE' }, '', 2]);
     });
   }

@@ -308,7 +308,7 @@ describe('applying declared keys', () => {
     it('asks the store as often for 1,000 changes of keys as for 500, or twice as often', async () => {
       const traced: string[] = [];
       const trace = (step: unknown) => void traced.push((step as { fields: { sql: string } }).fields.sql);
-      // Whether statements are published is decided where the store is opened.
+      // Opening the store decides whether statements are published.
       STEPS.trace.subscribe(trace);
       const opened = await openTestKeys();
       try {

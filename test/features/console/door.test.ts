@@ -15,7 +15,7 @@ describe('a session of a host', () => {
   });
   afterEach(() => test.stop());
 
-  /** What a proxy is told of a request to a service on the same host. */
+  /** The answer to a proxy about a request to a service on the same host. */
   const statusAtDoor = async (cookie: string) => {
     const { host } = new URL(test.url);
     const lines = ASKING.nginx({ host }, '?key').headers.map((line) => line.split(': ') as [string, string]);

@@ -13,7 +13,7 @@ describe('the page of a key in the console', () => {
   });
   afterEach(() => test.stop());
 
-  /** What a cell of the matrix says to those who do not see it: `DOCKER:UPDATE_ANY: granted by …`. */
+  /** The text of a matrix cell for screen readers: `DOCKER:UPDATE_ANY: granted by …`. */
   const cellsIn = (html: string) =>
     Array.from(html.matchAll(/<td class="(?:used|unused|denied)" title="([^"]*)"/g), ([, title]) => title);
 

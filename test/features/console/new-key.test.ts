@@ -135,7 +135,7 @@ describe('creating a key in the console', () => {
       permission: ['VMS:UPDATE_OWN', 'DISK:READ_ANY', 'DOCKER:DELETE_ANY'],
       step: 'preview',
     });
-    // What is filled in again says the same.
+    // A form that is filled in again says the same.
     const again = await visitor.submit('keys/new', { step: 'change' });
     const checked = Array.from(again.html.matchAll(/name="access\.(\w+)" value="([^"]+)" checked/g), ([, ...at]) => at);
     assert.deepEqual(checked, [
@@ -218,7 +218,7 @@ describe('creating a key in the console', () => {
     await visitor.submit('keys/new', { name: 'All', permission: all, step: 'preview' });
     const page = await visitor.submit('sign-in', { key: secret });
     assert.equal(page.html.split(/value="\w+:\w+" checked/).length - 1, 248);
-    // What is longer than an address may be is not kept, and that is said.
+    // A text too long for an address is not kept, and the page says so.
     test.time.now += 31 * 60_000;
     const long = await visitor.submit('keys/new', { ...GRANTS, description: 'x'.repeat(5000), step: 'preview' });
     assert.match(long.text, /Your session has ended, so nothing was done/);
@@ -473,7 +473,7 @@ describe('creating a key in the console, where the policy demands something', ()
     const { html, text } = await visitor.open('keys/new');
     assert.doesNotMatch(html, /value="latest"/);
     assert.match(text, /The policy of this service requires an expiry\./);
-    // What breaks the policy already can be edited all the same.
+    // A key that breaks the policy already can still be edited.
     const edit = await visitor.open(`keys/${never.apiKey.id}/edit`);
     assert.doesNotMatch(edit.html, /<input[^>]*name="expires"[^>]*required/);
     assert.match((await visitor.submit('/edit', { description: 'Old' })).text, /Saved\./);

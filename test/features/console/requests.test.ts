@@ -17,7 +17,7 @@ import {
 import { startConsoleService, type Visitor, visitorWith } from '../../support/console.ts';
 import type { TestService } from '../../support/server.ts';
 
-/** What the button sends. */
+/** The fields that the button sends. */
 const AGREE = { decision: 'approve' };
 
 describe('what applications ask for, in the console', () => {
@@ -34,7 +34,7 @@ describe('what applications ask for, in the console', () => {
     await visitor.open('requests');
     return visitor.submit('device', { user_code: code });
   };
-  /** What the application is answered that asks for its key. */
+  /** The answer to the application that asks for its key. */
   const answerTo = async (deviceCode: string) => {
     test.time.now += 10_000;
     return (await pollDevice(test.url, deviceCode)).body;

@@ -21,7 +21,7 @@ describeOnEach('signing in to the console', () => {
   });
   afterEach(() => test.stop());
 
-  /** What a browser is told to keep. */
+  /** The cookies that a browser has to keep. */
   async function cookieFor(secret: string, headers: Record<string, string> = {}) {
     const response = await fetch(`${test.url}/console/sign-in`, {
       method: 'POST',

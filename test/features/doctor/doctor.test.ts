@@ -29,7 +29,7 @@ import { openStore } from '../../../src/store/open.ts';
 import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
 import { STORES } from '../../support/features.ts';
 
-/** What a check found that is not ok, as `CHECK status`. The database server of the tests does not wait for its disk. */
+/** The finding of a failed check, as `CHECK status`. The database server of the tests does not wait for its disk. */
 const wrong = (findings: readonly Finding[]) =>
   findings
     .filter(({ check, status }) => !['ok', 'skipped'].includes(status) && check !== 'SETTINGS')
@@ -293,7 +293,7 @@ describeOnEach('doctor', (dialect) => {
           ],
         ] as [string, string[], string[]][])),
   ];
-  /** What is found in the schema, by `apikey log --verify` as well. */
+  /** The faults of the schema, which `apikey log --verify` finds as well. */
   const schemaOf = async () => {
     const { code, stdout } = await cli.run(['apikey', 'log', '--verify', '--json']);
     const { whole, schemaDifferences: found } = JSON.parse(stdout) as {

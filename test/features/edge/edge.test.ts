@@ -23,7 +23,7 @@ describe('an edge', () => {
   let keys: OpenKeys;
   const { log, lines } = collectingLog();
 
-  /** What the edge says of a secret. */
+  /** The edge's answer about a secret. */
   const check = async (secret: string) => {
     const checked = await keys.check({ secret });
     return checked.ok ? 'ok' : `${checked.status} ${checked.code}`;
@@ -67,7 +67,7 @@ describe('an edge', () => {
     const { key: secret, apiKey: key } = await create('New');
     await taken();
     assert.equal(await check(secret), 'ok');
-    // What has returned is known here.
+    // Edges that have returned are known here.
     await test.keys.setEnabled(key.id, false, OPERATOR);
     assert.equal(await check(secret), '401 UNAUTHENTICATED');
     await test.keys.setEnabled(key.id, true, OPERATOR);

@@ -14,7 +14,7 @@ import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { idOf, openTestKeys, type TestKeys, withPort } from '../../support/keys.ts';
 import { until } from '../../support/until.ts';
 
-/** What an edge asks, with what it is told. */
+/** The requests of an edge, with the answers. */
 interface Told {
   cursor: string;
   leaseMs: number;
@@ -104,7 +104,7 @@ describeOnEach('edges', () => {
     const id = randomUUID();
     const after = await head();
     let last = await follow({ id, after, leaseMs: 60_000 });
-    // Where this process is held up, an answer may be late. If it was held for half of what is asked for, all would be.
+    // A pause of this process can delay an answer. A pause of half the requested time would delay all of them.
     await until(async () => {
       const { until: end } = last;
       last = await follow({ id, after, leaseMs: 60_000 });
@@ -246,7 +246,7 @@ describeOnEach('edges', () => {
     }
     await test.keys.finishActivity();
     const entries = await test.store.repository.auditLog.find({ action: 'REFUSE', order: 'oldest', limit: 10_000 });
-    // Of 100 keys, five kinds each and the rest; all others together.
+    // Five kinds for each of 100 keys and the rest; all others together.
     assert.ok(entries.length <= 101 * 7, `${entries.length}`);
     assert.equal(
       entries.reduce((sum, { after }) => sum + (after!['count'] as number), 0),
@@ -292,7 +292,7 @@ describeOnEach('edges', () => {
     const leases: number[] = [];
     for (const most of [2000, 2000, 1000, 500, 250, 125]) {
       const { count } = test.keys.edges.waited;
-      // Where this process is held up, a lease may end before the change.
+      // A pause of this process can end a lease before the change.
       await until(async () => {
         const told = await follow({ id: randomUUID(), after: await head(), leaseMs: 60_000 });
         leases.push(told.leaseMs);
@@ -352,7 +352,7 @@ describeOn('sqlite', 'edges of a file', () => {
         for (let round = 1; round < 5; round += 1) await endOf(id);
         return endOf(id);
       };
-      // Where this process is held up, one of them may miss a turn.
+      // A pause of this process can make one of them miss a turn.
       await until(async () => {
         const ends = await Promise.all([0, 100, 200].map(fifthEnd));
         return Math.max(...ends) - Math.min(...ends) < 50;

@@ -363,7 +363,7 @@ describeOnEach('the feed', () => {
     const { key: other } = await create('Other edge', { permissions: ['EDGE:READ_ANY'] });
     const { ahead } = await lease({ limits: of('1000/m'), ahead: 1000, lifeUs: 10 ** 12 });
     assert.equal(ahead, 1);
-    // Whoever has another key does not speak for a holder, and uses nothing up of what that has.
+    // Another key does not act for a holder, and uses up nothing of its room.
     await lease({ limits: of('10/m', 2 ** 52), used: 1 }, other);
     assert.equal((await lease({ limits: of('10/m'), waiting: 100 }, other)).granted, 9);
     await lease({ limits: of('10/m', 2 ** 52), used: 10 ** 9 });

@@ -15,7 +15,7 @@ import { connectRaw, type GuardedService, startGuarded } from '../../support/gua
 
 const HANDSHAKE = ['Upgrade: websocket', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version: 13'];
 
-/** What browsers say of a request to `https://grafana.example.org`, and whether it passes with a key by Basic. */
+/** Headers of browsers in a request to `https://grafana.example.org`, and whether it passes with a key by Basic. */
 const SAID: readonly (readonly [lines: readonly string[], passes: boolean])[] = [
   [[], true],
   [['Sec-Fetch-Site: same-origin'], true],

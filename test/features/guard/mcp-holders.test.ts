@@ -113,7 +113,7 @@ describe('a guard of an MCP server that has sessions and tasks', () => {
         got = [];
         for (const secret of [reader, other]) assert.deepEqual(await statusesOf(secret, taskId, path), REFUSED);
         assert.deepEqual(got, []);
-        // What another key is answered of it makes it nobody else's.
+        // An answer to another key about it gives it to no other key.
         assert.deepEqual(await statusesOf(deleter, taskId, path), ALLOWED);
       });
 

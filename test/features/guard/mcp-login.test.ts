@@ -48,7 +48,7 @@ function answer(message: { id?: unknown; method?: string; params?: { name?: stri
   return outgoing.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: results[message.method!] ?? {} }));
 }
 
-/** What an agent keeps, and where it sends its person. */
+/** The state that an agent keeps, and where it sends its person. */
 class Agent implements OAuthClientProvider {
   readonly redirectUrl = REDIRECT;
   kept: OAuthTokens | undefined;
@@ -128,7 +128,7 @@ describe('an agent of the official SDK that logs in', () => {
     await service.stop();
   });
 
-  /** What the person does who was sent away. */
+  /** The steps of the person who was sent away. */
   const codeAt = async (sent: URL) => {
     const { fields, text: page } = await openPage(sent.href);
     const { headers } = await agree(service.url, fields, approver);

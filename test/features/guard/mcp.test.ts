@@ -180,7 +180,7 @@ describe('a guard of an MCP server', () => {
   });
 
   describe('judges a resource in each way in which servers read its URI', () => {
-    /** What a guard with these routes answers to those who read a resource. */
+    /** The answer of a guard with these routes to a key that reads a resource. */
     const reading = async (...routes: Route[]) => {
       const address = `${await service.beside({ requirements: byRoutes(createRouter(routes)) })}/mcp`;
       return async (uri: string, secret = reader) => {
@@ -422,7 +422,7 @@ describe('a guard of an MCP server', () => {
     for (const type of ['application/json; charset=utf-8', 'application/JSON;charset="UTF-8"', 'application/json ;'])
       assert.equal((await post(reader, ping, { 'content-type': type })).status, type.endsWith(';') ? 415 : 200, type);
     const passed = got.length;
-    // What servers make of the bytes: another message, in UTF-7, with a second name.
+    // The text that servers read in the bytes: another message, in UTF-7, with a second name.
     const hidden = ping.replace('"ping"', '"tools/call","params":{"name":"read_a","y":"+ACIALAAiAG4AYQBtAGUAIg-"}');
     for (const type of ['utf-7', 'utf-16', 'utf-8;charset=utf-7', 'utf-7;charset=utf-8', ' utf-8'])
       assert.equal((await post(reader, hidden, { 'content-type': `application/json; charset=${type}` })).status, 415);

@@ -35,7 +35,7 @@ describe('an attempt to deliver a notice', () => {
   /** By default it has more time than any busy machine takes. */
   const post = (url: string, { signal = new AbortController().signal, timeoutMs = 60_000 } = {}) =>
     postNotice(notice, { url, keys }, { now: 0, version: '1', signal, timeoutMs });
-  /** What an attempt came to with a receiver that does something with each connection. */
+  /** The result of an attempt with a receiver that does something with each connection. */
   const answerTo = async (behave: (socket: Socket) => void, options?: { timeoutMs: number }): Promise<NoticeAnswer> =>
     post(`http://127.0.0.1:${await listen(behave)}/`, options);
   const failed = (failure: string): NoticeAnswer => ({

@@ -98,7 +98,7 @@ describe('a request', () => {
       '.method=DELETE',
       '+_method=DELETE',
       '_method[]=DELETE',
-      // What reads the name as C does ends there.
+      // Readers of the name as a C string end there.
       '_method%00=DELETE',
       '_HttpMethod=DELETE',
       '_method=GET&_method=DELETE',

@@ -72,7 +72,7 @@ describeOnEach('a session', () => {
     const start = test.time.now;
     test.time.now += 29 * MINUTE;
     assert.ok(await test.keys.feature(Sessions).look(token));
-    // What was written before it would be, too.
+    // Earlier writes would be there, too.
     await begin();
     assert.equal(await lastUse(token), start);
   });

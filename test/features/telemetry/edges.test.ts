@@ -146,7 +146,7 @@ describe('metrics of edges', () => {
     assert.equal(after('feed_changes_waited_total') - before('feed_changes_waited_total'), 1);
     assert.ok(after('feed_changes_waited_seconds_total') > before('feed_changes_waited_seconds_total'));
     assert.ok(after('feed_lag_seconds') > 0);
-    // Whoever does not answer is not waited for again.
+    // An edge that does not answer is not waited for again.
     await test.keys.setEnabled(apiKey.id, true, OPERATOR);
     const last = await scrape(ofOrigin);
     assert.equal(last('feed_changes_waited_total'), after('feed_changes_waited_total'));

@@ -27,7 +27,7 @@ const taken = async (count: number): Promise<Fields[]> => {
   await until(() => lines.length >= count);
   assert.deepEqual(otherLines, []);
   return lines.splice(0).map((line) => {
-    // Whoever shows it in a terminal sees what it is.
+    // Printing it in a terminal shows the characters.
     assert.match(line, /^[ -~]*\n$/);
     const { msg, ...fields } = JSON.parse(line) as Fields;
     assert.equal(msg, 'request');

@@ -38,7 +38,7 @@ const line = (name: string, fields: object = {}) => ({
 const linesOf = (prefix: string, count = KEYS) =>
   Array.from({ length: count }, (_, index) => line(`${prefix} ${index}`));
 
-/** Whether another transaction waits for a lock that this one has, on PostgreSQL. */
+/** True if another transaction waits for a lock that this one has, on PostgreSQL. */
 async function isWaitedFor(transaction: Kysely<Tables>): Promise<boolean> {
   const { rows } = await sql`select pid from pg_locks
     where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))`.execute(transaction);
@@ -51,9 +51,9 @@ describeOnEach('an import that others write beside', () => {
   let connection: Connection;
   let importer: KeysService;
   let importerWith: (catalog: Catalog) => KeysService;
-  /** What happens before each transaction. */
+  /** A step before each transaction. */
   let before: (attempt: number) => Promise<unknown>;
-  /** What happens in each transaction, at its end. */
+  /** A step in each transaction, at its end. */
   let within: (attempt: number, transaction: Kysely<Tables>) => Promise<unknown>;
 
   beforeEach(async () => {

@@ -178,7 +178,7 @@ describe('how requests end, counted by the GraphQL endpoint', () => {
         ].join('\r\n'),
       );
       await new Promise((resolve) => socket.once('data', resolve));
-      // What was counted is written already: it is corrected in the store.
+      // Counted requests are written already, and corrected in the store.
       assert.deepEqual(await outcomesOf(test, created), [1, 0, 0, 0]);
       const began = test.time.now;
       test.time.now += 3_600_000;

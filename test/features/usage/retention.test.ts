@@ -190,7 +190,7 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
       test.store.repository.write((writer) => writer.port(USAGE).forget([...deleted, ids[0]!], rows), {
         counts: true,
       });
-    // Of each key, two hours and a day are looked for, or more.
+    // Two hours and a day of each key are looked for, or more.
     assert.equal(await forget(100), false);
     const [hours, days] = await left();
     assert.ok(hours === days && hours! > 100 && hours! < 151, `${hours} hours, ${days} days`);

@@ -18,7 +18,7 @@ describe('refused requests, sampled for the audit log', () => {
   beforeEach(() => {
     sampler = new RefusalSampler();
   });
-  /** What is due: the time of each entry and how many requests it stands for. */
+  /** The due entries: the time of each and how many requests it stands for. */
   const taken = (now: number, all?: boolean) =>
     sampler.take(now, all).map(({ at, after }) => [at, after!['reason'], after!['count']]);
 

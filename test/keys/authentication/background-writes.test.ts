@@ -172,7 +172,7 @@ describeOnEach('activity, written in the background', (dialect) => {
     };
     const { key: secret, apiKey: key } = await create('CI');
     let uses = 0;
-    /** What was written: a use is written along, to wait for. */
+    /** The writes: a use is written along, to wait for. */
     const written = async () => {
       await authenticate(test.keys, secret);
       uses += 1;

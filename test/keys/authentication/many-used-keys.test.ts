@@ -11,7 +11,7 @@ import { until } from '../../support/until.ts';
 describeOnEach('the use of many keys', (dialect) => {
   let test: TestKeys;
   let scheduled: { work: () => void; delay: number }[];
-  /** What is done before some usage, or events, are written. */
+  /** A step before some usage, or events, are written. */
   let beforeWrite: (usage: readonly KeyUse[]) => void;
   /** The writes since `elapse` began. */
   let written: Promise<void>[];

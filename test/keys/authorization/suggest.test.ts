@@ -18,7 +18,7 @@ interface Grants {
   readonly permissions: readonly Permission[];
 }
 
-/** What is suggested for a key that the operator created. */
+/** The suggestion for a key that the operator created. */
 function suggestedTo(held: Grants, used: readonly UsedGrant[]) {
   const key = { ...held, id: 'one', createdBy: null } as unknown as ApiKey;
   const {
@@ -117,7 +117,7 @@ describeOnEach('a key that is narrowed to what is suggested', (dialect) => {
     },
     () => {
       const [first, then] = [grants(), grants()];
-      // Where the key may not make the change, it has created the child all the same.
+      // A key that cannot make the change has created the child all the same.
       let mayChange: boolean | undefined;
       return async () => {
         const { apiKey: child } = await test.keys.create({ name: `Child ${(names += 1)}`, ...first }, current!);

@@ -62,7 +62,7 @@ describe('finding secrets', () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
     const held = () => {
-      // What one finds is given back in the background, and all of it when the next one begins.
+      // Memory of one is given back in the background, and all of it when the next one begins.
       for (let count = 0; count < 2; count += 1) collectGarbage();
       return process.memoryUsage().arrayBuffers;
     };

@@ -15,7 +15,7 @@ import {
 } from '../../../src/keys/secret/secret.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** What the documentation tells scanners to look for. */
+/** The pattern that the documentation gives to scanners. */
 const SCANNER = /\bsvc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}\b/g;
 const FORM = /^svc_[0-9A-Za-z]{12}_[0-9A-Za-z]{49}$/;
 /** A source that gives the same bytes each time. */

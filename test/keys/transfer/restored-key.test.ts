@@ -8,7 +8,7 @@ const NOW = 1000;
 const context = { catalog: createCatalog({ roles: { EDITOR: ['DOCKER:UPDATE_ANY'] } }), now: NOW };
 const BASE: Partial<StoredKey> = { roles: ['VIEWER'], permissions: [] };
 
-/** What a restore makes of a key that was so in a backup, and is so now. */
+/** The key after a restore, from its state in the backup and its present one. */
 function restored(backup: Partial<StoredKey>, present: Partial<StoredKey>) {
   return restoredKey(storedKey('id', { ...BASE, ...backup }), storedKey('id', { ...BASE, ...present }), context);
 }

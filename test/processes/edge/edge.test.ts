@@ -26,7 +26,7 @@ describe('svc-api edge', () => {
     const { key: secret, apiKey: key } = await test.keys.create({ name, roles: ['VIEWER'], ...more }, OPERATOR);
     return { secret, id: key.id };
   };
-  /** What is said of a request with a secret, from an address: the status and the code. */
+  /** The status and the code for a request with a secret, from an address. */
   const ask = async (url: string, secret: string, address = '203.0.113.7', permission = 'INFO:READ_ANY') => {
     const answer = await fetch(`${url}/auth/traefik?permission=${permission}`, {
       headers: {

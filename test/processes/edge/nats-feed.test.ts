@@ -49,7 +49,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     edges.push(edge);
     return edge;
   };
-  /** What an edge says of a secret. */
+  /** An edge's answer about a secret. */
   const check = async ({ keys }: { keys: OpenKeys }, secret: string) => {
     const checked = await keys.check({ secret });
     return checked.ok ? 'ok' : `${checked.status} ${checked.code}`;
@@ -204,7 +204,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     assert.equal(await check(edge, key), '401 UNAUTHENTICATED');
   });
 
-  /** What the log says last of why nothing is published. */
+  /** The last reason in the log why nothing is published. */
   const problem = () =>
     JSON.stringify(lines.findLast(({ message }) => message.startsWith('changes are not published'))?.fields);
   const managerOf = async ({ url }: NatsServer = nats) => {
@@ -270,7 +270,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     await connection.close();
   });
 
-  /** What edges ask for leases from then on. */
+  /** Requests of edges for leases from then on. */
   const asksOver = (connection: NatsConnection): NatsAsk[] => {
     const asks: NatsAsk[] = [];
     connection.subscribe('test.feed.ask', {
@@ -319,7 +319,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     });
     await until(async () => (await check(away, key)) === '401 UNAUTHENTICATED');
     assert.ok(lines.some(({ message }) => message.includes('loaded anew')));
-    // What was taken since does not say that nothing was missed.
+    // Entries taken since do not prove that none was missed.
     const now = asks.at(-1)!;
     const answerTo = async (asked: NatsAsk) =>
       (await connection.request('test.feed.ask', JSON.stringify(asked))).json<{ error?: { code: string } }>();

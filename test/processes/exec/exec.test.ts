@@ -452,7 +452,7 @@ function hostCli(): string {
   return program;
 }
 
-/** Where a descriptor leads; one that was closed meanwhile leads nowhere. */
+/** The target of a descriptor; undefined for one that was closed meanwhile. */
 function targetOf(descriptor: string): string[] {
   try {
     return [readlinkSync(descriptor)];

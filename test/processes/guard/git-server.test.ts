@@ -15,7 +15,7 @@ const run = promisify(execFile);
 describe('a git server behind the guard', () => {
   let service: GuardedService;
   let folder: string;
-  /** Who the server says has made a request. */
+  /** The maker of a request, as the server says. */
   const callers = new Set<string>();
 
   before(async function () {

@@ -174,7 +174,7 @@ describe('guard', () => {
     assert.equal((await get(url))[0], 401);
     assert.deepEqual(await get(`${url}/guard/health`), [200, '{"status":"ok"}']);
 
-    // What a key has opened ends when another process deletes it; and nothing that is open delays the end.
+    // Deleting a key in another process ends its connections, and open ones do not delay the stop.
     const open = (secret: string) => {
       const raw = connectRaw(url);
       const head = [

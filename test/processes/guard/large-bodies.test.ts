@@ -9,9 +9,9 @@ import { until } from '../../support/until.ts';
 
 const MIB = 1024 ** 2;
 const SIZE = 256 * MIB;
-/** What it would take to keep a body, less what is garbage on the way. */
+/** The memory that keeping a body would take, less garbage on the way. */
 const KEPT = 0.75 * SIZE;
-/** What the systems of both connections may hold, and the streams between them. */
+/** The bytes that the systems of both connections can hold, and the streams between them. */
 const ON_THE_WAY = 32 * MIB;
 
 describe('a large body', () => {

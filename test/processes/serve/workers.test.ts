@@ -92,7 +92,7 @@ describeOnEach('serve --workers', (dialect) => {
     const statuses = await Promise.all(Array.from({ length: 60 }, () => ask(url, key)));
     const admitted = statuses.filter((status) => status === 200).length;
     assert.equal(statuses.filter((status) => status === 429).length, 60 - admitted, statuses.join());
-    // What two others have leased may be missing, a tenth of the limit each.
+    // Leases of two others can be missing, a tenth of the limit each.
     assert.ok(admitted <= 30 && admitted >= 24, `${admitted}`);
     server.child.kill('SIGTERM');
     assert.deepEqual(await server.ended, [0, null]);
@@ -184,7 +184,7 @@ describeOn('postgres', 'the workers of a machine', () => {
     server.child.kill();
     await server.ended;
   });
-  /** What the connections of all processes did last. */
+  /** The last events of the connections of all processes. */
   const connections = async () =>
     (await readDirectly(cli.database, `select query from pg_stat_activity where application_name = '${name}'`)).map(
       ({ query }) => String(query),
@@ -203,7 +203,7 @@ describeOn('postgres', 'the workers of a machine', () => {
       const [first = '', second = '', ...others] = (await connections()).toSorted();
       return others.length === 0 && first.startsWith('listen svc_api_changed_keys') && second.includes('followers');
     });
-    // What they remember is used after the rest, too, until it changes. A worker may be the first asked only now.
+    // Remembered keys are used after the rest, too, until they change. A worker can be first asked only now.
     await until(async () => {
       await until(async () => (await connections()).length === 2);
       assert.deepEqual([...new Set(await answers(key))], [200]);
@@ -273,7 +273,7 @@ describeOnEach('the workers of a machine tell a webhook', (dialect) => {
 
   if (dialect === 'postgres')
     it('with less than a transaction a second, by a few connections, while there is nothing to tell', async () => {
-      // Of another database, which is not counted.
+      // Requests of another database, which are not counted.
       const connectionString = Object.assign(new URL(database!.url), { pathname: '/template1' }).href;
       const observer = new Client({ connectionString });
       await observer.connect();

@@ -75,7 +75,7 @@ interface Case {
   code: ErrorCode;
   message: RegExp;
   path: () => string | Promise<string>;
-  /** Whether the file is left exactly as it was. */
+  /** True if the file is left exactly as it was. */
   unchanged?: boolean;
 }
 

@@ -128,7 +128,7 @@ describeOnEach('an edge', (dialect) => {
   });
 });
 
-/** What the last line of an answer says. */
+/** The content of an answer's last line. */
 function lastOf(text: string): { cursor: string; leaseMs: number } {
   const [cursor, leaseMs] = JSON.parse(text.trimEnd().split('\n').at(-1)!.slice(1)) as [string, number];
   return { cursor, leaseMs };

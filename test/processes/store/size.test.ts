@@ -13,7 +13,7 @@ import { Transfer } from '../../../src/features/transfer/transfer.ts';
 const KEYS = 25_000;
 const CHANGES = 100;
 const PAGE_BYTES = 4096;
-/** What a page has before it in the -wal file, and what that file begins with. */
+/** The sizes of a page's header in the -wal file, and of that file's own header. */
 const [FRAME_HEADER_BYTES, HEADER_BYTES] = [24, 32];
 
 /** How much each key may take with its first entry, in bytes. */

@@ -7,7 +7,7 @@ import { tempFolder } from '../../support/temp.ts';
 
 const TABLE = 'create table t (a unique, b text not null)';
 
-/** What fails, on a database by a path. */
+/** The failing call, on a database by a path. */
 const FAILURES: [what: string, code: string, work: (open: (path: string) => PrivateDatabase) => unknown][] = [
   [
     'a value twice',

@@ -12,7 +12,7 @@ const OPTIONS = {
   rules: { 'target-size': { enabled: true } },
   resultTypes: ['violations'],
 };
-/** What the dark can change. */
+/** The properties that a dark scheme can change. */
 const COLOURS = { ...OPTIONS, runOnly: ['color-contrast', 'link-in-text-block'] };
 const WIDE = 1280;
 const NARROW = 360;
@@ -84,7 +84,7 @@ class Axe {
     return axe;
   }
 
-  /** What it finds on the page as it looks now, each with where that is. */
+  /** The issues of the page as it looks now, each with its place. */
   async findings(options: object): Promise<string[]> {
     const run = `axe.run(document, ${JSON.stringify(options)}).then(({ violations }) => violations)`;
     const ended = delay(MAX_MS, undefined, { ref: false }).then(() =>

@@ -4,7 +4,7 @@ import type { ElementHandle, JSHandle, Locator, Page } from 'playwright-core';
 /** More stops than any page has. */
 const MAX_STOPS = 200;
 
-/** Where the focus is: as people would say it, what keeps them from seeing it, and whether it is where it should be. */
+/** The focus: its name for people, anything that hides it, and whether it is on the expected element. */
 interface Stop {
   readonly name?: string;
   readonly problem?: string;
@@ -108,7 +108,7 @@ export class Keyboard {
     return stop;
   }
 
-  /** Where the focus is now. How all else looks is noted, unless it was before, and the page is still the same. */
+  /** The present focus. Notes the look of everything else, unless it was noted before on the same page. */
   async #here(target: ElementHandle | null): Promise<Stop> {
     try {
       if (this.#stops) return await this.#stops.evaluate((stops, target) => stops.stop(target), target);

@@ -4,8 +4,8 @@ import type { Locator, Page } from 'playwright-core';
 export const isHeaded = (page: Page, name: string | RegExp) =>
   page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
 
-/** What a page says that is wrong. */
+/** The errors that a page shows. */
 export const problem = (page: Page) => page.getByRole('alert').innerText();
 
-/** What is at a place of a page, such as a row or a notice, in one line. */
+/** The text at a place of a page, such as a row or a notice, in one line. */
 export const textOf = async (place: Locator) => (await place.innerText()).replaceAll(/\s+/g, ' ').trim();

@@ -13,15 +13,15 @@ export interface Trace {
 const SAYS_NOTHING =
   /^Failed to load resource: the server responded with a status of|^Autofocus processing was blocked because a document already has a focused element/;
 
-/** What a page may be left before it is there, by Playwright's names: icons are images or other. */
+/** Requests that a page can leave unfinished, by Playwright's names: icons are images or other. */
 const BELONGS_TO_PAGES = new Set(['image', 'other', 'script', 'stylesheet']);
 
 /**
- * What happens in a browser during a test: what is wrong there, and where something could be read that is secret.
+ * Records a browser during a test: faults, and places where a secret could be read.
  * Nothing is added to the pages for that, so that they are as everybody has them, and those without JavaScript, too.
  */
 export class Recording {
-  /** What should not happen, each in a line. */
+  /** The unwanted events, each in a line. */
   readonly troubles: string[] = [];
   readonly traces: Trace[] = [];
   readonly #origins: ReadonlySet<string>;
@@ -73,7 +73,7 @@ export class Recording {
     page.on('framenavigated', (frame) => this.#trace('the address', frame.url()));
     page.on('websocket', (socket) => this.#address(socket.url()));
     const session = await context.newCDPSession(page);
-    // What the browser's own tools would list as issues: violations of policies, Trusted Types, and issues of forms.
+    // The issues that the browser's own tools would list: violations of policies, Trusted Types, and issues of forms.
     session.on('Audits.issueAdded', ({ issue: { code, details } }) =>
       this.troubles.push(`issue ${code}: ${JSON.stringify(details)}`),
     );
@@ -91,7 +91,7 @@ export class Recording {
     const session = await this.#sessions.get(page)!;
     const { entries } = await session.send('Page.getNavigationHistory');
     for (const { url, userTypedURL, title } of entries) this.#trace('the history', `${url} ${userTypedURL} ${title}`);
-    // What is written last is told by an event that comes from another process, later.
+    // The event of the last write comes later, from another process.
     for (const storage of ['localStorage', 'sessionStorage'])
       this.#trace(storage, await page.evaluate<string>(`try { JSON.stringify({ ...${storage} }) } catch { '' }`));
     this.#trace('window.name', await page.evaluate<string>('window.name'));

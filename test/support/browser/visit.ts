@@ -16,11 +16,11 @@ export interface Look {
   width?: number;
   /** Default: light. */
   colorScheme?: 'light' | 'dark';
-  /** Whether any certificate will do, such as that of the tests. */
+  /** True to accept any certificate, such as that of the tests. */
   anyCertificate?: boolean;
 }
 
-/** What a test has of the browser, and what is looked at when it ends. */
+/** The parts of the browser for a test, and the recording that is checked when it ends. */
 export class Visit {
   readonly #browser: Browser;
   readonly #origins = new Set<string>();
@@ -106,7 +106,7 @@ export class Visit {
     this.#expected.push(trouble);
   }
 
-  /** What happened that should not. */
+  /** The unwanted events. */
   get troubles(): readonly string[] {
     return this.#recording.troubles.filter((line) => !this.#expected.some((expected) => expected.test(line)));
   }

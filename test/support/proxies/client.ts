@@ -26,12 +26,12 @@ export interface Sent {
   agent?: Agent;
 }
 
-/** What a client gets. */
+/** The answer that a client gets. */
 export interface Answer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   body: string;
-  /** What the service got, if it was the service that has answered. */
+  /** The request as the service got it, if the service has answered. */
   got?: Got;
 }
 

@@ -9,13 +9,13 @@ export const SITE = 'grafana.example.org';
 
 export const KEY_FILE = join(ROOT, 'test/fixtures/tls/key.pem');
 
-/** Where the parts are that a proxy stands between. */
+/** The folder and ports of the parts around a proxy. */
 export interface Place {
   /** For the files of the proxy. */
   folder: string;
-  /** Of the proxy. */
+  /** The port of the proxy. */
   port: number;
-  /** Of what the proxy asks, or passes requests to. */
+  /** The port that the proxy asks, or passes requests to. */
   svcApi: number;
   service: number;
 }
@@ -25,16 +25,16 @@ export type Adapt = (text: string, replacements: Readonly<Record<string, string>
 
 /** A configuration that the documentation or an example has, as it stands there. */
 export interface Configuration {
-  /** Where it stands. */
+  /** The page or example that has it. */
   title: string;
   program: 'nginx' | 'caddy' | 'haproxy' | 'apache2';
-  /** By which of svc-api's servers keys are checked. */
+  /** The server of svc-api that checks keys. */
   by: 'serve' | 'guard';
   /** The resource whose permissions it asks for, or that the guard behind it does. */
   resource: string;
-  /** What it says of that; empty where the guard says it. */
+  /** The text by which it names the resource; empty if the guard names it. */
   requirement: string;
-  /** What else it gives the guard. */
+  /** More settings for the guard. */
   flags?: readonly string[];
   /** Writes the files. @returns the program's arguments */
   write(place: Place, adapt: Adapt): string[];

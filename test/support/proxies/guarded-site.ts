@@ -13,23 +13,23 @@ import { until } from '../until.ts';
 import { type Configuration, SITE } from './configurations.ts';
 import { type Service, startService } from './service.ts';
 
-/** What decides about requests: the methods of the resource, one permission, or the routes of svc-api.yaml. */
+/** The rules for requests: the methods of the resource, one permission, or the routes of svc-api.yaml. */
 export type Rule = 'resource' | 'permission' | 'routes';
 
 export interface SiteOptions {
   /** Default: the methods of the resource, as the configuration has it. */
   rule?: Rule;
-  /** Whether people may sign in. Default: as it is without a word about it. */
+  /** True if people can sign in. Default: as without this setting. */
   signIn?: 'on' | 'off';
   /** Roles of its own, by which keys may read. */
   roles?: readonly string[];
-  /** What else to replace in the configuration. */
+  /** More replacements in the configuration. */
   edits?: Readonly<Record<string, string>>;
 }
 
 /** A service behind a proxy that asks svc-api. */
 export interface GuardedSite {
-  /** Of the proxy. */
+  /** The port of the proxy. */
   port: number;
   service: Service;
   /** The process that knows the keys. */

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** What the service got. */
+/** The request that the service got. */
 export interface Got {
   method: string;
   url: string;
@@ -28,10 +28,10 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** What a server shows by that it speaks WebSocket (RFC 6455, section 1.3). */
+/** Constant of the proof that a server speaks WebSocket (RFC 6455, section 1.3). */
 const WEBSOCKET = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** What `/download` is answered with, as often as its query says. */
+/** The body of `/download`, repeated as often as its query says. */
 export const PIECE: Buffer = Buffer.from(Array.from({ length: 65_536 }, (_, index) => (index * 31) % 251));
 
 /**

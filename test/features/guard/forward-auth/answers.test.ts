@@ -309,7 +309,7 @@ describe('whoever asks', () => {
       ['nginx', '/x', 401],
       ['traefik', '/public/x', 200],
       ['envoy', '/public/x?y', 200],
-      // Where the host has it, only the server itself sees that path as it was sent.
+      // A path in place of the host reaches only the server itself as it was sent.
       ['envoy', '/public/../x', 400],
     ] as const) {
       const { method = 'GET', target, headers } = ASKING[proxy]({ target: asked });

@@ -11,7 +11,7 @@ import {
   withHeaders,
 } from '../../../support/forward-auth.ts';
 
-/** What each proxy would ask if the client did as the advisory says: `test/proxies` has real ones for four of them. */
+/** The request of each proxy if the client did as the advisory says: `test/proxies` has real ones for four of them. */
 describe('what others were got around by gets nobody around it, by exact requests', () => {
   let server: AskedServer;
   let guest: string;

@@ -44,7 +44,7 @@ for (const proxy of ALL_PROXIES) {
         ['2001:db8::7', 200],
         ['[2001:db8::7]:4711', 200],
         ['198.51.100.1', 403],
-        // Of a list, the last one that is no proxy of ours.
+        // The last entry of a list that is no proxy of ours.
         ['203.0.113.7, 192.0.2.1', 200],
         ['198.51.100.1, 203.0.113.7', 200],
         ['203.0.113.7, 198.51.100.1', 403],

@@ -6,7 +6,7 @@ import { connectRaw, type GuardedService, rawHeaders, startGuarded } from '../..
 
 describe('an answer that is passed back', () => {
   let service: GuardedService;
-  /** What the service does with the next request. */
+  /** The service's handling of the next request. */
   let answer: (outgoing: ServerResponse) => void;
   before(async () => {
     service = await startGuarded((_, outgoing) => answer(outgoing));

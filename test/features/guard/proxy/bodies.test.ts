@@ -35,7 +35,7 @@ describe('the body of a request', () => {
     arrived.length = 0;
   });
 
-  /** What the service says that it has got. */
+  /** The service's report of the body that it got. */
   const seenIn = (text: string) =>
     JSON.parse(text.slice(text.lastIndexOf('\r\n\r\n'))) as { body: string; headers: string[]; trailers: string[] };
 
@@ -137,7 +137,7 @@ describe('the body of a request', () => {
     });
 
   describe('is passed on no further once its key', () => {
-    /** What the service gets of the body of the request that arrives next, and whether that was all in the end. */
+    /** The body that the service gets of the next request, and whether it was complete in the end. */
     const takenByService = async () => {
       await until(() => arrived.length === 1);
       const incoming = arrived[0]!.on('error', () => {});

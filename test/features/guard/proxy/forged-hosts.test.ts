@@ -6,7 +6,7 @@ import { Networks } from '../../../../src/keys/basics/networks.ts';
 import { createRouter } from '../../../../src/features/routes/router.ts';
 import { connectRaw, type GuardedService, startGuarded } from '../../../support/guard.ts';
 
-/** What a service makes of a request that believes every proxy. */
+/** The reading of a request by a service that believes every proxy. */
 interface Taken {
   host: string;
   hostname: string;

@@ -29,7 +29,7 @@ describe('the look at what is open', () => {
       );
     await until(() => beforeOthers !== undefined);
     assert.ok(beforeOthers! < 100, `${beforeOthers} were asked about at once`);
-    // What has ended meanwhile is not asked about.
+    // Exchanges that have ended meanwhile are not checked.
     forget[99]!();
     await until(() => asked.includes(98));
     for (const end of forget) end();

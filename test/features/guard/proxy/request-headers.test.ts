@@ -6,7 +6,7 @@ import { createRouter } from '../../../../src/features/routes/index.ts';
 import { connectRaw, type GuardedService, PERMISSION, rawHeaders, startGuarded } from '../../../support/guard.ts';
 import { createPrincipal } from '../../../support/keys.ts';
 
-/** What a service gets of a request, which it answers with. */
+/** The head of a request as a service got it, which it answers with. */
 interface Seen {
   method: string;
   url: string;
@@ -33,7 +33,7 @@ describe('the headers of a request that is passed on', () => {
     return JSON.parse(Buffer.from(text.slice(text.indexOf('\r\n\r\n')), 'latin1').toString()) as Seen;
   };
 
-  /** What the service gets of a GET with these header lines, besides Host and the key. */
+  /** The headers that the service gets of a GET with these header lines, besides Host and the key. */
   const headersOf = async (lines: readonly string[], to?: string): Promise<string[]> =>
     (await send(['GET / HTTP/1.1', 'Host: a.example', service.authorization, ...lines], to)).headers;
 
@@ -316,7 +316,7 @@ describe('the headers of a request that is passed on', () => {
       'X_Original_Host: other.example',
       'X_Client_IP: 192.0.2.3',
     ];
-    /** What the service gets between the client's own headers and `Via`. */
+    /** The lines that the service gets between the client's own headers and `Via`. */
     const saidIn = (headers: readonly string[]) => headers.slice(2, headers.indexOf('Via'));
     const saying = (addresses: string, proto: string, port: string) =>
       rawHeaders(

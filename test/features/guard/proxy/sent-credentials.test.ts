@@ -16,7 +16,7 @@ import { until } from '../../../support/until.ts';
 const SECRET = 'up/stream+KEY=0123456789';
 const PASSWORD = 'correct horse "battery" staple';
 
-/** What a service got. */
+/** The request that a service got. */
 interface Got {
   url: string;
   headers: Record<string, string | undefined>;

@@ -15,7 +15,7 @@ describe('a switch to another protocol', () => {
   const seen: IncomingMessage[] = [];
   /** The service's ends of the connections that switched. */
   const ends: Duplex[] = [];
-  /** What happens before the service switches. */
+  /** The steps before the service switches. */
   let beforeSwitch: () => Promise<unknown>;
   before(async () => {
     const server = createServer((incoming, outgoing) => {
@@ -42,7 +42,7 @@ describe('a switch to another protocol', () => {
           socket.pipe(socket).write('HTTP/1.1 101 Switched\r\nUpgrade: plain\r\nConnection: upgrade\r\n\r\nwelcome'),
         );
       const protocol = incoming.url === '/other' ? 'other' : 'plain';
-      // What follows comes at once with the head.
+      // The bytes after the head come at once with it.
       socket.write(`HTTP/1.1 101 Switched\r\nUpgrade: ${protocol}\r\nConnection: upgrade\r\nX-CaSe: 1\r\n\r\nwelcome`);
       return void socket.pipe(socket);
     });
@@ -191,7 +191,7 @@ describe('a switch to another protocol', () => {
       return { raw, id: key.id };
     };
 
-    /** What is open ends, and what others have opened goes on. */
+    /** Its own open connections end, and those of others go on. */
     const endsBy = async (raw: ReturnType<typeof connectRaw>, change: () => Promise<unknown>) => {
       const other = upgradeTo('plain', '/plain', [service.authorization]);
       await other.receives('welcome');

@@ -15,7 +15,7 @@ import { openTestKeys } from '../../../support/keys.ts';
 import { tempFolder, tempStore } from '../../../support/temp.ts';
 import { newNoticeSecret, Receiver, stopReceivers } from '../../../support/webhook.ts';
 
-/** What an answer in JSON has. */
+/** The fields of an answer in JSON. */
 type Answer = TestResult & { error?: string; code?: string };
 
 describe('notices test', () => {
