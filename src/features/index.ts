@@ -1,4 +1,12 @@
-import { addedFeatures, gatherErrors, invalidFeature, isChosen, requireKept } from '../keys/added/index.ts';
+import {
+  addedFeatures,
+  gatherErrors,
+  invalidFeature,
+  isAdded,
+  isChosen,
+  requireKept,
+  workOf,
+} from '../keys/added/index.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
 import { type OwnFeature, storesOf } from '../feature.ts';
 import type { FeatureInStore } from '../store/index.ts';
@@ -103,7 +111,7 @@ function requireUnique(
  * made where they were chosen.
  */
 export function keepingFeatures(): readonly OwnFeature[] {
-  return [...FEATURES, ...allFeatures().filter((feature) => !FEATURES.includes(feature))];
+  return [...FEATURES, ...allFeatures().filter(isAdded)];
 }
 
 /**
@@ -112,12 +120,8 @@ export function keepingFeatures(): readonly OwnFeature[] {
  */
 export async function allStores(): Promise<FeatureInStore[]> {
   const added: FeatureInStore[] = [];
-  for (const plugin of keepingFeatures().slice(FEATURES.length))
-    try {
-      added.push(...(await storesOf([plugin])));
-    } catch (error) {
-      throw invalidFeature(plugin.name, `Its "store" failed: ${(error as Error).message}`, error);
-    }
+  for (const plugin of allFeatures().filter(isAdded))
+    added.push(...(await workOf(plugin, 'store', () => storesOf([plugin]))));
   requireKept(added);
   return [...(await storesOf(FEATURES)), ...added];
 }

@@ -1,5 +1,5 @@
 import { buildASTSchema, concatAST, type DocumentNode, parse } from 'graphql';
-import { invalidFeature, isAdded } from '../keys/added/index.ts';
+import { invalidFeature, isAdded, workOf } from '../keys/added/index.ts';
 import { isOnKeys, type Operations, perform } from '../keys/operations/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
 import type { KeysService } from '../keys/service/index.ts';
@@ -41,35 +41,33 @@ export async function loadFeatures(features: readonly FeatureWithSchema[]): Prom
   const withSchema = features.flatMap((feature) => (feature.schema ? { feature, load: feature.schema } : []));
   return Promise.all(
     withSchema.map(async ({ feature, load }) => {
-      const { name, operations = {} } = feature;
       const isOfPlugin = isAdded(feature);
-      const read = async () => {
+      return workOf(feature, 'schema', async () => {
         const schema: FeatureSchema | undefined = await load();
-        if (typeof schema?.typeDefs !== 'string') throw new Error('"schema" must return an object with "typeDefs".');
+        if (typeof schema?.typeDefs !== 'string') throw new Error('It must return an object with "typeDefs".');
         const text = isOfPlugin ? schema.typeDefs : withKeyFields(withFilters(schema.typeDefs));
-        return { feature, schema, document: withOperations(parse(text, { noLocation: true }), operations), isOfPlugin };
-      };
-      return isOfPlugin ? attempt(name, read) : read();
+        const document = withOperations(parse(text, { noLocation: true }), feature.operations ?? {});
+        return { feature, schema, document, isOfPlugin };
+      });
     }),
   );
 }
 
 /** The resolvers of a feature. @throws KeysError FEATURE_INVALID */
 export async function resolversOfFeature(
-  { feature: { name, operations = {} }, schema, isOfPlugin }: LoadedFeature,
+  { feature, schema }: LoadedFeature,
   keys: KeysService,
   config: unknown,
 ): Promise<Resolvers> {
   const { resolvers = {} } = schema;
-  const read = () => {
+  const own = await workOf(feature, 'schema', () => {
     const made: unknown = typeof resolvers === 'function' ? resolvers(keys, config) : resolvers;
     if (typeof made !== 'object' || made === null)
       throw new Error('"resolvers" must be an object, or a function that returns one.');
     return made as Record<string, object>;
-  };
-  const own = isOfPlugin ? await attempt(name, read) : read();
+  });
   const given = { ...own };
-  for (const [field, operation] of Object.entries(operations))
+  for (const [field, operation] of Object.entries(feature.operations ?? {}))
     if (isOnKeys(operation) && !Object.hasOwn(own[operation.root] ?? {}, field))
       given[operation.root] = {
         [field]: (_: unknown, args: object, { principal }: GraphQLContext) => perform(operation, keys, args, principal),
@@ -107,13 +105,5 @@ export function requireFit(
     buildASTSchema(concatAST([...own, document]));
   } catch (error) {
     throw invalidFeature(name, (error as Error).message, error);
-  }
-}
-
-async function attempt<Result>(name: string, work: () => Result | Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw invalidFeature(name, `Its schema could not be read: ${(error as Error).message}`, error);
   }
 }

@@ -1,16 +1,6 @@
 import { type Kysely, sql, type SqlBool } from 'kysely';
-import { invalidFeature } from '../keys/added/index.ts';
-import {
-  formatList,
-  isKeysError,
-  KeysError,
-  list,
-  options,
-  printable,
-  recordOf,
-  required,
-  text,
-} from '../keys/basics/index.ts';
+import { inNameOf, invalidFeature } from '../keys/added/index.ts';
+import { formatList, KeysError, list, options, printable, recordOf, required, text } from '../keys/basics/index.ts';
 import { insertRows, type Row } from './insert-rows.ts';
 import { columnTypes, newestSchema } from './migrations.ts';
 import type { DialectName, FeatureMigration, FeatureTables, Tables, TablesOfFeature } from './tables.ts';
@@ -157,17 +147,6 @@ function requireKnown(name: string, done: readonly string[], wanted: readonly Fe
     `It no longer has its migration "${printable(unknown)}", which this key store has already run. ` +
       'Keep migrations as they are, and add another one.',
   );
-}
-
-/** Runs `work` of a feature. @throws KeysError FEATURE_INVALID, which names the feature */
-async function inNameOf(feature: string, failed: string, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (isKeysError(error)) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw invalidFeature(feature, `${failed}: ${printable(reason, 300)}`, error);
-  }
 }
 
 /**

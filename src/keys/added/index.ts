@@ -285,12 +285,21 @@ export async function workOf<Result>(
   member: string,
   work: () => Result | Promise<Result>,
 ): Promise<Result> {
+  return isAdded(feature) ? inNameOf(feature.name, `Its "${member}" failed`, work) : work();
+}
+
+/** Does work in the name of a feature. @throws KeysError FEATURE_INVALID in place of an error without a code */
+export async function inNameOf<Result>(
+  feature: string,
+  failed: string,
+  work: () => Result | Promise<Result>,
+): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    if (!isAdded(feature) || isKeysError(error)) throw error;
-    const reason = printable(error instanceof Error ? error.message : String(error), 300);
-    throw invalidFeature(feature.name, `Its "${member}" failed: ${reason}`, error);
+    if (isKeysError(error)) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw invalidFeature(feature, `${failed}: ${printable(reason, 300)}`, error);
   }
 }
 
