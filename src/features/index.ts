@@ -1,12 +1,4 @@
-import {
-  addedFeatures,
-  gatherErrors,
-  invalidFeature,
-  isAdded,
-  isChosen,
-  requireKept,
-  workOf,
-} from '../keys/added/index.ts';
+import { addedFeatures, gatherErrors, invalidFeature, isAdded, isChosen, workOf } from '../keys/added/index.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
 import { type OwnFeature, storesOf } from '../feature.ts';
 import type { FeatureInStore } from '../store/index.ts';
@@ -90,22 +82,6 @@ export function allFeatures(): readonly OwnFeature[] {
   return all;
 }
 
-/** @throws KeysError FEATURE_INVALID for a feature that gives something a name that is taken */
-function requireUnique(
-  all: readonly OwnFeature[],
-  what: string,
-  namedBy: (feature: OwnFeature) => object | undefined,
-  builtin = {},
-): void {
-  const taken = new Set(Object.keys(builtin));
-  for (const feature of all)
-    for (const given of Object.keys(namedBy(feature) ?? {})) {
-      if (taken.has(given))
-        throw invalidFeature(feature.name, `svc-api or another plugin has ${what} "${given}" as well. Rename it.`);
-      taken.add(given);
-    }
-}
-
 /**
  * The same with those that were not chosen. What they keep in a store follows its keys all the same: it may have been
  * made where they were chosen.
@@ -122,6 +98,22 @@ export async function allStores(): Promise<FeatureInStore[]> {
   const added: FeatureInStore[] = [];
   for (const plugin of allFeatures().filter(isAdded))
     added.push(...(await workOf(plugin, 'store', () => storesOf([plugin]))));
-  requireKept(added);
+  if (added.length > 0) (await import('../store/features.ts')).requireKept(added);
   return [...(await storesOf(FEATURES)), ...added];
+}
+
+/** @throws KeysError FEATURE_INVALID for a feature that gives something a name that is taken */
+function requireUnique(
+  all: readonly OwnFeature[],
+  what: string,
+  namedBy: (feature: OwnFeature) => object | undefined,
+  builtin = {},
+): void {
+  const taken = new Set(Object.keys(builtin));
+  for (const feature of all)
+    for (const given of Object.keys(namedBy(feature) ?? {})) {
+      if (taken.has(given))
+        throw invalidFeature(feature.name, `svc-api or another plugin has ${what} "${given}" as well. Rename it.`);
+      taken.add(given);
+    }
 }

@@ -1,8 +1,20 @@
 import { type Kysely, sql, type SqlBool } from 'kysely';
-import { inNameOf, invalidFeature } from '../keys/added/index.ts';
-import { formatList, KeysError, list, options, printable, recordOf, required, text } from '../keys/basics/index.ts';
+import { asProperties, inNameOf, invalidFeature, snake, words } from '../keys/added/index.ts';
+import {
+  aFunction,
+  anything,
+  formatList,
+  KeysError,
+  list,
+  options,
+  printable,
+  recordOf,
+  required,
+  text,
+} from '../keys/basics/index.ts';
 import { insertRows, type Row } from './insert-rows.ts';
 import { columnTypes, newestSchema } from './migrations.ts';
+import type { AnyPortOfStore, FeatureInStore, StoreOfFeature } from './port-of-store.ts';
 import type { DialectName, FeatureMigration, FeatureTables, Tables, TablesOfFeature } from './tables.ts';
 
 /** A store's record of a feature with tables in it, even one that is not installed. */
@@ -154,6 +166,54 @@ function requireKnown(name: string, done: readonly string[], wanted: readonly Fe
  * has eight.
  */
 const TYPES = /^(text|uuid|smallint|integer|bigint|double precision)$/i;
+
+const STORE = options<StoreOfFeature>({
+  ports: list(
+    options<AnyPortOfStore>({
+      port: required(anything),
+      read: required(aFunction()),
+      write: aFunction(),
+      forgetBefore: aFunction(),
+    }),
+  ),
+  tables: recordOf(list(text, 1)),
+  transientTables: list(text),
+  writtenByServers: list(text),
+  migrations: list(options<FeatureMigration>({ name: required(words), up: required(aFunction()) })),
+});
+
+/** The most characters of a name in PostgreSQL. */
+const MAX_IDENTIFIER = 63;
+
+/** The beginning of the names of a plugin's tables. No table of svc-api begins so. */
+function tablePrefix(name: string): string {
+  return `plugin_${snake(name)}_`;
+}
+
+/** Checks the form of what plugins keep in a store. @throws KeysError FEATURE_INVALID, which names the plugin */
+export function requireKept(plugins: readonly FeatureInStore[]): void {
+  const owners = new Map<string, string>();
+  for (const { feature, ...kept } of plugins) {
+    const problem = STORE(kept, 'store');
+    if (problem !== undefined) throw invalidFeature(feature, asProperties(problem));
+    const names = tableNamesOf([kept]);
+    const prefix = tablePrefix(feature);
+    for (const table of names) {
+      if (!table.startsWith(prefix) || !/^[a-z0-9_]+$/.test(table) || table.length > MAX_IDENTIFIER)
+        throw invalidFeature(
+          feature,
+          `Its table "${printable(table)}" has no valid name. Begin it with "${prefix}", and use at most ` +
+            `${MAX_IDENTIFIER} lower-case letters, digits and "_".`,
+        );
+      const owner = owners.get(table);
+      if (owner !== undefined)
+        throw invalidFeature(feature, `Its table "${table}" belongs to ${printable(owner)} as well. Rename it.`);
+      owners.set(table, feature);
+    }
+    if (names.length > 0 && !kept.migrations?.length)
+      throw invalidFeature(feature, 'It names tables without "migrations", which make them.');
+  }
+}
 
 /** Requires that migrations create exactly the tables that a feature names. @throws KeysError FEATURE_INVALID */
 async function requireTables(

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { requireKept } from '../../src/keys/added/index.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { declarePort } from '../../src/keys/basics/port.ts';
 import { stepsOfPlugin } from '../../src/keys/changes/steps-of-plugins.ts';
@@ -9,6 +8,7 @@ import { backUpStore } from '../../src/store/backup/back-up-store.ts';
 import { restoreStore } from '../../src/store/backup/restore-store.ts';
 import { copyStore } from '../../src/store/copy.ts';
 import { openConnection, openStore } from '../../src/store/open.ts';
+import { requireKept } from '../../src/store/features.ts';
 import { type FeatureInStore, portOfPlugin, portOfStore } from '../../src/store/port-of-store.ts';
 import type { FeatureMigration } from '../../src/store/tables.ts';
 import { describeAlwaysOnEach } from '../support/dialects.ts';
@@ -445,7 +445,7 @@ describe('what a plugin says of its tables', () => {
   ] as const)
     it(`is refused by name for ${what}`, () => {
       assert.throws(
-        () => requireKept([{ feature: 'svc-api-visits', ...kept }]),
+        () => requireKept([{ feature: 'svc-api-visits', ...kept } as never]),
         (error: Error) => {
           assert.match(error.message, /svc-api-visits is invalid/);
           assert.match(error.message, message);

@@ -1,8 +1,13 @@
-import { addResources, type HostResource, HOST_RESOURCES, problemOfAddedResource } from '../permissions/index.ts';
+import {
+  ACTIONS,
+  addResources,
+  type HostResource,
+  HOST_RESOURCES,
+  problemOfAddedResource,
+} from '../permissions/index.ts';
 import {
   addErrors,
   aFunction,
-  anything,
   anyNumber,
   type AddedError,
   type FeatureOfErrors,
@@ -318,7 +323,8 @@ function textUpTo(most: number): Rule<string> {
       : undefined);
 }
 
-const words = textUpTo(MAX_TEXT);
+/** A sentence, or a name, of a plugin. */
+export const words = textUpTo(MAX_TEXT);
 
 function whole(min: number, max: number): Rule<number> {
   return (value, name) =>
@@ -358,7 +364,7 @@ const PACKAGE_NAME = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 const FIELD_NAME = /^(?!(?:no|with)[A-Z])[a-z][A-Za-z0-9]{1,39}$/;
 
 /** The name of a package with "_" in the place of other characters. */
-function snake(name: string): string {
+export function snake(name: string): string {
   return name.replaceAll(/[^a-z0-9]+/g, '_').replace(/^_/, '');
 }
 
@@ -402,7 +408,7 @@ const LISTENER: Readonly<Record<string, Rule<any>>> = {
 
 /** Names that GraphQL and JavaScript functions accept. */
 const OPERATION_NAME = /^[a-z][A-Za-z0-9]{1,59}$/;
-const PERMISSION = /^[A-Z][A-Z0-9_]*:(CREATE|READ|UPDATE|DELETE)_(ANY|OWN)$/;
+const PERMISSION = new RegExp(`^[A-Z][A-Z0-9_]*:(${ACTIONS.join('|')})$`);
 
 const operations = recordOf(
   options<Record<'root' | 'does' | 'needs' | 'run', unknown>>({
@@ -454,64 +460,12 @@ const MEMBERS: Readonly<Record<string, Rule<any>>> = {
   checks: list(options<Record<'name' | 'run', unknown>>({ name: required(text), run: required(aFunction()) })),
 };
 
-/** Everything that a plugin keeps in a store. The store declares the types of migrations and ports. */
-interface KeptByPlugin {
-  ports?: unknown;
-  tables?: Readonly<Record<string, readonly string[]>>;
-  transientTables?: readonly string[];
-  writtenByServers?: readonly string[];
-  migrations?: readonly unknown[];
-}
-
-const KEPT = options<KeptByPlugin>({
-  ports: list(
-    options<{ port: unknown; read: unknown; write?: unknown; forgetBefore?: unknown }>({
-      port: required(anything),
-      read: required(aFunction()),
-      write: aFunction(),
-      forgetBefore: aFunction(),
-    }),
-  ),
-  tables: recordOf(list(text, 1)),
-  transientTables: list(text),
-  writtenByServers: list(text),
-  migrations: list(options<Record<'name' | 'up', unknown>>({ name: required(words), up: required(aFunction()) })),
-});
-
-/** The most characters of a name in PostgreSQL. */
-const MAX_IDENTIFIER = 63;
-
-/** The beginning of the names of a plugin's tables. No table of svc-api begins so. */
-function tablePrefix(name: string): string {
-  return `plugin_${snake(name)}_`;
-}
-
-/** Checks the form of what plugins keep in a store. @throws KeysError FEATURE_INVALID, which names the plugin */
-export function requireKept(plugins: readonly { readonly feature: string }[]): void {
-  const owners = new Map<string, string>();
-  for (const { feature, ...kept } of plugins) {
-    const problem = KEPT(kept, 'store')
-      ?.replaceAll('an option', 'a property')
-      .replaceAll(/\boption/gi, 'property');
-    if (problem !== undefined) throw invalidFeature(feature, problem.replaceAll('propertys', 'properties'));
-    const { tables = {}, transientTables = [], migrations = [] } = kept as KeptByPlugin;
-    const names = [...Object.keys(tables), ...transientTables];
-    const prefix = tablePrefix(feature);
-    for (const table of names) {
-      if (!table.startsWith(prefix) || !/^[a-z0-9_]+$/.test(table) || table.length > MAX_IDENTIFIER)
-        throw invalidFeature(
-          feature,
-          `Its table "${printable(table)}" has no valid name. Begin it with "${prefix}", and use at most ` +
-            `${MAX_IDENTIFIER} lower-case letters, digits and "_".`,
-        );
-      const owner = owners.get(table);
-      if (owner !== undefined)
-        throw invalidFeature(feature, `Its table "${table}" belongs to ${printable(owner)} as well. Rename it.`);
-      owners.set(table, feature);
-    }
-    if (names.length > 0 && migrations.length === 0)
-      throw invalidFeature(feature, 'It names tables without "migrations", which make them.');
-  }
+/** A problem by rules of options, in the words for properties of a feature. */
+export function asProperties(problem: string): string {
+  return problem
+    .replaceAll('an option', 'a property')
+    .replaceAll(/\boption/gi, 'property')
+    .replaceAll('propertys', 'properties');
 }
 
 function readFeature(given: unknown): FeatureOfFields {
@@ -520,10 +474,8 @@ function readFeature(given: unknown): FeatureOfFields {
   const { name } = given as { name?: unknown };
   if (typeof name !== 'string' || !PACKAGE_NAME.test(name))
     throw new KeysError('FEATURE_INVALID', 'A feature has no valid "name". It is that of its package.');
-  const problem = options(MEMBERS)(given, 'feature')?.replaceAll('"feature.', '"');
-  // The rules are those for options, so their messages say "option".
-  const shown = problem?.replaceAll('an option', 'a property').replaceAll(/\boption/gi, 'property');
-  if (shown !== undefined) throw invalidFeature(name, shown.replaceAll('propertys', 'properties'));
+  const problem = options(MEMBERS)(given, 'feature');
+  if (problem !== undefined) throw invalidFeature(name, asProperties(problem.replaceAll('"feature.', '"')));
   if ('operations' in given && !('schema' in given))
     throw invalidFeature(name, 'It has "operations" without a "schema", which has their root fields.');
   const { checks = [] } = given as { checks?: readonly { readonly name: string }[] };
