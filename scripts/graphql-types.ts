@@ -21,7 +21,6 @@ import {
 import { withFilters } from '../src/graphql/filters.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const PARTS = ['keys', 'changes', 'lists', 'audit', 'service'];
 
 /** What may be granted differs from one installation to the next: to the types, it is text. */
 const GRANTABLE = 'scalar Resource scalar Role';
@@ -173,7 +172,9 @@ function present(type: GraphQLType, way: 'input' | 'output'): string {
 }
 
 function schemaOfTypes(others: readonly string[] = []): GraphQLSchema {
-  const parts = PARTS.map((part) => readFileSync(`${ROOT}src/graphql/${part}.graphql`, 'utf8'));
+  const parts = globSync('src/graphql/*.graphql', { cwd: ROOT })
+    .toSorted()
+    .map((path) => readFileSync(`${ROOT}${path}`, 'utf8'));
   return buildSchema([...[...parts, ...others].map(withFilters), GRANTABLE].join('\n'));
 }
 

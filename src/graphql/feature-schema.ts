@@ -32,24 +32,21 @@ export interface LoadedFeature {
   readonly feature: FeatureWithSchema;
   readonly schema: FeatureSchema;
   readonly document: DocumentNode;
-  /** True for a feature of a plugin. */
-  readonly isOfPlugin: boolean;
 }
 
 /** Loads the schemas of features. @throws KeysError FEATURE_INVALID */
 export async function loadFeatures(features: readonly FeatureWithSchema[]): Promise<LoadedFeature[]> {
   const withSchema = features.flatMap((feature) => (feature.schema ? { feature, load: feature.schema } : []));
   return Promise.all(
-    withSchema.map(async ({ feature, load }) => {
-      const isOfPlugin = isAdded(feature);
-      return workOf(feature, 'schema', async () => {
+    withSchema.map(({ feature, load }) =>
+      workOf(feature, 'schema', async () => {
         const schema: FeatureSchema | undefined = await load();
         if (typeof schema?.typeDefs !== 'string') throw new Error('It must return an object with "typeDefs".');
-        const text = isOfPlugin ? schema.typeDefs : withKeyFields(withFilters(schema.typeDefs));
+        const text = isAdded(feature) ? schema.typeDefs : withKeyFields(withFilters(schema.typeDefs));
         const document = withOperations(parse(text, { noLocation: true }), feature.operations ?? {});
-        return { feature, schema, document, isOfPlugin };
-      });
-    }),
+        return { feature, schema, document };
+      }),
+    ),
   );
 }
 

@@ -9,6 +9,67 @@ export type Resolver<Result, Parent, Args = object> = (parent: Parent, args: Arg
   info: GraphQLResolveInfo) => Result | Promise<Result>;
 export type Node = ApiKey;
 export type NodeResolvers = { __resolveType: (node: Node) => 'ApiKey'; };
+export type AuditCounts = { complete: Lazy<boolean>; counts: Lazy<ReadonlyArray<AuditCount>>; };
+export type AuditCount = { start: Lazy<number>; entries: Lazy<number>; refused: Lazy<number>; };
+export type AuditChain = { number?: Lazy<Maybe<number>>; at?: Lazy<Maybe<number>>; hash?: Lazy<Maybe<string>>;
+  newest: Lazy<number>; broken?: Lazy<Maybe<number>>; reason?: Lazy<Maybe<string>>; };
+export type AuditOutcome = 'DONE' | 'REFUSED';
+export type AuditAction = 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
+  'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
+  'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'FEDERATE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'LEAK' |
+  'CONTAIN' | 'REVIEW' | 'OBSERVE';
+export type AuditActorKind = 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
+export type AuditActorResolvers = { kind?: Resolver<AuditActorKind, AuditActor>; keyId?: Resolver<Maybe<string>,
+  AuditActor>; name?: Resolver<Maybe<string>, AuditActor>; };
+export type AuditChange = { field: Lazy<string>; before?: Lazy<Maybe<string>>; after?: Lazy<Maybe<string>>; };
+export type AuditEntryResolvers = { number?: Resolver<number, AuditEntry>; at?: Resolver<number, AuditEntry>; actor?:
+  Resolver<AuditActor, AuditEntry>; action?: Resolver<AuditAction, AuditEntry>; keyId?: Resolver<Maybe<string>,
+  AuditEntry>; keyName?: Resolver<Maybe<string>, AuditEntry>; changes?: Resolver<ReadonlyArray<AuditChange>,
+  AuditEntry>; address?: Resolver<Maybe<string>, AuditEntry>; hash?: Resolver<string, AuditEntry>; };
+export type AuditLogConnection = { edges: Lazy<ReadonlyArray<AuditLogEdge>>; pageInfo: Lazy<PageInfo>; };
+export type AuditLogEdge = { node: Lazy<AuditEntry>; cursor: Lazy<string>; };
+export type MutationCreateApiKeyArgs = { input: CreateApiKeyInput; };
+export type MutationUpdateApiKeyArgs = { input: UpdateApiKeyInput; };
+export type MutationSetApiKeyEnabledArgs = { id: string; enabled: boolean; };
+export type MutationRotateApiKeyArgs = { input: RotateApiKeyInput; };
+export type MutationActivateApiKeyRotationArgs = { id: string; };
+export type MutationFinishApiKeyRotationArgs = { id: string; };
+export type MutationRollBackApiKeyRotationArgs = { id: string; };
+export type MutationDeleteApiKeysArgs = { ids: ReadonlyArray<string>; };
+export type MutationNarrowApiKeysArgs = { input: NarrowApiKeysInput; };
+export type MutationUpdateApiKeysArgs = { ids: ReadonlyArray<string>; update: ManyKeysUpdate; };
+export type MutationResolvers = { createApiKey?: Resolver<Maybe<CreatedApiKey>, object, MutationCreateApiKeyArgs>;
+  updateApiKey?: Resolver<Maybe<ApiKey>, object, MutationUpdateApiKeyArgs>; setApiKeyEnabled?: Resolver<Maybe<ApiKey>,
+  object, MutationSetApiKeyEnabledArgs>; rotateApiKey?: Resolver<Maybe<RotatedApiKey>, object,
+  MutationRotateApiKeyArgs>; activateApiKeyRotation?: Resolver<Maybe<ApiKey>, object,
+  MutationActivateApiKeyRotationArgs>; finishApiKeyRotation?: Resolver<Maybe<ApiKey>, object,
+  MutationFinishApiKeyRotationArgs>; rollBackApiKeyRotation?: Resolver<Maybe<ApiKey>, object,
+  MutationRollBackApiKeyRotationArgs>; deleteApiKeys?: Resolver<Maybe<DeletedApiKeys>, object,
+  MutationDeleteApiKeysArgs>; narrowApiKeys?: Resolver<Maybe<ChangedApiKeys>, object, MutationNarrowApiKeysArgs>;
+  updateApiKeys?: Resolver<Maybe<ChangedApiKeys>, object, MutationUpdateApiKeysArgs>; };
+export type CreateApiKeyInput = { name: string; roles?: Maybe<ReadonlyArray<string>>; permissions?:
+  Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; overwrite?:
+  Maybe<boolean>; };
+export type UpdateApiKeyInput = { id: string; name?: Maybe<string>; roles?: Maybe<ReadonlyArray<string>>;
+  permissions?: Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; };
+export type RotateApiKeyInput = { id: string; grace?: Maybe<string>; activate?: Maybe<RotationActivation>;
+  disableCreated?: Maybe<boolean>; createdSince?: Maybe<string>; };
+export type RotatedApiKey = { key: Lazy<string>; apiKey: Lazy<ApiKey>; created: Lazy<ReadonlyArray<ApiKey>>;
+  disabled: Lazy<ReadonlyArray<ApiKey>>; issued: Lazy<ReadonlyArray<IssuedChange>>; };
+export type CreatedApiKey = { key: Lazy<string>; apiKey: Lazy<ApiKey>; replaced: Lazy<ReadonlyArray<DeletedApiKey>>;
+  };
+export type ApiKeyPreview = { name: Lazy<string>; grants: Lazy<ReadonlyArray<string>>; expiresAt?:
+  Lazy<Maybe<number>>; effectivePermissions: Lazy<ReadonlyArray<Permission>>; replaced:
+  Lazy<ReadonlyArray<DeletedApiKey>>; };
+export type DeletedApiKeys = { deleted: Lazy<number>; keys: Lazy<ReadonlyArray<DeletedApiKey>>; issued:
+  Lazy<ReadonlyArray<IssuedChange>>; };
+export type IssuedKind = 'SECRET' | 'WIDENING' | 'ENABLING' | 'APPROVAL' | 'ADOPTION' | 'CREATION';
+export type IssuedChange = { name: Lazy<string>; keyId?: Lazy<Maybe<string>>; what: Lazy<IssuedKind>; at:
+  Lazy<number>; disabled: Lazy<boolean>; };
+export type DeletedApiKey = { id: Lazy<string>; name: Lazy<string>; };
+export type AppliedAction = 'CREATE' | 'UPDATE' | 'ROTATE' | 'RENEW' | 'DELETE';
+export type AppliedChange = { action: Lazy<AppliedAction>; name: Lazy<string>; keyId?: Lazy<Maybe<string>>;
+  secretSince?: Lazy<Maybe<number>>; changes: Lazy<ReadonlyArray<AuditChange>>; };
 export type AuthAction = 'CREATE_ANY' | 'CREATE_OWN' | 'READ_ANY' | 'READ_OWN' | 'UPDATE_ANY' | 'UPDATE_OWN' |
   'DELETE_ANY' | 'DELETE_OWN';
 export type ApiKeyStatus = 'ACTIVE' | 'DISABLED' | 'EXPIRED';
@@ -21,26 +82,26 @@ export type QueryNodeArgs = { id: string; };
 export type QueryPreviewApiKeyArgs = { input: CreateApiKeyInput; };
 export type QueryPreviewPermissionsArgs = { roles?: Maybe<ReadonlyArray<string>>; permissions?:
   Maybe<ReadonlyArray<PermissionInput>>; };
+export type QueryAuditLogArgs = { first: Maybe<number>; after?: Maybe<string>; beforeNumber?: Maybe<number>;
+  afterNumber?: Maybe<number>; apiKey?: Maybe<string>; actor?: Maybe<string>; action?: Maybe<AuditAction>; outcome?:
+  Maybe<AuditOutcome>; since?: Maybe<string>; until?: Maybe<string>; };
+export type QueryAuditCountsArgs = { since: string; until?: Maybe<string>; by: Maybe<UsagePeriod>; apiKey?:
+  Maybe<string>; actor?: Maybe<string>; action?: Maybe<AuditAction>; outcome?: Maybe<AuditOutcome>; };
 export type QueryApiKeyListArgs = { first: Maybe<number>; offset: Maybe<number>; sort: Maybe<ApiKeySort>; descending:
   Maybe<boolean>; search?: Maybe<string>; roles?: Maybe<ReadonlyArray<string>>; status?: Maybe<ApiKeyStatus>; owner?:
   Maybe<string>; tags?: Maybe<ReadonlyArray<string>>; createdBy?: Maybe<string>; createdByOperator: Maybe<boolean>;
   expiresBefore?: Maybe<string>; unusedSince?: Maybe<string>; neverUsed: Maybe<boolean>; countUpTo: Maybe<number>; };
 export type QueryApiKeyChangePlanArgs = { ids: ReadonlyArray<string>; change: ManyKeysChange; expiresAt?:
   Maybe<string>; update?: Maybe<ManyKeysUpdate>; };
-export type QueryAuditLogArgs = { first: Maybe<number>; after?: Maybe<string>; beforeNumber?: Maybe<number>;
-  afterNumber?: Maybe<number>; apiKey?: Maybe<string>; actor?: Maybe<string>; action?: Maybe<AuditAction>; outcome?:
-  Maybe<AuditOutcome>; since?: Maybe<string>; until?: Maybe<string>; };
-export type QueryAuditCountsArgs = { since: string; until?: Maybe<string>; by: Maybe<UsagePeriod>; apiKey?:
-  Maybe<string>; actor?: Maybe<string>; action?: Maybe<AuditAction>; outcome?: Maybe<AuditOutcome>; };
 export type QueryResolvers = { me?: Resolver<Maybe<ApiKey>, object>; online?: Resolver<Maybe<boolean>, object>;
   info?: Resolver<Maybe<Info>, object>; apiKeys?: Resolver<Maybe<ApiKeyConnection>, object, QueryApiKeysArgs>; apiKey?:
   Resolver<Maybe<ApiKey>, object, QueryApiKeyArgs>; node?: Resolver<Maybe<Node>, object, QueryNodeArgs>; permissions?:
   Resolver<Maybe<PermissionCatalog>, object>; previewApiKey?: Resolver<Maybe<ApiKeyPreview>, object,
   QueryPreviewApiKeyArgs>; previewPermissions?: Resolver<Maybe<ReadonlyArray<Permission>>, object,
-  QueryPreviewPermissionsArgs>; apiKeyList?: Resolver<Maybe<ApiKeyList>, object, QueryApiKeyListArgs>;
-  apiKeyChangePlan?: Resolver<Maybe<ApiKeyChangePlan>, object, QueryApiKeyChangePlanArgs>; auditLog?:
-  Resolver<Maybe<AuditLogConnection>, object, QueryAuditLogArgs>; auditCounts?: Resolver<Maybe<AuditCounts>, object,
-  QueryAuditCountsArgs>; auditChain?: Resolver<Maybe<AuditChain>, object>; policy?: Resolver<Maybe<Policy>, object>;
+  QueryPreviewPermissionsArgs>; auditLog?: Resolver<Maybe<AuditLogConnection>, object, QueryAuditLogArgs>;
+  auditCounts?: Resolver<Maybe<AuditCounts>, object, QueryAuditCountsArgs>; auditChain?: Resolver<Maybe<AuditChain>,
+  object>; apiKeyList?: Resolver<Maybe<ApiKeyList>, object, QueryApiKeyListArgs>; apiKeyChangePlan?:
+  Resolver<Maybe<ApiKeyChangePlan>, object, QueryApiKeyChangePlanArgs>; policy?: Resolver<Maybe<Policy>, object>;
   limits?: Resolver<Maybe<ServiceLimits>, object>; health?: Resolver<Maybe<Health>, object>; };
 export type ApiKeyAccessArgs = { permission: string; };
 export type ApiKeyDescendantsArgs = { first: number; };
@@ -87,48 +148,6 @@ export type ApiKeyTool = { name: Lazy<string>; lastUsedAt: Lazy<number>; };
 export type ApiKeyBudget = { limit: Lazy<string>; left: Lazy<number>; };
 export type ApiKeyLimit = { keyId: Lazy<string>; name?: Lazy<Maybe<string>>; status: Lazy<ApiKeyStatus>; expiresAt?:
   Lazy<Maybe<number>>; permissions: Lazy<ReadonlyArray<Permission>>; };
-export type MutationCreateApiKeyArgs = { input: CreateApiKeyInput; };
-export type MutationUpdateApiKeyArgs = { input: UpdateApiKeyInput; };
-export type MutationSetApiKeyEnabledArgs = { id: string; enabled: boolean; };
-export type MutationRotateApiKeyArgs = { input: RotateApiKeyInput; };
-export type MutationActivateApiKeyRotationArgs = { id: string; };
-export type MutationFinishApiKeyRotationArgs = { id: string; };
-export type MutationRollBackApiKeyRotationArgs = { id: string; };
-export type MutationDeleteApiKeysArgs = { ids: ReadonlyArray<string>; };
-export type MutationNarrowApiKeysArgs = { input: NarrowApiKeysInput; };
-export type MutationUpdateApiKeysArgs = { ids: ReadonlyArray<string>; update: ManyKeysUpdate; };
-export type MutationResolvers = { createApiKey?: Resolver<Maybe<CreatedApiKey>, object, MutationCreateApiKeyArgs>;
-  updateApiKey?: Resolver<Maybe<ApiKey>, object, MutationUpdateApiKeyArgs>; setApiKeyEnabled?: Resolver<Maybe<ApiKey>,
-  object, MutationSetApiKeyEnabledArgs>; rotateApiKey?: Resolver<Maybe<RotatedApiKey>, object,
-  MutationRotateApiKeyArgs>; activateApiKeyRotation?: Resolver<Maybe<ApiKey>, object,
-  MutationActivateApiKeyRotationArgs>; finishApiKeyRotation?: Resolver<Maybe<ApiKey>, object,
-  MutationFinishApiKeyRotationArgs>; rollBackApiKeyRotation?: Resolver<Maybe<ApiKey>, object,
-  MutationRollBackApiKeyRotationArgs>; deleteApiKeys?: Resolver<Maybe<DeletedApiKeys>, object,
-  MutationDeleteApiKeysArgs>; narrowApiKeys?: Resolver<Maybe<ChangedApiKeys>, object, MutationNarrowApiKeysArgs>;
-  updateApiKeys?: Resolver<Maybe<ChangedApiKeys>, object, MutationUpdateApiKeysArgs>; };
-export type CreateApiKeyInput = { name: string; roles?: Maybe<ReadonlyArray<string>>; permissions?:
-  Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; overwrite?:
-  Maybe<boolean>; };
-export type UpdateApiKeyInput = { id: string; name?: Maybe<string>; roles?: Maybe<ReadonlyArray<string>>;
-  permissions?: Maybe<ReadonlyArray<PermissionInput>>; expiresAt?: Maybe<string>; expiresIn?: Maybe<string>; };
-export type RotateApiKeyInput = { id: string; grace?: Maybe<string>; activate?: Maybe<RotationActivation>;
-  disableCreated?: Maybe<boolean>; createdSince?: Maybe<string>; };
-export type RotatedApiKey = { key: Lazy<string>; apiKey: Lazy<ApiKey>; created: Lazy<ReadonlyArray<ApiKey>>;
-  disabled: Lazy<ReadonlyArray<ApiKey>>; issued: Lazy<ReadonlyArray<IssuedChange>>; };
-export type CreatedApiKey = { key: Lazy<string>; apiKey: Lazy<ApiKey>; replaced: Lazy<ReadonlyArray<DeletedApiKey>>;
-  };
-export type ApiKeyPreview = { name: Lazy<string>; grants: Lazy<ReadonlyArray<string>>; expiresAt?:
-  Lazy<Maybe<number>>; effectivePermissions: Lazy<ReadonlyArray<Permission>>; replaced:
-  Lazy<ReadonlyArray<DeletedApiKey>>; };
-export type DeletedApiKeys = { deleted: Lazy<number>; keys: Lazy<ReadonlyArray<DeletedApiKey>>; issued:
-  Lazy<ReadonlyArray<IssuedChange>>; };
-export type IssuedKind = 'SECRET' | 'WIDENING' | 'ENABLING' | 'APPROVAL' | 'ADOPTION' | 'CREATION';
-export type IssuedChange = { name: Lazy<string>; keyId?: Lazy<Maybe<string>>; what: Lazy<IssuedKind>; at:
-  Lazy<number>; disabled: Lazy<boolean>; };
-export type DeletedApiKey = { id: Lazy<string>; name: Lazy<string>; };
-export type AppliedAction = 'CREATE' | 'UPDATE' | 'ROTATE' | 'RENEW' | 'DELETE';
-export type AppliedChange = { action: Lazy<AppliedAction>; name: Lazy<string>; keyId?: Lazy<Maybe<string>>;
-  secretSince?: Lazy<Maybe<number>>; changes: Lazy<ReadonlyArray<AuditChange>>; };
 export type ApiKeySort = 'CREATED' | 'NAME' | 'EXPIRES' | 'LAST_USED';
 export type ApiKeyList = { keys: Lazy<ReadonlyArray<ApiKey>>; total: Lazy<number>; hasMore: Lazy<boolean>; sorted:
   Lazy<boolean>; };
@@ -141,25 +160,6 @@ export type ChangedApiKeys = { keys: Lazy<ReadonlyArray<ApiKey>>; };
 export type ApiKeyChangePlan = { changing: Lazy<ReadonlyArray<ApiKey>>; unchanged: Lazy<ReadonlyArray<ApiKey>>;
   refused: Lazy<ReadonlyArray<RefusedKeyChange>>; total: Lazy<number>; lastUsedAt?: Lazy<Maybe<number>>; };
 export type RefusedKeyChange = { apiKey: Lazy<ApiKey>; reason: Lazy<string>; code: Lazy<string>; };
-export type AuditCounts = { complete: Lazy<boolean>; counts: Lazy<ReadonlyArray<AuditCount>>; };
-export type AuditCount = { start: Lazy<number>; entries: Lazy<number>; refused: Lazy<number>; };
-export type AuditChain = { number?: Lazy<Maybe<number>>; at?: Lazy<Maybe<number>>; hash?: Lazy<Maybe<string>>;
-  newest: Lazy<number>; broken?: Lazy<Maybe<number>>; reason?: Lazy<Maybe<string>>; };
-export type AuditOutcome = 'DONE' | 'REFUSED';
-export type AuditAction = 'CREATE' | 'UPDATE' | 'DELETE' | 'ENABLE' | 'DISABLE' | 'ROTATE' | 'ROTATE_ACTIVATE' |
-  'ROTATE_FINISH' | 'ROTATE_ROLLBACK' | 'ADOPT' | 'IMPORT' | 'CONSENT_REQUEST' | 'CONSENT_APPROVE' | 'CONSENT_DENY' |
-  'CONSENT_EXCHANGE' | 'CONSENT_REPLAY' | 'CONSENT_REVOKE' | 'FEDERATE' | 'REFUSE' | 'PRUNE' | 'RESTORE' | 'LEAK' |
-  'CONTAIN' | 'REVIEW' | 'OBSERVE';
-export type AuditActorKind = 'CLI' | 'KEY' | 'REQUEST' | 'POLICY';
-export type AuditActorResolvers = { kind?: Resolver<AuditActorKind, AuditActor>; keyId?: Resolver<Maybe<string>,
-  AuditActor>; name?: Resolver<Maybe<string>, AuditActor>; };
-export type AuditChange = { field: Lazy<string>; before?: Lazy<Maybe<string>>; after?: Lazy<Maybe<string>>; };
-export type AuditEntryResolvers = { number?: Resolver<number, AuditEntry>; at?: Resolver<number, AuditEntry>; actor?:
-  Resolver<AuditActor, AuditEntry>; action?: Resolver<AuditAction, AuditEntry>; keyId?: Resolver<Maybe<string>,
-  AuditEntry>; keyName?: Resolver<Maybe<string>, AuditEntry>; changes?: Resolver<ReadonlyArray<AuditChange>,
-  AuditEntry>; address?: Resolver<Maybe<string>, AuditEntry>; hash?: Resolver<string, AuditEntry>; };
-export type AuditLogConnection = { edges: Lazy<ReadonlyArray<AuditLogEdge>>; pageInfo: Lazy<PageInfo>; };
-export type AuditLogEdge = { node: Lazy<AuditEntry>; cursor: Lazy<string>; };
 export type Policy = { maxLifetime?: Lazy<Maybe<string>>; requireExpiry: Lazy<boolean>; grantableByKeys?:
   Lazy<Maybe<ReadonlyArray<string>>>; maxKeysPerCreator?: Lazy<Maybe<number>>; disableUnused?: Lazy<Maybe<string>>; };
 export type ServiceLimits = { defaultKeyLimits: Lazy<ReadonlyArray<string>>; failedCredentials?: Lazy<Maybe<string>>;

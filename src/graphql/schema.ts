@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { makeExecutableSchema } from '@graphql-tools/schema';
 import { assertValidSchema, type DocumentNode, type GraphQLSchema, isNonNullType } from 'graphql';
+import { isAdded } from '../keys/added/index.ts';
 import { isKeysError, KeysError } from '../keys/basics/index.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
 import type { Catalog } from '../keys/permissions/index.ts';
@@ -100,10 +101,10 @@ export async function createSchema(
         resolvers: await resolversOfFeature(each, keys, config),
       })),
     );
-    const added = loaded.filter(({ isOfPlugin }) => isOfPlugin);
+    const added = loaded.filter(({ feature }) => isAdded(feature));
     const own = [
       ...coreOf(keys.catalog),
-      ...loaded.flatMap(({ isOfPlugin, document }) => (isOfPlugin ? [] : document)),
+      ...loaded.flatMap(({ feature, document }) => (isAdded(feature) ? [] : document)),
     ];
     for (const each of added) {
       const { feature, document, resolvers } = each;

@@ -207,12 +207,19 @@ export function addedFields(): ReadonlyMap<string, RegisteredField> {
   return fields;
 }
 
+/** It has no members but those that have a rule here. */
+type Only<Given, Ruled> = Partial<Record<Exclude<keyof NonNullable<Given>, keyof Ruled>, never>>;
+
 /**
  * Adds the fields of features, all of them or none.
  * @param isTaken true if svc-api already uses this name or flag
  * @throws KeysError FEATURE_INVALID, which names the feature and the field
  */
-export function addFields(given: readonly FeatureOfFields[], isTaken: (name: string, flag: string) => boolean): void {
+export function addFields<Given extends FeatureOfFields & { readonly onKeys?: object }>(
+  given: readonly (Given &
+    Only<Given, typeof MEMBERS> & { readonly onKeys?: Only<Given['onKeys'], typeof LISTENER> })[],
+  isTaken: (name: string, flag: string) => boolean,
+): void {
   const added = new Map(fields);
   const names = new Set(features.map(({ name }) => name));
   const resources = new Map<string, Exclude<HostResource, string>>();
@@ -392,7 +399,7 @@ function problemOf(
     : `Its metric "${name}" has a label "${printable(label)}", which is not a valid name.`;
 }
 
-const LISTENER: Readonly<Record<string, Rule<any>>> = {
+const LISTENER = {
   refuses: aFunction(),
   changing: aFunction(),
   changed: aFunction(),
@@ -433,12 +440,12 @@ const operationsRule: Rule<object> = (value, path) => {
 };
 
 /** The members of a feature, with their rules. Types of other rooms are not checked here. */
-const MEMBERS: Readonly<Record<string, Rule<any>>> = {
+const MEMBERS = {
   name: required(text),
   needs: list(text),
   fields: recordOf((value, path) => ruleOfField(value, path)),
   errors: recordOf((value, path) => ruleOfError(value, path)),
-  onKeys: options(LISTENER),
+  onKeys: options<Partial<Record<keyof typeof LISTENER, unknown>>>(LISTENER),
   store: aFunction(),
   operations: operationsRule,
   remote: aFunction(),
@@ -474,7 +481,7 @@ function readFeature(given: unknown): FeatureOfFields {
   const { name } = given as { name?: unknown };
   if (typeof name !== 'string' || !PACKAGE_NAME.test(name))
     throw new KeysError('FEATURE_INVALID', 'A feature has no valid "name". It is that of its package.');
-  const problem = options(MEMBERS)(given, 'feature');
+  const problem = options<Partial<Record<keyof typeof MEMBERS, unknown>>>(MEMBERS)(given, 'feature');
   if (problem !== undefined) throw invalidFeature(name, asProperties(problem.replaceAll('"feature.', '"')));
   if ('operations' in given && !('schema' in given))
     throw invalidFeature(name, 'It has "operations" without a "schema", which has their root fields.');
