@@ -206,7 +206,7 @@ function createLoaders(keys: KeysService, budget: BudgetedContext['budget']): Lo
     }),
     chain: loader((page: readonly ApiKey[]) => keys.chainsOf(page)),
     disabledByPolicy: loader(async (page: readonly ApiKey[]) => {
-      const found = await keys.unusedKeys.disabledByPolicy(page);
+      const found = await keys.disabledByPolicy(page);
       return page.map(({ id }) => found.has(id));
     }),
     use: loader(async (ids: readonly string[]) => {

@@ -1,11 +1,12 @@
 import type { Port } from '../keys/basics/index.ts';
 import type { AnyPortOfStore } from './port-of-store.ts';
 import { keyLists } from './key-lists.ts';
+import { policyEntries } from './policy-entries.ts';
 import { use } from './use.ts';
 import { usedTokens } from './used-tokens.ts';
 
 /** Ports of the core. */
-export const PORTS: readonly AnyPortOfStore[] = [keyLists, use, usedTokens];
+export const PORTS: readonly AnyPortOfStore[] = [keyLists, policyEntries, use, usedTokens];
 
 /** The implementation of a port. */
 export function portIn<Reader, Writer extends Reader>(

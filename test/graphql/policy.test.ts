@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { NO_POLICY as NONE } from '../../src/keys/permissions/policy.ts';
-import { authenticate, createPrincipal } from '../support/keys.ts';
+import { createPrincipal } from '../support/keys.ts';
 import { query, startTestService, type TestService } from '../support/server.ts';
 import { APP, askDevice, pollDevice, postForm } from '../support/consent.ts';
 
@@ -89,37 +89,5 @@ describe('the policy over HTTP', () => {
     const endless = await agree(asked.user_code, secret, '', 'DOCKER:READ_ANY');
     assert.deepEqual([endless.status, /would never expire/.test(endless.text)], [403, true]);
     assert.equal((await agree(asked.user_code, secret, '90d', 'DOCKER:READ_ANY')).status, 200);
-  });
-
-  it('tells which keys it has disabled', async () => {
-    const keys = test.keys.withCatalog({ ...test.keys.catalog, policy: { ...NONE, disableUnused: 86_400_000 } });
-    test.time.now += 1;
-    await test.keys.create({ name: 'Idle', roles: ['VIEWER'], expiresIn: '90d' }, OPERATOR);
-    test.time.now += 1;
-    const { secret } = await createPrincipal(test.keys, { name: 'Reader', roles: ['ADMIN'], expiresIn: '90d' });
-    test.time.now += 2 * 86_400_000;
-    await authenticate(test.keys, secret);
-    await test.keys.finishActivity();
-    for await (const _ of keys.unusedKeys.disableUnused());
-    const document = `{
-      apiKeys { edges { node { name disabledByPolicy } } }
-      auditLog(action: DISABLE) { edges { node { actor { kind name keyId } keyName } } }
-    }`;
-    const { body } = await query(test.url, secret, document);
-    const actor = { kind: 'POLICY', name: 'disableUnused: 1d', keyId: null };
-    assert.deepEqual(body, {
-      data: {
-        apiKeys: {
-          edges: [
-            { node: { name: 'Admin', disabledByPolicy: true } },
-            { node: { name: 'Idle', disabledByPolicy: true } },
-            { node: { name: 'Reader', disabledByPolicy: false } },
-          ],
-        },
-        auditLog: {
-          edges: ['Idle', 'Admin'].map((keyName) => ({ node: { actor, keyName } })),
-        },
-      },
-    });
   });
 });

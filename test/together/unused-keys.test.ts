@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { Declarations } from '../../src/features/apply/apply.ts';
+import { UnusedKeys } from '../../src/features/unused-keys/unused-keys.ts';
 import { Transfer } from '../../src/features/transfer/transfer.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { UNIT_MS } from '../../src/keys/basics/duration.ts';
@@ -14,7 +15,7 @@ describeOnEach('keys that are not used', () => {
   afterEach(() => test.store.close());
   const days = (count: number) => void (test.time.now += count * UNIT_MS.d);
   const pass = async () => {
-    for await (const _ of test.keys.unusedKeys.disableUnused());
+    for await (const _ of test.keys.feature(UnusedKeys).disableUnused());
     const { keys } = await test.keys.list({ status: 'DISABLED' }, OPERATOR);
     return keys.map(({ name }) => name);
   };

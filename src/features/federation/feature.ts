@@ -11,7 +11,7 @@ declare module '../../config/config.ts' {
 /** Keys for other keys, and for tokens of trusted issuers. */
 export const federation: OwnFeature = {
   name: 'federation',
-  needs: ['consent', 'people'],
+  needs: ['consent', 'people', 'unused-keys'],
   routes: async (_, context) => (await import('./routes.ts')).addExchange(context),
   checks: [{ name: 'FEDERATION', run: async (context) => (await import('./checks.ts')).checkFederation(context) }],
   config: {

@@ -1,4 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { UnusedKeys } from './unused-keys.ts';
 import type { Background, BackgroundContext } from '../../feature.ts';
 
 const EVERY_MS = 3_600_000;
@@ -11,7 +12,7 @@ export async function disableUnused({ keys, log }: BackgroundContext): Promise<B
     const keys = present;
     let count = 0;
     try {
-      for await (const disabled of keys.unusedKeys.disableUnused()) {
+      for await (const disabled of keys.feature(UnusedKeys).disableUnused()) {
         count += disabled;
         await yieldToEventLoop();
         if (isStopped || present !== keys) break;

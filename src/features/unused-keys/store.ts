@@ -1,7 +1,5 @@
 import { type Kysely, sql, type SqlBool } from 'kysely';
-import type { AuditAction, AuditActor } from '../../keys/audit/index.ts';
-import { KEYS_IN_USE } from '../../keys/changes/index.ts';
-import type { ApiKey } from '../../keys/key/index.ts';
+import type { AuditAction } from '../../keys/audit/index.ts';
 import {
   chunksOf,
   type DialectName,
@@ -12,6 +10,7 @@ import {
   type StoreOfFeature,
   type Tables,
 } from '../../store/index.ts';
+import { KEYS_IN_USE } from './unused-keys.ts';
 
 /** Actions that restart the time a key may go unused. */
 const BEGINNINGS: readonly AuditAction[] = [
@@ -29,7 +28,6 @@ const keysInUse = portOfStore({
   port: KEYS_IN_USE,
   read: ({ run, connection: { dialect } }) => ({
     find: (ids, since) => run((db) => findInUse(db, dialect, ids, since)),
-    disabledByPolicy: (keys) => run((db) => findDisabledByPolicy(db, dialect, keys)),
   }),
 });
 
@@ -119,24 +117,4 @@ async function findRevived(
     // Moving a future expiry does not count, because it can happen again and again without looking at the key.
     return expiresAt && Date.parse(expiresAt) <= Number(at) ? [id!] : [];
   });
-}
-
-async function findDisabledByPolicy(
-  db: Kysely<Tables>,
-  dialect: DialectName,
-  keys: readonly Pick<ApiKey, 'id' | 'disabledAt'>[],
-): Promise<Set<string>> {
-  const disabled = new Map(keys.flatMap(({ id, disabledAt }) => (disabledAt === null ? [] : [[id, disabledAt]])));
-  const found = new Set<string>();
-  for (const chunk of chunksOf([...disabled.keys()])) {
-    const rows = await db
-      .selectFrom('audit_log')
-      .select(['key_id', 'at'])
-      .where(isAbout(dialect, chunk))
-      .where('action', '=', 'DISABLE' satisfies AuditAction)
-      .where('actor_kind', '=', 'POLICY' satisfies AuditActor['kind'])
-      .execute();
-    for (const { key_id: id, at } of rows) if (disabled.get(id!) === Number(at)) found.add(id!);
-  }
-  return found;
 }

@@ -1,3 +1,4 @@
+import { declarePort } from '../basics/index.ts';
 import type { KeyObject } from 'node:crypto';
 import type { AuditAction, AuditDraft, AuditedChange, AuditEntry, AuditOutcome, AuditPosition } from './audit-entry.ts';
 
@@ -105,3 +106,10 @@ export interface AuditWriter {
    */
   forgetBefore(before: number, limit: number): Promise<number>;
 }
+
+/** Finds keys that the policy has disabled. */
+interface PolicyEntries {
+  /** The ids of the keys that the policy has disabled and that are still disabled. */
+  disabled(keys: readonly { readonly id: string; readonly disabledAt: number | null }[]): Promise<Set<string>>;
+}
+export const POLICY_ENTRIES = declarePort<PolicyEntries>('entries of the policy');

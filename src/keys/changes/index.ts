@@ -18,7 +18,6 @@ export {
 export * from './delivery.ts';
 export { listenersOf, stepsOfPlugin } from './steps-of-plugins.ts';
 export * from './transaction.ts';
-export { KEYS_IN_USE, UnusedKeys } from './unused-keys.ts';
 export { adoptKey } from './adopt.ts';
 export { deleteKeys } from './delete.ts';
 export { setKeyEnabled, type UpdatedKey, updateKey } from './update.ts';

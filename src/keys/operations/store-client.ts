@@ -136,7 +136,7 @@ async function statesOf(keys: KeysService, page: readonly ApiKey[]): Promise<Key
   const [chains, use, byPolicy, budgets] = await Promise.all([
     keys.chainsOf(page),
     keys.useOf(page.map(({ id }) => id)),
-    keys.unusedKeys.disabledByPolicy(page),
+    keys.disabledByPolicy(page),
     keys.budgetsOf(page),
   ]);
   return chains.map((chain) => {

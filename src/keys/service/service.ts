@@ -1,4 +1,4 @@
-import { VerifiedChain } from '../audit/index.ts';
+import { POLICY_ENTRIES, VerifiedChain } from '../audit/index.ts';
 import {
   Activity,
   type ActivityWriters,
@@ -11,7 +11,7 @@ import {
 } from '../authentication/index.ts';
 import { AuditAccess } from '../authorization/index.ts';
 import { type Limit, madeOnce, type Port, UNIT_MS } from '../basics/index.ts';
-import { type Parts, PermittedChanges, Transactions, UnusedKeys } from '../changes/index.ts';
+import { type Parts, PermittedChanges, Transactions } from '../changes/index.ts';
 import { type EdgeReport, EdgeReports, Edges } from '../feed/index.ts';
 import { type ApiKey, appliedLimits, USE, type UsedGrant, type UseTotals } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
@@ -156,9 +156,10 @@ export class KeysService extends KeyManagement {
     return this.feature(StoreHealth);
   }
 
-  /** The keys that the policy disables because they are not used. */
-  get unusedKeys(): UnusedKeys {
-    return this.feature(UnusedKeys);
+  /** The ids of those of these keys that the policy has disabled and that are still disabled. @throws KeysError STORE_… */
+  async disabledByPolicy(keys: readonly ApiKey[]): Promise<Set<string>> {
+    const disabled = keys.filter(({ disabledAt }) => disabledAt !== null);
+    return disabled.length === 0 ? new Set() : this.#parts.repository.port(POLICY_ENTRIES).disabled(disabled);
   }
 
   /** How much keys were used, by their ids; those that never were are left out. @throws KeysError STORE_… */

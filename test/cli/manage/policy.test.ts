@@ -2,14 +2,11 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
-import type { KeyJson } from '../../../src/cli/views/key-view.ts';
 import { openKeys } from '../../../src/service/open-keys.ts';
 import { type TestCli, testCli } from '../../support/cli.ts';
 import { runCliHere } from '../../support/cli-here.ts';
 import { startConfiguredService } from '../../support/configured-service.ts';
-import { createPrincipal, openTestKeys } from '../../support/keys.ts';
-import { cliOnTerminal } from '../../support/pty.ts';
+import { createPrincipal } from '../../support/keys.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { Consent } from '../../../src/features/consent/consent.ts';
 
@@ -102,25 +99,5 @@ describe('the policy of svc-api.yaml', () => {
     } finally {
       await test.stop();
     }
-  });
-
-  it('is shown by list and show where it has disabled a key', async () => {
-    const earlier = await openTestKeys({ database: cli.database, policy: { disableUnused: '60d' } });
-    earlier.time.now = Date.now() - 61 * UNIT_MS.d;
-    for (const name of ['Idle', 'By hand']) await earlier.keys.create({ name, roles: ['VIEWER'] }, OPERATOR);
-    await passes('disable', 'By hand');
-    earlier.time.now = Date.now();
-    for await (const _ of earlier.keys.unusedKeys.disableUnused());
-    await earlier.store.close();
-    const { keys } = JSON.parse(await passes('list', '--json')) as { keys: KeyJson[] };
-    const states = keys.map(({ name, status, disabledByPolicy }) => `${name} ${status} ${disabledByPolicy}`);
-    assert.deepEqual(states.toSorted(), ['By hand DISABLED false', 'Idle DISABLED true']);
-    assert.match(await passes('show', 'Idle'), /^disabledByPolicy +true$/m);
-    const log = await passes('log', '--action', 'DISABLE', '--key', 'Idle');
-    assert.match(log, /\tpolicy disableUnused: 60d\tDISABLE\tIdle\t/);
-    const terminal = cliOnTerminal(['apikey', 'list'], { SVC_API_DATABASE: cli.database });
-    assert.equal(await terminal.end(), 0);
-    assert.match(terminal.screen, /Idle +VIEWER +DISABLED, unused/);
-    assert.match(terminal.screen, /By hand +VIEWER +DISABLED +never/);
   });
 });

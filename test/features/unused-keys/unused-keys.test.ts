@@ -3,7 +3,7 @@ import { OPERATOR, type Principal } from '../../../src/keys/authorization/princi
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
 import { KeysService } from '../../../src/keys/service/service.ts';
 import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
-import { KEYS_IN_USE } from '../../../src/keys/changes/unused-keys.ts';
+import { KEYS_IN_USE, UnusedKeys } from '../../../src/features/unused-keys/unused-keys.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, createPrincipal, openTestKeys, storedKey, type TestKeys, withPort } from '../../support/keys.ts';
@@ -15,7 +15,7 @@ describeOnEach('keys that are not used', () => {
   let test: TestKeys;
   const pass = async (keys: KeysService = test.keys) => {
     let count = 0;
-    for await (const disabled of keys.unusedKeys.disableUnused()) count += disabled;
+    for await (const disabled of keys.feature(UnusedKeys).disableUnused()) count += disabled;
     return count;
   };
   const create = (name: string, by: Principal | typeof OPERATOR = OPERATOR) =>
@@ -77,7 +77,7 @@ describeOnEach('keys that are not used', () => {
     await pass();
     const found = async () => {
       const { keys } = await test.keys.list({}, OPERATOR);
-      const ids = await test.keys.unusedKeys.disabledByPolicy(keys);
+      const ids = await test.keys.disabledByPolicy(keys);
       return keys.filter(({ id }) => ids.has(id)).map(({ name }) => name);
     };
     assert.deepEqual(await found(), ['One']);
@@ -165,7 +165,7 @@ describeOnEach('keys that are not used', () => {
       const counts = await Promise.all([pass(), pass(other)]);
       assert.equal(counts[0] + counts[1], count);
       const pieces = [];
-      for await (const piece of test.keys.unusedKeys.disableUnused()) pieces.push(piece);
+      for await (const piece of test.keys.feature(UnusedKeys).disableUnused()) pieces.push(piece);
       assert.deepEqual(pieces, [0]);
     } finally {
       await store.close();

@@ -1,9 +1,9 @@
-import { OPERATOR } from '../authorization/index.ts';
-import type { Parts, Transaction } from './transaction.ts';
-import { type ApiKey, statusOf } from '../key/index.ts';
-import { ruleText } from '../permissions/index.ts';
-import { declarePort } from '../basics/index.ts';
-import type { ListPosition } from '../repository/index.ts';
+import { OPERATOR } from '../../keys/authorization/index.ts';
+import { declarePort } from '../../keys/basics/index.ts';
+import type { Parts, Transaction } from '../../keys/changes/index.ts';
+import { statusOf } from '../../keys/key/index.ts';
+import { ruleText } from '../../keys/permissions/index.ts';
+import type { ListPosition } from '../../keys/repository/index.ts';
 
 /** Finds out which keys are in use. */
 export interface KeysInUse {
@@ -12,8 +12,6 @@ export interface KeysInUse {
    * imported, enabled, rotated or restored.
    */
   find(ids: readonly string[], since: number): Promise<Set<string>>;
-  /** The ids of the keys that the policy has disabled and that are still disabled. */
-  disabledByPolicy(keys: readonly Pick<ApiKey, 'id' | 'disabledAt'>[]): Promise<Set<string>>;
 }
 export const KEYS_IN_USE = declarePort<KeysInUse>('keys in use');
 
@@ -56,14 +54,6 @@ export class UnusedKeys {
       if (!last || page.length < PIECE_KEYS || last.createdAt >= since) return;
       after = { createdAt: last.createdAt, id: last.id };
     }
-  }
-
-  /** The ids of the keys that the policy has disabled because they were not used. */
-  disabledByPolicy(keys: readonly ApiKey[]): Promise<Set<string>> {
-    const disabled = keys.filter(({ disabledAt }) => disabledAt !== null);
-    return disabled.length === 0
-      ? Promise.resolve(new Set())
-      : this.#options.repository.port(KEYS_IN_USE).disabledByPolicy(disabled);
   }
 }
 
