@@ -296,7 +296,7 @@ describeOnEach('attacks: escalation', () => {
       const any = await create('Any', 'GUEST API_KEY:UPDATE_ANY');
       const refused = (by: string) => ({
         code: 'TAKEOVER_REFUSED',
-        message: `The API key "CI deploy" was given its name by "${by}". Delete it, or pass --adopt to make it yours with the secret it has.`,
+        message: `The API key "CI deploy" got its name from "${by}". Delete it, or pass --adopt to take it over with its current secret.`,
       });
       const { id } = self.principal.apiKey;
       await test.keys.update(id, { name: 'CI deploy' }, self.principal);

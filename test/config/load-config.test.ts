@@ -376,7 +376,7 @@ trust: [10.0.0.0/33]
       ],
       [
         'observe: true, allow: key, to: s',
-        'With "observe", everybody would act with the credentials that "s" gets. Leave it out.',
+        'With "observe", anyone could use the credentials sent to "s". Leave it out.',
       ],
     ].map(([fields, problem]): [string, string] => [
       `routes: [{ ${fields}, host: a, path: / }]\nupstreams: { s: { url: "http://127.0.0.1:1", send: { X: { file: s } } } }`,
@@ -390,11 +390,11 @@ trust: [10.0.0.0/33]
       '1:44: "ADMIN" is not a permission. Of a role, write role:ADMIN.',
     ],
     ['people: { header: Remote-User }', '1:9: The field "grant" is missing.', '1:19: The field "header" needs "trust"'],
-    ['people: { grant: { "*": [role:GUEST] } }', '1:9: Give "header" for people whom a proxy signs in'],
+    ['people: { grant: { "*": [role:GUEST] } }', '1:9: Set "header" for people signed in by a proxy'],
     [
       'people: { header: Cookie, grant: { a: [role:GUEST] } }',
       '1:19: The field "header" needs "trust", a list of the addresses of the proxy that signs people in, such as trust: [127.0.0.1].',
-      '1:19: The header "Cookie" cannot say who somebody is',
+      '1:19: The header "Cookie" cannot identify people',
     ],
     [
       '{ trust: [], people: { header: Remote-User, grant: { a: [role:GUEST] } } }',
@@ -404,9 +404,9 @@ trust: [10.0.0.0/33]
       'people: { oidc: { issuer: http://id.example.org, client-secret: x }, grant: { " a": [] } }',
       '1:17: The field "client-id" is missing.',
       '1:27: "http://id.example.org" is not an issuer. It must begin with https://, or with http:// on loopback',
-      '1:65: The secret does not belong in this file. Write { file: <path> } for the file that has it.',
+      '1:65: Do not write the secret in this file. Write { file: <path> } with the path of its file.',
       '1:79: " a" is not a group',
-      '1:85: The group " a" is granted nothing.',
+      '1:85: The group " a" has no grants.',
     ],
     ['resources: WIKI', '1:12: The field "resources" must be a list.'],
     ['resources:', '1:11: The field "resources" must be a list.'],
@@ -477,7 +477,7 @@ trust: [10.0.0.0/33]
     ['routes: [{ host: "*", path: /, resource: WIKI }]', '1:42: "WIKI" is not a resource.'],
     ['routes: [{ host: "*", path: /, resource: "" }]', '1:42: '],
     ['routes: [{ host: "*", path: /, resource: [DOCKER] }]', '1:42: The field "resource" must be text.'],
-    ['routes: [{ host: "*", path: /, resource: DOCKER, allow: key }]', '1:42: The fields "allow" and "resource" are'],
+    ['routes: [{ host: "*", path: /, resource: DOCKER, allow: key }]', '1:42: Both "allow" and "resource" are set'],
     ['routes: [{ host: "*", path: /, allow: key, cross-site: open }]', '1:56: The field "cross-site" must be allowed'],
     ['routes: [{ host: "*", path: x, allow: key }]', '1:29: "x" is not a path for a route'],
     ['routes: [{ host: a:80, path: /, allow: key }]', '1:18: "a:80" is not a host for a route'],
@@ -488,8 +488,8 @@ trust: [10.0.0.0/33]
     ['routes: [{ host: "*", path: /, allow: key, name: a }]', '1:44: "name" is not a field.'],
     ['routes: [{ host: "*", path: /, allow: [] }]', '1:39: The field "allow" has no permission.'],
     ['routes: [{ host: "*", path: /, allow: { any: [] } }]', '1:46: The field "any" has no permission.'],
-    ['routes: [{ host: "*", path: /, allow: { all: [ME:READ_OWN] } }]', '1:39: The field "allow" says nothing'],
-    ['routes: [{ host: "*", path: /, allow: true }]', '1:39: The field "allow" says nothing'],
+    ['routes: [{ host: "*", path: /, allow: { all: [ME:READ_OWN] } }]', '1:39: The value of "allow" is unknown'],
+    ['routes: [{ host: "*", path: /, allow: true }]', '1:39: The value of "allow" is unknown'],
     ['routes: [{ host: "*", path: /, allow: WIKI:READ_ANY }]', '1:39: "WIKI:READ_ANY" is not a permission'],
     ['expect: GET', '1:9: The field "expect" must be a list.'],
     ['expect: [7, GET / is nice]', '1:10: An item of this list must be text.', '1:13: "GET / is nice" is not an'],
@@ -518,14 +518,14 @@ trust: [10.0.0.0/33]
     ['audit: { keep: 23h }', '1:16: "23h" is too short. Choose 1d or more.'],
     ['audit: { keep: forever }', '1:16: "forever" is not a duration.'],
     ['upstreams: [wiki]', '1:12: The field "upstreams" must be a map of names to addresses.'],
-    ['upstreams: { wi/ki: "http://a" }', '1:14: "wi/ki" cannot name an upstream.'],
+    ['upstreams: { wi/ki: "http://a" }', '1:14: "wi/ki" is not a valid name of an upstream.'],
     ['upstreams: { wiki: 7 }', '1:20: An upstream must be an address, such as http://127.0.0.1:3000, or a map'],
     [
       'upstreams: { wiki: "a:80" }',
       '1:20: "a:80" is not the address of an upstream. Did you mean http://a? Write it as http://127.0.0.1:3000,',
     ],
     ['upstreams: { wiki: { uri: "http://a" } }', '1:22: "uri" is not a field. Did you mean "url"?'],
-    ['upstreams: { wiki: { url: "http://a/b" } }', '1:27: "http://a/b" has more than an address'],
+    ['upstreams: { wiki: { url: "http://a/b" } }', '1:27: "http://a/b" must not have a path'],
     ['upstreams: { wiki: {} }', '1:20: The field "url" is missing.'],
     [
       'upstreams: { w: { url: "http://a", send: { X-Key: s3cret } } }',
@@ -549,7 +549,7 @@ trust: [10.0.0.0/33]
     ['upstreams: { w: { url: "http://a", passHeaders: Remote-User } }', '1:49: The field "passHeaders" must be a list'],
     [
       'upstreams: { w: { url: "http://a", passHeaders: [Remote-User, Cookie] } }',
-      '1:63: The header "Cookie" cannot be passed on: it does not say who makes a request.',
+      '1:63: The header "Cookie" cannot be passed on: it does not identify the caller.',
     ],
     [
       'upstreams: { w: { url: "http://a", passHeaders: [Remote_User] } }',
@@ -566,7 +566,7 @@ trust: [10.0.0.0/33]
     ],
     [
       'routes: [{ host: a, path: /, allow: key, to: b }]',
-      '1:46: There is no upstream "b". There is no field "upstreams".',
+      '1:46: The upstream "b" does not exist. There is no field "upstreams".',
     ],
     ['routes: [{ host: a, path: /, allow: key, limit: 10/budget }]', '1:49: "10/budget" is not a limit.'],
     ['routes: [{ host: a, path: /, allow: key, limit: "" }]', '1:49: A limit is empty.'],
@@ -576,7 +576,10 @@ trust: [10.0.0.0/33]
       'routes: [{ host: a, path: /, allow: open, cost: 2 }]',
       '1:49: The field "cost" is for keys, and this route needs',
     ],
-    ['routes: [{ host: a, path: /, allow: key, limit: 2/m, cost: 3 }]', '1:60: A request that counts as 3 is never'],
+    [
+      'routes: [{ host: a, path: /, allow: key, limit: 2/m, cost: 3 }]',
+      '1:60: A request with the cost 3 always exceeds',
+    ],
     [
       'routes: [{ host: a, path: /, allow: key, limit: 2/m }, { host: a, path: /, allow: key }]',
       '1:56: Routes 1 and 2 are both for a/ and say different things.',
@@ -597,7 +600,7 @@ trust: [10.0.0.0/33]
     ],
     [
       'upstreams: { wiki: "http://a" }\nroutes: [{ host: a, path: /, allow: key, to: wikki }]',
-      '2:46: Did you mean wiki? There is no upstream "wikki". The upstreams are wiki.',
+      '2:46: Did you mean wiki? The upstream "wikki" does not exist. The upstreams are wiki.',
     ],
     ['sign-in: true', '1:10: The field "sign-in" must be on or off.'],
     ['sign-in:', '1:9: The field "sign-in" must be on or off.'],

@@ -134,7 +134,7 @@ describe('a secret that waits for a reader who does not read', () => {
     const { code, stderr } = await interrupt(cli, args, { pipe, committed: hasKey(cli, 'key 199') });
     assert.deepEqual(
       [code, stderr],
-      [143, 'Error: Ended by SIGTERM. All changes were reverted, because nobody has the new secrets.\n'],
+      [143, 'Error: Ended by SIGTERM. All changes were reverted, because the new secrets could not be delivered.\n'],
     );
     assert.deepEqual(await namesIn(cli.database), ['Kept']);
     const [secret] = /svc_\w{62}/.exec(pipe.read()) ?? [];

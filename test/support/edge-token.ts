@@ -37,7 +37,7 @@ export async function rotateToken({ keys, time }: TestKeys, name: string, edge: 
   await until(() => edge.hasLogged('the token for the origin cannot be read'));
   await asked('While it cannot be read');
   write(`${next}\n`);
-  await until(() => edge.hasLogged('the token for the origin was read anew'));
+  await until(() => edge.hasLogged('the token for the origin was read again'));
   await keys.finishRotation(id, OPERATOR);
   await asked('With the next one');
 

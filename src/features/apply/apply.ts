@@ -271,7 +271,7 @@ async function decideChanges<Key extends ApiKey>(
   requireFor(caller, 'UPDATE', existing);
   // A person has no secret, so that a declared one is refused even if nothing differs.
   for (const key of existing) if (key.person) await requireUnrefused(place, key);
-  if (adopt && caller !== OPERATOR) throw denied(caller, 'Only the operator adopts keys.');
+  if (adopt && caller !== OPERATOR) throw denied(caller, 'Only the operator can adopt keys.');
   if (!adopt) await refuseTakeover(place, existing, updates);
   const befores = updates.map(({ before }) => before);
   const chains = await findChains(find, befores);
@@ -321,7 +321,7 @@ async function refuseTakeover(
   );
   for (const key of widened) {
     const namer = namers.get(key.id);
-    if (namer !== undefined && namer !== callerId) throw await refusal(place, key, 'was given its name by', namer);
+    if (namer !== undefined && namer !== callerId) throw await refusal(place, key, 'got its name from', namer);
   }
 }
 
@@ -353,7 +353,7 @@ async function refusal({ find, caller }: ApplyPlace, { name }: ApiKey, how: stri
   const by = other && mayFor(caller, 'READ', other) ? `"${other.name}"` : 'another key';
   const remedy =
     caller === OPERATOR
-      ? 'Delete it, or pass --adopt to make it yours with the secret it has.'
+      ? 'Delete it, or pass --adopt to take it over with its current secret.'
       : 'Choose another name.';
   return new KeysError('TAKEOVER_REFUSED', `The API key "${name}" ${how} ${by}. ${remedy}`);
 }

@@ -117,7 +117,7 @@ function scheduleIssues({
     ...issues.map((issue) => ({ path: ['rotate', issue.field!], issue })),
   ];
   if (all.length > 0 || expiresIn === undefined || every < readDuration(expiresIn)!) return all;
-  const message = `The key would end before it is rotated. Choose less than ${expiresIn.trim()}, or a later end.`;
+  const message = `The key would expire before it is rotated. Choose less than ${expiresIn.trim()}, or a later expiry.`;
   return [{ path: ['rotate', 'every'], issue: { code: 'EXPIRY_INVALID', message, field: 'every' } }];
 }
 

@@ -13,7 +13,7 @@ export const errors = defineErrors({
   },
   PRUNE_REFUSED: {
     graphql: true,
-    meaning: '`apply --prune` would delete keys that it may not delete.',
+    meaning: '`apply --prune` would also delete keys that it must not delete.',
     causes: ['a key that the file no longer declares has created others, which would be deleted with it'],
     remedy:
       'Delete the keys that the error names, make them independent by `apikey adopt`, or declare what created them.',
@@ -21,7 +21,7 @@ export const errors = defineErrors({
   TAKEOVER_REFUSED: {
     graphql: true,
     meaning: 'A declared key was created by another key, or got its name from one.',
-    causes: ['the name that the file declares was taken by somebody else before the first `apply`'],
-    remedy: 'Delete that key, or pass `--adopt` to make it yours with the secret that it has.',
+    causes: ['someone else created a key with that name before the first `apply`'],
+    remedy: 'Delete that key, or pass `--adopt` to take it over with its current secret.',
   },
 });

@@ -9,7 +9,7 @@ export const applyOperations = {
     applyApiKeys: changing({
       needs: 'API_KEY:UPDATE_OWN',
       does:
-        'Brings keys to their declared state, in one transaction; writes nothing if they are in it already. Keys that ' +
+        'Brings keys to their declared state, in one transaction; writes nothing if nothing differs. Keys that ' +
         "are not declared stay; with 'prune', those that an apply created are deleted.",
       run: async (keys, { declared, rules, dryRun, delivery }: ApplyInput, actor): Promise<Applied> => {
         const declarations = keys.feature(Declarations);

@@ -442,7 +442,7 @@ async function findToContain({ find, caller }: Pick<Place, 'find' | 'caller'>, n
 function unknown(nameOrId: string): KeysError {
   return new KeysError(
     'NOT_FOUND',
-    `There is no API key with the name or id "${printable(nameOrId)}", and nothing of a deleted one is in force.`,
+    `There is no API key with the name or id "${printable(nameOrId)}", and no changes of a deleted one are in effect.`,
   );
 }
 

@@ -7,9 +7,9 @@ export const containOperations = {
     containKey: changing({
       needs: 'API_KEY:UPDATE_OWN',
       does:
-        'Undoes what a key did, in one transaction: it and all its child keys are disabled, secrets end that it issued ' +
-        'to others, and what it widened or enabled is taken back. Who may update and delete the key, and the others, ' +
-        'may do so; of a key that is gone, who may update and delete any. No key gets more by it than it has.',
+        'Disables a key with all its child keys and undoes its changes to other keys, in one transaction: revokes secrets ' +
+        'it issued, removes permissions it added, and disables keys it enabled. Requires permission to update and delete ' +
+        'the key and the others; for a deleted key, any key. No key gains permissions.',
       run: async (
         keys,
         { key, since, dryRun = false }: { key: string; since?: string | undefined; dryRun?: boolean },

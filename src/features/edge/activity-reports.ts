@@ -20,7 +20,7 @@ export function activityReports(source: FeedSource, log: Log): ActivityWriters {
       } catch (error) {
         const isRefused = isKeysError(error) && error.code === 'INPUT_INVALID';
         if (!isRefused) throw error;
-        log.error({ err: error }, 'the origin does not take what keys were used for');
+        log.error({ err: error }, 'the origin refuses the report about the use of keys');
       }
       waiting.shift();
     }
@@ -29,7 +29,7 @@ export function activityReports(source: FeedSource, log: Log): ActivityWriters {
     await send();
     waiting.push(...reports.map((each) => ({ id: randomUUID(), ...each })));
     // From here on it is ours: with the next report it is sent again.
-    await send().catch((error: unknown) => log.debug({ err: error }, 'what keys were used for is reported later'));
+    await send().catch((error: unknown) => log.debug({ err: error }, 'the use of keys is reported later'));
   };
   return {
     writeUse: (usage) => report(inPieces(usage, (piece) => ({ usage: piece, activated: [], refusals: [] }))),

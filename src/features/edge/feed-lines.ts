@@ -58,7 +58,7 @@ export class FeedLines {
   }
 
   #takeLine(line: Buffer): void {
-    if (this.end) throw new SyntaxError('The feed goes on behind its end.');
+    if (this.end) throw new SyntaxError('The feed continues after its end.');
     const row = line.subarray(1);
     if (line[0] === PLUS) {
       const id = this.#table.put(row);
@@ -71,7 +71,7 @@ export class FeedLines {
       this.#changed?.(first);
     } else if (line[0] === EQUALS && typeof first === 'string' && isNumber(leaseMs))
       this.end = { cursor: first, leaseMs };
-    else throw new SyntaxError('A line of the feed is none that is known.');
+    else throw new SyntaxError('A line of the feed is of an unknown kind.');
   }
 }
 

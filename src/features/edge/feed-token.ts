@@ -28,11 +28,11 @@ export class FeedToken {
     try {
       if (versionOfFile(file) !== this.#known.version) {
         this.#known = read(given);
-        this.#log.info({ file }, 'the token for the origin was read anew');
+        this.#log.info({ file }, 'the token for the origin was read again');
       }
     } catch (error) {
       // The file may be half written: keep using the previous token until it can be read.
-      this.#log.error({ err: error, file }, 'the token for the origin cannot be read: the one before is used');
+      this.#log.error({ err: error, file }, 'the token for the origin cannot be read: the previous one stays in use');
     }
     return this.#known.text;
   }
@@ -45,6 +45,6 @@ function read(given: GivenToken): { text: string; version: string } {
   if (FORM.test(text.trim())) return { text: text.trim(), version };
   throw new KeysError(
     'CONFIG_INVALID',
-    `${WORDS.what} does not hold a key. Write the secret of a key with EDGE:READ_ANY alone.`,
+    `${WORDS.what} does not contain a key. Write only the secret of a key with EDGE:READ_ANY.`,
   );
 }

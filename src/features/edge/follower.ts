@@ -151,7 +151,7 @@ export class Follower {
         if (signal.aborted) return;
         if (error instanceof FeedGone) {
           this.#endRest();
-          this.#options.log.warn({ reason: error.message }, 'the origin has other changes: all keys are loaded anew');
+          this.#options.log.warn({ reason: error.message }, 'the origin has other changes: all keys are loaded again');
           continue;
         }
         this.#failed(error);

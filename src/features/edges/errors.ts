@@ -5,8 +5,8 @@ export const errors = defineErrors({
   FEED_GONE: {
     exit: null,
     status: 410,
-    meaning: 'From /feed: the position is not known. Load /feed/snapshot, and go on from there.',
+    meaning: 'From /feed: the position is unknown. Load /feed/snapshot, and continue from there.',
     causes: ['the store was replaced, as by a restore', 'the changes since that position were cleared'],
-    remedy: 'There is nothing to do: an edge loads all keys again by itself.',
+    remedy: 'Nothing to do: an edge loads all keys again by itself.',
   },
 });

@@ -5,7 +5,7 @@ export const edgeOperations = {
   operations: {
     edges: reading({
       needs: 'EDGE:READ_ANY',
-      does: 'The servers without a store that follow this one and have asked within 10 minutes, by their names.',
+      does: 'The edges that follow this server and asked for changes within 10 minutes, by name.',
       run: (keys) => keys.edges.all(),
     }),
   },

@@ -125,7 +125,7 @@ function checkRequest(
   { needsCertificate }: FeedParts,
 ): void {
   if (!(allowed as readonly string[]).includes(method))
-    throw new RequestRefused('METHOD_NOT_ALLOWED', `This address is for ${allowed.join(' and ')}.`, {
+    throw new RequestRefused('METHOD_NOT_ALLOWED', `Use ${allowed.join(' or ')} for this address.`, {
       Allow: allowed.join(', '),
     });
   if (needsCertificate && !hasCertificate) throw new RequestRefused('FORBIDDEN', NO_CERTIFICATE);
@@ -156,7 +156,7 @@ async function poll(request: ServedRequest, parts: FeedParts): Promise<Reply> {
       restMs && stopping
         ? await keys.edges.poll({ ...asked, restMs }, AbortSignal.any([gone.signal, stopping]))
         : await keys.edges.poll(asked, gone.signal);
-    if (answer === 'gone') reply = errorReply('FEED_GONE', 'This position is not known. Load /feed/snapshot.');
+    if (answer === 'gone') reply = errorReply('FEED_GONE', 'This position is unknown. Load /feed/snapshot.');
     else if (answer === 'full') reply = busy('Too many servers follow this one. Use another one.');
     else reply = linesReply(answerLines(answer), request.header('accept-encoding'));
   } catch (error) {

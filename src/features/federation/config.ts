@@ -71,8 +71,8 @@ const filled = (pattern: Record<string, unknown> = {}) =>
 const preset = textWith((given) =>
   Object.hasOwn(PRESETS, given)
     ? undefined
-    : `"${printable(given)}" is not an issuer. ${suggestion(given, PRESET_NAMES)}Those that are known are ` +
-      `${formatList(PRESET_NAMES)}; of another one, write { url: https://… }.`,
+    : `"${printable(given)}" is not an issuer. ${suggestion(given, PRESET_NAMES)}The known ones are ` +
+      `${formatList(PRESET_NAMES)}; for others, write { url: https://… }.`,
 );
 
 /** The file with the public keys of an issuer, which is read at once. */
@@ -105,14 +105,14 @@ function issuerOf(context: SectionContext) {
     { pattern: '^https?://' },
   );
   const fields = map({
-    preset: optional(v.pipe(preset, json({ enum: PRESET_NAMES })), 'A platform that is known.'),
+    preset: optional(v.pipe(preset, json({ enum: PRESET_NAMES })), 'A known platform.'),
     url: optional(textWith(invalidProvider, { pattern: '^https?://' }), 'The "iss" of its tokens.', {
       otherwise: 'that of the preset',
     }),
     jwks: optional(
       either([jwks, keyFile(context)], 'must be text, or a map with the field "file".'),
-      'Where its keys are, or { file: … } with them.',
-      { otherwise: 'as its metadata say' },
+      'Address of its keys, or { file: … }.',
+      { otherwise: 'from its metadata' },
     ),
     audience: optional(filled(), 'The "aud" of its tokens.', { otherwise: 'publicUrl' }),
     algorithms: optional(
@@ -126,7 +126,7 @@ function issuerOf(context: SectionContext) {
         ),
         'The field "algorithms" is empty.',
       ),
-      'The signatures of its tokens.',
+      'Allowed signature algorithms.',
       { otherwise: 'RS256 and ES256' },
     ),
     keysMaxAge: optional(
@@ -153,16 +153,16 @@ function issuerOf(context: SectionContext) {
       const audience = given.audience ?? (typeof publicUrl === 'string' ? publicUrl : undefined);
       const form = preset === undefined ? '{ url: https://… }' : `{ preset: ${preset}, url: https://… }`;
       if (url === undefined)
-        return { refusal: `It is not said whose tokens are meant. Write ${form}, with the "iss" of the tokens.` };
+        return { refusal: `The issuer has no address. Write ${form}, with the "iss" of its tokens.` };
       if (audience === undefined)
-        return { refusal: 'It is not known what tokens must be for: give "publicUrl", the address of this service.' };
+        return { refusal: 'The "audience" of tokens is unknown. Set "publicUrl" to the address of this service.' };
       const read = { url, jwks, audience, algorithms, ...(keysMaxAge !== undefined && { keysMaxAge }) };
       return { value: { issuer: read, preset } };
     }),
   );
 }
 
-const CLAIMS = `A rule names from 1 to ${MAX_VALUES} claims, as otherwise it is met by any token.`;
+const CLAIMS = `A rule needs 1 to ${MAX_VALUES} claims; without one, any token would meet it.`;
 
 /** Reads conditions from a map of claims; nested claims are nested maps. */
 function conditionsIn(value: unknown, within: string[] = []): { conditions: ClaimCondition[]; problems: Problem[] } {
@@ -189,7 +189,7 @@ function conditionsIn(value: unknown, within: string[] = []): { conditions: Clai
       const at = Array.isArray(given) ? [claim, index] : [claim];
       if (typeof text !== 'string') report(at, 'must be text. Quote it if YAML reads it as another type.');
       else if (text.trim() === '' || text.includes('*'))
-        report(at, `"${printable(text)}" is not a value of a claim: it is compared as it is, without patterns.`);
+        report(at, `"${printable(text)}" is not a valid claim value: claims are compared exactly, without patterns.`);
     }
     return [{ path, values: [...new Set(values as string[])] }];
   });
@@ -214,7 +214,7 @@ function lackOf(when: readonly ClaimCondition[], preset: string | undefined): Pr
     demands.map((claims) => formatList(claims)),
     'or',
   );
-  const message = `A rule for ${preset} must name ${text}: what else its tokens say can be registered by somebody else one day.`;
+  const message = `A rule for ${preset} must name ${text}: someone else could later register the other values.`;
   return { path: ['when'], message };
 }
 
@@ -223,21 +223,21 @@ function ruleOf(context: SectionContext) {
   const fields = map({
     name: required(
       textWith((name) => validateName(name)?.message),
-      'Its name, and that of the key that its keys descend from.',
+      'Its name, also of the parent of the keys it issues.',
     ),
     issuer: required(issuerOf(context), 'The issuer of the tokens.'),
-    when: required(when, 'The claims that a token must have: each is one text, or one of a list, exactly.'),
+    when: required(when, 'Claims that a token must have, compared exactly: each a text, or a list of allowed texts.'),
     grant: required(
       parsed(
         (items) => parseGrants(items, catalog),
         GRANT,
         'The rule grants nothing. Name at least one grant, or leave the rule out.',
       ),
-      'The grants of a key that it issues.',
+      'Grants of issued keys.',
     ),
     ttl: optional(
       secondsWithin(0, MAX_EXCHANGED_SECONDS * SECOND, 'must be a time up to a day, such as 15m.'),
-      'How long a key is valid that it issues.',
+      'Lifetime of issued keys.',
       { otherwise: '15m' },
     ),
     reuse: optional(v.boolean(), 'A token can be used more than once.', { otherwise: 'false' }),
@@ -257,7 +257,7 @@ function ruleOf(context: SectionContext) {
 }
 
 export const federation = section({
-  description: 'Tokens of issuers, such as those of pipelines, and the keys that they are exchanged for.',
+  description: 'Issuers whose tokens, such as those of pipelines, can be exchanged for keys.',
   otherwise: 'none',
   page: 'reference.md#a-pipeline-without-a-secret',
   schema: (context) =>
@@ -267,7 +267,7 @@ export const federation = section({
       atMost(MAX_RULES, 'rules'),
       distinct(
         ({ name }) => name,
-        (name) => `There are two rules called "${printable(name)}".`,
+        (name) => `Two rules have the name "${printable(name)}".`,
         'name',
       ),
     ),

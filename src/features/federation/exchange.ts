@@ -90,7 +90,7 @@ export class Exchange {
   ): Promise<NewSecret & { readonly principal: Principal }> {
     const { repository, transactions, catalog, clock } = this.#options;
     const signedIn = await this.#people.signIn(personOf(rule), rule.grants, { field: FEDERATION });
-    if (!signedIn) throw new TokenRefused('The rule that the token meets grants nothing.');
+    if (!signedIn) throw new TokenRefused('The rule for this token has no grants.');
     const { apiKey: parent } = signedIn;
     const now = clock();
     const end = now + readSeconds(wanted.expiresIn, { usual: rule.ttl, most: rule.ttl }) * 1000;
@@ -170,7 +170,7 @@ function readSeconds(text: string | undefined, { usual, most }: { usual: number;
   const seconds = /^[1-9]\d{0,5}$/.test(text) ? Number(text) : Infinity;
   const issue: Issue = {
     code: 'EXPIRY_INVALID',
-    message: `"${printable(text)}" is not a number of seconds from 1 to ${most}, after which the key is to end.`,
+    message: `"${printable(text)}" is not a valid lifetime: give 1 to ${most} seconds.`,
   };
   assertValid(seconds > most ? [issue] : []);
   return seconds;

@@ -105,7 +105,7 @@ export class Federation implements TokenIdentifier {
       const { payload, protectedHeader } = await keys.verify(issuer, (find) => jwtVerify(token, find, options));
       const { iat = 0, sub } = payload;
       const type = (protectedHeader.typ ?? 'JWT').toLowerCase().replace(/^application\//, '');
-      if (!TYPES.has(type)) return new TokenRefused(`A token of the type "${printable(type)}" is not exchanged.`);
+      if (!TYPES.has(type)) return new TokenRefused(`Tokens of the type "${printable(type)}" are not supported.`);
       if (iat > now / 1000 + CLOCK_TOLERANCE) return new TokenRefused(NOT_YET);
       return canName(sub) ? undefined : new TokenRefused('The "sub" of the token is not a name.');
     } catch (error) {
@@ -128,19 +128,19 @@ function messageFor(error: unknown, { audience, algorithms }: TokenIssuer): stri
   const { code, claim } = error as { code?: string; claim?: string };
   switch (code) {
     case 'ERR_JWT_EXPIRED':
-      return 'The token has ended. Get a new one.';
+      return 'The token has expired. Get a new one.';
     case 'ERR_JWT_CLAIM_VALIDATION_FAILED':
       if (claim === 'nbf') return NOT_YET;
       return claim === 'aud'
         ? `The token is for another service: its "aud" must be ${audience}.`
-        : `The "${printable(claim ?? 'exp')}" of the token is missing, or is not as it must be.`;
+        : `The "${printable(claim ?? 'exp')}" of the token is missing or invalid.`;
     case 'ERR_JOSE_ALG_NOT_ALLOWED':
-      return `The token is signed in a way that is not accepted: it must be ${algorithms.join(' or ')}.`;
+      return `The signature algorithm of the token is not allowed: use ${algorithms.join(' or ')}.`;
     case 'ERR_JWKS_NO_MATCHING_KEY':
     case 'ERR_JWKS_MULTIPLE_MATCHING_KEYS':
-      return 'The issuer of the token has no key that it is signed with.';
+      return 'The issuer does not have the key that signed the token.';
     case 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED':
-      return 'The signature of the token is not right.';
+      return 'The signature of the token is invalid.';
     default:
       return 'The token is not a signed JWT that can be verified.';
   }

@@ -63,7 +63,7 @@ export class IssuerKeys {
         if (isNewer || !OUTDATED.has((error as { code?: unknown }).code)) throw error;
         if (isRepeated)
           throw new TokenRefused(
-            'The token does not verify by the keys of its issuer that are known here. Try again in 10 seconds.',
+            "The token does not verify with its issuer's known keys. Try again in 10 seconds.",
             'unavailable',
             { cause: known.failure },
           );

@@ -33,15 +33,16 @@ export function readKeySet(file: string): { keys: PublicJwk[] } {
   if (keys.length > MAX_KEYS) throw invalid(`has ${keys.length} keys; at most ${MAX_KEYS} are allowed`);
   for (const [index, key] of keys.entries()) {
     const problem = problemOfPublicKey(key);
-    if (problem !== undefined) throw invalid(`has something else than public keys: the ${index + 1}. ${problem}`);
+    if (problem !== undefined) throw invalid(`must have only public keys: number ${index + 1} ${problem}`);
   }
   return { keys };
 }
 
 function problemOfPublicKey(key: unknown): string | undefined {
   if (!isRecord(key)) return 'is not a key';
-  if (key['kty'] === 'oct') return 'is a key that both sides have, by which everybody who reads it could sign';
-  if (PRIVATE.some((member) => Object.hasOwn(key, member))) return 'is a private key, which only the issuer may have';
+  if (key['kty'] === 'oct') return 'is a shared key, with which anyone who reads it could sign';
+  if (PRIVATE.some((member) => Object.hasOwn(key, member)))
+    return 'is a private key, which only the issuer should have';
   try {
     const { modulusLength = MIN_RSA_BITS } = createPublicKey({ key, format: 'jwk' }).asymmetricKeyDetails!;
     return modulusLength < MIN_RSA_BITS ? `has fewer than ${MIN_RSA_BITS} bits` : undefined;

@@ -65,11 +65,11 @@ async function exchangeToken(
   const type = form.need('subject_token_type');
   const types = [ACCESS_TOKEN, ...(parts.tokens ? SIGNED : [])];
   if (!types.includes(type))
-    throw new OAuthError('invalid_request', `The subject_token_type is ${formatList(types, 'or')}.`);
+    throw new OAuthError('invalid_request', `subject_token_type must be ${formatList(types, 'or')}.`);
   if ((form.get('requested_token_type') ?? ACCESS_TOKEN) !== ACCESS_TOKEN)
-    throw new OAuthError('invalid_request', `The requested_token_type is ${ACCESS_TOKEN}.`);
+    throw new OAuthError('invalid_request', `requested_token_type must be ${ACCESS_TOKEN}.`);
   if (form.get('actor_token') !== undefined)
-    throw new OAuthError('invalid_request', 'An actor_token is not taken: the audit log names the key that asks.');
+    throw new OAuthError('invalid_request', 'actor_token is not supported: the audit log names the key of the caller.');
   const wanted = wantedIn(c, form, parts);
   const given =
     type === ACCESS_TOKEN

@@ -7,7 +7,7 @@ import { isNatsAddress, NATS_NAME, NATS_NAME_FORM } from './settings.ts';
 const NO_SERVERS = 'The list "servers" is empty. Name at least one, as nats://127.0.0.1:4222.';
 
 export const feed = section({
-  description: 'Another way than HTTP for edges to follow, from the start of the server.',
+  description: 'Lets edges follow over something other than HTTP. Read when the server starts.',
   otherwise: 'HTTP alone',
   page: 'edge.md',
   schema: (context) =>
@@ -22,7 +22,7 @@ export const feed = section({
                     (address) =>
                       isNatsAddress(address)
                         ? undefined
-                        : `"${printable(address)}" is not a server: write it as nats://127.0.0.1:4222 or tls://host, alone.`,
+                        : `"${printable(address)}" is not a server: write only its address, such as nats://127.0.0.1:4222 or tls://host.`,
                     { pattern: '^(nats|tls)://[^/?#@\\s]+/?$' },
                   ),
                   NO_SERVERS,
@@ -31,15 +31,15 @@ export const feed = section({
               ),
               credentials: optional(
                 fileIn(context, 'The field "credentials" must be a map with the field "file".'),
-                'A file of credentials as nsc makes it.',
+                'File with credentials created by nsc.',
                 { otherwise: 'none' },
               ),
               name: optional(
                 v.pipe(
-                  v.string('must be of letters, digits, "-" and "_", and at most 100 long.'),
-                  v.regex(NATS_NAME_FORM, 'must be of letters, digits, "-" and "_", and at most 100 long.'),
+                  v.string('must have only letters, digits, "-" and "_", at most 100.'),
+                  v.regex(NATS_NAME_FORM, 'must have only letters, digits, "-" and "_", at most 100.'),
                 ),
-                'The first part of the names of its bucket and subjects.',
+                'Prefix of its bucket and subjects.',
                 { otherwise: NATS_NAME },
               ),
             },

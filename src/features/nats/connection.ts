@@ -78,7 +78,7 @@ export function failureOf(error: unknown, { servers }: FeedByNats): KeysError {
     return new KeysError('UNAUTHENTICATED', `NATS at ${at} refuses the credentials: ${message}.`, { cause: error });
   if (isNamed(error, 'JetStreamApiError')) {
     const isFull = NO_ROOM.has((error as { code?: number }).code ?? 0);
-    const remedy = isFull ? ' There is no more room: raise max_file_store, or what the account may have.' : '';
+    const remedy = isFull ? ' The storage is full: raise max_file_store, or the limit of the account.' : '';
     return new KeysError('SERVER_FAILED', `JetStream at ${at} refuses: ${message}.${remedy}`, { cause: error });
   }
   const what = isNamed(error, 'NoResponders')

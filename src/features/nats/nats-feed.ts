@@ -248,7 +248,7 @@ export class NatsFeed implements FeedSource {
   }
 
   #incompatible(): KeysError {
-    const what = `The origin behind ${this.origin} answers otherwise than is known.`;
+    const what = `The origin behind ${this.origin} sent an unknown answer.`;
     return new KeysError('SERVER_INCOMPATIBLE', `${what} Use the same version on both sides.`);
   }
 }

@@ -379,7 +379,7 @@ export class Turn {
         throw new KeysError('OPTION_INVALID', `A lease is from ${least} to ${most} milliseconds.`);
       const [taken, from = -1] = [sequenceIn(after, this.#created), sequenceIn(known, this.#created)];
       if (taken === undefined || taken > this.#sequence || from < this.#cleared)
-        throw new KeysError('NOT_FOUND', 'This position is not known: all keys are to be loaded.');
+        throw new KeysError('NOT_FOUND', 'This position is unknown: load all keys.');
       const asking = { id, name, key, address: undefined, leaseMs, restMs: Math.min(restMs, EDGE_FORMS.mostRestMs) };
       // An edge can have an entry before this process knows that it was published.
       const knows = () => this.#points.findLast(({ sequence }) => sequence <= taken)?.told;
@@ -396,8 +396,8 @@ function checkLimits({ config }: StreamInfo): void {
   if (config.max_msgs_per_subject === 1 && limits.length === 0) return;
   throw new KeysError(
     'CONFIG_INVALID',
-    `The stream ${config.name} would drop keys. Leave it one message a subject, and take off ` +
-      `${limits.join(' and ') || 'all else'}, or delete it: it is made anew.`,
+    `The stream ${config.name} would drop keys. Set one message per subject, and remove ` +
+      `${limits.join(' and ') || 'other limits'}, or delete the stream: it is created again.`,
   );
 }
 

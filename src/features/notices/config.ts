@@ -10,18 +10,18 @@ import {
 } from '../../keys/feed/index.ts';
 
 export const notices = section({
-  description: 'A webhook that is notified of what happens to keys, signed as Standard Webhooks has it.',
+  description: 'A webhook for events of keys, signed as in Standard Webhooks.',
   otherwise: 'none',
   page: 'notices.md',
   schema: (context) =>
     map({
-      url: required(textWith(invalidWebhook, { pattern: '^https?://' }), 'By https, or by http on loopback.'),
+      url: required(textWith(invalidWebhook, { pattern: '^https?://' }), 'Its address: https, or http on loopback.'),
       channel: optional(
         textWith((given) => (given === '' ? 'The field "channel" is empty.' : undefined)),
         'The channel that delivers notices. Plugins can have others.',
         { otherwise: 'webhook' },
       ),
-      secretFile: optional(filePath(context), 'A file with the secret that signs, from the folder of this file.', {
+      secretFile: optional(filePath(context), 'File with the signing secret, relative to the folder of this file.', {
         otherwise: 'SVC_API_NOTICES_SECRET',
       }),
       events: optional(
@@ -36,12 +36,16 @@ export const notices = section({
           ),
           'The field "events" is empty. Leave it out for all events, or leave out "notices".',
         ),
-        'The events that it is notified of.',
+        'Events to send.',
         { otherwise: 'all' },
       ),
-      refusedOften: optional(count(MAX_REFUSED_OFTEN), 'How many refused requests of a key within an hour are often.', {
-        otherwise: String(DEFAULT_NOTICES.refusedOften),
-      }),
+      refusedOften: optional(
+        count(MAX_REFUSED_OFTEN),
+        'Refused requests of a key within an hour that count as often.',
+        {
+          otherwise: String(DEFAULT_NOTICES.refusedOften),
+        },
+      ),
     }),
   into: (notices) => ({ notices: { secretFile: undefined, ...DEFAULT_NOTICES, ...withoutUndefined(notices) } }),
 });

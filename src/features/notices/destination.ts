@@ -28,7 +28,7 @@ export async function readDestination(
     const names = Object.keys(channels);
     throw new KeysError(
       'CONFIG_INVALID',
-      `"channel" under "notices" is "${printable(channel)}", and no feature has it. ${suggestion(channel, names)}` +
+      `"channel" under "notices" is "${printable(channel)}", which no feature has. ${suggestion(channel, names)}` +
         `The channels are ${formatList(names)}.`,
     );
   }

@@ -167,7 +167,7 @@ export function readSigningKeys(
     if (secretFile !== undefined) throw invalid(`${nameOf(secretFile)} is empty`);
     throw new KeysError(
       'CONFIG_UNAVAILABLE',
-      `Notices have no secret that signs them. Set ${VARIABLE}, or name a file by "secretFile" under "notices".`,
+      `The signing secret for notices is missing. Set ${VARIABLE}, or "secretFile" under "notices".`,
     );
   }
   const from = secretFile === undefined ? VARIABLE : nameOf(secretFile);
@@ -175,7 +175,7 @@ export function readSigningKeys(
   if (texts.length > MAX_SECRETS) throw invalid(`${from} has ${texts.length} secrets; at most ${MAX_SECRETS} sign`);
   return texts.map((each, index) => {
     const key = readSigningKey(each);
-    if (!key) throw invalid(`${from}: secret ${index + 1} of ${texts.length} is none of Standard Webhooks`);
+    if (!key) throw invalid(`${from}: secret ${index + 1} of ${texts.length} is not in the form of Standard Webhooks`);
     return key;
   });
 }

@@ -63,9 +63,13 @@ export async function finishSignIn(
   const [, , at, next = ''] = VALUE.exec(value ?? '') ?? [];
   const expected = expectedBy(value ?? '', redirectUri);
   if (value === undefined || at === undefined || states.length !== 1 || states[0] !== expected.state)
-    throw new SignInFailed(400, 'This browser has not begun to sign in, or has done so already. Start again.', 'state');
+    throw new SignInFailed(
+      400,
+      'This sign-in was not started in this browser, or is already finished. Start again.',
+      'state',
+    );
   if (Math.abs(now - Number(at)) > SIGN_IN_MS)
-    throw new SignInFailed(400, 'To sign in has taken longer than 10 minutes. Start again.', 'late');
+    throw new SignInFailed(400, 'The sign-in took longer than 10 minutes. Start again.', 'late');
   const identified = await provider.identify(query, expected);
   const packed = Buffer.from(next, 'base64url');
   return { ...identified, next: packed.length === 0 ? '' : inflateRawSync(packed).toString(), cookie };

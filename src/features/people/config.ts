@@ -15,13 +15,13 @@ const USUAL = /^x-(?:forwarded|auth-request)-(?:user|email|preferred-username|gr
 
 const NEEDS_TRUST =
   'The field "header" needs "trust", a list of the addresses of the proxy that signs people in, such as ' +
-  'trust: [127.0.0.1]. Everything that connects from there can be anybody.';
+  'trust: [127.0.0.1]. Anything that connects from there can pretend to be anyone.';
 
 /** A header of a proxy. @param problem one that it has anyway */
 function headerOf(problem?: string) {
   const rule = textWith((name) => {
     const wrong = USUAL.test(name) ? undefined : problemOfHeader(name);
-    const ofName = wrong && `The header "${printable(name)}" cannot say who somebody is: it ${wrong}.`;
+    const ofName = wrong && `The header "${printable(name)}" cannot identify people: it ${wrong}.`;
     return [problem ?? [], ofName ?? []].flat();
   }, HEADER);
   return v.pipe(rule, v.toLowerCase());
@@ -29,7 +29,7 @@ function headerOf(problem?: string) {
 
 const NAMED = { pattern: '^\\S(?:.*\\S)?$' };
 const isNamed = (given: string) => given.trim() !== '' && given === given.trim();
-const name = v.pipe(v.string(), v.check(isNamed, 'must be text without blanks around it.'), json(NAMED));
+const name = v.pipe(v.string(), v.check(isNamed, 'must be text without spaces around it.'), json(NAMED));
 
 function oidcOf(context: SectionContext) {
   return v.pipe(
@@ -41,11 +41,11 @@ function oidcOf(context: SectionContext) {
             rule((issuer) => (isNamed(issuer) ? invalidProvider(issuer) : undefined)),
             json({ pattern: '^https?://' }),
           ),
-          'Its URL, as it says it itself.',
+          'Its URL, exactly as it calls itself.',
         ),
         'client-id': required(name, 'The id of svc-api at the provider.'),
         'client-secret': required(
-          fileIn(context, 'The secret does not belong in this file. Write { file: <path> } for the file that has it.'),
+          fileIn(context, 'Do not write the secret in this file. Write { file: <path> } with the path of its file.'),
           'The file with the secret.',
         ),
         groups: optional(name, 'The claim with their groups.', { otherwise: 'groups' }),
@@ -76,19 +76,19 @@ function grantOf(catalog: Catalog) {
       parsed(
         (items) => parseGrants(items, catalog),
         GRANT,
-        'The group "{field}" is granted nothing. Name at least one grant, or leave it out.',
+        'The group "{field}" has no grants. Name at least one, or leave the group out.',
       ),
-      'must be a map of groups to lists of grants; "*" is everybody.',
+      'must be a map of groups to lists of grants; "*" is everyone.',
     ),
-    v.minEntries(1, 'is empty, so that nobody could sign in.'),
+    v.minEntries(1, 'is empty, so no one could sign in.'),
     namesAtMost(MAX_GROUPS, 'groups'),
   );
 }
 
-const REMEDY = 'Give "header" for people whom a proxy signs in, or "oidc" for a provider';
+const REMEDY = 'Set "header" for people signed in by a proxy, or "oidc" for a provider';
 
 export const people = section({
-  description: 'People who sign in without a key, for the console and for consent, and their grants.',
+  description: 'People who sign in without a key, and their grants.',
   otherwise: 'nobody',
   page: 'console.md#people-without-a-key',
   schema: (context) => {
@@ -99,16 +99,13 @@ export const people = section({
         {
           header: optional(
             headerOf(isTrusting ? undefined : NEEDS_TRUST),
-            'The header in which a trusted proxy names the person.',
+            'Header in which a trusted proxy names the person.',
           ),
-          groups: optional(headerOf(), 'The header with their groups, between commas.'),
+          groups: optional(headerOf(), 'Header with their groups, separated by commas.'),
           oidc: optional(oidcOf(context), 'A provider of OpenID Connect.'),
-          grant: required(
-            grantOf(context.catalog),
-            'The grants of the people of each group; "*" is everybody who signs in.',
-          ),
+          grant: required(grantOf(context.catalog), 'Grants of each group; "*" is everyone who signs in.'),
         },
-        'must be a map with "grant", and with "header" for who comes through a proxy, or "oidc" for who signs in at a ' +
+        'must be a map with "grant", and with "header" for people behind a proxy, or "oidc" for those who sign in at a ' +
           'provider.',
       ),
       rule(({ header, groups, oidc }) => {

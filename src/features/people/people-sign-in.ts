@@ -30,11 +30,11 @@ const NEW_PEOPLE = '30/m';
 /** All of them come from the proxy. */
 const ANYWHERE = { source: '', network: undefined };
 const OTHER_HOST =
-  'Your proxy has signed you in, but the address that you opened is not one that this service knows as its own. Open ' +
-  'the address in "publicUrl" of svc-api.yaml, one that a route names, or localhost.';
+  'Your proxy signed you in, but this service does not know the address you opened. Open the address in "publicUrl" ' +
+  'of svc-api.yaml, one that a route names, or localhost.';
 const NOT_PRIVATE =
-  'Your proxy has signed you in, but this connection is not encrypted, so that others could read it. Use https. Behind ' +
-  'a proxy that ends TLS, X-Forwarded-Proto or "publicUrl" says so.';
+  'Your proxy signed you in, but this connection is not encrypted, so others could read it. Use https. Behind a proxy ' +
+  'that ends TLS, set X-Forwarded-Proto or "publicUrl".';
 
 /** Creates the sign-in of an app; undefined if it is not configured. @throws KeysError CONFIG_… */
 export const peopleOf = madeOnce(({ config, keys, addresses, publicUrl }: FeatureContext) => {
@@ -122,7 +122,7 @@ export class PeopleSignIn {
       },
     });
     if (signedIn) return signedIn;
-    const text = `You are signed in as ${person.name}, and nothing is granted to you here.`;
+    const text = `You are signed in as ${person.name}, but you have no permissions here.`;
     throw new SignInFailed(403, `${text} Ask an administrator of this service.`, 'nothing granted');
   }
 }

@@ -107,8 +107,8 @@ export class Provider {
     if (!isCutOff && groups.every((group) => typeof group === 'string')) return groups;
     const problem = isCutOff || claims['hasgroups'] === true ? 'it has too many for one' : 'it has none, or no list';
     const text =
-      `Your groups are not in the answer of ${this.host}: in the claim "${claim}", ${problem}. You are not signed in, ` +
-      'and nothing of yours has changed. Ask an administrator of this service to have the provider send your groups.';
+      `The answer of ${this.host} does not contain your groups: in the claim "${claim}", ${problem}. You are not signed ` +
+      'in, and your permissions are unchanged. Ask an administrator to let the provider send your groups.';
     throw new SignInFailed(403, text, 'groups missing');
   }
 
@@ -137,7 +137,7 @@ export class Provider {
       for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
         if (cause instanceof SignInFailed) throw cause;
       const { code, message } = error as Error & { code?: unknown };
-      const text = `What ${this.host} has answered does not sign you in. Start again.`;
+      const text = `Signing in at ${this.host} was cancelled or failed. Try again.`;
       throw new SignInFailed(403, text, typeof code === 'string' ? code : message, { cause: error });
     }
   }

@@ -48,7 +48,7 @@ function groupsIn(text: string, header: string): string[] {
 /** Node has headers in Latin-1, byte by byte. */
 function valueOf(request: RequestWithHeaders, header: string): string | undefined {
   const values = request.all(header);
-  if (values.length > 1) throw unusable(header, 'is there twice');
+  if (values.length > 1) throw unusable(header, 'is repeated');
   const [value] = values;
   if (value === undefined) return undefined;
   try {
@@ -59,5 +59,5 @@ function valueOf(request: RequestWithHeaders, header: string): string | undefine
 }
 
 function unusable(header: string, problem: string): SignInFailed {
-  return new SignInFailed(400, `The proxy does not say who you are: its header ${header} ${problem}.`, problem);
+  return new SignInFailed(400, `The proxy does not identify you: its header ${header} ${problem}.`, problem);
 }

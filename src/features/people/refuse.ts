@@ -3,8 +3,8 @@ import { type ApiKey, FEDERATION, type Person } from '../../keys/key/index.ts';
 
 /** The fields that are those of the latest sign-in. */
 const SIGNED_IN: ReadonlySet<string> = new Set(['name', 'roles', 'permissions']);
-const BY_SIGN_IN = 'Their name and grants are decided when they sign in, by "people" in svc-api.yaml.';
-const NO_SECRET = 'A person has no secret, and no other key takes their place.';
+const BY_SIGN_IN = 'Their name and grants are set when they sign in, by "people" in svc-api.yaml.';
+const NO_SECRET = 'A person has no secret, and cannot be replaced by another key.';
 const BY_HEADER = 'header:';
 
 /**

@@ -34,7 +34,7 @@ export function readAttestation(attestation: Attestation): Attestation {
   assertValid(validateLine(attestation.text, { name: 'attestation', max: MAX_LINE_LENGTH, code: 'INPUT_INVALID' }));
   const text = normalizeLine(attestation.text);
   if (text === null)
-    throw new KeysError('INPUT_INVALID', 'The attestation is empty. Write who says what, in one line.');
+    throw new KeysError('INPUT_INVALID', 'The attestation is empty. Write who reviewed what, in one line.');
   if (!/^[0-9a-f]{64}$/.test(sha256))
     throw new KeysError('INPUT_INVALID', 'The digest of a review is not a SHA-256 in hex.');
   return { text, sha256, keys };

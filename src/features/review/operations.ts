@@ -6,7 +6,7 @@ export const reviewOperations = {
   operations: {
     attestReview: changing({
       needs: 'API_KEY:UPDATE_ANY',
-      does: 'Records in the audit log that the caller attests a review of the keys. True once that is done.',
+      does: 'Records in the audit log that the caller attests a review of the keys. Returns true.',
       run: (keys, { input }: { input: Attestation }, actor): Promise<unknown> =>
         keys.feature(Reviews).attest(input, actor),
     }),

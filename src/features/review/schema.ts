@@ -13,7 +13,7 @@ export function resolvers(keys: KeysService): Resolvers {
   return {
     Mutation: {
       attestReview: async (_, { input }, { principal }) => {
-        if (input.keys < 0) throw badInput(`The number of keys is ${input.keys}. It is 0 at least.`);
+        if (input.keys < 0) throw badInput(`The number of keys is ${input.keys}. It must be at least 0.`);
         await does.attestReview({ input }, principal);
         return true;
       },

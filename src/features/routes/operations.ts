@@ -6,14 +6,14 @@ export const routeOperations = {
   explainRequest: ofServer({
     needs: 'CONFIG:READ_ANY',
     does:
-      'Which route decides about a request, why others do not, and what is required. Nothing is sent. With a key, ' +
-      'which also requires API_KEY:READ_ANY, or READ_OWN for its own: whether that may pass. Limits, and the addresses ' +
-      'that a key may be used from, are not looked at.',
+      'Explains which route decides about a request, why others do not, and what is required. Nothing is sent. With a key, ' +
+      'also whether that is allowed; this requires API_KEY:READ_ANY, or READ_OWN for own keys. Does not check limits or ' +
+      'the networks that a key can be used from.',
   }),
   routeKeys: ofServer({
     needs: 'CONFIG:READ_ANY',
     does:
-      'The keys that a route lets pass, as far as they may be read, in the order of apiKeys. A page looks at 1000 keys ' +
-      'at most: it may have fewer than asked for, even none, and others after it.',
+      'Keys that can use a route and that the caller can read, in the order of apiKeys. A page checks at most 1000 keys, so ' +
+      'it can have fewer than requested, or none, with more after it.',
   }),
 };

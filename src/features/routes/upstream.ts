@@ -42,13 +42,14 @@ const FORMS = 'http://127.0.0.1:3000, https://grafana.internal or http+unix:///r
 export function parseUpstream(text: string): OrRefusal<{ readonly value: UpstreamAddress }> {
   const url = URL.parse(text);
   const { protocol = '', hostname = '', port = '', pathname = '', username = '', password = '' } = url ?? {};
-  if (username !== '' || password !== '') return refusal('The upstream has a password in it, which every user can see');
+  if (username !== '' || password !== '')
+    return refusal('The address contains a password, which every user of this machine can see');
   const socketPath = protocol === 'http+unix:' && hostname === '' && pathname !== '/' ? decode(pathname) : undefined;
   if (socketPath !== undefined) return { value: { protocol: 'http:', socketPath } };
   if ((protocol !== 'http:' && protocol !== 'https:') || hostname === '')
     return refusal(`"${printable(text)}" is not the address of an upstream${didYouMean(text)}`);
   if (url!.href !== `${url!.origin}/`)
-    return refusal(`"${printable(text)}" has more than an address: paths are passed on as they are`);
+    return refusal(`"${printable(text)}" must not have a path: paths are passed on unchanged`);
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   return { value: { protocol, host, port: port === '' ? { 'http:': 80, 'https:': 443 }[protocol] : Number(port) } };
 }
@@ -133,5 +134,5 @@ export function problemOfPassedHeader(name: string): string | undefined {
   if (!HEADER.test(name) || name.includes('_')) return 'is not a name of letters, digits and single hyphens';
   const canonical = name.toLowerCase();
   if (OF_GUARD.has(canonical)) return 'is written by the guard itself';
-  return isIdentityHeader(canonical) ? undefined : 'does not say who makes a request';
+  return isIdentityHeader(canonical) ? undefined : 'does not identify the caller';
 }

@@ -80,8 +80,8 @@ export function doorOf(features: readonly OwnFeature[], isRequired: boolean): ((
   if (!door && isRequired)
     throw new KeysError(
       'CONFIG_INVALID',
-      'The configuration lets people sign in by "sign-in" or "people", which needs the pages of the feature console: ' +
-        'choose it too, or set "sign-in: off" and leave "people" out.',
+      '"sign-in" and "people" need the pages of the feature "console". Add that feature, or set "sign-in: off" and leave ' +
+        '"people" out.',
     );
   return door;
 }

@@ -67,8 +67,8 @@ async function answer(
   };
   if (url.replace(/\?.*$/s, '') !== PATH) return say(404, `Metrics are at ${PATH}.\n`);
   if (parts.isLocal && !isLoopbackHost(URL.parse(`http://${host}`)?.hostname ?? ''))
-    return say(403, 'Metrics are read on this machine: ask for them at localhost or 127.0.0.1, or set metricsHost.\n');
-  if (method !== 'GET' && method !== 'HEAD') return say(405, 'Metrics are read by GET.\n', { Allow: 'GET, HEAD' });
+    return say(403, 'Metrics can only be read on this machine: use localhost or 127.0.0.1, or set metricsHost.\n');
+  if (method !== 'GET' && method !== 'HEAD') return say(405, 'Use GET to read metrics.\n', { Allow: 'GET, HEAD' });
   try {
     say(200, await parts.scrape(), { 'Content-Type': parts.contentType });
   } catch {

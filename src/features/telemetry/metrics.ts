@@ -290,7 +290,7 @@ class RequestMetrics implements RequestWatcher {
   constructor(registry: Registry) {
     addCounter(registry, {
       name: 'svc_api_requests_total',
-      help: 'Requests that have ended, by endpoint and status; none where the client was gone before an answer.',
+      help: 'Finished requests by endpoint and status, except where the client left before the answer.',
       labelNames: ['endpoint', 'code'],
       read: () =>
         [...this.#ended].flatMap(([endpoint, codes]) =>
@@ -299,7 +299,7 @@ class RequestMetrics implements RequestWatcher {
     });
     addCounter(registry, {
       name: 'svc_api_upstream_requests_total',
-      help: 'Requests that were passed on, by upstream of svc-api.yaml and status; none as above.',
+      help: 'Requests passed on, by upstream of svc-api.yaml and status, except where the client left before the answer.',
       labelNames: ['upstream', 'code'],
       read: () =>
         [...this.#upstreams].flatMap(([upstream, { codes }]) =>
@@ -308,14 +308,14 @@ class RequestMetrics implements RequestWatcher {
     });
     addGauge(registry, {
       name: 'svc_api_upstream_failing',
-      help: '1 where the latest request to an upstream was answered 502 or 504, otherwise 0.',
+      help: '1 if the latest request to an upstream got 502 or 504, otherwise 0.',
       labelNames: ['upstream'],
       aggregator: 'max',
       read: () => Array.from(this.#upstreams, ([upstream, { isFailing }]): Value => [isFailing ? 1 : 0, { upstream }]),
     });
     addCounter(registry, {
       name: 'svc_api_graphql_operations_total',
-      help: 'Operations of GraphQL, by type, and by whether the answer has errors.',
+      help: 'GraphQL operations by type, and with or without errors.',
       labelNames: ['type', 'outcome'],
       read: () =>
         Object.entries(this.#operations).flatMap(([type, outcomes]) =>
@@ -324,12 +324,12 @@ class RequestMetrics implements RequestWatcher {
     });
     addGauge(registry, {
       name: 'svc_api_requests_in_flight',
-      help: 'Requests that have begun and not ended.',
+      help: 'Requests in progress.',
       read: () => [[this.#inFlight]],
     });
     this.#durations = new Durations(registry, {
       name: 'svc_api_request_duration_seconds',
-      help: 'Time from the head of a request to the end of its answer; switched protocols are left out.',
+      help: 'Time from the head of a request to the end of its answer, without switched protocols.',
       label: 'endpoint',
       bounds: REQUEST_SECONDS,
     });
@@ -376,7 +376,7 @@ const STORE_SECONDS = [0.00001, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.0
 export function addStoreMetrics(registry: Registry) {
   const durations = new Durations(registry, {
     name: 'svc_api_store_duration_seconds',
-    help: 'Time that the store took: find for the key of a secret, read, or write with the wait for other writers.',
+    help: 'Time of the store: find (key of a secret), read, or write (with the wait for other writers).',
     label: 'operation',
     bounds: STORE_SECONDS,
   });
@@ -429,18 +429,18 @@ function addEdges(registry: Registry, inUse: KeysInUse): void {
   });
   addGauge(registry, {
     name: 'svc_api_feed_lag_seconds',
-    help: 'The longest time since an edge was last known to have taken all changes.',
+    help: 'Longest time since an edge last had all changes.',
     aggregator: 'max',
     read: () => [[Math.max(...edges().map(({ lagMs }) => lagMs), 0) / 1000]],
   });
   addCounter(registry, {
     name: 'svc_api_feed_changes_waited_total',
-    help: 'Changes that have waited for edges to take them.',
+    help: 'Changes that waited for edges.',
     read: () => [[inUse.keys?.edges.waited.count ?? 0]],
   });
   addCounter(registry, {
     name: 'svc_api_feed_changes_waited_seconds_total',
-    help: 'How long changes have waited for edges, in all.',
+    help: 'Total time that changes waited for edges.',
     read: () => [[inUse.keys?.edges.waited.seconds ?? 0]],
   });
 }
@@ -448,7 +448,7 @@ function addEdges(registry: Registry, inUse: KeysInUse): void {
 function addChecks(registry: Registry, inUse: KeysInUse): void {
   addCounter(registry, {
     name: 'svc_api_key_checks_total',
-    help: 'Checks of secrets: hit for one that was remembered, miss where the store was asked, or refused.',
+    help: 'Checks of secrets: hit (in memory), miss (store queried), or refused.',
     labelNames: ['result', 'reason'],
     read: () => {
       const { remembered, found, refused } = inUse.keys?.authenticator.counts ?? noChecks();
@@ -462,12 +462,12 @@ function addChecks(registry: Registry, inUse: KeysInUse): void {
   });
   addGauge(registry, {
     name: 'svc_api_verified_keys',
-    help: 'Accepted secrets that are remembered.',
+    help: 'Accepted secrets in memory.',
     read: () => [[inUse.keys?.authenticator.remembered ?? 0]],
   });
   addCounter(registry, {
     name: 'svc_api_verified_keys_evicted_total',
-    help: 'Accepted secrets that were forgotten to make room for others: see server.maxVerifiedKeys.',
+    help: 'Accepted secrets dropped from memory for others: see server.maxVerifiedKeys.',
     read: () => [[inUse.keys?.authenticator.counts.evicted ?? 0]],
   });
 }
@@ -475,17 +475,17 @@ function addChecks(registry: Registry, inUse: KeysInUse): void {
 function addLimits(registry: Registry, inUse: KeysInUse): void {
   addCounter(registry, {
     name: 'svc_api_limited_requests_total',
-    help: 'Requests that were refused as a limit of their key was used up.',
+    help: 'Requests refused because a limit of their key was used up.',
     read: () => [[inUse.keys?.limiter.counts.refused ?? 0]],
   });
   addCounter(registry, {
     name: 'svc_api_limit_leases_total',
-    help: 'Leases of limits that the store was asked for, or notified of.',
+    help: 'Leases of limits requested from the store, or received.',
     read: () => [[inUse.keys?.limiter.counts.leases ?? 0]],
   });
   addGauge(registry, {
     name: 'svc_api_limited_keys',
-    help: 'Keys with limits that were used lately.',
+    help: 'Recently used keys with limits.',
     read: () => [[inUse.keys?.limiter.size ?? 0]],
   });
 }
@@ -495,7 +495,7 @@ function addStoredKeys(registry: Registry, inUse: KeysInUse): void {
   const latest = async () => (inUse.counts && inUse.keys ? counter.latest() : undefined);
   addGauge(registry, {
     name: 'svc_api_keys',
-    help: 'Keys in the store by status, as they were counted, at most some minutes ago.',
+    help: 'Keys in the store by status, counted within the last minutes.',
     labelNames: ['status'],
     aggregator: 'max',
     read: async () => {
@@ -508,7 +508,7 @@ function addStoredKeys(registry: Registry, inUse: KeysInUse): void {
   });
   addGauge(registry, {
     name: 'svc_api_next_key_expiry_timestamp_seconds',
-    help: 'When the next of the active keys expires, since 1970; absent where none does.',
+    help: 'Unix time when the next active key expires; absent if none does.',
     aggregator: 'max',
     read: async () => {
       const { nextExpiry = null } = (await latest()) ?? {};
@@ -570,14 +570,14 @@ export interface MeasuredEdge {
 
 function addEdgeMetrics(registry: Registry, edge: MeasuredEdge): void {
   const gauges = [
-    ['svc_api_edge_lag_seconds', 'lagSeconds', 'For how long the origin has not proven that all keys are right.'],
+    ['svc_api_edge_lag_seconds', 'lagSeconds', 'Time since the origin last confirmed all keys.'],
     [
       'svc_api_edge_lease_seconds',
       'leaseSeconds',
-      'How long the edge may still answer; below 0, since when it may not; 0 while it rests.',
+      'Time the edge can still answer; negative once its lease has run out; 0 while it rests.',
     ],
-    ['svc_api_edge_keys', 'keys', 'Keys that the edge has.'],
-    ['svc_api_edge_table_bytes', 'tableBytes', 'Size of their rows, about half of the memory that they take.'],
+    ['svc_api_edge_keys', 'keys', 'Keys of the edge.'],
+    ['svc_api_edge_table_bytes', 'tableBytes', 'Size of their rows, about half of the memory they use.'],
   ] as const;
   for (const [name, field, help] of gauges)
     addGauge(registry, { name, help, aggregator: 'max', read: () => [[edge.state()[field]]] });
@@ -590,7 +590,7 @@ function addEdgeMetrics(registry: Registry, edge: MeasuredEdge): void {
 function addNoticeMetrics(registry: Registry, notices: MeasuredNotices, isCounting: () => boolean): void {
   addCounter(registry, {
     name: 'svc_api_notice_attempts_total',
-    help: 'Attempts to deliver a notice to the webhook: delivered, or failed, after which most are repeated.',
+    help: 'Attempts to deliver a notice to the webhook: delivered, or failed (most are repeated).',
     labelNames: ['result'],
     read: () => {
       const { delivered, failed } = notices.counts;
@@ -602,14 +602,14 @@ function addNoticeMetrics(registry: Registry, notices: MeasuredNotices, isCounti
   });
   addCounter(registry, {
     name: 'svc_api_notices_given_up_total',
-    help: 'Notices that were given up after their last attempt.',
+    help: 'Notices given up after their last attempt.',
     read: () => [[notices.counts.givenUp]],
   });
   // Shares one query, so that a store that does not answer is not asked again and again.
   let counting: Promise<number | undefined> | undefined;
   addGauge(registry, {
     name: 'svc_api_notices_waiting',
-    help: 'Notices in the store that were not delivered yet.',
+    help: 'Notices in the store not delivered yet.',
     aggregator: 'max',
     read: async () => {
       if (!isCounting()) return [];

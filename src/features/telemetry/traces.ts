@@ -81,10 +81,7 @@ const INSTALL = `npm install ${PACKAGES.map((name) => `@opentelemetry/${name}`).
 export async function startSdk(env: NodeJS.ProcessEnv, log: Log): Promise<TracingSdk | undefined> {
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] || env['OTEL_EXPORTER_OTLP_PROTOCOL'] || 'http/protobuf';
   if (protocol !== 'http/protobuf') {
-    log.error(
-      { protocol },
-      'requests are not traced: of the protocols of OTLP, traces are sent by http/protobuf alone',
-    );
+    log.error({ protocol }, 'requests are not traced: the only supported OTLP protocol is http/protobuf');
     return undefined;
   }
   try {

@@ -10,9 +10,9 @@ export const IMPORT_WARNINGS = defineErrors({
   },
   EXPIRED: {
     exit: null,
-    meaning: 'A warning: an imported key has expired already, and will be refused.',
+    meaning: 'A warning: an imported key has already expired, and will be refused.',
     causes: ['`expiresAt` is in the past'],
-    remedy: 'If it is still wanted, give it another end by `apikey update`.',
+    remedy: 'If you still need it, set a new expiry with `apikey update`.',
   },
 });
 

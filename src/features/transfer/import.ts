@@ -421,6 +421,6 @@ async function importPiece(
 /** The error that ended an import, with how many keys were imported by then. */
 function withCount(error: unknown, done: number, keys: number): unknown {
   if (done === 0 || !isKeysError(error)) return error;
-  const message = `${error.message} ${done} of ${keys} keys were imported before. Run it again to import the others.`;
+  const message = `${error.message} ${done} of ${keys} keys were imported before that. Run it again to import the others.`;
   return new KeysError(error.code, message, { cause: error });
 }

@@ -214,7 +214,7 @@ function warningsOf({ expiresAt }: StoredKey, { guessable }: ImportedSecret, now
   if (guessable)
     warnings.push({
       code: 'SECRET_GUESSABLE',
-      message: 'The secret is so short that it may be guessed. Give the key a new one soon.',
+      message: 'The secret is so short that it could be guessed. Rotate the key soon.',
     });
   if (expiresAt !== null && expiresAt <= now)
     warnings.push({ code: 'EXPIRED', message: `It expired at ${formatTime(expiresAt)}.` });
@@ -292,7 +292,7 @@ function fieldsIn(text: string): { fields?: ImportedFields; issues: Issue[] } {
   const object = readObject(text);
   if (!object)
     return { issues: [invalid('The line is not a JSON object. Write each key as one object on a line of its own.')] };
-  if (hasFieldTwice(text, object)) return { issues: [invalid('The line has a field twice. Leave one of them out.')] };
+  if (hasFieldTwice(text, object)) return { issues: [invalid('The line has a repeated field. Keep one of them.')] };
   // Databases write null for missing values.
   const given = Object.entries(object).filter(([, value]) => value !== null);
   const others = given.filter(([name]) => !isField(name));

@@ -124,8 +124,8 @@ describe('applying declared keys as a key that may do less than all', () => {
     await assert.rejects(apply([child], {}, other), refused('"Own"', choose));
     const blind = await principal('Blind', ...rights);
     await assert.rejects(apply([child], {}, blind), refused('another key', choose));
-    await assert.rejects(apply([child], { adopt: true }, other), { message: 'Only the operator adopts keys.' });
-    const adopt = 'Delete it, or pass --adopt to make it yours with the secret it has.';
+    await assert.rejects(apply([child], { adopt: true }, other), { message: 'Only the operator can adopt keys.' });
+    const adopt = 'Delete it, or pass --adopt to take it over with its current secret.';
     await assert.rejects(apply([child]), refused('"Own"', adopt));
     assert.deepEqual(await counts([child], { adopt: true }), [0, 1, 0, 0]);
     assert.equal((await find('Child')).createdBy, null);

@@ -128,9 +128,9 @@ describeOnEachAndRemotely('apply of keys that end and are rotated', () => {
     assert.equal(
       error,
       [
-        'The command for the secret of "New" exited with 4: that secret was taken back.',
-        'The command for the secret of "CI" exited with 4: that secret was taken back.',
-        'The command for the secret of "Night" exited with 4: that secret was taken back.',
+        'The command for the secret of "New" exited with 4: that secret was revoked.',
+        'The command for the secret of "CI" exited with 4: that secret was revoked.',
+        'The command for the secret of "Night" exited with 4: that secret was revoked.',
         'All other changes were made.',
       ].join(' '),
     );

@@ -65,7 +65,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
 
   it('contain --dry-run shows what would be undone, and changes nothing', async () => {
     const { stdout, code, stderr } = await apikey('contain', 'Ops', '--dry-run');
-    assert.match(stdout, /^What "Ops" did to others, and is in force:\n {2}\S+ gave "CI" a secret\n/);
+    assert.match(stdout, /^Changes by "Ops" to other keys, still in effect:\n {2}\S+ gave "CI" a secret\n/);
     assert.match(
       stdout,
       /\n~ update "Ops"\n {4}enabled: true -> false\n~ update "CI"\n {4}prefix: svc_\S+ -> svc_\S+\n {4}previousPrefix: svc_\S+ -> -\n/,
@@ -94,7 +94,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
     );
     assert.equal(await accepts(asleep), false);
     const again = await apikey('contain', ops.id, '--yes');
-    assert.match(again.stderr + again.stdout, /nothing of a deleted one is in force/);
+    assert.match(again.stderr + again.stdout, /no changes of a deleted one are in effect/);
   });
 
   it('names keys as disabled that are so already, in words alone', async () => {

@@ -158,7 +158,7 @@ describe('an edge', () => {
     origin.fate = () => 'pass';
     await taken();
     assert.equal(await check(secret), '401 UNAUTHENTICATED');
-    assert.ok(lines.some(({ message }) => message === 'the origin has other changes: all keys are loaded anew'));
+    assert.ok(lines.some(({ message }) => message === 'the origin has other changes: all keys are loaded again'));
   });
 
   it('throws a snapshot away that breaks off', async () => {

@@ -96,10 +96,10 @@ describe('the rules of federation', () => {
       ['{ ref: refs/heads/main }', /^5:11: A rule for github must name repository_id or repository_owner_id: /],
       ['{ repository: acme/app, sub: x }', /^5:11: A rule for github must name/],
       ['{ repository_id: 1 }', /^5:\d+: .*must be text\. Quote it/],
-      ['{ repository_id: "1", ref: refs/heads/* }', /^5:\d+: "refs\/heads\/\*" is not a value of a claim/],
-      ['{ repository_id: "" }', /is not a value of a claim/],
+      ['{ repository_id: "1", ref: refs/heads/* }', /^5:\d+: "refs\/heads\/\*" is not a valid claim value/],
+      ['{ repository_id: "" }', /is not a valid claim value/],
       ['{ repository_id: [] }', /A claim has from 1 to 100 values/],
-      ['{}', /names from 1 to 100 claims/],
+      ['{}', /needs 1 to 100 claims/],
       ['repository_id', /must be a map of claims/],
       ['', /The field "when" is missing/],
     ];
@@ -107,8 +107,8 @@ describe('the rules of federation', () => {
       ...whens.map(([when, fault]): [Record<string, string>, RegExp] => [{ when }, fault]),
       [{ name: 'a/b' }, /^3:11: The name .*may only contain letters/],
       [{ issuer: 'githb' }, /^4:13: "githb" is not an issuer\. Did you mean github or gitlab\?/],
-      [{ issuer: 'kubernetes' }, /It is not said whose tokens are meant\. Write \{ preset: kubernetes, url: /],
-      [{ issuer: '{ jwks: "https://id.example.org" }' }, /It is not said whose tokens are meant/],
+      [{ issuer: 'kubernetes' }, /The issuer has no address\. Write \{ preset: kubernetes, url: /],
+      [{ issuer: '{ jwks: "https://id.example.org" }' }, /The issuer has no address/],
       [{ issuer: '{ url: "http://id.example.org" }' }, /must begin with https:/],
       [{ issuer: '{ url: "https://a.example.org", jwks: "http://b.example.org" }' }, /is not an address of keys/],
       [{ issuer: '{ url: "https://a.example.org", jwks: { fil: x } }' }, /"fil" is not a field/],
@@ -133,9 +133,9 @@ describe('the rules of federation', () => {
     const rule = ruleWith({});
     assert.match(
       await faultsIn(rule.replace(PUBLIC_URL, '')),
-      /^3:\d+: It is not known what tokens must be for: give "publicUrl"/,
+      /^3:\d+: The "audience" of tokens is unknown. Set "publicUrl"/,
     );
-    assert.match(await faultsIn(`${rule}${rule.slice(rule.indexOf('  -'))}`), /There are two rules called "deploys"/);
+    assert.match(await faultsIn(`${rule}${rule.slice(rule.indexOf('  -'))}`), /Two rules have the name "deploys"/);
     assert.match(await faultsIn('federation: []'), /is empty/);
   });
 
@@ -157,10 +157,10 @@ describe('the rules of federation', () => {
       [JSON.stringify(open), /has no list "keys"/],
       [keys(), /has no key/],
       [keys(...Array.from({ length: 101 }, () => open)), /has 101 keys; at most 100/],
-      [keys(open, secret), /the 2\. is a private key, which only the issuer may have/],
-      [keys({ kty: 'oct', k: 'c2VjcmV0' }), /the 1\. is a key that both sides have/],
+      [keys(open, secret), /number 2 is a private key, which only the issuer should have/],
+      [keys({ kty: 'oct', k: 'c2VjcmV0' }), /number 1 is a shared key/],
       [keys({ ...open, k: 'x' }), /private key/],
-      [keys({ ...open, kty: 'RSE' }), /the 1\. is not a key of RSA, EC or OKP/],
+      [keys({ ...open, kty: 'RSE' }), /number 1 is not a key of RSA, EC or OKP/],
       [keys({ kty: 'EC', crv: 'P-256', x: 'x' }), /is not a key of RSA, EC or OKP/],
       [keys(short.publicKey.export({ format: 'jwk' })), /fewer than 2048 bits/],
       [keys(open) + ' '.repeat(256 * 1024), /is larger than 262144 bytes/],

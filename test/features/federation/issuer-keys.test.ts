@@ -42,7 +42,7 @@ describe('the keys of an issuer', () => {
       ({ rule }) => rule.name,
       (error: Error) => error.message,
     );
-  const AGAIN = 'The token does not verify by the keys of its issuer that are known here. Try again in 10 seconds.';
+  const AGAIN = "The token does not verify with its issuer's known keys. Try again in 10 seconds.";
   const UNAVAILABLE = 'The issuer of the token does not answer. Try again later.';
 
   it('are read once for many who come at a time, and for as long as they are fresh', async () => {
@@ -77,15 +77,15 @@ describe('the keys of an issuer', () => {
     const old = await token();
     assert.equal(await accepts(old), 'deploys');
     await issuer.rotate();
-    assert.equal(await accepts(await token()), 'The issuer of the token has no key that it is signed with.');
+    assert.equal(await accepts(await token()), 'The issuer does not have the key that signed the token.');
     write();
     assert.equal(await accepts(await token()), 'deploys');
-    assert.equal(await accepts(old), 'The issuer of the token has no key that it is signed with.');
+    assert.equal(await accepts(old), 'The issuer does not have the key that signed the token.');
     write('{');
     assert.equal(await accepts(await token()), 'deploys');
     await issuer.rotate('PS256');
     write();
-    assert.match(await accepts(await token()), /^The token is signed in a way that is not accepted/);
+    assert.match(await accepts(await token()), /^The signature algorithm of the token is not allowed/);
     assert.deepEqual(issuer.requests, [], 'nobody is asked');
   });
 
@@ -95,7 +95,7 @@ describe('the keys of an issuer', () => {
     await issuer.rotate();
     now += 10_000;
     assert.equal(await accepts(await token()), 'deploys');
-    assert.equal(await accepts(old), 'The issuer of the token has no key that it is signed with.');
+    assert.equal(await accepts(old), 'The issuer does not have the key that signed the token.');
     const before = issuer.requests.length;
     for (let count = 0; count < 50; count += 1) await accepts(await token({ kid: `unknown ${count}` }));
     assert.equal(issuer.requests.length, before);
@@ -163,7 +163,7 @@ describe('the keys of an issuer', () => {
     assert.equal(issuer.requests.length, 2);
     now += 1;
     assert.equal(await accepts(await token({ kid: 'main' })), 'deploys');
-    assert.equal(await accepts(old), 'The signature of the token is not right.');
+    assert.equal(await accepts(old), 'The signature of the token is invalid.');
     for (let count = 0; count < 50; count += 1) await accepts(old);
     assert.equal(issuer.requests.length, 4);
   });
@@ -189,7 +189,7 @@ describe('the keys of an issuer', () => {
     const tooLate = accepts(unknown[0]!);
     release();
     assert.equal(await last, 'deploys');
-    const NONE = 'The issuer of the token has no key that it is signed with.';
+    const NONE = 'The issuer does not have the key that signed the token.';
     assert.deepEqual(new Set(await Promise.all(waiting)), new Set([NONE]));
     assert.equal(await tooLate, AGAIN, 'the answer can be older than the token');
     assert.equal(issuer.requests.length, before + 2);
@@ -226,7 +226,7 @@ describe('the keys of an issuer', () => {
   it('are never those with which anybody could sign', async () => {
     const [real] = issuer.keys;
     issuer.keys = [{ kty: 'oct', k: Buffer.from('known to all').toString('base64url'), kid: real!.kid!, alg: 'HS256' }];
-    assert.equal(await accepts(await token()), 'The issuer of the token has no key that it is signed with.');
+    assert.equal(await accepts(await token()), 'The issuer does not have the key that signed the token.');
   });
 
   it('are fresh as HTTP has it, within ten seconds and a day', () => {

@@ -36,7 +36,7 @@ describe('logging out', () => {
 
   it('ends the key on the server, and forgets it', async () => {
     const { stdout, stderr, code } = await logout();
-    assert.deepEqual([stdout, stderr, code], [`Logged out of ${test.url}: the key is ended\n`, '', 0]);
+    assert.deepEqual([stdout, stderr, code], [`Logged out of ${test.url}: the key was deleted\n`, '', 0]);
     assert.deepEqual([await accepts(key), keptKey(test.url, env)], [false, undefined]);
     assert.equal((await logout()).stdout, `There was no key for ${test.url}\n`);
   });
@@ -55,10 +55,7 @@ describe('logging out', () => {
     assert.ok('principal' in authenticated);
     const { key: secret } = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, authenticated.principal);
     const { stderr, code } = await logout();
-    assert.match(
-      stderr,
-      /^Error: This key has created 1 API key, which ends with it\. Pass --yes to log out all the same, /,
-    );
+    assert.match(stderr, /^Error: This key has created 1 API key, which ends with it\. Pass --yes to log out anyway, /);
     assert.deepEqual([code, isKept(), await accepts(key), await accepts(secret)], [2, true, true, true]);
     assert.equal((await logout('--yes')).code, 0);
     assert.deepEqual([isKept(), await accepts(key), await accepts(secret)], [false, false, false]);
@@ -68,14 +65,14 @@ describe('logging out', () => {
     chmodSync(file, 0o644);
     assert.match((await logout()).stderr, /Code: CREDENTIALS_INVALID/);
     const { stdout, code } = await logout('--local');
-    const text = `The key for ${test.url} is forgotten here, and stays valid on the server until it ends\n`;
+    const text = `The key for ${test.url} was removed from this machine, and stays valid on the server until it expires\n`;
     assert.deepEqual([stdout, code, await accepts(key), isKept()], [text, 0, true, false]);
     const elsewhere = await runCliHere(['logout', '--local', '--server', 'http://keys.example.org'], { env });
     assert.equal(elsewhere.code, 0, 'it is no matter whether the way there is encrypted');
   });
 
   it('keeps the key where the server does not end it, and says what to do', async () => {
-    const remedy = /The key is kept: try again, or pass --local to only forget it here\.\nCode: /;
+    const remedy = /The key is kept: try again, or pass --local to only remove it from this machine\.\nCode: /;
     const { key: made } = await test.keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
     keepKey(test.url, made, env);
     const foreign = await logout();

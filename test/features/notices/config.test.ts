@@ -121,12 +121,12 @@ describe('the secret that signs notices', () => {
     const variable = 'SVC_API_NOTICES_SECRET';
     assert.deepEqual(thrown(undefined), [
       'CONFIG_UNAVAILABLE',
-      `Notices have no secret that signs them. Set ${variable}, or name a file by "secretFile" under "notices".`,
+      `The signing secret for notices is missing. Set ${variable}, or "secretFile" under "notices".`,
     ]);
     for (const text of ['whsec_short', 'hunter2', `whsec_${'A'.repeat(100)}`, `whsec_${'!'.repeat(40)}`])
       assert.deepEqual(thrown(undefined, { [variable]: text }), [
         'CONFIG_INVALID',
-        `${variable}: secret 1 of 1 is none of Standard Webhooks. ${form}`,
+        `${variable}: secret 1 of 1 is not in the form of Standard Webhooks. ${form}`,
       ]);
     assert.deepEqual(thrown(undefined, { [variable]: Array.from({ length: 6 }, newNoticeSecret).join(' ') }), [
       'CONFIG_INVALID',

@@ -275,7 +275,7 @@ describeOnEach('an import that others write beside', () => {
     beforePiece(3, () => Promise.reject(new KeysError('STORE_FULL', 'The disk is full.')));
     await assert.rejects(load(...linesOf('Imported')), {
       code: 'STORE_FULL',
-      message: 'The disk is full. 400 of 500 keys were imported before. Run it again to import the others.',
+      message: 'The disk is full. 400 of 500 keys were imported before that. Run it again to import the others.',
     });
     await assertWhole(2 * PIECE);
     assert.deepEqual(outcome(await load(...linesOf('Imported'))), [KEYS - 2 * PIECE, 2 * PIECE, 0]);

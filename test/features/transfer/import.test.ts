@@ -48,7 +48,7 @@ describeOnEach('apikey import', () => {
     assert.equal(
       stdout,
       `line 2: EXPIRED It expired at 2020-01-01T00:00:00.000Z.
-line 3: SECRET_GUESSABLE The secret is so short that it may be guessed. Give the key a new one soon.
+line 3: SECRET_GUESSABLE The secret is so short that it could be guessed. Rotate the key soon.
 `,
     );
     assert.deepEqual([stderr, code], ['Imported 3 API keys.\n', 0]);
@@ -68,7 +68,7 @@ line 3: SECRET_GUESSABLE The secret is so short that it may be guessed. Give the
 line 2: imported "By digest" as PREFIX
 line 2: EXPIRED It expired at 2020-01-01T00:00:00.000Z.
 line 3: imported "Short" as PREFIX
-line 3: SECRET_GUESSABLE The secret is so short that it may be guessed. Give the key a new one soon.
+line 3: SECRET_GUESSABLE The secret is so short that it could be guessed. Rotate the key soon.
 `,
     );
     assert.deepEqual([stderr, code], ['Imported 3 API keys.\n', 0]);

@@ -76,7 +76,7 @@ describe('an edge of an origin that asks for certificates', () => {
     assert.match(await run('--client-cert', '/none', '--client-key', own.key), /--client-cert, \/none, cannot be read/);
     assert.match(await run('--client-cert', own.cert, '--client-key', other.key), /certificates .* cannot be used/);
     assert.match(await run('--ca', tokenFile), /certificates .* cannot be used/);
-    assert.match(await run('--client-cert', own.cert), /--client-key go together/);
+    assert.match(await run('--client-cert', own.cert), /--client-key need each other/);
   });
 
   it('is the same in another program', async () => {

@@ -234,8 +234,8 @@ describe('svc-api edge', () => {
     assert.match((await at('http://keys.example.org')).stderr, /unencrypted.*--insecure/s);
     assert.match((await at(origin.url, '--max-stale', '50ms')).stderr, /--max-stale is "50ms"/);
     assert.match((await at(origin.url, '--client-cert', 'a.pem')).stderr, /--client-key/);
-    assert.match((await at(origin.url, '--any-key')).stderr, /--any-key is for a guard, and nothing is guarded/);
-    assert.match((await at(origin.url, '--timeout', '5')).stderr, /--timeout is for a guard, and nothing is guarded/);
+    assert.match((await at(origin.url, '--any-key')).stderr, /--any-key is for a guard, but nothing is guarded/);
+    assert.match((await at(origin.url, '--timeout', '5')).stderr, /--timeout is for a guard, but nothing is guarded/);
     assert.match((await at(origin.url, 'http://127.0.0.1:9')).stderr, /Pass --resource, --permission or --any-key/);
     writeFileSync(file, 'not a secret\n', { mode: 0o644 });
     const open = await run(['--origin', origin.url, '--token-file', file]);

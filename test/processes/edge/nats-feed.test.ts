@@ -245,7 +245,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     assert.notEqual(await check(edge, key), 'ok');
     await test.keys.setEnabled(other.id, false, OPERATOR);
     assert.notEqual(await check(edge, disabled), 'ok');
-    await until(() => problem()?.includes('insufficient resources. There is no more room') === true);
+    await until(() => problem()?.includes('insufficient resources. The storage is full') === true);
     await until(async () => (await check(edge, kept)) === '503 SERVICE_UNAVAILABLE');
     await streams.delete('others');
     await until(async () => (await check(edge, kept)) === 'ok');

@@ -366,7 +366,7 @@ describe('guard', () => {
         'a header that says nothing about people',
         [upstream, '--any-key', '--pass-header', 'Cookie'],
         'USAGE',
-        '--pass-header cannot pass "Cookie" on: it does not say who makes a request.',
+        '--pass-header cannot pass "Cookie" on: it does not identify the caller.',
       ],
       ['no time at all', [upstream, '--any-key', '--timeout', '0'], 'USAGE', '--timeout is "0"'],
       ['a path that is none', [upstream, '--any-key', '--health-path', 'x?y'], 'USAGE', '--health-path is "x?y"'],

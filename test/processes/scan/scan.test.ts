@@ -368,7 +368,7 @@ describe('apikey scan', () => {
         assert.match(stderr, why);
       }
       assert.match((await scan(['--report', 'none'])).stderr, /could not be read \(ENOENT\)/);
-      assert.match((await scan(['-', '--report', '-'])).stderr, /stdin can be read once/);
+      assert.match((await scan(['-', '--report', '-'])).stderr, /stdin can be read only once/);
     });
 
     it('may be empty', async () => {

@@ -57,8 +57,8 @@ describe('a signal to apply --exec', () => {
       const isJson = signal === 'SIGHUP';
       const { stdout, stderr, code } = await interrupt(signal, ...(isJson ? ['--json'] : []));
       const told = [
-        `Ended by ${signal}. The command for the secret of "Running" was ended by ${signal}: that secret was taken back.`,
-        'The command for the secret of "Later" was not run: that secret was taken back.',
+        `Ended by ${signal}. The command for the secret of "Running" was ended by ${signal}: that secret was revoked.`,
+        'The command for the secret of "Later" was not run: that secret was revoked.',
         'All other changes were made. Apply again for the rest.',
       ];
       const error = isJson ? '' : `Error: ${told.join('\n       ')}\n`;

@@ -25,8 +25,8 @@ import { formatDiff } from '../../../cli/views/change-view.ts';
 import { type KeysPlace, withAdministration } from '../../../cli/with-keys.ts';
 import { SecretFiles, tidyLeftovers, validateFileNames } from './secret-files.ts';
 
-const REVERTED = 'All changes were reverted, because nobody has the new secrets.';
-const REMOVED = 'New secrets were taken back, because nobody has them. Other changes stay.';
+const REVERTED = 'All changes were reverted, because the new secrets could not be delivered.';
+const REMOVED = 'New secrets were revoked, because they could not be delivered. Other changes stay.';
 
 interface ApplyRequest {
   /** A path, or `-` for stdin. */
@@ -276,9 +276,7 @@ class SecretCommand {
     const texts = this.#failures.map(
       ({ name, reason, isReverted }) =>
         `The command for the secret of "${name}" ${reason}: ` +
-        (isReverted
-          ? 'that secret was taken back.'
-          : 'that secret works, and could not be taken back. Rotate the key.'),
+        (isReverted ? 'that secret was revoked.' : 'that secret works, and could not be revoked. Rotate the key.'),
     );
     const outcome = `${texts.join('\n')}\nAll other changes were made.`;
     if (this.#signal) throw new InterruptedError(this.#signal, `${outcome} Apply again for the rest.`);

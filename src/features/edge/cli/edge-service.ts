@@ -50,7 +50,7 @@ export function checkEdge(guard: AskedGuard, config: Config, catalog: Catalog): 
   if (guard.flag !== undefined)
     throw new KeysError(
       'USAGE',
-      `--${guard.flag} is for a guard, and nothing is guarded. Name a service, or "upstreams" in svc-api.yaml.`,
+      `--${guard.flag} is for a guard, but nothing is guarded. Name a service, or set "upstreams" in svc-api.yaml.`,
     );
 }
 
@@ -99,7 +99,7 @@ async function sourceOf({ origin, ...feed }: AskedEdge, { feed: by, file }: Conf
     );
   if (by) return new (await import('../../nats/nats-feed.ts')).NatsFeed({ settings: by.nats, ...feed });
   if (origin !== undefined) return new HttpFeed({ origin, ...feed });
-  throw new KeysError('USAGE', 'Pass the address of the origin by --origin, or name "feed" in svc-api.yaml.');
+  throw new KeysError('USAGE', 'Pass the address of the origin with --origin, or set "feed" in svc-api.yaml.');
 }
 
 function edgeApp(

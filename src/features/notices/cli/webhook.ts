@@ -17,7 +17,7 @@ export async function readDeclaredWebhook(oclif: OclifConfig, named: string | un
   const missing =
     file === undefined
       ? 'There is no configuration. Pass --config <path>, or set SVC_API_CONFIG.'
-      : `There is no webhook to try: ${printable(file, 200)} has no "notices". Add it, with a "url".`;
+      : `There is no webhook to test: ${printable(file, 200)} has no "notices". Add it, with a "url".`;
   throw new KeysError('CONFIG_UNAVAILABLE', missing);
 }
 
@@ -74,9 +74,9 @@ export async function tryWebhook(settings: NoticeSettings, options: TryOptions):
 
 /** A likely cause of a failure, if any. */
 function hintOf(failure: string, status: number | undefined): string {
-  if (status === 401 || status === 403) return ' See whether the receiver has the same secret, and the right time.';
-  if (status === 404 || status === 405) return ' See whether the path of "url" is that of the receiver.';
+  if (status === 401 || status === 403) return ' Check that the receiver has the same secret and the correct time.';
+  if (status === 404 || status === 405) return ' Check the path in "url".';
   if (status === undefined && CERTIFICATE.test(failure))
-    return ' Its certificate is not trusted here, or is for another name. NODE_EXTRA_CA_CERTS names a file to trust.';
+    return ' Its certificate is not trusted, or is for another name. Set NODE_EXTRA_CA_CERTS to a file of trusted certificates.';
   return '';
 }

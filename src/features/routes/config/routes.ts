@@ -64,9 +64,9 @@ function allowOf(catalog: Catalog) {
     ALLOW_UNKNOWN,
   );
 }
-const ALLOW_UNKNOWN = `The field "allow" says nothing that is known. ${ALLOW_FORMS}`;
+const ALLOW_UNKNOWN = `The value of "allow" is unknown. ${ALLOW_FORMS}`;
 
-const NO_METHODS = 'The list "methods" is empty, so that nothing matches. Leave it out for all methods.';
+const NO_METHODS = 'The list "methods" is empty, so nothing matches. Leave it out for all methods.';
 /** The most that one request can count as. */
 const MAX_COST = 1_000_000;
 
@@ -77,7 +77,7 @@ const patterns = (field: string) =>
       v.check((given) => given.trim() !== '', 'An item of this list is empty. Write a name, or "*" for all.'),
       json({ minLength: 1 }),
     ),
-    `The list "${field}" is empty. Leave it out if none may be used.`,
+    `The list "${field}" is empty. Leave it out to allow none.`,
   );
 const MCP = 'must be a map with at least one of "tools", "resources" and "prompts".';
 const mcp = v.pipe(
@@ -120,22 +120,22 @@ function routeOf(context: SectionContext) {
         ),
         resource: optional(
           text((given) => parseResource(given, catalog), { examples: ['GRAFANA'] }),
-          'In place of allow: READ_ANY, CREATE_ANY, UPDATE_ANY or DELETE_ANY on it, by the method.',
+          'Instead of allow: READ_ANY, CREATE_ANY, UPDATE_ANY or DELETE_ANY on it, depending on the method.',
         ),
-        mcp: optional(mcp, 'The parts of an MCP server that its keys can use: names, with * for any text.', {
+        mcp: optional(mcp, 'Allowed parts of an MCP server: names, with * for any text.', {
           page: 'agents.md',
         }),
-        limit: optional(limit, 'How many of its requests each key can make; with mcp, how many calls.'),
-        cost: optional(count(MAX_COST), 'How much a request counts against limits and budgets.', { otherwise: '1' }),
+        limit: optional(limit, 'Limit of requests for each key on this route; with mcp, of calls.'),
+        cost: optional(count(MAX_COST), 'Cost of a request against limits and budgets.', { otherwise: '1' }),
         to: optional(
           textWith((to) => (upstreams.includes(to) ? undefined : unknownUpstream(to, upstreams)), {
             examples: ['wiki'],
           }),
-          'The upstream, by its name, that guard passes requests on to.',
+          'Name of the upstream that guard passes requests on to.',
         ),
-        'cross-site': optional(only('allowed'), 'Pages of other sites can send requests that have a key by Basic.'),
+        'cross-site': optional(only('allowed'), 'Pages of other sites can send requests with a key in Basic.'),
         preflight: optional(only('open'), 'CORS preflights pass without a key.'),
-        observe: optional(only(true), 'Lets requests pass that it would refuse, and notes that.'),
+        observe: optional(only(true), 'Allows requests that it would refuse, and records them.'),
       },
       'A route must be a map with the fields "host", "path" and "allow".',
     ),
@@ -152,7 +152,7 @@ function routeOf(context: SectionContext) {
 
 function unknownUpstream(to: string, upstreams: readonly string[]): string {
   const known = upstreams.length > 0 ? `The upstreams are ${formatList(upstreams)}.` : 'There is no field "upstreams".';
-  return `${suggestion(to, upstreams)}There is no upstream "${printable(to)}". ${known}`;
+  return `${suggestion(to, upstreams)}The upstream "${printable(to)}" does not exist. ${known}`;
 }
 
 interface GivenRoute {
@@ -173,17 +173,13 @@ function routeProblems(route: GivenRoute, context: SectionContext): Problem[] {
   const observing = observe ? problemOfObserving(route, context) : undefined;
   const problems: [holds: boolean, field: string, message: string | undefined][] = [
     [!allow && resource === undefined, '', 'The field "allow" is missing.'],
-    [
-      !!allow && resource !== undefined,
-      'resource',
-      'The fields "allow" and "resource" are both there. Keep one of them.',
-    ],
+    [!!allow && resource !== undefined, 'resource', 'Both "allow" and "resource" are set. Keep one of them.'],
     [
       !!mcp && (isOpen || resource !== undefined),
       'mcp',
       'With "mcp", the field "allow" must be a permission, permissions, or key.',
     ],
-    [!!mcp && !!methods, 'methods', 'With "mcp", leave out "methods": all of MCP goes by one path.'],
+    [!!mcp && !!methods, 'methods', 'With "mcp", leave out "methods": MCP uses one path for everything.'],
     ...(['limit', 'cost'] as const).map((field): [boolean, string, string] => [
       isOpen && route[field] !== undefined,
       field,
@@ -192,7 +188,7 @@ function routeProblems(route: GivenRoute, context: SectionContext): Problem[] {
     [
       limit !== undefined && cost !== undefined && cost > splitLimit(limit).count,
       'cost',
-      `A request that counts as ${cost} is never within ${limit}.`,
+      `A request with the cost ${cost} always exceeds ${limit}.`,
     ],
     [observing !== undefined, 'observe', observing],
   ];
@@ -209,11 +205,11 @@ function problemOfObserving({ allow, mcp, to }: GivenRoute, context: SectionCont
   const sendsCredentials =
     isRecord(upstream) && ['send', 'query', 'basic'].some((field) => upstream[field] !== undefined);
   if (!sendsCredentials) return undefined;
-  return `With "observe", everybody would act with the credentials that "${to}" gets. Leave it out.`;
+  return `With "observe", anyone could use the credentials sent to "${to}". Leave it out.`;
 }
 
 export const routes = section({
-  description: 'The permissions that requests require. The most specific route decides.',
+  description: 'Permissions that requests need. The most specific route decides.',
   otherwise: 'requests handled by routes are refused',
   page: 'routes.md',
   schema: (context) =>
@@ -231,7 +227,7 @@ export const routes = section({
 });
 
 export const expect = section({
-  description: 'Answers that the routes must give. A file whose expectations do not hold is not taken.',
+  description: 'Answers that the routes must give. A file with failed expectations is refused.',
   otherwise: 'nothing is checked',
   page: 'routes.md',
   schema: ({ catalog, given, read, unmet }) =>

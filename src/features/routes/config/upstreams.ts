@@ -54,14 +54,14 @@ function sentIn(place: SentCredential['in'], context: SectionContext) {
   );
   const credential = map(
     {
-      file: required(filePath(context), 'From the folder of this file.'),
+      file: required(filePath(context), 'Relative to the folder of this file.'),
       scheme: optional(
         v.pipe(
           v.string('must be one word, such as Bearer.'),
           v.regex(SCHEME, 'must be one word, such as Bearer.'),
           json({ pattern: '^[A-Za-z][A-Za-z0-9-]*$', examples: ['Bearer'] }),
         ),
-        'The word before it.',
+        'Scheme before it.',
       ),
     },
     '"{field}" must name the file of the credential, such as { file: /run/secrets/app }.',
@@ -118,21 +118,21 @@ const passHeaders = v.pipe(
 function upstreamOf(context: SectionContext) {
   const fields = map(
     {
-      url: required(address, 'Its address, by http, https or http+unix.'),
+      url: required(address, 'Its address: http, https or http+unix.'),
       send: optional(
         sentIn('header', context),
-        'Headers that it gets with the content of files, in place of what callers send.',
+        'Headers to send with the content of files. They replace what callers send.',
         { page: 'guard.md#a-credential-that-callers-never-see' },
       ),
-      query: optional(sentIn('query', context), 'Parameters of the query that it gets, likewise.'),
-      basic: optional(basicOf(context), 'The user and the password that it gets by Basic.'),
-      rewriteHost: optional(v.boolean(), "Send it its own address as the Host, in place of the client's."),
+      query: optional(sentIn('query', context), 'Query parameters to send, likewise.'),
+      basic: optional(basicOf(context), 'User and password to send with Basic.'),
+      rewriteHost: optional(v.boolean(), "Send its own address as the Host instead of the client's."),
       passHeaders: optional(
         passHeaders,
-        'Headers in which proxies in "trust" name the caller. All others of that kind are removed.',
+        'Identity headers to pass on from proxies in "trust". Other identity headers are removed.',
         { page: 'guard.md#headers-that-say-who-somebody-is' },
       ),
-      ranges: optional(v.boolean(), 'Let callers ask for parts of answers, in which its credentials are not found.', {
+      ranges: optional(v.boolean(), 'Allow Range requests, although credentials split across parts cannot be hidden.', {
         page: 'guard.md#a-credential-that-callers-never-see',
       }),
     },
@@ -157,7 +157,7 @@ function upstreamOf(context: SectionContext) {
 }
 
 export const upstreams = section({
-  description: 'The services that guard passes requests on to, by names that routes have: an address, or a map.',
+  description: 'Services that guard passes requests on to, by the name that routes use: an address, or a map.',
   otherwise: 'none',
   page: 'guard.md#several-services',
   schema: (context) =>
@@ -168,7 +168,7 @@ export const upstreams = section({
           v.regex(
             UPSTREAM_NAME,
             ({ input }) =>
-              `"${printable(input)}" cannot name an upstream. Use letters and digits, and - _ . between them.`,
+              `"${printable(input)}" is not a valid name of an upstream. Use letters and digits, with - _ . between them.`,
           ),
           json({ pattern: '^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9])?$' }),
         ),

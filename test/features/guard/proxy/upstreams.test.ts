@@ -34,9 +34,9 @@ describe('the address of an upstream', () => {
       'http+unix:///': '"http+unix:///" is not the address of an upstream',
       'http+unix:///a%zz': '"http+unix:///a%zz" is not the address of an upstream',
       'http+unix:///a%ff': '"http+unix:///a%ff" is not the address of an upstream',
-      'http://a/path': '"http://a/path" has more than an address: paths are passed on as they are',
-      'http://a?query': '"http://a?query" has more than an address: paths are passed on as they are',
-      'http://user:hunter2@a': 'The upstream has a password in it, which every user can see',
+      'http://a/path': '"http://a/path" must not have a path: paths are passed on unchanged',
+      'http://a?query': '"http://a?query" must not have a path: paths are passed on unchanged',
+      'http://user:hunter2@a': 'The address contains a password, which every user of this machine can see',
     })) {
       const forms = 'http://127.0.0.1:3000, https://grafana.internal or http+unix:///run/app.sock';
       assert.deepEqual(parseUpstream(text), {

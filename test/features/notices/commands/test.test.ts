@@ -52,7 +52,7 @@ describe('notices test', () => {
     assert.match(notice!.id, /^msg_[0-9a-f]{32}$/);
     assert.match(
       stdout,
-      new RegExp(`^The webhook ${origin()} has accepted the test notice ${notice!.id}: 204, in \\d+ ms\\.\n$`),
+      new RegExp(`^The webhook ${origin()} accepted the test notice ${notice!.id}: 204, in \\d+ ms\\.\n$`),
     );
     assert.deepEqual([code, stderr], [0, '']);
     assert.deepEqual(
@@ -77,7 +77,7 @@ describe('notices test', () => {
       [500, {}, 'the answer was 500.'],
       [410, {}, 'the answer was 410 (Gone).'],
       [307, { Location: `${origin()}/t0ken` }, 'the answer was 307, a redirect, which is not followed.'],
-      [404, {}, 'the answer was 404. See whether the path of "url" is that of the receiver.'],
+      [404, {}, 'the answer was 404. Check the path in "url".'],
     ];
     for (const [status, headers, reason] of hints) {
       receiver.answer = (response) => void response.writeHead(status, headers).end(`t0ken ${receiver.secret}`);
@@ -100,7 +100,7 @@ describe('notices test', () => {
     assert.deepEqual([code, json.status, receiver.forged], [1, 401, 1]);
     assert.match(
       json.error!,
-      /the answer was 401\. See whether the receiver has the same secret, and the right time\.$/,
+      /the answer was 401\. Check that the receiver has the same secret and the correct time\.$/,
     );
   });
 
@@ -151,7 +151,7 @@ describe('notices test', () => {
       assert.deepEqual([code, json.status, reached], [1, null, 0]);
       assert.match(
         json.error!,
-        /: DEPTH_ZERO_SELF_SIGNED_CERT\. Its certificate is not trusted here, .*NODE_EXTRA_CA_CERTS/,
+        /: DEPTH_ZERO_SELF_SIGNED_CERT\. Its certificate is not trusted, .*NODE_EXTRA_CA_CERTS/,
       );
     });
 
@@ -170,7 +170,7 @@ describe('notices test', () => {
       assert.deepEqual([other.exit, other.status, reached], [1, null, 1]);
       assert.match(
         other.error!,
-        /: ERR_TLS_CERT_ALTNAME_INVALID\. Its certificate is not trusted here, or is for another name/,
+        /: ERR_TLS_CERT_ALTNAME_INVALID\. Its certificate is not trusted, or is for another name/,
       );
     });
   });
@@ -189,12 +189,12 @@ describe('notices test', () => {
     );
     writeFileSync(config, 'roles: {}\n');
     const { code, json } = await asked();
-    const error = `There is no webhook to try: ${config} has no "notices". Add it, with a "url".`;
+    const error = `There is no webhook to test: ${config} has no "notices". Add it, with a "url".`;
     assert.deepEqual([code, json], [1, { error, code: 'CONFIG_UNAVAILABLE' }]);
     declare(receiver.url);
     const unsigned = await asked('');
     assert.deepEqual([unsigned.code, unsigned.json.code], [1, 'CONFIG_UNAVAILABLE']);
-    assert.match(unsigned.json.error!, /^Notices have no secret that signs them\./);
+    assert.match(unsigned.json.error!, /^The signing secret for notices is missing\./);
     writeFileSync(config, 'notices: { url: "ftp://127.0.0.1/t0ken" }');
     assert.deepEqual([(await asked()).json.code, receiver.received.length], ['CONFIG_INVALID', 0]);
   });

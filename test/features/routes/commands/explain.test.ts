@@ -43,7 +43,7 @@ describe('routes explain', () => {
       const { stdout, stderr, code } = await cli.run(args, { env: { SVC_API_CONFIG: file } });
       assert.match(stdout, key.length > 0 ? /is forbidden: / : /is refused: /);
       const [first, second, ...others] = stderr.trimEnd().split('\n');
-      assert.equal(first, 'Warning: Servers do not take this file, since what it expects is not so:');
+      assert.equal(first, 'Warning: Servers refuse this file, because these expectations fail:');
       assert.ok(second!.startsWith(`${file}:9:5: `), stderr);
       assert.deepEqual([others, code], [[], 0]);
     }

@@ -17,13 +17,13 @@ export default class Apply extends KeyCommand {
     'All changes are made in one transaction; if there are none, nothing is written. ' +
     'With --dry-run, exit code 2 means that there are changes, and every failure exits with 1.';
   static override examples = examplesOf([
-    ['See what would change', '-f keys.yaml --dry-run'],
+    ['Show what would change', '-f keys.yaml --dry-run'],
     [
       'Make the changes; the secret of each new key goes to a file named after the key',
       '-f keys.yaml --secrets-dir ./secrets',
     ],
     [
-      'Hand each new secret to Vault; a key whose secret it does not take is as before',
+      'Store each new secret in Vault; if that fails, the key stays as before',
       `-f keys.yaml --exec 'vault kv put "secret/$SVC_API_KEY_NAME" key=-'`,
     ],
     ['Also delete keys that an earlier apply created and the file no longer declares', '-f keys.yaml --prune --json'],
@@ -38,13 +38,13 @@ export default class Apply extends KeyCommand {
       helpValue: '<path>',
     }),
     'dry-run': Flags.boolean({
-      description: 'Show what would change, and change nothing. Exits with 2 if there are changes.',
+      description: 'Only show what would change. Exits with 2 if there are changes.',
     }),
     adopt: Flags.boolean({
       description: 'Take over declared keys that another key created. Their secrets stay.',
     }),
     prune: Flags.boolean({
-      description: 'Delete keys that an apply created and the file no longer declares; never others.',
+      description: 'Delete keys that an earlier apply created and the file no longer declares; never others.',
     }),
     'secrets-dir': Flags.string({
       description: 'Folder for new secrets, each in a file named after its key that only its owner can read.',
@@ -53,7 +53,7 @@ export default class Apply extends KeyCommand {
     exec: Flags.string({
       description:
         'Command of the shell that gets each new secret on stdin, one run a key, with SVC_API_KEY_NAME and ' +
-        'SVC_API_KEY_ID in its environment. If it fails, the secret of that key is taken back.',
+        'SVC_API_KEY_ID in its environment. If it fails, the secret of that key is revoked.',
       helpValue: '<command>',
     }),
   };
@@ -61,7 +61,7 @@ export default class Apply extends KeyCommand {
   async run(): Promise<object> {
     const { args, flags } = await this.parse(Apply);
     if (args.file !== undefined && flags.file !== undefined)
-      throw new CliError('USAGE', 'The file is given twice: as an argument and by --file. Leave one out.');
+      throw new CliError('USAGE', 'The file is given twice: as an argument and with --file. Leave one out.');
     const file = args.file ?? flags.file;
     const { prune, adopt, 'dry-run': dryRun, 'secrets-dir': secretsDir, exec: command } = flags;
     if (!file) throw new CliError('USAGE', 'The file is missing. Pass its path, or - for stdin.');

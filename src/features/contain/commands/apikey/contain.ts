@@ -12,28 +12,28 @@ import { containOperations } from '../../operations.ts';
 
 export default class Contain extends KeyCommand {
   static override group = 'Leaks';
-  static override summary = 'Undo what an API key did: to itself, its child keys and other keys.';
+  static override summary = 'Disable a leaked API key with its child keys, and undo its changes to other keys.';
   static override description =
-    'For a key that leaked. It and all its child keys are disabled. Secrets that it gave to other keys end: the ' +
-    'secret before works alone again while its grace runs, otherwise that key is disabled. What it widened is ' +
-    'narrowed to what the key had before as well as now, what it enabled is disabled, and requests of applications ' +
-    'that it agreed to are cancelled. The same goes for what was done by its child keys, and with secrets that it ' +
-    'gave. The plan is shown first; all of it is one transaction. A key that was deleted is found by its name or id.';
+    'Disables the key and all its child keys. Revokes secrets it issued for other keys: the previous secret is restored ' +
+    'if it is still in its grace period, otherwise that key is disabled. Removes permissions it added, disables keys it ' +
+    'enabled, and cancels requests of applications it approved. Also undoes the changes of its child keys, and those ' +
+    'made with secrets it issued. Shows the plan first, and runs in one transaction. A deleted key is found by its name ' +
+    'or id.';
   static override examples = examplesOf([
-    ['See what a key did, and what would be undone', '"CI deploy" --dry-run'],
+    ['Show the changes a key made, and what would be undone', '"CI deploy" --dry-run'],
     ['Undo it', '"CI deploy" --yes'],
-    ['Undo only what it did to others since it leaked', '"CI deploy" --since 2h --yes'],
+    ['Undo only its changes since it leaked', '"CI deploy" --since 2h --yes'],
   ]);
   static override args = nameArgs;
   static override flags = {
     name: nameFlag,
     since: Flags.string({
       description:
-        'Undo only what it did to others since this date (its start in UTC), RFC 3339 date and time, or this long ' +
-        'ago. It and all its child keys are disabled in any case.',
+        'Undo only its changes to others since this date (its start in UTC), RFC 3339 date and time, or this long ' +
+        'ago. The key and its child keys are disabled in any case.',
       helpValue: '<date>|24h',
     }),
-    'dry-run': Flags.boolean({ description: 'Show what would be done, and change nothing.' }),
+    'dry-run': Flags.boolean({ description: 'Only show what would be done.' }),
     'no-input': noInputFlag,
     yes: yesFlag,
   };
@@ -43,7 +43,7 @@ export default class Contain extends KeyCommand {
     const { since, yes, 'dry-run': dryRun } = input.flags;
     const key = nameOf(input);
     if (key === undefined)
-      throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or by --name <name>.');
+      throw new CliError('USAGE', 'The name of the key is missing. Pass it as an argument, or with --name <name>.');
     if (!dryRun) this.requireAnswer('contain the key, or --dry-run to see what that does');
     return this.withKeys(input.flags, async (keys) => {
       const { containKey } = keys.of(containOperations);
@@ -79,7 +79,7 @@ function textOf(contained: Contained, title: string, words: readonly [string, st
 
 function nothingToUndo(contained: Contained): string {
   const state = contained.exists ? 'disabled' : 'deleted';
-  const others = contained.issued.length > 0 ? 'so are its parent keys' : 'nothing else is in force';
+  const others = contained.issued.length > 0 ? 'so are its parent keys' : 'nothing else is in effect';
   return `There is nothing to undo. ${nameIn(contained)} is ${state}, and ${others}.`;
 }
 
@@ -98,7 +98,7 @@ function containedLines(contained: Contained): string[] {
   return [
     ...(exists ? [] : [`API key ${name} was deleted.`]),
     ...(issued.length > 0
-      ? [`What ${name} did to others, and is in force:`, ...issuedLines(issued).map(indented)]
+      ? [`Changes by ${name} to other keys, still in effect:`, ...issuedLines(issued).map(indented)]
       : []),
     ...formatDiff(changed),
     ...requests.map(({ client, keyName }) => `- cancel the request of "${printable(client, 100)}" for "${keyName}"`),

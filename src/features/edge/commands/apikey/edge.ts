@@ -16,10 +16,10 @@ export default class Edge extends ServingCommand {
   static override isAtTop = true;
   static override summary = 'Check keys beside your services, without the key store.';
   static override description =
-    'Follows the server at --origin, whose keys it loads into memory before it is ready, and answers what proxies ask ' +
-    'at /auth, /introspect, /healthz and /readyz; with <upstream>, or "upstreams" in its svc-api.yaml, it is a guard. ' +
-    'A change of a key returns at the origin once each edge knows of it, or answers no more: without an answer of the ' +
-    'origin, an edge answers for --max-stale. The file of the token holds a key with EDGE:READ_ANY.';
+    'Follows the server at --origin and keeps its keys in memory. Answers proxies at /auth, /introspect, /healthz and ' +
+    '/readyz; with <upstream>, or "upstreams" in its svc-api.yaml, it is a guard. The origin confirms a change of a key ' +
+    'once every edge has it or has stopped answering: an edge without contact to its origin answers for --max-stale. ' +
+    'The file of the token contains a key with EDGE:READ_ANY.';
   static override usage = '<%= command.id %> [UPSTREAM] [flags]';
   static override examples = examplesOf([
     ['Check keys for a proxy on this machine', '--origin https://keys.example.org --token-file edge.key'],
@@ -36,32 +36,32 @@ export default class Edge extends ServingCommand {
   static override args = { upstream: upstreamArg };
   static override flags = {
     origin: Flags.string({
-      description: 'Address of the server whose keys are checked. Default: "feed" in svc-api.yaml says how.',
+      description: 'Address of the server with the keys. Default: from "feed" in svc-api.yaml.',
       helpValue: '<url>',
     }),
     'token-file': Flags.string({
-      description: 'File with a key for the origin that has EDGE:READ_ANY. It is read anew when it changes.',
+      description: 'File with a key of the origin that has EDGE:READ_ANY. It is read again when it changes.',
       helpValue: '<path>',
       required: true,
     }),
     'max-stale': Flags.string({
-      description: 'How long it answers without an answer of the origin, 100ms to 60s. Default: 1s.',
+      description: 'How long it answers without contact to the origin, 100ms to 60s. Default: 1s.',
       helpValue: '<duration>',
     }),
     name: Flags.string({
-      description: 'What the origin calls it. Default: the name of this machine.',
+      description: 'Name of the edge at the origin. Default: the name of this machine.',
       helpValue: '<name>',
     }),
     ca: Flags.string({ description: 'Certificates of authorities to trust, in PEM.', helpValue: '<path>' }),
     'client-cert': Flags.string({
-      description: 'Certificate that is shown to the origin, in PEM.',
+      description: 'Client certificate for the origin, in PEM.',
       helpValue: '<path>',
     }),
     'client-key': Flags.string({
       description: 'Private key of the certificate of --client-cert, in PEM.',
       helpValue: '<path>',
     }),
-    insecure: Flags.boolean({ description: 'Send the key also to an origin elsewhere that speaks plain HTTP.' }),
+    insecure: Flags.boolean({ description: 'Send the key even over plain HTTP to an origin on another machine.' }),
     ...guardFlags,
     ...FLAGS,
   };
@@ -71,7 +71,7 @@ export default class Edge extends ServingCommand {
     const origin = flags.origin === undefined ? undefined : readServerUrl(flags.origin);
     if (origin !== undefined) requireEncryption(origin, flags);
     if ((flags['client-cert'] === undefined) !== (flags['client-key'] === undefined))
-      throw new CliError('USAGE', '--client-cert and --client-key go together. Pass both, or leave both out.');
+      throw new CliError('USAGE', '--client-cert and --client-key need each other. Pass both, or neither.');
     if (flags.name !== undefined && !/^[^\p{C}]{1,100}$/u.test(flags.name))
       throw new CliError('USAGE', `--name is "${printable(flags.name)}". Give 1 to 100 characters, without controls.`);
     const { readMaxStale } = await import('../../index.ts');
@@ -102,7 +102,7 @@ export default class Edge extends ServingCommand {
         telemetry?.metrics?.measureEdge(edge.measured);
         edge.keys.watchHearing((problem) => {
           const fields = { origin, ...(problem && { reason: problem.message }) };
-          if (problem) this.logger.error(fields, 'the lease of the origin has ended: keys are not accepted');
+          if (problem) this.logger.error(fields, 'the lease of the origin has expired: all keys are refused');
           else this.logger.info(fields, 'the origin gives leases again');
         });
         return edge.keys;

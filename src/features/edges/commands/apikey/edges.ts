@@ -16,16 +16,16 @@ const COLUMNS: readonly Column[] = [
 export default class Edges extends KeyCommand {
   static override group = 'Servers';
   static override isAtTop = true;
-  static override summary = 'List the servers without a store that follow this one.';
+  static override summary = 'List the edges that follow this server.';
   static override description =
-    'Edges that have asked for changes within ten minutes, whichever server of the store they follow. The state is ' +
-    'answering, resting or behind. One that nobody has asked for a key for 10 seconds rests, and gets a lease before ' +
-    'it answers again; one that is behind refuses all keys. The lag is the time since it was last known to ' +
-    'have taken all changes. What servers know of them is up to two seconds old. Where this is not a terminal, an ' +
-    'edge is one line, with tabs between NAME KEY ADDRESS STATE LAG ASKED. With --server, needs EDGE:READ_ANY.';
+    'Lists edges that asked for changes within ten minutes, at any server of the store. The state is answering, resting ' +
+    'or behind. An edge rests after 10 seconds without a request for a key, and gets a lease before it answers again. ' +
+    'An edge that is behind refuses all keys. The lag is the time since it last had all changes. The data can be two ' +
+    'seconds old. Without a terminal, each edge is a line with tabs between NAME KEY ADDRESS STATE LAG ASKED. With ' +
+    '--server, requires EDGE:READ_ANY.';
   static override examples = examplesOf([
-    ['See which edges follow', ''],
-    ['See which edges follow, as JSON', '--json'],
+    ['List the edges', ''],
+    ['List the edges as JSON', '--json'],
   ]);
 
   async run(): Promise<object> {
@@ -53,7 +53,7 @@ export default class Edges extends KeyCommand {
         lastAskedAt: formatTime(lastAskedAt),
       }));
       const shown = await this.print({ edges: json }, rows.length > 0 ? table(rows) : undefined);
-      if (rows.length === 0 && !this.jsonEnabled()) await this.terminal.note('No edge follows.');
+      if (rows.length === 0 && !this.jsonEnabled()) await this.terminal.note('No edges.');
       return shown;
     });
   }

@@ -23,22 +23,22 @@ const PERMISSIONS = [
 export default class Login extends BaseCommand {
   static override group = 'Servers';
   static override isAtTop = true;
-  static override summary = 'Get a key for a running server, once somebody has agreed.';
+  static override summary = 'Get a key for a running server, after approval by a person.';
   static override description =
-    "Shows a code. Whoever has a key of the server types it on the server's page /device, or whoever has its store " +
-    'runs "<%= config.bin %> apikey<%= config.topicSeparator %>approve <code>" there. The key is kept in a file of ' +
-    'the user alone, and never printed. It gets what managing keys takes; to grant other keys more, ask for ' +
-    'more by --roles or --permissions.';
+    "Shows a code. Someone with a key approves it on the server's page /device, or someone with access to the store " +
+    'runs "<%= config.bin %> apikey<%= config.topicSeparator %>approve <code>" there. The key is saved in a file that ' +
+    'only you can read, and never printed. By default, it can manage keys; request more with --roles or ' +
+    '--permissions.';
   static override examples = examplesOf([['Log in to a server, for a day', 'http://127.0.0.1:4000 --expires-in 1d']]);
   static override args = serverArgs;
   static override flags = {
     server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
-    insecure: Flags.boolean({ description: 'Send the key even to a server elsewhere that speaks plain HTTP.' }),
-    roles: rolesFlag('Roles to ask for, comma-separated, in place of what managing keys takes.'),
-    permissions: permissionsFlag('Permissions to ask for, comma-separated, in place of what managing keys takes.'),
+    insecure: Flags.boolean({ description: 'Send the key even over plain HTTP to another machine.' }),
+    roles: rolesFlag('Roles to request, comma-separated, instead of those for managing keys.'),
+    permissions: permissionsFlag('Permissions to request, comma-separated, instead of those for managing keys.'),
     'expires-in': Flags.string({
       aliases: ['ttl'],
-      description: 'Ask for a key that ends after this time: a number followed by s, m, h, d or w. Default: 30d.',
+      description: 'Request a key that expires after this time: a number followed by s, m, h, d or w. Default: 30d.',
       helpValue: '90m|12h|30d',
     }),
   };
@@ -54,8 +54,7 @@ export default class Login extends BaseCommand {
     const given = await askForKey(
       { server, scope, expiresIn: flags['expires-in'] ?? DEFAULT_END },
       {
-        show: ({ userCode, page }) =>
-          this.terminal.note(`Open ${page} and type ${userCode}\nWaiting for the decision.`),
+        show: ({ userCode, page }) => this.terminal.note(`Open ${page} and type ${userCode}\nWaiting for approval.`),
         note: (text) => this.terminal.note(text),
         wait: (milliseconds) => delay(milliseconds),
         now: Date.now,

@@ -11,9 +11,9 @@ export default class Logout extends BaseCommand {
   static override isAtTop = true;
   static override summary = 'Revoke the key that login saved for a server, and remove it.';
   static override description =
-    'The key is deleted on the server. If it has created other keys, these are deleted with it, and you are asked. ' +
-    'Where the server does not end it, or cannot be reached, the key is kept. With --local it is only forgotten ' +
-    'here: on the server it stays valid until it ends.';
+    'Deletes the key on the server. If it has created other keys, these are deleted as well, after you confirm. If the ' +
+    'server refuses or cannot be reached, the saved key is kept. --local only removes it from this machine: on the ' +
+    'server, it stays valid until it expires.';
   static override examples = examplesOf([
     ['Log out', 'http://127.0.0.1:4000'],
     ['Forget the key of a server that is gone', 'http://127.0.0.1:4000 --local'],
@@ -21,7 +21,7 @@ export default class Logout extends BaseCommand {
   static override args = serverArgs;
   static override flags = {
     server: Flags.string({ description: 'Address of the server. Default: SVC_API_SERVER.', helpValue: '<url>' }),
-    insecure: Flags.boolean({ description: 'Send the key even to a server elsewhere that speaks plain HTTP.' }),
+    insecure: Flags.boolean({ description: 'Send the key even over plain HTTP to another machine.' }),
     local: Flags.boolean({ description: 'Only remove the key from this machine, and send nothing to the server.' }),
     yes: yesFlag,
     'no-input': noInputFlag,
@@ -35,8 +35,8 @@ export default class Logout extends BaseCommand {
     const forgotten = forgetKey(server, this.environment);
     const ended = secret !== undefined;
     const text = ended
-      ? `Logged out of ${server}: the key is ended`
-      : `The key for ${server} is forgotten here, and stays valid on the server until it ends`;
+      ? `Logged out of ${server}: the key was deleted`
+      : `The key for ${server} was removed from this machine, and stays valid on the server until it expires`;
     if (forgotten) this.done = text;
     return this.printLines({ server, forgotten, ended }, forgotten ? text : `There was no key for ${server}`);
   }
@@ -54,7 +54,7 @@ export default class Logout extends BaseCommand {
     if (!this.interactive)
       throw new CliError(
         'USAGE',
-        `${spared} Pass --yes to log out all the same, or --local to only forget the key here.`,
+        `${spared} Pass --yes to log out anyway, or --local to only remove the key from this machine.`,
       );
     await this.confirm(`${spared} Log out?`);
   }
@@ -63,6 +63,6 @@ export default class Logout extends BaseCommand {
 /** @throws the given error, with the state of the key */
 function orKept(error: unknown): never {
   if (!isKeysError(error)) throw error;
-  const message = `${error.message} The key is kept: try again, or pass --local to only forget it here.`;
+  const message = `${error.message} The key is kept: try again, or pass --local to only remove it from this machine.`;
   throw new KeysError(error.code, message, { cause: error });
 }

@@ -10,18 +10,18 @@ import { reviewOperations } from '../../operations.ts';
 
 export default class Review extends KeyCommand {
   static override group = 'Keys';
-  static override summary = 'List all API keys for a review: who answers for each, and what it may do.';
+  static override summary = 'List all API keys for a review, with their owners and permissions.';
   static override description =
-    'A key without an owner of its own is shown with that of the nearest parent key that has one. What a key may do ' +
-    'is what its parent keys allow. --attest records in the audit log who says what of it, and the SHA-256 of what ' +
+    'A key without an owner has that of the nearest parent key with one. Permissions are those that the parent keys ' +
+    'allow. --attest records your statement in the audit log, with the SHA-256 of what ' +
     '--csv prints.';
   static override examples = examplesOf([
     ['Review all keys in a table of a spreadsheet', '--csv > review.csv'],
     ['Attest what was reviewed', '--csv --attest "Reviewed by Ada Lovelace, 4th quarter" > review.csv'],
   ]);
   static override flags = {
-    csv: Flags.boolean({ description: 'Print CSV (RFC 4180), of which no cell is taken for a formula.' }),
-    attest: Flags.string({ description: 'What to say of it in the audit log, in one line.', helpValue: '<text>' }),
+    csv: Flags.boolean({ description: 'Print CSV; cells are escaped so that spreadsheets do not run formulas.' }),
+    attest: Flags.string({ description: 'Statement for the audit log, in one line.', helpValue: '<text>' }),
   };
 
   async run(): Promise<object> {

@@ -20,7 +20,7 @@ export default class Scan extends StoreCommand {
   static override description =
     'Keys are found by their format and checksum, and then looked up in the key store. ' +
     'Folders are searched recursively, except for .git folders; links in them are not followed. ' +
-    'Prints one line for each key found: where it is, its prefix, status and name, never the whole secret. ' +
+    'Prints a line for each key found: its place, prefix, status and name, never the whole secret. ' +
     'Exits with 3 if a live key was found, otherwise with 1 if something could not be read.';
   static override examples = examplesOf([
     [
@@ -31,7 +31,7 @@ export default class Scan extends StoreCommand {
       'Look up what gitleaks has found in the history of a repository',
       'gitleaks git --report-format json --report-path - . | <%= config.bin %> <%= command.id %> --report -',
     ],
-    ['Let gitleaks find keys, too', '--rules gitleaks > gitleaks.toml'],
+    ['Let gitleaks find keys', '--rules gitleaks > gitleaks.toml'],
     ['Disable the live keys that have leaked into logs', '--revoke ./logs'],
   ]);
   static override args = {
@@ -45,7 +45,7 @@ export default class Scan extends StoreCommand {
       multipleNonGreedy: true,
     }),
     rules: Flags.option({
-      description: 'Print the rule by which another scanner finds keys, in place of scanning.',
+      description: 'Print a rule for another scanner to find keys, instead of scanning.',
       options: ['gitleaks', 'trufflehog', 'pre-commit'] as const,
       helpValue: 'gitleaks|trufflehog|pre-commit',
     })(),
@@ -64,7 +64,7 @@ export default class Scan extends StoreCommand {
     if (paths.length + reports.length === 0)
       throw new CliError('USAGE', 'Name what to scan: files, folders, - for stdin, or a report with --report.');
     if ([...paths, ...reports].filter((path) => path === '-').length > 1)
-      throw new CliError('USAGE', 'stdin can be read once. Name - once.');
+      throw new CliError('USAGE', 'stdin can be read only once. Name - once.');
     // Without a store every key would be UNKNOWN, which looks like an answer.
     this.requireStore(flags);
     return withKeys({ database: flags.database, ifMissing: 'fail' }, (keys) =>
@@ -100,7 +100,7 @@ export default class Scan extends StoreCommand {
     );
     await noted;
     const { live, revoked, unnoted } = keys;
-    if (unnoted) await this.terminal.note(`What was found is not in the audit log: ${unnoted.message}`);
+    if (unnoted) await this.terminal.note(`The findings could not be recorded in the audit log: ${unnoted.message}`);
     if (live > 0) process.exitCode = LIVE;
     else if (unreadable > 0) process.exitCode = UNREADABLE;
     const shown = await this.print({ files, found: all, live, revoked, unreadable }, undefined);

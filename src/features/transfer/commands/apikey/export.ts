@@ -9,7 +9,7 @@ export default class Export extends StoreCommand {
   static override summary = 'Export all API keys as JSON lines, without secrets.';
   static override description =
     'Each line is a key with the fields that import accepts; a key comes after the key that created it. ' +
-    'Exported with digests, keys work in the store that imports them; a digest alone authenticates nobody.';
+    'Keys exported with digests work in the store that imports them. A digest is not enough to authenticate.';
   static override examples = examplesOf([
     ['Write all keys to a file', '> keys.jsonl'],
     [

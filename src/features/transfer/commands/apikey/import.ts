@@ -22,7 +22,7 @@ function failureOf({ imported, failed, total, codes }: ImportOutcome): Presented
   const message =
     imported === 0
       ? `Nothing was imported: ${lines}.`
-      : `Keys were changed meanwhile: ${lines}, after ${formatCount(imported, 'API key was', 'API keys were')} imported.`;
+      : `Keys changed during the import: ${lines}, after ${formatCount(imported, 'API key was', 'API keys were')} imported.`;
   return { message, code, exit: Math.max(...codes.map(exitCodeFor)) };
 }
 
@@ -58,16 +58,16 @@ const FIELDS = namesOf(storedFields).map((name) => `"${name}"`);
 
 export default class Import extends StoreCommand {
   static override group = 'Store';
-  static override summary = 'Import API keys from elsewhere: they keep working unchanged.';
+  static override summary = 'Import API keys from another system. They keep working unchanged.';
   static override description =
     'Each line of the input is a JSON object with a "name", the "secret" or its "sha256" (in hex, base64 or ' +
     `base64url), and "roles", "permissions" or both. ${FIELDS.join(', ')}, ` +
     '"expiresAt", "disabled", "id", "createdAt", "createdBy" and "prefix" are optional. A person who signs ' +
-    'in has a "person" in place of a secret. All lines are checked first: if one is invalid, nothing is imported. What ' +
-    'is wrong with a line is reported with its number, without secrets. Keys are written some hundred at a time. If an ' +
-    'import ends early, run it again: lines whose keys are in the store already are unchanged.';
+    'in has a "person" instead of a secret. All lines are checked first: if one is invalid, nothing is imported. ' +
+    'Problems are reported with the number of the line, without secrets. Keys are written some hundred at a time. If ' +
+    'an import is interrupted, run it again: lines whose keys are already in the store are unchanged.';
   static override examples = examplesOf([
-    ['Check whether a file can be imported, and import nothing', 'keys.jsonl --dry-run'],
+    ['Only check whether a file can be imported', 'keys.jsonl --dry-run'],
     ['Import a file', 'keys.jsonl'],
     [
       'Copy all keys from one store to another',
@@ -80,8 +80,8 @@ export default class Import extends StoreCommand {
     file: Args.string({ description: 'File with the keys; - or none for stdin.', ignoreStdin: true }),
   };
   static override flags = {
-    'dry-run': Flags.boolean({ description: 'Report whether the keys can be imported, and import nothing.' }),
-    verbose: Flags.boolean({ description: 'Also report each line that nothing is wrong with.' }),
+    'dry-run': Flags.boolean({ description: 'Only report whether the keys can be imported.' }),
+    verbose: Flags.boolean({ description: 'Also report each line without problems.' }),
   };
 
   async run(): Promise<object> {

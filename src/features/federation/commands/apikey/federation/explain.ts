@@ -4,12 +4,12 @@ import { BaseCommand, examplesOf } from '../../../../../cli/base-command.ts';
 export default class Explain extends BaseCommand {
   static override group = 'Servers';
   static override isAtTop = true;
-  static override summary = 'Explain which rule of federation a token meets, or what it lacks for each.';
+  static override summary = 'Explain which federation rule a token meets, or why it meets none.';
   static override description =
-    'The token is verified by the keys of its issuer, which is asked for them; it is sent to nobody, and never ' +
-    'printed. Whether it was used before is not looked at. Exits with 0 if a rule is met, and otherwise with 1.';
+    "Verifies the token with its issuer's keys, which it downloads. The token itself is never sent or printed. Does not " +
+    'check whether it was used before. Exits with 0 if a rule is met, otherwise with 1.';
   static override examples = examplesOf([
-    ['See what the token of a pipeline lacks', './token'],
+    ['Explain why the token of a pipeline is refused', './token'],
     ['Pipe it', '- --json < ./token'],
   ]);
   static override args = {

@@ -5,11 +5,11 @@ export default class Test extends BaseCommand {
   static override group = 'Servers';
   static override isAtTop = true;
   static override topic = 'Check the webhook that gets notices.';
-  static override summary = 'Send a test notice to the webhook, and say what it answers.';
+  static override summary = 'Send a test notice to the webhook, and print its answer.';
   static override description =
-    'The notice is sent once, from this machine, signed as servers sign theirs, and has the type "test". Needs the ' +
-    'secret that signs: in the file of "secretFile", or in SVC_API_NOTICES_SECRET. ' +
-    'Exits with 1 unless the answer is a 2xx. Neither the key store nor what waits in it is touched.';
+    'Sends one notice of the type "test" from this machine, signed like those of servers. Needs the signing secret, from ' +
+    '"secretFile" or SVC_API_NOTICES_SECRET. Exits with 1 unless the answer is a 2xx. Does not touch the key store or ' +
+    'pending notices.';
   static override examples = examplesOf([
     ['Check a receiver', ''],
     ['Check the webhook of another file, in a script', '--config ./new.yaml --json'],
@@ -32,7 +32,7 @@ export default class Test extends BaseCommand {
     const { webhook, id, status, durationMs } = tried;
     return this.printLines(
       tried,
-      `The webhook ${webhook} has accepted the test notice ${id}: ${status}, in ${durationMs} ms.`,
+      `The webhook ${webhook} accepted the test notice ${id}: ${status}, in ${durationMs} ms.`,
     );
   }
 

@@ -3,10 +3,10 @@ import { examplesOf, BaseCommand } from '../../../../../cli/base-command.ts';
 export default class Check extends BaseCommand {
   static override group = 'Servers';
   static override isAtTop = true;
-  static override topic = 'Check and explain what requests require.';
-  static override summary = 'Check the routes of svc-api.yaml, and what it expects of them.';
+  static override topic = 'Check routes, and explain what requests require.';
+  static override summary = 'Check the routes of svc-api.yaml and their expectations.';
   static override description =
-    'Exits with 0 if a server takes the file, and otherwise with 1. Lists the routes that can never match.';
+    'Exits with 0 if a server would accept the file, otherwise with 1. Lists routes that can never match.';
   static override examples = examplesOf([
     ['Check the configuration', ''],
     ['Check another file', '--config ./new.yaml'],

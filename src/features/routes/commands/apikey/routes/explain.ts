@@ -24,11 +24,11 @@ export default class Explain extends StoreCommand {
   static override isAtTop = true;
   static override summary = 'Explain which route decides about a request, and why.';
   static override description =
-    'Without --key and --permissions, the request has no key. Nothing is sent. Limits, and the addresses that a key ' +
-    'may be used from, are not looked at. Expectations that do not hold are warned of.';
+    'Without --key and --permissions, the request has no key. Nothing is sent. Does not check limits or the networks ' +
+    'that a key can be used from. Warns about failed expectations.';
   static override examples = examplesOf([
-    ['See what a request requires', 'GET https://grafana.example.org/api/dashboards/7'],
-    ['See what a key lacks for a request', 'POST https://grafana.example.org/api/users --key "CI deploy"'],
+    ['Show what a request requires', 'GET https://grafana.example.org/api/dashboards/7'],
+    ['Show what a key lacks for a request', 'POST https://grafana.example.org/api/users --key "CI deploy"'],
     [
       'Try permissions before a key has them',
       'GET https://grafana.example.org/\n--permissions GRAFANA:READ_ANY --json',
@@ -37,7 +37,7 @@ export default class Explain extends StoreCommand {
   static override args = {
     method: Args.string({ description: 'Method of the request, such as GET.', required: true, ignoreStdin: true }),
     url: Args.string({
-      description: 'URL that the client asks for.',
+      description: 'URL of the request.',
       required: true,
       ignoreStdin: true,
     }),
@@ -66,7 +66,7 @@ export default class Explain extends StoreCommand {
     const { json, text } = await explanationView({ file: declared.file, typed, explanation, key });
     await this.printLines(json, text);
     if (unmet !== undefined)
-      await warn(this.terminal, [`Servers do not take this file, since what it expects is not so:\n${unmet}`]);
+      await warn(this.terminal, [`Servers refuse this file, because these expectations fail:\n${unmet}`]);
     return json;
   }
 

@@ -4,11 +4,11 @@ import { KeyCommand } from '../../../../../cli/manage/key-command.ts';
 export default class Observed extends KeyCommand {
   static override group = 'Servers';
   static override isAtTop = true;
-  static override summary = 'List what routes that observe would refuse.';
+  static override summary = 'List requests that observing routes would refuse.';
   static override description =
-    'A route with "observe: true" lets pass what it would refuse, which servers note in the audit log: each key with ' +
-    'what it lacks, and requests without a valid key. What comes again within ten minutes is counted.';
-  static override examples = examplesOf([['See what would change without "observe"', '']]);
+    'A route with "observe: true" allows requests that it would refuse, and records them in the audit log: each key with ' +
+    'the permissions it lacks, and requests without a valid key. Repeats within ten minutes are counted.';
+  static override examples = examplesOf([['Show what would change without "observe"', '']]);
 
   async run(): Promise<object> {
     const { flags } = await this.parse(Observed);

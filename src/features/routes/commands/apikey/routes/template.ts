@@ -9,14 +9,11 @@ export default class Template extends BaseCommand {
   static override isAtTop = true;
   static override summary = 'Print a svc-api.yaml for a service that has one key for everything.';
   static override description =
-    'The file has roles for readers, operators and administrators, the routes of its API, what is expected of them, ' +
-    'and its own key from a file, which callers of "guard" never see. What is not listed is for administrators.';
+    'The file has roles for readers, operators and administrators, routes of the API with expectations, and the ' +
+    'service\'s own key from a file, which callers of "guard" never see. All other requests are for administrators.';
   static override examples = examplesOf([
     ['Write the configuration for Sonarr', 'sonarr --host sonarr.example.org'],
-    [
-      'Name where it listens, and the file of its key',
-      'immich --url http://10.0.0.7:2283 --credential /etc/immich.key',
-    ],
+    ['Set its address, and the file of its key', 'immich --url http://10.0.0.7:2283 --credential /etc/immich.key'],
   ]);
   static override args = {
     service: Args.string({
@@ -31,7 +28,7 @@ export default class Template extends BaseCommand {
       helpValue: '<host>',
     }),
     url: Flags.string({
-      description: 'Where the service listens. Default: its usual port on this machine.',
+      description: 'Address of the service. Default: its usual port on this machine.',
       helpValue: '<url>',
     }),
     credential: Flags.string({
