@@ -10,7 +10,6 @@ const TESTS: Record<string, string[]> = {
     'keys/authentication/identify',
     'keys/authorization/*',
     'keys/key/expiry',
-    'keys/transfer/*',
     'attacks/escalation',
   ],
   'keys/audit': ['keys/audit/**/*', 'attacks/blinding'],
@@ -32,7 +31,6 @@ const TESTS: Record<string, string[]> = {
   ],
   'keys/feed': ['keys/feed/**/*', 'notices/**/*'],
   'keys/repository': ['keys/consent/*', 'keys/authentication/sessions', 'keys/service/*'],
-  'keys/transfer': ['keys/transfer/**/*', 'attacks/escalation', 'attacks/names'],
 };
 
 /** Patterns of the tests that a folder of `src` is tried on: those of the same folder, unless others are named. */

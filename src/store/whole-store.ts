@@ -1,21 +1,50 @@
 /** The door for features that work on a whole store: its files, its schema, and stores that cannot be opened. */
-export { readAuditKey } from './audit-log.ts';
-export { goneFrom, olderText, pendingFeatures, readRecords, tableNamesOf } from './features.ts';
+export { auditReaderOf, indexEntries, readAuditKey } from './audit-log.ts';
+export { tracedKysely } from './connection.ts';
+export {
+  emptyTables,
+  type FeatureRecord,
+  goneFrom,
+  olderText,
+  pendingFeatures,
+  ranOf,
+  readRecords,
+  tableNamesOf,
+} from './features.ts';
+export { insertRows, type Row, withDeferredIndexes, withoutTriggers } from './insert-rows.ts';
 export { createKeyRepository } from './key-repository.ts';
 export { clockOf } from './limit-store.ts';
 export { storeLocation } from './location.ts';
-export { newestSchema } from './migrations.ts';
-export { storeOver } from './open.ts';
-export { isPostgresUrl } from './postgres-address.ts';
-export { TIME_COLUMNS } from './rows.ts';
-export { openDatabase, requireDriver } from './sqlite/database.ts';
-export { knowingFollowers } from './sqlite/followers.ts';
+export { INDEXED_COLUMNS, indexedValues, newestSchema } from './migrations.ts';
+export { openConnection, storeExists, storeOver } from './open.ts';
+export { isPostgresUrl, readPostgresUrl } from './postgres-address.ts';
+export { countRows, storedHash, TIME_COLUMNS } from './rows.ts';
+export { openDatabase, openPrivateDatabase, type PrivateDatabase, requireDriver } from './sqlite/database.ts';
+export { knowingFollowers, leasesEnded } from './sqlite/followers.ts';
 export { PrivateFile } from './sqlite/private-file.ts';
+export { dialectOf } from './sqlite/sqlite-driver.ts';
 export { sqliteError } from './sqlite/sqlite-errors.ts';
-export { identifyStoreFile, MainFile, requireOwnWal, sideFilesOf, storeFileExists } from './sqlite/sqlite-file.ts';
-export { findDamage, requireOwnFormat, sqliteSchemaDifferences } from './sqlite/sqlite-schema.ts';
-export { placeProblem, placeWarnings, requireSecureFile } from './sqlite/store-access.ts';
-export type { CoreTables } from './tables.ts';
+export {
+  createStoreFile,
+  type FileIdentity,
+  identifySideFiles,
+  identifyStoreFile,
+  isSameFile,
+  MainFile,
+  removeSideFiles,
+  requireOwnWal,
+  sideFilesOf,
+  storeFileExists,
+} from './sqlite/sqlite-file.ts';
+export {
+  APPLICATION_ID,
+  findDamage,
+  migrateSqlite,
+  requireOwnFormat,
+  sqliteSchemaDifferences,
+} from './sqlite/sqlite-schema.ts';
+export { createStore, placeProblem, placeWarnings, requireSecureFile } from './sqlite/store-access.ts';
+export { type CoreTables, type FeatureTables, TABLES, TRANSIENT_TABLES } from './tables.ts';
 
 /** Loads the parts for PostgreSQL. */
 export async function loadPostgres() {

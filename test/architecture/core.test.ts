@@ -62,7 +62,6 @@ const NOT_YET: readonly string[] = [
   'src/service/open-keys.ts',
   'src/store/audit-log.ts',
   'src/store/connection.ts',
-  'src/store/copy.ts',
   'src/store/feed.ts',
   'src/store/migrations.ts',
   'src/store/notices.ts',

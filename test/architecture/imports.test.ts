@@ -45,7 +45,6 @@ const ROOMS_OF_KEYS = [
   'changes',
   'authentication',
   'feed',
-  'transfer',
   'service',
   'operations',
 ];

@@ -5,7 +5,7 @@ import { constants as system } from 'node:os';
 import { join } from 'node:path';
 import { Progress, type Unit } from '../../src/cli/progress.ts';
 import { openConnection } from '../../src/store/open.ts';
-import { copyStore } from '../../src/store/copy.ts';
+import { copyStore } from '../../src/features/backup/copy-store.ts';
 import { testCli } from '../support/cli.ts';
 import { changeDirectly } from '../support/direct.ts';
 import { idOf, jsonLines, openTestKeys } from '../support/keys.ts';

@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { copyStore } from '../../../src/store/copy.ts';
-import { openConnection } from '../../../src/store/open.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { authenticate, openTestKeys, type TestKeys } from '../../support/keys.ts';
-import { migratedStore, tempStore } from '../../support/temp.ts';
-import { STORES } from '../../support/features.ts';
+import { migratedStore } from '../../support/temp.ts';
 
 describeOnEach('a secret that a key had once', () => {
   let test: TestKeys;
@@ -65,22 +62,6 @@ describeOnEach('a secret that a key had once', () => {
       [entry?.actor.name, entry?.apiKey, entry?.after],
       [`svc_${first.slice(4, 16)}_…`, { id, name: 'CI' }, { reason: 'rotated', count: 1 }],
     );
-  });
-
-  it('is known to a copy of the store', async () => {
-    await test.keys.rotate(id, {}, OPERATOR);
-    await test.keys.finishRotation(id, OPERATOR);
-    const to = tempStore();
-    const [source, target] = [
-      await openConnection({ database, features: STORES }),
-      await openConnection({ database: to, features: STORES }),
-    ];
-    await copyStore(source, target);
-    await source.close();
-    await target.close();
-    const copy = await openTestKeys({ database: to });
-    assert.equal(await statusOf(first, copy), rotated(first));
-    await copy.store.close();
   });
 
   it('is forgotten with the key, and with the audit entries of that time', async () => {

@@ -1,9 +1,10 @@
 import { formatCount } from '../../../cli/output.ts';
 import type { AuditVerification } from '../../../keys/audit/index.ts';
 import { mapFields, wideningFields } from '../../../keys/key/index.ts';
-import type { KeptAspect, NamedKey, RestorePlan, Since } from '../../../keys/transfer/index.ts';
+import type { NamedKey, RestorePlan, Since } from '../restore.ts';
+import type { KeptAspect } from '../restored-key.ts';
 import { formatTime, printable } from '../../../keys/basics/index.ts';
-import type { BackupContents } from '../../../store/backup/back-up-store.ts';
+import type { BackupContents } from '../back-up-store.ts';
 
 /** The contents of a backup as JSON. The list of fields is fixed. */
 export function contentsJson({ keys, auditEntries, schema, head, log }: BackupContents): object {

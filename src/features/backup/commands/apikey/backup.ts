@@ -36,7 +36,7 @@ export default class Backup extends StoreCommand {
     const [{ readAuditKey }, { openConnection }, { backUpStore }, { allStores }] = await Promise.all([
       import('../../../../store/audit-log.ts'),
       import('../../../../store/open.ts'),
-      import('../../../../store/backup/back-up-store.ts'),
+      import('../../back-up-store.ts'),
       import('../../../index.ts'),
     ]);
     const auditKey = readAuditKey(this.environment);

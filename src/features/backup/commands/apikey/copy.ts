@@ -39,7 +39,7 @@ export default class Copy extends StoreCommand {
     this.requireStore(flags);
     const [{ openConnection }, { copyStore }, { allStores }] = await Promise.all([
       import('../../../../store/open.ts'),
-      import('../../../../store/copy.ts'),
+      import('../../copy-store.ts'),
       import('../../../index.ts'),
     ]);
     const how = { busyTimeoutMs: BUSY_TIMEOUT_MS, features: await allStores() };

@@ -11,7 +11,7 @@ import { type Progress, withProgress } from '../../../../cli/progress.ts';
 import { BUSY_TIMEOUT_MS } from '../../../../cli/with-keys.ts';
 import { differenceText } from '../../../../keys/repository/index.ts';
 import { formatList } from '../../../../keys/basics/index.ts';
-import type { ProposedRestore, Restored } from '../../../../store/backup/restore-store.ts';
+import type { ProposedRestore, Restored } from '../../restore-store.ts';
 
 const WITHOUT_COMPARISON =
   'The present store is not looked at. Every key of the backup will work as it did when that was made, also those ' +
@@ -65,7 +65,7 @@ export default class Restore extends StoreCommand {
     this.requireStore(flags);
     const additions = await this.additions();
     const [{ restoreStore }, { keepingFeatures, allStores }, { listenersOf }] = await Promise.all([
-      import('../../../../store/backup/restore-store.ts'),
+      import('../../restore-store.ts'),
       import('../../../index.ts'),
       import('../../../../keys/changes/index.ts'),
     ]);

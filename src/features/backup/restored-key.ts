@@ -1,5 +1,5 @@
-import { chainHolds, chainHoldsUnknown, isWidened } from '../authorization/index.ts';
-import type { Place } from '../changes/index.ts';
+import { chainHolds, chainHoldsUnknown, isWidened } from '../../keys/authorization/index.ts';
+import type { Place } from '../../keys/changes/index.ts';
 import {
   type ApiKey,
   isInProgress,
@@ -9,8 +9,8 @@ import {
   type Rotation,
   valuesOf,
   wideningFields,
-} from '../key/index.ts';
-import { type Catalog, PermissionSet } from '../permissions/index.ts';
+} from '../../keys/key/index.ts';
+import { type Catalog, PermissionSet } from '../../keys/permissions/index.ts';
 
 /** Aspects of a key that keep their present value if a backup would give the key more access. */
 const KEPT = ['enabled', 'secret', 'grants', 'expiresAt', ...namesOf(wideningFields), 'damaged'] as const;

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { copyStore } from '../../src/store/copy.ts';
-import { openConnection, openStore } from '../../src/store/open.ts';
-import { describeOn, describeAlwaysOnEach } from '../support/dialects.ts';
-import { changeDirectly, readDirectly } from '../support/direct.ts';
-import { storedKey } from '../support/keys.ts';
-import { makeStore, tempFolder, tempStore } from '../support/temp.ts';
-import { STORES } from '../support/features.ts';
+import { copyStore } from '../../../src/features/backup/copy-store.ts';
+import { openConnection, openStore } from '../../../src/store/open.ts';
+import { describeOn, describeAlwaysOnEach } from '../../support/dialects.ts';
+import { changeDirectly, readDirectly } from '../../support/direct.ts';
+import { storedKey } from '../../support/keys.ts';
+import { makeStore, tempFolder, tempStore } from '../../support/temp.ts';
+import { STORES } from '../../support/features.ts';
 
 /** A store with keys that were created at these times, in milliseconds since 1970. */
 async function storeWith(times: readonly number[]): Promise<string> {

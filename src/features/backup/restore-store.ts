@@ -9,32 +9,39 @@ import { type ErrorCode, isKeysError, KeysError, printable, type ProgressReport 
 import { type KeyListener, type RestoreStep, Transactions } from '../../keys/changes/index.ts';
 import { type CatalogAdditions, createCatalog } from '../../keys/permissions/index.ts';
 import type { KeyRepository, SchemaDifference } from '../../keys/repository/index.ts';
+import { type BringBack, noteRestore, planRestore, restoreKeys, type RestorePlan, takenIds } from './restore.ts';
+import { type Connection, type FeatureInStore, portsOf, type Tables } from '../../store/index.ts';
 import {
-  type BringBack,
-  noteRestore,
-  planRestore,
-  restoreKeys,
-  type RestorePlan,
-  takenIds,
-} from '../../keys/transfer/index.ts';
-import { readAuditKey } from '../audit-log.ts';
-import { type Connection, tracedKysely } from '../connection.ts';
-import { copiedTables, copyStore, notEmpty } from '../copy.ts';
-import { createKeyRepository } from '../key-repository.ts';
-import { storeLocation } from '../location.ts';
-import { type FeatureRecord, goneFrom, ranOf, readRecords } from '../features.ts';
-import { type FeatureInStore, portsOf } from '../port-of-store.ts';
-import { isPostgresUrl, readPostgresUrl } from '../postgres-address.ts';
-import { INDEXED_COLUMNS, indexedValues } from '../migrations.ts';
-import { openConnection, storeExists } from '../open.ts';
-import { PrivateFile } from '../sqlite/private-file.ts';
-import { dialectOf } from '../sqlite/sqlite-driver.ts';
-import { sqliteError } from '../sqlite/sqlite-errors.ts';
-import { leasesEnded } from '../sqlite/followers.ts';
-import { MainFile, requireOwnWal } from '../sqlite/sqlite-file.ts';
-import { createStore } from '../sqlite/store-access.ts';
-import { findDamage, migrateSqlite, requireOwnFormat, sqliteSchemaDifferences } from '../sqlite/sqlite-schema.ts';
-import type { FeatureTables, Tables } from '../tables.ts';
+  createKeyRepository,
+  createStore,
+  dialectOf,
+  type FeatureRecord,
+  type FeatureTables,
+  findDamage,
+  goneFrom,
+  INDEXED_COLUMNS,
+  indexedValues,
+  isPostgresUrl,
+  leasesEnded,
+  MainFile,
+  migrateSqlite,
+  openConnection,
+  openPrivateDatabase,
+  type PrivateDatabase,
+  PrivateFile,
+  ranOf,
+  readAuditKey,
+  readPostgresUrl,
+  readRecords,
+  requireOwnFormat,
+  requireOwnWal,
+  sqliteError,
+  sqliteSchemaDifferences,
+  storeExists,
+  storeLocation,
+  tracedKysely,
+} from '../../store/whole-store.ts';
+import { copiedTables, copyStore, notEmpty } from './copy-store.ts';
 import { type BackupContents, backUpStore, onBackup, verifyBackup } from './back-up-store.ts';
 import {
   belongsToStore,
@@ -44,7 +51,6 @@ import {
   requireNoForeignFile,
   stageBackup,
 } from './backup-file.ts';
-import { openPrivateDatabase, type PrivateDatabase } from '../sqlite/database.ts';
 
 /** A verified backup, as a new store of the newest schema with its rows. */
 export interface OpenBackup {

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { declarePort } from '../../src/keys/basics/port.ts';
-import { stepsOfPlugin } from '../../src/keys/changes/steps-of-plugins.ts';
-import { backUpStore } from '../../src/store/backup/back-up-store.ts';
-import { restoreStore } from '../../src/store/backup/restore-store.ts';
-import { copyStore } from '../../src/store/copy.ts';
-import { openConnection, openStore } from '../../src/store/open.ts';
-import { requireKept } from '../../src/store/features.ts';
-import { type FeatureInStore, portOfPlugin, portOfStore } from '../../src/store/port-of-store.ts';
-import type { FeatureMigration } from '../../src/store/tables.ts';
-import { describeAlwaysOnEach } from '../support/dialects.ts';
-import { changeDirectly, contentOf, readDirectly } from '../support/direct.ts';
-import { STORES } from '../support/features.ts';
-import { openTestKeys } from '../support/keys.ts';
-import { tempFolder, tempStore } from '../support/temp.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { declarePort } from '../../../src/keys/basics/port.ts';
+import { stepsOfPlugin } from '../../../src/keys/changes/steps-of-plugins.ts';
+import { backUpStore } from '../../../src/features/backup/back-up-store.ts';
+import { restoreStore } from '../../../src/features/backup/restore-store.ts';
+import { copyStore } from '../../../src/features/backup/copy-store.ts';
+import { openConnection, openStore } from '../../../src/store/open.ts';
+import { requireKept } from '../../../src/store/features.ts';
+import { type FeatureInStore, portOfPlugin, portOfStore } from '../../../src/store/port-of-store.ts';
+import type { FeatureMigration } from '../../../src/store/tables.ts';
+import { describeAlwaysOnEach } from '../../support/dialects.ts';
+import { changeDirectly, contentOf, readDirectly } from '../../support/direct.ts';
+import { STORES } from '../../support/features.ts';
+import { openTestKeys } from '../../support/keys.ts';
+import { tempFolder, tempStore } from '../../support/temp.ts';
 
 interface Visits {
   counts(): Promise<Record<string, number>>;

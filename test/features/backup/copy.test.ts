@@ -2,25 +2,25 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Kysely, type KyselyPlugin, sql } from 'kysely';
-import { withKeys } from '../../src/cli/with-keys.ts';
-import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { writeUses } from '../../src/keys/authentication/activity.ts';
-import { SPENT_LIMITS } from '../../src/keys/basics/limit.ts';
-import { CONSENTS } from '../../src/features/consent/consent-request.ts';
-import type { Connection } from '../../src/store/connection.ts';
-import { copyStore } from '../../src/store/copy.ts';
-import { openConnection } from '../../src/store/open.ts';
-import { isPostgresUrl } from '../../src/store/postgres-address.ts';
-import type { Tables } from '../../src/store/tables.ts';
-import { testCli } from '../support/cli.ts';
-import { describeOnEach } from '../support/dialects.ts';
-import { changeDirectly, readDirectly } from '../support/direct.ts';
-import { authenticate, countKeys, createPrincipal, openTestKeys, storedKey } from '../support/keys.ts';
-import { postgresStore } from '../support/postgres.ts';
-import { keyNamed } from '../support/stored.ts';
-import { runCliHere } from '../support/cli-here.ts';
-import { makeStore, tempFolder, tempStore } from '../support/temp.ts';
-import { STORES } from '../support/features.ts';
+import { withKeys } from '../../../src/cli/with-keys.ts';
+import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
+import { writeUses } from '../../../src/keys/authentication/activity.ts';
+import { SPENT_LIMITS } from '../../../src/keys/basics/limit.ts';
+import { CONSENTS } from '../../../src/features/consent/consent-request.ts';
+import type { Connection } from '../../../src/store/connection.ts';
+import { copyStore } from '../../../src/features/backup/copy-store.ts';
+import { openConnection } from '../../../src/store/open.ts';
+import { isPostgresUrl } from '../../../src/store/postgres-address.ts';
+import type { Tables } from '../../../src/store/tables.ts';
+import { testCli } from '../../support/cli.ts';
+import { describeOnEach } from '../../support/dialects.ts';
+import { changeDirectly, readDirectly } from '../../support/direct.ts';
+import { authenticate, countKeys, createPrincipal, openTestKeys, storedKey } from '../../support/keys.ts';
+import { postgresStore } from '../../support/postgres.ts';
+import { keyNamed } from '../../support/stored.ts';
+import { runCliHere } from '../../support/cli-here.ts';
+import { makeStore, tempFolder, tempStore } from '../../support/temp.ts';
+import { STORES } from '../../support/features.ts';
 
 /** A store with all that there is: keys that keys created, a rotation, uses, an audit log that was pruned. */
 async function fullStore(database: string): Promise<{ secrets: string[] }> {
@@ -191,6 +191,21 @@ describeOnEach('copying a store', () => {
       await store.close();
     });
   }
+
+  it('knows secrets that keys had once', async () => {
+    const [from, to] = [tempStore(), tempStore()];
+    const { keys, store } = await openTestKeys({ database: from });
+    const { key, apiKey } = await keys.create({ name: 'CI', roles: ['GUEST'] }, OPERATOR);
+    await keys.rotate(apiKey.id, {}, OPERATOR);
+    await keys.finishRotation(apiKey.id, OPERATOR);
+    await store.close();
+    assert.equal((await copy(from, to)).code, 0);
+    const copied = await openTestKeys({ database: to });
+    const found = await copied.keys.identify(key, OPERATOR);
+    assert.ok(!('unknown' in found));
+    assert.deepEqual([found.status, found.publicId], ['ROTATED', key.slice(4, 16)]);
+    await copied.store.close();
+  });
 
   it('leaves the indexes of a new store, by which all keys are found, and those of other tables', async () => {
     const [from, to] = [tempStore(), tempStore()];

@@ -9,18 +9,23 @@ import {
   printable,
   type ProgressReport,
 } from '../../keys/basics/index.ts';
-import { auditReaderOf } from '../audit-log.ts';
-import type { Connection } from '../connection.ts';
-import { copyStore } from '../copy.ts';
-import { newestSchema } from '../migrations.ts';
-import { findDamage } from '../sqlite/sqlite-schema.ts';
-import { PrivateFile } from '../sqlite/private-file.ts';
-import { sqliteError } from '../sqlite/sqlite-errors.ts';
-import { countRows, storedHash } from '../rows.ts';
-import { type FeatureTables, TRANSIENT_TABLES, type Tables } from '../tables.ts';
-import { goneFrom, readRecords } from '../features.ts';
+import type { Connection, Tables } from '../../store/index.ts';
+import {
+  auditReaderOf,
+  countRows,
+  type FeatureTables,
+  findDamage,
+  goneFrom,
+  newestSchema,
+  openDatabase,
+  PrivateFile,
+  readRecords,
+  sqliteError,
+  storedHash,
+  TRANSIENT_TABLES,
+} from '../../store/whole-store.ts';
+import { copyStore } from './copy-store.ts';
 import { BackupFile, belongsToStore, invalid, unavailable } from './backup-file.ts';
-import { openDatabase } from '../sqlite/database.ts';
 
 /** A finished backup. */
 export interface StoreBackup extends BackupContents {

@@ -1,13 +1,22 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { type Kysely, type RawBuilder, sql, type SqlBool } from 'kysely';
-import { KeysError, type ProgressReport } from '../keys/basics/index.ts';
-import { indexEntries } from './audit-log.ts';
-import type { Connection, DialectName } from './connection.ts';
-import { insertRows, type Row, withDeferredIndexes, withoutTriggers } from './insert-rows.ts';
-import { countRows } from './rows.ts';
-import { emptyTables, type FeatureRecord, goneFrom, readRecords } from './features.ts';
-import { API_KEY_COLUMNS, type FeatureTables, TABLES, type Tables } from './tables.ts';
+import { KeysError, type ProgressReport } from '../../keys/basics/index.ts';
+import { API_KEY_COLUMNS, type Connection, type DialectName, type Tables } from '../../store/index.ts';
+import {
+  countRows,
+  emptyTables,
+  type FeatureRecord,
+  type FeatureTables,
+  goneFrom,
+  indexEntries,
+  insertRows,
+  readRecords,
+  type Row,
+  TABLES,
+  withDeferredIndexes,
+  withoutTriggers,
+} from '../../store/whole-store.ts';
 
 /** The result of a copy. */
 export interface StoreCopy {

@@ -5,9 +5,9 @@ import {
   type AuditPosition,
   type AuditReader,
   findDifferences,
-} from '../audit/index.ts';
-import { KeysError, MAX_PAGE_SIZE, printable, type ProgressReport } from '../basics/index.ts';
-import type { RestoreStep, Transaction } from '../changes/index.ts';
+} from '../../keys/audit/index.ts';
+import { KeysError, MAX_PAGE_SIZE, printable, type ProgressReport } from '../../keys/basics/index.ts';
+import type { RestoreStep, Transaction } from '../../keys/changes/index.ts';
 import {
   type ApiKey,
   mapFields,
@@ -16,9 +16,9 @@ import {
   statusOf,
   type StoredKey,
   wideningFields,
-} from '../key/index.ts';
-import type { KeyFinder, KeyRepository } from '../repository/index.ts';
-import { prefixOf } from '../secret/index.ts';
+} from '../../keys/key/index.ts';
+import type { KeyFinder, KeyRepository } from '../../keys/repository/index.ts';
+import { prefixOf } from '../../keys/secret/index.ts';
 import { broughtBackKey, isChange, type KeptAspect, type RestoreContext, restoredKey } from './restored-key.ts';
 
 /** The revoked keys to bring back: those with these names or ids in the backup, or all. */

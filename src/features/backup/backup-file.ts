@@ -24,6 +24,8 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { givesRights, KeysError, printable, processUser } from '../../keys/basics/index.ts';
 import {
+  APPLICATION_ID,
+  createStore,
   createStoreFile,
   type FileIdentity,
   identifySideFiles,
@@ -31,10 +33,8 @@ import {
   isSameFile,
   removeSideFiles,
   sideFilesOf,
-} from '../sqlite/sqlite-file.ts';
-import { createStore } from '../sqlite/store-access.ts';
-import { sqliteError } from '../sqlite/sqlite-errors.ts';
-import { APPLICATION_ID } from '../sqlite/sqlite-schema.ts';
+  sqliteError,
+} from '../../store/whole-store.ts';
 
 /** A partial backup unchanged for this long is abandoned, in milliseconds. */
 const ABANDONED_MS = 3_600_000;

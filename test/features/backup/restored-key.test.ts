@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { StoredKey } from '../../../src/keys/key/api-key.ts';
 import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
-import { broughtBackKey, restoredKey } from '../../../src/keys/transfer/restored-key.ts';
+import { broughtBackKey, restoredKey } from '../../../src/features/backup/restored-key.ts';
 import { storedKey } from '../../support/keys.ts';
 
 const NOW = 1000;
