@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { chainHash } from '../../../src/keys/audit/chain.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, readDirectly, unlockAuditLog } from '../../support/direct.ts';
@@ -314,5 +315,13 @@ describeOnEach('the audit log', (dialect) => {
         assert.equal('broken' in result && result.broken, broken);
       });
     }
+
+    it('as broken after an entry that was changed together with its hash', async () => {
+      const [first, second] = await entries();
+      const hash = chainHash({ ...second!, actor: { ...second!.actor, name: 'somebody' } }, first!.hash);
+      await tamper(`update audit_log set actor_name = 'somebody', hash = '${hash}' where number = 2`);
+      const result = (await test.keys.audit.check()).verification;
+      assert.equal('broken' in result && result.broken, 3);
+    });
   });
 });
