@@ -49,12 +49,12 @@ export class ConfiguredServer {
   readonly service: ServedService;
   readonly #server: ServerOptions;
   /** The settings that take effect only at the start. */
-  readonly #settings: Pick<Config, 'server' | 'feed'>;
+  readonly #settings: Config['server'];
   #opened: OpenedService;
 
   private constructor(opened: OpenedService, server: ServerOptions, service: ServedService) {
     this.#opened = opened;
-    this.#settings = opened.config;
+    this.#settings = opened.config.server;
     this.#server = server;
     this.service = service;
   }
@@ -94,12 +94,11 @@ export class ConfiguredServer {
     const { log = NO_LOG } = this.#server;
     if (isTls !== (tls !== undefined))
       log.warn({ tls: tls !== undefined }, 'TLS begins or ends with the next start; everything else was loaded');
-    for (const field of ['server', 'feed'] as const)
-      if (!isDeepStrictEqual(config[field], this.#settings[field]))
-        log.warn(
-          { [field]: config[field] },
-          `a changed "${field}" takes effect with the next start; everything else was loaded`,
-        );
+    if (!isDeepStrictEqual(config.server, this.#settings))
+      log.warn(
+        { server: config.server },
+        'a changed "server" takes effect with the next start; everything else was loaded',
+      );
   }
 }
 
