@@ -12,7 +12,7 @@ export const LIST = 'src/features/index.ts';
 
 /** Features that something outside of them still uses. Take out those that are free. */
 export const HELD: readonly string[] =
-  'people routes guard edge consent contain federation nats notices telemetry transfer console'.split(' ');
+  'people routes guard edge consent contain federation nats notices telemetry console'.split(' ');
 
 /** Features that can be deleted: nothing uses them, nor those that need them. */
 export function freeFeatures(): string[] {

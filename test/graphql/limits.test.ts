@@ -22,13 +22,6 @@ describe('limits and networks over GraphQL', () => {
     });
   const update = (input: object) =>
     ask('mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { limits allowFrom } }', { input });
-  const apply = (fields: object, dryRun = false) =>
-    ask(
-      `mutation ($input: ApplyApiKeysInput!) {
-        applyApiKeys(input: $input) { changes { action changes { field before after } } unchanged }
-      }`,
-      { input: { keys: [{ name: 'Declared', roles: ['GUEST'], ...fields }], dryRun } },
-    );
 
   it('are set, changed and removed', async () => {
     const written = { limits: ['5/month', '100 / m'], allowFrom: ['10.0.0.0/8', '2001:DB8::/32'] };
@@ -57,30 +50,6 @@ describe('limits and networks over GraphQL', () => {
     assert.equal(empty.errors?.[0]?.extensions['code'], 'NETWORK_INVALID');
     const nothing = await create({ name: 'Wrong', limits: null });
     assert.match(nothing.errors?.[0]?.message ?? '', /^"limits" is null, which means nothing here\./);
-  });
-
-  it('are declared', async () => {
-    const planned = await apply(HELD, true);
-    assert.match(JSON.stringify(planned.data), /"action":"CREATE"/);
-    const { data } = await apply(HELD);
-    const [change] = (data as never as { applyApiKeys: { changes: { changes: { field: string; after: string }[] }[] } })
-      .applyApiKeys.changes;
-    const after = Object.fromEntries(change!.changes.map(({ field, after: value }) => [field, value]));
-    assert.deepEqual([after['limits'], after['allowFrom']], ['["100/m","5/month"]', '["10.0.0.0/8","2001:db8::/32"]']);
-    assert.deepEqual((await apply({ ...HELD, limits: HELD.limits.toReversed() })).data, {
-      applyApiKeys: { changes: [], unchanged: 1 },
-    });
-    assert.deepEqual((await apply({ ...HELD, allowFrom: null })).data, {
-      applyApiKeys: {
-        changes: [
-          {
-            action: 'UPDATE',
-            changes: [{ field: 'allowFrom', before: '["10.0.0.0/8","2001:db8::/32"]', after: 'null' }],
-          },
-        ],
-        unchanged: 0,
-      },
-    });
   });
 
   it('of a parent key are among what that takes away', async () => {

@@ -26,26 +26,24 @@ describe("an installation's own roles in GraphQL", () => {
     assert.deepEqual(data.permissions.roles.at(-1), { role: 'EDITOR', description, permissions });
   });
 
-  it('are granted, filtered by, previewed and applied as built-in ones', async () => {
+  it('are granted, filtered by and previewed as built-in ones', async () => {
     const created = await query(
       test.url,
       admin,
       `mutation {
         createApiKey(input: { name: "By hand", roles: [EDITOR] }) { apiKey { roles unknownGrants } }
-        applyApiKeys(input: { keys: [{ name: "Declared", roles: [EDITOR] }] }) { created { apiKey { roles } } }
       }`,
     );
     assert.deepEqual(created.body, {
       data: {
         createApiKey: { apiKey: { roles: ['EDITOR'], unknownGrants: [] } },
-        applyApiKeys: { created: [{ apiKey: { roles: ['EDITOR'] } }] },
       },
     });
     const document =
       '{ apiKeys(roles: [EDITOR]) { edges { node { roles } } } previewPermissions(roles: [EDITOR]) { resource actions } }';
     const { body } = await query(test.url, admin, document);
     assert.deepEqual(body.data, {
-      apiKeys: { edges: [{ node: { roles: ['EDITOR'] } }, { node: { roles: ['EDITOR'] } }] },
+      apiKeys: { edges: [{ node: { roles: ['EDITOR'] } }] },
       previewPermissions: [{ resource: 'WIKI', actions: ['READ_ANY', 'READ_OWN', 'UPDATE_ANY', 'UPDATE_OWN'] }],
     });
   });

@@ -5,7 +5,6 @@ import { query, startTestService, type TestService } from '../support/server.ts'
 const CREATE = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { key } }';
 const UPDATE = 'mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) { id } }';
 const ROTATE = 'mutation ($input: RotateApiKeyInput!) { rotateApiKey(input: $input) { key } }';
-const APPLY = 'mutation ($input: ApplyApiKeysInput!) { applyApiKeys(input: $input) { unchanged } }';
 
 interface Problem {
   code: string;
@@ -65,22 +64,6 @@ describe('the issues of an input over GraphQL', () => {
     ]);
   });
 
-  it('are those of declared keys, with the places of the keys', async () => {
-    const keys = [
-      { name: 'Good', roles: ['GUEST'] },
-      { name: 'a-b' },
-      { name: 'Good', roles: ['GUEST'], enabled: null },
-    ];
-    const { code, problems } = await refused(APPLY, { keys });
-    assert.equal(code, 'DECLARATION_INVALID');
-    assert.deepEqual(placesOf(problems), [
-      ['DECLARATION_INVALID', 'keys', 1, 'name'],
-      ['DECLARATION_INVALID', 'keys', 1],
-      ['DECLARATION_INVALID', 'keys', 2, 'name'],
-      ['DECLARATION_INVALID', 'keys', 2, 'enabled'],
-    ]);
-  });
-
   it('have no secret in their texts', async () => {
     const rotated = await refused(ROTATE, { id, grace: admin });
     assert.deepEqual(placesOf(rotated.problems), [['EXPIRY_INVALID', 'grace']]);
@@ -99,7 +82,6 @@ describe('the issues of an input over GraphQL', () => {
       [UPDATE, { id, name: null, roles: null, permissions: null }, ['name', 'roles', 'permissions']],
       [CREATE, { ...given, overwrite: null, permissions: null }, ['permissions', 'overwrite']],
       [CREATE, { ...given, roles: null }, ['roles']],
-      [APPLY, { keys: [], prune: null, dryRun: null }, ['prune', 'dryRun']],
     ];
     for (const [document, input, fields] of rows) {
       const { code, problems } = await refused(document, input);
@@ -111,11 +93,6 @@ describe('the issues of an input over GraphQL', () => {
       const message = `"${fields[0]}" is null, which means nothing here. Leave it out, or give it a value.`;
       assert.equal(problems[0]!.message, message);
     }
-    const { problems } = await refused(APPLY, { keys: [{ name: 'New', roles: null, permissions: null }] });
-    assert.deepEqual(placesOf(problems), [
-      ['DECLARATION_INVALID', 'keys', 0, 'roles'],
-      ['DECLARATION_INVALID', 'keys', 0, 'permissions'],
-    ]);
     assert.equal(await countKeys(test.store.repository), 1);
   });
 
@@ -123,7 +100,6 @@ describe('the issues of an input over GraphQL', () => {
     for (const [document, input] of [
       [CREATE, { name: 'Plain', roles: ['GUEST'], description: null, expiresAt: null }],
       [UPDATE, { id, description: null, expiresAt: null }],
-      [APPLY, { keys: [{ name: 'Declared', roles: ['GUEST'], description: null, expiresAt: null }] }],
     ] as const) {
       const { body } = await query(test.url, admin, document, { input });
       assert.equal(body.errors, undefined, document);

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { createApp, listen } from '../../src/index.ts';
+import { createApp } from '../../src/index.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { createCatalog } from '../../src/keys/permissions/catalog.ts';
-import { type OpenKeys, openKeys, openKeysOver } from '../../src/service/open-keys.ts';
-import { openEdgeStore } from '../../src/features/edge/open-edge.ts';
-import { HttpFeed } from '../../src/features/edge/http-feed.ts';
-import { NO_LOG } from '../../src/log.ts';
+import { type OpenKeys, openKeys } from '../../src/service/open-keys.ts';
 import { runCliHere } from '../support/cli-here.ts';
 import { insertKeys, numberedKeys } from '../support/insert-keys.ts';
 import { authenticate } from '../support/keys.ts';
@@ -56,19 +52,6 @@ describe('a store in memory', () => {
     for await (const _ of keys.compact());
   });
 
-  it('is followed by edges', async () => {
-    const { key: token } = await keys.create({ name: 'Edge', permissions: ['EDGE:READ_ANY'] }, OPERATOR);
-    const { key: secret, apiKey: key } = await given('A');
-    const server = await listen({ app: await createApp({ keys }), host: '127.0.0.1', port: 0 });
-    const store = await openEdgeStore(new HttpFeed({ origin: server.url, token, leaseMs: 60_000, log: NO_LOG }));
-    const edge = openKeysOver(store, createCatalog({}));
-    assert.equal('principal' in (await authenticate(edge, secret)), true);
-    await keys.delete([key.id], OPERATOR);
-    assert.equal('principal' in (await authenticate(edge, secret)), false);
-    await edge.close();
-    await server.stop();
-  });
-
   it('serves an app', async () => {
     const { key: secret } = await keys.create({ name: 'Viewer', roles: ['VIEWER'] }, OPERATOR);
     const app = await createApp({ keys });
@@ -89,11 +72,6 @@ describe('a store in memory', () => {
       [['apikey', 'create', 'A', '--roles', 'GUEST'], { SVC_API_DATABASE: ':memory:' }],
       [['serve', '--database', ':memory:'], {}],
       [['serve', '--workers', '2'], { SVC_API_DATABASE: ':memory:' }],
-      [['guard', 'http://127.0.0.1:3000', '--permission', 'ME:READ_OWN', '--database', ':memory:'], {}],
-      [['doctor', '--database', ':memory:'], {}],
-      [['backup', 'copy.sqlite', '--database', ':memory:'], {}],
-      [['restore', 'copy.sqlite', '--database', ':memory:', '--yes'], {}],
-      [['apikey', 'export', '--database', ':memory:'], {}],
     ] as const) {
       const { code, stderr } = await runCliHere(args, { env });
       assert.equal(code, 2, stderr);

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { testCli } from '../../support/cli.ts';
 import { describeOnEachAndRemotely } from '../../support/dialects.ts';
-import { migratedStore, tempFolder } from '../../support/temp.ts';
+import { migratedStore } from '../../support/temp.ts';
 import { authenticate } from '../../support/keys.ts';
 
 const HELD = ['--limit', '100 / m', '--limit', '5/month', '--allow-from', '10.0.0.0/8,2001:DB8::/32'];
@@ -117,42 +115,6 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
     await cli.create('CI', ...HELD);
     const { stdout } = await cli.run(['apikey', 'list', '--columns', 'name,limits,allow-from']);
     assert.equal(stdout, 'CI\t100/m, 5/month\t10.0.0.0/8, 2001:db8::/32\n');
-  });
-
-  it('are declared in a file, where none means none', async () => {
-    const file = join(tempFolder(), 'keys.yaml');
-    const apply = async (fields: string, ...args: string[]) => {
-      writeFileSync(file, `keys:\n  - name: CI\n    roles: [GUEST]\n${fields}`);
-      return cli.run(['apikey', 'apply', '-f', file, ...args]);
-    };
-    const fields = '    limits: [5/month, 100/m, 7/budget]\n    allowFrom: [10.0.0.0/8]\n';
-    const { stdout } = await apply(fields, '--secrets-dir', tempFolder());
-    assert.match(
-      stdout,
-      /^\+ create "CI"\n    roles: GUEST\n    limits: 100\/m, 5\/month, 7\/budget\n    allowFrom: 10\.0\.0\.0\/8\n/,
-    );
-    assert.equal((await apply(fields, '--dry-run')).code, 0, 'nothing to change');
-    assert.match(
-      (await apply('')).stdout,
-      /^~ update "CI"\n    limits: 100\/m, 5\/month, 7\/budget -> -\n    allowFrom: 10\.0\.0\.0\/8 -> -\n/,
-    );
-    const faults = await apply('    limits: [100/m, 5/x, 1/m]\n    allowFrom: []\n');
-    assert.deepEqual(
-      faults.stderr.split('\n').filter((line) => line.includes('keys.yaml')),
-      [
-        `Error: ${file}:4:13: 100/m and 1/m are two limits a minute. Leave one of them out.`,
-        `       ${file}:4:21: "5/x" is not a limit. Write a number and s, m, h, d or month, such as 100/m.`,
-        `       ${file}:5:16: The list of networks is empty. Name one, or leave it out for anywhere.`,
-      ],
-    );
-  });
-
-  it('are exported, and imported again', async () => {
-    await cli.create('CI', ...HELD);
-    const { stdout } = await cli.run(['apikey', 'export', '--with-digests']);
-    const other = testCli(await migratedStore());
-    assert.equal((await other.run(['apikey', 'import'], { input: stdout })).code, 0);
-    assert.equal((await other.run(['apikey', 'export', '--with-digests'])).stdout, stdout);
   });
 
   it('of the parent keys of one are shown with it', async () => {

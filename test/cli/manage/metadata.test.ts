@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { testCli } from '../../support/cli.ts';
-import { describeOnEachAndRemotely, isRemote } from '../../support/dialects.ts';
-import { migratedStore, tempFolder } from '../../support/temp.ts';
+import { describeOnEachAndRemotely } from '../../support/dialects.ts';
+import { migratedStore } from '../../support/temp.ts';
 
 const METADATA = { plan: 'pro', seats: 3, tenant: { id: 'a7', regions: ['eu', 'us'] }, trial: false, none: null };
 
@@ -83,43 +81,4 @@ describeOnEachAndRemotely('metadata on the command line', () => {
       }
       assert.equal(await shown(), null);
     });
-
-  it('a declaration has it, and says where it is wrong', async () => {
-    const folder = tempFolder();
-    const declare = (text: string) => {
-      writeFileSync(join(folder, 'keys.yaml'), `keys:\n  - name: CI\n    roles: [GUEST]\n    metadata: ${text}\n`);
-      return json('apply', '-f', join(folder, 'keys.yaml'), '--secrets-dir', join(folder, 'secrets'));
-    };
-    await declare('{ plan: pro }');
-    assert.deepEqual(await shown(), { plan: 'pro' });
-    const { changes: none, unchanged } = await declare('{ plan: pro }');
-    assert.deepEqual([none, unchanged], [[], 1]);
-    const { changes } = await declare('{ plan: free }');
-    assert.deepEqual((changes as { changes: object }[])[0]!.changes, [
-      { field: 'metadata', before: { plan: 'pro' }, after: { plan: 'free' } },
-    ]);
-    assert.match(String((await declare('pro'))['error']), /:4:15: The metadata must be a JSON object/);
-    for (const [text, message] of [
-      ['!!timestamp 2026-01-01', /:4:15: Unresolved tag/],
-      ['!!omap [ plan: pro ]', /:4:15: Unresolved tag/],
-      ['!!binary aGk=', /:4:15: Unresolved tag/],
-      ['{ on: 2026-01-01, n: .inf }', /:4:15: The metadata has the number Infinity/],
-    ] as const)
-      assert.match(String((await declare(text))['error']), message, text);
-    assert.deepEqual(await shown(), { plan: 'free' });
-    await declare('null');
-    assert.equal(await shown(), null);
-  });
-
-  it('an export brings it elsewhere', async () => {
-    if (isRemote()) return;
-    await cli.create('CI', '--metadata', JSON.stringify(METADATA));
-    const { stdout: lines } = await run('export', '--with-digests');
-    await run('delete', 'CI', '--yes');
-    await cli.run(['apikey', 'import', '-'], { input: lines });
-    assert.deepEqual(await shown(), METADATA);
-    const line = JSON.stringify({ ...(JSON.parse(lines) as object), name: 'Other', id: undefined, metadata: 'pro' });
-    const { stdout } = await cli.run(['apikey', 'import', '-', '--json'], { input: line });
-    assert.match(stdout, /\\"metadata\\" (?:must be|is not) a JSON object/);
-  });
 });

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { testCli } from '../../support/cli.ts';
 import { describeOnEachAndRemotely } from '../../support/dialects.ts';
-import { migratedStore, tempFolder } from '../../support/temp.ts';
+import { migratedStore } from '../../support/temp.ts';
 
 describeOnEachAndRemotely('owners and tags on the command line', () => {
   let cli: ReturnType<typeof testCli>;
@@ -139,24 +137,5 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
       String((await json('disable', 'A', '--dry-run'))['error']),
       /^--dry-run shows which keys are selected\./,
     );
-  });
-
-  it('are declared in a file, by which they are changed and removed', async () => {
-    const file = join(tempFolder(), 'keys.yaml');
-    const apply = async (fields: string) => {
-      const text = `keys:\n- name: A\n  roles: [GUEST]\n${fields}`;
-      writeFileSync(file, text);
-      const { stdout, code } = await run('apply', '--file', file, '--json');
-      return { exit: code, ...(JSON.parse(stdout) as object) } as Record<string, unknown>;
-    };
-    await cli.create('A');
-    await apply('  owner: Ada\n  tags: [b=2, a=1]\n');
-    const shown = await json('show', 'A');
-    assert.deepEqual([shown['owner'], shown['tags']], ['Ada', ['a=1', 'b=2']]);
-    assert.deepEqual((await apply('  owner: Ada\n  tags: [a=1, b=2]\n'))['unchanged'], 1);
-    assert.match(String((await apply('  tags: [a]\n'))['error']), /"a" is not a tag/);
-    await apply('');
-    assert.deepEqual(await names('--tag', 'a=1'), []);
-    assert.equal((await json('show', 'A'))['owner'], null);
   });
 });

@@ -43,7 +43,6 @@ describeOnEach('a person over GraphQL', () => {
     'granted more': '($id: ID!) { updateApiKey(input: { id: $id, roles: [ADMIN] }) { id } }',
     renamed: '($id: ID!) { updateApiKey(input: { id: $id, name: "Root" }) { id } }',
     replaced: '{ createApiKey(input: { name: "ada example org", roles: [GUEST], overwrite: true }) { key } }',
-    declared: '{ applyApiKeys(input: { keys: [{ name: "ada example org", roles: [ADMIN] }] }) { unchanged } }',
   }))
     it(`cannot be ${what}`, async () => {
       const { body } = await query(test.url, admin, `mutation Change${mutation}`, { id });

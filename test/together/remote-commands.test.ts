@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Permission } from '../../../src/keys/permissions/catalog.ts';
-import type { NewKey } from '../../../src/keys/key/key-change.ts';
-import { type TestCli, testCli } from '../../support/cli.ts';
-import { runCliHere } from '../../support/cli-here.ts';
-import { jsonLines, openTestKeys } from '../../support/keys.ts';
-import { APP } from '../../support/consent.ts';
-import { CALLER, type RemoteStore, remoteStore, stopRemoteStores } from '../../support/remote.ts';
-import { startTestService } from '../../support/server.ts';
-import { keyNamed, namesIn } from '../../support/stored.ts';
-import { tempFolder } from '../../support/temp.ts';
-import { Transfer } from '../../../src/features/transfer/transfer.ts';
-import { Consent } from '../../../src/features/consent/consent.ts';
+import type { Permission } from '../../src/keys/permissions/catalog.ts';
+import type { NewKey } from '../../src/keys/key/key-change.ts';
+import { type TestCli, testCli } from '../support/cli.ts';
+import { runCliHere } from '../support/cli-here.ts';
+import { jsonLines, openTestKeys } from '../support/keys.ts';
+import { APP } from '../support/consent.ts';
+import { CALLER, type RemoteStore, remoteStore, stopRemoteStores } from '../support/remote.ts';
+import { startTestService } from '../support/server.ts';
+import { keyNamed, namesIn } from '../support/stored.ts';
+import { tempFolder } from '../support/temp.ts';
+import { Transfer } from '../../src/features/transfer/transfer.ts';
+import { Consent } from '../../src/features/consent/consent.ts';
 
 describe('commands by a server', () => {
   let cli: TestCli;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestCli, testCli } from '../../support/cli.ts';
-import { cliOnTerminal } from '../../support/pty.ts';
-import { tempFolder } from '../../support/temp.ts';
+import { type TestCli, testCli } from '../support/cli.ts';
+import { cliOnTerminal } from '../support/pty.ts';
+import { tempFolder } from '../support/temp.ts';
 
 const DECLARED = `resources: [WIKI, { name: VAULT_ITEM, credentials: true }]
 roles: { EDITOR: [WIKI:READ_ANY, WIKI:UPDATE_ANY] }

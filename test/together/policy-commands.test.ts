@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { openKeys } from '../../../src/service/open-keys.ts';
-import { type TestCli, testCli } from '../../support/cli.ts';
-import { runCliHere } from '../../support/cli-here.ts';
-import { startConfiguredService } from '../../support/configured-service.ts';
-import { createPrincipal } from '../../support/keys.ts';
-import { tempFolder } from '../../support/temp.ts';
-import { Consent } from '../../../src/features/consent/consent.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { openKeys } from '../../src/service/open-keys.ts';
+import { type TestCli, testCli } from '../support/cli.ts';
+import { runCliHere } from '../support/cli-here.ts';
+import { startConfiguredService } from '../support/configured-service.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { tempFolder } from '../support/temp.ts';
+import { Consent } from '../../src/features/consent/consent.ts';
 
 const POLICY = 'policy: { maxLifetime: 90d, requireExpiry: true, grantableByKeys: [VIEWER], disableUnused: 60d }\n';
 const ENDLESS = 'would never expire, which the policy forbids (requireExpiry: true)';
