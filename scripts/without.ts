@@ -9,7 +9,7 @@ import {
   foldersOf,
   freeFeatures,
   importsInto,
-  LIST,
+  LISTS,
   withDependents,
 } from './without-features.ts';
 
@@ -83,14 +83,16 @@ function copyTree(copy: string): void {
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
 }
 
-/** Deletes the folders of a feature, and its lines in the list. */
+/** Deletes the folders of a feature, and its lines in the lists. */
 function remove(copy: string, name: string): void {
+  const feature = readFileSync(join(copy, `src/features/${name}/feature.ts`), 'utf8');
+  const [, variable] = /^export const (\w+): OwnFeature/m.exec(feature)!;
   for (const folder of foldersOf(name)) rmSync(join(copy, folder), { recursive: true, force: true });
-  const path = join(copy, LIST);
-  const list = readFileSync(path, 'utf8');
-  const [, variable] = new RegExp(`^import \\{ (\\w+) \\} from '\\./${name}/feature\\.ts';\n`, 'm').exec(list)!;
-  const lines = new RegExp(`^(?:(?:im|ex)port .* from '\\./${name}/feature\\.ts';|  ${variable!},)\n`, 'gm');
-  writeFileSync(path, list.replaceAll(lines, ''));
+  const lines = new RegExp(`^(?:(?:im|ex)port .* from '\\./${name}/.*';|  ${variable!},)\n`, 'gm');
+  for (const list of LISTS) {
+    const path = join(copy, list);
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(lines, ''));
+  }
 }
 
 function linesOf(copy: string): number {

@@ -2,7 +2,7 @@ import type { Config } from './config/config.ts';
 import type { FeatureSchema } from './graphql/index.ts';
 import type { AddedSection } from './config/added-section.ts';
 import type { FeatureConfig } from './config/section.ts';
-import type { HttpApp, NamedCommands, RequestCheck, RouteContext } from './http/index.ts';
+import type { HttpApp, NamedCommands, RequestCheck, RequestWatcher, RouteContext } from './http/index.ts';
 import type { FeatureOfFields } from './keys/added/index.ts';
 import type { AddedError, ErrorTable } from './keys/basics/index.ts';
 import type { KeyListener } from './keys/changes/index.ts';
@@ -13,7 +13,7 @@ import type { CredentialPlace } from './keys/secret/index.ts';
 import type { KeysService } from './keys/service/index.ts';
 import type { Limited } from './limits/index.ts';
 import type { Log } from './log.ts';
-import type { FeatureInStore, StoreOfFeature } from './store/index.ts';
+import type { FeatureInStore, StoreOfFeature, StoreTimer } from './store/index.ts';
 
 /**
  * A part of svc-api or of a plugin. It declares everything it adds: the core goes through `allFeatures` in
@@ -142,6 +142,52 @@ export interface MeasuredNotices {
   readonly counts: { readonly delivered: number; readonly failed: number; readonly givenUp: number };
   /** How many wait in the store; undefined while there is no webhook. */
   countWaiting(): Promise<number | undefined>;
+}
+
+/** Logs, metrics and traces for `serve`, which a feature provides as `telemetry`. */
+export interface TelemetryRoom {
+  /** @throws KeysError LISTEN_FAILED if the address for metrics is not available */
+  start(options: TelemetryOptions): Promise<Telemetry>;
+  /**
+   * Serves the metrics of all workers, from the first process.
+   * @throws KeysError LISTEN_FAILED if the address is not available
+   */
+  serveWorkers(place: { host: string; port: number }, log: Log): Promise<{ stop(): Promise<void> }>;
+}
+
+/** Options for logs, metrics and traces of a process. */
+export interface TelemetryOptions {
+  requestLog: boolean;
+  /** Address of metrics; `primary` if the first of several processes serves them and collects from this one. */
+  metrics: { host: string; port: number } | 'primary' | undefined;
+  /** OpenTelemetry's variables enable traces. */
+  traces: boolean;
+  log: Log;
+  /** Features with metrics of their own. */
+  features: readonly OwnFeature[];
+}
+
+/** Logs, metrics and traces of a serving process. */
+export interface Telemetry {
+  readonly watchers: readonly RequestWatcher[];
+  readonly metrics: TelemetryMetrics | undefined;
+  /** Details to log beside the address. */
+  readonly details: object;
+  /** Sends pending data. */
+  stop(): Promise<void>;
+}
+
+/** Metrics of a serving process. */
+export interface TelemetryMetrics {
+  readonly storeTimer: StoreTimer;
+  measure(keys: KeysService & Limited): void;
+  measureNotices(notices: MeasuredNotices): void;
+  measureEdge(edge: MeasuredEdge): void;
+}
+
+/** Measurements of an edge. */
+export interface MeasuredEdge {
+  state(): Readonly<Record<'lagSeconds' | 'leaseSeconds' | 'keys' | 'tableBytes', number>>;
 }
 
 /** Work in the background, while it runs. */

@@ -19,7 +19,6 @@ export { createApp, type CreateAppOptions } from './service/create-app.ts';
 export { type Actor, openEdge, type OpenKeys, openKeys } from './service/library-keys.ts';
 export type { OpenKeysOptions } from './service/open-keys.ts';
 export { keysOf, type SchemaHook } from './cli/host.ts';
-export { startTelemetry } from './features/telemetry/start-telemetry.ts';
 
 // The types of which arguments and results consist, so that programs can name them.
 export type { ServerSettings } from './config/config.ts';
@@ -36,13 +35,8 @@ export type {
   UnreadRequest,
   WatchedRequest,
 } from './http/index.ts';
-export type { GrantsByGroup, PeopleSettings, SignInProvider, SignInProxy } from './features/people/people.ts';
 export type { ErrorCode, Issue, Limit, LimitUnit, Networks } from './keys/basics/index.ts';
 export type { ChangedKey, ConfusableName, Issued, IssuedKind, KeyRotation, UpdatedKey } from './keys/changes/index.ts';
-export type { Client } from './features/consent/clients.ts';
-export type { RefreshSettings } from './features/consent/refresh.ts';
-export type { ClaimCondition, FederationRule } from './features/federation/federation-rule.ts';
-export type { TokenIssuer } from './features/federation/token-issuer.ts';
 export type { NoticeSettings, NoticeType } from './keys/feed/index.ts';
 export type { ExpiryRequest, Person, Rotation } from './keys/key/index.ts';
 export type {
@@ -56,10 +50,8 @@ export type {
 export type { Grants } from './keys/repository/index.ts';
 export type { CredentialPlace } from './keys/secret/index.ts';
 export type { LogLevel, OpenLog } from './log.ts';
-// With the fields of `Config` that features have.
+// The names that features have, and their fields of `Config`.
+export * from './features/library.ts';
 // oxlint-disable-next-line unicorn/require-module-specifiers
 export type {} from './features/index.ts';
-export type { FeedByNats } from './features/nats/settings.ts';
-export type { Allow, McpPatterns, Route, SentCredential, Upstream, UpstreamAddress } from './features/routes/index.ts';
 export type { NatsFeedOptions, OpenEdgeOptions } from './service/library-keys.ts';
-export type { Telemetry, TelemetryOptions } from './features/telemetry/start-telemetry.ts';

@@ -12,7 +12,6 @@ import {
   OPERATOR,
   openKeys as openLibrary,
   openLog,
-  startTelemetry,
 } from '../../src/index.ts';
 import { type OpenKeys, openKeys } from '../../src/service/open-keys.ts';
 import { migratedStore, tempFolder } from '../support/temp.ts';
@@ -201,10 +200,6 @@ describe('options of the library', () => {
     'listen, a limit': [
       () => listen({ app: new Hono(), host: '127.0.0.1', port: 0, limits: { requestMS: 5 } as never }),
       'listen: "limits.requestMS" is not an option. Did you mean requestMs?',
-    ],
-    startTelemetry: [
-      () => startTelemetry({ metric: true } as never),
-      'startTelemetry: "metric" is not an option. Did you mean metrics?',
     ],
     loadConfig: [
       () => loadConfig({ flie: 'svc-api.yaml' } as never),
@@ -429,17 +424,16 @@ describe('options of the library', () => {
     writeFileSync(file, `resources: ${resources}\npolicy: { maxLifetime: 90d }\nlimits: { default: [100/m] }\n`);
     const config = await loadConfig({ file });
     const { roles, limits, policy } = config;
-    const telemetry = await startTelemetry({});
     const opened = await openKeys({
       database: await migratedStore(),
       resources: config.resources,
       roles,
       defaultLimits: limits.default,
       policy,
-      timer: telemetry.storeTimer,
+      timer: undefined,
     });
     const app = await createApp({ keys: opened, config });
-    const server = await listen({ app, host: '127.0.0.1', port: 0, watchers: telemetry.watchers });
+    const server = await listen({ app, host: '127.0.0.1', port: 0, watchers: [] });
     await server.stop(0);
     await opened.close();
   });

@@ -25,9 +25,7 @@ import type { ChangeSource } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import type { ConfiguredServer, StartService } from '../../service/configured-server.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
-import type { MeasuredNotices } from '../../feature.ts';
-import type { MetricsServer } from '../../features/telemetry/metrics-server.ts';
-import type { Telemetry, TelemetryOptions } from '../../features/telemetry/telemetry.ts';
+import type { MeasuredNotices, Telemetry, TelemetryOptions, TelemetryRoom } from '../../feature.ts';
 
 const EVERY_MS = 3_600_000;
 /** The free share of a file from which space is returned: a smaller one is soon used again. */
@@ -316,20 +314,21 @@ export abstract class ServingCommand extends BaseCommand {
   }
 
   /** Starts the requested parts of telemetry. Others are not even loaded. */
-  private async startTelemetry(options: Omit<TelemetryOptions, 'log'>): Promise<Telemetry | undefined> {
-    if (!options.requestLog && !options.metrics && !options.traces && !isDebugged()) return undefined;
-    const { startTelemetry } = await import('../../features/telemetry/telemetry.ts');
-    return startTelemetry({ ...options, log: this.logger });
+  private async startTelemetry(options: Omit<TelemetryOptions, 'log' | 'features'>): Promise<Telemetry | undefined> {
+    const isAsked = options.requestLog || options.traces || options.metrics !== undefined;
+    if (!isAsked && !isDebugged()) return undefined;
+    const { room, features } = await telemetryRoom(isAsked);
+    return room?.start({ ...options, features, log: this.logger });
   }
 
   private async serveWorkerMetrics(
     serving: Pick<Serving, 'settings' | 'telemetry'>,
     { file }: StartConfig,
-  ): Promise<MetricsServer | undefined> {
+  ): Promise<{ stop(): Promise<void> } | undefined> {
     if (serving.telemetry.metricsPort === undefined) return undefined;
     const place = metricsPlace(serving, await this.configured(serving, file))!;
-    const { serveWorkerMetrics } = await import('../../features/telemetry/telemetry.ts');
-    return serveWorkerMetrics(place, this.logger);
+    const { room } = await telemetryRoom(true);
+    return room!.serveWorkers(place, this.logger);
   }
 
   /** Logs facts about the store. @throws CliError CLOCK_BEHIND */
@@ -362,6 +361,25 @@ function clockBehind(now: number, behindMs: number): CliError {
     `The clock says ${formatTime(now)}, and the newest entry of the audit log is of ${formatTime(now + behindMs)}. ` +
       'Keys that have expired could be accepted again. Set the clock; if it is right, pass --accept-clock.',
   );
+}
+
+/**
+ * Loads the feature that shows requests.
+ * @throws CliError USAGE if it is required, and no feature provides it
+ */
+async function telemetryRoom(isRequired: boolean) {
+  const { allFeatures } = await import('../../features/index.ts');
+  const features = allFeatures();
+  const [provided] = features.flatMap(
+    ({ provides }) => provides?.['telemetry'] ?? [],
+  ) as (() => Promise<TelemetryRoom>)[];
+  if (!provided && isRequired)
+    throw new CliError(
+      'USAGE',
+      'This program does not have the feature "telemetry", which the request log, metrics and traces need: choose it ' +
+        'too, or leave out --request-log, --metrics-port and the variables of OpenTelemetry.',
+    );
+  return { room: await provided?.(), features };
 }
 
 /** The address of metrics; undefined for none. */

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, type Metric, Registry } from 'prom-client';
-import type { MeasuredNotices } from '../../feature.ts';
+import type { MeasuredEdge, MeasuredNotices } from '../../feature.ts';
 import {
   type Endpoint,
   ENDPOINTS,
@@ -562,11 +562,6 @@ export class KeyCounter {
 
 /** Time to wait for the store, in milliseconds. */
 const WAIT_MS = 2000;
-
-/** Measurements of an edge. */
-export interface MeasuredEdge {
-  state(): Readonly<Record<'lagSeconds' | 'leaseSeconds' | 'keys' | 'tableBytes', number>>;
-}
 
 function addEdgeMetrics(registry: Registry, edge: MeasuredEdge): void {
   const gauges = [

@@ -74,12 +74,13 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
     trust: COMMON_OPTIONS.trust,
   });
   const { requestLog = false, metrics = false, traces = false, log = NO_LOG, base = '', trust } = options;
-  const [{ openTelemetry }, expose] = await Promise.all([
+  const [{ openTelemetry }, { allFeatures }, expose] = await Promise.all([
     import('./telemetry.ts'),
+    import('../index.ts'),
     metrics ? import('./metrics.ts') : undefined,
   ]);
   const clients = new ClientAddresses(trust);
-  const opened = await openTelemetry({ requestLog, metrics, traces, log });
+  const opened = await openTelemetry({ requestLog, metrics, traces, log, features: allFeatures() });
   const { watchers } = opened;
   const mountedAt = base.replace(/\/$/, '');
   const places = { clients, endpointOf: (incoming: IncomingMessage) => endpointAt(mountedAt, incoming) };

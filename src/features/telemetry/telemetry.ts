@@ -1,3 +1,4 @@
+import type { OwnFeature, Telemetry, TelemetryOptions } from '../../feature.ts';
 import { isInClear } from '../../http/listen-address.ts';
 import type { RequestWatcher } from '../../http/index.ts';
 import { isDebugged } from '../../keys/basics/index.ts';
@@ -7,16 +8,6 @@ import type { MetricsServer } from './metrics-server.ts';
 import { requestDebugLog, requestLog } from './request-log.ts';
 import type { Traces } from './traces.ts';
 
-/** Options for logs, metrics and traces of a process. */
-export interface TelemetryOptions {
-  requestLog: boolean;
-  /** Address of metrics; `primary` if the first of several processes serves them and collects from this one. */
-  metrics: { host: string; port: number } | 'primary' | undefined;
-  /** OpenTelemetry's variables enable traces. */
-  traces: boolean;
-  log: Log;
-}
-
 /** Logs, metrics and traces of requests. */
 export interface OpenTelemetry {
   readonly watchers: readonly RequestWatcher[];
@@ -25,20 +16,15 @@ export interface OpenTelemetry {
   stop(): Promise<void>;
 }
 
-/** Logs, metrics and traces of a serving process. */
-export interface Telemetry extends OpenTelemetry {
-  /** Details to log beside the address. */
-  readonly details: object;
-}
-
 /** Loads only what is enabled. */
 export async function openTelemetry({
   requestLog: isLogging,
   metrics: wanted,
   traces: isTracing,
   log,
+  features,
 }: Omit<TelemetryOptions, 'metrics'> & { metrics: boolean | { process: boolean } }): Promise<OpenTelemetry> {
-  const metrics = wanted ? await openMetrics(wanted === true ? undefined : wanted, log) : undefined;
+  const metrics = wanted ? await openMetrics(wanted === true ? undefined : wanted, features, log) : undefined;
   const traces = isTracing ? await startTraces(log) : undefined;
   const requests = isLogging ? requestLog(log) : undefined;
   return {
@@ -67,11 +53,15 @@ export async function startTelemetry({ metrics: place, ...options }: TelemetryOp
   };
 }
 
-/** Metrics of svc-api and of all features. @throws KeysError FEATURE_INVALID */
-async function openMetrics(of: { process: boolean } | undefined, log: Log): Promise<Metrics> {
-  const [{ Metrics }, { allFeatures }] = await Promise.all([import('./metrics.ts'), import('../index.ts')]);
+/** Metrics of svc-api and of features. @throws KeysError FEATURE_INVALID */
+async function openMetrics(
+  of: { process: boolean } | undefined,
+  features: readonly OwnFeature[],
+  log: Log,
+): Promise<Metrics> {
+  const { Metrics } = await import('./metrics.ts');
   const opened = new Metrics(of);
-  for (const { name, metrics = [] } of allFeatures()) opened.addOf(name, metrics, log);
+  for (const { name, metrics = [] } of features) opened.addOf(name, metrics, log);
   return opened;
 }
 

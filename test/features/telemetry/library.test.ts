@@ -176,4 +176,17 @@ describe('telemetry of the library', () => {
     const none = await startTelemetry({});
     assert.deepEqual([none.watchers, none.storeTimer, (await none.exposition()).text], [[], undefined, '']);
   });
+
+  it('refuses an option that is misspelt, with the one that was meant', async () => {
+    await assert.rejects(startTelemetry({ metric: true } as never), {
+      code: 'OPTION_INVALID',
+      message: 'startTelemetry: "metric" is not an option. Did you mean metrics?',
+    });
+  });
+
+  it('has neither watchers nor a timer where nothing is asked for, and hosts pass these on', async () => {
+    const none = await startTelemetry({});
+    assert.deepEqual([none.watchers, none.storeTimer], [[], undefined]);
+    await none.stop();
+  });
 });

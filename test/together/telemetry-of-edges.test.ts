@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
-import { defaultConfig } from '../../../src/config/default-config.ts';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { createCatalog } from '../../../src/keys/permissions/catalog.ts';
-import { NO_LOG } from '../../../src/log.ts';
-import type { ServedService } from '../../../src/service/configured-server.ts';
-import { openEdge, type OpenEdge } from '../../../src/features/edge/cli/edge-service.ts';
-import { Metrics } from '../../../src/features/telemetry/metrics.ts';
-import { parseExposition, valueOf } from '../../support/exposition.ts';
-import { type FaultyOrigin, startFaultyOrigin } from '../../support/faulty-origin.ts';
-import { startTestService, type TestService } from '../../support/server.ts';
-import { until } from '../../support/until.ts';
+import { defaultConfig } from '../../src/config/default-config.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { createCatalog } from '../../src/keys/permissions/catalog.ts';
+import { NO_LOG } from '../../src/log.ts';
+import type { ServedService } from '../../src/service/configured-server.ts';
+import { openEdge, type OpenEdge } from '../../src/features/edge/cli/edge-service.ts';
+import { Metrics } from '../../src/features/telemetry/metrics.ts';
+import { parseExposition, valueOf } from '../support/exposition.ts';
+import { type FaultyOrigin, startFaultyOrigin } from '../support/faulty-origin.ts';
+import { startTestService, type TestService } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 const LEASE_SECONDS = 2;
 
