@@ -5,7 +5,7 @@ import { checkOfPlugin } from '../../../src/features/doctor/checks.ts';
 
 const CONTEXT = { config: undefined, store: undefined, env: {}, clock: Date.now, features: [] };
 
-/** What a check of a plugin finds. */
+/** The findings of a check of a plugin. */
 const found = (run: unknown, limitMs?: number) =>
   checkOfPlugin('svc-api-team', { name: 'SVC_API_TEAM', run: run as DoctorCheck['run'] }, CONTEXT, limitMs);
 
