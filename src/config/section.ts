@@ -64,5 +64,5 @@ export function filePath({ file }: Pick<SectionContext, 'file'>) {
 
 /** The path of a file inside a map, so that other sources of a secret can be added later. */
 export function fileIn(context: Pick<SectionContext, 'file'>, form: string) {
-  return map({ file: required(filePath(context), 'From the folder of this file.') }, form);
+  return map({ file: required(filePath(context), 'Relative to the folder of this file.') }, form);
 }
