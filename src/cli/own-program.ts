@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { Command } from '@oclif/core/command';
 import { Config, Plugin } from '@oclif/core/config';
 import type { LoadOptions } from '@oclif/core/interfaces';
 import { run } from '@oclif/core/run';
@@ -43,7 +44,28 @@ async function withInstalledPlugins(options: OwnOptions): Promise<Config> {
   if (!existsSync(join(config.dataDir, 'package.json'))) return config;
   offerOwnPackage();
   await config.loadPluginsAndCommands({ force: true });
+  for (const command of config.commands) if (command.pluginName !== 'svc-api') reportAsOurs(command);
   return config;
+}
+
+/** Lets a command of a plugin fail with `--json` as ours do: oclif has another form. One of its own stays. */
+function reportAsOurs(command: Command.Loadable): void {
+  const load = command.load.bind(command);
+  command.load = async () => {
+    const [loaded, { presentError }, { isKeysError }] = await Promise.all([
+      load(),
+      import('./errors.ts'),
+      import('../keys/basics/index.ts'),
+    ]);
+    const { prototype } = loaded as unknown as { prototype: { toErrorJson: (error: unknown) => object } };
+    if (!Object.hasOwn(prototype, 'toErrorJson'))
+      prototype.toErrorJson = (error) => {
+        const { code, message, exit } = presentError(error);
+        if (isKeysError(error)) process.exitCode = exit;
+        return { error: message.replaceAll('\n', ' '), code };
+      };
+    return loaded;
+  };
 }
 
 /** Lets plugins import svc-api, which is not installed in their folder: they get this program. */

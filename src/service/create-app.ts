@@ -34,6 +34,7 @@ import {
   text,
   withoutUndefined,
   yesOrNo,
+  printable,
 } from '../keys/basics/index.ts';
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
 import { checkClients, type Client, unusableClients } from '../features/consent/clients.ts';
@@ -223,10 +224,11 @@ export async function createAppOf(
     isWorker,
     replaces: others.replaces,
   };
+  const owners = new Map<HttpApp['routes'][number], string>();
   for (const feature of features) {
     const present = app.routes.slice();
     await workOf(feature, 'routes', () => feature.routes?.(app, context));
-    if (isAdded(feature)) checkPaths(feature.name, app.routes.slice(present.length), present);
+    if (isAdded(feature)) checkPaths(feature.name, app.routes.slice(present.length), present, owners);
   }
   return app;
 }
@@ -235,15 +237,27 @@ export async function createAppOf(
  * Refuses endpoints of a plugin that would never answer, because others take their paths. @throws KeysError
  * FEATURE_INVALID
  */
-function checkPaths(name: string, added: HttpApp['routes'], present: HttpApp['routes']): void {
-  for (const { path, method } of added) {
-    const isTaken = present.some(
+function checkPaths(
+  name: string,
+  added: HttpApp['routes'],
+  present: HttpApp['routes'],
+  owners: Map<HttpApp['routes'][number], string>,
+): void {
+  for (const route of added) {
+    const { path, method } = route;
+    owners.set(route, name);
+    const taken = present.find(
       (other) =>
         (other.path === path || (other.path.length > 2 && isWithin(path, other.path))) &&
         (method === other.method || method === 'ALL' || other.method === 'ALL'),
     );
-    if (isTaken)
-      throw invalidFeature(name, `Its endpoint ${path} has the path of another one. Give it a path of its own.`);
+    if (taken) {
+      const other = printable(owners.get(taken) ?? 'svc-api');
+      throw invalidFeature(
+        name,
+        `Its endpoint ${path} has a path that ${other} answers at. Give it a path of its own.`,
+      );
+    }
   }
 }
 

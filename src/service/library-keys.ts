@@ -25,6 +25,7 @@ import {
   textOr,
   UUID,
   yesOrNo,
+  suggestion,
 } from '../keys/basics/index.ts';
 import { isAdded } from '../keys/added/index.ts';
 import { isOnKeys, type KeysOperation, OPERATIONS, type Operations, perform } from '../keys/operations/index.ts';
@@ -317,10 +318,12 @@ function libraryKeys(service: OpenService, state = { isClosed: false }): OpenKey
       const operations = (added ??= await operationsOfPlugins());
       const operation = Object.hasOwn(operations, name) ? operations[name]! : undefined;
       if (!operation || !isOnKeys(operation)) {
-        const known = formatList(Object.keys(operations)) || 'none';
+        const names = Object.keys(operations);
+        const close = suggestion(String(name), names);
         throw invalidOption(
           'keys.run',
-          `No plugin has the operation "${printable(String(name))}". There are: ${known}.`,
+          `No plugin has the operation "${printable(String(name))}". ${close && `${close.trim()} `}` +
+            `There are: ${formatList(names) || 'none'}.`,
         );
       }
       if (typeof input !== 'object' || input === null)

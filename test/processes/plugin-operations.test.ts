@@ -167,7 +167,7 @@ describe('an operation of a plugin', () => {
     assert.equal(code, 0, stderr);
     const [done, refused, unknown, ...invalid] = JSON.parse(stdout) as unknown[];
     assert.deepEqual([done, refused], [{ key: 'CI', deploy: 'v1', by: null }, 'FORBIDDEN']);
-    assert.match(String(unknown), /OPTION_INVALID.*approveDeploy/);
+    assert.match(String(unknown), /OPTION_INVALID.*"approveDeploi".*Did you mean approveDeploy/);
     assert.deepEqual(invalid, ['OPTION_INVALID', 'OPTION_INVALID']);
   });
 

@@ -177,7 +177,7 @@ describe(`an example of ${PAGE}`, () => {
     try {
       const url = `http://127.0.0.1:${(ntfy.address() as AddressInfo).port}/keys`;
       writeFileSync(config, `notices: { channel: ntfy, url: "${url}" }\n`);
-      await cli('apikey notices test');
+      assert.equal((await cli('apikey notices test'))['status'], null);
       assert.deepEqual(received, [['test', 'test']]);
     } finally {
       ntfy.close();

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { Visitor } from '../support/console.ts';
 import { readDirectly } from '../support/direct.ts';
 import { DataFolder } from '../support/plugins.ts';
@@ -399,6 +400,18 @@ describe('a plugin with fields of keys', () => {
       const members = `static group = '${group}'; static summary = 'Command of a plugin.'; static run() {}`;
       writeFileSync(join(folder, `${name}.js`), `export default class { ${members} }`);
     }
+    mkdirSync(join(folder, '../deploy'));
+    writeFileSync(
+      join(folder, '../deploy/approve.js'),
+      `import { Command } from ${JSON.stringify(pathToFileURL(join(ROOT, 'node_modules/@oclif/core/lib/index.js')).href)};
+      export default class extends Command {
+        static summary = 'Approve a deploy.';
+        static enableJsonFlag = true;
+        run() { throw Object.assign(new Error('No such deploy.'), { code: 'NOT_FOUND', exitCode: 3 }); }
+      }`,
+    );
+    assert.match(await cli(['--help']), /^ {2}deploy approve +Approve a deploy\.$/m);
+    assert.deepEqual(Object.keys(await json(['deploy', 'approve'], { code: 3 })), ['error', 'code']);
     const help = await cli(['apikey', '--help']);
     assert.match(help, /^KEYS\n(?: {2}.*\n)* {2}apikey hand +Command of a plugin\.$/m);
     assert.match(help, /^TEAMS\n {2}apikey teams +Command of a plugin\.$/m);
@@ -450,14 +463,25 @@ describe('a plugin with fields of keys', () => {
   });
 
   it('that has an endpoint at the path of another one is refused by name', async () => {
-    for (const path of ['/graphql', '/auth/mine', '/console/mine', '/healthz']) {
+    const installAt = (name: string, path: string) =>
       data.install(
-        'svc-api-mine',
-        `{ name: 'svc-api-mine', routes: async (app) => void app.get('${path}', (context) => context.text('mine')) }`,
+        name,
+        `{ name: '${name}', routes: async (app) => void app.get('${path}', (context) => context.text('mine')) }`,
       );
+    installAt('svc-api-first', '/first');
+    for (const [path, other] of [
+      ['/graphql', 'svc-api'],
+      ['/auth/mine', 'svc-api'],
+      ['/console/mine', 'svc-api'],
+      ['/healthz', 'svc-api'],
+      ['/first', 'svc-api-first'],
+    ] as const) {
+      installAt('svc-api-mine', path);
       const env = { ...data.env, SVC_API_DATABASE: database };
       const { code, stderr } = await runCliWithInput('', ['serve', '--port', '0'], { env });
-      assert.deepEqual([code, stderr.includes('svc-api-mine') && stderr.includes(path)], [1, true], stderr);
+      assert.equal(code, 1);
+      for (const part of ['svc-api-mine', `${path} has`, ` ${other} answers`])
+        assert.ok(stderr.replaceAll(/\s+/g, ' ').includes(part), stderr);
     }
   });
 

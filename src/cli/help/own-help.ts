@@ -192,7 +192,10 @@ export default class OwnHelp extends Help {
     const all = this.sortedCommands;
     const isFirst = ({ id }: Command.Loadable) => FIRST.includes(id);
     const first = this.opts.all ? all : FIRST.flatMap((id) => all.filter((command) => command.id === id));
-    const others = all.filter((command) => !isFirst(command) && !command.id.includes(':'));
+    // A topic of ours has a command or a page; one of a plugin has nothing else that names it.
+    const isShown = ({ id, pluginName }: Command.Loadable) =>
+      !id.includes(':') || (pluginName !== 'svc-api' && !id.startsWith('apikey:'));
+    const others = all.filter((command) => !isFirst(command) && isShown(command));
     const topics = Object.entries(HELP_TOPICS).map(([name, { summary }]): Rows[number] => [name, summary]);
     const sections: [string, Rows][] = [
       ['COMMANDS', this.rowsOf(first)],

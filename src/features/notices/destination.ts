@@ -38,6 +38,13 @@ export async function readDestination(
 /** Time-out of an attempt, as Standard Webhooks proposes. */
 export const TIMEOUT_MS = 15_000;
 
+/** The messages of an error and its causes: that of `fetch` alone says nothing. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { message, cause } = error;
+  return cause instanceof Error ? `${message} (${reasonOf(cause)})` : message;
+}
+
 /** Sends a notice once, and waits for the channel no longer than it should take. It never throws. */
 export async function attempt(
   { url, send }: Pick<Destination, 'url' | 'send'>,
@@ -56,7 +63,7 @@ export async function attempt(
   try {
     return (await Promise.race([send(notice, { signal: ends, timeoutMs }), ended])) ?? { is: 'taken', status: 200 };
   } catch (error) {
-    const failure = printable(error instanceof Error ? error.message : String(error), 200);
+    const failure = printable(reasonOf(error), 200);
     return { is: 'failed', status: undefined, failure, retryAfterMs: undefined };
   } finally {
     ends.removeEventListener('abort', end);

@@ -13,6 +13,13 @@ const destinationWith = (send: Destination['send']) => readDestination(settings,
 const notice = { id: 'msg_1', type: 'test', body: '{}' } as const;
 
 describe('a channel of notices', () => {
+  it('that fails says the cause, which `fetch` hides', async () => {
+    const cause = new Error('connect ECONNREFUSED 127.0.0.1:9');
+    const destination = await destinationWith(() => Promise.reject(new TypeError('fetch failed', { cause })));
+    const answer = await attempt(destination, notice, { signal: new AbortController().signal });
+    assert.deepEqual(answer.is === 'failed' && answer.failure, 'fetch failed (connect ECONNREFUSED 127.0.0.1:9)');
+  });
+
   it('gets each notice until it does not throw, under the same id and in order', async () => {
     const test = await openTestKeys({ asServer: true });
     const sent: string[] = [];

@@ -26,7 +26,7 @@ export interface TestResult {
   webhook: string;
   /** The id of the notice, which a receiver gets, too. */
   id: string;
-  /** Status of the answer; null without one. */
+  /** Status of the answer; null without one, and for another channel than a webhook. */
   status: number | null;
   durationMs: number;
 }
@@ -58,17 +58,20 @@ export async function tryWebhook(settings: NoticeSettings, options: TryOptions):
   const notice = testNotice({ id: randomUUID(), at: Date.now(), by });
   const began = performance.now();
   const answer = await attempt(destination, notice, { signal: new AbortController().signal, timeoutMs });
+  const { channel = 'webhook' } = settings;
+  const isWebhook = channel === 'webhook';
   const tried = {
     webhook: shownWebhook(settings.url),
     id: notice.id,
-    status: answer.status ?? null,
+    status: isWebhook ? (answer.status ?? null) : null,
     durationMs: Math.round(performance.now() - began),
   };
   onTried(tried);
   if (answer.is === 'taken') return tried;
   const { webhook, id } = tried;
   const hint = hintOf(answer.failure, answer.status);
-  const message = `The webhook ${webhook} did not accept the test notice ${id}: ${answer.failure}.${hint}`;
+  const receiver = isWebhook ? `webhook ${webhook}` : `channel ${printable(channel)} to ${webhook}`;
+  const message = `The ${receiver} did not accept the test notice ${id}: ${answer.failure}.${hint}`;
   throw new KeysError('WEBHOOK_FAILED', message);
 }
 

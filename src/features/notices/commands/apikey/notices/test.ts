@@ -30,10 +30,12 @@ export default class Test extends BaseCommand {
       onTried: (found) => void (this.tried = found),
     });
     const { webhook, id, status, durationMs } = tried;
-    return this.printLines(
-      tried,
-      `The webhook ${webhook} accepted the test notice ${id}: ${status}, in ${durationMs} ms.`,
-    );
+    const { channel = 'webhook' } = settings;
+    const text =
+      channel === 'webhook'
+        ? `The webhook ${webhook} accepted the test notice ${id}: ${status}, in ${durationMs} ms.`
+        : `The channel ${channel} to ${webhook} sent the test notice ${id}, in ${durationMs} ms.`;
+    return this.printLines(tried, text);
   }
 
   /** The notice and its target, once sent. */
