@@ -91,7 +91,7 @@ export function createNoticeStore(
 }
 
 /** See `NoticeStore.status`. */
-export async function findNoticeStatus(db: Kysely<Tables>): Promise<NoticeStatus | undefined> {
+async function findNoticeStatus(db: Kysely<Tables>): Promise<NoticeStatus | undefined> {
   const row = await findNoticeState(db);
   if (!row) return undefined;
   const { waiting, oldest } = await db

@@ -16,7 +16,7 @@ export {
   startGrace,
 } from './rotate.ts';
 export * from './delivery.ts';
-export { listenersOf, stepsOfPlugin } from './steps-of-plugins.ts';
+export { listenersOf } from './steps-of-plugins.ts';
 export * from './transaction.ts';
 export { adoptKey } from './adopt.ts';
 export { deleteKeys } from './delete.ts';
