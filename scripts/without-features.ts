@@ -11,9 +11,7 @@ export const FEATURE_TESTS = 'test/features/**/*.test.ts';
 export const LISTS: readonly string[] = ['src/features/index.ts', 'src/features/library.ts'];
 
 /** Features that something outside of them still uses. Take out those that are free. */
-export const HELD: readonly string[] = 'people routes guard edge consent contain federation nats notices console'.split(
-  ' ',
-);
+export const HELD: readonly string[] = 'people routes guard edge consent contain nats notices console'.split(' ');
 
 /** Features that can be deleted: nothing uses them, nor those that need them. */
 export function freeFeatures(): string[] {
