@@ -166,6 +166,12 @@ describe(`an example of ${PAGE}`, () => {
     }
   });
 
+  it('adds a check of doctor', async () => {
+    example('svc-api-approval', 'checks: [check]');
+    await cli('apikey create --name K --roles GUEST --owner Ada');
+    assert.match(await run('doctor'), /Nobody approves\./);
+  });
+
   it('adds a channel of notices', async () => {
     example('svc-api-ntfy', "name: 'svc-api-ntfy'");
     const received: unknown[] = [];
