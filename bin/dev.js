@@ -10,5 +10,5 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const pjson = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 pjson.oclif.commands = { strategy: 'explicit', target: './scripts/commands.ts', identifier: 'commands' };
 pjson.oclif.helpClass = './src/cli/help/own-help.ts';
-// The sources run by Node's own type stripping, whatever was built before.
+// Runs the sources with Node's own type stripping, regardless of any build.
 void execute({ loadOptions: { root, pjson, ignoreManifest: true, pluginAdditions: { core: ['@oclif/plugin-help'] } } });

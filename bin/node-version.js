@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 
 /**
- * What to tell the user of a Node version on which a dependency would crash; undefined on a supported one. This file is
- * plain JavaScript, which any Node can run.
+ * The message for a Node version on which a dependency would crash; undefined on a supported one. This file is plain
+ * JavaScript that any Node can run.
  */
 export function unsupportedNode() {
   if (isSupported(process.versions.node)) return undefined;

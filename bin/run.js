@@ -7,7 +7,7 @@ import { refuseUnsupportedNode } from './node-version.js';
 import { standInForUser } from './stand-in-for-user.js';
 
 refuseUnsupportedNode();
-// By default, Node would open its inspector, which shows all memory and runs what it is told.
+// By default, Node would open its inspector, which exposes all memory and runs any code it receives.
 process.on('SIGUSR1', () => {});
 standInForUser();
 const program = join(import.meta.dirname, '../dist/cli/own-program.js');
@@ -22,8 +22,8 @@ void import('../dist/cli/own-program.js').then(({ runOwnProgram }) => runOwnProg
 
 /**
  * Enables Node's compile cache in `svc-api/compile-cache` of the user's cache folder (XDG Base Directory). Node runs
- * what is in a cache, and its default, in the shared temporary folder, is open to all. Without a safe folder there is no
- * cache: it only makes the start faster.
+ * the code in a cache, and its default, in the shared temporary folder, is open to all. Without a safe folder there is
+ * no cache, which only slows the start.
  */
 function enableCompileCache() {
   if (module.getCompileCacheDir() !== undefined || process.env.NODE_DISABLE_COMPILE_CACHE) return;
@@ -43,8 +43,8 @@ function enableCompileCache() {
 }
 
 /**
- * Creates missing folders, each once the folder above it is known to be safe. Throws unless only this user and root can
- * replace the folder or write in it.
+ * Creates missing folders, each after checking the folder above it. Throws unless only this user and root can replace
+ * the folder or write in it.
  */
 function mkdirPrivate(folder, { mayBeSticky = true } = {}) {
   const parent = dirname(folder);
@@ -54,7 +54,7 @@ function mkdirPrivate(folder, { mayBeSticky = true } = {}) {
   const stat = lstatSync(folder);
   if (stat.uid !== 0 && stat.uid !== process.geteuid()) throw new Error(`${folder} belongs to another user.`);
   if (stat.isSymbolicLink()) return mkdirPrivate(realpathSync(folder), { mayBeSticky });
-  // In a sticky folder, such as /tmp, others cannot replace what is not theirs.
+  // In a sticky folder, such as /tmp, other users can replace only their own files.
   const isSticky = mayBeSticky && (stat.mode & 0o1000) !== 0;
   if ((stat.mode & 0o022) !== 0 && !isSticky) throw new Error(`${folder} can be written by others.`);
 }

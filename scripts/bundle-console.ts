@@ -3,7 +3,7 @@ import { build } from 'esbuild';
 
 /**
  * Puts the script, the style sheet and the icon of the console into `dist/console`, for browsers.
- * @returns the files that they consist of
+ * @returns their source files
  */
 export async function bundleConsole(root: string): Promise<string[]> {
   const { metafile } = await build({

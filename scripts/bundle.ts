@@ -10,30 +10,30 @@ import { COMMAND_FILES } from './own-commands.ts';
 import { sbomOf } from './sbom.ts';
 
 /**
- * Bundles what the commands and the library load, and some packages, into a few files: loading many small files
- * dominates start-up time. All other packages stay external: a host shares them. The declarations that programs read
- * stay as tsc emitted them.
+ * Bundles the modules of the commands and the library, and some packages, into a few files, since loading many small
+ * files dominates start-up time. All other packages stay external, and are shared with a host. Declarations stay as tsc
+ * emitted them.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
-/** Plugins add fields before anything is made of the table of fields: these files load no rules of keys. */
+/** Files that load no rules of keys, because plugins add fields before anything is built from the table of fields. */
 const beforeRules = ['src/plugin.ts', 'src/cli/own-program.ts', 'src/cli/plugins/init.ts'];
 const entryPoints = globSync([...COMMAND_FILES, 'src/{index,express,fastify}.ts', ...beforeRules], { cwd: root });
 
 /**
- * Packages whose code is in `dist`, with what they import themselves: those that a command needs to start, since they
- * have many files, and those that use graphql. A host may have another graphql, beside which a package manager would
- * place the latter: bundled, they use ours.
+ * Packages whose code is in `dist`, with their own imports: those that a command needs to start, since they have many
+ * files, and those that use graphql. A host may have another graphql, beside which a package manager would place the
+ * latter; bundled, they use ours.
  */
 const BUNDLED = /^(kysely|@oclif\/core|@inquirer\/\w+|@hono\/graphql-server|@graphql-tools\/schema)(\/|$)/;
-/** Packages that bundled ones leave to others: hono and graphql to us, and a compiler to oclif. */
+/** Packages that bundled ones leave out: hono and graphql, which we have, and a compiler that oclif does not need. */
 const LEFT_OUT = /^(hono|graphql|typescript)(\/|$)/;
 
-/** What runs in a thread of its own. It lies beside the chunk that starts it, as in the sources. */
+/** The code of a thread. It is beside the chunk that starts it, as in the sources. */
 const worker = 'src/store/sqlite/write-worker.ts';
-/** What oclif loads for help. */
+/** The help class, which oclif loads. */
 const help = 'src/cli/help/own-help.ts';
 
-/** Files that are loaded lazily, by `import()`: each gets a chunk of its own, as entry points do. */
+/** Files that are loaded lazily, by `import()`. Each gets a chunk of its own, like entry points. */
 const lazy = new Set(
   globSync('src/**/*.{ts,tsx}', { cwd: root, exclude: beforeRules }).flatMap((from) =>
     Array.from(readFileSync(`${root}${from}`, 'utf8').matchAll(/\bimport\('(\.[^']+)'\)/g), ([, to]) =>
@@ -43,8 +43,8 @@ const lazy = new Set(
 );
 
 /**
- * What a file imports in addition to its own imports. The bundler makes a chunk for each set of entry points that share
- * code: if all of them import the rules, and all commands their base class, each of these two becomes one chunk.
+ * Imports added to a file. The bundler makes a chunk for each set of entry points that share code: if all of them
+ * import the rules, and all commands their base class, each of these two becomes one chunk.
  */
 function sharedBy(path: string): string[] {
   const isBefore = beforeRules.includes(path) || path === 'src/version.ts';
@@ -58,7 +58,7 @@ function isCommand(path: string): boolean {
   return /^src\/(features\/[^/]+\/)?commands\//.test(path);
 }
 
-/** The path of an entry point in `dist`, without its ending. oclif finds all commands in one folder. */
+/** The path of an entry point in `dist`, without its extension. oclif finds all commands in one folder. */
 function outOf(path: string): string {
   return path.replace(/^src\/(features\/[^/]+\/(?=commands\/))?|\.tsx?$/g, '');
 }
@@ -82,7 +82,7 @@ const { metafile, outputFiles } = await build({
   jsxImportSource: 'hono/jsx',
   minifyWhitespace: true,
   minifySyntax: true,
-  // Node shows the line that threw above an error that nobody caught.
+  // Node prints the line of an uncaught error, so lines stay short.
   lineLimit: 120,
   // CommonJS packages require Node's modules.
   banner: {
@@ -118,7 +118,7 @@ for (const { path, text } of outputFiles) {
   writeFileSync(path, text);
 }
 
-// It runs without Node, so it shares no file with the others, and is small for those who load it as it is.
+// This bundle runs without Node, so it shares no file with the others, and is small for direct use.
 await build({
   absWorkingDir: root,
   entryPoints: ['src/client.ts'],
@@ -133,7 +133,7 @@ await build({
 const declarations = readDeclarations();
 for (const file of globSync('dist/**/*.d.ts', { cwd: root })) if (!declarations.has(file)) rmSync(join(root, file));
 
-// Those of packages that both bundles have are named once.
+// Packages in both bundles are listed once.
 const bundled = [...Object.keys(metafile.inputs), ...(await bundleConsole(root))];
 writeFileSync(`${root}dist/LICENSES.txt`, licensesOf(bundled, root));
 writeFileSync(`${root}dist/sbom.cdx.json`, sbomOf(bundled, root));

@@ -1,7 +1,7 @@
 const UNRELEASED = '## [Unreleased]\n';
 
 /**
- * The changelog after a release: what stood under "Unreleased" stands under the version.
+ * The changelog after a release, with the changes under "Unreleased" moved to the version.
  * @param date `2026-01-31`
  * @throws Error if nothing is unreleased
  */
@@ -10,13 +10,13 @@ export function withVersion(text: string, version: string, date: string): string
   return text.replace(UNRELEASED, () => `${UNRELEASED}\n## [${version}] - ${date}\n`);
 }
 
-/** What is not released yet. */
+/** The unreleased changes. */
 export function unreleasedIn(text: string): string {
   const [, rest = ''] = text.split(UNRELEASED);
   return rest.split(/^## \[/m, 1)[0]!.trim();
 }
 
-/** What a version has changed; undefined if the changelog does not have it. */
+/** The changes of a version; undefined if it is not in the changelog. */
 export function sectionOf(text: string, version: string): string | undefined {
   const section = text.split(/^(?=## \[)/m).find((each) => each.startsWith(`## [${version}] - `));
   return section?.split('\n').slice(1).join('\n').trim();

@@ -1,4 +1,4 @@
 import { rmSync } from 'node:fs';
 
-/** Removes the previous build: files that were deleted from the sources must not stay in the package. */
+/** Removes the previous build, so that deleted sources leave nothing in the package. */
 rmSync(new URL('../dist', import.meta.url), { recursive: true, force: true });

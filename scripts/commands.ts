@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { shortId } from '../src/cli/short-id.ts';
 import { ownCommands } from './own-commands.ts';
 
-/** The commands of our own program by their ids, from the sources: for `bin/dev.js`. */
+/** The commands of our own program by id, from the sources, for `bin/dev.js`. */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const loaded = await Promise.all(
   ownCommands(root).map(async ({ id, file }) => {

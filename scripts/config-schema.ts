@@ -5,7 +5,7 @@ import type { Section, SectionContext } from '../src/config/section.ts';
 import { createCatalog } from '../src/keys/permissions/index.ts';
 import { SCHEMA_FIELD } from './schema-parts.ts';
 
-/** The sections without a file, for their descriptions. */
+/** The context of sections without a file, for their descriptions. */
 const CONTEXT: SectionContext = {
   file: '/svc-api.yaml',
   given: {},
@@ -27,7 +27,7 @@ function textOf({ description, otherwise }: About): { description?: string } {
 const CONVERSION: ConversionConfig = {
   typeMode: 'input',
   target: 'draft-2020-12',
-  // Rules that are code: their part of the JSON Schema stands beside them.
+  // Rules in code declare their part of the JSON Schema themselves.
   errorMode: 'ignore',
   overrideSchema: ({ valibotSchema, jsonSchema }) => {
     const { entries } = valibotSchema as { entries?: Record<string, Schema & { about?: About }> };
@@ -39,8 +39,8 @@ const CONVERSION: ConversionConfig = {
 };
 
 /**
- * The JSON Schema (draft 2020-12) of the configuration. It accepts a little more than the rules do: it knows nothing of
- * what is declared elsewhere, of hosts and paths that are none, and of routes that contradict one another.
+ * The JSON Schema (draft 2020-12) of the configuration. It accepts a little more than the rules do: it does not know
+ * declarations elsewhere, invalid hosts and paths, and contradictions between routes.
  */
 export function configSchema(): string {
   const sections = DESCRIBED.map(({ name, schema, ...about }) => {
@@ -51,11 +51,11 @@ export function configSchema(): string {
   const schema = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'The configuration of svc-api, svc-api.yaml',
-    // An empty file is one without fields.
+    // An empty file is valid.
     type: ['object', 'null'],
     additionalProperties: false,
     properties: { $schema: SCHEMA_FIELD, ...Object.fromEntries(sections) },
-    // A proxy that signs people in is named.
+    // A header for signing people in needs a trusted proxy.
     anyOf: [
       { not: { required: ['people'], properties: { people: { required: ['header'] } } } },
       { required: ['trust'], properties: { trust: { minItems: 1 } } },

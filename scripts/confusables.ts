@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 /**
  * Generates `src/keys/key/confusables.ts` from Unicode's table of confusable characters, UTS #39. Its source is
  * https://www.unicode.org/Public/17.0.0/security/confusables.txt; pass the path of a copy. A new version of the table
- * needs a migration as well: stored skeletons were made with the previous one.
+ * also needs a migration, since stored skeletons were made with the previous one.
  */
 const [source = 'confusables.txt'] = process.argv.slice(2);
 const text = readFileSync(source, 'utf8');
@@ -16,7 +16,7 @@ const prototypes = new Map(
   ]),
 );
 
-/** A character that a name may hold in NFD, but for those that need no entry: see `skeletonOf`. */
+/** True for a character that a name can hold in NFD and that needs an entry: see `skeletonOf`. */
 function isNeeded([character, prototype]: readonly [string, string]): boolean {
   if (!/^(?!\p{DI})[\p{L}\p{M}\p{Nd}]$/u.test(character) || character.normalize('NFD') !== character) return false;
   const decomposed = character.normalize('NFKD');
@@ -32,14 +32,14 @@ function mapped(decomposed: string): string {
     .normalize('NFD');
 }
 
-// A few prototypes hold characters that have prototypes themselves once they are decomposed, as the caron in U+01C4.
+// A few prototypes, once decomposed, hold characters with prototypes of their own, such as the caron in U+01C4.
 for (const [character, prototype] of prototypes) {
   let last = prototype;
   for (let next = mapped(last.normalize('NFD')); next !== last; next = mapped(last)) last = next;
   prototypes.set(character, last);
 }
 
-/** So that an entry fits on a line. */
+/** Limited so that an entry fits on a line. */
 const MAX_MEMBERS = 16;
 const groups = Map.groupBy([...prototypes].filter(isNeeded), ([, prototype]) => prototype);
 const entries = Array.from(groups).flatMap(([prototype, members]) =>

@@ -6,7 +6,9 @@ interface Locked {
   readonly dependencies?: Record<string, string>;
 }
 
-/** The folders of the packages that this one depends on, and of more, with what they depend on, by the lockfile. */
+/**
+ * The folders of the packages that this one depends on, of further ones, and of their dependencies, by the lockfile.
+ */
 export function dependenciesOf(root: string, more: readonly string[]): string[] {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, Locked>;
@@ -18,7 +20,7 @@ export function dependenciesOf(root: string, more: readonly string[]): string[] 
     found.add(folder);
     for (const each of Object.keys(packages[folder]!.dependencies ?? {})) add(each, folder);
   };
-  /** As Node finds a package: in the nearest `node_modules` that has it. */
+  /** Finds a package like Node: in the nearest `node_modules` that has it. */
   const resolve = (name: string, from: string): string => {
     const folder = join(from, 'node_modules', name);
     if (folder in packages) return folder;

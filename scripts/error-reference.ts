@@ -38,7 +38,7 @@ All invalid values are reported together; the code is that of the first. If the 
 out, the keys are left as they were.
 `;
 
-/** The table that `svc-api help exit-codes` shows, too. */
+/** The table of `svc-api help exit-codes`. */
 const exitCodes = () => `## Exit codes
 
 ${tableOf([
@@ -53,7 +53,7 @@ ${tableOf([
 ])}
 `;
 
-/** The page of all codes, with a heading for each, to which errors link. */
+/** The page of all codes, with a heading for each that errors link to. */
 export function errorReference(): string {
   const parts = Object.entries(PARTS).map(([part, codes]) => {
     const sections = Object.entries(codes).map(([code, entry]) => sectionOf(code, entry));

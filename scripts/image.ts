@@ -7,9 +7,9 @@ import { dependenciesOf } from './dependencies-of.ts';
 import { sbomWith } from './sbom.ts';
 
 /**
- * Packs what the image of a container has of svc-api, for each Linux machine that it may run on: the package with its
- * dependencies, and with those that only some stores and feeds need. `examples/docker/assemble.sh` unpacks it.
- * Usage: `node scripts/image.ts [folder]`, after a build.
+ * Packs the files of svc-api for a container image, for each Linux platform: the package with its dependencies,
+ * including those that only some stores and feeds need. `examples/docker/assemble.sh` unpacks them. Usage: `node
+ * scripts/image.ts [folder]`, after a build.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const [folder = root] = process.argv.slice(2);
@@ -24,7 +24,7 @@ const OWN = [
   '{oclif.manifest.json,package.json,LICENSE,NOTICE,README.md}',
 ];
 const ADDED = ['pg', '@nats-io/transport-node', '@nats-io/jetstream'];
-/** What a program does not read of a package: other platforms, sources, types, maps, tests and pages. */
+/** Files of a package that a program does not read: other platforms, sources, types, maps, tests and pages. */
 const UNREAD =
   /\/prebuilds\/(?!linux-)|\/better-sqlite3\/(deps|src)(\/|$)|\.([cm]?ts|map|flow)$|\/node_modules\/.*\/(?!license)[^/]*\.md$|\/(test|tests|docs|node-addon-api)(\/|$)/i;
 

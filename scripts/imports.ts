@@ -10,7 +10,7 @@ export interface Import {
   kind: Kind;
 }
 
-/** The imports of a file, in the order of their forms; those of Node's own modules left out. */
+/** The imports of a file, in the order of their forms, without Node's own modules. */
 export function importsOf(from: string, text: string): Import[] {
   const code = text.replaceAll(/\/\*.*?\*\//gs, '').replaceAll(/(?<=^|\s)\/\/.*$/gm, '');
   const statements = code.matchAll(/^\s*(?:import|export)\s+(type\s)?([^;'"]*?)\s*from\s*['"]([^'"]+)['"]/gm);
@@ -20,7 +20,7 @@ export function importsOf(from: string, text: string): Import[] {
       type || hasTypesAlone(names) ? 'type' : 'import',
     ]),
     ...Array.from(code.matchAll(/^\s*import\s*['"]([^'"]+)['"]/gm), ([, to = '']): [string, Kind] => [to, 'import']),
-    // Dynamic where it is called for its module; in the place of a type a type's name follows.
+    // An `import()` is dynamic if it is called for its module; in a type, the name of a type follows.
     ...Array.from(
       code.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)(\.[A-Z])?/g),
       ([, to = '', member]): [string, Kind] => [to, member ? 'type' : 'dynamic'],

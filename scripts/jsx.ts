@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const require = createRequire(import.meta.url);
 
-/** Lets Node run the sources with JSX as they are, too: it strips types, but does not compile JSX. */
+/** Lets Node run sources with JSX directly: it strips types, but does not compile JSX. */
 registerHooks({
   load(url, context, nextLoad) {
     if (!url.endsWith('.tsx')) return nextLoad(url, context);

@@ -8,16 +8,16 @@ import { DATE } from '../src/keys/basics/time.ts';
 import { DURATION, limitWith, PERMISSION } from '../src/config/patterns.ts';
 import { SCHEMA_FIELD, inOrder } from './schema-parts.ts';
 
-/** A limit of a key, which may be a budget. */
+/** A limit of a key, including budgets. */
 const KEY_LIMIT = limitWith(LIMIT_UNITS, ['100/m', '10000/month', '1000/budget', '1/uses']);
 
 const TAG_KEY_PATTERN = '^\\s*[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}._/-]*\\s*';
-/** At least one character that shows, and no comma. */
+/** At least one visible character, and no comma. */
 const TAG_VALUE_PATTERN = '[^\\p{Cc}\\p{Cs}\\u2028\\u2029,]*[^\\p{Cc}\\p{Cs},\\s][^,]*';
 
 const NETWORK_PATTERN = '^\\s*[0-9A-Fa-f.:]+(?:/\\d{1,3})?\\s*$';
 
-/** The rules of some fields, as closely as a JSON Schema can have them. */
+/** The rules of some fields, as closely as a JSON Schema can express them. */
 const CLOSER: { [Name in FieldName]?: object } = {
   tags: {
     items: {
@@ -38,8 +38,8 @@ function schemaOf({ schema, help }: Field<unknown>, name: FieldName): object {
 }
 
 /**
- * The JSON Schema (draft 2020-12) of the file that `apply` reads. It accepts a little more than the rules do: it knows
- * nothing of the installation's own resources and roles, of the store, and of duplicate names.
+ * The JSON Schema (draft 2020-12) of the file for `apply`. It accepts a little more than the rules do: it does not know
+ * the installation's own resources and roles, the store, and duplicate names.
  */
 export function keysSchema(): string {
   const schema = {
@@ -69,7 +69,7 @@ export function keysSchema(): string {
           roles: {
             type: 'array',
             description: 'Roles to grant, case-insensitive.',
-            // Those of the installation are known to its configuration alone.
+            // An installation's own roles are in its configuration.
             items: { anyOf: [{ enum: ROLES }, { type: 'string', pattern: '^\\s*[A-Za-z][A-Za-z0-9_]{0,63}\\s*$' }] },
           },
           permissions: {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type PublicName, publicNames } from './library-surface.ts';
 import { tableOf } from './tables.ts';
 
-/** The examples of the library, which show each of its names, in the order in which a reader wants them. */
+/** The examples of the library, which show each of its names, in the order for readers. */
 const EXAMPLES: Readonly<Record<string, string>> = {
   'Managing keys': 'keys.ts',
   'Checking a request': 'check.ts',
@@ -19,7 +19,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   'An operation of a plugin': 'operation.ts',
 };
 
-/** Every name that programs may import, with what it means, and an example that uses it, unless it is a type alone. */
+/** All names that programs can import, with their meaning, and with an example unless it is only a type. */
 export function libraryNames(): string {
   const left = new Map(publicNames().map((each) => [`${each.name} of ${each.from}`, each]));
   const sections = Object.entries(EXAMPLES).map(([title, file]) => {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** What a program may import from, and the declarations of it. */
+/** The entry points for programs, with their declarations. */
 const ENTRIES: Readonly<Record<string, string>> = {
   'svc-api': 'dist/index.d.ts',
   'svc-api/express': 'dist/express.d.ts',
@@ -16,22 +16,22 @@ const ENTRIES: Readonly<Record<string, string>> = {
 /** A declaration of the library. */
 interface Declaration {
   readonly name: string;
-  /** As it is named where it is declared. */
+  /** The name in its own file. */
   readonly declared: string;
-  /** Without comments, under that name. */
+  /** The declaration without comments, under that name. */
   readonly text: string;
   /** The comment before it, as plain text. */
   readonly meaning: string;
   readonly file: string;
 }
 
-/** A name that programs may import. */
+/** A name that programs can import. */
 export interface PublicName extends Declaration {
-  /** What it is imported from. */
+  /** The entry point that it is imported from. */
   readonly from: string;
 }
 
-/** All names of the library, in the order of the alphabet. They need a fresh build. */
+/** All names of the library in alphabetical order. Needs a fresh build. */
 export function publicNames(): PublicName[] {
   return Object.entries(ENTRIES).flatMap(([from, entry]) => {
     const own = Array.from(read(entry).matchAll(DECLARED)).filter(([text]) => /^export /m.test(text));
@@ -42,8 +42,8 @@ export function publicNames(): PublicName[] {
 }
 
 /**
- * The report of the surface: each public declaration, and those that these mention. Whatever a change does to what
- * programs may rely on is a change of this text.
+ * The report of the public surface: each public declaration, and those that it mentions. Every change of the surface
+ * that programs rely on changes this text.
  */
 export function surfaceReport(): string {
   const names = publicNames();
@@ -60,7 +60,7 @@ export function surfaceReport(): string {
   ].join('\n\n')}\n`;
 }
 
-/** The files of the declarations that a program's compiler reads, and our own of what is in `bin`. */
+/** The files of the declarations that a program's compiler reads, and our own of `bin`. */
 export function readDeclarations(): ReadonlySet<string> {
   const files = new Set(Object.values(ENTRIES));
   for (const file of files)
@@ -69,7 +69,10 @@ export function readDeclarations(): ReadonlySet<string> {
   return files;
 }
 
-/** What declarations mention, and what that mentions; of classes, which are not for programs, the name alone. */
+/**
+ * The declarations that others mention, directly or indirectly; for classes, which programs do not construct, only the
+ * name.
+ */
 function mentionedBy(names: readonly Declaration[]): Declaration[] {
   const known = new Map<string, Declaration>(names.map((each) => [keyOf(each), each]));
   for (const { text, file } of known.values())
@@ -89,7 +92,7 @@ const DECLARED = new RegExp(
   [
     /((?:^\/\*\*(?:(?!\*\/)[^])*\*\/\n)?)/,
     /^(?:export )?(?:declare )?(?:interface|type|class|function|const) (\w+)\b.*/,
-    // Its other lines are indented, but for those of some unions.
+    // Its other lines are indented, except in some unions.
     /(?:\n(?:\/\*\* .* \*\/\n[{|]|[ })]).*)*/,
   ]
     .map(({ source }) => source)
@@ -97,7 +100,7 @@ const DECLARED = new RegExp(
   'gm',
 );
 
-/** What a file imports from others of ours, or exports of them, and where it stands there. */
+/** The names that a file imports from, or exports of, our other files, with the declaring file. */
 function namesFrom(file: string, keyword: 'import' | 'export'): { name: string; declared: string; file: string }[] {
   const lists = read(file).matchAll(new RegExp(`^${keyword} (?:type )?\\{([^}]+)\\} from '(\\.[^']+)';$`, 'gm'));
   return Array.from(lists).flatMap(([, list = '', from = '']) =>
@@ -108,7 +111,7 @@ function namesFrom(file: string, keyword: 'import' | 'export'): { name: string; 
   );
 }
 
-/** The files of which a file exports all. */
+/** The files that a file re-exports completely. */
 function allFrom(file: string): string[] {
   return Array.from(read(file).matchAll(/^export \* from '(\.[^']+)';$/gm), ([, from]) => declarationsOf(from!, file));
 }
@@ -117,7 +120,7 @@ function declarationsOf(imported: string, by: string): string {
   return posix.join(posix.dirname(by), imported).replace(/\.ts$/, '.d.ts');
 }
 
-/** The fields that other files add to an interface, or to any of a file, by those files. */
+/** The fields that other files add to an interface, or to any interface of a file, by those files. */
 function fieldsAdded(file: string, name?: string): ReadonlyMap<string, string> {
   const added = new Map<string, string>();
   for (const each of readDeclarations())
@@ -129,7 +132,7 @@ function fieldsAdded(file: string, name?: string): ReadonlyMap<string, string> {
 
 const ADDED = /^declare module '(\.[^']+)' \{\n    interface (\w+) \{\n(.*?)^    \}\n/gms;
 
-/** What a name in a file is, followed to where it is declared; undefined if it is not ours. */
+/** The declaration of a name in a file, followed to its source; undefined if it is not ours. */
 function declarationOf(asked: string, file: string): Declaration | undefined {
   const found = Array.from(read(file).matchAll(DECLARED)).find((match) => match[2] === asked);
   if (!found) {

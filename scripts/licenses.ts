@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The name, version and license of each package that the bundled files come from: their licenses ask for that. */
+/** The name, version and license of each package in the bundled files, as their licenses require. */
 export function licensesOf(files: readonly string[], root: string): string {
   return foldersOf(files)
     .map((folder) => licenseOf(join(root, folder)))

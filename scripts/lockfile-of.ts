@@ -8,8 +8,9 @@ interface Package {
 }
 
 /**
- * The lockfile with `"gypfile": false` for each package that declares it, because it ships its binaries. npm drops the
- * field from the lockfiles it writes. Without it, `npm ci` of npm 10 and 11 compiles each package with a `binding.gyp`.
+ * The lockfile with `"gypfile": false` for each package that declares it because it contains its binaries. npm drops
+ * the field from the lockfiles it writes. Without it, `npm ci` of npm 10 and 11 compiles each package with a
+ * `binding.gyp`.
  */
 export function lockfileOf(): string {
   const lockfile = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as {

@@ -6,8 +6,8 @@ import { ownCommands } from './own-commands.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * The manifest of the built commands, and of the features that a host can choose, as a text. Our own program adds the
- * short names of commands as it starts.
+ * The manifest of the built commands, and of the features that a host can choose, as text. Our own program adds the
+ * short names of commands at its start.
  */
 export async function manifestOf(): Promise<string> {
   const plugin = new Plugin({
@@ -18,7 +18,7 @@ export async function manifestOf(): Promise<string> {
     respectNoCacheDefault: true,
   });
   await plugin.load();
-  // The order in which folders are read differs from run to run.
+  // Sorted, since the order of reading folders differs between runs.
   const commands = Object.entries(plugin.manifest.commands).toSorted(([one], [other]) => (one < other ? -1 : 1));
   const featureOf = new Map(ownCommands(root).map(({ id, feature }) => [id, feature]));
   const manifest = {

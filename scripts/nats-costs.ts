@@ -18,8 +18,8 @@ import { until } from '../test/support/until.ts';
 import { Transfer } from '../src/features/transfer/transfer.ts';
 
 /**
- * What a feed by NATS takes, as it is built: `npm run nats:costs -- <keys> <changes> <idle edges> <idle seconds>`.
- * The origin is a process, nats-server another one, and changes are made by this one, as by a command.
+ * Measures the costs of a feed through NATS: `npm run nats:costs -- <keys> <changes> <idle edges> <idle seconds>`. The
+ * origin and nats-server are separate processes; this one makes the changes, like a command.
  */
 const [KEYS = 100_000, CHANGES = 1000, IDLE_EDGES = 10, IDLE_S = 30] = process.argv.slice(2).map(Number);
 const [LEASE_MS, BUCKET] = [1000, 'KV_svc-api-keys'];
@@ -39,7 +39,7 @@ function percentiles(times: number[]): object {
   return { p50: at(0.5), p99: at(0.99), max: at(1) };
 }
 
-/** Passes connections on, and counts the bytes that come from where they lead. */
+/** Forwards connections, and counts the bytes from the target. */
 async function counting(target: number): Promise<{ port: number; bytes: { in: number; out: number } }> {
   const bytes = { in: 0, out: 0 };
   const server = createServer({ noDelay: true }, (socket) => {
@@ -175,7 +175,7 @@ for (const way of ['NATS', 'HTTP'] as const) {
     natsCpuMs: ms((cpuOf(nats.pid) - cpuBefore[1]) / CHANGES),
   });
   await edge.close();
-  // The next change waits for what it was promised.
+  // The next change would wait for the lease.
   await delay(2 * LEASE_MS);
 }
 const alone: number[] = [];
@@ -218,7 +218,7 @@ for (const [edges, lease] of [
 ] as const) {
   for (let index = 0; index < edges; index += 1)
     await program('edge', '--port', '0', '--config', config, '--token-file', join(folder, 'key'), '--max-stale', lease);
-  // They rest then.
+  // The edges rest by then.
   await delay(15_000);
   const before = [cpuOf(origin), cpuOf(nats.pid)] as const;
   await delay(IDLE_S * 1000);

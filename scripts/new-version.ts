@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { withVersion } from './changelog.ts';
 
 /**
- * npm runs this in `npm version <new>`, before it commits and tags: what was unreleased in the changelog becomes the
- * section of that version, and pages name the packed file as it will be called.
+ * Called by npm in `npm version <new>`, before it commits and tags: moves the unreleased changes in the changelog to
+ * the section of that version, and updates the name of the packed file in pages.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { npm_old_version: previous = '', npm_new_version: version = '' } = process.env;

@@ -1,12 +1,12 @@
 import { globSync } from 'node:fs';
 
-/** Files of commands: those of the core, and those of features. */
+/** Files of commands, of the core and of features. */
 export const COMMAND_FILES = ['src/commands/**/*.ts', 'src/features/*/commands/**/*.ts'];
 
 export interface CommandFile {
   readonly id: string;
   readonly file: string;
-  /** The feature that brings it; undefined for the core. */
+  /** The feature with the command; undefined for the core. */
   readonly feature: string | undefined;
 }
 
@@ -17,7 +17,10 @@ export function ownCommands(root: string): CommandFile[] {
     .toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** The id of `src/commands/apikey/index.ts` is `apikey`, and of `src/features/scan/commands/apikey/scan.ts` `apikey:scan`. */
+/**
+ * The id of `src/commands/apikey/index.ts` is `apikey`, and of `src/features/scan/commands/apikey/scan.ts`
+ * `apikey:scan`.
+ */
 function idOf(file: string): string {
   return file.replace(/^.*?\/commands\/(.*?)(\/index)?\.ts$/, '$1').replaceAll('/', ':');
 }

@@ -17,7 +17,7 @@ import { pagesWithParts } from './tables.ts';
 
 const BIN = fileURLToPath(new URL('../bin/run.js', import.meta.url));
 
-/** The references that are generated from the code, by path. They need a fresh build. */
+/** The references generated from the code, by path. Needs a fresh build. */
 export async function references(): Promise<Record<string, string>> {
   return {
     'docs/cli.md': await commandReference(),
@@ -39,7 +39,7 @@ async function schemaReference(): Promise<string> {
   return execFileSync('npx', ['oxfmt', '--stdin-filepath=schema.graphql'], { input, encoding: 'utf8' });
 }
 
-/** The help of every command and topic, as it is printed. */
+/** The help of every command and topic, as printed. */
 async function commandReference(): Promise<string> {
   const { commands: all } = await Config.load(await ownOptions());
   const commands = all

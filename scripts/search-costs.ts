@@ -17,17 +17,17 @@ import { removeTempFolders } from '../test/support/temp.ts';
 
 /**
  * `npm run search:costs [seed] [requests]`: searches for the most expensive request to a store of 30,000 keys and
- * 100,000 audit entries, and fails if one takes more than a request may. Each second document attacks validation. Then
- * it declares 1,000 keys, and more for them, also with as many networks as it may, and searches as many requests
- * without a valid key, to everything that answers those, for one that takes more than next to nothing. Last come as
- * many requests with a valid key to each door that reads a body: MCP behind a guard, OAuth, forward-auth, the console
- * and the feed.
+ * 100,000 audit entries, and fails if one takes more than a request is allowed. Every second document attacks
+ * validation. It then declares 1,000 keys, and widens them, also with as many networks as possible; searches requests
+ * without a valid key, on all endpoints that answer those, for one that takes more than next to nothing; and finally
+ * tests requests with a valid key on each endpoint that reads a body: MCP behind a guard, OAuth, forward-auth, the
+ * console and the feed.
  */
 const MAX_CPU_MS = 250;
 const MAX_STRANGER_MS = 2;
 /**
- * A request for a key that is taken is also a transaction on disk, in a thread of its own, for which the system does
- * more on a slow disk. How often there is one is limited by address and network.
+ * A request that is accepted is also a transaction on disk, in a thread of its own, for which the system does more on a
+ * slow disk. Such requests are rate-limited by address and network.
  */
 const TAKEN = { all: 2.5, answering: 1.75 };
 const ASKS: StrangerRequest = {
@@ -37,13 +37,13 @@ const ASKS: StrangerRequest = {
   headers: ['X-Forwarded-For', 'ADDRESS', 'Content-Type', 'application/x-www-form-urlencoded'],
   body: 'client_id=grafana-sync&scope=DOCKER%3AREAD_ANY',
 };
-/** What a health check takes on a machine that nobody else uses. */
+/** The cost of a health check on an otherwise idle machine. */
 const USUAL_TRIVIAL_MS = 0.15;
 /** How many keys are declared at once, and how often. */
 const [DECLARED, APPLIES] = [1000, 10];
-/** How many networks each of them has: with more, the request costs more than it may. */
+/** The networks of each key: with more, the request would exceed its allowed cost. */
 const NETWORKS = 26;
-/** How often a request is sent at a time: once is too short to be measured. */
+/** How often a request is sent for one measurement, since once is too short to measure. */
 const STRANGER_TIMES = 5;
 const MAX_WAIT_MS = 50;
 const MAX_MEMORY = 64_000_000;
@@ -62,7 +62,7 @@ const { port } = server.address() as AddressInfo;
 interface Measured {
   query: string;
   cpuMs: number;
-  /** The longest time in which nobody else had a turn. */
+  /** The longest time without a turn for other requests. */
   waitMs: number;
   memory: number;
   refused: boolean;
@@ -74,7 +74,7 @@ for (let index = 0; index < count; index += 1) {
   const caller = random.pick<Caller>(['ADMIN', 'ADMIN', 'VIEWER', 'GUEST']);
   const query = index % 2 === 0 ? costlyQuery(schema, random) : costlyDocument(random);
   let best = await measure(caller, query);
-  // Other programs use the machine as well: what is over a limit is measured again.
+  // Other programs also use the machine, so values over a limit are measured again.
   for (let again = 0; again < 4 && exceeds(best); again += 1) best = least(best, await measure(caller, query));
   measured.push(best);
 }
@@ -99,10 +99,10 @@ server.closeAllConnections();
 await keys.close();
 
 const { strangers, holder, stop } = await startAttacked();
-// Compiled as in a server that has run for a while.
+// Warms up the code, as in a server that has run for a while.
 await strangers.cpuOf(TRIVIAL, 2000);
 await strangers.cpuOf(ASKS, 300);
-// Where that takes longer than usual, others use the machine, and all else takes longer, too.
+// If this takes longer than usual, other programs use the machine, and everything else takes longer, too.
 const strangerMs = MAX_STRANGER_MS * Math.max(1, (await strangers.cpuOf(TRIVIAL, 500)).cpuMs / USUAL_TRIVIAL_MS);
 const asked: { query: string; cpuMs: number; threadMs: number; status: number | string }[] = [];
 for (let index = 0; index < count; index += 1) {
@@ -138,7 +138,7 @@ for (const [door, all] of Object.entries(Object.groupBy(byHolder, ({ query }) =>
 await stop();
 removeTempFolders();
 
-/** A request, of which the body may be long, with its door. */
+/** A request in short, since its body can be long, with its endpoint. */
 function describe({ method, path, body = '' }: StrangerRequest): string {
   const [door = 'others'] =
     /^\/(?:mcp|graphql|introspect|device|oauth|auth|console|feed|leaks)\b(?:\/\w+)?/.exec(path) ?? [];
@@ -168,19 +168,19 @@ function created(round: number): object {
   return declarationOf(round, { roles: ['GUEST'], permissions, limits: ['100/m'], allowFrom: ['10.1.0.0/16'] });
 }
 
-/** Declares those keys with more of each. */
+/** Widens those keys in each respect. */
 function widened(round: number): object {
   const permissions = [{ resource: 'DOCKER', actions: ['READ_ANY', 'UPDATE_ANY'] }];
   const allowFrom = ['10.0.0.0/8', '2001:db8::/32'];
   return declarationOf(round, { roles: ['GUEST', 'VIEWER'], permissions, limits: ['200/m'], allowFrom });
 }
 
-/** Declares new keys with as many networks as a request of so many keys may have. */
+/** Declares new keys with as many networks as fit into a request for this many keys. */
 function createdWide(round: number): object {
   return declarationOf(APPLIES + round, { roles: ['GUEST'], limits: ['100/m'], allowFrom: networksFrom(0) });
 }
 
-/** Declares those keys with as many others, that are not within them. */
+/** Replaces the networks of those keys by as many others outside them. */
 function widenedWide(round: number): object {
   return declarationOf(APPLIES + round, { roles: ['VIEWER'], limits: ['200/m'], allowFrom: networksFrom(NETWORKS) });
 }
@@ -219,7 +219,7 @@ async function measureSending(query: string, send: () => Promise<string>): Promi
     const now = performance.now();
     waitMs = Math.max(waitMs, now - last);
     last = now;
-    // A turn after the other would take CPU while another thread writes.
+    // Turns without a pause would use CPU while another thread writes.
     if (running) setTimeout(turn, 1);
   };
   setTimeout(turn, 1);

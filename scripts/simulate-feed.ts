@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 
 /**
- * What edges take where there are too many for one machine to try: `npm run simulate`. Each input was measured on two
- * cores; docs/scale.md says by which command. It is the same for everybody: random numbers come from a seed.
+ * Simulates edges in numbers that one machine cannot run: `npm run simulate`. Each input was measured on two cores, by
+ * the commands in docs/scale.md. Random numbers come from a seed, so results are reproducible.
  */
 const { values: given } = parseArgs({
   options: {
@@ -19,7 +19,7 @@ const [edges, keys, changes] = [given.edges, given.keys, given['changes-per-seco
 
 /** Measured. Times are milliseconds of CPU, sizes bytes. */
 const MEASURED = {
-  // `asksPerSecond` is how often an edge asks while nothing changes, with a lease of a second.
+  // `asksPerSecond` is how often an edge polls while nothing changes, with a lease of a second.
   http: { asksPerSecond: 2, askCpu: 0.18, askBytes: 331, changeBytes: 560 },
   nats: {
     asksPerSecond: 4,
@@ -36,16 +36,16 @@ const MEASURED = {
 
 /** Assumed. */
 const ASSUMED = {
-  /** The way there and back: the median, and how widely it is spread (of its logarithm). */
+  /** The round trip: its median, and its spread (of the logarithm). */
   medianMs: 40,
   spread: 0.6,
-  /** How many packets get lost, and after which time they are sent again, in milliseconds. */
+  /** The share of lost packets, and the delay before they are sent again, in milliseconds. */
   loss: 0.005,
   againMs: 200,
   leaseMs: 1000,
-  /** What the origin, or the hub of the broker, sends at most: 10 Gbit/s. */
+  /** The bandwidth of the origin, or of the broker's hub: 10 Gbit/s. */
   bytesPerSecond: 1.25e9,
-  /** How many edges load all keys at a time, of one server. */
+  /** How many edges load all keys from one server at the same time. */
   loading: 4,
 };
 
@@ -62,17 +62,17 @@ function randomFrom(seed: number): () => number {
 
 const random = randomFrom(1);
 
-/** How long a change and its confirmation are on their way to and from an edge, in milliseconds. */
+/** How long a change and its confirmation take to and from an edge, in milliseconds. */
 function wayMs(): number {
   const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const lost = [0, 1].filter(() => random() < ASSUMED.loss).length;
   return ASSUMED.medianMs * Math.exp(ASSUMED.spread * normal) + lost * ASSUMED.againMs;
 }
 
-/** How long changes wait until all edges know, of which so many are frozen. */
+/** How long changes wait until all edges know them, with some edges frozen. */
 function waits(frozen: number): { p50: number; p99: number; most: number } {
   const times = Array.from({ length: 2000 }, (_, change) => {
-    // Its lease ends once.
+    // The lease of a frozen edge expires once.
     let slowest = frozen > 0 && change === 0 ? ASSUMED.leaseMs : 0;
     for (let edge = frozen; edge < edges; edge += 1) slowest = Math.max(slowest, Math.min(wayMs(), ASSUMED.leaseMs));
     return slowest;
@@ -97,7 +97,7 @@ const time = (seconds: number) =>
 const { http, nats, snapshot, table } = MEASURED;
 const [calm, frozen] = [waits(0), waits(1)];
 const snapshotBytes = keys * snapshot.bytesPerKey;
-/** All edges begin anew at the same time. */
+/** All edges restart at the same time. */
 const storm = (servers: number) => {
   const atOnce = ASSUMED.loading * servers;
   const perRound = Math.max(

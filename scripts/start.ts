@@ -12,7 +12,7 @@ const server = await listen({
   port: Number(process.env['SVC_API_PORT'] || 4000),
 }).catch((error: unknown) => {
   if (!isKeysError(error)) throw error;
-  // It names the flags of `serve`.
+  // The message names flags of `serve`.
   const message = error.message.replaceAll(/--(host|port)/g, (_, name: string) => `SVC_API_${name.toUpperCase()}`);
   process.stderr.write(`Error: ${message}\n`);
   process.exit(1);

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { matchesGlob, relative, resolve } from 'node:path';
 
-/** `npm run test:one -- test/keys/name.test.ts`: runs files of tests as their suite does, and nothing else. */
+/** `npm run test:one -- test/keys/name.test.ts`: runs test files with the settings of their suite. */
 interface Suite {
   spec: string | string[];
   timeout: number;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { FEATURES } from '../src/features/index.ts';
 import { type Import, importsOf } from './imports.ts';
 
-/** Tests of the core. Those in other folders are about the whole product. */
+/** Tests of the core. Other folders have tests of the whole product. */
 export const CORE_TESTS = 'test/{core,keys,store,http,graphql,cli,config,limits,remote}/**/*.test.ts';
 /** Tests of features, each with those that it needs. Tests of others together are in test/together. */
 export const FEATURE_TESTS = 'test/features/**/*.test.ts';
@@ -13,7 +13,7 @@ export const LISTS: readonly string[] = ['src/features/index.ts', 'src/features/
 /** Features that something outside of them still uses. Take out those that are free. */
 export const HELD: readonly string[] = 'people routes guard edge consent contain nats notices console'.split(' ');
 
-/** Features that can be deleted: nothing uses them, nor those that need them. */
+/** Features that can be deleted: neither they nor their dependents are used elsewhere. */
 export function freeFeatures(): string[] {
   return FEATURES.map(({ name }) => name).filter((name) => !withDependents([name]).some((each) => HELD.includes(each)));
 }
@@ -21,7 +21,7 @@ export function freeFeatures(): string[] {
 /** Features, and all that need one of them. */
 export function withDependents(given: readonly string[]): string[] {
   const gone = new Set(given);
-  // Each stands after those that it needs.
+  // Each feature comes after those that it needs.
   for (const { name, needs = [] } of FEATURES) if (needs.some((needed) => gone.has(needed))) gone.add(name);
   return [...gone];
 }
@@ -31,7 +31,7 @@ export function foldersOf(feature: string): string[] {
   return [`src/features/${feature}`, `test/features/${feature}`];
 }
 
-/** Imports of the core, of other features and of the tests of both that end in a deleted feature. */
+/** Imports in the core, in other features and in the tests of both that lead into a deleted feature. */
 export function importsInto(root: string, gone: readonly string[]): Import[] {
   const folders = gone.flatMap(foldersOf);
   const isGone = (path: string) => folders.some((folder) => path.startsWith(`${folder}/`));

@@ -14,10 +14,10 @@ import {
 } from './without-features.ts';
 
 /**
- * `npm run without -- <feature>…`: deletes features in a copy of the tree, with their tests, their lines and the features
- * that need them, and shows that the rest is whole: types, build, the core in use, and the tests of the core and of the
- * features that are left. `all` deletes every feature, `free` those that are not `HELD`. Without a name, each is deleted
- * in turn, then all. `--quick` runs only the test of the core in use.
+ * `npm run without -- <feature>…`: deletes features in a copy of the tree, with their tests, their lines and their
+ * dependents, and checks that the rest works: types, build, the core in use, and the tests of the core and the
+ * remaining features. `all` deletes every feature, `free` those that are not `HELD`. Without a name, it deletes each in
+ * turn, then all. `--quick` runs only the test of the core in use.
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const NAMES = FEATURES.map(({ name }) => name);
@@ -40,7 +40,7 @@ const failed = runs.filter((names) => !isWholeWithout(names));
 for (const names of failed) print(`Not whole without ${names.join(', ')}.`);
 process.exitCode = failed.length > 0 ? 1 : 0;
 
-/** Checks that the rest is whole. A copy that is not stays in `.without`. */
+/** Checks that the rest works. A copy that fails stays in `.without`. */
 function isWholeWithout(names: readonly string[]): boolean {
   const gone = goneWith(names);
   const copy = join(root, '.without', names.join('-'));
@@ -58,7 +58,7 @@ function goneWith(names: readonly string[]): readonly string[] {
   return withDependents(names.flatMap((name) => (name === 'free' ? freeFeatures() : name)));
 }
 
-/** The checks of a copy, in their order. */
+/** The checks of a copy, in order. */
 function checks(copy: string, gone: readonly string[]): (() => boolean)[] {
   const include = ['src', 'scripts/bundle.ts', 'scripts/manifest.ts', CORE_TESTS, FEATURE_TESTS];
   writeFileSync(join(copy, 'tsconfig.without.json'), JSON.stringify({ extends: './tsconfig.json', include }));

@@ -4,7 +4,9 @@ import type { CheckedRequest, CheckRequestOptions, Permission, PlainRequest, Pri
 const keys = await openKeys();
 const permission: Permission = 'DOCKER:READ_ANY';
 
-/** Answers a request of the Fetch standard. Only who has accepted the connection knows the client's address. */
+/**
+ * Answers a request of the Fetch standard. The client's address must come from the server that accepted the connection.
+ */
 export async function handle(request: Request, address: string): Promise<Response> {
   const options: CheckRequestOptions = {
     permission,
@@ -25,14 +27,14 @@ function describe(principal: Principal): object {
   };
 }
 
-/** Whether a message of any other protocol may be worked on. It comes with a key, from an address. */
+/** True if a message of any other protocol is allowed. It comes with a key, from an address. */
 export async function isAllowed(message: { key: string; from: string; deletes: boolean }): Promise<boolean> {
   const request: PlainRequest = {
     secret: message.key,
     address: message.from,
     method: message.deletes ? 'DELETE' : 'GET',
   };
-  // By GET, DOCKER:READ_ANY; by POST, DOCKER:CREATE_ANY; by PUT or PATCH, DOCKER:UPDATE_ANY; by DELETE, DOCKER:DELETE_ANY.
+  // GET needs DOCKER:READ_ANY; POST, DOCKER:CREATE_ANY; PUT or PATCH, DOCKER:UPDATE_ANY; DELETE, DOCKER:DELETE_ANY.
   const checked = await keys.check(request, { resource: 'DOCKER' });
   if (!checked.ok) report(checked);
   return checked.ok;

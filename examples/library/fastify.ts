@@ -3,11 +3,11 @@ import { openKeys } from 'svc-api';
 import { bearerAuth } from 'svc-api/fastify';
 
 const app = fastify();
-// For a plugin or a route as well.
+// It also works in a plugin or on a route.
 app.addHook('onRequest', bearerAuth({ keys: await openKeys(), permission: 'DOCKER:READ_ANY' }));
 app.get('/backups/latest', async (request) => ({ by: request.principal?.apiKey.name }));
 app.post<{ Body: { disk: string } }>('/backups/new', async (request, reply) => {
-  // The body may have taken long: this answers the request itself if the key is no longer valid.
+  // A body can take long to arrive: this answers the request itself if the key is no longer valid.
   if (!(await request.checkAgain?.())) return reply;
   return { disk: request.body.disk };
 });

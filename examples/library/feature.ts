@@ -11,5 +11,5 @@ export const hook: FeatureHook = async () => feature;
 // In any other program, before it imports svc-api.
 addFeatures(feature);
 
-// Likewise, to leave out all features of svc-api but these.
+// To leave out all other features of svc-api, also before importing it.
 chooseFeatures('consent', 'notices');

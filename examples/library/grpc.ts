@@ -9,7 +9,7 @@ const CODES: Readonly<Record<number, status>> = {
   429: status.RESOURCE_EXHAUSTED,
 };
 
-/** The principal of a call, whose metadata has `authorization: Bearer <API key>`. Throws what the client is told. */
+/** The principal of a call, whose metadata has `authorization: Bearer <API key>`. Throws the error for the client. */
 async function principalOf(call: ServerUnaryCall<unknown, unknown>, permission: Permission): Promise<Principal> {
   const address = call
     .getPeer()

@@ -10,7 +10,7 @@ app.use('/backups/*', bearerAuth(options));
 app.get('/backups/latest', (c) => c.json({ by: c.get('principal').apiKey.name }));
 app.post('/backups/new', async (c) => {
   const { disk } = await c.req.json<{ disk: string }>();
-  // The body may have taken long: the reply, if the key is no longer valid.
+  // A body can take long to arrive: returns the reply if the key is no longer valid.
   return (await c.get('checkAgain')()) ?? c.json({ disk });
 });
 

@@ -2,11 +2,12 @@ import { isKeysError, type KeysError, OPERATOR, openKeys } from 'svc-api';
 import type { Actor, ApiKey, CheckedRequest, CreatedKey, KeyChange, NewKey, OpenKeys, OpenKeysOptions } from 'svc-api';
 import type { Page, PageQuery, RotatedKey, RotationRequest } from 'svc-api';
 
-// Keys may be granted what the program itself has to protect.
+// Permissions on the program's own resources can be granted to keys.
 const options: OpenKeysOptions = { resources: ['INVOICE'], ifMissing: 'create' };
 const keys: OpenKeys = await openKeys(options);
 
-// The program itself asks, and may do everything. For the key of a request, pass the principal of that request.
+// The program itself is the actor, and is allowed everything. For the key of a request, pass the principal of that
+// request.
 const actor: Actor = OPERATOR;
 
 const input: NewKey = { name: 'Invoices', permissions: ['INVOICE:READ_ANY'], expiresIn: '90d', overwrite: true };
@@ -17,7 +18,7 @@ const change: KeyChange = { limits: ['100/m'], description: null };
 const { before, after } = await keys.update(apiKey.id, change, { actor });
 console.log(`Limits: ${before.limits.join()} -> ${after.limits.join()}`);
 
-// The previous secret works for another hour; finishRotation ends it, rollBackRotation the new one.
+// The previous secret works for another hour. finishRotation revokes it; rollBackRotation revokes the new one.
 const request: RotationRequest = { grace: '1h' };
 const rotated: RotatedKey = await keys.rotate(apiKey.id, request, { actor });
 console.log(`A new secret: ${rotated.key !== secret}`);
@@ -36,7 +37,7 @@ try {
   console.log(describe(error));
 }
 
-// By its id or its name; undefined if there is none that the actor may read.
+// Finds a key by its id or name; undefined if there is none that the actor can read.
 const found: ApiKey | undefined = await keys.get('Invoices', { actor });
 if (found) await keys.disable(found.id, { actor });
 

@@ -3,7 +3,7 @@ import { openKeys, type Principal } from 'svc-api';
 
 const keys = await openKeys();
 
-/** Lets requests pass whose key has a permission. */
+/** Lets requests pass if their key has a permission. */
 const auth: Middleware<{ principal: Principal }> = async (ctx, next) => {
   const checked = await keys.check(ctx.req, { permission: 'DOCKER:READ_ANY' });
   ctx.set(checked.headers);

@@ -4,7 +4,7 @@ import { type AuthenticatedRequest, bearerAuth } from 'svc-api/express';
 
 const auth = bearerAuth({ keys: await openKeys(), credentials: ['bearer', { header: 'X-Api-Key' }] });
 const server = createServer((req, res) =>
-  // The third argument handles accepted requests alone.
+  // The third argument handles accepted requests only.
   auth(req, res, () => {
     const { principal } = req as AuthenticatedRequest;
     if (principal.can('DOCKER:READ_ANY')) res.end(JSON.stringify({ by: principal.apiKey.name }));

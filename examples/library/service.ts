@@ -22,6 +22,6 @@ const options: CreateAppOptions = {
   log,
   context: ({ principal }) => ({ mayRestart: principal.can('DOCKER:UPDATE_ANY') }),
 };
-// A Hono app with GraphQL and all else that `svc-api serve` has: to serve, or to mount in another.
+// A Hono app with GraphQL and everything else of `svc-api serve`, to be served, or mounted in another app.
 const app: ServiceApp = await createApp(options);
 await listen({ app, host: '127.0.0.1', port: Number(process.env['PORT']), watchers: telemetry.watchers });

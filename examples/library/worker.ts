@@ -3,7 +3,7 @@ import { type ClientError, createClient, type KeysClient } from 'svc-api/client'
 interface Env {
   /** The address of svc-api, such as https://keys.example.org. */
   KEYS_SERVER: string;
-  /** The secret of a key with API_KEY:READ_ANY: a secret of the Worker. */
+  /** The secret of a key with API_KEY:READ_ANY, set as a secret of the Worker. */
   KEYS_TOKEN: string;
 }
 
@@ -12,7 +12,7 @@ let keys: KeysClient | undefined;
 export default {
   async fetch(request: Request, env: Env): Promise<Response> {
     keys ??= createClient({ server: env.KEYS_SERVER, token: env.KEYS_TOKEN });
-    // Cloudflare sets this header. Without an address, keys that are bound to networks are refused.
+    // Cloudflare sets this header. Without an address, keys limited to networks are refused.
     const address = request.headers.get('cf-connecting-ip') ?? undefined;
     const checked = await keys.check(request, { permission: 'DOCKER:READ_ANY', address });
     if (checked.ok) return Response.json({ by: checked.principal.apiKey.name });

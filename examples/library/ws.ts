@@ -6,7 +6,7 @@ const keys = await openKeys();
 const sockets = new WebSocketServer({ noServer: true });
 const server = createServer((_req, res) => res.writeHead(426).end());
 
-// An upgrade is an event of its own, which no middleware sees.
+// An upgrade is a separate event that middleware does not see.
 server.on('upgrade', async (req, socket, head) => {
   const checked = await keys.check(req, { permission: 'DOCKER:READ_ANY' });
   if (!checked.ok) {
@@ -17,7 +17,7 @@ server.on('upgrade', async (req, socket, head) => {
   }
   sockets.handleUpgrade(req, socket, head, (ws) => {
     ws.on('message', async (data) => {
-      // The key may have been deleted, or narrowed, since the connection was made.
+      // The key may have been deleted, or lost permissions, since the connection was opened.
       const again = await checked.checkAgain();
       if (again.ok) ws.send(`${again.principal.apiKey.name} says ${String(data)}`);
       else ws.close(1008, again.message);

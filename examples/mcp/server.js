@@ -5,13 +5,13 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { z } from 'zod';
 
-// An MCP server for the files of a folder, which knows nothing of keys: only the guard may reach it.
+// An MCP server for the files of a folder. It does not check keys, so only the guard may reach it.
 const folder = resolve(process.env.FILES ?? 'files');
 const port = Number(process.env.PORT ?? 3000);
 
 const text = (value) => ({ content: [{ type: 'text', text: value }] });
 
-/** The path of a file of the folder, whatever an agent asks for. */
+/** The path of a file in the folder. Paths that lead outside it are refused. */
 function pathOf(name) {
   const path = join(folder, name);
   if (!path.startsWith(folder + sep)) throw new Error(`${name} is not in the folder.`);
@@ -35,7 +35,7 @@ function createFilesServer() {
 }
 
 createServer(async (incoming, outgoing) => {
-  // Without sessions: each request stands by itself.
+  // Without sessions, since each request is independent.
   const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined });
   const server = createFilesServer();
   outgoing.on('close', () => server.close());

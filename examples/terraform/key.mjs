@@ -1,5 +1,5 @@
-// An external data source: a query as JSON on stdin; an object of strings on stdout, or what went wrong on stderr and
-// an exit code other than 0. It has no secrets.
+// An external data source: reads a query as JSON from stdin, and prints an object of strings to stdout, or an error to
+// stderr with an exit code other than 0. It returns no secrets.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 

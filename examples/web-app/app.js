@@ -11,15 +11,15 @@ import { notesPage, permissionPage, problemPage, startPage, STYLE } from './page
 import { Sessions } from './sessions.js';
 
 const port = Number(process.env.PORT ?? 3000);
-/** Where browsers find this application. */
+/** The address of this application for browsers. */
 const url = process.env.APP_URL ?? `http://127.0.0.1:${port}`;
 const issuer = process.env.SVC_API_URL ?? 'http://127.0.0.1:4000';
 const consent = new Consent({ issuer, clientId: 'notes-app', redirectUri: `${url}/callback` });
 const notes = new Notes(process.env.NOTES_URL ?? 'http://127.0.0.1:8080');
 
-/** What is asked for at first. More is asked for once it is needed. */
+/** The scope of the first request. More is requested when it is needed. */
 const SCOPE = 'NOTES:READ_ANY';
-/** Browsers that were sent to svc-api and are not back yet, and those that have a key. */
+/** Browsers that were sent to svc-api and have not returned yet, and those with a key. */
 const asking = new Sessions({ minutes: 10, most: 10_000 });
 const connected = new Sessions({ minutes: 12 * 60, most: 10_000 });
 // Lax, not Strict: browsers send no Strict cookie with the redirect that leads back here from another site.
@@ -33,18 +33,18 @@ app.use(
       styleSrc: ["'self'"],
       baseUri: ["'none'"],
       frameAncestors: ["'none'"],
-      // Browsers go by this for the redirect behind a form, too.
+      // Browsers apply this to the redirect after a form, too.
       formAction: ["'self'", new URL(issuer).origin],
     },
     xFrameOptions: 'DENY',
-    // Not `no-referrer`: with that, forms would have no origin, by which those of other pages are told apart.
+    // Not `no-referrer`, with which forms would have no Origin header to tell ours from those of other sites.
     referrerPolicy: 'same-origin',
   }),
   csrf({ origin: url }),
   bodyLimit({ maxSize: 10_000 }),
   async (c, next) => {
     c.header('Cache-Control', 'no-store');
-    // A cookie of localhost does not come back to 127.0.0.1, and no other name is ours.
+    // A cookie set for localhost is not sent to 127.0.0.1, and this application has only one name.
     if (c.req.header('host') !== new URL(url).host) return c.html(problemPage(`Open ${url} instead.`), 421);
     return next();
   },
@@ -76,7 +76,7 @@ app.post('/connect', async (c) => {
 app.get('/callback', async (c) => {
   const id = getCookie(c, 'asking');
   const asked = asking.get(id);
-  // Nobody else's answer connects this browser, and none counts twice: a code that is sent twice ends its key.
+  // An answer must belong to this browser, and must not be used twice: sending a code again revokes its key.
   if (asked === undefined || asked.state !== c.req.query('state'))
     return c.html(problemPage('This answer was used already, or is not for this browser.'), 400);
   asking.delete(id);
@@ -85,7 +85,7 @@ app.get('/callback', async (c) => {
   const previous = forget(c);
   setCookie(c, 'session', connected.add(given), COOKIE);
   if (previous) await consent.end(previous.key).catch(report);
-  // The code does not stay in the address bar.
+  // Removes the code from the address bar.
   return c.redirect('/', 303);
 });
 
@@ -116,7 +116,7 @@ app.onError((error, c) => {
   return c.html(problemPage('A service that this application needs does not answer as it should.'), 502);
 });
 
-/** Forgets the key of a browser. @returns what was kept */
+/** Forgets the key of a browser. @returns the data that was kept */
 function forget(c) {
   const id = getCookie(c, 'session');
   const session = connected.get(id);
@@ -124,7 +124,7 @@ function forget(c) {
   return session;
 }
 
-/** The message alone: what else an error has may be a secret. */
+/** Logs only the message, since other properties of an error can hold secrets. */
 function report(error) {
   console.error(`Error: ${error.message}`);
 }

@@ -1,9 +1,9 @@
 import * as oauth from 'oauth4webapi';
 
-/** Why there is no key, for the person. */
+/** The reason why the person has no key, in words for them. */
 export class NoKeyError extends Error {}
 
-/** Gets keys to which a person agrees on a page of svc-api: authorization code with PKCE (RFC 6749, 7636, 9207). */
+/** Gets keys that a person approves on a page of svc-api: authorization code with PKCE (RFC 6749, 7636, 9207). */
 export class Consent {
   #issuer;
   #client;
@@ -11,20 +11,20 @@ export class Consent {
   #options;
   #metadata;
 
-  /** @param {{ issuer: string, clientId: string, redirectUri: string }} options as svc-api.yaml has them */
+  /** @param {{ issuer: string, clientId: string, redirectUri: string }} options as in svc-api.yaml */
   constructor({ issuer, clientId, redirectUri }) {
     this.#issuer = new URL(issuer);
     this.#client = { client_id: clientId };
     this.#redirectUri = redirectUri;
-    // Plain HTTP is for loopback addresses alone.
+    // Plain HTTP is only for loopback addresses.
     const isLoopback = this.#issuer.hostname === '127.0.0.1';
     this.#options = { [oauth.allowInsecureRequests]: isLoopback, signal: () => AbortSignal.timeout(10_000) };
   }
 
   /**
-   * Prepares a question for a person.
+   * Prepares a request for approval.
    * @param {string} scope permissions and roles, such as `NOTES:READ_ANY role:GUEST`
-   * @returns where to send the person, and what only this browser's session may know until they are back
+   * @returns the page for the person, and data for this browser's session alone until they return
    */
   async ask(scope) {
     const { authorization_endpoint: page } = await this.#server();
@@ -44,15 +44,15 @@ export class Consent {
   }
 
   /**
-   * Fetches the key that a person has agreed to.
-   * @param {URL} back the address with which they came back
-   * @returns the key, and what it may do: they may have granted less than was asked for
+   * Fetches the key that a person has approved.
+   * @param {URL} back the address with which they returned
+   * @returns the key and its scope, which can be narrower than requested
    * @throws {NoKeyError}
    */
   async keyFrom(back, { verifier, state }) {
     const server = await this.#server();
     try {
-      // Checks `state`, and by `iss` that it was this server that answered.
+      // Checks `state`, and that this server sent the answer (`iss`).
       const answer = oauth.validateAuthResponse(server, this.#client, back, state);
       const proof = [oauth.None(), answer, this.#redirectUri, verifier, this.#options];
       const response = await oauth.authorizationCodeGrantRequest(server, this.#client, ...proof);
@@ -66,7 +66,7 @@ export class Consent {
     }
   }
 
-  /** Ends a key that is no longer needed (RFC 7009), where the server offers that. */
+  /** Revokes a key that is no longer needed (RFC 7009), if the server offers that. */
   async end(key) {
     const server = await this.#server();
     if (!server.revocation_endpoint) return;
@@ -74,7 +74,7 @@ export class Consent {
     await oauth.processRevocationResponse(response);
   }
 
-  /** Where everything is (RFC 8414); asked for once. */
+  /** The server's metadata (RFC 8414), requested once. */
   async #server() {
     this.#metadata ??= await oauth
       .discoveryRequest(this.#issuer, { algorithm: 'oauth2', ...this.#options })

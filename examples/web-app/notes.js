@@ -1,30 +1,30 @@
 import { allowInsecureRequests, protectedResourceRequest, WWWAuthenticateChallengeError } from 'oauth4webapi';
 
-/** The key has ended, or was deleted. */
+/** The key has expired or was deleted. */
 export class KeyEndedError extends Error {}
 
 /** The key lacks permissions. */
 export class PermissionMissingError extends Error {
-  /** @param {string} scope what it lacks, such as `NOTES:CREATE_ANY` */
+  /** @param {string} scope the missing permission, such as `NOTES:CREATE_ANY` */
   constructor(scope) {
     super(`The key lacks ${scope}.`);
     this.scope = scope;
   }
 }
 
-/** Asks the service behind the guard, with a key. */
+/** Sends requests to the service behind the guard, with a key. */
 export class Notes {
   #url;
   #options;
 
-  /** @param {string} guard where the guard listens */
+  /** @param {string} guard the address of the guard */
   constructor(guard) {
     this.#url = new URL('/notes', guard);
     const isLoopback = this.#url.hostname === '127.0.0.1';
     this.#options = { [allowInsecureRequests]: isLoopback, signal: () => AbortSignal.timeout(10_000) };
   }
 
-  /** @returns who the service takes us for, and all notes. @throws {KeyEndedError | PermissionMissingError} */
+  /** @returns the caller's name at the service, and all notes. @throws {KeyEndedError | PermissionMissingError} */
   async list(key) {
     const response = await this.#request(key, 'GET');
     return response.json();

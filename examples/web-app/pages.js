@@ -1,6 +1,9 @@
 import { html } from 'hono/html';
 
-/** A page: values in it are escaped. Nothing on it runs, and its style is a file, so that the policy can be strict. */
+/**
+ * A page with escaped values. It has no scripts, and its style is a file, so that the content security policy can be
+ * strict.
+ */
 function page(title, content) {
   return html`<!doctype html>
     <html lang="en">
@@ -32,7 +35,7 @@ export function startPage(scope, problem) {
   );
 }
 
-/** What the service answers. */
+/** The page of the service's answer. */
 export function notesPage({ caller, notes }, scope) {
   return page(
     'Notes',
@@ -61,7 +64,7 @@ export function notesPage({ caller, notes }, scope) {
   );
 }
 
-/** What a person can do about a permission that the key lacks. */
+/** The page for a permission that the key lacks. */
 export function permissionPage(missing, scope) {
   return page(
     'A permission is missing',
@@ -73,7 +76,7 @@ export function permissionPage(missing, scope) {
   );
 }
 
-/** What went wrong. */
+/** The page for an error. */
 export function problemPage(problem) {
   return page(
     'That did not work',

@@ -2,13 +2,13 @@ import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 
 /**
- * The service behind the guard. It knows nothing of keys: every request that gets here may pass, and headers say whose
- * it is. So nobody else may reach it, which is why it listens on a loopback address alone.
+ * The service behind the guard. It does not check keys: every request that arrives is allowed, and headers name its
+ * key. It must not be reachable in any other way, so it listens on a loopback address only.
  */
 const app = new Hono();
 const notes = [];
 
-/** Whose key a request has, as `svc-api guard` says. */
+/** The key of a request, from headers of `svc-api guard`. */
 const caller = (c) => ({
   id: c.req.header('x-auth-key-id'),
   name: decodeURIComponent(c.req.header('x-auth-key-name')),

@@ -1,25 +1,22 @@
 import { randomBytes } from 'node:crypto';
 
-/**
- * What the server keeps of a browser, in memory, for a time. The browser has a cookie with a random id, which says
- * nothing.
- */
+/** Keeps data for each browser in memory, for a limited time. The browser's cookie has only a random id. */
 export class Sessions {
   #kept = new Map();
   #forMs;
   #most;
 
-  /** @param {{ minutes: number, most: number }} options how long, and how many at once */
+  /** @param {{ minutes: number, most: number }} options the lifetime, and the most sessions at a time */
   constructor({ minutes, most }) {
     this.#forMs = minutes * 60_000;
     this.#most = most;
   }
 
-  /** Keeps something. @returns {string} the id for the cookie */
+  /** Keeps data. @returns {string} the id for the cookie */
   add(value) {
     const id = randomBytes(32).toString('base64url');
     for (const [old, { ends }] of this.#kept) {
-      // The oldest come first.
+      // Oldest first.
       if (ends > Date.now() && this.#kept.size < this.#most) break;
       this.#kept.delete(old);
     }
@@ -27,7 +24,7 @@ export class Sessions {
     return id;
   }
 
-  /** What is kept; undefined if there is nothing, or no longer. */
+  /** The data of a session; undefined if it is missing or has expired. */
   get(id) {
     const { value, ends } = this.#kept.get(id) ?? {};
     return ends > Date.now() ? value : undefined;

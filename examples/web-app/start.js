@@ -6,11 +6,11 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-/** Starts everything on this machine, for a look: in production, each part is a service of its own. */
+/** Starts everything on this machine, for a demonstration. In production, each part is a service of its own. */
 const folder = import.meta.dirname;
 const svcApi = installedProgram();
 const database = join(folder, 'data', 'keys.sqlite');
-// Nothing that is set for another store or server.
+// Without variables for another store or server.
 const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SVC_API_') && name !== 'PORT');
 const env = {
   ...Object.fromEntries(inherited),
@@ -30,20 +30,20 @@ function installedProgram() {
 
 const children = [];
 let isStopping = false;
-/** Ends what was started here, and nothing else. */
+/** Stops only the processes that were started here. */
 function stop(code) {
   if (isStopping) return;
   isStopping = true;
   process.exitCode = code;
   for (const child of children) child.kill();
 }
-// SIGHUP comes when the terminal is closed; for svc-api it is no reason to end.
+// SIGHUP is sent when the terminal is closed, but svc-api does not end on it.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop(0));
 
-/** Starts a program. @returns where it listens. @throws Error if it ends in place of that, having said why */
+/** Starts a program. @returns its address. @throws Error if it ends before it prints one; it has printed the reason */
 async function start(args, more) {
   if (isStopping) throw new Error('Stopped.');
-  // Detached, since Ctrl-C would reach all: each is told once, here, so that it ends in order.
+  // Detached, since Ctrl-C would reach all at once: they are stopped here, one by one.
   const options = { detached: true, env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'inherit'] };
   const child = spawn(process.execPath, args, options);
   children.push(child);
@@ -61,7 +61,7 @@ try {
   const guard = await start([svcApi, 'guard', service, '--port', '0']);
   const port = process.env.PORT ?? '3000';
   const app = await start([join(folder, 'app.js')], { PORT: port, SVC_API_URL: server, NOTES_URL: guard });
-  // Last: if the port is taken, this may run already, and its key stays.
+  // Comes last: if the port is in use, this example may be running already, and its key must stay.
   const permissions = 'NOTES:READ_ANY,NOTES:CREATE_ANY,API_KEY:CREATE_OWN';
   const create = [svcApi, 'apikey', 'create', 'You', '--permissions', permissions, '--overwrite', '--no-input'];
   const { stdout: key } = await promisify(execFile)(process.execPath, create, { env });

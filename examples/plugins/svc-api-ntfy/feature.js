@@ -8,7 +8,7 @@ const ntfy = {
       const token = secretFile && (await readFile(secretFile, 'utf8')).trim();
       const response = await fetch(url, {
         method: 'POST',
-        // The topic of a channel shows a notice that is sent again only once.
+        // A topic of ntfy shows a repeated notice only once.
         headers: {
           Title: `svc-api: ${type}`,
           'X-Sequence-ID': id,

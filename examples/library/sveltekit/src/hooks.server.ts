@@ -1,7 +1,7 @@
 import type { Handle } from '@sveltejs/kit/hooks';
 import { openKeys, type OpenKeys } from 'svc-api';
 
-/** Opened with the first request: SvelteKit loads this file while it builds as well. */
+/** Opened with the first request, since SvelteKit also loads this file during the build. */
 let opened: Promise<OpenKeys> | undefined;
 
 export const handle: Handle = async ({ event, resolve }) => {

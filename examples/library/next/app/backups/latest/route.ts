@@ -3,8 +3,8 @@ import { keys } from '../../../keys';
 export const dynamic = 'force-dynamic';
 
 /**
- * A route handler. Next tells no address of the client. The proxy in front of it does, in a header that it sets whatever
- * the client sent: without one, leave the address out.
+ * A route handler. Next does not know the client's address, but a proxy in front of it does: use a header that the
+ * proxy always sets, whatever the client sent. Without such a proxy, leave the address out.
  */
 export async function GET(request: Request): Promise<Response> {
   const address = request.headers.get('x-real-ip') ?? undefined;

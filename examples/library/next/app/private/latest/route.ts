@@ -1,6 +1,6 @@
 export const dynamic = 'force-dynamic';
 
-/** Stands behind proxy.ts. */
+/** Protected by proxy.ts. */
 export function GET(): Response {
   return Response.json({ latest: 'sda-1' });
 }
