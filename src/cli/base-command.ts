@@ -59,7 +59,7 @@ export abstract class BaseCommand extends Command {
     config: Flags.string({
       description:
         'Path of the configuration. ' +
-        "Default: SVC_API_CONFIG, or svc-api/svc-api.yaml in the user's folder of configuration.",
+        "Default: SVC_API_CONFIG, or svc-api/svc-api.yaml in the user's configuration folder.",
       helpGroup: 'GLOBAL',
       helpValue: '<path>',
     }),
@@ -186,7 +186,7 @@ export abstract class BaseCommand extends Command {
     if (opensStore && (flags.database ?? this.environment['SVC_API_DATABASE']) === MEMORY)
       throw new CliError(
         'USAGE',
-        `${isGiven ? '--database' : 'SVC_API_DATABASE'} is "${MEMORY}": a store in memory is gone when its command ends. ` +
+        `${isGiven ? '--database' : 'SVC_API_DATABASE'} is "${MEMORY}": a store in memory would be lost when the command ends. ` +
           'Pass the path of a file. The library can open one, for tests: openKeys({ database: ":memory:" }).',
       );
     debug('the arguments were read', () => ({

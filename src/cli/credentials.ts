@@ -132,7 +132,9 @@ function readOwnFile(path: string): string {
     const user = processUser();
     if (!stat.isFile()) throw invalid(`${shown(path)} is not a regular file. Remove it, and log in again`);
     if ((user !== undefined && stat.uid !== user) || givesRights(stat, OTHERS))
-      throw invalid(`${shown(path)} is open to other users, who may have its key. Delete that key, and log in again`);
+      throw invalid(
+        `${shown(path)} can be read by other users, who may have its key. Delete that key, and log in again`,
+      );
     return readFileSync(descriptor, 'utf8');
   } finally {
     closeSync(descriptor);
@@ -150,7 +152,7 @@ function parse(text: string): { server?: unknown; key?: unknown } | undefined {
 
 function placeFor(server: string, env: NodeJS.ProcessEnv): string {
   const path = pathFor(server, env);
-  if (path === undefined) throw invalid('There is no place to keep a key: this user has no home folder. Set HOME');
+  if (path === undefined) throw invalid('The key cannot be stored: this user has no home folder. Set HOME');
   return path;
 }
 
@@ -204,8 +206,8 @@ export async function keepGivenKey(server: string, secret: string, env: NodeJS.P
     if (!isKeysError(error)) throw error;
     const { endKey } = await import('../remote/oauth.ts');
     const outcome = await endKey({ server, secret, endsCreated: true }).then(
-      () => 'The new key is ended again.',
-      () => `The new key, ${shownAs(secret)}, is valid, and nobody has it: delete it on the server.`,
+      () => 'The new key was revoked again.',
+      () => `The new key, ${shownAs(secret)}, is valid, but its secret is lost: delete it on the server.`,
     );
     throw new KeysError(error.code, `${error.message} ${outcome}`, { cause: error });
   }

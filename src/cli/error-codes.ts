@@ -15,15 +15,15 @@ export const EXIT_CODES: readonly { exit: string; meaning: string }[] = [
   },
   { exit: '2', meaning: 'Invalid input. `apply --dry-run`: there are changes.' },
   { exit: '3', meaning: '`verify`: the secret is not valid. `scan`: a live key was found.' },
-  { exit: '4', meaning: '`can`: no. `verify`: the secret is valid, but lacks the permission.' },
+  { exit: '4', meaning: '`can`: not allowed. `verify`: the secret is valid, but lacks the permission.' },
   { exit: '126', meaning: '`exec`: the command could not be run.' },
   { exit: '127', meaning: '`exec`: the command was not found.' },
   { exit: '130', meaning: 'Cancelled at a prompt.' },
   {
     exit: '128 + n',
     meaning:
-      'Ended by signal n, such as 143 by SIGTERM; the error says what that leaves. ' +
-      '141, without an error: the program that read the output has ended.',
+      'Ended by signal n, such as 143 by SIGTERM; the error says what was changed. ' +
+      '141, without an error: the reader of the output has exited.',
   },
   { exit: 'any', meaning: '`exec`: the exit code of its command, or 128 plus the signal that ended it.' },
 ];

@@ -54,7 +54,7 @@ export function presentError(error: unknown): PresentedError {
 
 function explain(error: unknown): { code: string; message: string } {
   if (error instanceof CliError || isKeysError(error)) return { code: error.code, message: error.message };
-  if (isParserError(error)) return { code: 'USAGE', message: 'The command was used wrongly.' };
+  if (isParserError(error)) return { code: 'USAGE', message: 'The command was used incorrectly.' };
   return {
     code: 'UNEXPECTED',
     message: 'svc-api failed unexpectedly. Run it again with LOG_LEVEL=debug to see why.',

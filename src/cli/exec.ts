@@ -112,18 +112,18 @@ const NO_TEXT = /^(?:\d|(?:true|false|null)$)/i;
 /** The grants that a command needs, as flags and as an entry of a file for `apply`. */
 function learnedText(command: string, learned: Suggestion | undefined): string {
   const program = printable(basename(command));
-  if (!learned) return `"${program}" used no key: no server has seen it.`;
+  if (!learned) return `"${program}" did not use its key: no server received it.`;
   const grants = Object.entries({ roles: learned.roles, permissions: learned.permissions }).filter(
     ([, list]) => list.length > 0,
   );
   const names = [
     ...named(
-      'Tools that it called',
+      'Tools it called',
       learned.tools.map(({ name }) => name),
     ),
     ...named('Routes that let it pass', learned.routes),
   ];
-  if (grants.length === 0) return [`"${program}" used its key, and needs none of its grants.`, ...names].join('\n');
+  if (grants.length === 0) return [`"${program}" used its key, but none of its grants.`, ...names].join('\n');
   const name = basename(command)
     .replaceAll(/[^\p{L}\p{Nd}]+/gu, ' ')
     .trim()
@@ -132,7 +132,7 @@ function learnedText(command: string, learned: Suggestion | undefined): string {
   return [
     `What "${program}" used:`,
     `  ${grants.map(([flag, list]) => `--${flag} ${list.join(',')}`).join(' ')}`,
-    'The same in a file for apply:',
+    'For a file for apply:',
     `  - name: ${quote}${name || 'Learned'}${quote}`,
     ...grants.map(([field, list]) => `    ${field}: [${list.join(', ')}]`),
     ...names,
@@ -381,13 +381,13 @@ export async function findIdToken({ file, env, audience }: TokenPlaces): Promise
   if (existsSync(PROJECTED_TOKEN)) return readToken(PROJECTED_TOKEN);
   const places =
     'SVC_API_ID_TOKEN, ACTIONS_ID_TOKEN_REQUEST_URL (GitHub: "permissions: { id-token: write }"), Buildkite';
-  throw new CliError('USAGE', `No token was found: not by ${places}, nor in ${PROJECTED_TOKEN}. Pass --token-file.`);
+  throw new CliError('USAGE', `No token was found in ${places}, or ${PROJECTED_TOKEN}. Pass --token-file.`);
 }
 
 async function readToken(path: string): Promise<string> {
   const token = (await readText(path, path)).trim();
   if (token !== '') return token;
-  throw new KeysError('INPUT_INVALID', `The file ${path} is empty: it must have the token, and nothing else.`);
+  throw new KeysError('INPUT_INVALID', `The file ${path} is empty. Put only the token into it.`);
 }
 
 /** Requests a token from GitHub or Forgejo. */
@@ -407,7 +407,7 @@ async function askActions(place: string, bearer: string, audience: string): Prom
     // Its message could contain the answer.
     throw new KeysError(
       'SERVER_UNREACHABLE',
-      `${url.host} gives no token for this job. Try again later.${proxyNote(url.href)}`,
+      `${url.host} gave no token for this job. Try again later.${proxyNote(url.href)}`,
       {
         cause: error,
       },
@@ -424,6 +424,9 @@ async function askBuildkite(audience: string, env: NodeJS.ProcessEnv): Promise<s
     return stdout.trim();
   } catch (error) {
     const { code } = error as { code?: string | number };
-    throw new KeysError('SERVER_UNREACHABLE', `"buildkite-agent oidc request-token" has failed (${code}).`);
+    throw new KeysError(
+      'SERVER_UNREACHABLE',
+      `"buildkite-agent oidc request-token" failed (${code}). Its output says why.`,
+    );
   }
 }

@@ -25,7 +25,7 @@ const FIELDS: Readonly<Record<string, readonly [allowed: string, isRight: (value
     (value) => isObject(value) || typeof value === 'function',
   ],
 };
-const ALLOWED = `It may return { ${Object.keys(FIELDS).join(', ')} }, each of which may be left out.`;
+const ALLOWED = `It can return {  ${Object.keys(FIELDS).join(', ')} }, each of which is optional.`;
 
 /**
  * Validates the result of a hook `svc-api:schema`, which is code of others.
@@ -140,7 +140,7 @@ export function hostDatabase({ pjson, dataDir, name }: Pick<Config, 'pjson' | 'd
   if (unknown === 'features')
     throw invalid(
       '.features',
-      'is in the wrong place. Put it into "svc-api" at the top level of package.json, beside "oclif".',
+      'is in the wrong place. Move it to "svc-api" at the top level of package.json, beside "oclif".',
     );
   if (unknown !== undefined) throw invalid(`["${unknown}"]`, 'is not a setting. The only one is "database".');
   if (database === undefined) return undefined;
@@ -151,7 +151,7 @@ export function hostDatabase({ pjson, dataDir, name }: Pick<Config, 'pjson' | 'd
   if (isAbsolute(dataDir)) return join(dataDir, database);
   throw new KeysError(
     'USAGE',
-    `The key store has no place: the data folder of ${name} is "${dataDir}", which is relative. ` +
+    `The location of the key store is not known: the data folder of ${name} is "${dataDir}", which is relative. ` +
       'Set XDG_DATA_HOME to an absolute path, or pass --database <path>.',
   );
 }

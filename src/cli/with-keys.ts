@@ -19,13 +19,13 @@ export interface PlaceFlags {
 export const serverFlags = {
   server: Flags.string({
     description:
-      'Address of a running server to work on, in place of a key store, with the key in SVC_API_KEY. ' +
+      'Address of a running server to work on instead of a key store, with the key in SVC_API_KEY. ' +
       'Default: SVC_API_SERVER.',
     helpGroup: 'GLOBAL',
     helpValue: '<url>',
   }),
   insecure: Flags.boolean({
-    description: 'Send the key also to a server elsewhere that speaks plain HTTP.',
+    description: 'Allow sending the key to another machine over plain HTTP, without encryption.',
     helpGroup: 'GLOBAL',
   }),
 };
@@ -51,7 +51,7 @@ export function readServerUrl(text: string): string {
   }
   // The text can contain a password, so it is not shown.
   if (url.username !== '' || url.password !== '')
-    throw invalid(`The address of the server holds a user or a password. Leave them out, and set SVC_API_KEY.`);
+    throw invalid(`The address of the server has a user or a password. Leave them out, and set SVC_API_KEY.`);
   if (url.search !== '' || url.hash !== '')
     throw invalid(`The address of the server has a query or a fragment. Leave them out: write ${url.origin}.`);
   const path = url.pathname.replace(/\/+$/, '').replace(/\/graphql$/, '');
@@ -106,7 +106,7 @@ export function requireEncryption(server: string, { insecure }: Pick<PlaceFlags,
   if (!server.startsWith('http:') || isLoopback(server) || insecure) return;
   throw new KeysError(
     'SERVER_INSECURE',
-    `The key would be sent to ${server} unencrypted. Use https:, or pass --insecure if the network is safe.`,
+    `The key would be sent to ${server} without encryption. Use https:, or pass --insecure if the network is safe.`,
   );
 }
 
@@ -121,17 +121,20 @@ export function requireStore(flags: PlaceFlags, env: NodeJS.ProcessEnv, command?
   if (command === undefined)
     throw new KeysError(
       'STORE_REQUIRED',
-      `This needs the key store itself, and SVC_API_SERVER names ${server}. Run it where the store is, without SVC_API_SERVER.`,
+      `This needs the key store itself, but SVC_API_SERVER is ${server}. Run it on the machine with the store, without SVC_API_SERVER.`,
     );
   const remedy =
     flags.server === undefined
-      ? 'Unset SVC_API_SERVER, or pass --database <path>, where the store is'
-      : 'Run it where the store is, without --server';
-  throw new KeysError('STORE_REQUIRED', `"${command}" needs the key store itself, and not ${server}. ${remedy}.`);
+      ? 'On the machine with the store, unset SVC_API_SERVER, or pass --database <path>'
+      : 'Run it on the machine with the store, without --server';
+  throw new KeysError(
+    'STORE_REQUIRED',
+    `"${command}" needs the key store itself, not the server ${server}. ${remedy}.`,
+  );
 }
 
 function twoPlaces(what: string): KeysError {
-  return new KeysError('USAGE', `${what}: it is not clear whose keys are meant. Leave one of them out.`);
+  return new KeysError('USAGE', `${what}, so it is not clear which keys to use. Leave one of them out.`);
 }
 
 /**

@@ -10,13 +10,13 @@ export default class Serve extends ServingCommand {
   static override summary = 'Serve a GraphQL endpoint that requires an API key.';
   static override description =
     '/graphql requires "Authorization: Bearer <API key>"; GET /healthz and GET /readyz are open. ' +
-    'Changes of keys take effect with the next request. SIGINT or SIGTERM stops it after the requests in flight, ' +
-    'within 10 seconds; a second signal stops it at once. Connections, memory and more: "server" in svc-api.yaml.';
+    'Changes of keys take effect with the next request. SIGINT or SIGTERM stops it after the requests in progress, ' +
+    'within 10 seconds; a second signal stops it at once. Limits on connections and memory: "server" in svc-api.yaml.';
   static override usage = '<%= command.id %> [flags]';
   static override examples = examplesOf([
     ['Serve on http://127.0.0.1:4000', '<%= config.bin %> serve'],
     [
-      'Serve by TLS to other machines, with four processes',
+      'Serve other machines over TLS, with four processes',
       '<%= config.bin %> serve --host :: --tls-cert cert.pem --tls-key key.pem --workers 4',
     ],
     ['Serve to a proxy on this machine', '<%= config.bin %> serve --socket /run/svc-api/api.sock'],
@@ -25,7 +25,7 @@ export default class Serve extends ServingCommand {
     ...servingFlags(PORT),
     ...clockFlag,
     ...inGroup('OPERATION', {
-      'no-console': Flags.boolean({ description: 'Do not serve /console, the pages to manage keys on.' }),
+      'no-console': Flags.boolean({ description: 'Do not serve /console, the pages for managing keys.' }),
     }),
   };
 

@@ -347,7 +347,7 @@ describeOnEach('an attacker who can write to the store', () => {
     const { differences } = (await test.keys.audit.check()).comparison!;
     assert.deepEqual(differences.map(({ name, reason }) => `${name} ${reason}`).toSorted(), [
       'A differs in roles',
-      'Forged is there, but was not created',
+      'Forged exists, although it was never created',
     ]);
   });
 });

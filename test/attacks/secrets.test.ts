@@ -135,7 +135,7 @@ describe('secret files that cannot all be published', () => {
 describe('an unknown command', () => {
   it('is named where it holds no secret', async () => {
     const { stderr, code } = await runCli(['creat', '--database', tempStore()]);
-    assert.match(stderr, /There is no command "creat"/);
+    assert.match(stderr, /Unknown command: "creat"/);
     assert.equal(code, 2);
   });
 });

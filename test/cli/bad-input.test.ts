@@ -26,7 +26,7 @@ const NAMES: readonly Row[] = [
 ];
 
 const DESCRIPTIONS: readonly Row[] = [
-  ['two\nlines', 'DESCRIPTION_INVALID', /^The description may not contain control characters/],
+  ['two\nlines', 'DESCRIPTION_INVALID', /^The description must not contain control characters/],
   ['x'.repeat(1001), 'DESCRIPTION_INVALID', /^The description is 1001 characters long; at most 1000 are allowed\.$/],
 ];
 
@@ -72,11 +72,11 @@ const PERMISSIONS: readonly Row[] = [
   [
     'DOCKER:*',
     'PERMISSION_INVALID',
-    /^"DOCKER:\*" is not a permission: there are no wildcards\. List each one: DOCKER:CREATE_ANY,DOCKER:READ_ANY,DOCKER:UPDATE_ANY,DOCKER:DELETE_ANY\.$/,
+    /^"DOCKER:\*" is not a permission: wildcards are not allowed\. List each one: DOCKER:CREATE_ANY,DOCKER:READ_ANY,DOCKER:UPDATE_ANY,DOCKER:DELETE_ANY\.$/,
   ],
   ['docker:read_*', 'PERMISSION_INVALID', /there are no wildcards\. List each one: DOCKER:READ_ANY\.$/],
   ['*:READ_ANY', 'PERMISSION_INVALID', /there are no wildcards\. List each permission, or grant a role: VIEWER reads/],
-  ['*', 'PERMISSION_INVALID', /^"\*" is not a permission: there are no wildcards\. .* ADMIN includes all\.$/],
+  ['*', 'PERMISSION_INVALID', /^"\*" is not a permission: wildcards are not allowed\. .* ADMIN includes all\.$/],
   ['DOCKER:RAED_ANY', 'PERMISSION_INVALID', /"RAED_ANY" is not an action\. Did you mean READ_ANY.*\?$/],
   ['DOCKER\n:READ_ANY\u202e', 'PERMISSION_INVALID', /^"DOCKER<U\+000A>:READ_ANY<U\+202E>" is not a permission/],
   [
@@ -136,8 +136,8 @@ describe('apikey with bad values', () => {
       cli.run([...CREATE, '--name', 'a-b']),
     ]);
     assert.deepEqual(plain.stderr.split('\n'), [
-      'Error: The name may only contain letters, digits and spaces; found "-" (U+002D).',
-      '       The description may not contain control characters, such as line breaks or tabs.',
+      'Error: The name can only contain letters, digits and spaces; found "-" (U+002D).',
+      '       The description must not contain control characters, such as line breaks or tabs.',
       '       "VIEWR" is not a role. Did you mean VIEWER?',
       '       An item of the list of roles is empty. The roles are ADMIN, CONNECT, VIEWER and GUEST.',
       '       "DOCKER" is not a permission. Write RESOURCE:ACTION, such as DOCKER:READ_ANY.',
@@ -148,7 +148,7 @@ describe('apikey with bad values', () => {
     assert.deepEqual([plain.stdout, plain.code], ['', 2]);
     assert.deepEqual(JSON.parse(nameless.stdout), {
       error:
-        'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json and --no-input. "VIEWR" is not a role. Did you mean VIEWER?',
+        'The name is missing. Pass --name <name>; you can only be asked for it on a terminal, without --json and --no-input. "VIEWR" is not a role. Did you mean VIEWER?',
       code: 'USAGE',
     });
     assert.equal(nameless.code, 2);

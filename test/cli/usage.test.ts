@@ -10,12 +10,8 @@ const EXPECTS_NAME = 'Flag --name expects a value. Pass --name <name>.';
 const NAMED = ['--name', 'A key', '--roles', 'GUEST'];
 const CREATE: readonly Row[] = [
   ['neither mode', NAMED, 'Neither --create nor --delete is given. Pass exactly one of them.'],
-  ['an unknown flag', ['--create', ...NAMED, '--rolls', 'x'], 'Nonexistent flag: --rolls. Did you mean --roles?'],
-  [
-    'the value of an unknown flag',
-    ['--create', ...NAMED, '--token=hunter2'],
-    'Nonexistent flag: --token. Leave it out.',
-  ],
+  ['an unknown flag', ['--create', ...NAMED, '--rolls', 'x'], 'Unknown flag: --rolls. Did you mean --roles?'],
+  ['the value of an unknown flag', ['--create', ...NAMED, '--token=hunter2'], 'Unknown flag: --token. Leave it out.'],
   [
     'an argument too many',
     ['--create', '--name', 'A', 'key', '--roles', 'GUEST'],
@@ -55,7 +51,7 @@ const DELETE: readonly Row[] = [
     ['--delete', ...NAMED, '--permissions', 'VMS:READ_ANY', '--description', '', '--overwrite'],
     '--roles, --permissions, --description, --overwrite cannot be used with --delete. Leave them out.',
   ],
-  ['an unknown flag', ['--delete', '--name', 'A key', '--force'], 'Nonexistent flag: --force. Leave it out.'],
+  ['an unknown flag', ['--delete', '--name', 'A key', '--force'], 'Unknown flag: --force. Leave it out.'],
   ['an argument too many', ['--delete', 'A key'], `Unexpected argument: A key. ${QUOTES}`],
 ];
 

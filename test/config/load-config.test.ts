@@ -343,7 +343,7 @@ trust: [10.0.0.0/33]
       [
         '1:13: "wiki" is not a resource name: use capital letters, digits and underscores, at most 64.',
         '1:25: "WIKI" is declared more than once.',
-        '1:31: "DOCKER" is a built-in resource: whether it holds credentials cannot be changed.',
+        '1:31: "DOCKER" is a built-in resource: its "credentials" setting cannot be changed.',
         '1:68: A resource must be a name, or a map with the field "name", and "credentials".',
         '3:3: "ADMIN" is a built-in role, which cannot be changed.',
         '4:12: "WIKI:REED_ANY" is not a permission: "REED_ANY" is not an action. Did you mean READ_ANY?',

@@ -74,7 +74,7 @@ describe('a secret that waits for a reader who does not read', () => {
         assert.deepEqual(await interrupt(cli, args, { signal, committed: hasKey(cli, 'Lost') }), {
           code,
           signal: null,
-          stderr: `Error: Ended by ${signal}. The key was removed again, because nobody has its secret.\n`,
+          stderr: `Error: Ended by ${signal}. The key was removed again, because its secret was not delivered.\n`,
         });
         assert.deepEqual(await namesIn(cli.database), ['Kept']);
       });
@@ -110,7 +110,7 @@ describe('a secret that waits for a reader who does not read', () => {
       assert.deepEqual(await interrupt(cli, ['rotate', 'CI', ...args], { committed: rotated }), {
         code: 143,
         signal: null,
-        stderr: 'Error: Ended by SIGTERM. The key has its old secret alone again, because nobody has the new one.\n',
+        stderr: 'Error: Ended by SIGTERM. The new secret could not be delivered, so the rotation was undone.\n',
       });
       assert.ok(await isAccepted(cli.database, key));
       const { publicId, rotation } = (await keyNamed(cli.database, 'CI'))!;

@@ -97,7 +97,7 @@ describeOnEach('apiKeys', () => {
         { after },
         '"after" is not a cursor of this list. Use an endCursor that it returned.',
       ]),
-      [{ search: 'Key\0' }, '"Key<U+0000>" may not contain U+0000.'],
+      [{ search: 'Key\0' }, '"Key<U+0000>" must not contain U+0000.'],
     ];
     for (const [variables, message] of bad) {
       const { body } = await ask(variables);

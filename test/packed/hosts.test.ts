@@ -260,7 +260,7 @@ for (const core of [5, 4] as const) {
         );
         assert.equal(code, 1);
         const text =
-          'The output could not be written to stdout (ENOSPC). The key was removed again, because nobody has its secret.';
+          'The output could not be written to stdout (ENOSPC). The key was removed again, because its secret was not delivered.';
         assert.equal(stderr, errorText('OUTPUT_FAILED', text, '', join(host.folder, 'node_modules/svc-api')));
       }
     });

@@ -69,7 +69,7 @@ describe('docs/library.md', () => {
     await withFile(join(host.folder, 'package.json'), colons, async () => {
       for (const flags of [[], ['--name', 'Other', '--roles', 'VIEWER'], ['--dry-run']]) {
         const { stderr, code } = await host.cli(['apikey', 'create', ...flags]);
-        const said = 'Error: The words of a command of acme have ":" between them: write "acme apikey:create".';
+        const said = 'Error: Commands of acme are written with ":" between words: "acme apikey:create".';
         assert.deepEqual([stderr.split('\n')[0], code], [said, 2]);
       }
       const { stderr } = await host.cli(['apikey:create', '--name', 'Other', '--roles', 'VIEWER']);

@@ -122,7 +122,10 @@ describe('the help', () => {
   it('is refused for what is neither a command about keys nor a topic', async () => {
     const { stdout, stderr, code } = await runProgramHere(['apikey', 'help', 'svc_0a1B2c3D4e5F_0123456789']);
     assert.deepEqual([stdout, code], ['', 2]);
-    assert.match(stderr, /There is no help on "svc_0a1B2c3D4e5F_…"\. Topics are environment and exit-codes;/);
+    assert.match(
+      stderr,
+      /No help is available for "svc_0a1B2c3D4e5F_…"\. The topics are environment and exit-codes\. /,
+    );
   });
 
   it('of a topic takes no further words', async () => {

@@ -176,11 +176,11 @@ describe('apikey list', () => {
       [['--limit=-1'], '--limit is "-1", which is not a number.'],
       [
         ['--after', 'x'],
-        '--after is "x", which is not a cursor of this list. Pass the one that the previous page ended with: "next" in JSON.',
+        '--after is "x", which is not a cursor of this list. Pass the one from the end of the previous page: "next" in JSON.',
       ],
       [
         ['--after='],
-        '--after is "", which is not a cursor of this list. Pass the one that the previous page ended with: "next" in JSON.',
+        '--after is "", which is not a cursor of this list. Pass the one from the end of the previous page: "next" in JSON.',
       ],
     ] as const) {
       const { stdout, stderr, code } = await cli.run(['apikey', 'list', ...args]);

@@ -183,7 +183,7 @@ describeOnEach('apikey log', () => {
       (await log('--verify')).stdout,
       new RegExp(
         '^The audit log is intact: 4 entries, the last with the hash ([0-9a-f]{64})\\.\nHead: 4:\\1\n' +
-          'The keys are as the log says: 1 key compared in full\\.\n$',
+          'The keys match the log: 1 key compared in full\\.\n$',
       ),
     );
     const whole = JSON.parse((await log('--verify', '--json')).stdout) as { hash: string; head: string };
@@ -205,7 +205,7 @@ describeOnEach('apikey log', () => {
     const [{ id }] = (await readDirectly(cli.database, "select id from api_keys where name = 'A'")) as [{ id: string }];
     await changeDirectly(cli.database, `update api_keys set roles = '["ADMIN"]' where name = 'A'`);
     const forged = await log('--verify');
-    assert.match(forged.stdout, /\nThe keys are not as the log says: "A" differs in roles\.\n$/);
+    assert.match(forged.stdout, /\nThe keys differ from the log: "A" differs in roles\.\n$/);
     const report = JSON.parse((await log('--verify', '--json')).stdout) as { keys: object };
     assert.deepEqual(
       [report, forged.code],
@@ -223,12 +223,12 @@ describeOnEach('apikey log', () => {
     const broken = await log('--verify');
     assert.match(
       broken.stdout,
-      /^The audit log is broken: entry 3 is not as it was written\.\nThe schema of the store is not as svc-api makes it: /,
+      /^The audit log is broken: entry 3 was changed after it was written\.\nThe schema of the store differs from the one that svc-api creates: /,
     );
     assert.equal(broken.code, 1);
     const json = await log('--verify', '--json');
     const { schemaDifferences, ...said } = JSON.parse(json.stdout) as { schemaDifferences: { difference: string }[] };
-    assert.deepEqual([said, json.code], [{ whole: false, broken: 3, reason: 'is not as it was written' }, 1]);
+    assert.deepEqual([said, json.code], [{ whole: false, broken: 3, reason: 'was changed after it was written' }, 1]);
     // The guards that were removed.
     assert.deepEqual(
       schemaDifferences.map(({ difference }) => difference),

@@ -43,7 +43,7 @@ describe('processes that work on a server', () => {
     assert.deepEqual(await namesIn(cli.database), ['Kept']);
     assert.match(
       await lost('create', 'Kept', '--roles', 'GUEST', '--overwrite'),
-      /because nobody has its secret\. One that it has replaced stays deleted\.$/,
+      /because its secret was not delivered\. The key that it replaced stays deleted\.$/,
     );
     const file = join(tempFolder(), 'keys.yaml');
     writeFileSync(file, 'keys: [{name: New, roles: [GUEST]}]');

@@ -45,7 +45,7 @@ describeOnEach('a program that rotates a key', () => {
       assert.equal(code, 1);
       assert.match(
         stderr,
-        /The key has its old secret alone again, because nobody has the new one\.\nCode: OUTPUT_FAILED\n/,
+        /The new secret could not be delivered, so the rotation was undone\.\nCode: OUTPUT_FAILED\n/,
       );
       assert.deepEqual([await statusesOf(old.key), await rotationOf()], [['ACTIVE'], null]);
     }

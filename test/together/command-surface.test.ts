@@ -379,7 +379,7 @@ describe('the commands', () => {
 
   it('refuse a name that no command has', async () => {
     const { stderr, code } = await runProgramHere(['apikeys']);
-    assert.match(stderr, /^Error: There is no command "apikeys"\. /);
+    assert.match(stderr, /^Error: Unknown command: "apikeys"\. /);
     assert.equal(code, 2);
   });
 });

@@ -11,7 +11,7 @@ import { tempFolder } from '../support/temp.ts';
 import { Consent } from '../../src/features/consent/consent.ts';
 
 const POLICY = 'policy: { maxLifetime: 90d, requireExpiry: true, grantableByKeys: [VIEWER], disableUnused: 60d }\n';
-const ENDLESS = 'would never expire, which the policy forbids (requireExpiry: true)';
+const ENDLESS = 'would never expire, which the policy does not allow (requireExpiry: true)';
 
 describe('the policy of svc-api.yaml', () => {
   let cli: TestCli;

@@ -33,7 +33,7 @@ export function explainSpacedList(
     if (values.length < 2 || !values.includes(argument)) continue;
     const items = values.flatMap((value) => value.split(',').map((item) => item.trim()));
     const list = printable(items.filter((item) => item !== '').join(','), 200);
-    return `Unexpected argument: ${printable(argument)}. Separate the values of --${flag} by commas: --${flag} ${list}`;
+    return `Unexpected argument: ${printable(argument)}. Separate the values of --${flag} with commas: --${flag} ${list}`;
   }
   return undefined;
 }

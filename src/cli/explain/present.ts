@@ -55,12 +55,12 @@ export function explainUnknownCommand(id: string, config: Config, help = false):
   const names = [...new Set(commands.map((command) => command.split(':')[0]!))].toSorted();
   const typed = printable([...known, rest[0]!].join(config.topicSeparator ?? ':'));
   const sentences = [
-    `There is no command "${typed}".`,
+    `Unknown command: "${typed}".`,
     didYouMean(close),
     names.length === 0
       ? undefined
       : help && topic === ''
-        ? `There is help on ${formatList(names)}.`
+        ? `Help is available for ${formatList(names)}.`
         : `The commands of "${commandText(config, topic)}" are ${formatList(names)}.`,
   ];
   const message = sentences.filter((sentence) => sentence !== undefined).join(' ');
@@ -164,7 +164,7 @@ function unknownFlags(typed: readonly string[], place: Place): string {
   const list = shown.map((flag) => printable(flag)).join(', ');
   const verbs = close.length > 0 ? [] : closeVerbs(shown, place);
   const remedy = didYouMean([...close, ...verbs]) ?? `Leave ${them} out.`;
-  return `Nonexistent flag${many}: ${list}. ${remedy}`;
+  return `Unknown flag${many}: ${list}. ${remedy}`;
 }
 
 /** The remedy for a command typed after a space, in a program with another separator. */
@@ -172,7 +172,7 @@ function otherwiseSeparated({ config, id, argv: [verb = ''] }: Place): string | 
   const { bin, topicSeparator } = config;
   if (topicSeparator === ' ' || config.findCommand(`${id}:${verb}`) === undefined) return undefined;
   const command = commandText(config, `${id}:${verb}`);
-  return `The words of a command of ${bin} have "${topicSeparator}" between them: write "${command}".`;
+  return `Commands of ${bin} are written with "${topicSeparator}" between words: "${command}".`;
 }
 
 /** Commands that flags may stand for, such as `apikey list` for `apikey --list`. */

@@ -15,18 +15,18 @@ export const ENVIRONMENT: readonly Variable[] = [
   },
   {
     name: 'SVC_API_STORE_MODE',
-    meaning: '`shared` accepts a store that other users of the machine can write: they can make keys.',
+    meaning: '`shared` accepts a store that other users of the machine can write, who can then create keys.',
     otherwise: '`private`: such a store is refused',
   },
   {
     name: 'SVC_API_SERVER',
-    meaning: 'Address of a running server to work on, in place of a key store; `--server` overrides it.',
+    meaning: 'Address of a running server to work on instead of a key store; `--server` overrides it.',
     otherwise: 'commands work on a key store',
   },
   {
     name: 'SVC_API_KEY',
     meaning: 'The key that commands send to a running server.',
-    otherwise: 'the key that is kept for the server',
+    otherwise: 'the stored key for the server',
   },
   {
     name: 'SVC_API_CONFIG',
@@ -46,7 +46,7 @@ export const ENVIRONMENT: readonly Variable[] = [
   {
     name: 'SVC_API_SOCKET',
     meaning:
-      'Unix socket that `serve` and `guard` listen on, in place of an address and a port; `--socket` overrides it.',
+      'Unix socket that `serve` and `guard` listen on instead of an address and a port; `--socket` overrides it.',
   },
   {
     name: 'SVC_API_TLS_CERT',
@@ -60,17 +60,17 @@ export const ENVIRONMENT: readonly Variable[] = [
   {
     name: 'SVC_API_ACCEPT_CLOCK',
     meaning:
-      "`1`: `serve` and `guard` start although the machine's clock is behind the audit log, as with `--accept-clock`.",
+      "`1`: `serve` and `guard` start even if the machine's clock is behind the audit log, as with `--accept-clock`.",
     otherwise: 'they do not start',
   },
   {
     name: 'SVC_API_KEEP_ALIVE',
-    meaning: 'Seconds that `serve` and `guard` keep connections for a further request; `--keep-alive` overrides it.',
+    meaning: 'Seconds for which `serve` and `guard` keep idle connections; `--keep-alive` overrides it.',
     otherwise: '75',
   },
   {
     name: 'SVC_API_REQUEST_LOG',
-    meaning: '1 lets `serve` and `guard` log one line for each request, as `--request-log` does.',
+    meaning: '1 makes `serve` and `guard` log one line for each request, like `--request-log`.',
     otherwise: 'off',
   },
   {
@@ -92,35 +92,35 @@ export const ENVIRONMENT: readonly Variable[] = [
   },
   {
     name: 'SVC_API_AUDIT_KEY',
-    meaning: 'Path of a file with 32 bytes: the key with which the audit log is chained.',
+    meaning: 'Path of a file with 32 bytes: the key for chaining the audit log.',
     otherwise: 'the log is chained without a key',
   },
   {
     name: 'SVC_API_NOTICES_SECRET',
     meaning: 'The secret that signs notices to a webhook, as whsec_ and base64; several between white space.',
-    otherwise: 'the file that `secretFile` names in the configuration',
+    otherwise: 'the file in `secretFile` of the configuration',
   },
   {
     name: 'LOG_LEVEL',
-    meaning: 'What is logged to stderr, as JSON lines: trace, debug, info, warn, error, fatal or silent.',
+    meaning: 'Level of the log on stderr, in JSON lines: trace, debug, info, warn, error, fatal or silent.',
     otherwise: 'warn; info for `serve` and `guard`',
   },
   {
     name: 'NO_COLOR',
-    meaning: 'If it is not empty, no output has colours.',
+    meaning: 'If it is not empty, output has no colours.',
     otherwise: 'only output to a terminal has them',
   },
-  { name: 'FORCE_COLOR', meaning: '0 for no colours; 1 for colours even where the output is not a terminal.' },
+  { name: 'FORCE_COLOR', meaning: '0 for no colours; 1 for colours even if the output is not a terminal.' },
   {
     name: 'SVC_API_PROMPTS',
-    meaning: 'How questions are asked: plain, as lines with numbered choices, or rich, as lists that are redrawn.',
-    otherwise: 'rich; plain where TERM is dumb',
+    meaning: 'The style of questions: plain, as lines with numbered choices, or rich, as lists that are redrawn.',
+    otherwise: 'rich; plain if TERM is dumb',
   },
   { name: 'TERM', meaning: 'If it is dumb, questions and progress are printed as lines, and nothing is redrawn.' },
   {
     name: 'OCLIF_COLUMNS',
     meaning: 'Width of the help.',
-    otherwise: 'COLUMNS, or the width of the terminal; 80 where the output is not a terminal',
+    otherwise: 'COLUMNS, or the width of the terminal; 80 if the output is not a terminal',
   },
   {
     name: 'COLUMNS',
@@ -129,23 +129,23 @@ export const ENVIRONMENT: readonly Variable[] = [
   },
   {
     name: 'LISTEN_FDS, LISTEN_PID',
-    meaning: 'Set by systemd, which hands a socket to `serve` or `guard` to listen on.',
+    meaning: 'Set by systemd, if it passes a socket for `serve` or `guard` to listen on.',
   },
   {
     name: 'NOTIFY_SOCKET, WATCHDOG_PID, WATCHDOG_USEC',
-    meaning: 'Set by systemd, which `serve` and `guard` notify of their state.',
+    meaning: 'Set by systemd, so that `serve` and `guard` notify it of their state.',
   },
   {
     name: 'SVC_API_ID_TOKEN',
-    meaning: 'The token that `exec --federated` exchanges for a key, as GitLab sets it.',
-    otherwise: 'that of GitHub, Forgejo, Buildkite or a projected volume',
+    meaning: 'The token that `exec --federated` exchanges for a key, set by GitLab.',
+    otherwise: 'the token of GitHub, Forgejo, Buildkite or a projected volume',
   },
   {
     name: 'ACTIONS_ID_TOKEN_REQUEST_URL',
     meaning:
-      'Set by GitHub and Forgejo, with ACTIONS_ID_TOKEN_REQUEST_TOKEN: where `exec --federated` asks for such a token.',
+      'Set by GitHub and Forgejo, with ACTIONS_ID_TOKEN_REQUEST_TOKEN: the address from which `exec --federated` gets a token.',
   },
-  { name: 'BUILDKITE', meaning: 'Set by Buildkite, whose agent `exec --federated` asks for such a token.' },
+  { name: 'BUILDKITE', meaning: 'Set by Buildkite: `exec --federated` then gets a token from its agent.' },
   {
     name: 'API_KEY',
     meaning: 'Set by `exec` for its command, to the secret of the temporary key; `--env` names another variable.',
@@ -153,20 +153,20 @@ export const ENVIRONMENT: readonly Variable[] = [
   {
     name: 'PG…',
     meaning:
-      'What the `postgres://` URL of a key store leaves out, as for psql: PGHOST, PGPORT, PGUSER, PGPASSWORD, ' +
+      'Defaults for the `postgres://` URL of a key store, as for psql: PGHOST, PGPORT, PGUSER, PGPASSWORD, ' +
       'PGPASSFILE, PGDATABASE, PGOPTIONS, PGAPPNAME and PGCONNECT_TIMEOUT.',
   },
   {
     name: 'PGSSL…',
     meaning:
-      'What the `postgres://` URL of a key store leaves out about TLS: ' +
+      'Defaults for TLS in the `postgres://` URL of a key store: ' +
       'PGSSLMODE, PGSSLROOTCERT, PGSSLCERT, PGSSLKEY, PGSSLPASSWORD and PGCHANNELBINDING.',
   },
   {
     name: 'NODE_USE_ENV_PROXY',
     meaning:
-      'With 1, or with --use-env-proxy in NODE_OPTIONS, Node sends requests through the proxy that HTTPS_PROXY or ' +
-      'HTTP_PROXY names, unless NO_PROXY names the host.',
+      'With 1, or with --use-env-proxy in NODE_OPTIONS, Node sends requests through the proxy in HTTPS_PROXY or ' +
+      'HTTP_PROXY, unless NO_PROXY names the host.',
   },
   { name: 'XDG_CONFIG_HOME', meaning: "Folder of the user's configuration.", otherwise: '`~/.config`' },
   { name: 'XDG_DATA_HOME', meaning: "Folder of the user's data.", otherwise: '`~/.local/share`' },
@@ -177,14 +177,14 @@ export const ENVIRONMENT: readonly Variable[] = [
   },
   {
     name: 'NODE_COMPILE_CACHE',
-    meaning: 'Folder of compiled code, which makes the program start faster.',
+    meaning: 'Folder for cached compiled code, which makes the program start faster.',
     otherwise: '`svc-api/compile-cache` in the folder of `XDG_CACHE_HOME`',
   },
-  { name: 'HOME', meaning: 'Home folder of the user, which is written as ~ here.' },
-  { name: 'SHELL', meaning: "The user's shell, for `autocomplete` without one." },
+  { name: 'HOME', meaning: 'Home folder of the user, written as ~ here.' },
+  { name: 'SHELL', meaning: "The user's shell, for `autocomplete` without an argument." },
   {
     name: 'COMP_…',
-    meaning: 'Set by completion scripts when they ask: COMP_LINE, COMP_WORDBREAKS and COMP_BUFFER.',
+    meaning: 'Set by completion scripts: COMP_LINE, COMP_WORDBREAKS and COMP_BUFFER.',
   },
-  { name: 'NODE_DISABLE_COMPILE_CACHE', meaning: 'If it is not empty, no compiled code is kept.' },
+  { name: 'NODE_DISABLE_COMPILE_CACHE', meaning: 'If it is not empty, compiled code is not cached.' },
 ];

@@ -57,7 +57,7 @@ export interface HelpTopic {
 
 export const HELP_TOPICS: Readonly<Record<string, HelpTopic>> = {
   environment: {
-    summary: 'Environment variables, and what applies without them.',
+    summary: 'Environment variables, and their defaults.',
     sections: [
       {
         header: 'ENVIRONMENT VARIABLES',
@@ -69,7 +69,7 @@ export const HELP_TOPICS: Readonly<Record<string, HelpTopic>> = {
     ],
   },
   'exit-codes': {
-    summary: 'Exit codes, and the codes of errors that lead to them.',
+    summary: 'Exit codes, and the error codes behind them.',
     sections: [
       {
         header: 'EXIT CODES',
@@ -82,10 +82,10 @@ export const HELP_TOPICS: Readonly<Record<string, HelpTopic>> = {
         },
       },
       {
-        header: 'CODES OF ERRORS',
+        header: 'ERROR CODES',
         body:
           'With --json, an error is one object on stdout, with the fields "error", a text, and "code". ' +
-          'Codes and exit codes stay the same from version to version; texts may change.',
+          'Codes and exit codes stay the same between versions; texts can change.',
       },
     ],
   },

@@ -75,8 +75,8 @@ async function readStdin(): Promise<string> {
   if (process.stdin.isTTY)
     throw new CliError(
       'USAGE',
-      'A secret can only be typed if stderr is a terminal too, without --json and --no-input. ' +
-        'Pass it by a pipe or a file.',
+      'You can only type a secret if stderr is a terminal, too, without --json and --no-input. ' +
+        'Pass it through a pipe or a file.',
     );
   const chunks: Buffer[] = [];
   let length = 0;
@@ -97,7 +97,7 @@ async function* stdinChunks(): AsyncGenerator<Buffer> {
     yield* process.stdin as AsyncIterable<Buffer>;
   } catch (error) {
     const { code = 'UNKNOWN' } = error as NodeJS.ErrnoException;
-    throw new CliError('USAGE', `Stdin could not be read (${code}). Pass the secret by a pipe or a file.`);
+    throw new CliError('USAGE', `Stdin could not be read (${code}). Pass the secret through a pipe or a file.`);
   }
 }
 

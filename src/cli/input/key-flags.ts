@@ -40,13 +40,13 @@ export function exclusiveFlags(...flags: readonly string[]): CliError {
 
 /** For commands with questions. */
 export const noInputFlag = Flags.boolean({
-  description: 'Never ask for anything: what is missing is an error, as it is without a terminal.',
+  description: 'Never ask questions: a missing value is an error, as it is without a terminal.',
   helpGroup: 'GLOBAL',
 });
 
 /** For commands with confirmations. */
 export const yesFlag = Flags.boolean({
-  description: 'Answer every request for confirmation with yes.',
+  description: 'Answer every confirmation with yes.',
   helpGroup: 'GLOBAL',
 });
 
@@ -127,10 +127,10 @@ export const restrictionFlags = {
     helpValue: '100/m',
   }),
   budget: Flags.string({
-    description: 'How much requests may cost in all: each counts as one, or as the "cost" of its route.',
+    description: 'Total number of requests the key can make (a route can count more than once). It never refills.',
     helpValue: '<number>',
   }),
-  uses: Flags.string({ description: 'How often the key works: 1 for once.', helpValue: '<number>' }),
+  uses: Flags.string({ description: 'Number of times the key can be used: 1 for once.', helpValue: '<number>' }),
 };
 
 /** The flags that describe a key. */
@@ -180,7 +180,7 @@ export const listFlags = {
     helpValue: '90d',
   }),
   'expires-within': Flags.string({
-    description: 'Only keys that are to expire within this time, and have not yet.',
+    description: 'Only keys that expire within this time, and have not expired yet.',
     helpValue: '14d',
   }),
 };
@@ -203,7 +203,7 @@ export function filtersInChange(flags: Readonly<Record<string, unknown>>): FlagV
 export function selectFlags<Filters extends Interfaces.FlagInput>(filters: Filters) {
   return {
     ...inGroup('SELECT', filters),
-    'dry-run': Flags.boolean({ description: 'Show which keys would be changed, and change nothing.' }),
+    'dry-run': Flags.boolean({ description: 'Show which keys would change, without changing them.' }),
     'no-input': noInputFlag,
     yes: yesFlag,
   };
@@ -214,15 +214,15 @@ export const changeFlags = {
   ...labelFlags,
   ...grantFlags,
   ...restrictionFlags,
-  'no-roles': Flags.boolean({ description: 'Remove all roles, but for those of --roles.' }),
-  'no-permissions': Flags.boolean({ description: 'Remove all permissions, but for those of --permissions.' }),
+  'no-roles': Flags.boolean({ description: 'Remove all roles except those in --roles.' }),
+  'no-permissions': Flags.boolean({ description: 'Remove all permissions except those in --permissions.' }),
   ...Object.fromEntries(
     LISTS.map(({ none, field: { label, noneText } }) => [
       none,
       Flags.boolean({ description: noneText ? `${label} ${noneText}.` : `Remove all ${label.toLowerCase()}.` }),
     ]),
   ),
-  'no-limits': Flags.boolean({ description: 'Remove all limits, also --budget and --uses.' }),
+  'no-limits': Flags.boolean({ description: 'Remove all limits, including --budget and --uses.' }),
   'no-expiry': Flags.boolean({ description: 'Remove the expiry.' }),
 };
 
@@ -323,7 +323,7 @@ export function selects(
   const filter = Object.keys(filters).find((flag) => flags[flag] !== undefined);
   const name = args.name ?? flags['name'];
   if (filter !== undefined && name !== undefined)
-    throw new CliError('USAGE', `--${filter} selects keys, and a name is given as well. Leave one out.`);
+    throw new CliError('USAGE', `--${filter} selects keys, but a name is given as well. Leave one out.`);
   if (filter === undefined && flags['dry-run'])
     throw new CliError('USAGE', '--dry-run shows which keys are selected. Pass a filter, such as --unused-for 90d.');
   return filter !== undefined;
@@ -358,7 +358,7 @@ function timeAway(text: string | undefined, flag: string, timeOf: (span: number)
   const span = readDuration(text);
   if (span !== undefined && span > 0) return formatTime(clampTime(timeOf(span)));
   const remedy = durationHint(text) ?? 'Write a number with s, m, h, d or w, such as 90d.';
-  throw new KeysError('INPUT_INVALID', `${flag} is "${printable(text)}", which is not a span of time. ${remedy}`);
+  throw new KeysError('INPUT_INVALID', `${flag} is "${printable(text)}", which is not a duration. ${remedy}`);
 }
 
 /** Reads the value of a numeric flag. @param remedy the remedy for other values @throws KeysError INPUT_INVALID */
@@ -387,7 +387,7 @@ export function readLimit(text: string | undefined, plural: string): number | un
 /** Reads the value of `--after`. @throws KeysError INPUT_INVALID */
 export function readAfter(text: string | undefined): string | undefined {
   if (text === undefined || isCursor(text)) return text;
-  const remedy = 'Pass the one that the previous page ended with: "next" in JSON.';
+  const remedy = 'Pass the one from the end of the previous page: "next" in JSON.';
   throw new KeysError(
     'INPUT_INVALID',
     `--after is "${printable(text)}", which is not a cursor of this list. ${remedy}`,

@@ -29,7 +29,7 @@ export async function selectAll(keys: Client, filters: KeyFilters): Promise<KeyN
     if (found.length > keys.mostAtOnce || (page.hasNextPage && found.length === keys.mostAtOnce))
       throw new KeysError(
         'INPUT_INVALID',
-        `More than ${keys.mostAtOnce} keys match, which is the most that are changed at once. Select fewer of them.`,
+        `More than ${keys.mostAtOnce} keys match, which is the most that can be changed at once. Select fewer.`,
       );
     if (!page.hasNextPage) return found;
     after = formatCursor(page.keys.at(-1)!.apiKey);
@@ -44,7 +44,7 @@ export async function planAll(keys: Client, found: readonly KeyName[], request: 
   const names = plan.refused.map(({ key }) => `"${printable(key.name, 100)}"`);
   const which = formatList(firstOf(names, NAMED));
   const { code, reason } = first.refusal;
-  throw new KeysError(code, `No key was changed, as ${which} cannot be so: ${reason}`);
+  throw new KeysError(code, `No key was changed, because ${which} cannot be changed: ${reason}`);
 }
 
 /** A plan as JSON: a closed list of fields. */
@@ -56,17 +56,19 @@ export function planJson({ changing, unchanged, keys: total, lastUsedAt }: ManyP
 /** A plan as text. @param verb such as `disable` */
 export function planText({ changing, unchanged, keys: total, lastUsedAt }: ManyPlan, verb: string): string {
   if (changing.length === 0)
-    return unchanged.length > 0 ? `Nothing is to be done: all keys that match are so already.` : 'No API keys match.';
+    return unchanged.length > 0
+      ? `There is nothing to do: all matching keys are already in that state.`
+      : 'No API keys match.';
   const rest = changing.length - SHOWN;
   const children = total - changing.length;
   const counts = [
     `${formatCount(changing.length, 'API key', 'API keys')} to ${verb}`,
     ...(children > 0 ? [`which have ${formatCount(children, 'child key', 'child keys')}`] : []),
-    lastUsedAt === null ? 'none of which was ever used' : `last used ${timeAndDistance(lastUsedAt)}`,
+    lastUsedAt === null ? 'never used' : `last used ${timeAndDistance(lastUsedAt)}`,
   ];
   return [
     ...changing.slice(0, SHOWN).map(({ name }) => `- ${verb} "${printable(name, 100)}"`),
     ...(rest > 0 ? [`… and ${rest} more`] : []),
-    `Plan: ${counts.join(', ')}.${unchanged.length > 0 ? ` ${unchanged.length} more are so already.` : ''}`,
+    `Plan: ${counts.join(', ')}.${unchanged.length > 0 ? ` ${unchanged.length} more are already in that state.` : ''}`,
   ].join('\n');
 }

@@ -49,8 +49,8 @@ import {
 } from '../with-keys.ts';
 
 /** A key whose secret was lost must not exist: only an attacker could still find the secret. */
-const REVERTED = 'The key was removed again, because nobody has its secret.';
-const REPLACED = 'One that it has replaced stays deleted.';
+const REVERTED = 'The key was removed again, because its secret was not delivered.';
+const REPLACED = 'The key that it replaced stays deleted.';
 
 async function ask(request: KeyRequest, keys: Client, assumesYes: boolean): Promise<KeyRequest> {
   const { askForKey } = await import('../prompts/new-key.ts');
@@ -72,7 +72,7 @@ function previewJson({ effectivePermissions, ...key }: Preview): object {
 function missingName({ name }: KeyRequest): Issue[] {
   if (name !== undefined) return [];
   const message =
-    'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json and --no-input.';
+    'The name is missing. Pass --name <name>; you can only be asked for it on a terminal, without --json and --no-input.';
   return [{ code: 'USAGE', message }];
 }
 
@@ -126,7 +126,7 @@ function nobodyToAsk(): CliError {
   return new CliError(
     'USAGE',
     'The key to delete is missing. Pass --name <name>; ' +
-      'keys can only be chosen on a terminal, without --json and --no-input.',
+      'you can only choose keys on a terminal, without --json and --no-input.',
   );
 }
 
@@ -284,9 +284,11 @@ export abstract class KeyCommand extends BaseCommand {
    */
   protected async warnOfIssued(issued: readonly NamedIssue[], { id }: KeyName): Promise<void> {
     if (issued.length === 0) return;
-    const remedy = `After a leak, undo it: ${commandText(this.config, 'apikey:contain')} ${id}`;
+    const remedy = `After a leak, undo them: ${commandText(this.config, 'apikey:contain')} ${id}`;
     await warn(this.terminal, [
-      [`What it did to others is in force:`, ...issuedLines(issued).map((line) => `  ${line}`), remedy].join('\n'),
+      [`Its effects on other keys are still in force:`, ...issuedLines(issued).map((line) => `  ${line}`), remedy].join(
+        '\n',
+      ),
     ]);
   }
 

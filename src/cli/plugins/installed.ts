@@ -35,7 +35,7 @@ export class InstalledPlugins {
 
   constructor({ dataDir, name, bin }: Config) {
     if (name !== 'svc-api')
-      throw new CliError('USAGE', `Plugins of ${bin} are its own business: list them in its package.json.`);
+      throw new CliError('USAGE', `Plugins of ${bin} cannot be managed here: list them in its package.json.`);
     this.#folder = resolve(dataDir);
   }
 
@@ -191,7 +191,7 @@ async function npm(folder: string, action: 'install' | 'uninstall', target: stri
     throw new CliError('PLUGIN_FAILED', `npm could not be run: ${(error as Error).message}. Install it with Node.`);
   })) as [number | null];
   if (code !== 0)
-    throw new CliError('PLUGIN_FAILED', `npm ${action} failed with ${code ?? 'a signal'}; it says why above.`);
+    throw new CliError('PLUGIN_FAILED', `npm ${action} failed with ${code ?? 'a signal'}; see its output above.`);
 }
 
 function manifestOf(folder: string, name: string): Manifest | undefined {

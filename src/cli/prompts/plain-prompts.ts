@@ -16,7 +16,7 @@ export const PLAIN_PROMPTS: Prompts = {
       return verdict === true ? { value: text } : { problem: verdict };
     }),
 
-  secret: (message) => lineAfter(`${message} (it is not shown): `, true),
+  secret: (message) => lineAfter(`${message} (not shown): `, true),
 
   confirm: (message) =>
     answerTo(`${message} (y/N) `, (text): Answer<boolean> => {

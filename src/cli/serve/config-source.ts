@@ -15,7 +15,7 @@ export function reportTaken({ file, resources, roles, routes }: Config, log: Log
 /** Logs that a configuration is not used, and why. */
 export function reportRefused(error: unknown, log: Log): void {
   const reason = isKeysError(error) ? { code: error.code, faults: error.message.split('\n') } : { err: error };
-  log.error(reason, 'the configuration was not loaded: the previous one stays');
+  log.error(reason, 'the configuration was not loaded; the previous one stays in use');
 }
 
 /** Logs that there is nothing to reload. */

@@ -27,7 +27,7 @@ export function handedSocket(
   if (count !== '1')
     throw new KeysError(
       'LISTEN_FAILED',
-      `The server cannot start: ${count} sockets were handed over (LISTEN_FDS), and it takes one. ` +
+      `The server cannot start: ${count} sockets were passed to it (LISTEN_FDS), but it accepts only one. ` +
         'Give its socket unit a single ListenStream=, such as ListenStream=4000 for IPv4 and IPv6.',
     );
   return { fd: FIRST_DESCRIPTOR, socket: pathOfSocket(owner, FIRST_DESCRIPTOR) };
@@ -97,7 +97,7 @@ export function readAddress(
   const handed = handedSocket(env);
   if (handed) {
     const flag = [host, port, socket].find((setting) => setting?.isTyped);
-    if (flag) throw exclusiveFlags(flag.from, 'a socket that was handed over (LISTEN_FDS)');
+    if (flag) throw exclusiveFlags(flag.from, 'a socket from systemd (LISTEN_FDS)');
     return handed;
   }
   const others = [host, port].filter((other) => other !== undefined);
@@ -126,7 +126,7 @@ export function readCertificateFiles(
     throw new CliError('USAGE', `${either.from} is given without ${missing}. TLS needs a certificate and its key.`);
   }
   if (socket !== undefined)
-    throw new CliError('USAGE', `On a Unix socket, no TLS is spoken. Leave out ${cert.from} and ${key.from}.`);
+    throw new CliError('USAGE', `TLS is not supported on a Unix socket. Leave out ${cert.from} and ${key.from}.`);
   return { cert: resolve(cert.value), key: resolve(key.value) };
 }
 
@@ -234,7 +234,7 @@ export function servingFlags(port: number) {
         helpValue: '<path>',
       }),
       'tls-cert': Flags.string({
-        description: 'Certificate chain in PEM, to serve by TLS. Default: SVC_API_TLS_CERT, or plain HTTP.',
+        description: 'Certificate chain in PEM, to serve over TLS. Default: SVC_API_TLS_CERT, or plain HTTP.',
         helpValue: '<path>',
       }),
       'tls-key': Flags.string({
@@ -271,17 +271,17 @@ export const clockFlag = inGroup('OPERATION', {
 /** Flags that only tune: help points to their place in svc-api.yaml instead. */
 const SETTING_FLAGS = {
   'keep-alive': Flags.string({
-    description: 'How many seconds a connection is kept for a further request: "server.keepAlive" in svc-api.yaml.',
+    description: 'Seconds for which an idle connection is kept: "server.keepAlive" in svc-api.yaml.',
     helpValue: '<seconds>',
     hidden: true,
   }),
   'max-connections': Flags.string({
-    description: 'Connections that each process has at a time: "server.maxConnections" in svc-api.yaml.',
+    description: 'Most connections of each process at a time: "server.maxConnections" in svc-api.yaml.',
     helpValue: '<number>',
     hidden: true,
   }),
   'max-connections-per-address': Flags.string({
-    description: 'Connections from one address: "server.maxConnectionsPerAddress" in svc-api.yaml.',
+    description: 'Most connections from one address: "server.maxConnectionsPerAddress" in svc-api.yaml.',
     helpValue: '<number>',
     hidden: true,
   }),

@@ -57,7 +57,7 @@ function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> 
     try {
       const pruning = keys.audit.keep(config.audit.keep);
       const pruned = await finished(pruning, () => isStopped);
-      if (pruned) log.info({ ...pruned }, 'pruned the audit log, as the configuration says');
+      if (pruned) log.info({ ...pruned }, 'pruned the audit log, as configured');
     } catch (error) {
       log.warn({ err: error }, 'the audit log could not be pruned');
     }
@@ -65,9 +65,9 @@ function keepUp(present: () => ConfiguredServer, log: Log): () => Promise<void> 
   const compact = async () => {
     try {
       const freedBytes = await finished(present().keys.compact(FREE_SHARE), () => isStopped);
-      if (freedBytes) log.info({ freedBytes }, 'gave free space of the store back');
+      if (freedBytes) log.info({ freedBytes }, 'returned free space of the store to the file system');
     } catch (error) {
-      log.debug({ err: error }, 'no space was given back');
+      log.debug({ err: error }, 'free space could not be returned');
     }
   };
   let running = prune();
@@ -85,11 +85,11 @@ const LOCK_WAIT_MS = 2000;
 const WRITE_WAIT_MS = 5000;
 
 const NO_SEARCH_INDEX =
-  'searches of keys read through all of them: as the owner of the database, create the extension pg_trgm and an ' +
+  'searches of keys read all keys: as the owner of the database, create the extension pg_trgm and an ' +
   'index, as docs/postgresql.md shows';
 
 const IN_CLEAR =
-  'keys cross the network in clear text: serve by TLS (--tls-cert, --tls-key), or to a proxy that does, on 127.0.0.1';
+  'keys cross the network without encryption: use TLS (--tls-cert, --tls-key), or listen on 127.0.0.1 behind a proxy with TLS';
 
 /** Options for opening keys that are not in a store. */
 export interface Opening {
@@ -358,8 +358,8 @@ export abstract class ServingCommand extends BaseCommand {
 function clockBehind(now: number, behindMs: number): CliError {
   return new CliError(
     'CLOCK_BEHIND',
-    `The clock says ${formatTime(now)}, and the newest entry of the audit log is of ${formatTime(now + behindMs)}. ` +
-      'Keys that have expired could be accepted again. Set the clock; if it is right, pass --accept-clock.',
+    `The clock says ${formatTime(now)}, but the newest entry of the audit log was written at ${formatTime(now + behindMs)}. ` +
+      'Expired keys could be accepted again. Set the clock; if it is right, pass --accept-clock.',
   );
 }
 

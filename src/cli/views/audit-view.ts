@@ -103,10 +103,11 @@ export function verificationView(
 }
 
 function schemaText(schema: readonly SchemaDifference[] | 'unknown'): string[] {
-  if (schema === 'unknown') return ['The schema was not compared: this user of the database may create none.'];
+  if (schema === 'unknown')
+    return ['The schema was not compared: this database user cannot create a schema for the comparison.'];
   if (schema.length === 0) return [];
   const shown = firstOf(schema.map(differenceText), MAX_NAMED);
-  const problem = `The schema of the store is not as svc-api makes it: ${formatList(shown)}.`;
+  const problem = `The schema of the store differs from the one that svc-api creates: ${formatList(shown)}.`;
   return [`${problem} "svc-api apikey doctor" says what to do.`];
 }
 
@@ -115,8 +116,8 @@ function keysText({ compared, older, differences }: KeyComparison): string {
     differences.map(({ name, reason }) => `"${printable(name, 100)}" ${reason}`),
     MAX_NAMED,
   );
-  if (shown.length > 0) return `The keys are not as the log says: ${formatList(shown)}.`;
+  if (shown.length > 0) return `The keys differ from the log: ${formatList(shown)}.`;
   const rest =
-    older > 0 ? ` ${formatCount(older, 'key is', 'keys are')} older than the log, and compared in part.` : '';
-  return `The keys are as the log says: ${formatCount(compared, 'key', 'keys')} compared in full.${rest}`;
+    older > 0 ? ` ${formatCount(older, 'key is', 'keys are')} older than the log, and only partly compared.` : '';
+  return `The keys match the log: ${formatCount(compared, 'key', 'keys')} compared in full.${rest}`;
 }

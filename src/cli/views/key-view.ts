@@ -116,7 +116,7 @@ function rotationJson(rotation: NonNullable<KeyState['rotation']>, use: UseTotal
 }
 
 function rotationText({ previousPrefix, previousEndsAt, previousLastUsedAt }: ReturnType<typeof rotationJson>): string {
-  const end = previousEndsAt ?? 'the new secret is used and the grace period is over';
+  const end = previousEndsAt ?? 'the new secret is used and the grace period has ended';
   const use = previousLastUsedAt === null ? 'not used since' : `last used ${previousLastUsedAt}`;
   return `${previousPrefix} accepted until ${end}, ${use}`;
 }
@@ -126,7 +126,7 @@ const WORDS: Readonly<Record<IssuedKind, (name: string) => string>> = {
   SECRET: (name) => `gave ${name} a secret`,
   WIDENING: (name) => `widened ${name}`,
   ENABLING: (name) => `enabled ${name}`,
-  APPROVAL: (name) => `agreed to a request, for which there is to be ${name}`,
+  APPROVAL: (name) => `approved a request for the key ${name}`,
   ADOPTION: (name) => `created ${name}, which was adopted since`,
   CREATION: (name) => `created ${name}, by a secret that it gave to another key`,
 };
@@ -195,7 +195,7 @@ function statusText({ apiKey: key, chain, status, publicId }: Known): string {
   const active = `ACTIVE, ${end === null ? 'does not expire' : `expires ${formatTime(end)}`}`;
   if (publicId === key.publicId) return active;
   const graceEnd =
-    formatTime(key.rotation?.previousEndsAt ?? null) ?? 'the new one is used and the grace period is over';
+    formatTime(key.rotation?.previousEndsAt ?? null) ?? 'the new one is used and the grace period has ended';
   return `${active}; this is its previous secret, accepted until ${graceEnd}`;
 }
 

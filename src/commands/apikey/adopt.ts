@@ -11,8 +11,8 @@ export default class Adopt extends StoreCommand {
   static override group = 'Keys';
   static override summary = 'Make an API key independent of the key that created it.';
   static override description =
-    'A created key can do no more than the key that created it, and is refused and deleted with it. ' +
-    'Once adopted, it has all its grants. Its secret stays: rotate it if the creator may know it.';
+    'A child key is allowed no more than the key that created it, and is refused and deleted with it. ' +
+    'Once adopted, all its grants count. Its secret stays: rotate the key if its creator may know it.';
   static override examples = examplesOf([['Keep a key that a leaked key has created', '"CI deploy"']]);
   static override args = nameArgs;
   static override flags = { name: nameFlag };
@@ -24,7 +24,7 @@ export default class Adopt extends StoreCommand {
       const { before, after } = await keys.adopt(id, OPERATOR);
       const changed = before.createdBy !== null;
       if (changed) this.done = CHANGES_MADE;
-      const text = changed ? 'has no creator now: all its grants count' : 'had no creator already';
+      const text = changed ? 'has no creator now, so all its grants count' : 'had no creator already';
       const changes = fieldChanges(before, after);
       return this.printLines(
         { apiKey: keyJson(await stateOf(keys, after)), changes },

@@ -13,9 +13,10 @@ const NOT_ALLOWED = 4;
 export default class Can extends KeyCommand {
   static override group = 'Keys';
   static override summary = 'Check whether an API key has a permission, and through which grant.';
-  static override description = 'Exits with 0 for yes and 4 for no. For a disabled or expired key, the answer is no.';
+  static override description =
+    'Exits with 0 if it is allowed and 4 if not. A disabled or expired key is not allowed anything.';
   static override examples = examplesOf([
-    ['Check whether a key may update containers', '"CI deploy" DOCKER:UPDATE_ANY'],
+    ['Check whether a key can update containers', '"CI deploy" DOCKER:UPDATE_ANY'],
     [
       'Check in a script',
       'if <%= config.bin %> <%= command.id %> "CI deploy" DOCKER:UPDATE_ANY > /dev/null;\nthen echo deploy; fi',

@@ -14,7 +14,7 @@ If stdin and stderr are terminals, prompts for missing values.`;
       'KEY=$(<%= config.bin %> <%= command.id %> "CI deploy" --roles VIEWER\n--expires-in 30d)',
     ],
     [
-      'A key for 100 requests a minute, from one network alone',
+      'A key for 100 requests a minute, from one network only',
       '"Web shop" --roles VIEWER\n--limit 100/m --allow-from 10.0.0.0/8',
     ],
     ['See what a key would be allowed to do', '"Docker bot"\n--permissions DOCKER:UPDATE_ANY --dry-run'],
@@ -23,7 +23,7 @@ If stdin and stderr are terminals, prompts for missing values.`;
   static override flags = {
     name: nameFlag,
     ...newKeyFlags,
-    'dry-run': Flags.boolean({ description: 'Show what the key would be allowed to do, and create nothing.' }),
+    'dry-run': Flags.boolean({ description: 'Show what the key would be allowed to do, without creating it.' }),
     'no-input': noInputFlag,
     yes: yesFlag,
   };

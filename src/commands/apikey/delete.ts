@@ -6,13 +6,13 @@ export default class Delete extends KeyCommand {
   static override group = 'Keys';
   static override summary = 'Delete API keys, and the keys that they created.';
   static override description =
-    'Deleted keys are refused from the next request on. ' +
-    'Without a name, all keys are deleted that filters select, or none of them, and the plan is shown first; without ' +
-    'filters, they are searched for and chosen on the terminal.';
+    'Deleted keys stop working immediately. ' +
+    'Without a name, filters select the keys: the plan is shown first, and all of them are deleted or none. Without ' +
+    'filters, you search and choose keys on the terminal.';
   static override examples = examplesOf([
     ['Delete a key', '--name "CI deploy"'],
     ['Choose from a list', ''],
-    ['Delete what has a tag, all of it or nothing', '--tag env=preview --yes'],
+    ['Delete all keys with a tag', '--tag env=preview --yes'],
   ]);
   static override args = nameArgs;
   static override flags = { name: nameFlag, ...selectFlags(listFlags) };

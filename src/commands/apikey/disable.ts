@@ -9,11 +9,11 @@ export default class Disable extends KeyCommand {
   static override group = 'Keys';
   static override summary = 'Disable API keys, until they are enabled again.';
   static override description =
-    'A disabled key is refused from the next request on. Without a name, all keys are disabled that filters select, ' +
-    'or none of them: the plan is shown first.';
+    'A disabled key stops working immediately. Without a name, filters select the keys: the plan is shown first, ' +
+    'and all of them are disabled or none.';
   static override examples = examplesOf([
     ['Disable a key', '--name "CI deploy"'],
-    ['See which keys nobody has used for 90 days', '--unused-for 90d --dry-run'],
+    ['See which keys were not used for 90 days', '--unused-for 90d --dry-run'],
   ]);
   static override args = nameArgs;
   static override flags = { name: nameFlag, ...selectFlags(listFlags) };
@@ -30,7 +30,7 @@ export default class Disable extends KeyCommand {
       return await super.additions();
     } catch (error) {
       if (!isKeysError(error) || !/^(CONFIG|SCHEMA)_/.test(error.code)) throw error;
-      await warn(this.terminal, [`${error.message}\nThis keeps no key from being disabled.`]);
+      await warn(this.terminal, [`${error.message}\nKeys are disabled all the same.`]);
       return {};
     }
   }

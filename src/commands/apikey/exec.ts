@@ -20,14 +20,14 @@ export default class Exec extends KeyCommand {
   static override summary = 'Run a command with a temporary API key.';
   static override description =
     "The secret is only in the command's environment, in API_KEY or the variable that --env names. " +
-    'The key is deleted when the command ends, however it ends, or as soon as this process receives SIGINT, SIGTERM, ' +
+    'The key is deleted when the command ends, or as soon as this process receives SIGINT, SIGTERM, ' +
     'SIGHUP or SIGQUIT, which it passes on to the command; at the latest, the key expires after --ttl. ' +
     'Keys created with it are deleted with it. SVC_API_KEY and the credentials of a key store on PostgreSQL ' +
     '(SVC_API_DATABASE, PGPASSWORD and the like) are removed from the environment. ' +
-    'The command has stdin, stdout and stderr to itself. ' +
-    'With --federated, nothing here is needed but a token: of SVC_API_ID_TOKEN (GitLab), ' +
+    'Stdin, stdout and stderr belong to the command. ' +
+    'With --federated, you only need a token: from SVC_API_ID_TOKEN (GitLab), ' +
     'ACTIONS_ID_TOKEN_REQUEST_URL (GitHub, Forgejo), "buildkite-agent oidc", or ' +
-    '/var/run/secrets/svc-api/token; --roles and --permissions narrow what it gives. ' +
+    '/var/run/secrets/svc-api/token; --roles and --permissions narrow the grants. ' +
     'Exits with the exit code of the command: 128 plus the signal number if a signal ended it, 127 if it was not ' +
     'found, 126 if it could not be run.';
   static override usage = '<%= command.id %> [FLAGS] -- <command> [<argument>...]';
@@ -43,7 +43,7 @@ export default class Exec extends KeyCommand {
       'Use another variable, and let the key expire after half an hour',
       '--permissions DOCKER:READ_ANY\n--env SVC_TOKEN --ttl 30m -- npm run deploy',
     ],
-    ['In a pipeline that keeps no secret', '--federated\n--server https://keys.example.org -- ./deploy.sh'],
+    ['In a pipeline without a stored secret', '--federated\n--server https://keys.example.org -- ./deploy.sh'],
   ]);
   static override flags = {
     roles: grantFlags.roles,
@@ -52,7 +52,7 @@ export default class Exec extends KeyCommand {
     uses: restrictionFlags.uses,
     learn: Flags.boolean({
       description:
-        'Say afterwards, on stderr, which permissions the command used: as flags, and for keys.yaml. It takes some ' +
+        'Print on stderr afterwards which permissions the command used: as flags, and for keys.yaml. It takes some ' +
         'seconds, until servers have written that. Without --roles and --permissions, the key has ADMIN.',
     }),
     ttl: Flags.string({
@@ -65,14 +65,14 @@ export default class Exec extends KeyCommand {
       helpValue: '<variable>',
     }),
     federated: Flags.boolean({
-      description: 'Get the key from --server for the token by which the platform says who this is.',
+      description: "Get the key from --server in exchange for the platform's identity token.",
     }),
     audience: Flags.string({
-      description: 'With --federated: for whom the token is to be. Default: the address of the server.',
+      description: 'With --federated: the audience of the token. Default: the address of the server.',
       helpValue: '<text>',
     }),
     'token-file': Flags.string({
-      description: 'With --federated: a file with the token; - for stdin. Default: as the platform has it.',
+      description: 'With --federated: a file with the token; - for stdin. Default: the token of the platform.',
       helpValue: '<path>|-',
     }),
     name: Flags.string({
@@ -107,7 +107,7 @@ export default class Exec extends KeyCommand {
       create: async () => {
         if (flags.federated) return this.federated(flags, request);
         for (const flag of ['audience', 'token-file'] as const)
-          if (flags[flag] !== undefined) throw new CliError('USAGE', `--${flag} belongs to --federated. Add that.`);
+          if (flags[flag] !== undefined) throw new CliError('USAGE', `--${flag} needs --federated. Add it.`);
         return createTemporaryKey({ request, place: await this.place(flags), issues: validateVariable(env), note });
       },
       learns: learn,
@@ -123,10 +123,10 @@ export default class Exec extends KeyCommand {
     request: Parameters<typeof createTemporaryKey>[0]['request'],
   ) {
     if (flags.database !== undefined)
-      throw new CliError('USAGE', '--federated asks a server, and not a key store: leave --database out.');
+      throw new CliError('USAGE', '--federated uses a server, not a key store. Leave --database out.');
     for (const flag of ['budget', 'uses', 'learn'] as const)
       if (flags[flag] !== undefined)
-        throw new CliError('USAGE', `--federated gets a key as the server's rule has it: leave --${flag} out.`);
+        throw new CliError('USAGE', `--federated gets a key by a rule of the server. Leave --${flag} out.`);
     const server = loginServer(flags, this.environment, { isSent: true });
     const { findIdToken } = await import('../../cli/exec.ts');
     const places = { file: flags['token-file'], env: this.environment, audience: flags.audience ?? server };
@@ -149,7 +149,7 @@ export default class Exec extends KeyCommand {
 
 function validateVariable(name: string): Issue[] {
   if (VARIABLE.test(name)) return [];
-  const rule = 'Use letters, digits and _, and no digit first.';
-  const message = `--env is "${printable(name)}", which is not a name for an environment variable. ${rule}`;
+  const rule = 'Use letters, digits and _, and do not begin with a digit.';
+  const message = `--env is "${printable(name)}", which is not a valid name of an environment variable. ${rule}`;
   return [{ code: 'USAGE', message }];
 }

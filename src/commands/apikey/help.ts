@@ -31,8 +31,8 @@ export default class ApiKeyHelp extends BaseCommand {
     const id = ['apikey', ...words].join(':');
     if (!this.config.findCommand(id)) {
       const topics = formatList(Object.keys(HELP_TOPICS));
-      const remedy = `Topics are ${topics}; without an argument, all commands are listed.`;
-      throw new CliError('USAGE', `There is no help on "${printable(words.join(' '))}". ${remedy}`);
+      const remedy = `The topics are ${topics}. Leave out the argument to list all commands.`;
+      throw new CliError('USAGE', `No help is available for "${printable(words.join(' '))}". ${remedy}`);
     }
     const HelpClass = await loadHelpClass(this.config);
     await new HelpClass(this.config, this.config.pjson.oclif.helpOptions).showHelp([id]);

@@ -20,7 +20,7 @@ export default class ApiKey extends KeyCommand {
   static override summary = 'Create or delete an API key.';
   static override description =
     'The secret of a new key is written to stdout, once; everything else goes to stderr. ' +
-    'If stdin and stderr are terminals, prompts for missing values.\n\n' +
+    'If stdin and stderr are terminals, you are asked for missing values.\n\n' +
     'Exit codes and environment variables: ' +
     '"<%= config.bin %> <%= command.id %><%= config.topicSeparator %>help exit-codes" and ' +
     '"<%= config.bin %> <%= command.id %><%= config.topicSeparator %>help environment".';

@@ -34,7 +34,7 @@ function readSort(text: string): KeySort {
   const at = SORTS.indexOf(text.trim().toLowerCase().replace('_', '-'));
   if (at !== -1) return KEY_SORTS[at]!;
   const remedy = `${suggestion(text.trim(), SORTS)}Write one of ${formatList(SORTS)}.`;
-  throw new KeysError('INPUT_INVALID', `Keys are not sorted by "${printable(text)}". ${remedy}`);
+  throw new KeysError('INPUT_INVALID', `Keys cannot be sorted by "${printable(text)}". ${remedy}`);
 }
 
 interface ListedKeys {
@@ -95,10 +95,10 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
   static override examples = examplesOf([
     ['List the keys with full access', '--roles ADMIN'],
     ['List the names of the expired keys', '--all --status expired | cut -f 1'],
-    ['List when keys expire, and what they may do', '--columns name,expires,grants'],
-    ['List what a person has created, and what came of that', '--owner "Ada Lovelace"'],
-    ['Fail if a key is to expire within two weeks', '--expires-within 14d --exit-code'],
-    ['List what nobody has used, the oldest use first', '--unused-for 90d --sort last-used --all'],
+    ['List when keys expire, and their grants', '--columns name,expires,grants'],
+    ['List the keys of a person, with their child keys', '--owner "Ada Lovelace"'],
+    ['Fail if a key expires within two weeks', '--expires-within 14d --exit-code'],
+    ['List unused keys, the longest unused first', '--unused-for 90d --sort last-used --all'],
     ['List the first ten, as JSON', '--limit 10 --json'],
   ]);
   static override flags = {
@@ -111,13 +111,13 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
     all: Flags.boolean({ description: 'List all keys, not one page of them.' }),
     sort: Flags.string({
       description:
-        `By what to sort: ${SORTS.join(', ')}. What has none comes last. ` +
+        `Sort by: ${SORTS.join(', ')}. Keys without a value come last. ` +
         `By name, or with --all: at most ${MAX_SELECTED} keys.`,
       helpValue: '<field>',
     }),
-    'exit-code': Flags.boolean({ description: 'Exit with 1 if there is any such key, and with 0 if there is none.' }),
+    'exit-code': Flags.boolean({ description: 'Exit with 1 if any key matches, and with 0 if none does.' }),
     wide: Flags.boolean({
-      description: 'On a terminal, show every column that a pipe gets, and shorten nothing: long lines wrap.',
+      description: 'On a terminal, show all columns, as in a pipe, without shortening: long lines wrap.',
     }),
     columns: Flags.string({
       multiple: true,

@@ -23,17 +23,17 @@ export default class Log extends KeyCommand {
   static override group = 'Store';
   static override summary = 'Show the audit log: who changed which key, and which requests were refused.';
   static override description =
-    'Prints the newest entries, in the order in which they were written. On a terminal, they are shortened to its ' +
+    'Prints the newest entries in the order in which they were written. On a terminal, they are shortened to its ' +
     'width; otherwise an entry is one line, with tabs between NUMBER TIME ACTOR ACTION KEY CHANGES. Each is chained ' +
-    'to the previous one by its hash; --verify checks all of them, names the first that was tampered with, and ' +
+    'to the previous one by its hash; --verify checks all entries, names the first one that was tampered with, and ' +
     'compares the keys with the log.';
   static override examples = examplesOf([
     ['See what happened to a key', '--key "CI deploy"'],
     ['See who deleted keys in the last week', '--action delete --since 7d'],
     ['Follow the log, one JSON object per line', '--follow --json'],
     ['Verify that nothing was changed or removed', '--verify'],
-    ['Verify also that the log still has what was its newest entry once', '--verify --head "$(cat audit-head.txt)"'],
-    ['Delete the entries that are older than a year', '--prune --before 52w --yes'],
+    ['Also verify that the log still has an entry that was once its newest', '--verify --head "$(cat audit-head.txt)"'],
+    ['Delete entries older than a year', '--prune --before 52w --yes'],
   ]);
   static override flags = {
     key: Flags.string({ description: 'Only entries about this key: its name or id.', helpValue: '<key>' }),
@@ -43,24 +43,24 @@ export default class Log extends KeyCommand {
     }),
     action: Flags.string({ description: `Only this action: ${AUDIT_ACTIONS.join(', ')}.`, helpValue: '<action>' }),
     outcome: Flags.string({
-      description: `Only what was done, or only requests that were refused: ${AUDIT_OUTCOMES.join(' or ')}.`,
+      description: `Only actions that were done, or only refused requests: ${AUDIT_OUTCOMES.join(' or ')}.`,
       helpValue: '<outcome>',
     }),
     since: Flags.string({
-      description: 'Only from this time on: a date (its start in UTC), an RFC 3339 date and time, or how long ago.',
+      description: 'Only from this time on: a date (its start in UTC), an RFC 3339 date and time, or an age.',
       helpValue: '<date>|7d',
     }),
     until: Flags.string({
-      description: 'Only before this time: a date (its start in UTC), an RFC 3339 date and time, or how long ago.',
+      description: 'Only before this time: a date (its start in UTC), an RFC 3339 date and time, or an age.',
       helpValue: '<date>|7d',
     }),
     limit: limitFlag('entries'),
     before: Flags.string({
       description:
-        'Only entries with a lower number, as the page before. With --prune: a date, a date and time, or an age.',
+        'Only entries with a lower number, for the previous page. With --prune: a date, a date and time, or an age.',
       helpValue: '<number>|<date>|52w',
     }),
-    wide: Flags.boolean({ description: 'On a terminal, shorten nothing: long lines wrap.' }),
+    wide: Flags.boolean({ description: 'On a terminal, do not shorten anything: long lines wrap.' }),
     follow: Flags.boolean({ description: 'Keep printing new entries; with --json, one object per line.' }),
     verify: Flags.boolean({
       description: 'Check the whole audit log, and the keys against the log. Exits with 1 if something is wrong.',
@@ -71,7 +71,7 @@ export default class Log extends KeyCommand {
       helpValue: '<number>:<hash>',
     }),
     prune: Flags.boolean({
-      description: 'Delete the entries that were written before --before. The log records that.',
+      description: 'Delete the entries from before --before. The log records the deletion.',
     }),
     'no-input': noInputFlag,
     yes: yesFlag,
@@ -81,9 +81,9 @@ export default class Log extends KeyCommand {
     const { flags } = await this.parse(Log);
     const { key, actor, action, outcome, since, until, follow, verify, prune } = flags;
     if (verify) refuseOthers(flags, ['verify', 'head'], '--verify checks the whole log.');
-    else if (flags.head !== undefined) throw new CliError('USAGE', '--head belongs to --verify. Pass both.');
+    else if (flags.head !== undefined) throw new CliError('USAGE', '--head needs --verify. Pass both.');
     if (prune) refuseOthers(flags, ['prune', 'before', 'yes'], '--prune deletes all entries before a time.');
-    else if (flags.yes) throw new CliError('USAGE', '--yes belongs to --prune. Leave it out.');
+    else if (flags.yes) throw new CliError('USAGE', '--yes needs --prune. Leave it out.');
     if (prune) return this.withStore(flags, (keys) => this.prune(keys, flags.before));
     if (flags.wide && this.jsonEnabled()) throw exclusiveFlags('--wide', '--json');
     const before = readNumber(flags.before, '--before', ' For a time, pass --until.');

@@ -11,12 +11,12 @@ import { DEFAULT_GRACE, type KeyFields } from '../../keys/key/index.ts';
 import { formatList, timeAndDistance } from '../../keys/basics/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 
-const REVERTED = 'The key has its old secret alone again, because nobody has the new one.';
+const REVERTED = 'The new secret could not be delivered, so the rotation was undone.';
 const MAX_NAMES = 10;
 
 export default class Rotate extends KeyCommand {
   static override group = 'Keys';
-  static override summary = 'Replace the secret of an API key, without an interruption.';
+  static override summary = 'Replace the secret of an API key, without downtime.';
   static override description = `The new secret is written to stdout, once. Id, name, grants and counts stay. \
 The previous secret works until the grace ends. The grace starts now, or when the new secret is first used: \
 then a new secret that is lost on its way locks nobody out. \
@@ -39,18 +39,18 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
       helpValue: '90m|12h|7d',
     }),
     activate: Flags.string({
-      description: 'When the grace starts: now, or on-first-use of the new secret. Default: now.',
+      description: 'When the grace period starts: now, or on-first-use of the new secret. Default: now.',
       helpValue: 'now|on-first-use',
     }),
     finish: Flags.boolean({ description: 'Revoke the previous secret at once.' }),
     rollback: Flags.boolean({ description: 'Revoke the new secret at once; the previous one stays.' }),
     'disable-created': Flags.boolean({
-      description: "Disable the keys that this key has created: after a leak they are the thief's.",
+      description: "Disable the keys that this key has created: after a leak, they may be the thief's.",
     }),
     since: Flags.string({
       description:
         'With --disable-created: only keys created since this date (its start in UTC), RFC 3339 date ' +
-        'and time, or this long ago.',
+        'and time, or an age.',
       helpValue: '<date>|24h',
     }),
   };
@@ -61,7 +61,7 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     const flags = { finish, rollback, grace, activate, 'disable-created': disableCreated, since };
     const given = Object.entries(flags).filter(([, value]) => value !== undefined);
     if (since !== undefined && !disableCreated)
-      throw new CliError('USAGE', '--since is for --disable-created. Pass both, or leave it out.');
+      throw new CliError('USAGE', '--since needs --disable-created. Pass both, or leave it out.');
     if ((finish || rollback) && given.length > 1) throw exclusiveFlags(...given.map(([flag]) => `--${flag}`));
     return this.withKeys(input.flags, async (keys) => {
       const { apiKey: key } = await this.findKey(keys, nameOf(input));
@@ -102,7 +102,7 @@ at most 90 days. Default: ${DEFAULT_GRACE}.`,
     const { previousEndsAt, startedAt } = rotation;
     const end =
       previousEndsAt === null
-        ? 'works until the new one was used and the grace has ended'
+        ? 'works until the new one is used and the grace period has ended'
         : previousEndsAt <= startedAt
           ? 'is refused now'
           : `works until ${timeAndDistance(previousEndsAt, startedAt)}`;
@@ -117,7 +117,7 @@ function createdText(created: readonly KeyFields[], disabled: readonly KeyFields
   };
   const off = new Set(disabled.map(({ id }) => id));
   const others = created.filter(({ id, disabledAt }) => !off.has(id) && disabledAt === null);
-  const texts = disabled.length > 0 ? [`It had created ${namesOf(disabled)}, disabled now.`] : [];
+  const texts = disabled.length > 0 ? [`Its child keys are disabled now: ${namesOf(disabled)}.`] : [];
   if (others.length > 0 && areDisabled)
     texts.push(`It had created ${namesOf(others)} before --since: they are not disabled.`);
   else if (others.length > 0)

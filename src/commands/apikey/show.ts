@@ -9,9 +9,9 @@ import { ALL_ACCESS, withoutIncluded } from '../../keys/permissions/index.ts';
 
 export default class Show extends KeyCommand {
   static override group = 'Keys';
-  static override summary = 'Show an API key, and all that it may do.';
+  static override summary = 'Show an API key, and everything it is allowed to do.';
   static override description =
-    'Names the parent keys that limit what it may do, and what it did to other keys. The secret is never shown.';
+    'Includes the parent keys that limit it, and its effects on other keys. The secret is never shown.';
   static override examples = examplesOf([
     ['Show a key', '--name "CI deploy"'],
     ['Show a key as JSON', '--name "CI deploy" --json'],

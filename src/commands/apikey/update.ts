@@ -21,11 +21,11 @@ export default class Update extends KeyCommand {
   static override group = 'Keys';
   static override summary = 'Change API keys: names, owners, grants, limits or expiry.';
   static override description =
-    'What is left out does not change. The secret stays; to replace it, see rotate or create --overwrite. Without a ' +
-    'name, all keys are changed that filters select, or none of them: the plan is shown first.';
+    'Values that you leave out do not change. The secret stays; to replace it, see rotate or create --overwrite. Without a ' +
+    'name, filters select the keys: the plan is shown first, and all of them are changed or none.';
   static override examples = examplesOf([
-    ['Reduce what a key may do', '--name "CI deploy" --roles GUEST'],
-    ['Hand over what answers to somebody', '--owned-by "Ada Lovelace"\n--owner "Payments team" --dry-run'],
+    ['Reduce the access of a key', '--name "CI deploy" --roles GUEST'],
+    ['Give the keys of a person a new owner', '--owned-by "Ada Lovelace"\n--owner "Payments team" --dry-run'],
     ['Rename a key, and remove its expiry', '--name "CI deploy"\n--rename "CI deploy 2" --no-expiry'],
   ]);
   static override args = nameArgs;

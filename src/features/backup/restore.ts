@@ -172,7 +172,7 @@ async function requireCreators(returning: readonly ApiKey[], present: Pick<KeyFi
   if (!orphan) return;
   throw new KeysError(
     'INPUT_INVALID',
-    `"${orphan.name}" cannot be brought back alone: the key that created it was deleted as well. Bring that back, too.`,
+    `"${orphan.name}" cannot be brought back alone, because the key that created it was deleted as well. Bring that one back, too.`,
   );
 }
 

@@ -155,7 +155,10 @@ export function addedFeatures(own: readonly string[]): readonly FeatureOfFields[
       if (other) add(other, [...asked, name]);
       if (!there.has(needed)) {
         const close = suggestion(needed, [...there]);
-        throw invalidFeature(name, `It needs the feature "${printable(needed)}", which is not there. ${close}`.trim());
+        throw invalidFeature(
+          name,
+          `It needs the feature "${printable(needed)}", which does not exist. ${close}`.trim(),
+        );
       }
     }
     there.add(name);

@@ -118,7 +118,7 @@ class KeyComparer {
     const end = (await this.#log.head())?.number ?? 0;
     for (let after = (await this.#log.start())?.number ?? 0; after < end; after += BATCH_ENTRIES)
       for (const { apiKey: key } of await this.#log.findLost(after, after + BATCH_ENTRIES))
-        this.#add({ ...key!, reason: 'is gone, but was not deleted' });
+        this.#add({ ...key!, reason: 'is missing, although it was not deleted' });
     return this.#result;
   }
 
@@ -247,8 +247,8 @@ async function settledReason(id: string, log: AuditReader, keys: KeySource): Pro
 
 function reasonOf(key: ApiKey, recorded: Recorded | undefined, began: number): string | undefined {
   if (key.damaged) return 'is damaged: its row does not match its checksum';
-  if (recorded?.values === null) return 'is there, but was deleted';
-  if (!recorded?.isComplete && key.createdAt >= began) return 'is there, but was not created';
+  if (recorded?.values === null) return 'exists, although it was deleted';
+  if (!recorded?.isComplete && key.createdAt >= began) return 'exists, although it was never created';
   if (!recorded) return undefined;
   const values: AuditValues = { ...NONE, ...auditValuesOf(key) };
   const expected = recorded.isComplete ? { ...NONE, ...recorded.values } : recorded.values;

@@ -111,7 +111,7 @@ function notThat(number: number): Failure {
 }
 
 export function notLast(number: number): Failure {
-  return { broken: number, reason: 'is not the one that was written last' };
+  return { broken: number, reason: 'is not the last entry written' };
 }
 
 function verifyEntry(
@@ -124,7 +124,7 @@ function verifyEntry(
   if (isKeyed && !log.key)
     return { unverifiable: number, reason: 'is keyed: set SVC_API_AUDIT_KEY to the path of its key' };
   const expected = chainHash(entry, previous, isKeyed ? log.key : undefined);
-  return entry.hash === expected ? undefined : { broken: number, reason: 'is not as it was written' };
+  return entry.hash === expected ? undefined : { broken: number, reason: 'was changed after it was written' };
 }
 
 /** True if the last recorded pruning ended with this entry. */

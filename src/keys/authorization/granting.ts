@@ -32,7 +32,7 @@ function requireRoomForChildren({ chain }: Principal): void {
   if (hasRoomForChildren(chain)) return;
   throw new KeysError(
     'CHAIN_TOO_LONG',
-    `A chain of keys that created one another has at most ${MAX_CHAIN_LENGTH} keys. Create the key by one further up.`,
+    `A chain of keys that created one another has at most ${MAX_CHAIN_LENGTH} keys. Create the key with a key further up.`,
   );
 }
 

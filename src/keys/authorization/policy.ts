@@ -107,15 +107,15 @@ export function violationsOfEnd(
   const { maxLifetime, requireExpiry } = policy;
   const latest = maxLifetime === null ? undefined : `${formatTime(now + maxLifetime)} at the latest`;
   const breaks = (what: string, rule: PolicyRule, remedy: string) => [
-    `The API key "${name}" would ${what}, which the policy forbids (${ruleText(rule, policy)}). ${remedy}`,
+    `The API key "${name}" would ${what}, which the policy does not allow (${ruleText(rule, policy)}). ${remedy}`,
   ];
   if (expiresAt === null && (requireExpiry || latest !== undefined)) {
     const rule = requireExpiry ? 'requireExpiry' : 'maxLifetime';
     return breaks('never expire', rule, `Give it an expiry${latest === undefined ? '' : `, ${latest}`}.`);
   }
   if (expiresAt === null || latest === undefined || expiresAt <= now + maxLifetime!) return [];
-  const remedy = `Let it expire ${latest}, which is in ${formatDuration(maxLifetime!)}.`;
-  return breaks(`end at ${formatTime(expiresAt)}`, 'maxLifetime', remedy);
+  const remedy = `Let it expire ${latest}, in ${formatDuration(maxLifetime!)}.`;
+  return breaks(`expire at ${formatTime(expiresAt)}`, 'maxLifetime', remedy);
 }
 
 /** @param given the grants that are new */
@@ -130,8 +130,8 @@ function grantViolations(
   const shown = foreign.slice(0, MAX_GRANTS);
   if (foreign.length > MAX_GRANTS) shown.push(`${foreign.length - MAX_GRANTS} more`);
   const rule = ruleText('grantableByKeys', catalog.policy);
-  const remedy = 'Grant less, or grant it on the command line, on the key store itself.';
-  return [`By the policy (${rule}), no key grants ${formatList(shown)}, as for "${name}". ${remedy}`];
+  const remedy = 'Grant less, or grant it on the command line, directly on the key store.';
+  return [`The policy (${rule}) does not let keys grant ${formatList(shown)}, as for "${name}". ${remedy}`];
 }
 
 /**

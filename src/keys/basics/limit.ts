@@ -138,9 +138,9 @@ function readLimit(text: string, units: readonly LimitUnit[]): LimitParts | stri
   if (digits === undefined || !unit) return `${shown()} is not a limit. ${remedyFor(written, count)}`;
   if (count === 0) return `${shown()} allows nothing. To stop a key, disable it.`;
   if (isBudgetUnit(unit))
-    return count <= MAX_BUDGET ? { count, unit } : `${shown()} is more than ${MAX_BUDGET}, which is the most.`;
+    return count <= MAX_BUDGET ? { count, unit } : `${shown()} is too large; at most ${MAX_BUDGET} is allowed.`;
   if (count > MAX_PER_SECOND * LIMIT_SECONDS[unit as RateUnit])
-    return `${shown()} is more than ${MAX_PER_SECOND} a second, which is the most that a limit can allow.`;
+    return `${shown()} is too large; at most ${MAX_PER_SECOND} a second are allowed.`;
   return { count, unit };
 }
 

@@ -95,10 +95,13 @@ export const uuid: Rule<string> = mustBe('a UUID', (value) => typeof value === '
 export const yesOrNo: Rule<boolean> = mustBe('true or false', (value) => typeof value === 'boolean');
 export const anyNumber: Rule<number> = mustBe('a number', (value) => typeof value === 'number');
 /** A number of at least 0. Infinity is refused. */
-export const amount: Rule<number> = mustBe('a number from 0 on', (value) => typeof value === 'number' && value >= 0);
+export const amount: Rule<number> = mustBe(
+  'a number of at least 0',
+  (value) => typeof value === 'number' && value >= 0,
+);
 /** A whole number of at least 0. Infinity is refused. */
 export const count: Rule<number> = mustBe(
-  'a whole number from 0 on',
+  'a whole number of at least 0',
   (value) => value === Infinity || (Number.isInteger(value) && (value as number) >= 0),
 );
 /** A duration that Node's timers accept. */

@@ -12,8 +12,8 @@ export function proxyNote(url: string, env: NodeJS.ProcessEnv = process.env): st
   if (!isSet || isLoopbackHost(hostname) || (env['no_proxy'] ?? env['NO_PROXY']) === '*') return '';
   const isUsed = env['NODE_USE_ENV_PROXY'] === '1' || env['NODE_OPTIONS']?.includes('--use-env-proxy');
   return isUsed
-    ? ` It was asked through the proxy of ${name}, unless NO_PROXY names it.`
-    : ` The proxy of ${name} was not used: set NODE_USE_ENV_PROXY=1 to use it.`;
+    ? ` The request went through the proxy in ${name}, unless NO_PROXY excludes it.`
+    : ` The proxy in ${name} was not used: set NODE_USE_ENV_PROXY=1 to use it.`;
 }
 
 /** Why `fetch` got no answer: the code or the text of the cause, which can also be a DOMException with a number. */

@@ -8,6 +8,6 @@ export function invalidPublicUrl(text: string): string | undefined {
   // Issuers are compared character by character (RFC 8414, section 3.3).
   const isPlain = PUBLIC_URL.test(text) && URL.canParse(text) && new URL(text).href.replace(/\/$/, '') === text;
   if (isPlain) return undefined;
-  const remedy = 'Write it as https://keys.example.org, without a slash at its end.';
+  const remedy = 'Write it as https://keys.example.org, without a trailing slash.';
   return `"${printable(text)}" is not an address of a service. ${remedy}`;
 }

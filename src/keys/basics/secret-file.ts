@@ -47,7 +47,8 @@ export function readSecretFile(path: string, words: SecretFileWords): SecretText
  */
 export function readPublicFile(path: string, words: SecretFileWords): string {
   const { text } = read(path, words, MAX_PUBLIC_BYTES, (stat) => {
-    if (stat.uid !== 0n && !isOwn(stat.uid)) return 'belongs to another user. Let it belong to root, or to this one';
+    if (stat.uid !== 0n && !isOwn(stat.uid))
+      return 'belongs to another user. Change its owner to root, or to this user';
     return givesRights(stat, 0o002) ? 'can be written by every user. Run chmod o-w on it' : undefined;
   });
   return Buffer.from(text, 'latin1').toString();

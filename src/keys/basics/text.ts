@@ -46,7 +46,7 @@ export function checkSearchText(text: string): void {
     const message = `"${printable(text)}" is ${length} characters long; at most ${MAX_SEARCH_LENGTH} are allowed.`;
     throw new KeysError('INPUT_INVALID', message);
   }
-  if (text.includes('\0')) throw new KeysError('INPUT_INVALID', `"${printable(text)}" may not contain U+0000.`);
+  if (text.includes('\0')) throw new KeysError('INPUT_INVALID', `"${printable(text)}" must not contain U+0000.`);
 }
 
 /** Names a character without printing it if that could do harm: `"-" (U+002D)`, or `U+000A` alone. */

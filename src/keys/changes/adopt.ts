@@ -6,7 +6,7 @@ import type { ChangedKey, Transaction } from './transaction.ts';
  * @throws KeysError NOT_FOUND, POLICY_VIOLATED; ForbiddenError for everyone except the operator
  */
 export async function adoptKey(transaction: Transaction, id: string): Promise<ChangedKey> {
-  if (transaction.caller !== OPERATOR) throw denied(transaction.caller, 'Only the operator adopts keys.');
+  if (transaction.caller !== OPERATOR) throw denied(transaction.caller, 'Only the operator can adopt keys.');
   const before = await transaction.findToChange(id);
   const after = { ...before, createdBy: null };
   requirePolicy(violationsOfChange(await transaction.findChain(before), after, transaction));

@@ -43,9 +43,9 @@ export function readManyChange(
 ): ManyChange {
   const { catalog, now } = place;
   if ((what === 'EXPIRE') !== (expiresAt != null))
-    throw new KeysError('INPUT_INVALID', 'Say when the keys are to expire, and only if they are to.');
+    throw new KeysError('INPUT_INVALID', 'Give an expiry for EXPIRE, and only for EXPIRE.');
   if ((what === 'UPDATE') !== (change !== undefined))
-    throw new KeysError('INPUT_INVALID', 'Say what of the keys is to change, and only if they are to.');
+    throw new KeysError('INPUT_INVALID', 'Give the changes for UPDATE, and only for UPDATE.');
   if (what === 'DELETE') return { what, after: async (before) => before };
   if (what === 'DISABLE')
     return { what, after: async (before) => (before.disabledAt === null ? { ...before, disabledAt: now } : before) };
@@ -66,7 +66,7 @@ export function readManyChange(
   if (change!.name !== undefined)
     throw new KeysError(
       'INPUT_INVALID',
-      'Each key has a name of its own: several cannot be renamed at once. Leave the new name out.',
+      'Names are unique, so several keys cannot be renamed at once. Leave the new name out.',
     );
   assertValid(validateChange(change!, catalog, now));
   return { what, after: (before) => updated(before, change!, place) };

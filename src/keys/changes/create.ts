@@ -119,7 +119,7 @@ async function planReplacement<Key extends ApiKey>(
   if (takesOwnPlace) takeOwnPlace(caller, input, key, catalog);
   // The new key would take over that key's creator as well, and so escape its own parent key.
   else if (caller !== OPERATOR && replaced.some(({ id }) => id === key.createdBy))
-    throw denied(caller, 'A key cannot replace one that it descends from. Rotate that key, or choose another name.');
+    throw denied(caller, 'A key cannot replace one of its parent keys. Rotate that key, or choose another name.');
   return { key, replaced, takesOwnPlace, confusable: [] };
 }
 

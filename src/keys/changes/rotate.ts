@@ -78,11 +78,11 @@ export async function requireToRotate(place: Place, key: ApiKey): Promise<void> 
   const waiting = await findUnused(find, key, now);
   if (!waiting) return;
   const { previousEndsAt } = waiting;
-  const end = previousEndsAt === null ? '' : `, or from ${formatTime(previousEndsAt)} on`;
+  const end = previousEndsAt === null ? '' : `, or after ${formatTime(previousEndsAt)}`;
   throw new KeysError(
     'ROTATION_IN_PROGRESS',
-    `The API key "${key.name}" is being rotated already, and its new secret was not the last one in use. ` +
-      `It can be rotated once that is in use${end}.`,
+    `The API key "${key.name}" is already being rotated, and its new secret is not in use yet. ` +
+      `It can be rotated once the new secret is in use${end}.`,
   );
 }
 
@@ -181,5 +181,5 @@ export async function requireToRollBack({ caller, catalog, find, now }: Place, k
 /** Throws unless a rotation is in progress. @throws KeysError ROTATION_NONE */
 export function requireRotating({ name, rotation }: ApiKey, now: number): void {
   if (isInProgress(rotation, now)) return;
-  throw new KeysError('ROTATION_NONE', `The API key "${name}" is not being rotated: it has one secret that works.`);
+  throw new KeysError('ROTATION_NONE', `The API key "${name}" is not being rotated: it has only one working secret.`);
 }

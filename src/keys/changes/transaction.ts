@@ -449,9 +449,9 @@ export async function refreshed(
   };
   const current = await find.findById(apiKey.id);
   const chain = current && (await findChain(find, current));
-  if (!chain || chainStatus(chain, now) !== 'ACTIVE') throw refused('The key that asks for this is no longer valid.');
+  if (!chain || chainStatus(chain, now) !== 'ACTIVE') throw refused('The requesting key is no longer valid.');
   if (secret === 'previous' || current.publicId !== apiKey.publicId)
-    throw refused('A previous secret changes no keys. Use the newest secret of this key.');
+    throw refused('A previous secret cannot change keys. Use the newest secret of this key.');
   return principalOf(chain, catalog, { observer });
 }
 

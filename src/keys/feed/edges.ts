@@ -502,7 +502,7 @@ function grantedMs({ until }: Lease, receivedAt: number): number {
 }
 
 function notSure(): KeysError {
-  return new KeysError('STORE_UNAVAILABLE', 'The server is not sure that it knows of all changes. Try again.');
+  return new KeysError('STORE_UNAVAILABLE', 'The server may not know of all changes yet. Try again.');
 }
 
 /** The lines of an answer: changed keys, deleted keys, and the position to continue from. */

@@ -113,7 +113,7 @@ export function invalidWebhook(text: string): string | undefined {
       'http://127.0.0.1:8080/.'
     );
   if (username || password)
-    return 'The address of the webhook has a user name or password. Its receiver checks the signature in their place.';
+    return 'The address of the webhook has a user name or password. Leave them out: the receiver checks the signature instead.';
   return hash || text.includes('#') ? 'The address of the webhook has a fragment (#). Leave it out.' : undefined;
 }
 

@@ -18,7 +18,7 @@ export function parseNetworks(texts: readonly string[]): { values: string[]; iss
   if (values.size > MAX_NETWORKS)
     issues.push({
       code: 'NETWORK_INVALID',
-      message: `${values.size} networks are more than ${MAX_NETWORKS}, which is the most.`,
+      message: `${values.size} networks are given; at most ${MAX_NETWORKS} are allowed.`,
     });
   return { values: [...values], issues };
 }
@@ -27,7 +27,10 @@ export function parseNetworks(texts: readonly string[]): { values: string[]; iss
 export function validateNetworks(texts: readonly string[]): Issue[] {
   if (texts.length > 0) return parseNetworks(texts).issues;
   return [
-    { code: 'NETWORK_INVALID', message: 'The list of networks is empty. Name one, or leave it out for anywhere.' },
+    {
+      code: 'NETWORK_INVALID',
+      message: 'The list of networks is empty. Give at least one, or leave it out to allow all networks.',
+    },
   ];
 }
 

@@ -473,13 +473,11 @@ export const labelFields = defineFields({
       label: 'Owner',
       help: 'Person or team responsible for the key. Empty: no owner.',
       graphql: {
-        output: 'Who answers for it; null if nobody is named. The keys that it created answer to them as well.',
+        output: 'The person or team responsible for it and its child keys; null if none is named.',
       },
     }),
     {
-      help:
-        'Only keys that answer to somebody: those with this owner, the key or person of this name, and what these ' +
-        'created, that created, and so on.',
+      help: 'Only keys with this owner, the key or person with this name, and their child ' + 'keys.',
       example: 'name',
       flagOfChange: 'owned-by',
     },
@@ -525,7 +523,7 @@ export const restrictionFields = defineFields({
       help: 'Rate such as 100/m, or total such as 1/uses. Empty: the default limits.',
       graphql: {
         output:
-          'How many requests it may make: a number and s, m, h, d or month, such as 100/m, or budget or uses, such as 1/uses.',
+          'Its limits on requests: a number and s, m, h, d or month, such as 100/m, or budget or uses, such as 1/uses.',
       },
     }),
     limitRestriction,
@@ -539,8 +537,8 @@ export const restrictionFields = defineFields({
       label: 'Used from',
       help: 'Networks that the key can be used from, such as 10.0.0.0/8, 2001:db8::/32. Default: anywhere.',
       graphql: {
-        output: 'The networks that it may be used from, such as 10.0.0.0/8; null for anywhere.',
-        input: 'The networks that it may be used from, such as 10.0.0.0/8, at least one; null for anywhere.',
+        output: 'The networks that it can be used from, such as 10.0.0.0/8; null for all.',
+        input: 'The networks that it can be used from, such as 10.0.0.0/8, at least one; null for all.',
       },
       example: 'network',
       noneText: 'anywhere',
@@ -559,8 +557,8 @@ export const fixedFields = defineFields({
       help: 'The only address that the key is valid for, with all paths below it.',
       graphql: {
         output:
-          'The address that it is valid for alone, with all paths under it, as an application asked; null for wherever ' +
-          'keys are.',
+          'The only address that it is valid for, with all paths below it, as an application requested; null if it is ' +
+          'not limited to one.',
       },
     }),
     audienceRestriction,

@@ -41,7 +41,7 @@ export function validateLine(text: string, { name, max, code }: LineRule): Issue
 /** The problem with a text that is shown in one line. */
 function problemOf(text: string): string | undefined {
   if (hasTooManyMarks(text)) return `has more than ${MAX_MARKS} combining marks in a row.`;
-  if (hasControlCharacters(text)) return 'may not contain control characters, such as line breaks or tabs.';
+  if (hasControlCharacters(text)) return 'must not contain control characters, such as line breaks or tabs.';
   if (holdsSecret(text)) return 'contains what looks like the secret of an API key. Leave it out.';
   return undefined;
 }
@@ -62,7 +62,7 @@ export function parseTags(texts: readonly string[]): { values: string[]; issues:
       refuse(`The tag ${printable(key)} is given twice: ${printable(given)} and ${printable(tag)}. Leave one out.`);
     else values.set(key, tag);
   }
-  if (values.size > MAX_TAGS) refuse(`${values.size} tags are more than ${MAX_TAGS}, which is the most.`);
+  if (values.size > MAX_TAGS) refuse(`${values.size} tags are given; at most ${MAX_TAGS} are allowed.`);
   const sorted = [...values].toSorted(([one], [other]) => (one < other ? -1 : 1));
   return { values: sorted.map(([, tag]) => tag), issues };
 }
@@ -107,6 +107,6 @@ function readTag(text: string): { key: string; tag: string; problem?: string } {
   if (length <= MAX_TAG_VALUE) return read;
   return {
     ...read,
-    problem: `The value of the tag ${printable(key)} is ${length} characters long; at most ${MAX_TAG_VALUE} may be.`,
+    problem: `The value of the tag ${printable(key)} is ${length} characters long; at most ${MAX_TAG_VALUE} are allowed.`,
   };
 }

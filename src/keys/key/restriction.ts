@@ -46,7 +46,7 @@ export const limitRestriction: Restriction<readonly Limit[]> = {
 
 /** A network is at least as strict as the networks that contain it. */
 export const networkRestriction: Restriction<readonly string[] | null> = {
-  words: (networks) => `may be used from ${formatList(networks, 'or')} alone`,
+  words: (networks) => `can be used only from ${formatList(networks, 'or')}`,
   kept: 'keeps its narrower networks',
   closer: (values, than) => {
     const allowed = given(than);
@@ -64,8 +64,8 @@ export const networkRestriction: Restriction<readonly string[] | null> = {
 
 /** An address is at least as strict as the addresses below it. */
 export const audienceRestriction: Restriction<string | null> = {
-  words: (audience) => `is for ${audience} alone`,
-  kept: 'stays valid for its present address alone',
+  words: (audience) => `is valid only for ${audience}`,
+  kept: 'stays valid only for its present address',
   closer: (values, than) => {
     const others = given(than);
     return given(values).find((audience) => !others.some((other) => isFor(audience, other)));

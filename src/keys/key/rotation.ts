@@ -129,7 +129,7 @@ export function readRotation(
   if (createdSince != null && !disableCreated)
     issues.push({
       code: 'USAGE',
-      message: 'A time of creation is only for disabling the created keys.',
+      message: 'A time of creation needs the option to disable created keys.',
       field: 'createdSince',
     });
   return {

@@ -18,36 +18,36 @@ type WhichKey = ById | { readonly name: string };
 
 /** The operations of the core, by the names of the root fields of the schema. */
 export const OPERATIONS = {
-  me: ofServer({ needs: 'ME:READ_OWN', does: 'The key that makes the request.' }),
+  me: ofServer({ needs: 'ME:READ_OWN', does: 'The requesting key.' }),
   online: ofServer({ needs: 'ONLINE:READ_ANY', does: 'Always true.' }),
   info: ofServer({ needs: 'INFO:READ_ANY', does: 'The running program.' }),
   health: reading({
     needs: 'INFO:READ_ANY',
-    does: 'The health of the service and its key store. If the store does not answer, that is an answer, too.',
+    does: 'The health of the service and its key store. A store that does not answer is reported, and is no error.',
     run: (keys) => keys.store.health(),
   }),
 
   apiKeys: reading({
     needs: 'API_KEY:READ_OWN',
-    does: 'Keys, oldest first. With only READ_OWN: the key itself and those that it created.',
+    does: 'Keys, oldest first. With only READ_OWN: the key itself and the keys that it created.',
     run: (keys, { query }: { query: PageQuery }, actor) => keys.list(query, actor),
   }),
   apiKey: reading({
     needs: 'API_KEY:READ_OWN',
-    does: 'A key by its id or name; null if there is none that the caller may read.',
+    does: 'A key by its id or name; null if there is none that the caller can read.',
     run: (keys, which: WhichKey, actor): Promise<ApiKey | undefined> =>
       'id' in which ? keys.findById(which.id, actor) : keys.findByName(which.name, actor),
   }),
   node: reading({
     needs: 'API_KEY:READ_OWN',
-    does: 'An object by its global id, for clients that fetch it again; null if there is none that the caller may read.',
+    does: 'An object by its global id, for clients that refetch it; null if there is none that the caller can read.',
     run: (keys, which: ById, actor) => keys.findById(which.id, actor),
   }),
   apiKeyList: reading({
     needs: 'API_KEY:READ_OWN',
     does:
-      'A page of keys in any order, with how many there are: what a table of keys shows. With only READ_OWN: the key ' +
-      'itself and those that it created.',
+      'A page of keys in any order, with their number, for a table of keys. With only READ_OWN: the key ' +
+      'itself and the keys that it created.',
     run: (keys, { query }: { query: SelectionQuery }, actor) => keys.lists.select(query, actor),
   }),
 
@@ -58,19 +58,19 @@ export const OPERATIONS = {
   }),
   previewPermissions: reading({
     needs: 'PERMISSION:READ_ANY',
-    does: 'What roles and permissions allow together.',
+    does: 'The permissions of roles and single permissions together.',
     run: ({ catalog }, granted: { roles: readonly Role[]; permissions: readonly Permission[] }) =>
       PermissionSet.of(catalog, granted),
   }),
   policy: reading({
     needs: 'CONFIG:READ_ANY',
-    does: 'What the service demands of all keys.',
+    does: 'The demands of the service on all keys.',
     run: ({ catalog }) => catalog.policy,
   }),
 
   previewApiKey: reading({
     needs: 'API_KEY:CREATE_OWN',
-    does: 'What createApiKey would make of this; nothing is written.',
+    does: 'A preview of createApiKey. Nothing is written.',
     run: (keys, { input }: { input: NewKey }, actor) => keys.preview(input, actor),
   }),
   createApiKey: changing({
@@ -81,7 +81,7 @@ export const OPERATIONS = {
   }),
   updateApiKey: changing({
     needs: 'API_KEY:UPDATE_OWN',
-    does: 'Changes a key; omitted fields stay as they are. With only UPDATE_OWN: the key itself and those that it created.',
+    does: 'Changes a key; omitted fields stay as they are. With only UPDATE_OWN: the key itself and the keys that it created.',
     run: (keys, input: ById & { change: KeyChange }, actor) => keys.update(input.id, input.change, actor),
   }),
   setApiKeyEnabled: changing({
@@ -92,7 +92,7 @@ export const OPERATIONS = {
   rotateApiKey: changing({
     needs: 'API_KEY:UPDATE_OWN',
     does:
-      'Gives a key a new secret; the previous one works until the grace period ends. The caller must hold every ' +
+      'Gives a key a new secret; the previous one keeps working until the grace period ends. The caller must hold every ' +
       `permission of the key. ${AS_UPDATE}`,
     run: (
       keys,
@@ -102,19 +102,17 @@ export const OPERATIONS = {
   }),
   activateApiKeyRotation: changing({
     needs: 'API_KEY:UPDATE_OWN',
-    does:
-      'Begins the grace period of a rotation that waits for the first use of the new secret, as that has arrived. ' +
-      AS_UPDATE,
+    does: 'Starts the grace period of a rotation that waits for the first use of the new secret. ' + AS_UPDATE,
     run: (keys, which: ById, actor) => keys.startGrace(which.id, actor),
   }),
   finishApiKeyRotation: changing({
     needs: 'API_KEY:UPDATE_OWN',
-    does: `Invalidates the previous secret at once. ${AS_UPDATE}`,
+    does: `Revokes the previous secret at once. ${AS_UPDATE}`,
     run: (keys, which: ById, actor) => keys.finishRotation(which.id, actor),
   }),
   rollBackApiKeyRotation: changing({
     needs: 'API_KEY:UPDATE_OWN',
-    does: `Invalidates the new secret at once; the previous one stays valid. ${AS_UPDATE}`,
+    does: `Revokes the new secret at once; the previous one stays valid. ${AS_UPDATE}`,
     run: (keys, which: ById, actor) => keys.rollBackRotation(which.id, actor),
   }),
   deleteApiKeys: changing({
@@ -127,36 +125,36 @@ export const OPERATIONS = {
 
   apiKeyChangePlan: reading({
     needs: 'API_KEY:READ_OWN',
-    does: 'What a change of several keys would do. Nothing is written.',
+    does: 'The effects of a change of several keys. Nothing is written.',
     run: (keys, input: { ids: readonly string[]; request: ManyChangeRequest }, actor) =>
       keys.permittedChanges.planOf(input.ids, input.request, actor),
   }),
   narrowApiKeys: changing({
     needs: 'API_KEY:UPDATE_OWN',
     does:
-      'Disables keys, or lets them expire earlier, in one transaction: all of them, or none. Those that are that way ' +
-      `already stay as they are. ${AS_UPDATE}`,
+      'Disables keys, or lets them expire earlier, in one transaction: all of them, or none. Keys already in that state ' +
+      `stay as they are. ${AS_UPDATE}`,
     run: changeMany,
   }),
   updateApiKeys: changing({
     needs: 'API_KEY:UPDATE_OWN',
     does:
-      'Changes the same fields of several keys, in one transaction: of all of them, or of none. Omitted fields stay ' +
+      'Changes the same fields of several keys, in one transaction: all of them, or none. Omitted fields stay ' +
       `as they are. ${AS_UPDATE}`,
     run: changeMany,
   }),
   auditLog: reading({
     needs: 'LOGS:READ_ANY',
     does:
-      'Who did what, newest first. Keys that may not read all keys get what is about or by keys that they may read, ' +
-      'and what concerns no key; names of others are null.',
+      'The audit log, newest first. A key that cannot read all keys gets the entries about or by keys that it can read, ' +
+      'and entries that concern no key; names of other keys are null.',
     run: (keys, { request, place }: { request: AuditRequest; place?: { before?: number; after?: number } }, actor) =>
       keys.audit.read(request, actor, place),
   }),
   auditCounts: reading({
     needs: 'LOGS:READ_ANY',
     does:
-      'How many entries there are in each hour or day, as far as they may be read. Where there are more than 50000 in ' +
+      'The number of entries in each hour or day that the caller can read. If there are more than 50000 in ' +
       'that time, the newest of them are counted.',
     run: (keys, { request }: { request: Parameters<KeysService['audit']['count']>[0] }, actor) =>
       keys.audit.count(request, actor),
@@ -164,13 +162,13 @@ export const OPERATIONS = {
   auditChain: reading({
     needs: 'LOGS:READ_ANY',
     does:
-      'How far this server has verified the chain of the log since it started. It begins when this is asked for the ' +
-      'first time, and goes on by itself. An entry that it has passed is not read again: "apikey log --verify" reads ' +
-      'all of them.',
+      'How much of the log this server has verified since it started. Verification begins with the first request of ' +
+      'this field, and continues by itself. It does not read verified entries again: "apikey log --verify" reads all ' +
+      'entries.',
     run: (keys, _input, actor) => keys.audit.chain(actor),
   }),
 
-  limits: ofServer({ needs: 'CONFIG:READ_ANY', does: 'How much keys, addresses and requests may take.' }),
+  limits: ofServer({ needs: 'CONFIG:READ_ANY', does: 'The limits of keys, addresses and requests.' }),
 } as const;
 
 function changeMany(

@@ -60,7 +60,7 @@ export const ROLE_MEANINGS: Readonly<Record<(typeof ROLES)[number], string>> = {
   ADMIN: 'Full system access: every action on every resource.',
   CONNECT: 'Access to the cloud-connection features, and all of GUEST.',
   VIEWER: 'Read-only access to every resource except those that hold credentials, and all of GUEST.',
-  GUEST: 'Limited access: its own key, and whether the service is online.',
+  GUEST: 'Limited access: its own key, and the online status of the service.',
 };
 
 /** Actions on any object of a resource, or only on the caller's own. `X_ANY` includes `X_OWN`. */
@@ -163,7 +163,7 @@ export function problemOfAddedResource(
 ): string | undefined {
   const { name } = resource;
   if ([...RESOURCES, EDGE.name, ...ofPlugins.map((each) => each.name), ...others].includes(name))
-    return `Its resource "${printable(name)}" is there already. Give it another name.`;
+    return `Its resource "${printable(name)}" exists already. Give it another name.`;
   return invalidResource(resource);
 }
 
@@ -271,7 +271,7 @@ function includesRole(role: Role, other: Role): boolean {
 /** The problem with a resource of an installation; undefined if there is none. */
 export function invalidResource({ name, credentials }: Exclude<HostResource, string>): string | undefined {
   if (credentials !== undefined && (RESOURCES as readonly string[]).includes(name))
-    return `"${name}" is a built-in resource: whether it holds credentials cannot be changed.`;
+    return `"${name}" is a built-in resource: its "credentials" setting cannot be changed.`;
   return NAME.test(name) ? undefined : `"${printable(name)}" is not a resource name: ${NAME_RULE}.`;
 }
 

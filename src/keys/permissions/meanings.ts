@@ -44,7 +44,7 @@ export function groupByAction(permissions: Iterable<string>): AllowedAction[] {
 const ROLE_WORDS: Readonly<Record<string, string>> = {
   ADMIN: 'Does everything',
   CONNECT: 'Connects to the cloud',
-  VIEWER: 'Reads everything but credentials',
+  VIEWER: 'Reads everything except credentials',
   GUEST: 'Reads its own key',
 };
 
@@ -58,7 +58,7 @@ const RESOURCE_WORDS: Readonly<Record<string, string>> = {
   API_KEY: 'API keys',
   CONNECT__REMOTE_ACCESS: 'remote access',
   DOCKER: 'Docker',
-  ME: 'its own key',
+  ME: 'key details',
   OS: 'the OS',
   VMS: 'VMs',
   VARS: 'variables',

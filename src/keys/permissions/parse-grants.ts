@@ -53,7 +53,7 @@ export function parsePermissions(items: readonly string[], catalog: Catalog): Pa
       if (item === '')
         return 'An item of the list of permissions is empty. Write each as RESOURCE:ACTION, such as DOCKER:READ_ANY.';
       const shown = `"${printable(item)}"`;
-      if (item.includes('*')) return `${shown} is not a permission: there are no wildcards. ${insteadOf()}`;
+      if (item.includes('*')) return `${shown} is not a permission: wildcards are not allowed. ${insteadOf()}`;
       if (rest.length > 0 || !item.includes(':') || resourceText === '' || actionText === '') {
         const example = catalog.offered.includes('DOCKER') ? 'DOCKER' : (catalog.offered[0] ?? 'DOCKER');
         const likelyResource = resource ?? nearest(resourceText, catalog.offered, 1)[0] ?? example;

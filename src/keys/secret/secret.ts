@@ -191,7 +191,7 @@ export function checkCredentialPlaces(places: readonly CredentialPlace[]): reado
   const checked = places.map(checkPlace);
   const texts = checked.map(textOf);
   const twice = texts.find((text, index) => texts.indexOf(text) !== index);
-  if (twice !== undefined) throw new RangeError(`"${twice}" is there twice as a place for credentials.`);
+  if (twice !== undefined) throw new RangeError(`"${twice}" is listed twice as a place for credentials.`);
   if (checked.length === 0) throw new RangeError('There must be at least one place for credentials.');
   return checked;
 }

@@ -34,15 +34,15 @@ const ROWS: readonly Row[] = [
   ['apikey', ['--list'], 'Nonexistent flag: --list. Did you mean "svc-api apikey list"?'],
   ['apikey', ['--updte', 'X'], 'Nonexistent flag: --updte. Did you mean "svc-api apikey update"?'],
   ...SPACED.map((row): Row => [...row.slice(0, 2), `Unexpected argument: ${row[2]}`] as unknown as Row),
-  ['apikey create', ['--rolls', 'VIEWER'], 'Nonexistent flag: --rolls. Did you mean --roles?'],
-  ['apikey create', ['--ROLES=VIEWER'], 'Nonexistent flag: --ROLES. Did you mean --roles?'],
-  ['apikey create', ['-name', 'X'], 'Nonexistent flag: -name. Did you mean --name?'],
-  ['apikey create', ['--nmae=X', '--rolles=Y'], 'Nonexistent flags: --nmae, --rolles. Did you mean --name or --roles?'],
-  ['apikey create', ['--token=hunter2'], 'Nonexistent flag: --token. Leave it out.'],
-  ['apikey create', ['--token:hunter2', '--pin 1'], 'Nonexistent flags: --token, --pin. Leave them out.'],
-  ['apikey create', ['-phunter2'], 'Nonexistent flag: -p. Leave it out.'],
-  ['apikey create', [`--${SECRET}`], 'Nonexistent flag: --svc_0a1B2c3D4e5F_…. Leave it out.'],
-  ['apikey list', ['--hepl'], 'Nonexistent flag: --hepl. Did you mean --help?'],
+  ['apikey create', ['--rolls', 'VIEWER'], 'Unknown flag: --rolls. Did you mean --roles?'],
+  ['apikey create', ['--ROLES=VIEWER'], 'Unknown flag: --ROLES. Did you mean --roles?'],
+  ['apikey create', ['-name', 'X'], 'Unknown flag: -name. Did you mean --name?'],
+  ['apikey create', ['--nmae=X', '--rolles=Y'], 'Unknown flags: --nmae, --rolles. Did you mean --name or --roles?'],
+  ['apikey create', ['--token=hunter2'], 'Unknown flag: --token. Leave it out.'],
+  ['apikey create', ['--token:hunter2', '--pin 1'], 'Unknown flags: --token, --pin. Leave them out.'],
+  ['apikey create', ['-phunter2'], 'Unknown flag: -p. Leave it out.'],
+  ['apikey create', [`--${SECRET}`], 'Unknown flag: --svc_0a1B2c3D4e5F_…. Leave it out.'],
+  ['apikey list', ['--hepl'], 'Unknown flag: --hepl. Did you mean --help?'],
   ['apikey show', ['--name'], 'Flag --name expects a value. Pass --name <name>.'],
   ['apikey list', ['--limit=1', '--limit=2'], 'Flag --limit can only be specified once. Leave the others out.'],
   ['apikey can', [], 'Missing 2 required args: name and permission. Run: svc-api apikey can NAME PERMISSION'],
@@ -68,7 +68,7 @@ describe('a flag or argument that is wrong', () => {
 
   it('gets a suggestion also where help does not show the flag that was meant', async () => {
     const { stderr } = await runProgramHere(['serve', '--max-conections', '9']);
-    const error = 'Nonexistent flag: --max-conections. Did you mean --max-connections?';
+    const error = 'Unknown flag: --max-conections. Did you mean --max-connections?';
     assert.equal(stderr, errorText('USAGE', error, 'serve'));
   });
 
@@ -92,7 +92,7 @@ describe('a flag or argument that is wrong', () => {
       runProgramHere(['apikey', 'create', '--rolls', 'VIEWER']),
     ]);
     assert.deepEqual(colons, spaces);
-    assert.match(spaces.stderr, /^Error: Nonexistent flag: --rolls\. Did you mean --roles\?\n/);
+    assert.match(spaces.stderr, /^Error: Unknown flag: --rolls\. Did you mean --roles\?\n/);
   });
 
   it('is refused as one JSON object by commands that have no --json', async () => {
@@ -102,7 +102,7 @@ describe('a flag or argument that is wrong', () => {
     ]) {
       const { stdout, stderr, code } = await runProgramHere(args);
       const { error, ...rest } = JSON.parse(stdout) as { error: string };
-      assert.match(error, /^Nonexistent flags?: /);
+      assert.match(error, /^Unknown flags?: /);
       assert.deepEqual([rest, stderr, code], [{ code: 'USAGE' }, '', 2]);
     }
   });
@@ -117,7 +117,7 @@ describe('a flag or argument that is wrong', () => {
 describe('a failure of help', () => {
   it('has the form of all others', async () => {
     const { stdout, stderr, code } = await runProgramHere(['help', '--nope']);
-    assert.match(stderr, /^Error: Nonexistent flag: --nope\. Leave it out\.\nCode: USAGE\nUsage: svc-api help /);
+    assert.match(stderr, /^Error: Unknown flag: --nope\. Leave it out\.\nCode: USAGE\nUsage: svc-api help /);
     assert.deepEqual([stdout, code], ['', 2]);
   });
 });

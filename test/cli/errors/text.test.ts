@@ -50,7 +50,7 @@ See svc-api apikey can --help
     assert.deepEqual(
       [...lines.slice(0, 5), lines.at(-1)],
       [
-        'Error: Nonexistent flag: --rolls. Did',
+        'Error: Unknown flag: --rolls. Did',
         '       you mean --roles?',
         'Code: USAGE',
         'Usage: svc-api apikey create [NAME]',

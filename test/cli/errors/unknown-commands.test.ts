@@ -12,7 +12,7 @@ const ROOT_COMMANDS =
   'The commands of "svc-api" are apikey, autocomplete, backup, compact, doctor, edge, edges, federation, guard, help, ' +
   'login, logout, notices, plugins, proxy, restore, routes, serve and version.';
 const HELP_SUBJECTS =
-  'There is help on apikey, autocomplete, backup, compact, doctor, edge, edges, environment, exit-codes, ' +
+  'Help is available for apikey, autocomplete, backup, compact, doctor, edge, edges, environment, exit-codes, ' +
   'federation, guard, help, login, logout, notices, plugins, proxy, restore, routes, serve and version.';
 const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
 const AT_ROOT = ['svc-api [COMMAND]', 'svc-api --help'] as const;
@@ -22,12 +22,12 @@ const FLAGS_LAST = 'Flags come after the command, as in: svc-api apikey list --j
 const SECRET = `svc_0a1B2c3D4e5F_${'x'.repeat(49)}`;
 
 const ROWS: readonly (readonly [args: string, error: string, usage: readonly [string, string]])[] = [
-  ['nope', `There is no command "nope". ${ROOT_COMMANDS}`, AT_ROOT],
-  ['serv', `There is no command "serv". Did you mean "svc-api serve"? ${ROOT_COMMANDS}`, AT_ROOT],
-  ['list', `There is no command "list". ${LIST} ${ROOT_COMMANDS}`, AT_ROOT],
-  ['apkey list X', `There is no command "apkey". ${LIST} ${ROOT_COMMANDS}`, AT_ROOT],
-  ['ls', `There is no command "ls". ${LIST} ${ROOT_COMMANDS}`, AT_ROOT],
-  ['rm CI', `There is no command "rm". Did you mean "svc-api apikey delete"? ${ROOT_COMMANDS}`, AT_ROOT],
+  ['nope', `Unknown command: "nope". ${ROOT_COMMANDS}`, AT_ROOT],
+  ['serv', `Unknown command: "serv". Did you mean "svc-api serve"? ${ROOT_COMMANDS}`, AT_ROOT],
+  ['list', `Unknown command: "list". ${LIST} ${ROOT_COMMANDS}`, AT_ROOT],
+  ['apkey list X', `Unknown command: "apkey". ${LIST} ${ROOT_COMMANDS}`, AT_ROOT],
+  ['ls', `Unknown command: "ls". ${LIST} ${ROOT_COMMANDS}`, AT_ROOT],
+  ['rm CI', `Unknown command: "rm". Did you mean "svc-api apikey delete"? ${ROOT_COMMANDS}`, AT_ROOT],
   ...(
     [
       ['ls', 'list'],
@@ -41,39 +41,35 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
     ([word, verb]) =>
       [
         `apikey ${word}`,
-        `There is no command "apikey ${word}". Did you mean "svc-api apikey ${verb}"? ${TOPIC_COMMANDS}`,
+        `Unknown command: "apikey ${word}". Did you mean "svc-api apikey ${verb}"? ${TOPIC_COMMANDS}`,
         AT_TOPIC,
       ] as const,
   ),
-  ['apikey nope', `There is no command "apikey nope". ${TOPIC_COMMANDS}`, AT_TOPIC],
-  ['apikey lst', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
-  ['apikey lsit hunter2', `There is no command "apikey lsit". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
-  ['apikey:lst', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
-  ['apikey LST --roles ADMIN', `There is no command "apikey LST". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
-  ['apikey lst --help', `There is no command "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
+  ['apikey nope', `Unknown command: "apikey nope". ${TOPIC_COMMANDS}`, AT_TOPIC],
+  ['apikey lst', `Unknown command: "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
+  ['apikey lsit hunter2', `Unknown command: "apikey lsit". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
+  ['apikey:lst', `Unknown command: "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
+  ['apikey LST --roles ADMIN', `Unknown command: "apikey LST". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
+  ['apikey lst --help', `Unknown command: "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
   [
     'routes chek',
-    'There is no command "routes chek". Did you mean "svc-api routes check"? ' +
+    'Unknown command: "routes chek". Did you mean "svc-api routes check"? ' +
       'The commands of "svc-api routes" are check, explain, observed and template.',
     ['svc-api routes COMMAND', 'svc-api routes --help'],
   ],
-  ['verison', `There is no command "verison". Did you mean "svc-api version"? ${ROOT_COMMANDS}`, AT_ROOT],
-  ['help lst', `There is no command "lst". Did you mean "svc-api help apikey list"? ${HELP_SUBJECTS}`, AT_ROOT],
-  [
-    'help exit-code',
-    `There is no command "exit-code". Did you mean "svc-api help exit-codes"? ${HELP_SUBJECTS}`,
-    AT_ROOT,
-  ],
+  ['verison', `Unknown command: "verison". Did you mean "svc-api version"? ${ROOT_COMMANDS}`, AT_ROOT],
+  ['help lst', `Unknown command: "lst". Did you mean "svc-api help apikey list"? ${HELP_SUBJECTS}`, AT_ROOT],
+  ['help exit-code', `Unknown command: "exit-code". Did you mean "svc-api help exit-codes"? ${HELP_SUBJECTS}`, AT_ROOT],
   [
     'help apikey lst',
-    `There is no command "apikey lst". Did you mean "svc-api help apikey list"? ${TOPIC_COMMANDS}`,
+    `Unknown command: "apikey lst". Did you mean "svc-api help apikey list"? ${TOPIC_COMMANDS}`,
     AT_TOPIC,
   ],
-  [`apikey ${SECRET}`, `There is no command "apikey svc_0a1B2c3D4e5F_…". ${TOPIC_COMMANDS}`, AT_TOPIC],
-  ['apikey \u001b[2Jlist', `There is no command "apikey <U+001B>[2Jlist". ${TOPIC_COMMANDS}`, AT_TOPIC],
+  [`apikey ${SECRET}`, `Unknown command: "apikey svc_0a1B2c3D4e5F_…". ${TOPIC_COMMANDS}`, AT_TOPIC],
+  ['apikey \u001b[2Jlist', `Unknown command: "apikey <U+001B>[2Jlist". ${TOPIC_COMMANDS}`, AT_TOPIC],
   [
     `apikey ${'list'.repeat(50)}`,
-    `There is no command "apikey ${'list'.repeat(50).slice(0, 53)}…". ${TOPIC_COMMANDS}`,
+    `Unknown command: "apikey ${'list'.repeat(50).slice(0, 53)}…". ${TOPIC_COMMANDS}`,
     AT_TOPIC,
   ],
   ['--nope', `The first argument is the flag --nope, not a command. ${FLAGS_LAST}`, AT_ROOT],

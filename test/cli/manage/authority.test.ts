@@ -84,7 +84,7 @@ describeOnEachAndRemotely('the command line and the parent key', () => {
   it('adopt makes it independent, once', async () => {
     await apikey('disable', 'Parent');
     const { stdout, code } = await apikey('adopt', 'Child');
-    assert.deepEqual([stdout, code], ['API key "Child" has no creator now: all its grants count\n', 0]);
+    assert.deepEqual([stdout, code], ['API key "Child" has no creator now, so all its grants count\n', 0]);
     assert.equal((await json('show', 'Child'))['status'], 'ACTIVE');
     const again = await json('adopt', 'Child');
     assert.deepEqual([again['changes'], again['code']], [[], 0]);
@@ -95,7 +95,7 @@ describeOnEachAndRemotely('the command line and the parent key', () => {
     const first = await apikey('rotate', 'Parent', '--grace', '0s');
     assert.match(first.stderr, /^It has created "Child"\. After a leak, disable them: --disable-created/);
     const second = await apikey('rotate', 'Parent', '--grace', '0s', '--disable-created', '--since', '1h');
-    assert.match(second.stderr, /^It had created "Child", disabled now\.\n/);
+    assert.match(second.stderr, /^Its child keys are disabled now: "Child"\.\n/);
     assert.equal((await json('show', 'Child'))['status'], 'DISABLED');
     const wrong = await json('rotate', 'Parent', '--since', '1h');
     assert.equal(wrong['code'], 'USAGE');

@@ -95,7 +95,7 @@ describeOnEachAndRemotely('apikey --delete', () => {
       cli.run(['apikey', '--delete', '--json']),
     ]);
     const error =
-      'The key to delete is missing. Pass --name <name>; keys can only be chosen on a terminal, without --json and --no-input.';
+      'The key to delete is missing. Pass --name <name>; you can only choose keys on a terminal, without --json and --no-input.';
     assert.deepEqual(plain, { stdout: '', stderr: errorText('USAGE', error), code: 2, signal: null });
     assert.deepEqual(asJson, { stdout: json({ deleted: 0, error, code: 'USAGE' }), stderr: '', code: 2, signal: null });
   });
@@ -108,7 +108,7 @@ describeOnEachAndRemotely('apikey --delete', () => {
     ]);
     assert.deepEqual(
       [plain.stderr, plain.code],
-      [errorText('NAME_INVALID', 'The name may only contain letters, digits and spaces; found "-" (U+002D).'), 2],
+      [errorText('NAME_INVALID', 'The name can only contain letters, digits and spaces; found "-" (U+002D).'), 2],
     );
     assert.equal(
       asJson.stdout,

@@ -37,7 +37,7 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
   });
 
   for (const [what, args, message] of [
-    ['an owner of several lines', ['--owner', 'a\nb'], /^The owner may not contain control characters/],
+    ['an owner of several lines', ['--owner', 'a\nb'], /^The owner must not contain control characters/],
     ['a long owner', ['--owner', 'a'.repeat(201)], /^The owner is 201 characters long; at most 200 are allowed\./],
     ['a tag without a value', ['--tag', 'env='], /^"env=" is not a tag\. Write key=value/],
     ['a tag without a key', ['--tag', '=prod'], /^"=prod" is not a tag/],
@@ -45,7 +45,7 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
     ['a strange key', ['--tag', 'a b=c'], /^The key of the tag "a b=c" is not up to 50 letters/],
     ['a key that is given twice', ['--tag', 'a=b,a=c'], /^The tag a is given twice: a=b and a=c\./],
     ['a long value', ['--tag', `a=${'b'.repeat(151)}`], /^The value of the tag a is 151 characters long/],
-    ['17 tags', ['--tag', Array.from({ length: 17 }, (_, at) => `a${at}=b`).join()], /^17 tags are more than 16/],
+    ['17 tags', ['--tag', Array.from({ length: 17 }, (_, at) => `a${at}=b`).join()], /^17 tags are given; at most 16/],
   ] as const)
     it(`are refused: ${what}`, async () => {
       const { exit, error } = await json('create', 'CI', '--roles', 'GUEST', ...args);
@@ -85,7 +85,7 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
       String((await json('list', '--unused-for', '90'))['error']),
       /^--unused-for is "90", which is not a span/,
     );
-    assert.match(String((await json('list', '--sort', 'size'))['error']), /^Keys are not sorted by "size"\./);
+    assert.match(String((await json('list', '--sort', 'size'))['error']), /^Keys cannot be sorted by "size"\./);
   });
 
   it('select the keys that are changed, all of them or none, once that is confirmed', async () => {
@@ -110,7 +110,7 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
     assert.deepEqual(await names('--status', 'disabled'), ['A', 'B']);
     assert.equal(
       (await run('disable', ...select, '--yes')).stdout,
-      'Nothing is to be done: all keys that match are so already.\n',
+      'There is nothing to do: all matching keys are already in that state.\n',
     );
     assert.equal(
       (await run('update', '--tagged', 'env=preview', '--owner', 'Ada', '--allow-from', '10.0.0.0/8', '--yes')).stdout,

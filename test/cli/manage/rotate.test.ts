@@ -51,7 +51,7 @@ describeOnEachAndRemotely('apikey rotate', () => {
     const list = await cli.run(['apikey', 'list']);
     assert.match(
       list.stdout,
-      /\tsvc_.{12}_… accepted until the new secret is used and the grace period is over, not used since\n$/,
+      /\tsvc_.{12}_… accepted until the new secret is used and the grace period has ended, not used since\n$/,
     );
     const shown = JSON.parse((await cli.run(['apikey', 'show', 'CI deploy', '--json'])).stdout) as { rotation: object };
     assert.deepEqual(Object.keys(shown.rotation), [

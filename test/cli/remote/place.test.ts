@@ -48,7 +48,7 @@ describe('whose keys a command works on', () => {
     assert.deepEqual(
       [(await run(['apikey', 'list'], both)).error, (await run(['apikey', 'list'], both)).code],
       [
-        'SVC_API_SERVER and SVC_API_DATABASE are both set: it is not clear whose keys are meant. Leave one of them out.',
+        'SVC_API_SERVER and SVC_API_DATABASE are both set, so it is not clear which keys to use. Leave one of them out.',
         2,
       ],
     );
@@ -66,7 +66,7 @@ describe('whose keys a command works on', () => {
       for (const result of [await run(args, env), await run([...args, '--server', server.url])]) {
         assert.match(
           result.stderr,
-          /^Error: "svc-api .*" needs the key store itself, and not http:.*\n/,
+          /^Error: "svc-api .*" needs the key store itself, not the server http:.*\n/,
           args.join(' '),
         );
         assert.match(result.stderr, /\nCode: STORE_REQUIRED\n/);
@@ -97,7 +97,7 @@ describe('whose keys a command works on', () => {
       const { error, stderr, code } = await run(['apikey', 'list', '--server', url], { SVC_API_KEY: server.key });
       assert.equal(
         error,
-        `The key would be sent to ${url} unencrypted. Use https:, or pass --insecure if the network is safe.`,
+        `The key would be sent to ${url} without encryption. Use https:, or pass --insecure if the network is safe.`,
       );
       assert.match(stderr, /\nCode: SERVER_INSECURE\n/);
       assert.equal(code, 2);

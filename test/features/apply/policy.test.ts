@@ -81,7 +81,7 @@ describeOnEach('the policy, for declared keys', () => {
     demand({ grantableByKeys: ['VIEWER'] });
     await refused(
       keys.feature(Declarations).apply([declared('New', { roles: ['ADMIN'] })], {}, admin),
-      /By the policy \(grantableByKeys: .*\), no key grants ADMIN, as for "New"/,
+      /The policy \(grantableByKeys: .*\) does not let keys grant ADMIN, as for "New"/,
     );
     await keys.feature(Declarations).apply([declared('New', { roles: ['ADMIN'] })], {}, OPERATOR);
   });

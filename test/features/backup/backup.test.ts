@@ -115,7 +115,7 @@ describeOnEach('backup', (dialect) => {
     const { code, stdout } = await cli.run(['backup', path, '--json']);
     const { log, problem } = JSON.parse(stdout) as { log: string; problem: string };
     assert.deepEqual([code, log], [1, 'broken']);
-    assert.match(problem, /entry 1 is not as it was written/);
+    assert.match(problem, /entry 1 was changed after it was written/);
     assert.ok(existsSync(path));
     assert.match((await cli.run(['backup', path, '--overwrite'])).stderr, /Warning: The audit log is broken/);
     assert.deepEqual(await codeOf('restore', path, '--yes'), [1, 'BACKUP_INVALID']);

@@ -46,7 +46,7 @@ describe('the shell of console, consent and sign-in', () => {
     const { visitor } = await visitorWith(test, { name: 'Ada', roles: ['ADMIN'] });
     const { user_code: code } = await askDevice(test.url, { scope: 'DOCKER:READ_ANY API_KEY:CREATE_OWN role:VIEWER' });
     const { text, html } = await visitor.open(`../device?user_code=${code}`);
-    assert.match(text, /Reads everything but credentials role:VIEWER Read-only access/);
+    assert.match(text, /Reads everything except credentials role:VIEWER Read-only access/);
     assert.match(text, /Reads Docker DOCKER:READ_ANY .*can create further keys API_KEY:CREATE_OWN/);
     assert.match(html, /<span class="tag warning"[^>]*>can create further keys/);
     assert.match((await visitor.open('requests')).text, /can create further keys API_KEY:CREATE_OWN direct/);

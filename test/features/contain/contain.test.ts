@@ -57,7 +57,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
     assert.equal(stdout, 'Successfully deleted 1 API key\n');
     assert.match(
       stderr,
-      /^Warning: What it did to others is in force:\n {2}\S+Z gave "CI" a secret\n {2}\S+Z widened "Web"\n/m,
+      /^Warning: Its effects on other keys are still in force:\n {2}\S+Z gave "CI" a secret\n {2}\S+Z widened "Web"\n/m,
     );
     assert.match(stderr, new RegExp(`After a leak, undo it: svc-api apikey contain ${ops.id}`));
     assert.match((await apikey('rotate', 'Web', '--disable-created')).stderr, /^Rotated.*\n$/);

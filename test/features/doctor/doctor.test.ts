@@ -323,7 +323,10 @@ describeOnEach('doctor', (dialect) => {
     assert.deepEqual(await schemaOf(), guards.map((name) => `missing trigger ${name}`).toSorted());
     const { code, stdout } = await cli.run(['apikey', 'log', '--verify']);
     assert.equal(code, 1);
-    assert.match(stdout, /^The schema of the store is not as svc-api makes it: the trigger .* is missing and /m);
+    assert.match(
+      stdout,
+      /^The schema of the store differs from the one that svc-api creates: the trigger .* is missing and /m,
+    );
   });
 
   it('finds nothing wrong with tables of others', async () => {

@@ -65,7 +65,7 @@ describe('the key of a login', () => {
     spoilPlace();
     await assert.rejects(keepGivenKey(test.url, secret, env), {
       code: 'CREDENTIALS_INVALID',
-      message: /cannot be used \(.*\)\. Check it and its folder\. The new key is ended again\.$/,
+      message: /cannot be used \(.*\)\. Check it and its folder\. The new key was revoked again\.$/,
     });
     assert.equal('principal' in (await authenticate(test.keys, secret)), false);
   });
@@ -75,7 +75,7 @@ describe('the key of a login', () => {
     spoilPlace();
     await assert.rejects(keepGivenKey(`http://127.0.0.1:${await freePort()}`, secret, env), {
       message: new RegExp(
-        `The new key, ${secret.slice(0, 17)}…, is valid, and nobody has it: delete it on the server\\.$`,
+        `The new key, ${secret.slice(0, 17)}…, is valid, but its secret is lost: delete it on the server\\.$`,
       ),
     });
   });

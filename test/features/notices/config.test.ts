@@ -48,7 +48,7 @@ describe('notices in the configuration', () => {
       'The address of the webhook must begin with https://, or with http:// on loopback, such as ' +
       'http://127.0.0.1:8080/.';
     const user =
-      'The address of the webhook has a user name or password. Its receiver checks the signature in their place.';
+      'The address of the webhook has a user name or password. Leave them out: the receiver checks the signature instead.';
     const none = 'The address of the webhook is not a URL. Write it as https://hooks.example.org/svc-api.';
     const at = '1:17: ';
     for (const [url, fault] of [

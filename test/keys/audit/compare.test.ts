@@ -141,7 +141,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
       `insert into api_keys (id, name, roles, permissions, public_id, digest, created_at)
        select '${idOf('x')}', 'Forged', '["ADMIN"]', '[]', 'y', 'z', created_at from api_keys`,
     );
-    assert.deepEqual(await found(), [1, 0, ['Forged is there, but was not created']]);
+    assert.deepEqual(await found(), [1, 0, ['Forged exists, although it was never created']]);
   });
 
   it('are not, where a deleted key was put back, or one was taken out, by hand', async () => {
@@ -159,7 +159,7 @@ describeOnEach('the keys, compared with the audit log', (dialect) => {
     assert.deepEqual(await found(), [
       1,
       0,
-      ['Deleted is there, but was deleted', 'Taken is gone, but was not deleted'],
+      ['Deleted exists, although it was deleted', 'Taken is missing, although it was not deleted'],
     ]);
   });
 

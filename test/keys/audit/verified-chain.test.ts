@@ -82,10 +82,10 @@ describeOnEach('the chain of the audit log, as far as a server has verified it,'
     assert.equal((await chain()).verified!.number, 7);
   });
 
-  it('names the first entry that is not as it was written, and goes no further', async () => {
+  it('names the first entry that was changed after it was written, and goes no further', async () => {
     await addEntries(5);
     await tamper("update audit_log set actor_name = 'somebody' where number = 3");
-    const broken = { broken: 3, reason: 'is not as it was written' };
+    const broken = { broken: 3, reason: 'was changed after it was written' };
     assert.deepEqual(await chain(), { verified: null, newest: 5, failure: broken });
     assert.deepEqual((await chain()).failure, broken);
   });

@@ -158,7 +158,7 @@ describeAlwaysOnEach('what a key may do to keys', () => {
       const { principal: by } = await createPrincipal(test.keys, { name: 'By', roles: ['ADMIN'], expiresIn: '1h' });
       const { apiKey: key } = await test.keys.create({ name: 'Other', permissions: ['ME:READ_OWN'] }, OPERATOR);
       await end(by.apiKey.id);
-      const invalid = { code: 'FORBIDDEN', message: 'The key that asks for this is no longer valid.' };
+      const invalid = { code: 'FORBIDDEN', message: 'The requesting key is no longer valid.' };
       await assert.rejects(test.keys.create({ name: 'Child', permissions: ['ME:READ_OWN'] }, by), invalid);
       await assert.rejects(test.keys.update(key.id, { name: 'X' }, by), invalid);
       await assert.rejects(test.keys.setEnabled(by.apiKey.id, true, by), invalid);
@@ -173,7 +173,7 @@ describeAlwaysOnEach('what a key may do to keys', () => {
     const by = (await createPrincipal(test.keys, { name: 'By', roles: ['ADMIN'] })).principal;
     const other = await create('Other', ['ME:READ_OWN']);
     await test.keys.delete([by.apiKey.id], OPERATOR);
-    const gone = { code: 'FORBIDDEN', message: 'The key that asks for this is no longer valid.' };
+    const gone = { code: 'FORBIDDEN', message: 'The requesting key is no longer valid.' };
     await assert.rejects(test.keys.create({ name: 'Child', roles: ['ADMIN'] }, by), gone);
     await assert.rejects(test.keys.update(other.apiKey.id, { name: 'X' }, by), gone);
     await assert.rejects(test.keys.delete([other.apiKey.id], by), gone);

@@ -40,7 +40,7 @@ describe('a text to look for', () => {
     const refused = (text: string, message: string) =>
       assert.throws(() => checkSearchText(text), { code: 'INPUT_INVALID', message });
     refused('a'.repeat(1001), `"${'a'.repeat(60)}…" is 1001 characters long; at most 1000 are allowed.`);
-    refused('a\0', '"a<U+0000>" may not contain U+0000.');
+    refused('a\0', '"a<U+0000>" must not contain U+0000.');
   });
 });
 

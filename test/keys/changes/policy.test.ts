@@ -52,7 +52,7 @@ describeOnEach('the policy', () => {
       await refused(keys.create({ name: 'Endless', roles: ['VIEWER'], expiresAt: null }, OPERATOR), ENDLESS);
       await refused(keys.preview({ name: 'Late', roles: ['VIEWER'], expiresIn: '91d' }, OPERATOR), LATE);
       demand({ maxLifetime: '90d' });
-      const byLifetime = /"Endless" would never expire, which the policy forbids \(maxLifetime: 90d\)/;
+      const byLifetime = /"Endless" would never expire, which the policy does not allow \(maxLifetime: 90d\)/;
       await refused(keys.create({ name: 'Endless', roles: ['VIEWER'] }, OPERATOR), byLifetime);
       demand({ requireExpiry: true });
       await keys.create({ name: 'Late', roles: ['VIEWER'], expiresIn: '3000d' }, OPERATOR);
@@ -136,7 +136,7 @@ describeOnEach('the policy', () => {
 
   describe('of what keys may grant', () => {
     const ADMIN_REFUSED =
-      /By the policy \(grantableByKeys: .*\), no key grants ADMIN, as for "New"\. Grant less, or grant/;
+      /The policy \(grantableByKeys: .*\) does not let keys grant ADMIN, as for "New"\. Grant less, or grant/;
     let admin: Principal;
     beforeEach(async () => {
       ({ principal: admin } = await createPrincipal(test.keys, { name: 'Admin', roles: ['ADMIN'] }));
@@ -150,7 +150,10 @@ describeOnEach('the policy', () => {
       await keys.create({ name: 'One', roles: ['VIEWER', 'GUEST'], permissions: ['DOCKER:UPDATE_OWN'] }, admin);
       await keys.create({ name: 'Two', permissions: ['DOCKER:READ_ANY'] }, admin);
       demand({ grantableByKeys: [] });
-      await refused(keys.create({ name: 'New', roles: ['GUEST'] }, admin), /grantableByKeys: nothing\), no key grants/);
+      await refused(
+        keys.create({ name: 'New', roles: ['GUEST'] }, admin),
+        /grantableByKeys: nothing\) does not let keys grant/,
+      );
     });
 
     it('counts the permissions of a role one by one, and knows no way around by another role', async () => {

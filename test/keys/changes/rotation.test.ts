@@ -133,8 +133,8 @@ describeAlwaysOnEach('rotating a key', () => {
       await assert.rejects(rotate('24h'), {
         code: 'ROTATION_IN_PROGRESS',
         message:
-          'The API key "CI" is being rotated already, and its new secret was not the last one in use. ' +
-          `It can be rotated once that is in use, or from ${said} on.`,
+          'The API key "CI" is already being rotated, and its new secret is not in use yet. ' +
+          `It can be rotated once the new secret is in use, or after ${said}.`,
       });
       test.time.now += 1;
       assert.equal(await enter(secret), true);

@@ -70,7 +70,7 @@ describe('the networks that a key may be used from', () => {
     const many = Array.from({ length: 101 }, (_, index) => `10.0.0.${index}`);
     assert.deepEqual(validateNetworks(many.slice(1)), []);
     assert.deepEqual(validateNetworks(many), [
-      { code: 'NETWORK_INVALID', message: '101 networks are more than 100, which is the most.' },
+      { code: 'NETWORK_INVALID', message: '101 networks are given; at most 100 are allowed.' },
     ]);
   });
 

@@ -34,7 +34,7 @@ describe('a description', () => {
     it(`may not hold a ${what}`, () => {
       assert.deepEqual(validateDescription(text), {
         code: 'DESCRIPTION_INVALID',
-        message: 'The description may not contain control characters, such as line breaks or tabs.',
+        message: 'The description must not contain control characters, such as line breaks or tabs.',
       });
     });
   }

@@ -21,7 +21,7 @@ describe('a request to rotate a secret', () => {
       'INPUT_INVALID "yesterday" is not a time. Write a date, such as 2030-12-31, an RFC 3339 date and time, such as 2030-12-31T23:59:59Z, or an age, such as 24h.',
     ]);
     assert.deepEqual(issuesOf({ createdSince: '1h' }), [
-      'USAGE A time of creation is only for disabling the created keys.',
+      'USAGE A time of creation needs the option to disable created keys.',
     ]);
     assert.deepEqual(issuesOf({ disableCreated: true, createdSince: '1h' }), []);
     assert.deepEqual(issuesOf({ createdSince: null }), []);

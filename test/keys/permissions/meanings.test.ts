@@ -32,7 +32,7 @@ describe('the meaning of permissions', () => {
   it('is told in a few words, with the codes that they stand for', () => {
     const permissions = ['DOCKER:UPDATE_ANY', 'VMS:READ_OWN', 'DISK:READ_ANY', 'ACTIVATION_CODE:READ_ANY'];
     assert.deepEqual(wordsOfGrants({ roles: ['VIEWER', 'DEPLOYER'], permissions }), [
-      { words: 'Reads everything but credentials', codes: ['VIEWER'] },
+      { words: 'Reads everything except credentials', codes: ['VIEWER'] },
       { words: 'Role DEPLOYER', codes: ['DEPLOYER'] },
       { words: 'Reads activation code and disk', codes: ['ACTIVATION_CODE:READ_ANY', 'DISK:READ_ANY'] },
       { words: 'Reads its own VMs', codes: ['VMS:READ_OWN'] },

@@ -45,7 +45,7 @@ describe('the places for credentials', () => {
   it('are at least one, and each of them once', () => {
     const none = new RangeError('There must be at least one place for credentials.');
     assert.throws(() => checkCredentialPlaces([]), none);
-    const twice = (name: string) => new RangeError(`"${name}" is there twice as a place for credentials.`);
+    const twice = (name: string) => new RangeError(`"${name}" is listed twice as a place for credentials.`);
     assert.throws(() => checkCredentialPlaces(['bearer', 'bearer']), twice('bearer'));
     assert.throws(() => checkCredentialPlaces([{ header: 'X-Key' }, { header: 'x-key' }]), twice('x-key'));
   });

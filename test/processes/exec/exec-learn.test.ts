@@ -78,7 +78,7 @@ describe('exec --learn', () => {
   it('says which permissions a command used, as flags and as an entry of a file, and deletes its key', () => {
     const { code, stderr, keys } = asked!;
     assert.equal(code, 3, stderr);
-    const [, flags, entry] = /:\n {2}(.*)\nThe same in a file for apply:\n([^]*)$/.exec(stderr)!;
+    const [, flags, entry] = /:\n {2}(.*)\nFor a file for apply:\n([^]*)$/.exec(stderr)!;
     assert.equal(flags, '--permissions API_KEY:READ_ANY,INFO:READ_ANY');
     // A name that YAML would read as a number is written as text.
     assert.deepEqual(parse(entry!), [{ name: '42', permissions: ['API_KEY:READ_ANY', 'INFO:READ_ANY'] }]);
@@ -96,6 +96,6 @@ describe('exec --learn', () => {
   });
 
   it('says so where no server has seen the key', () => {
-    assert.deepEqual([unused.code, unused.stderr], [0, '"node" used no key: no server has seen it.\n']);
+    assert.deepEqual([unused.code, unused.stderr], [0, '"node" did not use its key: no server received it.\n']);
   });
 });

@@ -358,7 +358,7 @@ describe('apikey exec that is used wrongly', () => {
     [
       'no variable name',
       ['--roles', 'VIEWER', '--env', '1-A', ...touch],
-      /^Error: --env is "1-A", which is not a name for an environment variable\. Use /,
+      /^Error: --env is "1-A", which is not a valid name of an environment variable\. Use /,
     ],
     [
       'an empty variable name',
@@ -391,7 +391,7 @@ describe('apikey exec that is used wrongly', () => {
 
   it('refuses --json, whose object would stand in the output of the command, in that form', async () => {
     const { stdout, stderr, code } = await testCli().run(['apikey', 'exec', '--roles', 'VIEWER', '--json', ...touch]);
-    const document = { error: 'Nonexistent flag: --json. Leave it out.', code: 'USAGE' };
+    const document = { error: 'Unknown flag: --json. Leave it out.', code: 'USAGE' };
     assert.deepEqual([JSON.parse(stdout), stderr, code], [document, '', 2]);
     assert.equal(existsSync(join(folder, 'ran')), false);
   });

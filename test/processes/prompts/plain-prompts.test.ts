@@ -130,7 +130,7 @@ describe('plain prompts', () => {
     const { key: secret } = await cli.given('CI');
     for (const env of [PLAIN, { TERM: 'dumb' }]) {
       const terminal = start(cli, ['apikey', 'verify', '-'], env);
-      await terminal.answer('Secret (it is not shown): ', `${secret}${enter}`);
+      await terminal.answer('Secret (not shown): ', `${secret}${enter}`);
       assert.equal(await terminal.end(), 0);
       assert.ok(!terminal.raw.includes('\u001b'));
       assert.match(terminal.screen, /CI/);
@@ -147,7 +147,7 @@ describe('plain prompts', () => {
         [['apikey', 'create', 'A', '--description', ''], 'nothing for none: '],
         [['apikey', 'delete'], 'search for: '],
         [['apikey', 'log', '--prune', '--before', '2099-01-01'], '(y/N) '],
-        [['apikey', 'verify', '-'], 'Secret (it is not shown): '],
+        [['apikey', 'verify', '-'], 'Secret (not shown): '],
       ] as const) {
         const terminal = start(cli, args);
         await terminal.see(question);

@@ -162,7 +162,7 @@ describe('apikey --create on a terminal', () => {
     await terminal.answer('❯ at another time', enter);
     await terminal.see('? Expires in (90m, 12h, 30d)');
     terminal.type(`46d${enter}`);
-    await terminal.see('which the policy forbids (maxLifetime: 45d)');
+    await terminal.see('which the policy does not allow (maxLifetime: 45d)');
     terminal.type(`${clear}45d${enter}`);
     assert.equal(await terminal.end(), 0);
     assert.doesNotMatch(terminal.screen, /in 90 days|in 1 year|never/);
@@ -247,7 +247,7 @@ describe('apikey --create on a terminal', () => {
     const cli = testCli();
     const error = errorText(
       'USAGE',
-      'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json and --no-input.\n' +
+      'The name is missing. Pass --name <name>; you can only be asked for it on a terminal, without --json and --no-input.\n' +
         'An API key needs at least one role or permission.',
     );
     const withoutStdin = await cli.runProcess(['apikey', '--create'], { stdio: ['pipe', 'pipe', 'pipe'] });

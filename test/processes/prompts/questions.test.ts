@@ -19,18 +19,18 @@ describe('on a terminal', () => {
     [
       'apikey create',
       ['--roles', 'VIEWER'],
-      'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json and --no-input.',
+      'The name is missing. Pass --name <name>; you can only be asked for it on a terminal, without --json and --no-input.',
     ],
     [
       'apikey',
       ['--create', '--roles', 'VIEWER'],
-      'The name is missing. Pass --name <name>; it can only be asked for on a terminal, without --json and --no-input.',
+      'The name is missing. Pass --name <name>; you can only be asked for it on a terminal, without --json and --no-input.',
     ],
     [
       'apikey delete',
       ['--yes'],
       'The key to delete is missing. Pass --name <name>; ' +
-        'keys can only be chosen on a terminal, without --json and --no-input.',
+        'you can only choose keys on a terminal, without --json and --no-input.',
     ],
     [
       'apikey log',
@@ -40,8 +40,8 @@ describe('on a terminal', () => {
     [
       'apikey verify',
       ['-'],
-      'A secret can only be typed if stderr is a terminal too, without --json and --no-input. ' +
-        'Pass it by a pipe or a file.',
+      'You can only type a secret if stderr is a terminal, too, without --json and --no-input. ' +
+        'Pass it through a pipe or a file.',
     ],
   ];
   for (const [command, args, error] of NOT_ASKED) {

@@ -35,7 +35,7 @@ describe('a secret that cannot be written out', () => {
         assert.equal(stdout, '');
         assert.match(
           stderr,
-          /^Error: The output could not be written to stdout \(\w+\)\. The key was removed again, because nobody has its secret\.\nCode: OUTPUT_FAILED\n/,
+          /^Error: The output could not be written to stdout \(\w+\)\. The key was removed again, because its secret was not delivered\.\nCode: OUTPUT_FAILED\n/,
         );
       }
       assert.deepEqual(await namesIn(cli.database), ['Kept']);

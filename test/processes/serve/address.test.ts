@@ -81,7 +81,7 @@ describe('where serve listens', () => {
       [
         { socket: '/a', 'tls-cert': '/c' },
         env,
-        'On a Unix socket, no TLS is spoken. Leave out --tls-cert and SVC_API_TLS_KEY.',
+        'TLS is not supported on a Unix socket. Leave out --tls-cert and SVC_API_TLS_KEY.',
       ],
     ] as const)
       assert.throws(() => filesOf(flags, variables), { code: 'USAGE', message });

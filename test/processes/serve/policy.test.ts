@@ -68,7 +68,7 @@ describe('serve with a policy', () => {
     assert.deepEqual(body, { data: { me: { status: 'ACTIVE' } } });
     writeFileSync(file, 'audit: { keep: 60d }\n');
     child.kill('SIGHUP');
-    await until(async () => said('pruned the audit log, as the configuration says') > 0);
+    await until(async () => said('pruned the audit log, as configured') > 0);
     assert.equal((await test.keys.audit.read({ apiKey: idle.id, action: 'create' }, OPERATOR)).length, 0);
     assert.equal((await test.keys.audit.read({ action: 'prune', actor: 'audit.keep' }, OPERATOR)).length, 1);
   });

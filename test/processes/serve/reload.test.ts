@@ -18,7 +18,7 @@ interface Line {
 }
 
 const TAKEN = 'the configuration was loaded';
-const REFUSED = 'the configuration was not loaded: the previous one stays';
+const REFUSED = 'the configuration was not loaded; the previous one stays in use';
 const ROLES = '{ permissions { resources roles { role permissions { resource actions } } } }';
 
 describe('serve, while its configuration changes', () => {

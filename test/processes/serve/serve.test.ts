@@ -173,7 +173,7 @@ describe('serve', () => {
       assert.equal(code, 1, stderr);
       assert.match(
         stderr,
-        /^Error: The clock says \S+, and the newest entry of the audit log is of \S+\. .*--accept-clock/m,
+        /^Error: The clock says \S+, but the newest entry of the audit log was written at \S+\. .*--accept-clock/m,
       );
     }
     const accepted = { LOG_LEVEL: 'warn', SVC_API_ACCEPT_CLOCK: '1' };

@@ -177,11 +177,11 @@ describe('serve on a socket that it is handed', () => {
     for (const flag of ['host', 'port', 'socket'])
       assert.throws(() => readAddress({ ...flags, [flag]: '1' }, env, 4000), {
         code: 'USAGE',
-        message: `--${flag} and a socket that was handed over (LISTEN_FDS) cannot be used together. Pass one of them.`,
+        message: `--${flag} and a socket from systemd (LISTEN_FDS) cannot be used together. Pass one of them.`,
       });
     assert.throws(() => handedSocket({ ...env, LISTEN_FDS: '2' }), {
       code: 'LISTEN_FAILED',
-      message: /^The server cannot start: 2 sockets were handed over \(LISTEN_FDS\), and it takes one\. /,
+      message: /^The server cannot start: 2 sockets were passed to it \(LISTEN_FDS\), but it accepts only one\. /,
     });
     for (const other of [{ LISTEN_PID: '1' }, { LISTEN_PID: undefined }, { LISTEN_FDS: undefined }])
       assert.equal(handedSocket({ ...env, ...other }), undefined);

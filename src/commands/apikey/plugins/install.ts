@@ -5,11 +5,11 @@ import { PluginCommand } from '../../../cli/plugin-command.ts';
 export default class Install extends PluginCommand {
   static override group = 'Program';
   static override isAtTop = true;
-  static override summary = 'Install a plugin by npm.';
+  static override summary = 'Install a plugin with npm.';
   static override description =
     'Runs npm in the data folder of the user. Installing a plugin again updates it. Its code runs with the rights of ' +
     'svc-api: install only packages that you trust.';
-  static override examples = examplesOf([['Install a plugin from a folder, as it is now', './svc-api-team']]);
+  static override examples = examplesOf([['Install a plugin from a folder, in its present state', './svc-api-team']]);
   static override args = {
     plugin: Args.string({
       description: 'A package, a URL, or a path such as ./svc-api-team.',

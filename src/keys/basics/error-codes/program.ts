@@ -6,29 +6,30 @@ export const PROGRAM_ERRORS = defineErrors({
     meaning: 'The output could not be written; the error says whether anything was changed.',
     causes: [
       'the disk is full',
-      'stdout is closed, or the program that read it has ended',
-      'a command that prints a secret was started with a null device open for reading and writing, as by ' +
+      'stdout is closed, or its reader has exited',
+      'a command that prints a secret was started with the null device open for reading and writing, as with ' +
         "`stdio: 'ignore'` of Node, `DEVNULL` of Python or `StandardOutput=null` of systemd: it looks like a closed stdout",
     ],
-    remedy: 'Make room, or write to elsewhere, and run the command again. A key whose secret was lost was removed.',
+    remedy:
+      'Free up space, or write the output elsewhere, and run the command again. If the secret of a new key was lost, the key was removed.',
   },
   LISTEN_FAILED: {
     meaning: '`serve` cannot listen on its address.',
     causes: [
-      'another program has the port',
+      'another program uses the port',
       'the host is not an address of this machine',
       'the port needs root',
-      'another server listens on the socket, or what is at its path is not a socket',
-      'systemd hands over several sockets, or one that does not accept connections',
+      'another server listens on the socket, or its path is not a socket',
+      'systemd passes several sockets, or one that does not accept connections',
     ],
     remedy:
-      'Choose another `--port`, `--host` or `--socket`; port 0 picks a free one. For a socket of systemd, correct its unit.',
+      'Choose another `--port`, `--host` or `--socket`; port 0 picks a free one. For a socket from systemd, correct its unit.',
   },
   TLS_INVALID: {
-    meaning: 'The certificate that `serve` is to use, or its key, cannot be used; the error says which file, and why.',
+    meaning: 'The certificate of `serve`, or its key, cannot be used; the error says which file, and why.',
     causes: [
-      'the file does not exist, or this user may not read it',
-      'other users may read the key',
+      'the file does not exist, or this user cannot read it',
+      'other users can read the key',
       'the key belongs to another certificate, or is encrypted',
       'the file is not in PEM',
     ],
@@ -36,50 +37,50 @@ export const PROGRAM_ERRORS = defineErrors({
   },
   CONFIG_INVALID: {
     exit: 2,
-    meaning: 'The configuration, `svc-api.yaml`, is invalid. A server that runs keeps the one it has.',
+    meaning: 'The configuration, `svc-api.yaml`, is invalid. A running server keeps its present one.',
     causes: [
       'it is not YAML or JSON',
       'a field is misspelled, or a value breaks the rule of its field',
       'a role has a permission of a resource that neither the file nor the host declares',
     ],
     remedy:
-      'The error has the line and column of each error. An editor that knows ' +
+      'The message has the line and column of each error. An editor that knows ' +
       '[the JSON Schema](configuration.md) shows most of them while you type.',
   },
   CONFIG_INSECURE: {
-    meaning: 'Other users may have written the configuration: they could give keys more access.',
-    causes: ['its mode lets every user write it', 'it, or the link to it, belongs to another user than root'],
-    remedy: 'Check what it says, and change its owner or its mode: `chown root`, `chmod o-w`.',
+    meaning: 'Other users can write the configuration, and could give keys more access.',
+    causes: ['its mode lets every user write it', 'it, or a link to it, belongs to another user who is not root'],
+    remedy: 'Check its contents, and change its owner or its mode: `chown root`, `chmod o-w`.',
   },
   CONFIG_UNAVAILABLE: {
     meaning: 'The configuration cannot be read.',
     causes: [
       '`--config` or `SVC_API_CONFIG` names a file that does not exist',
-      'this user may not read it',
-      '`routes` or `notices` is to say something about it, and there is none',
-      'it names no webhook that `notices test` could try, or the secret that signs notices is not there',
+      'this user cannot read it',
+      '`routes` or `notices` needs the file, and there is none',
+      'it has no webhook for `notices test`, or the secret that signs notices is missing',
     ],
     remedy: 'Correct the path, or let the user read the file. See [Notices](notices.md).',
   },
   SCHEMA_INVALID: {
     meaning: "The host's part of the GraphQL schema is invalid.",
     causes: [
-      'a hook `svc-api:schema` fails, or returns something else than it should',
+      'a hook `svc-api:schema` fails, or returns an unexpected value',
       'a root field lacks `@requires`',
       'a resource has an invalid name',
-      'something that is built in is declared or resolved again',
+      'something built-in is declared or resolved again',
     ],
     remedy: 'The error names the plugin. See [Plugins](library.md#in-an-oclif-cli).',
   },
   FEATURE_INVALID: {
     meaning: "A plugin's part of svc-api, or a choice of features, is invalid.",
     causes: [
-      'a hook `svc-api:feature` fails, or returns something else than it should',
-      'a field has a name that svc-api or another plugin has',
+      'a hook `svc-api:feature` fails, or returns an unexpected value',
+      'a field has the same name as one of svc-api or another plugin',
       'a field has an unknown kind, or a property with a wrong name or value',
       'a migration of its tables fails, or a table is not named after it',
-      'an endpoint has the path of another one',
-      'it needs a feature that is not there, or is made for another version of svc-api',
+      'an endpoint has the same path as another one',
+      'it needs a feature that is not available, or is made for another version of svc-api',
       'a host or a program chooses a feature that svc-api does not have',
     ],
     remedy:
@@ -108,30 +109,31 @@ export const PROGRAM_ERRORS = defineErrors({
       'Correct the package.json of the host; meanwhile, `--database` and `SVC_API_DATABASE` work for another store.',
   },
   OPTION_INVALID: {
-    meaning: 'A function of the library was given an option that cannot be meant; the error says which one.',
+    meaning: 'A function of the library got an invalid option; the error says which one.',
     causes: [
       'its name is misspelled, such as `permissions` for `permission`',
-      'its value is undefined or empty, such as that of a variable of the environment which is not set',
-      'a permission names a resource that there is not: those of your own are passed to `openKeys({ resources })`',
+      'its value is undefined or empty, such as that of an unset environment variable',
+      'a permission names an unknown resource: pass your own resources to `openKeys({ resources })`',
       '`openKeys(…)` is not awaited',
     ],
-    remedy: 'Correct it. Leave out an option that is not wanted. See [The library](library.md#options).',
+    remedy: 'Correct the option, or leave it out. See [The library](library.md#options).',
   },
   GRAPHQL_UNSUPPORTED: {
-    meaning: '`serve` gets a graphql that it cannot work with; the error says which one, and from where.',
-    causes: ['a package.json sets the version of graphql for all packages, by `overrides` or `resolutions`'],
-    remedy: 'Remove that, or write `"graphql": "^16.8.1"` into its dependencies; install again, and run `npm dedupe`.',
+    meaning: '`serve` loads an incompatible version of graphql; the error says which one, and from where.',
+    causes: ['a package.json sets the version of graphql for all packages, with `overrides` or `resolutions`'],
+    remedy:
+      'Remove that setting, or add `"graphql": "^16.8.1"` to its dependencies. Then install again, and run `npm dedupe`.',
   },
   NODE_UNSUPPORTED: {
-    meaning: 'The host CLI runs on a Node on which svc-api does not.',
-    causes: ['an older Node is the first in `PATH`'],
-    remedy: 'Run the host on one of the versions that the error names.',
+    meaning: 'The host CLI runs on a version of Node that svc-api does not support.',
+    causes: ['an older Node comes first in `PATH`'],
+    remedy: 'Run the host on one of the versions named in the error.',
   },
   DRIVER_UNSUPPORTED: {
     meaning: "No binary of SQLite's driver, better-sqlite3, runs on this machine; the error says why.",
     causes: [
       'its glibc is older than 2.34: Debian 11, Ubuntu 20.04, RHEL 8',
-      'it is neither x64 nor arm64, or runs neither Linux nor macOS nor Windows',
+      'it is not x64 or arm64, or does not run Linux, macOS or Windows',
     ],
     remedy:
       'Install svc-api again on the machine, or compile better-sqlite3 where it is installed: see ' +

@@ -7,24 +7,30 @@ export type ReplyEntry = Pick<ErrorEntry, 'status' | 'graphql' | 'meaning'>;
 export const HTTP_ERRORS = {
   INVALID_REQUEST: { status: 400, meaning: 'The credentials are malformed, or there are several.' },
   BAD_REQUEST: { status: 400, meaning: 'The request is not valid: its HTTP, its body, or its operation.' },
-  METHOD_NOT_ALLOWED: { status: 405, meaning: 'The address is for another method; GraphQL has queries alone by GET.' },
-  NOT_ACCEPTABLE: { status: 406, meaning: 'The client accepts neither media type of the replies.' },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    meaning: 'The address needs another method; GraphQL over GET accepts only queries.',
+  },
+  NOT_ACCEPTABLE: { status: 406, meaning: 'The client accepts none of the media types of replies.' },
   TIMEOUT: { status: 408, meaning: 'The request took too long to arrive.' },
-  BODY_TOO_LARGE: { status: 413, meaning: 'The body is larger than is allowed.' },
-  URL_TOO_LONG: { status: 414, meaning: 'The query of a URL is longer than is allowed.' },
+  BODY_TOO_LARGE: { status: 413, meaning: 'The body is too large.' },
+  URL_TOO_LONG: { status: 414, meaning: 'The query string of the URL is too long.' },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
-    meaning: 'The body is of another type or charset than the address takes, or compressed.',
+    meaning: 'The body has an unsupported media type or charset, or is compressed.',
   },
-  EXPECTATION_FAILED: { status: 417, meaning: 'The Expect header asks for something other than 100-continue.' },
-  HEADERS_TOO_LARGE: { status: 431, meaning: 'The headers are larger than is allowed.' },
-  INTERNAL_SERVER_ERROR: { status: 500, meaning: 'A failure of the server; extensions.requestId finds it in the log.' },
+  EXPECTATION_FAILED: { status: 417, meaning: 'The Expect header is not 100-continue.' },
+  HEADERS_TOO_LARGE: { status: 431, meaning: 'The headers are too large.' },
+  INTERNAL_SERVER_ERROR: { status: 500, meaning: 'The server failed. Search the log for extensions.requestId.' },
   SERVICE_UNAVAILABLE: { status: 503, meaning: 'The key store does not answer. Try again later.' },
   OVERLOADED: {
     status: 503,
-    meaning: 'Too many large requests wait for their turn. Nothing was carried out; see Retry-After.',
+    meaning: 'Too many large requests are waiting. Nothing was done; see Retry-After.',
   },
-  PERSISTED_QUERY_NOT_SUPPORTED: { graphql: true, meaning: 'A hash in place of a query: send the query.' },
+  PERSISTED_QUERY_NOT_SUPPORTED: {
+    graphql: true,
+    meaning: 'The request has a hash instead of a query: send the query.',
+  },
   GRAPHQL_PARSE_FAILED: { graphql: true, meaning: 'The document has a syntax error.' },
   GRAPHQL_VALIDATION_FAILED: { graphql: true, meaning: 'The document or its variables do not fit the schema.' },
   INTROSPECTION_OFF: {
@@ -33,7 +39,7 @@ export const HTTP_ERRORS = {
   },
   COST_EXCEEDED: {
     graphql: true,
-    meaning: 'The request costs, or its answer is, more than is allowed; extensions has cost and limit.',
+    meaning: 'The request costs too much, or its answer is too large; extensions has cost and limit.',
   },
-  TIME_EXCEEDED: { graphql: true, meaning: 'The request took longer than is allowed, and was abandoned.' },
+  TIME_EXCEEDED: { graphql: true, meaning: 'The request took too long, and was abandoned.' },
 } satisfies Readonly<Record<string, ReplyEntry>>;

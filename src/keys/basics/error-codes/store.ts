@@ -5,9 +5,9 @@ export const STORE_ERRORS = defineErrors({
   STORE_UNAVAILABLE: {
     meaning: 'The key store cannot be opened, or does not answer.',
     causes: [
-      'the path or the address is wrong: only commands that make keys create a store',
-      'another user created the store, and this one may not open it',
-      'the PostgreSQL server is down, refuses the user, or lacks the database',
+      'the path or the address is wrong: only commands that create keys create a store',
+      'another user created the store, and this one is not allowed to open it',
+      'the PostgreSQL server is down, refuses the user, or does not have the database',
       'the version of Node is not supported',
     ],
     remedy:
@@ -15,33 +15,33 @@ export const STORE_ERRORS = defineErrors({
       'file and its folder. See also [Troubleshooting](operations.md#troubleshooting).',
   },
   STORE_LOCKED: {
-    meaning: 'Another process kept the store to itself for longer than this one could wait.',
+    meaning: 'Another process locked the store for longer than this one could wait.',
     causes: ['a backup or another tool holds a lock on the file'],
-    remedy: 'Try again in a moment. If it stays, find the process that writes for so long.',
+    remedy: 'Try again in a moment. If it still fails, find the process that holds the lock.',
   },
   STORE_FULL: {
     meaning: 'The store cannot grow; nothing was changed.',
-    causes: ['the disk is full', 'a quota or a limit of the size of files is reached'],
-    remedy: 'Make room, and try again. Keys can still be [deleted and disabled](operations.md#the-store-file).',
+    causes: ['the disk is full', 'a quota or a limit on file sizes is reached'],
+    remedy: 'Free up space, and try again. Keys can still be [deleted and disabled](operations.md#the-store-file).',
   },
   STORE_READONLY: {
     graphql: true,
     meaning: 'The key store cannot be written by this user, or by the user of the server.',
     causes: [
       'the file, its folder or its file system is read-only',
-      'the PostgreSQL user may only read, or the server is a standby',
+      'the PostgreSQL user can only read, or the server is a standby',
     ],
     remedy: 'Run the command as the user that owns the store, or make it writable.',
   },
   STORE_INSECURE: {
-    meaning: 'Other users could write the store, or replace it.',
+    meaning: 'Other users can write or replace the store.',
     causes: [
       'the file or its folder is writable for the group or for others',
       'the file is a link, or belongs to another user',
       'in Kubernetes, `fsGroup` makes the volume writable for the group',
     ],
     remedy:
-      'Check the keys first: somebody may have made one. Then run the command that the error names, or move the store ' +
+      'Check the keys first, as someone may have added one. Then run the command in the error, or move the store ' +
       'to a folder of its own. `SVC_API_STORE_MODE=shared` accepts it as it is. See [On a NAS](nas.md) and ' +
       '[Security](security.md).',
   },
@@ -51,23 +51,23 @@ export const STORE_ERRORS = defineErrors({
     remedy: 'Check the path. Otherwise restore a [backup](backup.md#restoring), and check the disk.',
   },
   STORE_REPLACED: {
-    meaning: 'The file of the store was replaced while it was used.',
+    meaning: 'The file of the store was replaced while it was in use.',
     causes: ['a backup was restored under a running server', 'a `-wal` of the previous file was left beside it'],
     remedy:
-      'Try again. To put a backup in place by hand, stop all that uses the store: see [Backup](backup.md#by-hand).',
+      'Try again. Before you replace the file by hand, stop every program that uses it: see [Backup](backup.md#by-hand).',
   },
   STORE_FOREIGN: {
     meaning: 'The file or the database belongs to another program.',
     causes: [
-      'the path is that of an SQLite file of another program',
-      'the PostgreSQL schema has tables of the same names, or others may create objects in it',
+      'the path is an SQLite file of another program',
+      'the PostgreSQL schema has tables of the same names, or other roles can create objects in it',
     ],
     remedy: 'Choose another path, or give the store a database or schema of its own.',
   },
   STORE_NEWER: {
     meaning: 'A newer version of svc-api, or of a plugin, has written the store.',
     causes: ['two versions are installed', 'the program was downgraded'],
-    remedy: 'Update what the error names.',
+    remedy: 'Update svc-api, or the plugin named in the error.',
   },
   STORE_OLDER: {
     meaning: 'The store, or the backup, was made by a version of svc-api that was never released.',
@@ -84,14 +84,14 @@ export const STORE_ERRORS = defineErrors({
     meaning: 'The key of the audit log cannot be used.',
     causes: [
       'the log of this store has a key, and `SVC_API_AUDIT_KEY` is not set',
-      'its file cannot be read, does not hold 32 bytes, or can be read by others',
+      'its file cannot be read, does not hold 32 bytes, or can be read by other users',
     ],
     remedy:
       'Set `SVC_API_AUDIT_KEY` to the path of the file, which holds 32 bytes and has the mode 0600, or 0640 if it belongs to root.',
   },
   STORE_FAILED: {
-    meaning: 'The store failed in a way that has no code of its own; the error has that of its driver.',
+    meaning: 'The store failed with an error without a code of its own; the message has the code of its driver.',
     causes: ['the disk or the database reports an error', 'a thread of the server ended during a change'],
-    remedy: 'Try again. If it stays, check the disk, and run the command with `LOG_LEVEL=debug`.',
+    remedy: 'Try again. If it still fails, check the disk, and run the command with `LOG_LEVEL=debug`.',
   },
 });

@@ -8,27 +8,27 @@ export const VALUE_ERRORS = defineErrors({
     causes: [
       'a command or flag is misspelled, or belongs to another command',
       'a flag lacks its value, is given twice, or excludes another one',
-      'a value is missing, and nobody can be asked: there is no terminal, or `--json` or `--no-input` is given',
-      'a value that has spaces is not in quotes',
-      'a variable of the environment, such as `LOG_LEVEL`, has an unknown value',
+      'a value is missing, and cannot be asked for: there is no terminal, or `--json` or `--no-input` is given',
+      'a value with spaces is not in quotes',
+      'an environment variable, such as `LOG_LEVEL`, has an unknown value',
     ],
     remedy: 'The error shows the usage of the command; `--help` after the command explains each flag.',
   },
   NAME_INVALID: {
     exit: 2,
     graphql: true,
-    meaning: 'The name of a key breaks its rule.',
+    meaning: 'The name of the key is invalid.',
     causes: [
       'it has other characters than letters, digits and spaces, such as `-` or `_`; the error names them',
       'it is empty, or longer than 100 characters',
-      'it has no letter or digit that shows',
+      'it has no visible letter or digit',
     ],
     remedy: 'Choose another name, such as `CI deploy` for `ci-deploy`.',
   },
   DESCRIPTION_INVALID: {
     exit: 2,
     graphql: true,
-    meaning: 'The description of a key breaks its rule.',
+    meaning: 'The description of the key is invalid.',
     causes: [
       'it is longer than 1,000 characters',
       'it has control characters, such as line breaks',
@@ -39,14 +39,14 @@ export const VALUE_ERRORS = defineErrors({
   OWNER_INVALID: {
     exit: 2,
     graphql: true,
-    meaning: 'The owner of a key breaks its rule.',
-    causes: ['it is longer than 200 characters, or not of one line', 'it contains what looks like a secret'],
-    remedy: 'Write who answers for the key in one line, such as `Payments team`.',
+    meaning: 'The owner of the key is invalid.',
+    causes: ['it is longer than 200 characters, or has several lines', 'it contains what looks like a secret'],
+    remedy: 'Write the person or team in one line, such as `Payments team`.',
   },
   TAG_INVALID: {
     exit: 2,
     graphql: true,
-    meaning: 'A tag of a key breaks its rule.',
+    meaning: 'A tag of the key is invalid.',
     causes: [
       'it is not of the form `key=value`, or one of the two is empty or too long',
       'its key has other characters than letters, digits and `.` `_` `-` `/`, or its value has a comma',
@@ -57,7 +57,7 @@ export const VALUE_ERRORS = defineErrors({
   ROLE_INVALID: {
     exit: 2,
     graphql: true,
-    meaning: 'There is no such role.',
+    meaning: 'The role does not exist.',
     causes: ['it is misspelled', 'an item of the list is empty, as in `VIEWER,,GUEST`'],
     remedy:
       'The roles are ADMIN, CONNECT, VIEWER and GUEST, in any case, and those of [`svc-api.yaml`](configuration.md).',
@@ -65,27 +65,27 @@ export const VALUE_ERRORS = defineErrors({
   PERMISSION_INVALID: {
     exit: 2,
     graphql: true,
-    meaning: 'There is no such permission.',
+    meaning: 'The permission does not exist.',
     causes: [
       'the resource or the action is misspelled, or one of them is missing',
       'the resource belongs to a host CLI, and the command runs in another one',
       'it is declared in a `svc-api.yaml` that this command does not read',
       'an item of the list is empty',
     ],
-    remedy: 'Write it as RESOURCE:ACTION, such as `DOCKER:READ_ANY`. The error names what is close.',
+    remedy: 'Write it as RESOURCE:ACTION, such as `DOCKER:READ_ANY`. The error suggests similar ones.',
   },
   NO_GRANTS: {
     exit: 2,
     graphql: true,
     meaning: 'A key needs at least one role or permission.',
-    causes: ['neither `--roles` nor `--permissions` is given', 'an update would remove the last of them'],
-    remedy: 'Pass `--roles`, `--permissions` or both. To remove all access of a key, disable it.',
+    causes: ['neither `--roles` nor `--permissions` is given', 'an update would remove the last one'],
+    remedy: 'Pass `--roles`, `--permissions` or both. To stop a key from working, disable it.',
     remedyIn: { flags: 'Pass --roles, --permissions or both.' },
   },
   EXPIRY_INVALID: {
     exit: 2,
     graphql: true,
-    meaning: 'An expiry or a duration cannot be read, or is not possible.',
+    meaning: 'An expiry or a duration is malformed or out of range.',
     causes: [
       'the duration has no unit, or one that does not exist: `1M` is not a month',
       'the date is not in RFC 3339 format, or lacks its time zone',
@@ -97,7 +97,7 @@ export const VALUE_ERRORS = defineErrors({
   LIMIT_INVALID: {
     exit: 2,
     graphql: true,
-    meaning: 'A limit of requests cannot be read, or is not possible.',
+    meaning: 'A limit of requests is malformed or out of range.',
     causes: [
       'it has no unit, or one that does not exist: `100/M` is not a limit a month',
       'it is 0, or more than 10,000 requests a second',
@@ -108,13 +108,13 @@ export const VALUE_ERRORS = defineErrors({
   NETWORK_INVALID: {
     exit: 2,
     graphql: true,
-    meaning: 'A network that a key may be used from cannot be read, or is ambiguous.',
+    meaning: 'A network that a key can be used from is malformed or ambiguous.',
     causes: [
-      'it is not an address of IPv4 or IPv6, with or without the length of a prefix',
-      'it has bits beyond its prefix, as `10.1.2.3/8`',
+      'it is not an IPv4 or IPv6 address, with or without a prefix length',
+      'it has bits beyond its prefix, such as `10.1.2.3/8`',
       'the list is empty, or has more than 100 networks',
     ],
-    remedy: 'Write `10.0.0.0/8`, `2001:db8::/32` or a plain address. The error names what may be meant.',
+    remedy: 'Write `10.0.0.0/8`, `2001:db8::/32` or a single address. The error suggests a correction.',
   },
   SECRET_INVALID: {
     exit: 2,
@@ -125,18 +125,18 @@ export const VALUE_ERRORS = defineErrors({
       'its SHA-256 is not written in hex, base64 or base64url',
       'the prefix belongs to another secret',
     ],
-    remedy: 'Copy the secret again from where the key was made, or import its SHA-256 instead.',
+    remedy: 'Copy the secret again from its source, or import its SHA-256 instead.',
   },
   INPUT_INVALID: {
     exit: 2,
     graphql: true,
-    meaning: 'A file, a cursor or another value cannot be read, or is out of its range.',
+    meaning: 'A file, a cursor or another value cannot be read, or is out of range.',
     causes: [
-      'a path is wrong, or the file may not be read by this user',
-      'a number is none, or is too large',
-      'a time is neither a date nor how long ago',
+      'a path is wrong, or this user cannot read the file',
+      'a number is malformed or too large',
+      'a time is neither a date nor an age',
       'a line to import is not a JSON object, or has unknown fields',
     ],
-    remedy: 'The error names the value and what is expected.',
+    remedy: 'The error names the value, and what is expected.',
   },
 });
