@@ -14,9 +14,7 @@ import { Declarations } from '../../src/features/apply/apply.ts';
 const TEN = ['10.0.0.0/8'];
 const refusedBy = (rule: RegExp) => ({ code: 'FORBIDDEN', message: rule });
 const LIMITED = refusedBy(/^A key cannot grant more than it holds: this key is limited to 100\/m\.$/);
-const ELSEWHERE = refusedBy(
-  /^A key cannot grant more than it holds: this key may be used from 10\.0\.0\.0\/8 alone\.$/,
-);
+const ELSEWHERE = refusedBy(/^A key cannot grant more than it holds: this key can be used only from 10\.0\.0\.0\/8\.$/);
 
 describeOnEach('attacks: a key that is limited to 100/m and 10.0.0.0/8', () => {
   let test: TestKeys;

@@ -25,7 +25,7 @@ const SPACED: readonly Row[] = [
 ];
 
 function commas(list: string): string {
-  return `Separate the values of ${list.split(' ')[0]} by commas: ${list}`;
+  return `Separate the values of ${list.split(' ')[0]} with commas: ${list}`;
 }
 
 const ROWS: readonly Row[] = [

@@ -50,8 +50,8 @@ See svc-api apikey can --help
     assert.deepEqual(
       [...lines.slice(0, 5), lines.at(-1)],
       [
-        'Error: Unknown flag: --rolls. Did',
-        '       you mean --roles?',
+        'Error: Unknown flag: --rolls. Did you',
+        '       mean --roles?',
         'Code: USAGE',
         'Usage: svc-api apikey create [NAME]',
         '       [--json] [--database <path>]',

@@ -25,7 +25,7 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
     assert.equal(code, 0);
     assert.match(
       stderr,
-      / with roles GUEST\. It [^.]+, is limited to 100\/m, 5\/month and may be used from 10\.0\.0\.0\/8 or 2001:db8::\/32 alone\. /,
+      / with roles GUEST\. It [^.]+, is limited to 100\/m, 5\/month and can be used only from 10\.0\.0\.0\/8 or 2001:db8::\/32\. /,
     );
     const expected = { limits: ['100/m', '5/month'], allowFrom: ['10.0.0.0/8', '2001:db8::/32'] };
     assert.deepEqual(await held(), expected);
@@ -126,7 +126,7 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
     await keys.create({ name: 'Child', roles: ['GUEST'] }, found.principal);
     await keys.close();
     const { stdout } = await cli.run(['apikey', 'show', 'Child']);
-    const words = 'is limited to 100/m together with its child keys, may be used from 10.0.0.0/8 alone';
+    const words = 'is limited to 100/m together with its child keys, can be used only from 10.0.0.0/8';
     assert.match(stdout, new RegExp(`^limitedBy +"Parent" ${words}$`, 'm'));
     const { limitedBy } = await json('show', 'Child');
     const [limit] = limitedBy as { name: string; limits: string[]; allowFrom: string[] }[];

@@ -83,7 +83,7 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
     assert.equal((await json('list', '--created-by', 'Nobody'))['exit'], 1);
     assert.match(
       String((await json('list', '--unused-for', '90'))['error']),
-      /^--unused-for is "90", which is not a span/,
+      /^--unused-for is "90", which is not a duration/,
     );
     assert.match(String((await json('list', '--sort', 'size'))['error']), /^Keys cannot be sorted by "size"\./);
   });
@@ -98,7 +98,7 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
     assert.match(String(refused['error']), /^Pass --yes to disable the keys, or --dry-run to see which/);
     assert.equal(
       (await run('disable', ...select, '--dry-run')).stdout,
-      '- disable "A"\n- disable "B"\nPlan: 2 API keys to disable, none of which was ever used.\n',
+      '- disable "A"\n- disable "B"\nPlan: 2 API keys to disable, never used.\n',
     );
     assert.deepEqual(await names('--status', 'disabled'), []);
     const { keys, ...disabled } = await json('disable', ...select, '--yes');
@@ -131,7 +131,7 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
     await cli.create('A', '--tag', 'a=b');
     assert.match(
       String((await json('disable', 'A', '--tag', 'a=b'))['error']),
-      /^--tag selects keys, and a name is given/,
+      /^--tag selects keys, but a name is given/,
     );
     assert.match(
       String((await json('disable', 'A', '--dry-run'))['error']),

@@ -64,7 +64,7 @@ describeOnEachAndRemotely('apikey rotate', () => {
     assert.deepEqual([second.code, second.stdout], [1, '']);
     assert.match(
       second.stderr,
-      /rotated already, .* once that is in use\. Or end that rotation, with --finish or --rollback\.\nCode: ROTATION_IN_PROGRESS\n/,
+      /already being rotated, .* once the new secret is in use\. Or end that rotation with --finish or --rollback\.\nCode: ROTATION_IN_PROGRESS\n/,
     );
     const back = await rotate('CI deploy', '--rollback', '--json');
     assert.equal((JSON.parse(back.stdout) as { apiKey: { rotation: null } }).apiKey.rotation, null);

@@ -51,7 +51,7 @@ describeOnEach('the policy, for declared keys', () => {
       declared('Disabled', { enabled: true }),
       declared('Late', { expiresAt: test.time.now + 91 * UNIT_MS.d }),
     ];
-    const all = /"New" would never expire.*\n.*"Off" would never.*\n.*"Late" would end.*\n.*"Disabled" would never/;
+    const all = /"New" would never expire.*\n.*"Off" would never.*\n.*"Late" would expire.*\n.*"Disabled" would never/;
     await refused(keys.feature(Declarations).plan(wrong, {}, OPERATOR), all);
     await refused(keys.feature(Declarations).apply(wrong, {}, OPERATOR), all);
     const expiresAt = test.time.now + 90 * UNIT_MS.d;

@@ -335,7 +335,7 @@ describe('creating a key in the console', () => {
     assert.match(page.html, /role="alert"/);
     assert.match(page.html, /id="name"[^>]*aria-describedby="name-problem name-help"[^>]*aria-invalid="true"/);
     for (const [id, message] of [
-      ['name', 'may only contain'],
+      ['name', 'can only contain'],
       ['limits', 'is not a limit'],
       ['allowFrom', 'has bits beyond'],
       ['grants', 'at least one role or permission'],
@@ -434,7 +434,7 @@ describe('creating a key in the console, where the policy demands something', ()
     assert.match(text, /\d+ permissions of your key are not offered: the policy/);
     await visitor.submit('keys/new', { name: 'Odd', role: 'ADMIN', step: 'preview' });
     assert.equal(visitor.page!.status, 403);
-    assert.match(visitor.page!.text, /no key grants ADMIN/);
+    assert.match(visitor.page!.text, /does not let keys grant ADMIN/);
   });
 
   it('offers the longest end that it allows, and none beyond', async () => {

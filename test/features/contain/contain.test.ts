@@ -59,7 +59,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
       stderr,
       /^Warning: Its effects on other keys are still in force:\n {2}\S+Z gave "CI" a secret\n {2}\S+Z widened "Web"\n/m,
     );
-    assert.match(stderr, new RegExp(`After a leak, undo it: svc-api apikey contain ${ops.id}`));
+    assert.match(stderr, new RegExp(`After a leak, undo them: svc-api apikey contain ${ops.id}`));
     assert.match((await apikey('rotate', 'Web', '--disable-created')).stderr, /^Rotated.*\n$/);
   });
 

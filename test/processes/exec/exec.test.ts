@@ -363,14 +363,14 @@ describe('apikey exec that is used wrongly', () => {
     [
       'an empty variable name',
       ['--roles', 'VIEWER', '--env', '', ...touch],
-      /^Error: --env is "", which is not a name/,
+      /^Error: --env is "", which is not a valid name/,
     ],
     ['no duration', ['--roles', 'VIEWER', '--ttl', 'soon', ...touch], /^Error: "soon" is not a duration\. /],
     ['a duration of nothing', ['--roles', 'VIEWER', '--ttl', '0s', ...touch], /^Error: "0s" is not a duration\. /],
     [
       'a name that breaks the rule',
       ['--roles', 'VIEWER', '--name', 'a-b', ...touch],
-      /^Error: The name may only contain /,
+      /^Error: The name can only contain /,
     ],
     [
       'several issues',

@@ -175,7 +175,7 @@ describe('serve', () => {
     return reply.resume();
   };
   const warnings = (logged: readonly { level: number; msg: string }[]) =>
-    logged.filter(({ level, msg }) => level === 40 && msg.startsWith('keys cross the network in clear text'));
+    logged.filter(({ level, msg }) => level === 40 && msg.startsWith('keys cross the network without encryption'));
 
   /** A configuration with a certificate beside it. */
   const configWith = (pair: Pair) => {
