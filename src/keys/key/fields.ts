@@ -477,7 +477,7 @@ export const labelFields = defineFields({
       },
     }),
     {
-      help: 'Only keys with this owner, the key or person with this name, and their child ' + 'keys.',
+      help: 'Only keys with this owner, the key or person with this name, and their child keys.',
       example: 'name',
       flagOfChange: 'owned-by',
     },
