@@ -23,7 +23,7 @@ describe('commands of features where a server is named', () => {
       const env = { SVC_API_SERVER: server.url, SVC_API_KEY: server.key };
       for (const more of [[], ['--server', server.url]]) {
         const { stdout, stderr, code } = await runCliHere(['apikey', ...args, ...more], { env, input: '' });
-        assert.match(stderr, /^Error: "svc-api .*" needs the key store itself, and not http:.*\n/);
+        assert.match(stderr, /^Error: "svc-api .*" needs the key store itself, not the server http:.*\n/);
         assert.match(stderr, /\nCode: STORE_REQUIRED\n/);
         assert.deepEqual([stdout, code], ['', 2]);
       }

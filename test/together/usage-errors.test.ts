@@ -20,7 +20,7 @@ describe('an argument that is wrong', () => {
   it('is refused as one JSON object by export, which has no --json', async () => {
     const { stdout, stderr, code } = await runProgramHere(['apikey', 'export', '--json']);
     const { error, ...rest } = JSON.parse(stdout) as { error: string };
-    assert.match(error, /^Nonexistent flags?: /);
+    assert.match(error, /^Unknown flags?: /);
     assert.deepEqual([rest, stderr, code], [{ code: 'USAGE' }, '', 2]);
   });
 });

@@ -29,10 +29,10 @@ function commas(list: string): string {
 }
 
 const ROWS: readonly Row[] = [
-  ['apikey', ['--creat'], 'Nonexistent flag: --creat. Did you mean --create?'],
-  ['apikey', ['--nmae', 'X'], 'Nonexistent flag: --nmae. Did you mean --name?'],
-  ['apikey', ['--list'], 'Nonexistent flag: --list. Did you mean "svc-api apikey list"?'],
-  ['apikey', ['--updte', 'X'], 'Nonexistent flag: --updte. Did you mean "svc-api apikey update"?'],
+  ['apikey', ['--creat'], 'Unknown flag: --creat. Did you mean --create?'],
+  ['apikey', ['--nmae', 'X'], 'Unknown flag: --nmae. Did you mean --name?'],
+  ['apikey', ['--list'], 'Unknown flag: --list. Did you mean "svc-api apikey list"?'],
+  ['apikey', ['--updte', 'X'], 'Unknown flag: --updte. Did you mean "svc-api apikey update"?'],
   ...SPACED.map((row): Row => [...row.slice(0, 2), `Unexpected argument: ${row[2]}`] as unknown as Row),
   ['apikey create', ['--rolls', 'VIEWER'], 'Unknown flag: --rolls. Did you mean --roles?'],
   ['apikey create', ['--ROLES=VIEWER'], 'Unknown flag: --ROLES. Did you mean --roles?'],
