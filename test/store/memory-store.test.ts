@@ -75,7 +75,7 @@ describe('a store in memory', () => {
     ] as const) {
       const { code, stderr } = await runCliHere(args, { env });
       assert.equal(code, 2, stderr);
-      assert.match(stderr, /is ":memory:": a store in memory is gone when its command ends/);
+      assert.match(stderr, /is ":memory:": a store in memory would be lost when the command ends/);
     }
     assert.equal(existsSync(':memory:'), false);
   });
