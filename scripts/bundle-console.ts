@@ -1,11 +1,12 @@
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, existsSync } from 'node:fs';
 import { build } from 'esbuild';
 
 /**
  * Puts the script, the style sheet and the icon of the console into `dist/console`, for browsers.
- * @returns their source files
+ * @returns their source files, none in a tree without the console
  */
 export async function bundleConsole(root: string): Promise<string[]> {
+  if (!existsSync(`${root}src/features/console`)) return [];
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: [

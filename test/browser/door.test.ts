@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import type { Page } from 'playwright-core';
+import { openDoor } from '../../src/features/console/door.tsx';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
 import { inBrowser } from '../support/browser.ts';
 import { expectAccessible } from '../support/browser/accessible.ts';
 import { Keyboard } from '../support/browser/keyboard.ts';
 import { isHeaded, problem } from '../support/browser/page.ts';
 import type { Visit } from '../support/browser/visit.ts';
-import { WITH_DOOR } from '../support/door.ts';
 import { PERMISSION, startGuarded } from '../support/guard.ts';
 import { createPrincipal } from '../support/keys.ts';
 
@@ -21,7 +21,10 @@ async function startWiki(visit: Visit) {
       const page = `<!doctype html><html lang="en"><title>Wiki</title><h1>Wiki ${url}</h1><link rel="icon" href="data:,">`;
       outgoing.setHeader('content-type', 'text/html; charset=utf-8').end(page);
     },
-    { ...WITH_DOOR, requirements: () => ({ allow: { kind: 'all', permissions: [PERMISSION], readOnly: false } }) },
+    {
+      loadDoor: openDoor,
+      requirements: () => ({ allow: { kind: 'all', permissions: [PERMISSION], readOnly: false } }),
+    },
   );
   service.upstream.on('upgrade', ({ headers }, socket) => {
     socket.on('error', () => {});

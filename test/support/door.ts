@@ -1,11 +1,6 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { openDoor } from '../../src/features/console/door.tsx';
-import type { GuardRules } from '../../src/features/guard/access.ts';
-
-/** Lets people sign in to a guard of a test. */
-export const WITH_DOOR: Pick<GuardRules, 'loadDoor'> = { loadDoor: openDoor };
 
 /** The headers of Chromium if somebody opens a page by its address. */
 export const OPENS_PAGE = {

@@ -1,25 +1,17 @@
 import assert from 'node:assert/strict';
-import { byRoutes } from '../../../src/features/guard/access.ts';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { digestToken, SESSIONS } from '../../../src/features/sessions/session.ts';
-import { tokenAt } from '../../../src/features/sessions/cookies.ts';
-import { SeenOrigin } from '../../../src/http/seen-origin.ts';
-import { createRouter } from '../../../src/features/routes/router.ts';
-import {
-  browse,
-  cookiesOf,
-  nextOf,
-  OPENS_PAGE,
-  type Page,
-  sendKey,
-  SENDS_FORM,
-  WITH_DOOR,
-} from '../../support/door.ts';
-import { describeOnEach } from '../../support/dialects.ts';
-import { connectRaw, type GuardedService, PERMISSION, startGuarded } from '../../support/guard.ts';
-import { createPrincipal } from '../../support/keys.ts';
-import { collectingLog } from '../../support/log.ts';
-import { until } from '../../support/until.ts';
+import { openDoor } from '../../src/features/console/door.tsx';
+import { byRoutes } from '../../src/features/guard/access.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { digestToken, SESSIONS } from '../../src/features/sessions/session.ts';
+import { tokenAt } from '../../src/features/sessions/cookies.ts';
+import { SeenOrigin } from '../../src/http/seen-origin.ts';
+import { createRouter } from '../../src/features/routes/router.ts';
+import { browse, cookiesOf, nextOf, OPENS_PAGE, type Page, sendKey, SENDS_FORM } from '../support/door.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { connectRaw, type GuardedService, PERMISSION, startGuarded } from '../support/guard.ts';
+import { createPrincipal } from '../support/keys.ts';
+import { collectingLog } from '../support/log.ts';
+import { until } from '../support/until.ts';
 
 const MINUTE = 60_000;
 const isSignInPage = ({ body }: Page) => /<h1>Sign in to [^<]+<\/h1>/.test(body) && body.includes('type="password"');
@@ -54,7 +46,7 @@ describeOnEach('signing in at a guarded service', () => {
         got.push(rawHeaders);
         outgoing.end('passed');
       },
-      { ...WITH_DOOR, log, credentials: ['bearer', 'basic'] },
+      { loadDoor: openDoor, log, credentials: ['bearer', 'basic'] },
     );
     service.upstream.on('upgrade', (_, socket) => {
       socket.on('error', () => {});

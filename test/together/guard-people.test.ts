@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { Networks } from '../../../src/keys/basics/networks.ts';
-import { describeOnEach } from '../../support/dialects.ts';
-import { browse, cookiesOf, nextOf, OPENS_PAGE, WITH_DOOR } from '../../support/door.ts';
-import { connectRaw, type GuardedService, startGuarded } from '../../support/guard.ts';
-import { CLIENT, startProvider, type TestProvider } from '../../support/provider.ts';
-import { tempFolder } from '../../support/temp.ts';
+import { openDoor } from '../../src/features/console/door.tsx';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { Networks } from '../../src/keys/basics/networks.ts';
+import { describeOnEach } from '../support/dialects.ts';
+import { browse, cookiesOf, nextOf, OPENS_PAGE } from '../support/door.ts';
+import { connectRaw, type GuardedService, startGuarded } from '../support/guard.ts';
+import { CLIENT, startProvider, type TestProvider } from '../support/provider.ts';
+import { tempFolder } from '../support/temp.ts';
 
 const GRANT = { admins: ['ADMIN'], '*': ['GUEST'] } as const;
 
@@ -25,7 +26,7 @@ describeOnEach('people who have no key, at a guarded service', () => {
           outgoing.end('passed');
         });
       },
-      { ...WITH_DOOR, people: { by: { header: 'remote-user', groups: 'remote-groups' }, grant: GRANT } },
+      { loadDoor: openDoor, people: { by: { header: 'remote-user', groups: 'remote-groups' }, grant: GRANT } },
     );
   });
   afterEach(() => service.stop());
@@ -128,7 +129,7 @@ describeOnEach('people who sign in at a provider, at a guarded service', () => {
     writeFileSync(secretFile, CLIENT.secret, { mode: 0o600 });
     const by = { issuer: provider.issuer, clientId: CLIENT.id, secretFile, groups: 'groups' };
     service = await startGuarded((_, outgoing) => outgoing.end('passed'), {
-      ...WITH_DOOR,
+      loadDoor: openDoor,
       people: { by, grant: GRANT },
     });
     provider.register(`${service.url}/.svc-api/sign-in/callback`);
