@@ -283,7 +283,7 @@ describeOnEach('attacks: escalation', () => {
       const grandchild = await create('Grandchild', 'GUEST API_KEY:CREATE_OWN API_KEY:DELETE_ANY', child.principal);
       for (const { principal } of [child, grandchild]) {
         const overwrite = { name: 'CI deploy', roles: ['GUEST'], overwrite: true };
-        const message = /^A key cannot replace one that it descends from/;
+        const message = /^A key cannot replace one of its parent keys/;
         await assert.rejects(test.keys.create(overwrite, principal), { ...FORBIDDEN, message });
         await assert.rejects(test.keys.preview(overwrite, principal), { ...FORBIDDEN, message });
       }

@@ -12,14 +12,14 @@ const NAMES: readonly Row[] = [
   ['', 'NAME_INVALID', /^The name is empty: it needs at least one letter or digit\.$/],
   ['   ', 'NAME_INVALID', /^The name is empty/],
   [LONG, 'NAME_INVALID', /^The name is 101 characters long; at most 100 are allowed\.$/],
-  ['key 🔑', 'NAME_INVALID', /can only contain letters, digits and spaces; found "🔑" \(U\+1F511\)\.$/],
+  ['key 🔑', 'NAME_INVALID', /may only contain letters, digits and spaces; found "🔑" \(U\+1F511\)\.$/],
   [
     'my-key_1',
     'NAME_INVALID',
-    /can only contain letters, digits and spaces; found "-" \(U\+002D\) and "_" \(U\+005F\)\.$/,
+    /may only contain letters, digits and spaces; found "-" \(U\+002D\) and "_" \(U\+005F\)\.$/,
   ],
-  ['\u0301', 'NAME_INVALID', /can only contain letters, digits and spaces; found U\+0301\.$/],
-  ['two\nlines', 'NAME_INVALID', /can only contain letters, digits and spaces; found U\+000A\.$/],
+  ['\u0301', 'NAME_INVALID', /may only contain letters, digits and spaces; found U\+0301\.$/],
+  ['two\nlines', 'NAME_INVALID', /may only contain letters, digits and spaces; found U\+000A\.$/],
   ['\u001b[31mred', 'NAME_INVALID', /found U\+001B and "\[" \(U\+005B\)\.$/],
   ['a\u202eb', 'NAME_INVALID', /found U\+202E\.$/],
   ['\u3164', 'NAME_INVALID', /found U\+3164\.$/],
@@ -140,7 +140,7 @@ describe('apikey with bad values', () => {
       cli.run([...CREATE, '--name', 'a-b']),
     ]);
     assert.deepEqual(plain.stderr.split('\n'), [
-      'Error: The name can only contain letters, digits and spaces; found "-" (U+002D).',
+      'Error: The name may only contain letters, digits and spaces; found "-" (U+002D).',
       '       The description must not contain control characters, such as line breaks or tabs.',
       '       "VIEWR" is not a role. Did you mean VIEWER?',
       '       An item of the list of roles is empty. The roles are ADMIN, CONNECT, VIEWER and GUEST.',

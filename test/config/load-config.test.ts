@@ -462,7 +462,7 @@ trust: [10.0.0.0/33]
     ['clients: [{ id: wiki }]', '1:11: The field "name" is missing.'],
     ['clients: [{ id: svc-api, name: A }]', '1:17: "svc-api" is reserved for svc-api itself.'],
     ['clients: [{ id: a b, name: A }]', '1:17: "a b" is not a valid client id'],
-    ['clients: [{ id: a, name: A-B }]', '1:26: The name can only contain letters, digits and spaces'],
+    ['clients: [{ id: a, name: A-B }]', '1:26: The name may only contain letters, digits and spaces'],
     ['clients: [{ id: a, name: A }, { id: a, name: B }]', '1:31: "a" is declared more than once.'],
     ['clients: [{ id: a, name: A, secret: x }]', '1:29: "secret" is not a field.'],
     ['clients: [{ id: a, name: A, redirects: [http://a.example/] }]', '1:41: "http://a.example/" is not a redirect'],

@@ -112,7 +112,7 @@ describeOnEach('keys over GraphQL', () => {
 
   it('with invalid values are refused with a code and all issues, and nothing is created', async () => {
     const rows: [document: string, input: object, code: string, message: RegExp][] = [
-      [CREATE, { name: 'a-b', roles: ['GUEST'] }, 'NAME_INVALID', /can only contain letters, digits and spaces.*"-"/],
+      [CREATE, { name: 'a-b', roles: ['GUEST'] }, 'NAME_INVALID', /may only contain letters, digits and spaces.*"-"/],
       [CREATE, { name: ' ', roles: ['GUEST'] }, 'NAME_INVALID', /./],
       [
         CREATE,

@@ -53,7 +53,7 @@ describe('options of the library', () => {
     [{ permission: 'invoice:read_any' }, '"invoice:read_any" is not a permission. Did you mean INVOICE:READ_ANY?'],
     [{ permission: 'INVOICE:READ' }, /"READ" is not an action\. Did you mean READ_ANY or READ_OWN\?$/],
     [{ permission: 'CLERK' }, /^"CLERK" is not a permission\. Write RESOURCE:ACTION/],
-    [{ permission: 'INVOICE:*' }, /there are no wildcards/],
+    [{ permission: 'INVOICE:*' }, /wildcards are not allowed/],
     [{ resource: 'INVOCE' }, '"INVOCE" is not a resource. Did you mean INVOICE?'],
     [{ resource: 'invoice' }, '"invoice" is not a resource. Did you mean INVOICE?'],
     [{ resource: 'INVOICE:READ_ANY' }, /^"INVOICE:READ_ANY" is not a resource\./],

@@ -75,7 +75,7 @@ federation:
     await new Promise((done) => server.close(done));
     const gone = await exec(github);
     assert.equal(gone.code, 1);
-    assert.match(gone.stderr, /gives no token for this job/);
+    assert.match(gone.stderr, /gave no token for this job/);
     assert.ok(!gone.stderr.includes('secret of the job'));
 
     const agent = join(folder, 'buildkite-agent');

@@ -50,7 +50,7 @@ describe('processes that work on a server', () => {
     );
     const file = join(tempFolder(), 'keys.yaml');
     writeFileSync(file, 'keys: [{name: New, roles: [GUEST]}]');
-    assert.match(await lost('apply', '-f', file, '--json'), /New secrets were taken back, .*Other changes stay\.$/);
+    assert.match(await lost('apply', '-f', file, '--json'), /New secrets were revoked, .*Other changes stay\.$/);
     assert.deepEqual(await namesIn(cli.database), []);
   });
 

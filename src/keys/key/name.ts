@@ -33,7 +33,7 @@ export function validateName(name: string): Issue | undefined {
   if (found.length > 0) {
     const shown = found.slice(0, 5).map((character) => describeCharacter(character));
     const more = found.length > 5 ? [`${found.length - 5} more`] : [];
-    return nameIssue(`The name can only contain letters, digits and spaces; found ${formatList([...shown, ...more])}.`);
+    return nameIssue(`The name may only contain letters, digits and spaces; found ${formatList([...shown, ...more])}.`);
   }
   const length = codePoints(normalized);
   if (length > MAX_NAME_LENGTH)

@@ -108,7 +108,7 @@ describeOnEachAndRemotely('apikey --delete', () => {
     ]);
     assert.deepEqual(
       [plain.stderr, plain.code],
-      [errorText('NAME_INVALID', 'The name can only contain letters, digits and spaces; found "-" (U+002D).'), 2],
+      [errorText('NAME_INVALID', 'The name may only contain letters, digits and spaces; found "-" (U+002D).'), 2],
     );
     assert.equal(
       asJson.stdout,

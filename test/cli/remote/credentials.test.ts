@@ -52,7 +52,7 @@ describe('kept keys of servers', () => {
   it('are refused where others may have them, or where they were changed, and are never shown', () => {
     const path = keepKey(SERVER, key, env);
     chmodSync(path, 0o640);
-    assert.throws(() => keptKey(SERVER, env), refusal(/open to other users/));
+    assert.throws(() => keptKey(SERVER, env), refusal(/can be read by other users/));
     chmodSync(path, 0o600);
     const text = readFileSync(path, 'utf8');
     const wrong = [

@@ -122,7 +122,7 @@ describe('a declaration', () => {
       'keys[2].name: "Caf\u00e9" is declared more than once.',
     ]);
     const invalid = { ...A, name: '-' };
-    const issue = 'The name can only contain letters, digits and spaces; found "-" (U+002D).';
+    const issue = 'The name may only contain letters, digits and spaces; found "-" (U+002D).';
     assert.deepEqual(await issuesOf({ keys: [invalid, invalid] }), [
       `keys[0].name: ${issue}`,
       `keys[1].name: ${issue}`,

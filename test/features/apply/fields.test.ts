@@ -40,7 +40,7 @@ describeOnEachAndRemotely('declared keys', () => {
       [
         `Error: ${file}:4:13: 100/m and 1/m are two limits a minute. Leave one of them out.`,
         `       ${file}:4:21: "5/x" is not a limit. Write a number and s, m, h, d or month, such as 100/m.`,
-        `       ${file}:5:16: The list of networks is empty. Name one, or leave it out for anywhere.`,
+        `       ${file}:5:16: The list of networks is empty. Give at least one, or leave it out to allow all networks.`,
       ],
     );
   });

@@ -128,7 +128,7 @@ describe('changing a key in the console', () => {
         new RegExp(`<p id="${name}-problem" class="wrong">([^<]*)`).exec(visitor.page!.html)?.[1];
       const { status } = await visitor.submit('/edit', { name: 'a/b', limits: 'x', allowFrom: '300.1.1.1' });
       assert.equal(status, 400);
-      assert.match(`${wrongAt('name')}`, /can only contain letters, digits and spaces/);
+      assert.match(`${wrongAt('name')}`, /may only contain letters, digits and spaces/);
       assert.match(`${wrongAt('limits')}`, /is not a limit/);
       assert.match(`${wrongAt('allowFrom')}`, /300\.1\.1\.1/);
       assert.match(visitor.page!.html, /role="alert"/);

@@ -328,7 +328,7 @@ describeOnEach('somebody whom a provider signs in', () => {
       provider.account = { ...without, ...account };
       provider.tampering = { claims };
       const page = await signIn();
-      assert.deepEqual([page.status, page.text.includes('Your groups are not in')], [403, true], page.text);
+      assert.deepEqual([page.status, page.text.includes('does not contain your groups')], [403, true], page.text);
       assert.deepEqual(await person(), before);
       assert.equal(refusals().length, 1);
     });

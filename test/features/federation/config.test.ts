@@ -105,7 +105,7 @@ describe('the rules of federation', () => {
     ];
     const fields: [fields: Record<string, string>, fault: RegExp][] = [
       ...whens.map(([when, fault]): [Record<string, string>, RegExp] => [{ when }, fault]),
-      [{ name: 'a/b' }, /^3:11: The name .*can only contain letters/],
+      [{ name: 'a/b' }, /^3:11: The name .*may only contain letters/],
       [{ issuer: 'githb' }, /^4:13: "githb" is not an issuer\. Did you mean github or gitlab\?/],
       [{ issuer: 'kubernetes' }, /The issuer has no address\. Write \{ preset: kubernetes, url: /],
       [{ issuer: '{ jwks: "https://id.example.org" }' }, /The issuer has no address/],

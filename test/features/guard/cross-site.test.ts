@@ -93,7 +93,7 @@ describe('a request of another site', () => {
       const cross = ['Sec-Fetch-Site: cross-site', keys.basic];
       for (const query of ['?permission=GRAFANA:UPDATE_ANY', '?key', '?any=GRAFANA:UPDATE_ANY', '']) {
         const { status, body } = await ask('POST', cross, query);
-        assert.deepEqual([status, /"A page of another site made this request/.test(body)], [403, true], query);
+        assert.deepEqual([status, /"A page of another site sent this request/.test(body)], [403, true], query);
       }
       assert.equal((await ask('POST', cross, '', '/shared')).status, 200);
       assert.equal((await ask('POST', cross, '', '/open')).status, 200);

@@ -102,7 +102,7 @@ describe('proxy', () => {
       ['ngnix', {}, [], 'There is no example for "ngnix". Did you mean nginx? The proxies are caddy, nginx,'],
       ['caddy', { resource: 'a b' }, [], '"A B" is not a resource name'],
       ['caddy', { upstream: 'localhost:3000' }, [], 'Did you mean http://localhost:3000?'],
-      ['caddy', { upstream: 'http://a/b' }, [], '"http://a/b" has more than an address'],
+      ['caddy', { upstream: 'http://a/b' }, [], '"http://a/b" must not have a path'],
       ['nginx', { upstream: 'http+unix:///run/a;b' }, [], 'Use letters, digits'],
       ['nginx', { upstream: 'http+unix:///run/a%0Ab' }, [], 'Use letters, digits'],
       ['nginx', { upstream: 'http://a;b' }, [], 'Use letters, digits'],

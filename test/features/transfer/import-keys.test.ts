@@ -213,7 +213,7 @@ describeOnEach('importing keys', () => {
     'a field twice': [
       JSON.stringify(key()).replace('{', '{"allowFrom":["10.0.0.0/8"],"allowFrom":["0.0.0.0/0"],'),
       ['INPUT_INVALID'],
-      /The line has a field twice\./,
+      /The line has a repeated field\./,
     ],
     'a field that is none': [
       key({ rolls: [] }),

@@ -67,7 +67,7 @@ describe('a name', () => {
     it(`may not hold ${what}`, () => {
       assert.deepEqual(validateName(name), {
         code: 'NAME_INVALID',
-        message: `The name can only contain letters, digits and spaces; found ${found}.`,
+        message: `The name may only contain letters, digits and spaces; found ${found}.`,
       });
     });
   }

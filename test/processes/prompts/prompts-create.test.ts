@@ -57,7 +57,7 @@ describe('apikey --create on a terminal', () => {
     await terminal.answer('? Name', enter);
     await terminal.see('The name is empty');
     terminal.type(`my-key${enter}`);
-    await terminal.see('can only contain letters, digits and spaces; found "-" (U+002D)');
+    await terminal.see('may only contain letters, digits and spaces; found "-" (U+002D)');
     terminal.type(`${clear}My key${enter}`);
     await terminal.answer('? Description', `${'x'.repeat(1001)}${enter}`);
     await terminal.see('at most 1000 are allowed');

@@ -36,7 +36,7 @@ describe('routes template', () => {
       [['svc'], 'There is no template for "svc". The services are docker-registry,'],
       [['sonarr', '--host', '*.example.org'], '--host is "*.example.org". Name one host, without "*".'],
       [['sonarr', '--host', 'a b'], '"a b" is not a host for a route'],
-      [['sonarr', '--url', 'http://a/b'], '"http://a/b" has more than an address'],
+      [['sonarr', '--url', 'http://a/b'], '"http://a/b" must not have a path'],
     ] as const) {
       const { stderr, code } = await template(...args);
       assert.deepEqual([code, stderr.replaceAll(/\n +/g, ' ').includes(message)], [2, true], stderr);
