@@ -21,11 +21,8 @@ import { damageIndex, damageKey, damageSchema, SCHEMA_DAMAGES } from '../../supp
 import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, contentOf, readDirectly, unlockAuditLog } from '../../support/direct.ts';
 import { tempFolder } from '../../support/temp.ts';
-import { destinationOf, testCourier } from '../../support/couriers.ts';
-import { newNoticeSecret, Receiver, stopReceivers } from '../../support/webhook.ts';
 import { inspectStore } from '../../../src/features/doctor/inspection/inspect-store.ts';
 import { openKeys } from '../../../src/service/open-keys.ts';
-import { openStore } from '../../../src/store/open.ts';
 import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
 import { STORES } from '../../support/features.ts';
 
@@ -56,99 +53,6 @@ describeOnEach('doctor', (dialect) => {
     }
     return checks;
   };
-  /** A webhook that answers 500. */
-  const startUnheard = async () => {
-    const store = await openStore({ database: cli.database });
-    const time = { now: Date.now() };
-    const receiver = await Receiver.start();
-    receiver.answer = (response) => void response.writeHead(500).end();
-    /** Collects what is to be told, and tries to, as a process of its own. */
-    const pass = async () => {
-      const server = testCourier({ store, time }, destinationOf(receiver));
-      await server.run();
-      await server.dispatcher.stop();
-    };
-    const end = async () => {
-      await store.close();
-      await stopReceivers();
-    };
-    return { time, pass, end };
-  };
-
-  it('says whether notices can be signed, what waits, and why the last could not be delivered', async () => {
-    const config = join(tempFolder(), 'svc-api.yaml');
-    writeFileSync(config, 'notices: { url: "https://hooks.example.org/t0ken" }');
-    const secret = newNoticeSecret();
-    const notices = async (env: NodeJS.ProcessEnv) =>
-      (await examine(env, '--config', config)).filter(({ check }) => check === 'NOTICES');
-    const [missing] = await notices({});
-    assert.equal(missing!.status, 'warning');
-    const [wrongOne] = await notices({ SVC_API_NOTICES_SECRET: 'hunter2' });
-    assert.equal(wrongOne!.status, 'failure');
-    assert.equal(wrongOne!.message.includes('hunter2'), false);
-    const env = { SVC_API_NOTICES_SECRET: secret };
-    const readable = 'The secret that signs notices for https://hooks.example.org can be read.';
-    assert.deepEqual(
-      (await notices(env)).map(({ message }) => message),
-      [readable],
-    );
-    const unheard = await startUnheard();
-    await unheard.pass();
-    await cli.given('B');
-    unheard.time.now = Date.now() + 20_000;
-    await unheard.pass();
-    await unheard.end();
-    const at = new Date(unheard.time.now).toISOString();
-    assert.deepEqual(
-      (await notices(env)).map(({ status, message }) => [status, message]),
-      [
-        ['ok', readable],
-        ['warning', `1 notices wait, of at most 10000; the last failure, at ${at}: the answer was 500.`],
-      ],
-    );
-  });
-
-  it('says what is left where no webhook is named any more, and how that ends, and finds nothing wrong with it', async () => {
-    const config = join(tempFolder(), 'svc-api.yaml');
-    const secret = newNoticeSecret();
-    const about = async (text: string) => {
-      writeFileSync(config, text);
-      const env = { SVC_API_NOTICES_SECRET: secret };
-      const found = (await examine(env, '--config', config)).filter(({ check }) => check === 'NOTICES');
-      return found.map(({ status, message }) => `${status} ${message}`);
-    };
-    const none = 'ok The configuration names no webhook: nobody is notified of what happens to keys.';
-    const seenAgo = (ms: number) =>
-      changeDirectly(cli.database, `update notice_state set seen_at = ${Date.now() - ms}`);
-    const unheard = await startUnheard();
-    await unheard.pass();
-    // Nothing waits.
-    await seenAgo(2 * UNIT_MS.h);
-    assert.deepEqual(await about('roles: {}'), [none]);
-    await changeDirectly(cli.database, `update notice_state set gone = 'x'`);
-    assert.deepEqual(await about('roles: {}'), [none]);
-    await changeDirectly(cli.database, 'update notice_state set gone = null');
-    await cli.given('B');
-    unheard.time.now = Date.now();
-    await unheard.pass();
-    await unheard.end();
-    await changeDirectly(cli.database, `update notice_outbox set created_at = created_at - ${2 * UNIT_MS.h}`);
-    // Somebody sees a webhook, whatever this configuration says.
-    const late = /^warning 1 notices wait, of at most 10000; the last failure, at \S+: the answer was 500\.$/;
-    assert.match((await about('roles: {}'))[1]!, late);
-    await seenAgo(2 * UNIT_MS.h);
-    const waits =
-      /^ok 1 notice waits from when there was a webhook, until (\S+)\. One that is named by (\S+) gets what waits, /;
-    const [first, second, ...others] = await about('roles: {}');
-    assert.deepEqual([first, others], [none, []]);
-    const [, seen, until] = waits.exec(second!) ?? assert.fail(second);
-    assert.equal(Date.parse(until!) - Date.parse(seen!), 30 * UNIT_MS.d);
-    assert.match((await about('notices: { url: "https://hooks.example.org" }'))[1]!, late);
-    // Nothing is known of a configuration with faults.
-    assert.match((await about('rooles: {}'))[0]!, late);
-    await seenAgo(31 * UNIT_MS.d);
-    assert.match((await about('roles: {}'))[1]!, /^ok 1 notice waits .* One that is named gets nothing of it: /);
-  });
 
   it('finds nothing wrong with a store that is in order, makes each check, and changes nothing', async () => {
     const before = [await contentOf(cli.database), dialect === 'sqlite' && readdirSync(dirname(cli.database))];

@@ -7,15 +7,12 @@ import type { AddedMetric } from '../../../src/keys/added/index.ts';
 import { aggregated, KeyCounter, Metrics, type Sample } from '../../../src/features/telemetry/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../../../src/features/telemetry/metrics-server.ts';
 import { parseExposition, valueOf } from '../../support/exposition.ts';
-import { destinationOf, testCourier } from '../../support/couriers.ts';
 import { startGuarded } from '../../support/guard.ts';
 import { openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { collectingLog } from '../../support/log.ts';
 import { sendRaw } from '../../support/raw-http.ts';
 import { query } from '../../support/server.ts';
 import { until } from '../../support/until.ts';
-import { Receiver, stopReceivers } from '../../support/webhook.ts';
-import { RETRY_MS } from '../../../src/keys/feed/notice.ts';
 
 describe('metrics', () => {
   let test: TestKeys;
@@ -192,49 +189,6 @@ describe('metrics', () => {
     assert.deepEqual([keys('active'), keys('disabled'), keys('expired')], [1, 1, 0]);
     const next = valueOf(families, 'svc_api_next_key_expiry_timestamp_seconds');
     assert.equal(next, test.time.now / 1000 + 3600);
-  });
-
-  it('count notices, once there is a webhook: attempts by their result, what waits, and what was given up', async () => {
-    const ofNotices = async () => [...(await scrape()).keys()].filter((name) => name.includes('notice'));
-    assert.deepEqual(await ofNotices(), []);
-    const receiver = await Receiver.start();
-    const server = testCourier(test, destinationOf(receiver));
-    const { dispatcher } = server;
-    const run = () => server.run();
-    const { notices } = test.store;
-    let isWebhook = true;
-    const countWaiting = async () => (isWebhook ? notices.countWaiting() : undefined);
-    metrics.measureNotices({ counts: dispatcher.counts, countWaiting });
-    const values = async () => {
-      const families = await scrape();
-      const attempts = (result: string) => valueOf(families, 'svc_api_notice_attempts_total', { result });
-      const others = ['svc_api_notices_given_up_total', 'svc_api_notices_waiting'];
-      return [attempts('delivered'), attempts('failed'), ...others.map((name) => valueOf(families, name))];
-    };
-    assert.deepEqual(await values(), [0, 0, 0, 0]);
-    await run();
-    await test.keys.create({ name: 'Taken', roles: ['GUEST'] }, OPERATOR);
-    test.time.now += 1000;
-    await run();
-    assert.deepEqual(await values(), [1, 0, 0, 0]);
-    receiver.answer = (response) => void response.writeHead(500).end();
-    for (const name of ['One', 'Two']) await test.keys.create({ name, roles: ['GUEST'] }, OPERATOR);
-    test.time.now += 1000;
-    await run();
-    const [, failed, givenUp, waiting] = await values();
-    assert.ok(failed! >= 1 && failed! <= 2, String(failed));
-    assert.deepEqual([givenUp, waiting], [0, 2]);
-    for (const wait of [...RETRY_MS, ...RETRY_MS])
-      for (let time = 0; time < 2; time += 1) {
-        test.time.now += wait / 2;
-        await run();
-      }
-    await run();
-    assert.deepEqual(await values(), [1, 16, 2, 0]);
-    isWebhook = false;
-    assert.deepEqual(await values(), [1, 16, 2, undefined]);
-    await dispatcher.stop();
-    await stopReceivers();
   });
 
   it('are there while the store does not say how many notices wait, which it is asked once', async () => {
