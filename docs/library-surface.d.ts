@@ -56,6 +56,7 @@ export interface CatalogAdditions {
     policy?: PolicyRules;
     consent?: ConsentMode | undefined;
     declaredIn?: string;
+    added?: Readonly<Record<string, unknown>>;
 }
 
 export interface CertificateFiles {
@@ -965,6 +966,7 @@ export interface Catalog {
     readonly policy: Policy;
     readonly consent?: ConsentMode | undefined;
     readonly declaredIn?: string | undefined;
+    readonly added: Readonly<Record<string, unknown>>;
     meaningOf(role: Role): string;
     permissionsOf(role: Role): readonly Permission[];
     includes(role: Role, other: Role): boolean;

@@ -224,8 +224,8 @@ export async function additionsOf({
   }
   const ofHost = await hostResources(config);
   const { parseConfig } = await import('../config/load-config.ts');
-  const { resources, builtinResources, roles, policy, consent } = await parseConfig(found, ofHost);
-  return { resources: [...ofHost, ...resources], builtinResources, roles, policy, consent, declaredIn };
+  const { resources, builtinResources, roles, policy, consent, added } = await parseConfig(found, ofHost);
+  return { resources: [...ofHost, ...resources], builtinResources, roles, policy, consent, added, declaredIn };
 }
 
 function areBuiltIn(permissions: readonly string[]): boolean {

@@ -272,6 +272,7 @@ function readCatalog({
     defaultLimits: [],
     policy: NO_POLICY,
     declaredIn: 'the svc-api.yaml of the server',
+    added: {},
     meaningOf: (role) => byName.get(role)?.description ?? '',
     permissionsOf: (role) => byName.get(role)?.permissions ?? [],
     includes: (role, other) => builtIn.includes(role, other),

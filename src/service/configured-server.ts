@@ -31,7 +31,7 @@ export type StartService = (opened: OpenedService, server: ServerOptions) => Pro
 
 /** The additions to the built-in catalog: the resources of a host, and the declarations of its configuration. */
 export function additionsIn(
-  { resources, builtinResources, roles, limits, policy, consent }: Config,
+  { resources, builtinResources, roles, limits, policy, consent, added }: Config,
   ofHost: readonly HostResource[],
 ): CatalogAdditions {
   return {
@@ -41,6 +41,7 @@ export function additionsIn(
     defaultLimits: limits.default,
     policy,
     consent,
+    added,
   };
 }
 

@@ -60,6 +60,7 @@ export const ADDITIONS: Rules<CatalogAdditions> = {
   // Undefined if svc-api.yaml has no value, which allows the least.
   consent: orUndefined(oneOf(...CONSENT_MODES)),
   declaredIn: text,
+  added: recordOf(anything),
 };
 const OPTIONS: Rules<OpenKeysOptions> = {
   ...ADDITIONS,
@@ -92,7 +93,7 @@ export async function openKeysWithNotices(
   { maxVerifiedKeys, ...others }: OpenKeysOptions,
   changes?: ChangeSource,
 ): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
-  const { resources, builtinResources, roles, defaultLimits, policy, consent, declaredIn, ...options } = others;
+  const { resources, builtinResources, roles, defaultLimits, policy, consent, declaredIn, added, ...options } = others;
   const catalog = catalogOf('openKeys', {
     resources,
     builtinResources,
@@ -101,6 +102,7 @@ export async function openKeysWithNotices(
     policy,
     consent,
     declaredIn,
+    added,
   });
   const [{ openStore }, { keepingFeatures, allStores }] = await Promise.all([
     import('../store/open.ts'),

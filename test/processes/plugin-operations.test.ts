@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DataFolder } from '../support/plugins.ts';
 import { finished, ROOT, runCliWithInput, startCli } from '../support/process.ts';
 import { startServe } from '../support/serve.ts';
 import { query } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
+import { until } from '../support/until.ts';
 
 type Json = Record<string, unknown>;
 
@@ -78,6 +79,136 @@ const FILES = {
 /** The result of the hook: the feature of the module that the command imports, too. */
 const RESULT = `(await import('./deploy.js')).feature`;
 
+const TABLE = 'plugin_acme_notes_notes';
+const NOTES = `(() => {
+  const port = { name: 'notes' };
+  const settings = (keys) => keys.catalog.added.notes ?? null;
+  return {
+    name: 'acme-notes',
+    errors: { NOTE_REFUSED: { status: 403, meaning: 'A note is refused.', causes: ['a'], remedy: 'B.' } },
+    config: { sections: { notes: async () => ({ description: 'x', schema: { '~standard': { validate: (value) => ({ value }) } } }) } },
+    store: async () => ({
+      tables: { ${TABLE}: ['text'] },
+      migrations: [{ name: 'notes', up: (db, { text }) =>
+        db.schema.createTable('${TABLE}').addColumn('text', text, (column) => column.primaryKey().notNull()).execute() }],
+      ports: [{
+        port,
+        read: ({ run }) => ({ list: () => run((db) => db.selectFrom('${TABLE}').selectAll().orderBy('text').execute()) }),
+        write: ({ db }) => ({ add: (text) => db.insertInto('${TABLE}').values({ text }).execute() }),
+      }],
+    }),
+    operations: {
+      addNote: {
+        root: 'Mutation',
+        needs: 'DOCKER:UPDATE_ANY',
+        does: 'Adds a note.',
+        run: (keys, { text }, actor) => keys.write(async (transaction) => {
+          await transaction.port(port).add(text);
+          const { length } = await transaction.port(port).list();
+          if (text === settings(keys)?.refused) throw Object.assign(new Error(text), { code: 'NOTE_REFUSED' });
+          return [text, transaction.caller.apiKey?.name ?? null, String(length)];
+        }, actor),
+      },
+      notes: {
+        root: 'Query',
+        needs: 'DOCKER:READ_ANY',
+        does: 'Notes.',
+        run: async (keys) => [settings(keys)?.refused ?? null, ...(await keys.port(port).list()).map(({ text }) => text)],
+      },
+    },
+    schema: async () => ({ typeDefs: 'extend type Query { notes: [String] } extend type Mutation { addNote(text: String!): [String] }' }),
+  };
+})()`;
+
+const NOTE_COMMANDS = Object.fromEntries(
+  ['notes', 'addNote'].map((name) => [
+    `commands/${name.toLowerCase()}.js`,
+    `import { Args, Command } from '@oclif/core';
+    import { clientFlags, withClient } from 'svc-api/feature';
+    import { feature } from '../notes.js';
+    export default class extends Command {
+      static enableJsonFlag = true;
+      static args = { text: Args.string() };
+      static flags = clientFlags;
+      async run() {
+        const { args, flags } = await this.parse(this.constructor);
+        return withClient(this.config, flags, (client) => client.of(feature).${name}(args));
+      }
+    }`,
+  ]),
+);
+
+describe('an operation of a plugin that writes its tables', () => {
+  it('writes all or nothing as its caller, and knows its section, at each door', async () => {
+    const data = new DataFolder();
+    const files = { ...NOTE_COMMANDS, 'notes.js': `export const feature = ${NOTES};\n` };
+    data.install('acme-notes', `(await import('./notes.js')).feature`, undefined, {}, files);
+    const folder = tempFolder();
+    const config = join(folder, 'svc-api.yaml');
+    const database = join(folder, 'keys.sqlite');
+    const env = { ...data.env, SVC_API_DATABASE: database, SVC_API_CONFIG: config };
+    const write = (text: string) => {
+      writeFileSync(`${config}.new`, text);
+      renameSync(`${config}.new`, config);
+    };
+    const json = async (args: readonly string[], code = 0) => {
+      const result = await runCliWithInput('', [...args, '--json'], { env });
+      assert.equal(result.code, code, `${args.join(' ')}: ${result.stdout}${result.stderr}`);
+      return JSON.parse(result.stdout) as Json;
+    };
+    write('notes: { refused: a }\n');
+    const { key } = await json([
+      'apikey',
+      'create',
+      '--name',
+      'CI',
+      '--permissions',
+      'DOCKER:UPDATE_ANY,DOCKER:READ_ANY',
+    ]);
+    assert.equal((await json(['addnote', 'a'], 1))['code'], 'NOTE_REFUSED');
+    assert.deepEqual(await json(['notes']), ['a']);
+    assert.deepEqual(await json(['addnote', 'b']), ['b', null, '1']);
+    const serve = await startServe(database, ['--port', '0', '--config', config], env);
+    try {
+      const ask = async (document: string) => (await query(serve.url, key as string, document)).body;
+      const codeOf = async (text: string) =>
+        (await ask(`mutation { addNote(text: "${text}") }`)).errors?.[0]?.extensions['code'];
+      assert.equal(await codeOf('a'), 'NOTE_REFUSED');
+      assert.deepEqual((await ask('mutation { addNote(text: "c") }')).data, { addNote: ['c', 'CI', '2'] });
+      write('notes: { refused: d }\n');
+      serve.kill('SIGHUP');
+      await until(async () => ((await ask('{ notes }')).data as { notes: string[] }).notes[0] === 'd');
+      assert.equal(await codeOf('d'), 'NOTE_REFUSED');
+      assert.deepEqual((await ask('{ notes }')).data, { notes: ['d', 'b', 'c'] });
+    } finally {
+      await serve.stop();
+    }
+  });
+
+  it('knows its section in a program', async () => {
+    const folder = tempFolder();
+    for (const [path, text] of Object.entries({
+      'package.json': '{ "type": "module" }',
+      'features.js': `import { addFeatures } from '${ROOT}/dist/plugin.js';\naddFeatures(${NOTES});`,
+      'program.js': `import './features.js';
+        import { OPERATOR, openKeys } from '${ROOT}/dist/index.js';
+        const keys = await openKeys({ database: ':memory:', added: { notes: { refused: 'a' } } });
+        await keys.run('addNote', { text: 'b' }, { actor: OPERATOR });
+        const notes = await keys.run('notes', {}, { actor: OPERATOR });
+        const other = keys.withAdditions({ added: { notes: { refused: 'c' } } });
+        console.log(JSON.stringify([notes, await other.run('notes', {}, { actor: OPERATOR })]));
+        await keys.close();`,
+    }))
+      writeFileSync(join(folder, path), text);
+    const { code, stdout, stderr } = await finished(spawn(process.execPath, [join(folder, 'program.js')]));
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(JSON.parse(stdout), [
+      ['a', 'b'],
+      ['c', 'b'],
+    ]);
+  });
+});
+
 describe('an operation of a plugin', () => {
   let data: DataFolder;
   let database: string;
@@ -109,7 +240,7 @@ describe('an operation of a plugin', () => {
       assert.deepEqual(done, { key: 'CI', deploy: 'v2', by: 'Admin' });
       assert.equal((await json(['apikey', 'show', 'CI']))['description'], 'v2');
       const refused = await json(['deploy', 'CI', 'v3'], { env: on(reader), code: 1 });
-      assert.equal((refused['error'] as Json)['code'], 'FORBIDDEN');
+      assert.equal(refused['code'], 'FORBIDDEN');
     } finally {
       await serve.stop();
     }

@@ -100,9 +100,9 @@ describe('a plugin with a section of the configuration and resources', () => {
       ['config: { sections: { a: async () => ({ schema: 1 }) } }', /section "a" needs a "description"/],
       ['config: { sections: { a: 1 } }', /"config.sections" has "a"/],
       ['config: { secions: {} }', /secions/],
-      ["resources: ['DOCKER']", /resource "DOCKER" is there already/],
-      ["resources: ['EDGE']", /resource "EDGE" is there already/],
-      ["resources: ['A', 'A']", /resource "A" is there already/],
+      ["resources: ['DOCKER']", /resource "DOCKER" exists already/],
+      ["resources: ['EDGE']", /resource "EDGE" exists already/],
+      ["resources: ['A', 'A']", /resource "A" exists already/],
       ["resources: ['wiki']", /"wiki" is not a resource name/],
       ['resources: [1]', /resources/],
       [

@@ -130,6 +130,8 @@ export interface Catalog {
   readonly consent?: ConsentMode | undefined;
   /** The file that declares the installation's own resources, for messages; undefined to leave it out. */
   readonly declaredIn?: string | undefined;
+  /** Values of sections of plugins, by their names. */
+  readonly added: Readonly<Record<string, unknown>>;
   /** The purpose of a role, in a sentence. */
   meaningOf(role: Role): string;
   /** The permissions that a role includes; none if it is unknown. */
@@ -191,6 +193,8 @@ export interface CatalogAdditions {
   consent?: ConsentMode | undefined;
   /** The file that declares resources, for messages about unknown ones. Default: none is named. */
   declaredIn?: string;
+  /** Values of sections of plugins, by their names, for their operations. Default: none. */
+  added?: Readonly<Record<string, unknown>>;
 }
 
 export const NAME = /^[A-Z][A-Z0-9_]{0,63}$/;
@@ -204,15 +208,16 @@ const NONE: readonly Permission[] = [];
  * a role or the policy has an unknown permission
  */
 export function createCatalog({
-  resources: added = [],
+  resources: declared = [],
   builtinResources = 'shown',
   roles = {},
   defaultLimits = [],
   policy: rules = {},
   consent,
   declaredIn,
+  added = {},
 }: CatalogAdditions = {}): Catalog {
-  const own = [EDGE, ...ofPlugins, ...added].map((resource) =>
+  const own = [EDGE, ...ofPlugins, ...declared].map((resource) =>
     typeof resource === 'string' ? { name: resource } : resource,
   );
   const resources = [...new Set<string>([...RESOURCES, ...own.map(({ name }) => name)])];
@@ -256,6 +261,7 @@ export function createCatalog({
     policy,
     consent,
     declaredIn,
+    added,
     meaningOf: (role) => (ROLE_MEANINGS as Record<string, string>)[role] ?? meaningOf(permissions.get(role) ?? NONE),
     permissionsOf: (role) => permissions.get(role) ?? NONE,
     includes: includesRole,

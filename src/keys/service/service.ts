@@ -9,9 +9,9 @@ import {
   writeEvents,
   writeUses,
 } from '../authentication/index.ts';
-import { AuditAccess } from '../authorization/index.ts';
+import { type Actor, AuditAccess } from '../authorization/index.ts';
 import { type Limit, madeOnce, type Port, UNIT_MS } from '../basics/index.ts';
-import { type Parts, PermittedChanges, Transactions } from '../changes/index.ts';
+import { type Parts, PermittedChanges, type Transaction, Transactions } from '../changes/index.ts';
 import { type EdgeReport, EdgeReports, Edges } from '../feed/index.ts';
 import { type ApiKey, appliedLimits, USE, type UsedGrant, type UseTotals } from '../key/index.ts';
 import { KeyLists } from '../lists/index.ts';
@@ -183,6 +183,15 @@ export class KeysService extends KeyManagement {
   /** What a port reads of the store, such as one of a plugin for its endpoints and operations. */
   port<Reader, Writer extends Reader>(port: Port<Reader, Writer>): Reader {
     return this.#parts.repository.port(port);
+  }
+
+  /**
+   * Writes by ports in one transaction, such as those of a plugin in its operations. If `work` throws, nothing is written.
+   * `transaction.caller` is the actor as it is inside: its grants can have changed since it was authenticated.
+   * @throws KeysError FORBIDDEN for an actor that is no longer valid; a STORE_ error; errors of `work`
+   */
+  write<Result>(work: (transaction: Transaction) => Promise<Result>, actor: Actor): Promise<Result> {
+    return this.#parts.transactions.run(actor, work);
   }
 
   /** Returns the service itself. */
