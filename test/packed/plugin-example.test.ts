@@ -5,9 +5,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { changeDirectly } from '../support/direct.ts';
 import { type Host, hostEnv, installHost, mustRun, ON_CORE, packedFile } from '../support/host.ts';
 import { finished, ROOT, startCli } from '../support/process.ts';
 import { startListening } from '../support/serve.ts';
+import { query } from '../support/server.ts';
 import { tempFolder } from '../support/temp.ts';
 import { until } from '../support/until.ts';
 
@@ -109,6 +111,76 @@ describe('the plugin of the examples that notifies ntfy, packed', () => {
     } finally {
       await serve.stop();
       ntfy.close();
+    }
+  });
+});
+
+describe('the plugin of the examples that approves deploys, packed', () => {
+  it('is asked and approves by command, on a store and on a server, in GraphQL, and on its page', async () => {
+    const home = tempFolder();
+    const config = join(home, 'svc-api.yaml');
+    const database = join(home, 'keys.sqlite');
+    const paths = { XDG_DATA_HOME: home, HOME: home, SVC_API_CONFIG: config, SVC_API_DATABASE: database };
+    const env = hostEnv(paths);
+    const run = (args: readonly string[], more: NodeJS.ProcessEnv) =>
+      finished(startCli(args, { env: { ...env, ...more } }));
+    const cli = async (args: readonly string[], more: NodeJS.ProcessEnv = {}) => {
+      const { code, stdout, stderr } = await run(args, more);
+      assert.equal(code, 0, stderr);
+      return stdout;
+    };
+    const json = async (args: readonly string[], more?: NodeJS.ProcessEnv) =>
+      JSON.parse(await cli([...args, '--json'], more)) as Record<string, string>;
+    const refusalOf = async (args: readonly string[], more: NodeJS.ProcessEnv = {}) => {
+      const { code, stdout } = await run([...args, '--json'], more);
+      assert.notEqual(code, 0);
+      return (JSON.parse(stdout) as { code: string }).code;
+    };
+    await cli(['plugins', 'install', await packed('svc-api-approval')]);
+
+    writeFileSync(config, 'credentials: [bearer, basic]\napproval:\n  wait: 0\n');
+    const invalid = await run(['deploy', 'list'], {});
+    assert.match(invalid.stderr.replaceAll(/\s+/g, ' '), /:3:9: "approval.wait": must be at least 1 minute/);
+    writeFileSync(config, 'credentials: [bearer, basic]\napproval: { wait: 5 }\n');
+
+    const ci = await json(['apikey', 'create', '--name', 'CI', '--permissions', 'DEPLOY:CREATE_ANY,DEPLOY:UPDATE_ANY']);
+    const ada = await json(['apikey', 'create', '--name', 'Ada', '--permissions', 'DEPLOY:READ_ANY,DEPLOY:UPDATE_ANY']);
+    const first = await json(['deploy', 'ask', 'web <1>']);
+    assert.deepEqual([first['asker'], first['approver']], ['operator', null]);
+    assert.match(await cli(['deploy', 'list']), /web <1>, for operator, waiting/);
+
+    const serve = await startListening(['serve', '--port', '0'], env);
+    try {
+      const as = ({ key }: Record<string, string>) => ({
+        SVC_API_DATABASE: '',
+        SVC_API_SERVER: serve.url,
+        SVC_API_KEY: key!,
+      });
+      const page = async () => {
+        const authorization = `Basic ${Buffer.from(`:${ada['key']}`).toString('base64')}`;
+        return (await fetch(`${serve.url}/deploys`, { headers: { authorization } })).text();
+      };
+      const asked = await json(['deploy', 'ask', 'web 2'], as(ci));
+      assert.equal(asked['asker'], 'CI');
+      for (const text of ['web &#60;1>, for operator', 'web 2, for CI']) assert.ok((await page()).includes(text));
+      assert.equal((await fetch(`${serve.url}/deploys`)).status, 401);
+
+      assert.equal(await refusalOf(['deploy', 'approve', asked['id']!], as(ci)), 'DEPLOY_REFUSED');
+      assert.equal(await refusalOf(['deploy', 'ask', 'web 3'], as(ada)), 'FORBIDDEN');
+      const approved = await json(['deploy', 'approve', asked['id']!], as(ada));
+      assert.deepEqual(approved, { ...asked, approver: 'Ada' });
+      assert.ok(!(await page()).includes('web 2'));
+      assert.equal(await refusalOf(['deploy', 'approve', asked['id']!]), 'DEPLOY_REFUSED');
+
+      const approve = `mutation { approveDeploy(id: "${first['id']}") { what approver } }`;
+      const { data } = (await query(serve.url, ada['key'], approve)).body;
+      assert.deepEqual(data, { approveDeploy: { what: 'web <1>', approver: 'Ada' } });
+      assert.deepEqual(await json(['deploy', 'list'], as(ada)), await json(['deploy', 'list']));
+
+      await changeDirectly(database, 'update plugin_svc_api_approval_deploys set at = at - 300001');
+      assert.deepEqual(await json(['deploy', 'list'], as(ada)), []);
+    } finally {
+      await serve.stop();
     }
   });
 });

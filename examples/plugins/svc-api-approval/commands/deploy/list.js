@@ -1,0 +1,3 @@
+import { commandOf } from '../../command.js';
+
+export default commandOf('deploys', 'List deploys that were asked for.');
