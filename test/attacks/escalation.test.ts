@@ -247,7 +247,7 @@ describeOnEach('attacks: escalation', () => {
           () => test.keys.delete([id], by),
           () => test.keys.feature(Declarations).apply(declared, {}, by),
         ])
-          await assert.rejects(change(), { code: 'FORBIDDEN', message: /^A previous secret changes no keys\./ });
+          await assert.rejects(change(), { code: 'FORBIDDEN', message: /^A previous secret cannot change keys\./ });
       }
       assert.deepEqual([await enter(rotated.key), await enter(old.secret)], ['Admin', 'Admin']);
     });

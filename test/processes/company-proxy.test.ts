@@ -67,14 +67,14 @@ describe('where the only way out is a proxy', () => {
 
   it('commands, notices and issuers go through it, and say so where it fails', async () => {
     const { stderr } = await list(used());
-    assert.match(stderr, /through the proxy of HTTPS_PROXY/);
+    assert.match(stderr, /through the proxy in HTTPS_PROXY/);
     assert.deepEqual(asked.splice(0), ['CONNECT keys.invalid:443']);
     assert.deepEqual(await notice('http://receiver.invalid/hook', used()), { is: 'taken', status: 204 });
     assert.deepEqual(asked.splice(0), ['POST http://receiver.invalid/hook']);
     const failed = await notice('https://receiver.invalid/hook', used());
-    assert.match(failed['failure'] as string, /through the proxy of HTTPS_PROXY/);
+    assert.match(failed['failure'] as string, /through the proxy in HTTPS_PROXY/);
     assert.deepEqual(asked.splice(0), ['CONNECT receiver.invalid:443']);
-    assert.match((await issuerFailure(used()))['failure'] as string, /through the proxy of HTTPS_PROXY/);
+    assert.match((await issuerFailure(used()))['failure'] as string, /through the proxy in HTTPS_PROXY/);
     assert.deepEqual(asked, ['CONNECT issuer.invalid:443']);
   });
 

@@ -150,7 +150,7 @@ federation:
       [{ SVC_API_ID_TOKEN: given }, [], 1, /meets no rule/],
       [{ SVC_API_ID_TOKEN: 'nonsense' }, [], 1, /not a signed JWT/],
       [{}, ['--token-file', join(folder, 'none')], 2, /could not be read/],
-      [{ SVC_API_ID_TOKEN: given }, ['--database', 'x.sqlite'], 2, /leave --database out/],
+      [{ SVC_API_ID_TOKEN: given }, ['--database', 'x.sqlite'], 2, /Leave --database out/],
       [{ SVC_API_ID_TOKEN: given }, ['--ttl', 'soon'], 2, /--ttl is "soon"/],
       [{ ACTIONS_ID_TOKEN_REQUEST_URL: 'http://192.0.2.1/', ACTIONS_ID_TOKEN_REQUEST_TOKEN: 'x' }, [], 2, /https:/],
     ] as const) {
@@ -160,7 +160,7 @@ federation:
       assert.ok(!done.stderr.includes(given));
     }
     const without = await runCli(['apikey', 'exec', '--token-file', 'x', '--', 'true'], { env: cleanEnv({}) });
-    assert.match(without.stderr, /--token-file belongs to --federated/);
+    assert.match(without.stderr, /--token-file needs --federated/);
   });
 
   it('is counted by doctor, which names rules that were not used for 90 days', async () => {

@@ -254,7 +254,7 @@ describe('a host that chooses features', () => {
       writeFileSync(config, lines);
       const { code, stdout, stderr } = await runIn(folder, [...args, config], env);
       assert.deepEqual([stdout, code], ['', 2], stderr);
-      assert.match(stderr, /feature console[^]*Code: CONFIG_INVALID/);
+      assert.match(stderr, /feature "console"[^]*Code: CONFIG_INVALID/);
     }
   });
 

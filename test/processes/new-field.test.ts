@@ -72,7 +72,7 @@ describe('fields that are added to the tables', () => {
     const table = join(copy, 'src/keys/key/fields.ts');
     const text = readFileSync(table, 'utf8');
     const labelled = text.replace('\n});\n\n/** Fields that restrict', NEW_FIELDS);
-    const changed = labelled.replace('\n});\n\n/** Fields that a key gets', NEW_RESTRICTION);
+    const changed = labelled.replace('\n});\n\n/** Fields that are set when', NEW_RESTRICTION);
     assert.ok(labelled !== text && changed !== labelled);
     writeFileSync(table, changed);
     node('node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json');

@@ -101,7 +101,7 @@ describeOnEach('a feed by NATS', (dialect) => {
       [await check(edge, key), await check(edge, secret)],
       ['401 UNAUTHENTICATED', '401 UNAUTHENTICATED'],
     );
-    assert.ok(!lines.some(({ message }) => message.includes('loaded anew')));
+    assert.ok(!lines.some(({ message }) => message.includes('are loaded again')));
     // A closing edge tells its origin, and waits for the answer.
     for (const { keys } of edges.splice(0)) await keys.close();
     await standby.stop();
@@ -132,7 +132,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     await nats.start();
     await until(async () => (await check(edge, key)) === '401 UNAUTHENTICATED');
     await test.keys.setEnabled(apiKey.id, true, OPERATOR);
-    assert.ok(!lines.some(({ message }) => message.includes('loaded anew')));
+    assert.ok(!lines.some(({ message }) => message.includes('are loaded again')));
     await until(async () => (await check(edge, key)) === 'ok');
   });
 
@@ -176,7 +176,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     await nats.start();
     await until(async () => (await check(edge, key)) === '401 UNAUTHENTICATED');
     await until(async () => (await check(edge, kept)) === 'ok');
-    assert.ok(lines.some(({ message }) => message.includes('loaded anew')));
+    assert.ok(lines.some(({ message }) => message.includes('are loaded again')));
   });
 
   it('closes edges while NATS does not go on, and lets a change return', async () => {
@@ -251,7 +251,7 @@ describeOnEach('a feed by NATS', (dialect) => {
     await until(async () => (await check(edge, kept)) === 'ok');
     for (const secret of [key, disabled])
       await until(async () => (await check(edge, secret)) === '401 UNAUTHENTICATED');
-    assert.ok(!lines.some(({ message }) => message.includes('loaded anew')));
+    assert.ok(!lines.some(({ message }) => message.includes('are loaded again')));
     await connection.close();
   });
 
@@ -262,7 +262,7 @@ describeOnEach('a feed by NATS', (dialect) => {
       await publisher.stop();
       await streams.update('KV_test-keys', { max_bytes: -1, max_age: 0, max_msgs: -1, ...limit });
       publisher = publish();
-      await until(() => problem()?.includes(`take off ${Object.keys(limit)[0]!}`) === true);
+      await until(() => problem()?.includes(`remove ${Object.keys(limit)[0]!}`) === true);
     }
     await streams.update('KV_test-keys', { max_msgs: -1 });
     const { key } = await create('Key');
@@ -318,7 +318,7 @@ describeOnEach('a feed by NATS', (dialect) => {
       return (await check(away, kept)) === 'ok';
     });
     await until(async () => (await check(away, key)) === '401 UNAUTHENTICATED');
-    assert.ok(lines.some(({ message }) => message.includes('loaded anew')));
+    assert.ok(lines.some(({ message }) => message.includes('are loaded again')));
     // Entries taken since do not prove that none was missed.
     const now = asks.at(-1)!;
     const answerTo = async (asked: NatsAsk) =>

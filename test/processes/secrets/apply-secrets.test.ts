@@ -148,7 +148,7 @@ describe('the secrets of applied keys', () => {
       );
       assert.match(
         stderr,
-        /could not be written to stdout \(\w+\)\. All changes were reverted, because nobody has the new secrets\.\nCode: OUTPUT_FAILED\n/,
+        /could not be written to stdout \(\w+\)\. All changes were reverted, because the new secrets could not be delivered\.\nCode: OUTPUT_FAILED\n/,
       );
       assert.equal(code, 1);
       assert.deepEqual(await keysIn(test.cli.database), before);

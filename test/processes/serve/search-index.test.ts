@@ -19,7 +19,7 @@ describeOn('postgres', 'serve', () => {
 
   it('says once that searches have no index, and what to do, and nothing where they have it', async () => {
     const database = await migratedStore();
-    const isHint = (message: string) => /read through all.*pg_trgm.*docs\/postgresql\.md/.test(message);
+    const isHint = (message: string) => /read all keys.*pg_trgm.*docs\/postgresql\.md/.test(message);
     assert.deepEqual((await messagesOf(database)).filter(isHint), []);
     await changeDirectly(database, 'drop index api_keys_by_search_text');
     assert.equal((await messagesOf(database)).filter(isHint).length, 1);
