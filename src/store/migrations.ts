@@ -422,7 +422,7 @@ export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<vo
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** Schemas of unreleased versions have numbers up to this one, and are not migrated. */
-const UNRELEASED = 34;
+const UNRELEASED = 35;
 
 /** The number of the newest schema. */
 export function newestSchema(): number {
