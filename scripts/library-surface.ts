@@ -35,7 +35,8 @@ export interface PublicName extends Declaration {
 export function publicNames(): PublicName[] {
   return Object.entries(ENTRIES).flatMap(([from, entry]) => {
     const own = Array.from(read(entry).matchAll(DECLARED)).filter(([text]) => /^export /m.test(text));
-    return [...own.map((match) => match[2]!), ...namesFrom(entry, 'export').map(({ name }) => name)]
+    const handedOn = [entry, ...allFrom(entry)].flatMap((file) => namesFrom(file, 'export'));
+    return [...own.map((match) => match[2]!), ...handedOn.map(({ name }) => name)]
       .map((name) => ({ from, ...declarationOf(name, entry)! }))
       .toSorted((one, other) => one.name.localeCompare(other.name, 'en'));
   });

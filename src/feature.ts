@@ -5,7 +5,7 @@ import type { FeatureConfig } from './config/section.ts';
 import type { HttpApp, NamedCommands, RequestCheck, RequestWatcher, RouteContext } from './http/index.ts';
 import type { FeatureOfFields } from './keys/added/index.ts';
 import type { AddedError, ErrorTable } from './keys/basics/index.ts';
-import type { KeyListener } from './keys/changes/index.ts';
+import type { KeyListener, OwnKeyListener } from './keys/changes/index.ts';
 import type { NoticeChannels, NoticeStore } from './keys/feed/index.ts';
 import type { Operations, RemoteOperations } from './keys/operations/index.ts';
 import type { KeyRepository } from './keys/repository/index.ts';
@@ -84,7 +84,9 @@ export interface CheckedStore {
 }
 
 /** A feature of svc-api itself, with members that plugins cannot have. */
-export interface OwnFeature extends Omit<Feature, 'config'> {
+export interface OwnFeature extends Omit<Feature, 'config' | 'onKeys'> {
+  /** Its steps when keys change, or were used. */
+  readonly onKeys?: OwnKeyListener;
   /** Its error codes, as those of the core have them. */
   readonly errors?: ErrorTable;
   /** Its sections of `svc-api.yaml`, and its part of the configuration without them. */

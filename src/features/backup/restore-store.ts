@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { OPERATOR, operatorName } from '../../keys/authorization/index.ts';
 import { type ErrorCode, isKeysError, KeysError, printable, type ProgressReport } from '../../keys/basics/index.ts';
-import { type KeyListener, type RestoreStep, Transactions } from '../../keys/changes/index.ts';
+import { type OwnKeyListener, type RestoreStep, Transactions } from '../../keys/changes/index.ts';
 import { type CatalogAdditions, createCatalog } from '../../keys/permissions/index.ts';
 import type { KeyRepository, SchemaDifference } from '../../keys/repository/index.ts';
 import { type BringBack, noteRestore, planRestore, restoreKeys, type RestorePlan, takenIds } from './restore.ts';
@@ -232,7 +232,7 @@ interface RestoreOptions extends CatalogAdditions {
   env: NodeJS.ProcessEnv;
   busyTimeoutMs: number;
   /** The listeners of changes. */
-  listeners: readonly KeyListener[];
+  listeners: readonly OwnKeyListener[];
   /** The parts of features in a store. */
   features: readonly FeatureInStore[];
   /** The revoked keys to bring back. */

@@ -81,7 +81,7 @@ export async function requireToRotate(place: Place, key: ApiKey): Promise<void> 
   const end = previousEndsAt === null ? '' : `, or after ${formatTime(previousEndsAt)}`;
   throw new KeysError(
     'ROTATION_IN_PROGRESS',
-    `The API key "${key.name}" is already being rotated, and its new secret is not in use yet. ` +
+    `The API key "${key.name}" is already being rotated, and its new secret was not the last one in use. ` +
       `It can be rotated once the new secret is in use${end}.`,
   );
 }

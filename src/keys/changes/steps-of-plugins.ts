@@ -1,11 +1,11 @@
 import { failedFeature, isAdded } from '../added/index.ts';
 import { isKeysError, kindOf } from '../basics/index.ts';
-import type { KeyListener, ReplacementSteps } from './transaction.ts';
+import type { KeyListener, OwnKeyListener, ReplacementSteps } from './transaction.ts';
 
 /** The listeners of features, in their order. A feature that does not listen costs nothing. */
 export function listenersOf(
-  features: readonly { readonly name: string; readonly onKeys?: KeyListener }[],
-): KeyListener[] {
+  features: readonly { readonly name: string; readonly onKeys?: OwnKeyListener }[],
+): OwnKeyListener[] {
   return features.flatMap((feature) => {
     const { name, onKeys } = feature;
     if (!onKeys) return [];

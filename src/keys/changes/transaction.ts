@@ -93,6 +93,15 @@ export interface KeyListener {
   /** Rules for the feature's own changes of a key, by name. Pages offer the changes that are not refused. */
   readonly rules?: Readonly<Record<string, ChangeRule>>;
   /**
+   * Called before revoked keys with these ids come back from a backup. It can return a step that runs once they are
+   * back.
+   */
+  readonly restoring?: (backup: KeyWriter, ids: readonly string[]) => Promise<RestoreStep | void>;
+}
+
+/** A listener of svc-api itself. Plugins have no steps about use: one that fails would keep all use from being written. */
+export interface OwnKeyListener extends KeyListener {
+  /**
    * Adds uses of keys, some of which may be gone, in the transaction that writes them every few seconds. No request waits
    * for it, and no change of a key does while it writes its own tables alone.
    */
@@ -101,11 +110,6 @@ export interface KeyListener {
   readonly condensing?: (ports: WritePorts, now: number, rows: number) => Promise<boolean>;
   /** Removes rows about the use of deleted keys: at most about so many at once. Returns false if more are left. */
   readonly forgetting?: (ports: WritePorts, ids: readonly string[], rows: number) => Promise<boolean>;
-  /**
-   * Called before revoked keys with these ids come back from a backup. It can return a step that runs once they are
-   * back.
-   */
-  readonly restoring?: (backup: KeyWriter, ids: readonly string[]) => Promise<RestoreStep | void>;
 }
 
 /** Refuses a caller that is not allowed to change a key now, by throwing a `KeysError`. */
@@ -128,7 +132,7 @@ export interface Place<Key extends ApiKey = ApiKey> {
   readonly now: number;
   readonly find: KeyFinder<Key>;
   /** The listeners of changes. */
-  readonly listeners: readonly KeyListener[];
+  readonly listeners: readonly OwnKeyListener[];
 }
 
 /** The refusal of a change by a feature, if there is one. See `KeyListener.refuses`. */
@@ -167,7 +171,7 @@ export interface TransactionOptions {
   /** True if the changes undo those of other keys: then they are not effects of the caller. */
   isUndoing?: boolean;
   /** The listeners of changes. */
-  listeners: readonly KeyListener[];
+  listeners: readonly OwnKeyListener[];
 }
 
 /** Changes of keys that are made together or not at all. Each one gets an entry in the audit log. */
@@ -178,7 +182,7 @@ export class Transaction implements Place<StoredKey>, WritePorts {
   readonly find: StoredKeyFinder;
   readonly auditLog: AuditReader;
   readonly isUndoing: boolean;
-  readonly listeners: readonly KeyListener[];
+  readonly listeners: readonly OwnKeyListener[];
   readonly #writer: KeyWriter;
   readonly #actor: AuditActor;
   readonly #entries: AuditDraft[] = [];
@@ -341,7 +345,7 @@ export interface TransactionsOptions {
   /** The user of the command line, for the audit log. */
   operator: string;
   /** The listeners of changes. */
-  listeners: readonly KeyListener[];
+  listeners: readonly OwnKeyListener[];
 }
 
 /** Parts that features are built from. */

@@ -4,10 +4,10 @@ export function meaningOfAction(action: string): string {
   return `${verb} ${extent === 'any' ? 'all' : 'its own'}`;
 }
 
-/** A permission in words: `Can read all docker.` @param permission `RESOURCE:ACTION` */
+/** A permission in words: `Can read all API keys.` @param permission `RESOURCE:ACTION` */
 export function meaningOfPermission(permission: string): string {
   const [resource = '', action = ''] = permission.split(':');
-  return `Can ${meaningOfAction(action)} ${resource.toLowerCase().replaceAll(/_+/g, ' ')}.`;
+  return `Can ${meaningOfAction(action)} ${wordsOfResource(resource)}.`;
 }
 
 export interface AllowedAction {

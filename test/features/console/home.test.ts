@@ -48,7 +48,7 @@ describe('the home page of the console', () => {
     await visitor.open('');
     assert.deepEqual(figuresOf(visitor), [
       '14 requests, 24 h ./keys?sort=last-used',
-      '2 refused ./audit-log?outcome=REFUSED&since=2029-12-31',
+      '2 not accepted ./audit-log?outcome=REFUSED&since=2029-12-31',
       '4 keys ./keys',
       '1 expiring soon ./keys?status=ACTIVE&ends=14d&sort=ends',
       '2 never used ./keys?status=ACTIVE&used=never',
@@ -83,7 +83,7 @@ describe('the home page of the console', () => {
     await visitor.open('');
     assert.deepEqual(
       figuresOf(visitor).map((figure) => figure.replace(/^\d+ req| \S+$/g, '')),
-      ['uests, 24 h', '0 refused', '1 key', '0 expiring soon', '0 never used'],
+      ['uests, 24 h', '0 not accepted', '1 key', '0 expiring soon', '0 never used'],
     );
     assert.match(visitor.page!.text, /Requests of your key/);
     assert.doesNotMatch(visitor.page!.text, /Of others|Waiting for approval|Problems|New key/);

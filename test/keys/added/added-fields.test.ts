@@ -156,6 +156,7 @@ describe('fields of plugins', () => {
         [{ needs: 'guard' }, /"needs".*must be a list/],
         [{ routes: {} }, /"routes".*must be a function/],
         [{ onKeys: { change: () => {} } }, /"onKeys.change" is not a property. Did you mean changed/],
+        [{ onKeys: { used: () => {} } }, /"onKeys.used" is not a property/],
       ],
     );
     for (const feature of [null, 'x', {}, { name: 'Has Spaces' }, { name: 3 }])

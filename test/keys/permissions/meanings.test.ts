@@ -8,8 +8,8 @@ import {
 
 describe('the meaning of permissions', () => {
   it('is a sentence', () => {
-    assert.equal(meaningOfPermission('DOCKER:READ_ANY'), 'Can read all docker.');
-    assert.equal(meaningOfPermission('CONNECT__REMOTE_ACCESS:UPDATE_OWN'), 'Can update its own connect remote access.');
+    assert.equal(meaningOfPermission('DOCKER:READ_ANY'), 'Can read all Docker.');
+    assert.equal(meaningOfPermission('CONNECT__REMOTE_ACCESS:UPDATE_OWN'), 'Can update its own remote access.');
   });
 
   it('together is by actions, without what others include', () => {

@@ -206,7 +206,7 @@ function Figures({ visit, overview }: { visit: Visit; overview: Overview }) {
   return (
     <ul class="figures">
       <Figure root={root} path="keys?sort=last-used" value={formatNumber(accepted + refused)} what="requests, 24 h" />
-      <Figure root={root} path={refusals} value={formatNumber(refused)} what="refused" isBad={refused > 0} />
+      <Figure root={root} path={refusals} value={formatNumber(refused)} what="not accepted" isBad={refused > 0} />
       <Figure root={root} path="keys" value={formatTotal(newest)} what={newest.total === 1 ? 'key' : 'keys'} />
       <Figure
         root={root}

@@ -73,7 +73,7 @@ export function UsePlot({ title, bars }: { title: string; bars: readonly Bar[] }
       {isRefused && (
         <>
           <Legend outcomes={REFUSALS} bars={bars} />
-          <Chart title={`${title}: refused`} outcomes={REFUSALS} bars={bars} height={70} />
+          <Chart title={`${title}: not accepted`} outcomes={REFUSALS} bars={bars} height={70} />
         </>
       )}
       <Times bars={bars} />

@@ -41,7 +41,7 @@ export const KEY_ERRORS = defineErrors({
   },
   ROTATION_IN_PROGRESS: {
     graphql: true,
-    meaning: 'The key already has two secrets, which is the maximum, and the new one is not in use yet.',
+    meaning: 'The key already has two secrets, which is the maximum, and the new one was not the last one in use.',
     causes: ['it was rotated, and the grace period of the previous secret has not ended'],
     remedy: 'End that rotation with `apikey rotate --finish` or `--rollback`, then rotate again.',
     remedyIn: {
