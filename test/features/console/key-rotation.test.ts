@@ -70,7 +70,7 @@ describe('rotating the secret of a key in the console', () => {
     assert.equal(status, 400);
     assert.match(html, /<p id="grace-problem" class="wrong">[^<]*longer than 90 days/);
     await test.keys.rotate(id, {}, OPERATOR);
-    assert.match((await visitor.submit('/rotation', { grace: '1h' })).text, /being rotated already.*Finish now/);
+    assert.match((await visitor.submit('/rotation', { grace: '1h' })).text, /already being rotated.*Finish now/);
   });
 
   it('is not offered, nor is enabling, where the key lasts longer than that of the person, or has a role beyond', async () => {

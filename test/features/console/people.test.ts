@@ -346,7 +346,7 @@ describeOnEach('somebody whom a provider signs in', () => {
     await start({}, { admins: ['ADMIN'] });
     provider.account = { ...ADA, groups: ['users'] };
     const page = await signIn();
-    assert.deepEqual([page.status, /signed in as ada, and nothing is granted/.test(page.text)], [403, true]);
+    assert.deepEqual([page.status, /signed in as ada, but you have no permissions/.test(page.text)], [403, true]);
     assert.equal(await person(), undefined);
   });
 
