@@ -258,6 +258,21 @@ describe('a host that chooses features', () => {
     }
   });
 
+  it('refuses to show requests, by each way to ask for it, without the feature that does', async () => {
+    const folder = hostWith([]);
+    for (const [args, env] of [
+      [['--request-log'], {}],
+      [['--metrics-port', '9464'], {}],
+      [['--metrics-port', '9464', '--workers', '2'], {}],
+      [[], { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }],
+    ] as const) {
+      const all = { SVC_API_DATABASE: tempStore(), ...env };
+      const { code, stdout, stderr } = await runIn(folder, ['serve', '--port', '0', ...args], all);
+      assert.deepEqual([stdout, code], ['', 2], stderr);
+      assert.match(stderr, /"telemetry"[^]*Code: USAGE/);
+    }
+  });
+
   it('serves the console without other features, and each link leads to a page', async () => {
     const folder = hostWith(['console']);
     const env = { SVC_API_DATABASE: tempStore() };
