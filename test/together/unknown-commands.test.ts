@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { ownCommands } from '../../support/cli-here.ts';
-import { runProgramHere } from '../../support/program-here.ts';
+import { ownCommands } from '../support/cli-here.ts';
+import { runProgramHere } from '../support/program-here.ts';
 
 const commands = await ownCommands();
 const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
