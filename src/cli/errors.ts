@@ -52,6 +52,16 @@ export function presentError(error: unknown): PresentedError {
   return { code, message: shownText(remedy ? `${message} ${remedy}` : message), exit };
 }
 
+/**
+ * The user's view of an error of a command of a plugin: its own message, with a code of ours or of the plugin.
+ * @returns no exit code if the error has its own
+ */
+export function presentPluginError(error: unknown): Omit<PresentedError, 'exit'> & { exit?: number } {
+  if (isKeysError(error)) return presentError(error);
+  const code = isParserError(error) && 'parse' in error ? 'USAGE' : 'UNEXPECTED';
+  return { code, message: shownText(error instanceof Error ? error.message : String(error)) };
+}
+
 function explain(error: unknown): { code: string; message: string } {
   if (error instanceof CliError || isKeysError(error)) return { code: error.code, message: error.message };
   if (isParserError(error)) return { code: 'USAGE', message: 'The command was used incorrectly.' };

@@ -48,24 +48,41 @@ async function withInstalledPlugins(options: OwnOptions): Promise<Config> {
   return config;
 }
 
-/** Lets a command of a plugin fail with `--json` as ours do: oclif has another form. One of its own stays. */
+/** Lets a command of a plugin fail with `--json` as ours do: oclif has another form. One of the plugin's own stays. */
 function reportAsOurs(command: Command.Loadable): void {
   const load = command.load.bind(command);
   command.load = async () => {
-    const [loaded, { presentError }, { isKeysError }] = await Promise.all([
+    const [loaded, { presentPluginError }, { loadErrorCodes }] = await Promise.all([
       load(),
       import('./errors.ts'),
-      import('../keys/basics/index.ts'),
+      import('./error-codes.ts'),
     ]);
-    const { prototype } = loaded as unknown as { prototype: { toErrorJson: (error: unknown) => object } };
-    if (!Object.hasOwn(prototype, 'toErrorJson'))
-      prototype.toErrorJson = (error) => {
-        const { code, message, exit } = presentError(error);
-        if (isKeysError(error)) process.exitCode = exit;
-        return { error: message.replaceAll('\n', ' '), code };
-      };
+    const prototype = loaded.prototype as unknown as Failing;
+    if (prototype.toErrorJson !== rootOf(prototype).toErrorJson) return loaded;
+    const fail = prototype.catch;
+    prototype.catch = async function (error) {
+      await loadErrorCodes();
+      return fail.call(this, error);
+    };
+    prototype.toErrorJson = (error) => {
+      const { code, message, exit } = presentPluginError(error);
+      if (exit !== undefined) process.exitCode = exit;
+      return { error: message.replaceAll('\n', ' '), code };
+    };
     return loaded;
   };
+}
+
+/** Members of a command that are called if it fails. */
+interface Failing {
+  catch: (error: unknown) => Promise<unknown>;
+  toErrorJson: (error: unknown) => object;
+}
+
+/** The class of oclif that a command extends. A plugin can bring its own copy of oclif. */
+function rootOf(prototype: Failing): Failing {
+  const above = Object.getPrototypeOf(prototype) as Failing;
+  return above === Object.prototype ? prototype : rootOf(above);
 }
 
 /** Lets plugins import svc-api, which is not installed in their folder: they get this program. */

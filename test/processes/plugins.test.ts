@@ -407,11 +407,30 @@ describe('a plugin with fields of keys', () => {
       export default class extends Command {
         static summary = 'Approve a deploy.';
         static enableJsonFlag = true;
-        run() { throw Object.assign(new Error('No such deploy.'), { code: 'NOT_FOUND', exitCode: 3 }); }
+        static args = { how: { name: 'how', input: [], type: 'option', parse: async (text) => text } };
+        async run() {
+          const { args } = await this.parse();
+          if (args.how === 'exit') this.error('no such deploy', { exit: 3 });
+          throw Object.assign(new Error('No such deploy.'), args.how === 'code' && { code: 'DEPLOY_MISSING' });
+        }
       }`,
     );
+    const base = `import Approve from './approve.js';
+      class Base extends Approve { toErrorJson(error) { return { failed: error.message }; } }
+      export default class extends Base { static summary = 'Deny a deploy.'; }`;
+    writeFileSync(join(folder, '../deploy/deny.js'), base);
+    const entry = `{ exit: 7, status: 404, meaning: 'There is no such deploy.', causes: ['a wrong name'], remedy: 'Create it.' }`;
+    data.install('other', `{ name: 'other', errors: { DEPLOY_MISSING: ${entry} } }`);
     assert.match(await cli(['--help']), /^ {2}deploy approve +Approve a deploy\.$/m);
-    assert.deepEqual(Object.keys(await json(['deploy', 'approve'], { code: 3 })), ['error', 'code']);
+    for (const [how, code, error, exit] of [
+      ['exit', 'UNEXPECTED', 'no such deploy', 3],
+      ['throw', 'UNEXPECTED', 'No such deploy.', 1],
+      ['code', 'DEPLOY_MISSING', 'No such deploy.', 7],
+    ] as const)
+      assert.deepEqual(await json(['deploy', 'approve', how], { code: exit }), { error, code });
+    const { error, code } = await json(['deploy', 'approve', 'exit', 'more'], { code: 2 });
+    assert.deepEqual([code, /Unexpected argument: more/.test(error as string)], ['USAGE', true]);
+    assert.deepEqual(await json(['deploy', 'deny'], { code: 1 }), { failed: 'No such deploy.' });
     const help = await cli(['apikey', '--help']);
     assert.match(help, /^KEYS\n(?: {2}.*\n)* {2}apikey hand +Command of a plugin\.$/m);
     assert.match(help, /^TEAMS\n {2}apikey teams +Command of a plugin\.$/m);
