@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Command } from '@oclif/core/command';
 import { Config, Plugin } from '@oclif/core/config';
+import { normalizeArgv } from '@oclif/core/help';
 import type { LoadOptions } from '@oclif/core/interfaces';
 import { run } from '@oclif/core/run';
 import { packageFolder } from '../version.ts';
@@ -25,14 +26,26 @@ export async function runOwnProgram(typed: readonly string[]): Promise<void> {
   // oclif's `help` has no such flag, but the colours of help follow it.
   const args = typed[0] === 'help' ? typed.filter((arg) => arg !== '--no-color') : [...typed];
   const options = await ownOptions();
+  let config: Config | undefined;
   try {
     if (VERSION.has(args[0] ?? '') && !args.some((arg) => HELP_FLAGS.has(arg)))
       return await printVersion(options.pjson!.version, args);
-    await run(args, await withInstalledPlugins(options));
+    config = await withInstalledPlugins(options);
+    await run(args, config);
   } catch (error) {
     const { reportFailure } = await import('./explain/report.ts');
     await reportFailure(error, args, options);
   }
+  if (config) await endDespitePlugins(config, args);
+}
+
+/** Ends one of our own commands, which a timer or a connection of a plugin would keep running. */
+async function endDespitePlugins(config: Config, args: readonly string[]): Promise<void> {
+  const [id = ''] = normalizeArgv(config, [...args]);
+  const isOfPlugin = config.findCommand(id)?.pluginType === 'user';
+  if (isOfPlugin || !config.getPluginsList().some(({ type }) => type === 'user')) return;
+  await new Promise((resolve) => process.stdout.write('', resolve));
+  process.exit();
 }
 
 /**

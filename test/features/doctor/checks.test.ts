@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { CheckContext, DoctorCheck } from '../../../src/feature.ts';
+import { linesOf } from '../../../src/features/doctor/cli/doctor.ts';
 import { checkOfPlugin } from '../../../src/features/doctor/checks.ts';
 
 const CONTEXT = { config: undefined, store: undefined, env: {}, clock: Date.now, features: [] };
@@ -45,6 +46,16 @@ describe('a check of a plugin', () => {
       assert.match(finding!.message, message);
       assert.match(finding!.remedy!, /svc-api plugins uninstall svc-api-team/);
     }
+  });
+
+  it('is one line of text, and one for the remedy', async () => {
+    const findings = await found(async () => [{ status: 'warning', message: 'A\nB', remedy: 'C\nD' }]);
+    assert.deepEqual(
+      linesOf(findings)
+        .slice(0, -1)
+        .map((line) => line.slice(-3)),
+      ['A B', 'C D'],
+    );
   });
 
   it('is given up if it does not end, which it can notice', async () => {

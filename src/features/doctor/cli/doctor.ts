@@ -18,7 +18,7 @@ export function linesOf(findings: readonly Finding[]): string[] {
   return [
     ...findings.flatMap(({ status, check, message, remedy }) => [
       `${status.padEnd(STATUS_WIDTH)}${check.padEnd(checkWidth)}${message.replaceAll('\n', ' ')}`,
-      ...(remedy === null ? [] : [`${indent}${remedy}`]),
+      ...(remedy === null ? [] : [`${indent}${remedy.replaceAll('\n', ' ')}`]),
     ]),
     failures + warnings === 0
       ? 'Nothing is wrong.'
