@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { hostEnv, mustRun } from '../support/host.ts';
 import { type Finished, finished, startCli } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
+import { until } from '../support/until.ts';
 
 const PLUGIN = { hooks: {} };
 
@@ -82,7 +83,8 @@ describe('plugins install', () => {
       ['export default async () => ({', {}, /feature\.js/],
       [`export default async () => ({ name: 'svc-api-team', needs: ['x-y'] });`, {}, /needs the feature "x-y"/],
       [`export default async () => ({ name: 'svc-api-team', store: ${store} });`, {}, /make no table plugin_svc_api_/],
-      ['process.exit(3);', {}, /ends the program/],
+      ['process.exit(3);', {}, /svc-api-team, commands end without/],
+      [`setTimeout(() => { throw new Error('too late'); }); await new Promise(() => {});`, {}, /Error: too late/],
       [sound, { peerDependencies: { 'svc-api': '^99' } }, /\^99/],
     ] as const) {
       makeWith(feature, more);
@@ -92,6 +94,65 @@ describe('plugins install', () => {
       assert.equal(readFileSync(manifest, 'utf8'), before);
       assert.equal(readFileSync(join(home, 'svc-api/node_modules/svc-api-team/feature.js'), 'utf8'), sound);
     }
+  });
+
+  /** Makes a package with a feature in the working directory. */
+  const makeFeature = (name: string, feature: string, peerDependencies: object = {}): void => {
+    mkdirSync(join(cwd, name), { recursive: true });
+    const oclif = { hooks: { 'svc-api:feature': './feature.js' } };
+    const json = { name, version: '1.0.0', type: 'module', oclif, peerDependencies };
+    writeFileSync(join(cwd, name, 'package.json'), JSON.stringify(json));
+    writeFileSync(join(cwd, name, 'feature.js'), `${feature}\nexport default async () => ({ name: '${name}' });`);
+  };
+
+  it('updates outdated plugins one by one', async () => {
+    const names = ['svc-api-one', 'svc-api-two'];
+    for (const name of names) {
+      makeFeature(name, '');
+      await must('install', `./${name}`);
+      // An update of svc-api does this to a plugin.
+      const path = join(home, 'svc-api/node_modules', name, 'package.json');
+      const json = JSON.parse(readFileSync(path, 'utf8')) as object;
+      writeFileSync(`${path}.old`, JSON.stringify({ ...json, peerDependencies: { 'svc-api': '^99' } }));
+    }
+    for (const name of names) {
+      const path = join(home, 'svc-api/node_modules', name, 'package.json');
+      renameSync(`${path}.old`, path);
+    }
+    makeFeature('svc-api-one', '', { 'svc-api': '^99' });
+    assert.match(await refused(['install', './svc-api-one']), /svc-api-one is invalid/);
+    makeFeature('svc-api-one', '');
+    const { code, stdout, stderr } = await run(['install', './svc-api-one']);
+    assert.deepEqual([code, stdout], [0, 'Installed svc-api-one 1.0.0.\n'], stderr);
+    assert.match(stderr, /Warning: .*svc-api-two/);
+    assert.equal((await run(['install', './svc-api-two'])).stderr.includes('Warning'), false);
+  });
+
+  it('installs a plugin that keeps a timer, with which commands end', async () => {
+    makeFeature('svc-api-one', 'setInterval(() => {}, 1000);');
+    await must('install', './svc-api-one');
+    const env = hostEnv({ XDG_DATA_HOME: home, HOME: home });
+    const { code, stdout } = await finished(startCli(['doctor', '--json'], { cwd, env }));
+    assert.equal(code, 1);
+    assert.ok(Array.isArray((JSON.parse(stdout) as { checks: unknown }).checks));
+  });
+
+  it('leaves no folder behind if a signal ends it', async () => {
+    const [started, temporary] = [join(cwd, 'started'), tempFolder()];
+    const wait = `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(started)}, ''); for (;;);`;
+    makeFeature('svc-api-one', wait);
+    const env = hostEnv({ XDG_DATA_HOME: home, HOME: home, TMPDIR: temporary });
+    const child = startCli(['plugins', 'install', './svc-api-one'], { cwd, env });
+    const ended = finished(child);
+    await until(() => existsSync(started));
+    child.kill('SIGTERM');
+    const { code, stderr } = await ended;
+    assert.deepEqual([code, /Ended by SIGTERM/.test(stderr)], [143, true], stderr);
+    assert.deepEqual(
+      readdirSync(temporary).filter((name) => name.startsWith('svc-api-plugin-')),
+      [],
+    );
+    assert.equal(await must(), 'No plugins installed.\n');
   });
 
   it('updates by the same URL, repository, path or file', async () => {

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
@@ -15,7 +14,13 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Config } from '@oclif/core/interfaces';
 import { printable, suggestion } from '../../keys/basics/index.ts';
-import { CliError } from '../errors.ts';
+import { CliError, InterruptedError } from '../errors.ts';
+import { HeldSignals } from '../signals.ts';
+
+/** The time limit of a trial, in milliseconds. */
+const TRIAL_MS = 60_000;
+/** The lines and characters of a trial's stderr that are shown. */
+const [SHOWN_LINES, SHOWN_LENGTH] = [10, 1000];
 
 /** A plugin that the user has installed, in oclif's form. */
 interface Installed {
@@ -32,6 +37,7 @@ interface Manifest {
 /** The plugins in the user's data folder, from where oclif loads them. */
 export class InstalledPlugins {
   readonly #folder: string;
+  readonly #signals = new HeldSignals();
 
   constructor({ dataDir, name, bin }: Config) {
     if (name !== 'svc-api')
@@ -47,19 +53,32 @@ export class InstalledPlugins {
   /**
    * Installs a package with the user's npm. Nothing changes if it is not a plugin.
    * @param spec a name with a version, a tarball, a folder, or anything else that npm accepts
-   * @throws CliError PLUGIN_FAILED
+   * @returns a warning if it is sound, and another plugin keeps commands from running
+   * @throws CliError PLUGIN_FAILED, INTERRUPTED
    */
-  async install(spec: string): Promise<{ name: string; version?: string | undefined }> {
+  async install(spec: string): Promise<{ name: string; version?: string | undefined; warning?: string | undefined }> {
+    this.#signals.hold();
+    try {
+      return await this.#install(spec);
+    } catch (error) {
+      const signal = await this.#signals.first();
+      throw signal ? new InterruptedError(signal, 'Install the plugin again.') : error;
+    } finally {
+      await this.#signals.release();
+    }
+  }
+
+  async #install(spec: string): ReturnType<InstalledPlugins['install']> {
     const target = targetOf(spec);
-    const name = await this.#tryOut(target, spec);
+    const { name, warning } = await this.#tryOut(target, spec);
     // Checks that the list can be read and written, before a plugin is removed.
     this.#save(this.#entries());
     // npm would keep the installed folder if the version is the same.
     rmSync(join(this.#folder, 'node_modules', name), { recursive: true, force: true });
-    await npm(this.#folder, 'install', target);
+    await npm(this.#folder, 'install', target, this.#signals);
     const others = this.#entries().filter((each) => each.name !== name);
     this.#save([...others, { name, type: 'user' }]);
-    return { name, version: manifestOf(this.#folder, name)?.version };
+    return { name, version: manifestOf(this.#folder, name)?.version, warning };
   }
 
   /** @throws CliError USAGE if it is not installed, PLUGIN_FAILED */
@@ -69,21 +88,21 @@ export class InstalledPlugins {
       const names = entries.map((each) => each.name);
       throw new CliError('USAGE', `${printable(name)} is not installed. ${suggestion(name, names)}`.trim());
     }
-    await npm(this.#folder, 'uninstall', name);
+    await npm(this.#folder, 'uninstall', name, this.#signals);
     this.#save(entries.filter((each) => each.name !== name));
   }
 
   /**
    * Installs a plugin in a folder of its own, and runs it there beside the others.
-   * @returns its name
+   * @returns its name, and the fault of another one
    * @throws CliError PLUGIN_FAILED
    */
-  async #tryOut(target: string, spec: string): Promise<string> {
+  async #tryOut(target: string, spec: string): Promise<{ name: string; warning?: string | undefined }> {
     const folder = mkdtempSync(join(tmpdir(), 'svc-api-plugin-'));
     try {
       const path = join(folder, 'package.json');
       writeFileSync(path, '{}');
-      await npm(folder, 'install', target);
+      await npm(folder, 'install', target, this.#signals);
       const [name] = Object.keys(readManifest(path)?.dependencies ?? {});
       if (name === undefined)
         throw new CliError('PLUGIN_FAILED', `npm has installed no package for "${printable(spec)}".`);
@@ -98,12 +117,53 @@ export class InstalledPlugins {
         mkdirSync(dirname(to), { recursive: true });
         if (!existsSync(to)) symlinkSync(join(this.#folder, 'node_modules', other.name), to, 'junction');
       }
-      writeFileSync(path, JSON.stringify({ oclif: { schema: 1, plugins: [...others, { name, type: 'user' }] } }));
-      await requireSound(folder);
-      return name;
+      const faultWith = async (plugins: readonly Installed[]) => {
+        writeFileSync(path, JSON.stringify({ oclif: { schema: 1, plugins } }));
+        return this.#faultIn(folder, folder, name);
+      };
+      const own = { name, type: 'user' };
+      const warning = await faultWith([...others, own]);
+      if (warning === undefined) return { name };
+      // Outdated plugins must not keep each other from being updated.
+      const isOfOthers = others.length > 0 && (await this.#faultIn(this.#folder, folder, name)) !== undefined;
+      const fault = isOfOthers ? await faultWith([own]) : warning;
+      if (fault === undefined) return { name, warning };
+      const more = fault === warning ? '' : ` Beside the other plugins: ${warning}`;
+      throw new CliError('PLUGIN_FAILED', `${fault}${more} It was not installed.`);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
+  }
+
+  /**
+   * Runs this program with the plugins of a data folder, as commands on a new key store do.
+   * @param cwd an empty folder
+   * @param name the plugin to be installed
+   * @returns the reason why commands do not run; undefined if they do
+   */
+  async #faultIn(dataDir: string, cwd: string, name: string): Promise<string | undefined> {
+    const words = 'apikey create --dry-run --json --name Trial --roles GUEST --database'.split(' ');
+    const { SVC_API_SERVER: _, SVC_API_CONFIG: __, ...others } = process.env;
+    const child = spawn(process.execPath, [process.argv[1]!, ...words, join(cwd, 'none.sqlite')], {
+      cwd,
+      env: { ...others, SVC_API_DATA_DIR: dataDir },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: TRIAL_MS,
+      killSignal: 'SIGKILL',
+    });
+    const output = Promise.all([text(child.stdout), text(child.stderr)]);
+    const [, ended] = await this.#signals.passTo(child);
+    const [answer, stderr] = await output;
+    const { code, error } = readAnswer(answer);
+    if (code !== undefined) return code.startsWith('FEATURE_') ? error : undefined;
+    const signal = await this.#signals.first();
+    if (signal) throw new InterruptedError(signal, 'The plugin was not installed.');
+    const lines = stderr
+      .trim()
+      .split(/\s*\n\s*/)
+      .slice(-SHOWN_LINES);
+    const how = ended === 'SIGKILL' ? `do not end within ${TRIAL_MS / 1000} seconds` : 'end without an answer';
+    return `With the plugin ${name}, commands ${how}. ${printable(lines.join(' '), SHOWN_LENGTH)}`.trim();
   }
 
   get #path(): string {
@@ -147,24 +207,6 @@ function targetOf(spec: string): string {
   throw new CliError('PLUGIN_FAILED', `There is no file or folder ${printable(path)}.`);
 }
 
-/**
- * Runs this program with the plugins of a data folder, as commands on a new key store do.
- * @throws CliError PLUGIN_FAILED that says why a plugin is refused
- */
-async function requireSound(folder: string): Promise<void> {
-  const words = 'apikey create --dry-run --json --name Trial --roles GUEST --database'.split(' ');
-  const { SVC_API_SERVER: _, SVC_API_CONFIG: __, ...others } = process.env;
-  const child = spawn(process.execPath, [process.argv[1]!, ...words, join(folder, 'none.sqlite')], {
-    cwd: folder,
-    env: { ...others, SVC_API_DATA_DIR: folder },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const [answer] = await Promise.all([text(child.stdout), once(child, 'close')]);
-  const { code, error } = readAnswer(answer);
-  if (code === undefined || code.startsWith('FEATURE_'))
-    throw new CliError('PLUGIN_FAILED', `${error ?? 'The plugin ends the program.'} It was not installed.`);
-}
-
 /** The answer of a command with `--json`. It has no code if the command did not get so far. */
 function readAnswer(answer: string): { code?: string; error?: string } {
   try {
@@ -175,7 +217,12 @@ function readAnswer(answer: string): { code?: string; error?: string } {
 }
 
 /** Runs npm in a folder. Its output goes to stderr. */
-async function npm(folder: string, action: 'install' | 'uninstall', target: string): Promise<void> {
+async function npm(
+  folder: string,
+  action: 'install' | 'uninstall',
+  target: string,
+  signals: HeldSignals,
+): Promise<void> {
   // Copies folders instead of linking. A plugin can have svc-api as a peer dependency, which is this program.
   const ways = ['--save', '--omit=dev', '--install-links', '--legacy-peer-deps'];
   const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error'];
@@ -187,9 +234,9 @@ async function npm(folder: string, action: 'install' | 'uninstall', target: stri
     cwd: folder,
     stdio: ['ignore', 2, 2],
   });
-  const [code] = (await once(child, 'close').catch((error: unknown) => {
+  const [code] = await signals.passTo(child).catch((error: unknown) => {
     throw new CliError('PLUGIN_FAILED', `npm could not be run: ${(error as Error).message}. Install it with Node.`);
-  })) as [number | null];
+  });
   if (code !== 0)
     throw new CliError('PLUGIN_FAILED', `npm ${action} failed with ${code ?? 'a signal'}; see its output above.`);
 }

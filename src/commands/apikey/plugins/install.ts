@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args';
 import { examplesOf } from '../../../cli/base-command.ts';
 import { PluginCommand } from '../../../cli/plugin-command.ts';
+import { warn } from '../../../cli/terminal.ts';
 
 export default class Install extends PluginCommand {
   static override group = 'Program';
@@ -20,7 +21,8 @@ export default class Install extends PluginCommand {
 
   async run(): Promise<void> {
     const { args } = await this.parse(Install);
-    const { name, version } = await this.installed.install(args.plugin);
+    const { name, version, warning } = await this.installed.install(args.plugin);
     await this.write(`Installed ${name} ${version}.\n`);
+    if (warning !== undefined) await warn(this.terminal, [`Commands do not run yet. ${warning}`]);
   }
 }
