@@ -25,7 +25,7 @@ const FIELDS: Readonly<Record<string, readonly [allowed: string, isRight: (value
     (value) => isObject(value) || typeof value === 'function',
   ],
 };
-const ALLOWED = `It can return {  ${Object.keys(FIELDS).join(', ')} }, each of which is optional.`;
+const ALLOWED = `It can return { ${Object.keys(FIELDS).join(', ')} }, each of which is optional.`;
 
 /**
  * Validates the result of a hook `svc-api:schema`, which is code of others.
