@@ -231,7 +231,7 @@ describe('svc-api edge', () => {
     };
     const at = (url: string, ...args: string[]) => run(['--origin', url, '--token-file', tokenFile, ...args]);
     assert.match((await run(['--origin', origin.url, '--token-file', file])).stderr, /EDGE:READ_ANY/);
-    assert.match((await at('http://keys.example.org')).stderr, /unencrypted.*--insecure/s);
+    assert.match((await at('http://keys.example.org')).stderr, /without encryption.*--insecure/s);
     assert.match((await at(origin.url, '--max-stale', '50ms')).stderr, /--max-stale is "50ms"/);
     assert.match((await at(origin.url, '--client-cert', 'a.pem')).stderr, /--client-key/);
     assert.match((await at(origin.url, '--any-key')).stderr, /--any-key is for a guard, but nothing is guarded/);
