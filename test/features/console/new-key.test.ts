@@ -335,7 +335,7 @@ describe('creating a key in the console', () => {
     assert.match(page.html, /role="alert"/);
     assert.match(page.html, /id="name"[^>]*aria-describedby="name-problem name-help"[^>]*aria-invalid="true"/);
     for (const [id, message] of [
-      ['name', 'can only contain'],
+      ['name', 'may only contain'],
       ['limits', 'is not a limit'],
       ['allowFrom', 'has bits beyond'],
       ['grants', 'at least one role or permission'],

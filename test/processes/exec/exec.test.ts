@@ -370,7 +370,7 @@ describe('apikey exec that is used wrongly', () => {
     [
       'a name that breaks the rule',
       ['--roles', 'VIEWER', '--name', 'a-b', ...touch],
-      /^Error: The name can only contain /,
+      /^Error: The name may only contain /,
     ],
     [
       'several issues',
