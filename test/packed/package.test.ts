@@ -182,7 +182,7 @@ describe('the packed package', () => {
       /^examples\/(ansible\/keys\.yml|github-actions\/(deploy\.yml|hosted\.yml|with-key\/action\.yml)|gitlab-ci\/(\.gitlab-ci|hosted)\.yml)$/,
       /^examples\/remote\/(apply|keys)\.(yml|yaml)$/,
       /^examples\/terraform\/(key\.mjs|main\.tf|keys\/main\.tf)$/,
-      /^examples\/plugins\/[a-z-]+\/(README\.md|package\.json|feature\.js)$/,
+      /^examples\/plugins\/[a-z-]+\/(README\.md|package\.json|(commands\/deploy\/)?[a-z]+\.js)$/,
       /^examples\/python\/get_key\.py$/,
       /^examples\/routes\/[a-z-]+\.yaml$/,
       /^examples\/mcp\/(server\.js|package\.json|svc-api\.yaml)$/,
