@@ -170,7 +170,7 @@ describe('the page of a key in the console', () => {
     assert.match(hours.text, /accepted 2 2 1 0 .* forbidden 2 limited 0 refused 0 2 1 0 /);
     assert.match(
       hours.html,
-      /<svg role="img" aria-label="Last 48 hours: 2 accepted".*aria-label="Last 48 hours: refused: 2 forbidden, 0 limited, 0 refused"/,
+      /<svg role="img" aria-label="Last 48 hours: 2 accepted".*aria-label="Last 48 hours: not accepted: 2 forbidden, 0 limited, 0 refused"/,
     );
     assert.match(hours.text, /2030-01-03 23:00 1 1 0 0 2030-01-02 23:00 1 1 0 0/);
     assert.doesNotMatch(hours.html, /style=/);
