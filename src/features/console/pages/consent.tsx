@@ -620,7 +620,8 @@ function AgreedPage({ request, visit }: { request: ConsentRequest; visit: Visit 
         <p>
           Its name is <strong>{name}</strong>
           {'. '}
-          <a href={`${visit.root}keys?${new URLSearchParams({ search: name }).toString()}`}>Find it</a> {' · '}{' '}
+          <a href={`${visit.root}keys?${new URLSearchParams({ search: name }).toString()}`}>Find it</a>
+          {' · '}
           <a href={`${visit.root}requests`}>Approvals</a>
         </p>
       )}

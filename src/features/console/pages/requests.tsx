@@ -157,8 +157,8 @@ function NoRequests({ visit }: { visit: Visit }) {
   return (
     <Empty title="No open requests">
       <p>
-        <HowToAsk visit={visit} />{' '}
-      </p>{' '}
+        <HowToAsk visit={visit} />
+      </p>
     </Empty>
   );
 }
@@ -168,7 +168,7 @@ function HowToAsk({ visit: { origin, parts } }: { visit: Visit }) {
   const login = <code>{`${commands.login} --server ${origin}`}</code>;
   const others = (
     <>
-      connects an application listed in <code>svc-api.yaml</code> ({' '}
+      connects an application listed in <code>svc-api.yaml</code> (
       <code>{`${origin}/.well-known/oauth-authorization-server`}</code>)
     </>
   );

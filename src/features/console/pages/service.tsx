@@ -42,7 +42,8 @@ function HealthPage({ health, info, now }: Answer & { now: number }) {
       <table>
         <thead>
           <tr>
-            <th scope="col">Check</th> <th scope="col">State</th>
+            <th scope="col">Check</th>
+            <th scope="col">State</th>
           </tr>
         </thead>
         <tbody>
@@ -113,8 +114,8 @@ function CheckRow({ what, isWell, state, remedy }: Check) {
     <tr>
       <th scope="row">{what}</th>
       <td>
-        <span class={`status ${isWell ? 'active' : 'bad'}`}>{state}</span>{' '}
-        {!isWell && <p class="help">{remedy}</p>}{' '}
+        <span class={`status ${isWell ? 'active' : 'bad'}`}>{state}</span>
+        {!isWell && <p class="help">{remedy}</p>}
       </td>
     </tr>
   );
@@ -176,10 +177,9 @@ function Limits({ limits: { defaultKeyLimits, failedCredentials, request } }: { 
       <table>
         <thead>
           <tr>
-            <th scope="col">Limit</th>{' '}
+            <th scope="col">Limit</th>
             <th scope="col" class="number">
-              {' '}
-              At most{' '}
+              At most
             </th>
           </tr>
         </thead>

@@ -57,7 +57,8 @@ export function AuditEntries({ root, now, entries }: { root: string; now: number
     <table class="list log">
       <thead>
         <tr>
-          <th scope="col">Time</th> <th scope="col">Event</th>
+          <th scope="col">Time</th>
+          <th scope="col">Event</th>
         </tr>
       </thead>
       {Array.from(days, ([day, ofDay]) => (
