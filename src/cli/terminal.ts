@@ -46,7 +46,8 @@ export interface Terminal {
   /** The number of columns of stdout: COLUMNS if it is a number, otherwise the terminal's, or 80. */
   readonly columns: number;
   /**
-   * Writes to stdout, until everything is written. @throws CliError OUTPUT_FAILED; ReaderGoneError; InterruptedError
+   * Writes to stdout, until everything is written.
+   * @throws CliError OUTPUT_FAILED; ReaderGoneError; InterruptedError
    */
   out(text: string): Promise<void>;
   /** Like `out`, for a secret: also fails if stdout seems to be closed or discarded unintentionally. */

@@ -99,8 +99,8 @@ export function serverTarget(flags: PlaceFlags, env: NodeJS.ProcessEnv, login: s
 }
 
 /**
- * Refuses to send a key over a network without encryption, unless --insecure was given. @throws KeysError
- * SERVER_INSECURE
+ * Refuses to send a key over a network without encryption, unless --insecure was given.
+ * @throws KeysError SERVER_INSECURE
  */
 export function requireEncryption(server: string, { insecure }: Pick<PlaceFlags, 'insecure'>): void {
   if (!server.startsWith('http:') || isLoopback(server) || insecure) return;

@@ -184,8 +184,8 @@ function descriptionOf(found: VerifiedKey | undefined, address: string | null): 
 }
 
 /**
- * The token in a form (RFC 7662, section 2.1; RFC 7009, section 2.1), which is read from nowhere else. @throws
- * RequestRefused
+ * The token in a form (RFC 7662, section 2.1; RFC 7009, section 2.1), which is read from nowhere else.
+ * @throws RequestRefused
  */
 export async function readToken(c: Context, what: string): Promise<string> {
   return tokenIn(await readForm(c, what));

@@ -198,8 +198,8 @@ function isOfRules(code: unknown): code is ErrorCode {
 }
 
 /**
- * The error for an answer that is not from a server of ours. @param what the end of a sentence that begins with "The
- * server"
+ * The error for an answer that is not from a server of ours.
+ * @param what the end of a sentence that begins with "The server"
  */
 export function incompatible(server: string, what: string, cause?: unknown): KeysError {
   return new KeysError('SERVER_INCOMPATIBLE', `The server ${server} ${what}`, { cause });

@@ -234,8 +234,8 @@ export async function createAppOf(
 }
 
 /**
- * Refuses endpoints of a plugin that would never answer, because others take their paths. @throws KeysError
- * FEATURE_INVALID
+ * Refuses endpoints of a plugin that would never answer, because others take their paths.
+ * @throws KeysError FEATURE_INVALID
  */
 function checkPaths(
   name: string,

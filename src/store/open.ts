@@ -182,7 +182,8 @@ export async function storeExists({ database, env = process.env }: OpenStoreOpti
 
 /**
  * A listener for changes of a store on behalf of other processes of this machine; undefined for a file, which each
- * process checks itself. @throws KeysError USAGE
+ * process checks itself.
+ * @throws KeysError USAGE
  */
 export async function listenForChanges({
   database,

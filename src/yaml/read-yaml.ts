@@ -18,8 +18,8 @@ const MAX_SHOWN_ISSUES = 20;
 const MAX_LOCATED_ISSUES = 1000;
 
 /**
- * Issues of a document as lines of text: see `locatedText`. @param positionOf finds the position of an issue in the
- * file
+ * Issues of a document as lines of text: see `locatedText`.
+ * @param positionOf finds the position of an issue in the file
  */
 export function describeIssues(
   name: string,

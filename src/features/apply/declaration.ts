@@ -79,9 +79,10 @@ const DECLARED_KEY: Rules<DeclaredKey> = {
 const readBy = new WeakMap<readonly DeclaredKey[], Catalog>();
 
 /**
- * Checks keys declared by a program, which can be any value, unless they come from `readDeclaration`. @param caller
- * name of the function, such as `keys.apply` @returns the keys as `readDeclaration` returns them @throws KeysError
- * OPTION_INVALID; ValidationError with the problems of the first invalid key
+ * Checks keys declared by a program, which can be any value, unless they come from `readDeclaration`.
+ * @param caller name of the function, such as `keys.apply`
+ * @returns the keys as `readDeclaration` returns them
+ * @throws KeysError OPTION_INVALID; ValidationError with the problems of the first invalid key
  */
 export async function checkDeclared(
   caller: string,
@@ -131,7 +132,8 @@ export function assertValidDeclaration(issues: readonly DocumentIssue[]): void {
 
 /**
  * Reads a parsed declaration, `{ keys: [...] }`. `planChanges` checks later that a new expiry is in the future, since
- * an existing key may have expired as declared. @throws DeclarationError with all issues
+ * an existing key may have expired as declared.
+ * @throws DeclarationError with all issues
  */
 export async function readDeclaration(value: unknown, catalog: Catalog): Promise<readonly DeclaredKey[]> {
   const reader = new DeclarationReader(catalog);

@@ -117,7 +117,9 @@ export async function keepRequest(transaction: Transaction, request: ConsentRequ
 /**
  * Chooses the source that loses a request to make room: the one with the most requests, first among wide networks, then
  * networks, then addresses. More addresses thus do not give anyone more room, and a source with fewer requests than
- * others always gets some. @param held the source of each request @param within prefix of the sources to compare
+ * others always gets some.
+ * @param held the source of each request
+ * @param within prefix of the sources to compare
  * @returns its source: the newcomer's own if one more request would make it one of the largest
  */
 function largestHolder(held: readonly string[], newcomer: string, within: string): string {

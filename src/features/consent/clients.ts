@@ -29,8 +29,9 @@ export const MAX_CLIENT_NAME_LENGTH = 60;
 const MAX_REDIRECTS = 20;
 
 /**
- * Reads the self-description of an application, from the document at its id or from its registration. @param fallback
- * name if it has none that a key can have @returns undefined if it has no valid redirect URI
+ * Reads the self-description of an application, from the document at its id or from its registration.
+ * @param fallback name if it has none that a key can have
+ * @returns undefined if it has no valid redirect URI
  */
 export function selfDescribed(
   id: string,
@@ -61,7 +62,8 @@ const MAX_DYNAMIC_LENGTH = 800;
 
 /**
  * Builds the id of an application that registers itself (RFC 7591). The id contains its description, so that nothing is
- * stored. @returns undefined if that is too long, or has no redirect URI
+ * stored.
+ * @returns undefined if that is too long, or has no redirect URI
  */
 export function registeredBy(said: Pick<Client, 'name' | 'redirects'> & { refreshes: boolean }): Client | undefined {
   const text = JSON.stringify([said.name, said.redirects, said.refreshes]);

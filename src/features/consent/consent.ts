@@ -42,8 +42,8 @@ import {
 } from './refresh.ts';
 
 /**
- * Identifies a request to a person: the code that an application shows, or the token of their page. @property by source
- * of the typed code; undefined if already counted
+ * Identifies a request to a person: the code that an application shows, or the token of their page.
+ * @property by source of the typed code; undefined if already counted
  */
 export type Handle = { readonly userCode: string; readonly by?: Source } | { readonly page: string };
 
@@ -75,8 +75,8 @@ export class Consent {
   }
 
   /**
-   * Counts an action that needs no key before reading it, or a failure once known. @param source the address and
-   * network it comes from
+   * Counts an action that needs no key before reading it, or a failure once known.
+   * @param source the address and network it comes from
    */
   count(what: Counted, source: Source): void {
     this.#pace.count(what, source);

@@ -109,8 +109,8 @@ export async function redeem(writer: KeyWriter, redemption: Redemption, options:
 }
 
 /**
- * The answer if the approver is no longer allowed to create the key. @throws any other error, such as a failure of the
- * store
+ * The answer if the approver is no longer allowed to create the key.
+ * @throws any other error, such as a failure of the store
  */
 export function refusalFor(error: unknown, redemption: Redemption): Redeemed {
   if (!isKeysError(error) || error.code.startsWith('STORE_')) throw error;

@@ -27,8 +27,8 @@ interface ParsedScope {
 /**
  * Parses a scope (RFC 6749, section 3.3): `RESOURCE:ACTION` and `role:ROLE`, separated by spaces, in either case.
  * Anyone can send one, so each item is looked up once, and only the first invalid one is explained, by built-in names.
- * A scope can also name a key of the application to replace: see `replacing`. @returns the grants, each once, or the
- * problem
+ * A scope can also name a key of the application to replace: see `replacing`.
+ * @returns the grants, each once, or the problem
  */
 export function parseScope(scope: string, catalog: Catalog): ParsedScope | { issue: Issue } {
   const roles = new Set<Role>();

@@ -107,7 +107,8 @@ export class Containments {
   /**
    * Undoes the changes a key made, in one transaction: disables it with all its child keys, revokes the secrets it
    * issued, removes the permissions it added, and disables the keys it enabled. Covers all changes still in effect.
-   * @param nameOrId of a key that exists or existed @param since as in `AuditRequest`; undefined for all its changes
+   * @param nameOrId of a key that exists or existed
+   * @param since as in `AuditRequest`; undefined for all its changes
    */
   async contain(nameOrId: string, since: string | undefined, actor: Actor): Promise<Containment> {
     const now = this.#options.clock();
@@ -144,7 +145,8 @@ interface Affected<Key extends ApiKey> {
 /**
  * Finds effects of keys on others that are still in effect, oldest first: including those of their child keys and of
  * secrets they issued, as far as the caller can see the others. Effects on child keys are left out, because these
- * change with them. @param since in milliseconds since 1970
+ * change with them.
+ * @param since in milliseconds since 1970
  */
 export async function findIssued<Key extends ApiKey>(
   place: Place<Key>,
@@ -338,7 +340,8 @@ async function mayRestore({ caller, find, catalog }: Place, key: ApiKey): Promis
 }
 
 /**
- * Contains a key, by a plan made now. @param newSecret creates a secret without a holder, to replace a revoked one
+ * Contains a key, by a plan made now.
+ * @param newSecret creates a secret without a holder, to replace a revoked one
  * @throws what `planContainment` throws
  */
 async function containKey(

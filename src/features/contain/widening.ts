@@ -62,7 +62,8 @@ function loosenedFields(before: Partial<Restricted>, after: Restricted, catalog:
 
 /**
  * Undoes a widening: each widened field keeps only values that the key had both before and now. A field that would
- * become empty stays unchanged. @returns the key, and whether a field would be empty, so that the key must be disabled
+ * become empty stays unchanged.
+ * @returns the key, and whether a field would be empty, so that the key must be disabled
  */
 export function withoutWidening<Key extends ApiKey>(
   key: Key,

@@ -33,7 +33,8 @@ export class FeedLines {
   }
 
   /**
-   * Takes more lines, with pauses for other work. @throws SyntaxError for an invalid line; what `KeyTable.put` throws
+   * Takes more lines, with pauses for other work.
+   * @throws SyntaxError for an invalid line; what `KeyTable.put` throws
    */
   async take(piece: Buffer): Promise<void> {
     const bytes = this.#rest.length > 0 ? Buffer.concat([this.#rest, piece]) : piece;

@@ -54,9 +54,9 @@ export class Follower {
 
   /**
    * Loads all keys and follows their changes. Resolves once it can answer, or after `patienceMs`: it then continues
-   * loading, and answers only when it has all keys. @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE
-   * if the origin refuses;
-   *    CONFIG_UNAVAILABLE if a file is missing here
+   * loading, and answers only when it has all keys.
+   * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses; CONFIG_UNAVAILABLE if a
+   * file is missing here
    */
   async start(patienceMs = Infinity): Promise<void> {
     this.#running = this.#run().catch((error: unknown) => {

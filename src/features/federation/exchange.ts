@@ -64,8 +64,8 @@ export class Exchange {
   }
 
   /**
-   * Issues a short-lived child key to the holder of a key, by the rules for creating one. @throws what
-   * `KeyManagement.create` throws; ValidationError for a lifetime outside 1 second to 1 day
+   * Issues a short-lived child key to the holder of a key, by the rules for creating one.
+   * @throws what `KeyManagement.create` throws; ValidationError for a lifetime outside 1 second to 1 day
    */
   async delegate(principal: Principal, wanted: WantedKey): Promise<NewSecret> {
     const { transactions, clock } = this.#options;
@@ -78,10 +78,11 @@ export class Exchange {
   }
 
   /**
-   * Issues a key for a token by the rule it meets: a child key of the one that stands for the rule. @param address of
-   * the client, for the audit log @returns also the key of the rule @throws TokenRefused for a used token;
-   * ValidationError; ForbiddenError for more than the rule grants, or if its key is disabled; KeysError STORE_…,
-   * POLICY_VIOLATED, NAME_CONFUSABLE
+   * Issues a key for a token by the rule it meets: a child key of the one that stands for the rule.
+   * @param address of the client, for the audit log
+   * @returns also the key of the rule
+   * @throws TokenRefused for a used token; ValidationError; ForbiddenError for more than the rule grants, or if its key
+   * is disabled; KeysError STORE_…, POLICY_VIOLATED, NAME_CONFUSABLE
    */
   async federate(
     { rule, subject, id, digest, endsAt }: IdentifiedToken,

@@ -58,7 +58,8 @@ export class Federation implements TokenIdentifier {
   }
 
   /**
-   * Judges a token by each rule, without checking whether it was used before. @throws TokenRefused if it is not a token
+   * Judges a token by each rule, without checking whether it was used before.
+   * @throws TokenRefused if it is not a token
    */
   async judge(token: string): Promise<JudgedToken> {
     const { claims, refusalOf } = await this.#read(token);

@@ -53,8 +53,8 @@ const SIGNED = [`${TYPE}jwt`, `${TYPE}id_token`];
 
 /**
  * Exchanges a credential for a key (RFC 8693): the holder of a key gets a restricted, short-lived child key for someone
- * who does a part of their work; the holder of a token from a trusted issuer gets the key that a rule grants. @throws
- * OAuthError
+ * who does a part of their work; the holder of a token from a trusted issuer gets the key that a rule grants.
+ * @throws OAuthError
  */
 async function exchangeToken(
   c: Context,

@@ -118,7 +118,8 @@ export class UpstreamConnections {
   }
 
   /**
-   * Opens a request. The upstream may close a kept connection at this very moment. @param isNew forces a new connection
+   * Opens a request. The upstream may close a kept connection at this very moment.
+   * @param isNew forces a new connection
    */
   open(address: UpstreamAddress, request: UpstreamRequest, isNew: boolean): http.ClientRequest {
     const { protocol } = address;

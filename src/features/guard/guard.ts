@@ -187,8 +187,8 @@ class Guard implements RequestHandler, ConnectionHandler {
   }
 
   /**
-   * Prepares new rules. The returned function applies them, also to requests in progress. @throws KeysError as
-   * `applyRules`
+   * Prepares new rules. The returned function applies them, also to requests in progress.
+   * @throws KeysError as `applyRules`
    */
   prepareRules(rules: GuardRules): () => void {
     const { parts, applied } = this.#apply(rules);

@@ -38,7 +38,9 @@ interface LookOptions {
 
 /**
  * Filters lists in the body of an answer to what the key is allowed to use. An event stream can also continue another
- * request. @param messages those of the request, none of a GET @throws Error if the body cannot be filtered
+ * request.
+ * @param messages those of the request, none of a GET
+ * @throws Error if the body cannot be filtered
  */
 export function withoutForbidden(
   answer: IncomingMessage,
@@ -91,8 +93,8 @@ function noteTasks(text: string, calls: readonly Message[], beginsTask: LookOpti
 }
 
 /**
- * Removes forbidden items from messages. A message without lists stays unchanged byte by byte. @throws SyntaxError for
- * text that is not JSON but could still be read as a list
+ * Removes forbidden items from messages. A message without lists stays unchanged byte by byte.
+ * @throws SyntaxError for text that is not JSON but could still be read as a list
  */
 function changeMessages(text: string, rules: McpRules, access: PermissionSet): string {
   if (!LISTS.some(([, field]) => text.includes(`"${field}"`))) return text;

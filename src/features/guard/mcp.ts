@@ -339,10 +339,10 @@ interface AskedMessages extends Pick<McpMessages, 'messages'> {
 }
 
 /**
- * Decides about messages, which pass all together or not at all. @param challenge the reply for missing permissions,
- * which are in its headers @returns the permissions they use, the tools they call, and their charge: one for each that
- * asks for
- *    something; or the refusal
+ * Decides about messages, which pass all together or not at all.
+ * @param challenge the reply for missing permissions, which are in its headers
+ * @returns the permissions they use, the tools they call, and their charge: one for each that asks for something; or
+ * the refusal
  */
 export function judgeMessages(
   { rules, messages, tasks }: AskedMessages,

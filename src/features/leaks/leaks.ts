@@ -43,7 +43,8 @@ export class Leaks {
 
   /**
    * Revokes a secret for any holder (RFC 7009): its key is disabled with its child keys. If it is a previous secret,
-   * only that is revoked. @throws KeysError STORE_…
+   * only that is revoked.
+   * @throws KeysError STORE_…
    */
   revoke(leak: RevokedSecret): Promise<void> {
     const auditActor = { kind: 'REQUEST', id: null, name: null } as const;

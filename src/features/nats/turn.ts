@@ -98,7 +98,8 @@ export class Turn {
   }
 
   /**
-   * Publishes until it is stopped, or another process takes over. @param published called once all keys are published
+   * Publishes until it is stopped, or another process takes over.
+   * @param published called once all keys are published
    * @throws Error of the library; KeysError STORE_…
    */
   async run(stopped: AbortSignal, published: () => void): Promise<void> {
@@ -146,8 +147,9 @@ export class Turn {
   }
 
   /**
-   * Writes a first entry after the last one, so that entries of the previous publisher are refused. @returns the cursor
-   * to continue from; undefined if unknown @throws KeysError CONFIG_INVALID
+   * Writes a first entry after the last one, so that entries of the previous publisher are refused.
+   * @returns the cursor to continue from; undefined if unknown
+   * @throws KeysError CONFIG_INVALID
    */
   async #begin(): Promise<string | undefined> {
     const manager = await this.#manager;
@@ -224,8 +226,8 @@ export class Turn {
   }
 
   /**
-   * Publishes all keys and the changes made in the meantime, and removes older entries. @returns the cursor to continue
-   * from
+   * Publishes all keys and the changes made in the meantime, and removes older entries.
+   * @returns the cursor to continue from
    */
   async #publishAll(): Promise<string> {
     const before = this.#sequence;

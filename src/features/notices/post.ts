@@ -31,7 +31,8 @@ export function readSigningKey(text: string): SigningKey | undefined {
 
 /**
  * Headers that let a receiver verify a message (Standard Webhooks 1.0). It is signed with each key, so that keys can be
- * replaced. @param at milliseconds since 1970
+ * replaced.
+ * @param at milliseconds since 1970
  */
 function signatureHeaders(
   { id, body }: { id: string; body: string },

@@ -32,8 +32,9 @@ const MAX_PACKED = 3500;
 const VALUE = /^([\w-]{43})\.(\d{1,15})\.([\w-]*)$/;
 
 /**
- * Starts a sign-in. @param next address to return to, which only this person can change @throws SignInFailed if the
- * provider does not answer
+ * Starts a sign-in.
+ * @param next address to return to, which only this person can change
+ * @throws SignInFailed if the provider does not answer
  */
 export async function beginSignIn({ provider, redirectUri, now }: SignInPlace, next: string): Promise<PendingSignIn> {
   const packed = deflateRawSync(next).toString('base64url');
@@ -48,9 +49,11 @@ export async function beginSignIn({ provider, redirectUri, now }: SignInPlace, n
 }
 
 /**
- * Identifies the person who comes back from a provider. @param query of the address, with its question mark @param
- * cookieOf reads a cookie of their browser @returns also the address to return to, and the used cookie @throws
- * SignInFailed
+ * Identifies the person who comes back from a provider.
+ * @param query of the address, with its question mark
+ * @param cookieOf reads a cookie of their browser
+ * @returns also the address to return to, and the used cookie
+ * @throws SignInFailed
  */
 export async function finishSignIn(
   { provider, redirectUri, now }: SignInPlace,

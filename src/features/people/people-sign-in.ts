@@ -93,8 +93,10 @@ export class PeopleSignIn {
   }
 
   /**
-   * Sends a person to the provider. @param redirectUri where they return to @param next address to open then @throws
-   * SignInFailed
+   * Sends a person to the provider.
+   * @param redirectUri where they return to
+   * @param next address to open then
+   * @throws SignInFailed
    */
   begin(redirectUri: string, next: string): Promise<PendingSignIn> {
     return beginSignIn({ provider: this.provider!, redirectUri, now: this.#options.clock() }, next);
@@ -110,8 +112,8 @@ export class PeopleSignIn {
   }
 
   /**
-   * Finds or creates the key of a person, with the current grants of their groups. @throws SignInFailed if they have
-   * none; KeysError STORE_…
+   * Finds or creates the key of a person, with the current grants of their groups.
+   * @throws SignInFailed if they have none; KeysError STORE_…
    */
   async signIn({ person, groups }: Identified): Promise<SignedIn> {
     const { people, settings } = this.#options;

@@ -69,8 +69,9 @@ export class Provider {
   }
 
   /**
-   * Identifies a person by the provider's answer. @param query of the address they were redirected to @throws
-   * SignInFailed for an answer that does not verify, and if the provider does not answer
+   * Identifies a person by the provider's answer.
+   * @param query of the address they were redirected to
+   * @throws SignInFailed for an answer that does not verify, and if the provider does not answer
    */
   async identify(query: string, { redirectUri, state, nonce, verifier }: Expected): Promise<Identified> {
     return this.#asking(async (ask) => {

@@ -22,9 +22,9 @@ const MAX_GROUPS_BYTES = 8192;
 const SEPARATORS: Readonly<Record<string, string>> = { 'x-authentik-groups': '|' };
 
 /**
- * Reads the person that a proxy names; undefined if there is none, or if the proxy is not trusted. @param proxy the
- * headers, by names in lower case @throws SignInFailed if a trusted proxy repeats the header, or its value is not a
- * valid name
+ * Reads the person that a proxy names; undefined if there is none, or if the proxy is not trusted.
+ * @param proxy the headers, by names in lower case
+ * @throws SignInFailed if a trusted proxy repeats the header, or its value is not a valid name
  */
 export function readProxyHeaders(
   request: RequestWithHeaders,

@@ -175,8 +175,9 @@ export interface Explanation {
 }
 
 /**
- * Explains the decision about a request. @param permissions of its key; undefined without one @param most other routes
- * to name, of each kind
+ * Explains the decision about a request.
+ * @param permissions of its key; undefined without one
+ * @param most other routes to name, of each kind
  */
 export function explain(
   router: Router,

@@ -166,8 +166,8 @@ export function canonicalSite(parts: RequestParts): Canonical<Omit<RouteRequest,
 
 /**
  * Reads the headers of a CORS preflight. A request with a body or another protocol is not one: browsers do not send
- * those, and the bytes after it would pass without a key. @param header the value of a header, by its name in lower
- * case
+ * those, and the bytes after it would pass without a key.
+ * @param header the value of a header, by its name in lower case
  */
 export function preflightParts(
   header: (name: string) => string | undefined,

@@ -296,8 +296,8 @@ interface Search {
 }
 
 /**
- * Collects matches, most specific first. Visits each part of the tree at most once. @returns whether the search can
- * stop
+ * Collects matches, most specific first. Visits each part of the tree at most once.
+ * @returns whether the search can stop
  */
 function searchTree(tree: RouteTree | undefined, search: Search, index: number): boolean {
   if (!tree) return false;

@@ -16,7 +16,8 @@ export function prefixFor({ isEncrypted }: SeenOrigin): 'host' | undefined {
 
 /**
  * The parts of the first of these cookies in a request: the base of the token and, once the key was entered again, the
- * proof of that. @param cookies the value of `Cookie`
+ * proof of that.
+ * @param cookies the value of `Cookie`
  */
 export function cookieParts(cookies: string | undefined, names: readonly string[], seen: SeenOrigin): string[] {
   for (const name of names) {
@@ -45,8 +46,8 @@ export interface SessionParts {
 
 /**
  * Admits a request of a session as the signed-in person, with their current permissions. Counts as a use of their key,
- * within its limits and networks. A session whose key is no longer accepted ends. @returns undefined if there is no
- * such session
+ * within its limits and networks. A session whose key is no longer accepted ends.
+ * @returns undefined if there is no such session
  */
 export async function admitSession(
   request: Received,

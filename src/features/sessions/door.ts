@@ -32,8 +32,9 @@ export function isAtDoor(target: string): boolean {
 /** The pages at the door. */
 export interface DoorPages {
   /**
-   * The sign-in page, which then opens a target on the same host. @param headers of its answer, with status 401 @param
-   * isLost a form was sent, and was not processed
+   * The sign-in page, which then opens a target on the same host.
+   * @param headers of its answer, with status 401
+   * @param isLost a form was sent, and was not processed
    */
   signIn(seen: SeenOrigin, target: string, headers: Reply['headers'], isLost: boolean): Promise<Reply>;
   /** Tells a signed-in person that they are not allowed, and lets them sign in with another key. */
@@ -151,8 +152,8 @@ export class Door {
   }
 
   /**
-   * Checks whether a browser added the credentials by itself, so that another site may have caused the request. @param
-   * page what the request says about its page: if nothing, a program may have sent a key with Basic
+   * Checks whether a browser added the credentials by itself, so that another site may have caused the request.
+   * @param page what the request says about its page: if nothing, a program may have sent a key with Basic
    */
   isByBrowser(request: Received, at: RequestTo, page: 'foreign' | 'unsaid'): boolean {
     const isByBasic = page === 'foreign' && this.#check.isByBasic(request);

@@ -22,8 +22,10 @@ export class Sessions {
   }
 
   /**
-   * Starts a session of a key. @param secretDigest of the accepted secret @param bind derives the token from the
-   * holder's part and from where it can be used @returns the holder's part, which is the token if nothing is bound
+   * Starts a session of a key.
+   * @param secretDigest of the accepted secret
+   * @param bind derives the token from the holder's part and from where it can be used
+   * @returns the holder's part, which is the token if nothing is bound
    * @throws KeysError STORE_…
    */
   async begin(keyId: string, secretDigest: string, bind = (random: string) => random): Promise<string> {
@@ -81,8 +83,9 @@ export class Sessions {
   }
 
   /**
-   * Records that the key of a session was entered again. @returns the proof of that, kept beside the token: someone who
-   * has only the token is not taken for its holder @throws KeysError STORE_…
+   * Records that the key of a session was entered again.
+   * @returns the proof of that, kept beside the token: someone who has only the token is not taken for its holder
+   * @throws KeysError STORE_…
    */
   async noteEntry(token: string): Promise<string> {
     const proof = newToken(this.#options.randomBytes);

@@ -285,8 +285,8 @@ const SHOWABLE_NAME = /^[A-Za-z]+(?:_[A-Za-z]+)*$/;
 const MIN_EXPOSED_LENGTH = 8;
 
 /**
- * Parses a line that describes a key. No issue repeats a value, because it could be a misplaced secret. @returns the
- * fields if they can be checked further, and the issues
+ * Parses a line that describes a key. No issue repeats a value, because it could be a misplaced secret.
+ * @returns the fields if they can be checked further, and the issues
  */
 function fieldsIn(text: string): { fields?: ImportedFields; issues: Issue[] } {
   const object = readObject(text);

@@ -56,8 +56,9 @@ export class Transfer {
   }
 
   /**
-   * Like `import`, for more lines than fit in memory. @param use receives the outcome, whose lines can be read until it
-   * returns @throws KeysError STORE_…; what reading the input and `use` throw
+   * Like `import`, for more lines than fit in memory.
+   * @param use receives the outcome, whose lines can be read until it returns
+   * @throws KeysError STORE_…; what reading the input and `use` throw
    */
   async importTo<Result>(
     input: AsyncIterable<Uint8Array>,

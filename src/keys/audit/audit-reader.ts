@@ -102,7 +102,8 @@ export interface AuditWriter {
   removePruned(limit: number): Promise<number>;
   /**
    * Deletes secrets that keys lost before a time, in milliseconds since 1970, and effects on deleted keys that led to
-   * no others: at most this many of each. @returns how many
+   * no others: at most this many of each.
+   * @returns how many
    */
   forgetBefore(before: number, limit: number): Promise<number>;
 }

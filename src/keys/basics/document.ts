@@ -107,8 +107,8 @@ export class DocumentReader {
   }
 
   /**
-   * The values of a list of texts, without duplicates. @param read the value of a text; undefined if it reported an
-   * issue
+   * The values of a list of texts, without duplicates.
+   * @param read the value of a text; undefined if it reported an issue
    */
   textsOf<Item>(
     value: unknown,

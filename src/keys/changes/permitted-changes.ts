@@ -165,8 +165,8 @@ interface KeyPlace extends PlaceBefore {
 const NAMELESS = '';
 
 /**
- * The grants and expiry that a key can give to another one, in addition to its own, or to a new key. @throws KeysError
- * STORE_…
+ * The grants and expiry that a key can give to another one, in addition to its own, or to a new key.
+ * @throws KeysError STORE_…
  */
 async function findGrantable(place: KeyPlace, key?: ApiKey): Promise<Grantable> {
   const { caller, catalog, find, now } = place;
@@ -317,8 +317,8 @@ export class PermittedChanges {
   }
 
   /**
-   * The grants and expiry that an actor can give to a key, in addition to its own, or to a new key. @throws KeysError
-   * STORE_…
+   * The grants and expiry that an actor can give to a key, in addition to its own, or to a new key.
+   * @throws KeysError STORE_…
    */
   async grantable(actor: Principal, key?: ApiKey): Promise<Grantable> {
     const place = await this.#findPlace(actor, key ? [key] : []);

@@ -170,8 +170,8 @@ export async function revertRotation(transaction: Transaction, { after, disabled
 }
 
 /**
- * Refuses a caller that is not allowed to bring back the previous secret now. @throws KeysError ROTATION_NONE;
- * ForbiddenError
+ * Refuses a caller that is not allowed to bring back the previous secret now.
+ * @throws KeysError ROTATION_NONE; ForbiddenError
  */
 export async function requireToRollBack({ caller, catalog, find, now }: Place, key: ApiKey): Promise<void> {
   requireRotating(key, now);

@@ -743,7 +743,8 @@ export function fieldsText(key: KeyValues & { unknownFields?: UnknownFields }): 
 }
 
 /**
- * Reads the stored text of fields; undefined if it cannot be read. @param isIntact true if the row matches its checksum
+ * Reads the stored text of fields; undefined if it cannot be read.
+ * @param isIntact true if the row matches its checksum
  */
 export function readFieldsText(
   text: string | null,

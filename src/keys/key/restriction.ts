@@ -8,8 +8,8 @@ type Defaults = Pick<Catalog, 'defaultLimits'>;
 /** The rule of a field that restricts keys: which of two values allows more. */
 export interface Restriction<Value> {
   /**
-   * Words for a restricted key, such as "is limited to 100/m". @param isShared true if its child keys share the
-   * restriction
+   * Words for a restricted key, such as "is limited to 100/m".
+   * @param isShared true if its child keys share the restriction
    */
   readonly words: (value: NonNullable<Value>, isShared?: boolean) => string;
   /** A value that restricts keys with some values more than keys with others; undefined if none does. */

@@ -207,8 +207,8 @@ export function readRoles(items: readonly string[], catalog: Catalog): Role[] {
 }
 
 /**
- * Parses the filters of fields. A blank text is kept, and selects no key. @throws ValidationError; KeysError
- * INPUT_INVALID
+ * Parses the filters of fields. A blank text is kept, and selects no key.
+ * @throws ValidationError; KeysError INPUT_INVALID
  */
 export function readFieldFilters(filters: FieldFilters): FilterValues {
   return mapFields(filterFields, (field, name) => {

@@ -108,8 +108,8 @@ function wordsOfAction({ action, resources }: AllowedAction): AccessWords {
 }
 
 /**
- * Checks whether it lets a key create further keys, which are easy to overlook in a list. @param permission
- * `RESOURCE:ACTION`
+ * Checks whether it lets a key create further keys, which are easy to overlook in a list.
+ * @param permission `RESOURCE:ACTION`
  */
 export function createsKeys(permission: string): boolean {
   return permission === 'API_KEY:CREATE_OWN' || permission === 'API_KEY:CREATE_ANY';

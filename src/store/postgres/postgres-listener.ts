@@ -368,8 +368,8 @@ export class PostgresListener implements ChangeSource {
   }
 
   /**
-   * Handles a notification of the triggers or of `announceChange`. @param ours our schema, unknown before the first
-   * heartbeat
+   * Handles a notification of the triggers or of `announceChange`.
+   * @param ours our schema, unknown before the first heartbeat
    */
   #receive(payload: string | undefined, ours: string | undefined): void {
     const received = readPayload(payload);

@@ -38,7 +38,8 @@ export function isShared(env: NodeJS.ProcessEnv = process.env): boolean {
 
 /**
  * Creates the file of a store. Other users must not be able to replace anything: an empty folder of this user is made
- * private. @returns true if the file is new
+ * private.
+ * @returns true if the file is new
  * @throws KeysError STORE_INSECURE, STORE_UNAVAILABLE; an error of the file system
  */
 export function createStore(path: string): boolean {

@@ -172,7 +172,8 @@ interface SecretFolder {
 
 /**
  * Tidies a folder of secrets after an apply to the same store was killed. A valid secret is moved to its file; others
- * are removed. @returns sentences about what was done
+ * are removed.
+ * @returns sentences about what was done
  */
 export async function tidyLeftovers(secrets: SecretFolder): Promise<string[]> {
   const done: { outcome: Outcome; file: string }[] = [];

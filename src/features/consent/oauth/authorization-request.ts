@@ -17,7 +17,8 @@ export type ReturnAddress = Pick<ConsentRedirect, 'uri' | 'state'>;
 
 /**
  * Finds where to redirect the person. Errors are only sent there once it is known to belong to the application (RFC
- * 9700, section 4.11). @throws OAuthError to show to the person
+ * 9700, section 4.11).
+ * @throws OAuthError to show to the person
  */
 export async function returnAddressIn(
   c: Context,

@@ -34,7 +34,8 @@ export async function authorizeDevice(c: Context, parts: ConsentParts): Promise<
 }
 
 /**
- * Finds the application of a request. Logs an unknown one, because its owner may be waiting for it. @throws OAuthError
+ * Finds the application of a request. Logs an unknown one, because its owner may be waiting for it.
+ * @throws OAuthError
  */
 export async function clientIn(c: Context, given: Parameters, parts: ConsentParts): Promise<Client> {
   try {
@@ -65,7 +66,8 @@ function scopeIn(scope: string, catalog: Catalog) {
 
 /**
  * Reads the requested grants. Without a scope, these are the permissions needed for the resource it names, if the same
- * configuration guards that. @throws OAuthError invalid_scope, invalid_target
+ * configuration guards that.
+ * @throws OAuthError invalid_scope, invalid_target
  */
 export function askedIn(
   given: Parameters,

@@ -24,9 +24,10 @@ export interface DeclaredRoutes extends Pick<Config, 'routes' | 'expect' | 'upst
 }
 
 /**
- * Reads the routes of the configuration, and checks their expectations. @param named path given by the user @param
- * onUnmet called with failed expectations, which are then no error @throws KeysError CONFIG_…; CONFIG_UNAVAILABLE also
- * if no file is named and none exists; SCHEMA_INVALID, USAGE
+ * Reads the routes of the configuration, and checks their expectations.
+ * @param named path given by the user
+ * @param onUnmet called with failed expectations, which are then no error
+ * @throws KeysError CONFIG_…; CONFIG_UNAVAILABLE also if no file is named and none exists; SCHEMA_INVALID, USAGE
  */
 export async function readDeclaredRoutes(
   oclif: OclifConfig,
