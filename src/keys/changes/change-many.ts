@@ -72,20 +72,20 @@ export function readManyChange(
   return { what, after: (before) => updated(before, change!, place) };
 }
 
-/** True if a key would change. */
-export async function isChangedBy(key: ApiKey, { what, after }: ManyChange): Promise<boolean> {
-  return what === 'DELETE' || (await after(key)) !== key;
-}
-
 /**
  * Refuses a change that the caller is not allowed to make.
  * @throws ValidationError; KeysError STORE_CORRUPT, POLICY_VIOLATED, NOT_FOR_PEOPLE; ForbiddenError
  */
-export async function requireToChangeBy(place: Place, key: ApiKey, { what, after }: ManyChange): Promise<void> {
+export async function requireToChangeBy(
+  place: Place,
+  key: ApiKey,
+  what: ManyChangeRequest['what'],
+  after: ApiKey,
+): Promise<void> {
   if (what === 'DELETE') return requireFor(place.caller, 'DELETE', [key]);
   requireFor(place.caller, 'UPDATE', [key]);
   requireWhole(key);
-  await requireChange(place, key, await after(key));
+  await requireChange(place, key, after);
 }
 
 /**
@@ -106,9 +106,10 @@ export async function changeKeys(
   const changes = [];
   for await (const before of yielding([...new Set(ids)].map((id) => found.get(id)!))) {
     requireFor(transaction.caller, 'UPDATE', [before]);
-    if (!(await isChangedBy(before, change))) continue;
-    await requireToChangeBy(transaction, before, change);
-    changes.push({ before, after: await change.after(before) });
+    const after = await change.after(before);
+    if (after === before) continue;
+    await requireToChangeBy(transaction, before, change.what, after);
+    changes.push({ before, after });
   }
   const action = change.what === 'DISABLE' ? 'DISABLE' : 'UPDATE';
   await transaction.changeAll(changes.map(({ before, after }) => ({ before, steps: [{ after, action }] })));

@@ -18,14 +18,7 @@ import { type ErrorCode, isKeysError, yielding, yieldToEventLoop } from '../basi
 import { type ApiKey, MAX_DURATION_MS, requireWhole, statusOf } from '../key/index.ts';
 import { type Catalog, type Grant, PermissionSet, type Role } from '../permissions/index.ts';
 import type { KeyRepository } from '../repository/index.ts';
-import {
-  isChangedBy,
-  type ManyChangeRequest,
-  type Reach,
-  reachOf,
-  readManyChange,
-  requireToChangeBy,
-} from './change-many.ts';
+import { type ManyChangeRequest, type Reach, reachOf, readManyChange, requireToChangeBy } from './change-many.ts';
 import { leakedSince, requireRotating, requireToRollBack, requireToRotate } from './rotate.ts';
 import { type ChangeRule, type Parts, type Place, refreshed, requireUnrefused } from './transaction.ts';
 import { planSwitch, requireChange } from './update.ts';
@@ -264,6 +257,7 @@ export class PermittedChanges {
   async possibleChanges(keys: readonly ApiKey[], actor: Principal): Promise<PossibleChange[][]> {
     const place = await this.#findPlace(actor, keys);
     const own = this.#options.listeners.map(({ rules }) => rules);
+    // A rule of a listener takes no place of ours, which come first.
     const rules = Object.entries<ChangeRule | (typeof RULES)[KeyChangeKind]>(Object.assign({}, RULES, ...own, RULES));
     const decided: PossibleChange[][] = [];
     for (const key of keys) {
@@ -299,8 +293,9 @@ export class PermittedChanges {
     for await (const key of yielding(keys)) {
       let isChanged = true;
       const refusal = await findRefusal(async () => {
-        isChanged = await isChangedBy(key, change);
-        if (isChanged && !('refusal' in place)) await requireToChangeBy(place, key, change);
+        const after = await change.after(key);
+        isChanged = change.what === 'DELETE' || after !== key;
+        if (isChanged && !('refusal' in place)) await requireToChangeBy(place, key, change.what, after);
       });
       const why = refusal ?? (isChanged && 'refusal' in place ? place.refusal : null);
       if (why) refused.push({ key, refusal: why });
