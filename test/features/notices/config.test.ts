@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { NOTICE_TYPES } from '../../../src/keys/feed/notice.ts';
 import { readSigningKeys } from '../../../src/features/notices/post.ts';
+import { faultsIn, itRefuses } from '../../support/config-faults.ts';
 import { tempFolder } from '../../support/temp.ts';
 import { newNoticeSecret } from '../../support/webhook.ts';
 
@@ -13,14 +14,6 @@ describe('notices in the configuration', () => {
   const load = (text: string) => {
     writeFileSync(file, text);
     return loadConfig({ file, env: {} });
-  };
-  const faults = async (text: string) => {
-    try {
-      await load(text);
-    } catch (error) {
-      return (error as Error).message.replaceAll(`${file}:`, '').split('\n');
-    }
-    return [];
   };
   beforeEach(() => {
     folder = tempFolder();
@@ -43,6 +36,8 @@ describe('notices in the configuration', () => {
     });
   });
 
+  itRefuses([['notices: { ulr: "https://h.example" }', '1:12: "ulr" is not a field. Did you mean "url"?']]);
+
   it('go by https, or by http to loopback, and the address is not repeated: it may be secret', async () => {
     const scheme =
       'The address of the webhook must begin with https://, or with http:// on loopback, such as ' +
@@ -62,14 +57,14 @@ describe('notices in the configuration', () => {
       [' https://example.org', none],
       [`https://example.org/${'x'.repeat(2000)}`, none],
     ])
-      assert.deepEqual(await faults(`notices: { url: "${url}" }`), [at + fault], url);
+      assert.deepEqual(await faultsIn(`notices: { url: "${url}" }`), [at + fault], url);
     for (const url of ['http://localhost:1/', 'http://127.9.9.9/', 'https://10.0.0.1/x'])
-      assert.deepEqual(await faults(`notices: { url: "${url}" }`), [], url);
+      assert.deepEqual(await faultsIn(`notices: { url: "${url}" }`), [], url);
   });
 
   it('have all their faults named', async () => {
     assert.deepEqual(
-      await faults('notices:\n  secret: x\n  secretFile: ""\n  events: [key.create, 3]\n  refusedOften: 0\n'),
+      await faultsIn('notices:\n  secret: x\n  secretFile: ""\n  events: [key.create, 3]\n  refusedOften: 0\n'),
       [
         '2:3: "secret" is not a field. Did you mean "secretFile"?',
         '2:3: The field "url" is missing.',
@@ -80,10 +75,10 @@ describe('notices in the configuration', () => {
         '5:17: The field "refusedOften" must be a whole number from 1 to 1000000000.',
       ],
     );
-    assert.deepEqual(await faults('notices: { url: "https://example.org", events: [] }'), [
+    assert.deepEqual(await faultsIn('notices: { url: "https://example.org", events: [] }'), [
       '1:48: The field "events" is empty. Leave it out for all events, or leave out "notices".',
     ]);
-    assert.deepEqual(await faults('notices: true'), [
+    assert.deepEqual(await faultsIn('notices: true'), [
       '1:10: The field "notices" must be a map with fields of url, channel, secretFile, events and refusedOften.',
     ]);
   });
