@@ -6,6 +6,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symli
 import { join } from 'node:path';
 import { postgresStore } from '../support/postgres.ts';
 import { cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
+import { needsLinux } from '../support/skip.ts';
 import { tempFolder } from '../support/temp.ts';
 
 const DRIVER = 'better-sqlite3';
@@ -74,7 +75,7 @@ const CASES = [
 for (const [why, change, reason] of CASES) {
   describe(`a binary of SQLite's driver that ${why}`, () => {
     before(function () {
-      if (process.platform !== 'linux') this.skip();
+      needsLinux(this);
     });
     const store = () => join(tempFolder(), 'keys.sqlite');
 

@@ -85,35 +85,35 @@ for (const separator of [' ', ':']) {
       }
     });
 
-    it('runs each of ours by its long name', async function () {
-      // The separator makes no difference.
-      if (separator === ':') this.skip();
-      const database = tempStore();
-      const place = ['--database', database];
-      const created = await run('apikey:create', '--name', 'CI', '--roles', 'GUEST', ...place);
-      assert.equal(created.code, 0, created.stderr);
-      const backup = join(tempFolder(), 'backup.sqlite');
-      for (const [id, ...args] of [
-        ['apikey:backup', backup, ...place],
-        ['apikey:restore', backup, '--yes', ...place],
-        ['apikey:compact', ...place],
-        ['apikey:doctor', ...place],
-        ['apikey:logout', '--server', 'http://127.0.0.1:9', '--local'],
-      ] as const) {
-        const { code, stderr } = await run(id, ...args);
-        assert.equal(code, 0, `${id}: ${stderr}`);
-      }
-      for (const [id, ...args] of [
-        ['apikey:login', '--server', 'http://127.0.0.1:9'],
-        ['apikey:guard', 'http://127.0.0.1:9', '--any-key', '--port', 'http'],
-        ['apikey:notices:test'],
-        ['apikey:routes:check'],
-      ] as const) {
-        const { code, stderr } = await run(id, ...args);
-        assert.notEqual(code, 0);
-        assert.match(stderr, /^Error: .*\nCode: [A-Z_]+\n/s);
-      }
-    });
+    // The separator makes no difference.
+    if (separator === ' ')
+      it('runs each of ours by its long name', async () => {
+        const database = tempStore();
+        const place = ['--database', database];
+        const created = await run('apikey:create', '--name', 'CI', '--roles', 'GUEST', ...place);
+        assert.equal(created.code, 0, created.stderr);
+        const backup = join(tempFolder(), 'backup.sqlite');
+        for (const [id, ...args] of [
+          ['apikey:backup', backup, ...place],
+          ['apikey:restore', backup, '--yes', ...place],
+          ['apikey:compact', ...place],
+          ['apikey:doctor', ...place],
+          ['apikey:logout', '--server', 'http://127.0.0.1:9', '--local'],
+        ] as const) {
+          const { code, stderr } = await run(id, ...args);
+          assert.equal(code, 0, `${id}: ${stderr}`);
+        }
+        for (const [id, ...args] of [
+          ['apikey:login', '--server', 'http://127.0.0.1:9'],
+          ['apikey:guard', 'http://127.0.0.1:9', '--any-key', '--port', 'http'],
+          ['apikey:notices:test'],
+          ['apikey:routes:check'],
+        ] as const) {
+          const { code, stderr } = await run(id, ...args);
+          assert.notEqual(code, 0);
+          assert.match(stderr, /^Error: .*\nCode: [A-Z_]+\n/s);
+        }
+      });
 
     it('is named in all advice, with commands that it has', async () => {
       const server = ['--server', 'https://keys.example.org'];

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { cleanEnv, startCli } from '../support/process.ts';
+import { needsLinux } from '../support/skip.ts';
 import { migratedStore, tempFolder } from '../support/temp.ts';
 
 /** A server of Node alone, to compare the memory with. */
@@ -20,7 +21,7 @@ const MAX_STARTS = 5;
 describe('a server at rest', () => {
   const started: ChildProcess[] = [];
   before(function () {
-    if (process.platform !== 'linux') this.skip();
+    needsLinux(this);
   });
   afterEach(() => {
     for (const child of started.splice(0)) child.kill('SIGKILL');

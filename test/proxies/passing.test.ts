@@ -117,14 +117,15 @@ describeEachProxy('a service', {}, (site, { program, resource, by }) => {
     if (program !== 'apache2') assert.ok(!JSON.stringify(twice.got ?? {}).includes('secret'));
   });
 
-  it('gets more cookies than svc-api would take', async function () {
-    if (by === 'guard' && program === 'nginx') this.skip(); // The guard takes none so long.
-    const cookies = ['a', 'b', 'c'].map((name): Header => ['Cookie', `${name}=${'x'.repeat(7000)}`]);
-    const { status, got } = await send({ headers: cookies });
-    // These take no such request by themselves.
-    if (program === 'haproxy' || program === 'apache2') assert.equal(status, 400);
-    else assert.deepEqual([status, valuesOf(got!, 'cookie').join('; ').length], [200, 3 * 7002 + 2 * '; '.length]);
-  });
+  // The guard takes none so long.
+  if (by !== 'guard' || program !== 'nginx')
+    it('gets more cookies than svc-api would take', async () => {
+      const cookies = ['a', 'b', 'c'].map((name): Header => ['Cookie', `${name}=${'x'.repeat(7000)}`]);
+      const { status, got } = await send({ headers: cookies });
+      // These take no such request by themselves.
+      if (program === 'haproxy' || program === 'apache2') assert.equal(status, 400);
+      else assert.deepEqual([status, valuesOf(got!, 'cookie').join('; ').length], [200, 3 * 7002 + 2 * '; '.length]);
+    });
 
   it('gets bodies whole', async () => {
     const body = 'body '.repeat(200_000);

@@ -19,6 +19,11 @@ export function needsRoot(context: Mocha.Context): void {
   if (process.getuid?.() !== 0) skipUnlessCI(context, 'it needs root');
 }
 
+/** Leaves a test to Linux, and to CI. */
+export function needsLinux(context: Mocha.Context): void {
+  if (process.platform !== 'linux') skipUnlessCI(context, 'it needs Linux');
+}
+
 /** The path of a program: in the PATH, or where Debian has servers. */
 export function pathOf(program: string): string | undefined {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'];

@@ -40,7 +40,7 @@ describe('rotating the secret of a key in the console', () => {
     const done = await visitor.submit('/rotation/finish');
     assert.match(done.text, /Rotation finished. Only the new secret works/);
     assert.deepEqual([await isAccepted(secret), await isAccepted(old)], [true, false]);
-    assert.equal((await visitor.open(`keys/${id}`)).text.includes('A rotation is under way'), false);
+    assert.equal((await visitor.open(`keys/${id}`)).text.includes('Rotation in progress'), false);
   });
 
   it('disables the keys that it has created, after a leak', async () => {
