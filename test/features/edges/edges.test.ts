@@ -12,6 +12,7 @@ import { FEED } from '../../../src/keys/repository/feed.ts';
 import { FileFollowing } from '../../../src/store/sqlite/followers.ts';
 import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { idOf, openTestKeys, type TestKeys, withPort } from '../../support/keys.ts';
+import type { KeysError } from '../../../src/keys/basics/index.ts';
 import { until } from '../../support/until.ts';
 
 /** The requests of an edge, with the answers. */
@@ -324,8 +325,17 @@ describeOn('sqlite', 'edges of a file', () => {
     try {
       const answers = new Set();
       for (let count = 0; count <= 10_000; count += 1) {
-        const key = { id: `k${count % 20}`, name: 'k' };
-        answers.add(await test.keys.edges.poll({ ...asked, key, id: randomUUID() }, new AbortController().signal));
+        const edge = { ...asked, key: { id: `k${count % 20}`, name: 'k' }, id: randomUUID() };
+        // After a pause of this process, the server is not sure of its changes, and edges ask again.
+        await until(async () => {
+          try {
+            answers.add(await test.keys.edges.poll(edge, new AbortController().signal));
+            return true;
+          } catch (error) {
+            assert.equal((error as KeysError).code, 'STORE_UNAVAILABLE');
+            return false;
+          }
+        });
         if (count % 100 === 0) await setImmediate();
       }
       assert.deepEqual(answers, new Set(['gone']));
