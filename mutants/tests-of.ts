@@ -1,5 +1,5 @@
 /** Below `test`, without the ending of their names. */
-const TESTS: Record<string, string[]> = {
+export const TESTS: Readonly<Record<string, readonly string[]>> = {
   http: ['http/**/*', 'graphql/**/*'],
   graphql: ['graphql/**/*', 'http/**/*'],
   'keys/service': [
@@ -29,8 +29,9 @@ const TESTS: Record<string, string[]> = {
     'keys/permissions/grants',
     'attacks/names',
   ],
-  'keys/feed': ['keys/feed/**/*', 'notices/**/*'],
-  'keys/repository': ['keys/consent/*', 'keys/authentication/sessions', 'keys/service/*'],
+  'keys/feed': ['features/edges/*', 'features/notices/**/*'],
+  'keys/operations': ['keys/service/*', 'attacks/operations'],
+  'keys/repository': ['keys/service/*'],
 };
 
 /** Patterns of the tests that a folder of `src` is tried on: those of the same folder, unless others are named. */
