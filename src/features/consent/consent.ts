@@ -131,7 +131,7 @@ export class Consent {
    * @throws ValidationError; KeysError NOT_FOUND, REQUEST_DECIDED, CONSENT_OFF; ForbiddenError; a STORE_ error
    */
   async approve({ id, flow }: ConsentRequest, choice: ConsentChoice, actor: Actor): Promise<ApprovedConsent> {
-    checkOptions('keys.consent.approve', choice, CHOICE_OPTIONS);
+    checkOptions('approveConsentRequest', choice, CHOICE_OPTIONS);
     const { randomBytes, randomId, operator, catalog } = this.#options;
     requireFlow(catalog, flow);
     const code = createCode(randomBytes);

@@ -29,7 +29,7 @@ const ATTESTATION: Rules<Attestation> = {
 
 /** Checks an attestation. @returns its text as it is recorded @throws ValidationError; KeysError INPUT_INVALID */
 export function readAttestation(attestation: Attestation): Attestation {
-  checkOptions('keys.attest', attestation, ATTESTATION);
+  checkOptions('attestReview', attestation, ATTESTATION);
   const { sha256, keys } = attestation;
   assertValid(validateLine(attestation.text, { name: 'attestation', max: MAX_LINE_LENGTH, code: 'INPUT_INVALID' }));
   const text = normalizeLine(attestation.text);

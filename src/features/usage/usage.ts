@@ -142,7 +142,7 @@ export class Usage {
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async byPeriod(id: string, request: UsageRequest = {}): Promise<UsageByPeriod> {
-    checkOptions('keys.usage.byPeriod', request, USAGE_OPTIONS);
+    checkOptions('keyUsage', request, USAGE_OPTIONS);
     const { repository, clock } = this.#options;
     const range = readUsageRequest(request, clock());
     return { ...range, periods: await repository.port(USAGE).byPeriod(id, range) };
@@ -153,7 +153,7 @@ export class Usage {
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async ofAll(request: UsageRequest = {}): Promise<UsageByPeriod> {
-    checkOptions('keys.usage.ofAll', request, USAGE_OPTIONS);
+    checkOptions('serviceUsage', request, USAGE_OPTIONS);
     const { repository, clock } = this.#options;
     const range = readUsageRequest(request, clock());
     return { ...range, periods: await repository.port(USAGE).ofAll(range) };

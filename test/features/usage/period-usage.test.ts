@@ -113,7 +113,7 @@ describeOnEach('the use of keys by the hour', () => {
   it('refuses options that do not exist', async () => {
     await assert.rejects(test.keys.feature(Usage).byPeriod('id', { form: '1h' } as never), {
       code: 'OPTION_INVALID',
-      message: 'keys.usage.byPeriod: "form" is not an option. Did you mean from?',
+      message: 'keyUsage: "form" is not an option. Did you mean from?',
     });
   });
 });
