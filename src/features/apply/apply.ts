@@ -299,9 +299,9 @@ async function decideChanges<Key extends ApiKey>(
 }
 
 /**
- * Refuses to take over a key that another key prepared. A file grants by name, so whoever has the secret of a key with
- * that name gets its grants: the key must not have been created by another key, which knows that secret, nor may the
- * file widen a key that some key, maybe itself, gave that name.
+ * Refuses to take over a key that another key prepared. A file grants by name: the holder of a secret of a key with that
+ * name gets its grants. So the key must not have been created by another key, which knows the secret, and the file must
+ * not widen a key that got its name from a key, even from itself.
  * @throws KeysError TAKEOVER_REFUSED
  */
 async function refuseTakeover(

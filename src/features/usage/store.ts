@@ -186,7 +186,7 @@ async function findPeriodUsage(
   };
   const asPeriod = by === 'HOUR' ? sql.ref('hour') : sql`hour / ${sql.lit(HOURS_A_DAY)}`;
   const tables = [
-    // The last hour of a key is stored with its totals.
+    // The last hour of a key has a row of its own.
     ...(id === null
       ? []
       : [

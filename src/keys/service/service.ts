@@ -180,7 +180,7 @@ export class KeysService extends KeyManagement {
     return this.#feature(rules) as Rules;
   }
 
-  /** What a port reads of the store, such as one of a plugin for its endpoints and operations. */
+  /** Gives read access to a port, such as one of a plugin for its endpoints and operations. */
   port<Reader, Writer extends Reader>(port: Port<Reader, Writer>): Reader {
     return this.#parts.repository.port(port);
   }
