@@ -256,7 +256,7 @@ export interface TablesOfFeature {
   readonly tables?: Readonly<Record<string, readonly string[]>>;
   /** Tables of transient data, which copies of a store leave out. */
   readonly transientTables?: readonly string[];
-  /** Tables among these that servers write, whose database users need the right to. */
+  /** Tables among these that servers write. The database user of a server needs the rights to do so. */
   readonly writtenByServers?: readonly string[];
   /** Its migrations, oldest first. */
   readonly migrations?: readonly FeatureMigration[];

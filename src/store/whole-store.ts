@@ -19,6 +19,7 @@ export { INDEXED_COLUMNS, indexedValues, newestSchema } from './migrations.ts';
 export { openConnection, storeExists, storeOver } from './open.ts';
 export { isPostgresUrl, readPostgresUrl } from './postgres-address.ts';
 export { countRows, storedHash, TIME_COLUMNS } from './rows.ts';
+export type { CoreTable } from './postgres/postgres-schema.ts';
 export { openDatabase, openPrivateDatabase, type PrivateDatabase, requireDriver } from './sqlite/database.ts';
 export { knowingFollowers, leasesEnded } from './sqlite/followers.ts';
 export { PrivateFile } from './sqlite/private-file.ts';
@@ -44,7 +45,7 @@ export {
   sqliteSchemaDifferences,
 } from './sqlite/sqlite-schema.ts';
 export { createStore, placeProblem, placeWarnings, requireSecureFile } from './sqlite/store-access.ts';
-export { type CoreTables, type FeatureTables, TABLES, TRANSIENT_TABLES } from './tables.ts';
+export { type FeatureTables, TABLES, TRANSIENT_TABLES } from './tables.ts';
 
 /** Loads the parts for PostgreSQL. */
 export async function loadPostgres() {

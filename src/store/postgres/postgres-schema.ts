@@ -26,7 +26,10 @@ const CORE_TABLES = [
   'change_number',
   ...TRANSIENT_TABLES,
   ...TABLE_NAMES,
-];
+] as const;
+
+/** The name of a table of the core. */
+export type CoreTable = (typeof CORE_TABLES)[number];
 
 /** The tables of a store, including those of features. */
 export function ownTables(features: readonly FeatureTables[]): string[] {

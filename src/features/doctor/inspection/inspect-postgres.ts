@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { isKeysError, formatList } from '../../../keys/basics/index.ts';
 import type { Connection } from '../../../store/index.ts';
-import { type CoreTables, loadPostgres, newestSchema } from '../../../store/whole-store.ts';
+import { type CoreTable, loadPostgres, newestSchema } from '../../../store/whole-store.ts';
 import {
   checked,
   failure,
@@ -21,10 +21,13 @@ type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
 const ALL: readonly Privilege[] = ['select', 'insert', 'update', 'delete'];
 
-/** The rights that a server needs, by table, as docs/postgresql.md grants them. */
-const NEEDED: Readonly<Partial<Record<keyof CoreTables | 'svc_api_schema', readonly Privilege[]>>> = {
+/** The rights that a server needs on each table of the core, as docs/postgresql.md grants them. */
+const NEEDED: Readonly<Record<CoreTable, readonly Privilege[]>> = {
   svc_api_schema: ['select'],
   svc_api_features: ['select'],
+  followers: ALL,
+  edges: ALL,
+  change_number: ['select', 'update'],
   api_keys: ['select', 'update'],
   key_labels: ['select'],
   key_uses: ALL,
@@ -34,8 +37,10 @@ const NEEDED: Readonly<Partial<Record<keyof CoreTables | 'svc_api_schema', reado
   audit_head: ['select', 'insert', 'update'],
   audit_start: ['select'],
   limit_states: ['select', 'insert', 'update'],
+  used_tokens: ['select'],
   notice_state: ['select', 'insert', 'update'],
   notice_outbox: ALL,
+  kept_rows: ['select'],
 };
 
 const LOCK_WAIT_MS = 2000;
