@@ -28,6 +28,7 @@ export const use = portOfStore({
   }),
   write: ({ db, dialect }) => ({
     add: (uses) => addUses(db, dialect, uses),
+    lock: (ids) => lockUses(db, dialect, ids),
     forget: (ids) => forgetUses(db, dialect, ids),
   }),
 });
@@ -138,6 +139,13 @@ async function findDeleted(
     .orderBy('key_id')
     .execute();
   return { ids: rows.map(({ key_id: id }) => id), next: last?.key_id };
+}
+
+/** Locks the totals of keys in PostgreSQL, in the order of their ids. A file has one writer. */
+async function lockUses(db: Kysely<Tables>, dialect: DialectName, ids: readonly string[]): Promise<void> {
+  if (dialect === 'postgres')
+    await sql`select from key_uses where key_id in (select ${jsonRowId(dialect, 0)} from ${jsonRowsOf(dialect, ids)})
+      order by key_id for update`.execute(db);
 }
 
 /** Removes the use of keys that were deleted. */

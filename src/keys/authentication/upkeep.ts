@@ -68,6 +68,7 @@ export class Upkeep {
     const forget = listeners.flatMap(({ forgetting }) => forgetting ?? []);
     if (ids.length > 0) {
       const isForgotten = await this.#write(async (writer) => {
+        await writer.port(USE).lock(ids);
         const isLast = await areDone(forget, (forgetting) => forgetting(writer, ids, rows));
         // Last, as the deleted keys are found by it.
         if (isLast) await writer.port(USE).forget(ids);
@@ -87,7 +88,6 @@ export class Upkeep {
 /** Does a step of each listener. @returns true if each was the last one */
 async function areDone<Step>(steps: readonly Step[], run: (step: Step) => Promise<boolean>): Promise<boolean> {
   let done = true;
-  // A step of a plugin can return nothing.
-  for (const step of steps) done = (await run(step)) !== false && done;
+  for (const step of steps) done = (await run(step)) && done;
   return done;
 }

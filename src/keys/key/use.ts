@@ -102,6 +102,8 @@ interface UseFinder {
 interface UseWriter extends UseFinder {
   /** Adds to the totals of keys; keys that no longer exist are ignored. */
   add(uses: readonly KeyUse[]): Promise<void>;
+  /** Locks what `add` locks first, until the transaction ends. Call it before other rows about these keys are removed. */
+  lock(ids: readonly string[]): Promise<void>;
   /** Removes the use of keys that were deleted. */
   forget(ids: readonly string[]): Promise<void>;
 }

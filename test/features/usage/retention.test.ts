@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { type HourUse, OUTCOMES, startOf, sumOf, USE } from '../../../src/keys/key/use.ts';
+import { type HourUse, NO_REQUESTS, OUTCOMES, startOf, sumOf, USE } from '../../../src/keys/key/use.ts';
 import { writeUses } from '../../../src/keys/authentication/activity.ts';
 import { Usage, USAGE } from '../../../src/features/usage/usage.ts';
 import { Upkeep } from '../../../src/keys/authentication/upkeep.ts';
-import { describeOnEach } from '../../support/dialects.ts';
+import { describeOn, describeOnEach } from '../../support/dialects.ts';
 import { readDirectly } from '../../support/direct.ts';
 import { authenticate, idOf, openTestKeys, storedKey, type TestKeys, withPort } from '../../support/keys.ts';
 import { Random } from '../../support/random.ts';
@@ -228,5 +228,54 @@ describeOnEach('what is kept of the use of keys', (dialect) => {
       OUTCOMES.map((outcome) => period![outcome]),
       [2, 0, 0, 0],
     );
+  });
+});
+
+describeOn('postgres', 'the use of deleted keys', () => {
+  it('is removed while another server writes it, and neither has to start again', async () => {
+    const test = await openTestKeys();
+    await test.store.repository.write((writer) => writer.insert([storedKey('a')]));
+    const use = { id: idOf('a'), uses: 1, lastUsedAt: test.time.now, previousLastUsedAt: null, permissions: [] };
+    const uses = [{ ...use, hours: [{ ...NO_REQUESTS, start: test.time.now, accepted: 1 }] }];
+    const { repository } = test.store;
+    const { listeners } = test.options;
+    await repository.write((writer) => writeUses(writer, uses, listeners), { counts: true });
+    await repository.write((writer) => writer.delete([idOf('a')]));
+    const other = await openTestKeys({ asServer: true, database: test.database });
+    const tries: string[] = [];
+    const waits = async () =>
+      (
+        await readDirectly(
+          test.database,
+          `select 1 from pg_stat_activity where wait_event_type = 'Lock'
+        and datname = current_database() and query like '%key_uses%' and pid <> pg_backend_pid()`,
+        )
+      ).length > 0;
+    let removed: Promise<void> | undefined;
+    const upkeep = new Upkeep({
+      ...test.options,
+      listeners: listeners.map(({ forgetting, ...listener }) => ({
+        ...listener,
+        ...(forgetting && {
+          forgetting: (...given: Parameters<typeof forgetting>) => (tries.push('removed'), forgetting(...given)),
+        }),
+      })),
+    });
+    await other.store.repository.write(
+      async (writer) => {
+        tries.push('written');
+        await writer.port(USE).add(uses);
+        removed ??= upkeep.run();
+        await until(waits);
+        await writer.port(USAGE).add(uses);
+      },
+      { counts: true },
+    );
+    await removed;
+    assert.deepEqual(tries, ['written', 'removed']);
+    for (const table of ['key_uses', 'key_usage'])
+      assert.deepEqual(await readDirectly(test.database, `select * from ${table}`), [], table);
+    await other.store.close();
+    await test.store.close();
   });
 });
