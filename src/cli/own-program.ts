@@ -44,7 +44,8 @@ async function endDespitePlugins(config: Config, args: readonly string[]): Promi
   const [id = ''] = normalizeArgv(config, [...args]);
   const isOfPlugin = config.findCommand(id)?.pluginType === 'user';
   if (isOfPlugin || !config.getPluginsList().some(({ type }) => type === 'user')) return;
-  await new Promise((resolve) => process.stdout.write('', resolve));
+  const flush = (stream: NodeJS.WriteStream) => new Promise((resolve) => stream.write('', resolve));
+  await Promise.all([process.stdout, process.stderr].map(flush));
   process.exit();
 }
 

@@ -137,6 +137,18 @@ describe('plugins install', () => {
     assert.ok(Array.isArray((JSON.parse(stdout) as { checks: unknown }).checks));
   });
 
+  it('installs a plugin that prints much, all of which arrives before a command ends', async () => {
+    makeFeature('svc-api-one', '');
+    const path = join(cwd, 'svc-api-one', 'package.json');
+    const json = JSON.parse(readFileSync(path, 'utf8')) as { oclif: { hooks: object } };
+    const oclif = { hooks: { ...json.oclif.hooks, postrun: './postrun.js' } };
+    writeFileSync(path, JSON.stringify({ ...json, oclif }));
+    const print = `process.stderr.write('x'.repeat(5_000_000));`;
+    writeFileSync(join(cwd, 'svc-api-one', 'postrun.js'), `export default async () => void ${print}`);
+    await must('install', './svc-api-one');
+    assert.equal((await run([])).stderr.length, 5_000_000);
+  });
+
   it('leaves no folder behind if a signal ends it', async () => {
     const [started, temporary] = [join(cwd, 'started'), tempFolder()];
     const wait = `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(started)}, ''); for (;;);`;
