@@ -44,9 +44,13 @@ async function endDespitePlugins(config: Config, args: readonly string[]): Promi
   const [id = ''] = normalizeArgv(config, [...args]);
   const isOfPlugin = config.findCommand(id)?.pluginType === 'user';
   if (isOfPlugin || !config.getPluginsList().some(({ type }) => type === 'user')) return;
-  const flush = (stream: NodeJS.WriteStream) => new Promise((resolve) => stream.write('', resolve));
-  await Promise.all([process.stdout, process.stderr].map(flush));
+  await Promise.all([process.stdout, process.stderr].map(written));
   process.exit();
+}
+
+/** Resolves once all is written. A stream without pending data is not touched: its device can be full. */
+async function written(stream: NodeJS.WriteStream): Promise<void> {
+  if (stream.writableLength > 0) await new Promise((resolve) => stream.write('', resolve));
 }
 
 /**

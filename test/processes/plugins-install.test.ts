@@ -1,8 +1,19 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { hostEnv, mustRun } from '../support/host.ts';
 import { type Finished, finished, startCli } from '../support/process.ts';
 import { tempFolder } from '../support/temp.ts';
@@ -147,6 +158,13 @@ describe('plugins install', () => {
     writeFileSync(join(cwd, 'svc-api-one', 'postrun.js'), `export default async () => void ${print}`);
     await must('install', './svc-api-one');
     assert.equal((await run([])).stderr.length, 5_000_000);
+    const full = openSync('/dev/full', 'w');
+    const env = hostEnv({ XDG_DATA_HOME: home, HOME: home });
+    const child = startCli(['plugins'], { cwd, env, stdio: ['ignore', full, 'pipe'] });
+    const stderr = await text(child.stderr!);
+    closeSync(full);
+    assert.match(stderr, /OUTPUT_FAILED/);
+    assert.equal(/Unhandled|own-program/.test(stderr), false, stderr.slice(0, 1000));
   });
 
   it('leaves no folder behind if a signal ends it', async () => {
