@@ -54,19 +54,32 @@ export function portsOf(features: readonly FeatureInStore[]): AnyPortOfStore[] {
 
 /** A port of a plugin. Work of it that fails names it, unless the database fails. */
 export function portOfPlugin(plugin: string, given: AnyPortOfStore): AnyPortOfStore {
-  const named = ({ run, ...by }: Reading): Reading => ({
-    ...by,
-    run: (work) =>
-      run(async (db) => {
-        try {
-          return await work(db);
-        } catch (error) {
-          if (isKeysError(error) || by.connection.isFailure(error)) throw error;
-          throw failedFeature(plugin, `port ${printable(String(given.port.name))}`, error);
-        }
-      }),
-  });
-  return { ...given, read: (by) => given.read(named(by)) };
+  const { port, read, write, forgetBefore } = given;
+  const named = <Given extends unknown[], Result>(
+    work: (...given: Given) => Promise<Result>,
+    // Writing in the store looks for failures of the database itself.
+    isFailure: (error: unknown) => boolean = () => false,
+  ) =>
+    async function (this: unknown, ...values: Given): Promise<Result> {
+      try {
+        return await work.apply(this, values);
+      } catch (error) {
+        if (isKeysError(error) || isFailure(error)) throw error;
+        throw failedFeature(plugin, `port ${printable(String(port.name))}`, error);
+      }
+    };
+  return {
+    port,
+    read: ({ connection, run, ...by }) =>
+      read({ ...by, connection, run: (work) => run(named(work, (error) => connection.isFailure(error))) }),
+    ...(write && {
+      write: (by: Writing) =>
+        Object.fromEntries(
+          Object.entries(write(by)).map(([name, work]) => [name, named(work as () => Promise<unknown>)]),
+        ),
+    }),
+    ...(forgetBefore && { forgetBefore: named(forgetBefore) }),
+  };
 }
 
 /** Types a port of the store. */

@@ -202,6 +202,38 @@ describeAlwaysOnEach('the tables of a plugin', (dialect) => {
     await store.close();
   });
 
+  it('are written through a port that names the plugin where it fails, unless the database does', async () => {
+    const STATEMENT = declarePort<object, { run(statement: string): Promise<unknown> }>('statement');
+    const port = portOfStore({
+      port: STATEMENT,
+      read: () => ({}),
+      write: ({ db }) => ({ run: (statement) => sql.raw(statement).execute(db) }),
+      forgetBefore: () => Promise.reject(new TypeError('rows is undefined')),
+    });
+    const store = await openStore(
+      { database },
+      { features: [...STORES, visits(first), { feature: 'svc-api-x', ports: [portOfPlugin('svc-api-x', port)] }] },
+    );
+    const run = (...statements: string[]) =>
+      store.repository.write(async (writer) => {
+        for (const statement of statements.splice(0)) await writer.port(STATEMENT).run(statement);
+      });
+    const named = { code: 'FEATURE_FAILED', message: /^The port statement of svc-api-x failed: / };
+    const insert = `insert into ${TABLE} (key_id, visits) values ('${ids[0]}', 1)`;
+    await assert.rejects(run(insert, insert), named);
+    await assert.rejects(
+      store.repository.write((writer) => writer.forgetBefore(0, 1)),
+      named,
+    );
+    if (dialect === 'postgres') await run('select pg_terminate_backend(pg_backend_pid())');
+    else
+      await assert.rejects(
+        run('pragma max_page_count = 1', 'create table plugin_large as select zeroblob(1000000) as large'),
+        { code: 'STORE_FULL' },
+      );
+    await store.close();
+  });
+
   it('are read through a port that names the plugin where it fails, unless the database does', async () => {
     const READ = declarePort<{ fail(): Promise<never>; end(): Promise<unknown> }>('reading');
     let ends = 0;
