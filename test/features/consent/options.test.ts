@@ -8,7 +8,7 @@ describe('options that a program misspells', () => {
     const { keys, store } = await openTestKeys();
     await assert.rejects(
       async () => keys.feature(Consent).approve({} as never, { role: ['GUEST'] } as never, OPERATOR),
-      { code: 'OPTION_INVALID', message: /^keys\.consent\.approve: "role" is not an option\. Did you mean roles\?/ },
+      { code: 'OPTION_INVALID', message: /^approveConsentRequest: "role" is not an option\. Did you mean roles\?/ },
     );
     await store.close();
   });
