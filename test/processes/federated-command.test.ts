@@ -171,7 +171,7 @@ federation:
       const { status, message } = checks.find(({ check }) => check === 'FEDERATION')!;
       return [status, message];
     };
-    assert.deepEqual(await doctor(), ['ok', '2 rules exchange tokens, of which 2 never did.']);
+    assert.deepEqual(await doctor(), ['ok', '2 rules exchange tokens; never used: 2.']);
     const use = async () => {
       const assertion = await token({ exp: Math.floor(test.time.now / 1000) + 300 });
       const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion };
@@ -183,7 +183,7 @@ federation:
     assert.deepEqual(await doctor(), ['warning', '1 rule was not used for 90 days: "deploys".']);
     test.time.now += 2 * 86_400_000;
     await use();
-    assert.deepEqual(await doctor(), ['ok', '2 rules exchange tokens, of which 1 never did.']);
+    assert.deepEqual(await doctor(), ['ok', '2 rules exchange tokens; never used: 1.']);
   });
 
   it('is refused, and doctor names the issuer, while its keys cannot be read', async () => {

@@ -82,7 +82,7 @@ describeOnEach('doctor, about notices', () => {
       const env = { SVC_API_NOTICES_SECRET: secret };
       return (await examine(env, config)).map(({ status, message }) => `${status} ${message}`);
     };
-    const none = 'ok The configuration names no webhook: nobody is notified of what happens to keys.';
+    const none = 'ok The configuration has no webhook: no notices are sent.';
     const seenAgo = (ms: number) =>
       changeDirectly(cli.database, `update notice_state set seen_at = ${Date.now() - ms}`);
     const unheard = await startUnheard();
@@ -103,7 +103,7 @@ describeOnEach('doctor, about notices', () => {
     assert.match((await about('roles: {}'))[1]!, late);
     await seenAgo(2 * UNIT_MS.h);
     const waits =
-      /^ok 1 notice waits from when there was a webhook, until (\S+)\. One that is named by (\S+) gets what waits, /;
+      /^ok 1 notice waits\. Servers had a webhook until (\S+)\. A webhook configured by (\S+) receives what waits /;
     const [first, second, ...others] = await about('roles: {}');
     assert.deepEqual([first, others], [none, []]);
     const [, seen, until] = waits.exec(second!) ?? assert.fail(second);
@@ -112,6 +112,9 @@ describeOnEach('doctor, about notices', () => {
     // Nothing is known of a configuration with faults.
     assert.match((await about('rooles: {}'))[0]!, late);
     await seenAgo(31 * UNIT_MS.d);
-    assert.match((await about('roles: {}'))[1]!, /^ok 1 notice waits .* One that is named gets nothing of it: /);
+    assert.match(
+      (await about('roles: {}'))[1]!,
+      /^ok 1 notice waits\. .* A webhook configured now receives none of it: /,
+    );
   });
 });

@@ -12,15 +12,15 @@ export async function checkEdges({ store, clock }: CheckContext): Promise<CheckA
   const behind = edges.filter(isBehind).map(({ name, lagMs }): CheckAnswer => ({
     status: 'warning',
     message: `The edge "${printable(name)}" refuses all keys: it took the last changes ${Math.round(lagMs / 1000)} s ago.`,
-    remedy: 'Look whether it runs and reaches a server. An edge that has ended is forgotten after 10 minutes.',
+    remedy: 'Check that it runs and reaches a server. A stopped edge leaves the list after 10 minutes.',
   }));
   const keys = await store.repository.findBy('id', [...new Set(edges.map(({ key }) => key.id))]);
   const expiring = keys
     .filter(({ expiresAt }) => expiresAt !== null && expiresAt < clock() + EXPIRING_MS)
     .map(({ name, expiresAt }): CheckAnswer => ({
       status: 'warning',
-      message: `The key "${printable(name)}", by which edges follow, expires at ${formatTime(expiresAt!)}.`,
-      remedy: 'Let it expire later, or give the edges another one.',
+      message: `The key "${printable(name)}" of an edge expires at ${formatTime(expiresAt!)}.`,
+      remedy: 'Let it expire later, or give its edges another key.',
     }));
   const found = [...behind, ...expiring];
   const message = edges.length === 1 ? '1 edge follows, and answers.' : `${edges.length} edges follow, and answer.`;

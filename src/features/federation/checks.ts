@@ -31,12 +31,12 @@ async function checkUse(
   const unused = [...ids].filter(([, id]) => !used.has(id)).map(([name]) => `"${printable(name)}"`);
   const never = rules.length - ids.size;
   if (unused.length === 0)
-    return { status: 'ok', message: `${rules.length} rules exchange tokens, of which ${never} never did.` };
+    return { status: 'ok', message: `${rules.length} rules exchange tokens; never used: ${never}.` };
   const what = unused.length === 1 ? '1 rule was' : `${unused.length} rules were`;
   return {
     status: 'warning',
     message: `${what} not used for 90 days: ${formatList(unused.slice(0, MAX_NAMED))}.`,
-    remedy: 'Remove from "federation" what nobody needs any more.',
+    remedy: 'Remove the rules that are no longer needed from "federation".',
   };
 }
 
@@ -52,7 +52,7 @@ async function checkIssuers(rules: readonly FederationRule[]): Promise<CheckAnsw
         status: 'warning',
         message: `The keys of the issuer ${printable(issuer.url, 200)} cannot be read: ${failure}`,
         remedy:
-          'See whether it can be reached. Servers refuse its tokens a day, or "keysMaxAge", after they last read its keys.',
+          'Check that it can be reached. Servers refuse its tokens a day, or "keysMaxAge", after they last read its keys.',
       },
     ];
   });

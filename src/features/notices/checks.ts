@@ -17,7 +17,7 @@ export async function checkNotices(context: CheckContext): Promise<CheckAnswer[]
 async function checkWebhook({ config, env, features }: CheckContext): Promise<CheckAnswer[]> {
   if (!config) return [];
   const { notices } = config;
-  if (!notices) return [ok('The configuration names no webhook: nobody is notified of what happens to keys.')];
+  if (!notices) return [ok('The configuration has no webhook: no notices are sent.')];
   const isElsewhere = notices.secretFile === undefined && !env['SVC_API_NOTICES_SECRET'];
   try {
     await readDestination(notices, env, features);
@@ -52,27 +52,27 @@ async function checkWaiting({ config, store, clock }: CheckContext): Promise<Che
   if (gone !== null)
     return [
       warning(
-        `The webhook wants no notices any more${last}.`,
-        'Change its address under "notices", or send SIGHUP to the servers once it wants them again.',
+        `The webhook refuses further notices${last}.`,
+        'Change its address under "notices", or send SIGHUP to the servers once it accepts them again.',
       ),
     ];
   const counts = `${waiting} notices wait, of at most ${MAX_WAITING}`;
   const isLate = oldestAt !== null && oldestAt < now - LATE_MS;
   if (isLate || (failedAt ?? 0) > (deliveredAt ?? 0))
-    return [warning(`${counts}${last}.`, 'See whether a server runs, and what the webhook answers.')];
-  return [ok(`${counts}; ${behind} entries of the audit log were not looked at.`)];
+    return [warning(`${counts}${last}.`, 'Check that a server runs, and that the webhook answers.')];
+  return [ok(`${counts}; ${behind} entries of the audit log are not processed yet.`)];
 }
 
 /** Notices that still wait although no server has a webhook any more: nothing is wrong with that. */
 function answersOfLeft({ waiting, seenAt }: NoticeStatus, now: number): CheckAnswer[] {
   if (waiting === 0) return [];
   const until = seenAt + HISTORY_MS;
-  const left = `${waiting} ${waiting === 1 ? 'notice waits' : 'notices wait'} from when there was a webhook`;
+  const left = `${waiting} ${waiting === 1 ? 'notice waits' : 'notices wait'}`;
   const end =
     until > now
-      ? `One that is named by ${formatTime(until)} gets what waits, and what has happened since; a later one nothing.`
-      : 'One that is named gets nothing of it: that was too long ago.';
-  return [ok(`${left}, until ${formatTime(seenAt)}. ${end}`)];
+      ? `A webhook configured by ${formatTime(until)} receives what waits and what happened since; a later one receives neither.`
+      : 'A webhook configured now receives none of it: that was too long ago.';
+  return [ok(`${left}. Servers had a webhook until ${formatTime(seenAt)}. ${end}`)];
 }
 
 function ok(message: string): CheckAnswer {

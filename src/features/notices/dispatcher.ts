@@ -34,7 +34,7 @@ interface DeliveriesOptions {
 interface Sender {
   /** This process delivers. */
   isHolder: () => boolean;
-  /** Is called when a webhook says that it wants no notices any more. */
+  /** Called when a webhook refuses further notices. */
   retire: (url: string) => Promise<void>;
 }
 

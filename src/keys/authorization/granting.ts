@@ -139,7 +139,7 @@ export function requireToOutlive(actor: Principal, expiresAt: number | null): vo
   throw denied(actor, `${RULE}this key expires at ${formatTime(end)}.`);
 }
 
-/** Requires limits and networks at least as close as the actor's own. Those of parent keys count on both sides. */
+/** Requires limits and networks at least as strict as the actor's own. Those of parent keys count on both sides. */
 export function requireToLoosen(actor: Principal, { keys }: Chain, key: ApiKey, catalog: Catalog): void {
   const closer = closerRestriction(actor.chain.keys, [key, ...keys.slice(1)], catalog);
   if (closer !== undefined) throw denied(actor, `${RULE}this key ${closer}.`);

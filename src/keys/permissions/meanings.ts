@@ -48,7 +48,7 @@ const ROLE_WORDS: Readonly<Record<string, string>> = {
   GUEST: 'Reads its own key',
 };
 
-/** A role in a few words: `Reads everything but credentials`. For roles of an installation, the name. */
+/** A role in a few words: `Reads everything except credentials`. For roles of an installation, the name. */
 function wordsOfRole(role: string): string {
   return ROLE_WORDS[role] ?? `Role ${role}`;
 }
@@ -100,7 +100,7 @@ function wordsOfAction({ action, resources }: AllowedAction): AccessWords {
   const others = names.length - named.length;
   const all = [...named, ...(others > 0 ? [`${others} more`] : [])];
   const listed = all.length > 1 ? `${all.slice(0, -1).join(', ')} and ${all.at(-1)}` : (all[0] ?? '');
-  const what = extent === 'own' ? `its own ${listed.replaceAll('its own ', '')}` : listed;
+  const what = extent === 'own' ? `its own ${listed}` : listed;
   return {
     words: `${verb.charAt(0).toUpperCase()}${verb.slice(1)}s ${what}`,
     codes: resources.map((resource) => `${resource}:${action}`),
