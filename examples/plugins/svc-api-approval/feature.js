@@ -25,7 +25,7 @@ export const feature = {
     DEPLOY_REFUSED: {
       status: 403,
       meaning: 'A deploy cannot be approved.',
-      causes: ['it does not wait, or no longer', 'the same key has asked for it'],
+      causes: ['it does not exist, was forgotten or is already approved', 'the same key has asked for it'],
       remedy: 'List deploys with `deploy list`, and approve with another key.',
     },
   },
