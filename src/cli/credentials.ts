@@ -45,7 +45,9 @@ export function keyFor(server: string, env: NodeJS.ProcessEnv): string | undefin
   if (!given) return keptKey(server, env);
   // An imported key can have any form, but a header allows only these characters.
   if (/^[\x21-\x7e]+$/.test(given)) return given;
-  throw invalid('SVC_API_KEY is not an API key: it has spaces, or characters beyond ASCII. Set it to the secret alone');
+  throw invalid(
+    'SVC_API_KEY is not an API key: it has spaces, or characters beyond ASCII. Set it to the secret, and nothing else',
+  );
 }
 
 /**

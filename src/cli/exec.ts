@@ -307,7 +307,7 @@ async function learned(command: string, learn: NonNullable<TemporaryKey['learn']
   try {
     return learnedText(command, await learn(waitUnlessSignalled));
   } catch (error) {
-    return `Error: What the command used could not be read: ${presentError(error).message.replaceAll('\n', ' ')}`;
+    return `Error: The permissions that the command used could not be read: ${presentError(error).message.replaceAll('\n', ' ')}`;
   }
 }
 

@@ -66,7 +66,7 @@ async function withInstalledPlugins(options: OwnOptions): Promise<Config> {
   return config;
 }
 
-/** Lets a command of a plugin fail with `--json` as ours do: oclif has another form. One of the plugin's own stays. */
+/** Gives errors of a plugin's command the form of ours with `--json`, unless the plugin has a form of its own. */
 function reportAsOurs(command: Command.Loadable): void {
   const load = command.load.bind(command);
   command.load = async () => {

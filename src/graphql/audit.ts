@@ -14,7 +14,7 @@ export function auditResolversOf(keys: KeysService): Resolvers {
     if ([after, beforeNumber, afterNumber].filter((place) => place != null).length > 1)
       throw badInput('Pass one of after, beforeNumber and afterNumber.');
     for (const number of [beforeNumber, afterNumber])
-      if (number != null && number < 0) throw badInput(`The number of an entry is ${number}. It is 0 at least.`);
+      if (number != null && number < 0) throw badInput(`The number of an entry is ${number}. It must be at least 0.`);
     const before = after ? readCursor('log', after) : beforeNumber;
     const place = afterNumber != null ? { after: afterNumber } : before == null ? {} : { before };
     const entries = await does.auditLog({ request, place }, principal);

@@ -35,7 +35,7 @@ export const DateTime = new GraphQLScalarType({
   serialize: (value) => {
     const text = new Date(value as number).toISOString();
     // RFC 3339 has no years beyond 9999.
-    if (!/^\d/.test(text)) throw new RangeError('A DateTime is in no year from 0 to 9999.');
+    if (!/^\d/.test(text)) throw new RangeError('The year of a DateTime must be from 0 to 9999.');
     return text;
   },
 });

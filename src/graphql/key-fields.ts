@@ -16,7 +16,7 @@ export function withKeyFields(part: string): string {
     },
   );
   const misspelt = /^ *(#.*)$/m.exec(replaced)?.[1];
-  if (misspelt !== undefined) throw new Error(`"${misspelt}" stands for no fields of a key.`);
+  if (misspelt !== undefined) throw new Error(`"${misspelt}" does not name any fields of a key.`);
   return replaced;
 }
 

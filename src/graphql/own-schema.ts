@@ -141,7 +141,7 @@ function copyOfType(type: unknown, name: string, find: Find): GraphQLNamedType {
     case 'GraphQLScalarType':
       return new GraphQLScalarType(common);
     default:
-      throw new Error(`The type ${name} of the schema is none of graphql 16.`);
+      throw new Error(`The type ${name} of the schema is of a kind that graphql 16 does not have.`);
   }
 }
 

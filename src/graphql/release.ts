@@ -17,9 +17,8 @@ export async function checkGraphQLRelease(): Promise<void> {
   throw new KeysError(
     'GRAPHQL_UNSUPPORTED',
     `svc-api needs graphql ${range}, and gets graphql ${version} from ${place}. ` +
-      'A package manager gives it a fitting one unless it is told otherwise: in your package.json, remove what sets ' +
-      `the version of graphql for all packages ("overrides", "resolutions"), or write "graphql": "${range}" into ` +
-      '"dependencies". Then install again, and run "npm dedupe".',
+      'In your package.json, remove the setting that fixes the version of graphql for all packages ("overrides", ' +
+      `"resolutions"), or add "graphql": "${range}" to "dependencies". Then install again, and run "npm dedupe".`,
   );
 }
 

@@ -124,6 +124,6 @@ export class Admission {
 
 function overloaded(): RequestRefused {
   const retry = `Try again in ${RETRY_SECONDS} seconds, or ask for less.`;
-  const message = `Too many large requests wait for their turn. ${retry}`;
+  const message = `Too many large requests are waiting. ${retry}`;
   return new RequestRefused('OVERLOADED', message, { 'Retry-After': String(RETRY_SECONDS) });
 }

@@ -144,7 +144,7 @@ class LimitCheck {
     const { address, isCertain, unclear } = this.#context.clients.of(request);
     if (isCertain && address !== undefined && networks.every((network) => network.includes(address))) return undefined;
     this.noteRefused('request forbidden', 'address', principal, request, usedAt, unclear);
-    return errorReply('FORBIDDEN', 'This key may not be used from this address.');
+    return errorReply('FORBIDDEN', 'This key cannot be used from this address.');
   }
 
   #decideByLimits(answer: Answer, principal: Principal, request: Received, usedAt: number | undefined): LimitDecision {
@@ -175,7 +175,7 @@ class LimitCheck {
 /** The reply to an invalid key after too many others from its address. */
 export function tooManyFailures(waitUs: number): Reply {
   const seconds = secondsUntil(waitUs);
-  const message = `Too many requests from here had API keys that are not valid. Try again in ${inWords(seconds)}.`;
+  const message = `Too many requests with invalid API keys from your address. Try again in ${inWords(seconds)}.`;
   return errorReply('RATE_LIMITED', message, { 'Retry-After': `${seconds}` });
 }
 
@@ -211,7 +211,7 @@ function overLimit(standings: readonly Standing[]): Reply {
 
 function spentText(unit: Standing['unit'], count: number): string {
   if (unit === 'budget') return `The budget of ${count} is spent.`;
-  return count === 1 ? 'The key has been used, and works once.' : `The key has been used, and works ${count} times.`;
+  return count === 1 ? 'The only use of the key is spent.' : `All ${count} uses of the key are spent.`;
 }
 
 const NOT_VALID = 'The API key is not valid.';

@@ -119,7 +119,7 @@ export const COMMON_OPTIONS = {
     if (problem !== undefined) throw new RangeError(problem);
   }, list(text)),
   failedCredentials: readBy((limit: string | false) => AttemptCounter.of(limit), limitOrFalse),
-  log: having<Log>('a log, such as openLog gives', 'debug', 'info', 'warn', 'error'),
+  log: having<Log>('a log, such as one from openLog', 'debug', 'info', 'warn', 'error'),
 };
 
 /**
@@ -152,7 +152,7 @@ export const audience: Rule<string> = (value, name) =>
 function invalidRealm(realm: string): string | undefined {
   return /^[\x20-\x7e]*$/.test(realm) && !/["\\]/.test(realm)
     ? undefined
-    : 'has a character that may not stand in a realm. Use letters, digits and signs of ASCII but " and \\.';
+    : 'has a character that is not allowed in a realm. Use ASCII letters, digits and punctuation except " and \\.';
 }
 
 /** Checks the options of a check. @throws KeysError OPTION_INVALID */

@@ -172,7 +172,7 @@ export class Challenge {
   /** The message for a malformed header. */
   malformed(header: string): string {
     if (header !== 'authorization')
-      return `The ${header} header is malformed: send exactly one, with the API key alone.`;
+      return `The ${header} header is malformed: send exactly one, with only the API key.`;
     const forms = this.#places.flatMap((place) => {
       if (place === 'bearer') return '"Bearer <API key>"';
       return place === 'basic' ? '"Basic <base64 of user:API key>"' : [];

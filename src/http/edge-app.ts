@@ -48,7 +48,7 @@ export function createEdgeApp({
   const toOf = (request: Received) => issuer.ownOf(request as ServedRequest, '/introspect');
   addIntrospection(app, { keys, ...from, toOf }, { allowOrigins, parts });
   addHealthChecks(app, keys, { allowOrigins, failures: parts.failures });
-  const notFound = errorReply('NOT_FOUND', 'An edge checks keys alone. Ask its origin for anything else.');
+  const notFound = errorReply('NOT_FOUND', 'An edge only checks keys. Ask its origin for anything else.');
   app.notFound((c) => respond(c, notFound));
   app.onError((error, c) => {
     log?.error({ err: error }, 'a request failed');

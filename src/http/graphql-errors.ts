@@ -92,7 +92,8 @@ function explain(
   log.error({ err: cause, requestId, path: error.path }, 'a field failed');
   if (isKeysError(cause) && cause.code === 'STORE_READONLY') {
     return {
-      message: 'This server has no right to change the key store. Change keys by the command line, or another server.',
+      message:
+        'This server cannot write to the key store. Change keys from the command line, or through another server.',
       extensions: { code: 'STORE_READONLY', requestId },
     };
   }

@@ -154,13 +154,13 @@ function listenError(error: NodeJS.ErrnoException, address: ListenAddress, said:
 
 function handedReason(code: string, fd: number): string {
   const wanted = 'a socket unit needs ListenStream=, and Accept=no';
-  return `what was handed over as descriptor ${fd} is not a socket that accepts connections (${code}): ${wanted}`;
+  return `the inherited descriptor ${fd} is not a socket that accepts connections (${code}): ${wanted}`;
 }
 
 function portReason(code: string, { host, port }: { host: string; port: number }, said: SaidBy): string {
   const reasons: Record<string, string> = {
     EADDRINUSE: `port ${port} is taken. Choose another with ${said.port}, or 0 for a free one`,
-    EACCES: `this user may not listen on port ${port}. Choose one above 1023 with ${said.port}`,
+    EACCES: `this user is not allowed to listen on port ${port}. Choose one above 1023 with ${said.port}`,
     EADDRNOTAVAIL: `"${host}" is not an address of this machine. Choose another with ${said.host}`,
     ENOTFOUND: `there is no host "${host}". Choose another with ${said.host}`,
     EAI_AGAIN: `the host "${host}" cannot be resolved. Choose another with ${said.host}`,
@@ -174,10 +174,10 @@ function socketReason(code: string, path: string): string {
   if (code === 'EACCES' && !existsSync(dirname(path)))
     return `the folder of ${socket} does not exist. Create it, or choose another path with --socket`;
   const reasons: Record<string, string> = {
-    EADDRINUSE: `there is something else at ${socket}. Choose another path with --socket`,
-    EACCES: `this user may not create ${socket}. Choose another path with --socket, or give its folder to this user`,
+    EADDRINUSE: `${socket} already exists. Choose another path with --socket`,
+    EACCES: `this user is not allowed to create ${socket}. Choose another path with --socket, or give its folder to this user`,
     ENOTDIR: `the folder of ${socket} is a file. Choose another path with --socket`,
-    EINVAL: `${socket} is longer than the path of a socket may be. Choose a shorter one with --socket`,
+    EINVAL: `${socket} is too long for the path of a socket. Choose a shorter one with --socket`,
   };
   return reasons[code] ?? `${code} on ${socket}`;
 }

@@ -85,7 +85,7 @@ queries also by <code>GET /graphql?query=…</code></dd>
 <dd>whether it is alive, and whether its key store answers; without a key</dd>
 </dl>
 ${links.map(({ path, says }) => `<p>${says} <a href="${path.slice(1)}/">${path.slice(1)}</a>.</p>`).join('\n')}
-<p>Keys come from whoever runs this service, by <code>${create}</code>. The documentation is in the folder
+<p>To get a key, ask the administrator, or run <code>${create}</code> on the server. The documentation is in the folder
 <code>docs</code> of the package <code>svc-api</code>; <code>docs/http.md</code> is about this interface.</p>
 </main>
 </html>

@@ -149,7 +149,7 @@ export function readQuery(c: Context): URLSearchParams {
 
 function parseParameters(text: string): URLSearchParams {
   if (isDecodable(text)) return new URLSearchParams(text);
-  throw new RequestRefused('BAD_REQUEST', 'The parameters have percent-encoding that is not of UTF-8.');
+  throw new RequestRefused('BAD_REQUEST', 'The parameters are not valid percent-encoded UTF-8.');
 }
 
 /** A key in a form, in place of the header that programs send. */

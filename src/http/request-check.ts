@@ -124,7 +124,7 @@ export class RequestChecker {
     const { principal, fields } = admission;
     if (asked.resource !== undefined && actionByMethod(received.method) === undefined) {
       principal.observer?.lacked([]);
-      const message = `No permission on ${asked.resource} is for this method.`;
+      const message = `No permission on ${asked.resource} covers this method.`;
       return refused(withFields(errorReply('FORBIDDEN', message), fields), asked.onRefused);
     }
     const checkAgain = async () => this.#settled(received, asked, await this.#check.again(received, admission));

@@ -472,7 +472,7 @@ export interface RunningServer extends StartedServer {
 type AnyListenOptions = { [Name in keyof ListenOptions]?: ListenOptions[Name] } & Pick<ListenOptions, 'app'>;
 const OPTIONS: Rules<AnyListenOptions> = {
   // oxlint-disable-next-line typescript/no-explicit-any -- an app of any environment
-  app: required(having<Hono<any>>('an app of Hono, such as createApp gives', 'fetch')),
+  app: required(having<Hono<any>>('a Hono app, such as one from createApp', 'fetch')),
   host: text,
   port: amount,
   socket: text,

@@ -77,8 +77,9 @@ export async function askForKey(
     } catch (error) {
       if (!(error instanceof PassingError)) throw error;
       const { code, message, retryAfter } = error;
-      if (hasEnded) throw new KeysError(code, `${message} The code has ended meanwhile. ${AGAIN}`, { cause: error });
-      if (!isNoted) await note(`${message} Trying again until the code ends.`);
+      if (hasEnded)
+        throw new KeysError(code, `${message} The code has expired in the meantime. ${AGAIN}`, { cause: error });
+      if (!isNoted) await note(`${message} Trying again until the code expires.`);
       isNoted = true;
       pause = Math.min(readRetryAfter(retryAfter, now()) ?? 0, MAX_PAUSE * 1000);
     }

@@ -236,7 +236,7 @@ describeOnEach('whoever attacks the way to a key', () => {
       await test.keys.update(id, { allowFrom: ['10.0.0.0/8'] }, OPERATOR);
       const { fields } = await openPage(authorizeUrl(test.url));
       const elsewhere = await agree(test.url, fields, approver);
-      assert.deepEqual([elsewhere.status, elsewhere.text.includes('may not be used from this address')], [403, true]);
+      assert.deepEqual([elsewhere.status, elsewhere.text.includes('cannot be used from this address')], [403, true]);
       await test.keys.update(id, { allowFrom: null, limits: ['1/h'] }, OPERATOR);
       assert.equal((await agree(test.url, fields, approver)).status, 303);
       const { fields: more } = await openPage(authorizeUrl(test.url));

@@ -137,7 +137,7 @@ describeOn('postgres', "the server's database user", () => {
       [body.errors?.[0]?.extensions['code'], body.errors?.[0]?.message],
       [
         'STORE_READONLY',
-        'This server has no right to change the key store. Change keys by the command line, or another server.',
+        'This server cannot write to the key store. Change keys from the command line, or through another server.',
       ],
     );
   });

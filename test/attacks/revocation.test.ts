@@ -91,7 +91,7 @@ describeOnEach('whoever ends keys by /oauth/revoke', () => {
     const { secret, child } = await withChild();
     const { status, body } = await revoke(secret, { created_keys: 'refuse' });
     assert.deepEqual([status, body['error']], [400, 'has_created_keys']);
-    assert.equal(body['error_description'], 'This key has created 1 API key, which ends with it.');
+    assert.equal(body['error_description'], 'This key has created 1 API key, which would be deleted with it.');
     assert.deepEqual([await accepts(secret), await accepts(child)], [true, true]);
     const { secret: alone } = await given();
     assert.equal((await revoke(alone, { created_keys: 'refuse' })).status, 200);

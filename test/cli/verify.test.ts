@@ -140,7 +140,7 @@ describeOnEach('apikey verify', () => {
     ];
     for (const args of rows) {
       const { stdout, stderr, code } = await verify(cli.database, 'x', ...args);
-      assert.match(stderr, /^Error: (Pass - alone, for stdin|An unknown flag is given)/, args.join(' '));
+      assert.match(stderr, /^Error: (Pass only -, for stdin|An unknown flag is given)/, args.join(' '));
       assert.deepEqual([stdout, code, stderr.includes('hunter2')], ['', 2, false], args.join(' '));
     }
     assert.ok(!existsSync(cli.database));
@@ -151,7 +151,7 @@ describeOnEach('apikey verify', () => {
     const rows = [
       ['', 'The secret is missing: stdin is empty. Pipe the secret to it.'],
       [' \n', 'The secret is missing: stdin is empty. Pipe the secret to it.'],
-      ['x'.repeat(1_000_000), "Stdin has more than 65536 bytes, which can't be a secret. Pass the secret alone."],
+      ['x'.repeat(1_000_000), "Stdin has more than 65536 bytes, which can't be a secret. Pass only the secret."],
     ] as const;
     for (const [input, error] of rows) {
       const { stdout, stderr, code } = await verify(cli.database, input, '-');
@@ -180,7 +180,7 @@ describe('apikey verify at a pipe', () => {
       [
         errorText(
           'USAGE',
-          "Stdin has more than 65536 bytes, which can't be a secret. Pass the secret alone.",
+          "Stdin has more than 65536 bytes, which can't be a secret. Pass only the secret.",
           'apikey verify',
         ),
         2,

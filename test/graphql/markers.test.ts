@@ -17,7 +17,7 @@ describe('a line of a part of the schema that stands for fields of a key', () =>
   ])
     it(`is refused as "${misspelt}"`, () => {
       assert.throws(() => withKeyFields(withFilters(`input A {\n  ${misspelt}\n}`)), {
-        message: `"${misspelt}" stands for no fields of a key.`,
+        message: `"${misspelt}" does not name any fields of a key.`,
       });
     });
 

@@ -112,7 +112,7 @@ const REFUSED: [options: Options, lines: string[], refused: Refused][] = [
   [
     { credentials: HEADER },
     ['X-Api-Key: KEY', 'X-Api-Key: KEY'],
-    malformed(API_KEY, 'The x-api-key header is malformed: send exactly one, with the API key alone.'),
+    malformed(API_KEY, 'The x-api-key header is malformed: send exactly one, with only the API key.'),
   ],
 ];
 

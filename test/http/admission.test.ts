@@ -77,10 +77,7 @@ describe('the admission of large requests', () => {
     assert.equal(name, 'late');
     assert.ok(error instanceof RequestRefused);
     assert.deepEqual([error.status, error.code, error.headers], [503, 'OVERLOADED', { 'Retry-After': '5' }]);
-    assert.equal(
-      error.message,
-      'Too many large requests wait for their turn. Try again in 5 seconds, or ask for less.',
-    );
+    assert.equal(error.message, 'Too many large requests are waiting. Try again in 5 seconds, or ask for less.');
     // Its place goes to nobody.
     assert.deepEqual(await endSome(1), []);
     send('next');

@@ -44,10 +44,7 @@ describeOnEach('the networks that a key may be used from', () => {
     const { status, text } = await send(secret, { 'X-Forwarded-For': '198.51.100.1' });
     assert.deepEqual(
       [status, JSON.parse(text)],
-      [
-        403,
-        { errors: [{ message: 'This key may not be used from this address.', extensions: { code: 'FORBIDDEN' } }] },
-      ],
+      [403, { errors: [{ message: 'This key cannot be used from this address.', extensions: { code: 'FORBIDDEN' } }] }],
     );
     const fields = { reason: 'address', prefix: `svc_${key.publicId}_…`, address: '198.51.100.1' };
     const { level, message, fields: logged } = lines.at(-1)!;

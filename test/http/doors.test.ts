@@ -355,7 +355,7 @@ describe('keys.check', () => {
       const refused = await check({ secret: admin, method: method || 'TRACE' }, { resource: 'DOCKER' });
       assert.deepEqual(
         [refused.ok || refused.status, refused.ok || refused.message],
-        [403, 'No permission on DOCKER is for this method.'],
+        [403, 'No permission on DOCKER covers this method.'],
       );
     }
     await assert.rejects(check({ secret: admin }, { resource: 'DOCKER' }), {

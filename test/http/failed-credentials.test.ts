@@ -37,7 +37,7 @@ describe('keys that are not valid', () => {
     assert.deepEqual(await reply.json(), {
       errors: [
         {
-          message: 'Too many requests from here had API keys that are not valid. Try again in 4320 seconds.',
+          message: 'Too many requests with invalid API keys from your address. Try again in 4320 seconds.',
           extensions: { code: 'RATE_LIMITED' },
         },
       ],

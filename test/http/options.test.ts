@@ -80,7 +80,7 @@ describe('options of the library', () => {
     [{ trust: '10.0.0.0/8' }, 'The option "trust" is a string. It must be a list.'],
     [{ failedCredentials: '20' }, /^The option "failedCredentials" is not valid: /],
     [{ failedCredentials: true }, 'The option "failedCredentials" must be a limit, such as "20/m", or false.'],
-    [{ log: console.log }, /^The option "log" is a function\. It must be a log, such as openLog gives\.$/],
+    [{ log: console.log }, /^The option "log" is a function\. It must be a log, such as one from openLog\.$/],
   ];
 
   for (const [framework, bearerAuth] of Object.entries({ Hono: forHono, node: forNode, Fastify: forFastify })) {

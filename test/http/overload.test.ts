@@ -89,7 +89,7 @@ describe('a server with more large requests than it can carry out', () => {
     assert.deepEqual(JSON.parse(body), {
       errors: [
         {
-          message: 'Too many large requests wait for their turn. Try again in 5 seconds, or ask for less.',
+          message: 'Too many large requests are waiting. Try again in 5 seconds, or ask for less.',
           extensions: { code: 'OVERLOADED' },
         },
       ],

@@ -78,7 +78,7 @@ describe('beside its own graphql, a host', () => {
       assert.ok(stderr.includes(place), stderr);
       assert.match(
         stderr,
-        /remove what sets the version .*"overrides".* or write "graphql": "\^16\.8\.1".*"npm dedupe"/s,
+        /remove the setting that fixes the version .*"overrides".* or add "graphql": "\^16\.8\.1".*"npm dedupe"/s,
       );
       const { stdout: created } = await host.cli(['apikey', 'create', '--name', 'Key', '--roles', 'VIEWER', '--json']);
       assert.equal((JSON.parse(created) as { name: string }).name, 'Key', 'apikey needs no graphql');

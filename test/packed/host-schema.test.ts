@@ -188,7 +188,7 @@ for (const [core, packages] of [
         Promise.all(
           ['it', '"resolvers"'].map(async (what) => {
             const { stdout, stderr, code } = await host.cli(['serve', '--port', '0'], { HANGS: what });
-            assert.ok(stderr.includes(`${FAILED} ${what} has not returned within 10 seconds.`), stderr);
+            assert.ok(stderr.includes(`${FAILED} ${what} did not return within 10 seconds.`), stderr);
             assert.deepEqual([stdout, code], ['', 1]);
           }),
         ),

@@ -323,7 +323,7 @@ describeOnEachAndRemotely('apikey can and suggest', () => {
       return [stdout || stderr, code];
     };
     assert.deepEqual(await can('CI deploy', 'me:read_own'), ['yes: role VIEWER and role GUEST\n', 0]);
-    assert.deepEqual(await can('CI deploy', 'DOCKER:UPDATE_ANY'), ['no: none of its grants allows it\n', 4]);
+    assert.deepEqual(await can('CI deploy', 'DOCKER:UPDATE_ANY'), ['no: none of its grants includes it\n', 4]);
     const { stdout } = await cli.run(['apikey', 'can', 'CI deploy', 'ME:READ_OWN', '--json']);
     assert.deepEqual(JSON.parse(stdout), {
       allowed: true,
@@ -333,7 +333,7 @@ describeOnEachAndRemotely('apikey can and suggest', () => {
     });
     await cli.run(['apikey', 'disable', 'CI deploy']);
     assert.deepEqual(await can('CI deploy', 'ME:READ_OWN'), [
-      'no: role VIEWER and role GUEST would allow it, but the key is DISABLED\n',
+      'no: granted by role VIEWER and role GUEST, but the key is DISABLED\n',
       4,
     ]);
     assert.equal((await can('Nobody', 'ME:READ_OWN'))[1], 1);

@@ -86,7 +86,7 @@ async function readStdin(): Promise<string> {
     if (length > MAX_SECRET_BYTES)
       throw new CliError(
         'USAGE',
-        `Stdin has more than ${MAX_SECRET_BYTES} bytes, which can't be a secret. Pass the secret alone.`,
+        `Stdin has more than ${MAX_SECRET_BYTES} bytes, which can't be a secret. Pass only the secret.`,
       );
   }
   return Buffer.concat(chunks).toString();

@@ -279,7 +279,7 @@ export abstract class KeyCommand extends BaseCommand {
   }
 
   /**
-   * Warns about effects of a key on others that are still in force although the key is not: a thief may have caused
+   * Warns about effects of a key on other keys that are still in force although the key is not: a thief may have caused
    * them.
    */
   protected async warnOfIssued(issued: readonly NamedIssue[], { id }: KeyName): Promise<void> {

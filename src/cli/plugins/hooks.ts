@@ -13,9 +13,9 @@ type OwnHook = keyof typeof CODES;
 
 /** The time limit of a hook, and of loading the resolvers that it returns, in milliseconds. */
 export const LIMIT_MS = 10_000;
-export const TOO_SLOW = `has not returned within ${LIMIT_MS / 1000} seconds.`;
+export const TOO_SLOW = `did not return within ${LIMIT_MS / 1000} seconds.`;
 
-/** Warns of hooks of plugins with unknown names of ours, which oclif never calls. */
+/** Warns about hooks of plugins that begin with `svc-api:` but are unknown, so that oclif never calls them. */
 export function warnOfUnknownHooks(config: Config): void {
   for (const { name, hooks } of config.getPluginsList())
     for (const each of Object.keys(hooks))

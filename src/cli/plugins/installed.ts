@@ -53,7 +53,7 @@ export class InstalledPlugins {
   /**
    * Installs a package with the user's npm. Nothing changes if it is not a plugin.
    * @param spec a name with a version, a tarball, a folder, or anything else that npm accepts
-   * @returns a warning if it is sound, and another plugin keeps commands from running
+   * @returns a warning if the plugin is sound, but another one keeps commands from running
    * @throws CliError PLUGIN_FAILED, INTERRUPTED
    */
   async install(spec: string): Promise<{ name: string; version?: string | undefined; warning?: string | undefined }> {
@@ -94,7 +94,7 @@ export class InstalledPlugins {
 
   /**
    * Installs a plugin in a folder of its own, and runs it there beside the others.
-   * @returns its name, and the fault of another one
+   * @returns its name, and the fault of another plugin
    * @throws CliError PLUGIN_FAILED
    */
   async #tryOut(target: string, spec: string): Promise<{ name: string; warning?: string | undefined }> {
@@ -104,8 +104,7 @@ export class InstalledPlugins {
       writeFileSync(path, '{}');
       await npm(folder, 'install', target, this.#signals);
       const [name] = Object.keys(readManifest(path)?.dependencies ?? {});
-      if (name === undefined)
-        throw new CliError('PLUGIN_FAILED', `npm has installed no package for "${printable(spec)}".`);
+      if (name === undefined) throw new CliError('PLUGIN_FAILED', `npm installed no package for "${printable(spec)}".`);
       if (!manifestOf(folder, name)?.oclif)
         throw new CliError(
           'PLUGIN_FAILED',
@@ -128,7 +127,7 @@ export class InstalledPlugins {
       const isOfOthers = others.length > 0 && (await this.#faultIn(this.#folder, folder, name)) !== undefined;
       const fault = isOfOthers ? await faultWith([own]) : warning;
       if (fault === undefined) return { name, warning };
-      const more = fault === warning ? '' : ` Beside the other plugins: ${warning}`;
+      const more = fault === warning ? '' : ` Together with the other plugins: ${warning}`;
       throw new CliError('PLUGIN_FAILED', `${fault}${more} It was not installed.`);
     } finally {
       rmSync(folder, { recursive: true, force: true });
@@ -207,7 +206,7 @@ function targetOf(spec: string): string {
   throw new CliError('PLUGIN_FAILED', `There is no file or folder ${printable(path)}.`);
 }
 
-/** The answer of a command with `--json`. It has no code if the command did not get so far. */
+/** The answer of a command with `--json`. It has no code if the command did not get that far. */
 function readAnswer(answer: string): { code?: string; error?: string } {
   try {
     return { code: '', ...(JSON.parse(answer) as object) };

@@ -263,7 +263,7 @@ export function servingFlags(port: number) {
 export const clockFlag = inGroup('OPERATION', {
   'accept-clock': Flags.boolean({
     description:
-      "Start although the machine's clock is behind the newest entry of the audit log. Default: SVC_API_ACCEPT_CLOCK, " +
+      "Start even if the machine's clock is behind the newest entry of the audit log. Default: SVC_API_ACCEPT_CLOCK, " +
       'or off.',
   }),
 });

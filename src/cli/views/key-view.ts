@@ -121,17 +121,17 @@ function rotationText({ previousPrefix, previousEndsAt, previousLastUsedAt }: Re
   return `${previousPrefix} accepted until ${end}, ${use}`;
 }
 
-/** Effects of a key in words, such as `gave "CI" a secret`. */
+/** Effects of a key in words, such as `issued a secret for "CI"`. */
 const WORDS: Readonly<Record<IssuedKind, (name: string) => string>> = {
-  SECRET: (name) => `gave ${name} a secret`,
-  WIDENING: (name) => `widened ${name}`,
+  SECRET: (name) => `issued a secret for ${name}`,
+  WIDENING: (name) => `gave more access to ${name}`,
   ENABLING: (name) => `enabled ${name}`,
   APPROVAL: (name) => `approved a request for the key ${name}`,
-  ADOPTION: (name) => `created ${name}, which was adopted since`,
-  CREATION: (name) => `created ${name}, by a secret that it gave to another key`,
+  ADOPTION: (name) => `created ${name}, which has since been adopted`,
+  CREATION: (name) => `created ${name}, using a secret that it issued for another key`,
 };
 
-/** Effects of a key on others, as the field `issued` of JSON, which is omitted if there are none. */
+/** Effects of a key on other keys, as the field `issued` of JSON, which is omitted if there are none. */
 export function issuedJson(issued: readonly NamedIssue[]): { issued?: object[] } {
   if (issued.length === 0) return {};
   return { issued: issued.map(issueJson) };

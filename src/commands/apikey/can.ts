@@ -53,9 +53,9 @@ export default class Can extends KeyCommand {
 }
 
 function describeRefusal(grants: string, status: Status, deniedBy: KeyDecision['deniedBy']): string {
-  if (!grants) return 'none of its grants allows it';
-  if (!deniedBy) return `${grants} would allow it, but the key is ${status}`;
+  if (!grants) return 'none of its grants includes it';
+  if (!deniedBy) return `granted by ${grants}, but the key is ${status}`;
   const reason = status === 'ACTIVE' ? 'lacks it' : `is ${status}`;
   const parent = deniedBy.name === null ? 'a parent key' : `its parent key "${deniedBy.name}"`;
-  return `${grants} would allow it, but ${parent} ${reason}`;
+  return `granted by ${grants}, but ${parent} ${reason}`;
 }

@@ -17,13 +17,13 @@ If stdin and stderr are terminals, prompts for missing values.`;
       'A key for 100 requests a minute, from one network only',
       '"Web shop" --roles VIEWER\n--limit 100/m --allow-from 10.0.0.0/8',
     ],
-    ['See what a key would be allowed to do', '"Docker bot"\n--permissions DOCKER:UPDATE_ANY --dry-run'],
+    ['Preview the permissions of a key', '"Docker bot"\n--permissions DOCKER:UPDATE_ANY --dry-run'],
   ]);
   static override args = nameArgs;
   static override flags = {
     name: nameFlag,
     ...newKeyFlags,
-    'dry-run': Flags.boolean({ description: 'Show what the key would be allowed to do, without creating it.' }),
+    'dry-run': Flags.boolean({ description: 'Show the key and its permissions, without creating it.' }),
     'no-input': noInputFlag,
     yes: yesFlag,
   };

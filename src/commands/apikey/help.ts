@@ -8,7 +8,7 @@ export default class ApiKeyHelp extends BaseCommand {
   static override enableJsonFlag = false;
   static override strict = false;
   static override baseFlags: (typeof BaseCommand)['baseFlags'] = FLAGS_WITHOUT_STORE;
-  static override summary = 'Show help: for a command about keys, on exit codes, on environment variables.';
+  static override summary = 'Show help for a command, exit codes or environment variables.';
   static override examples = examplesOf([
     ['Show what exit codes mean', 'exit-codes'],
     ['Show the environment variables', 'environment'],

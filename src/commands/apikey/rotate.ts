@@ -18,8 +18,8 @@ export default class Rotate extends KeyCommand {
   static override group = 'Keys';
   static override summary = 'Replace the secret of an API key, without downtime.';
   static override description = `The new secret is written to stdout, once. Id, name, grants and counts stay. \
-The previous secret works until the grace ends. The grace starts now, or when the new secret is first used: \
-then a new secret that is lost on its way locks nobody out. \
+The previous secret works until the grace period ends. The grace period starts now, or when the new secret is first used: \
+then nothing breaks if the new secret gets lost. \
 A key has two secrets at most; --finish and --rollback revoke one of them.`;
   static override examples = examplesOf([
     ['A new secret; the previous one works for a day', 'KEY=$(<%= config.bin %> <%= command.id %> "CI deploy")'],

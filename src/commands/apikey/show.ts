@@ -9,7 +9,7 @@ import { ALL_ACCESS, withoutIncluded } from '../../keys/permissions/index.ts';
 
 export default class Show extends KeyCommand {
   static override group = 'Keys';
-  static override summary = 'Show an API key, and everything it is allowed to do.';
+  static override summary = 'Show an API key, with all its permissions.';
   static override description =
     'Includes the parent keys that limit it, and its effects on other keys. The secret is never shown.';
   static override examples = examplesOf([

@@ -69,6 +69,6 @@ export default class Verify extends StoreCommand {
     });
     if (parsed.argv.length === 1 && parsed.argv[0] === STDIN) return parsed;
     const command = commandText(this.config, 'apikey:verify');
-    throw new CliError('USAGE', `Pass - alone, for stdin: a secret must not be an argument. Run: ${command} - < file`);
+    throw new CliError('USAGE', `Pass only -, for stdin: a secret must not be an argument. Run: ${command} - < file`);
   }
 }

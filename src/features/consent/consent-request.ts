@@ -170,11 +170,11 @@ export function requestEntry(
 
 /** Refuses a request that was already decided. @throws KeysError REQUEST_DECIDED */
 export function refuseOver(request: Pick<ConsentRequest, 'client' | 'status'>): void {
-  if (request.status === 'DENIED') throw decided(request, 'refused');
+  if (request.status === 'DENIED') throw decided(request, 'denied');
   if (request.status === 'USED') throw decided(request, 'approved');
 }
 
 /** The error for a request that was decided otherwise. */
-export function decided({ client }: Pick<ConsentRequest, 'client'>, outcome: 'approved' | 'refused'): KeysError {
+export function decided({ client }: Pick<ConsentRequest, 'client'>, outcome: 'approved' | 'denied'): KeysError {
   return new KeysError('REQUEST_DECIDED', `The request of "${client.name}" was already ${outcome}.`);
 }

@@ -133,7 +133,9 @@ export async function findRefreshing<Key extends ApiKey>(
   if (pair.secret.publicId !== key.publicId) {
     // Another process may have refreshed the pair since the lookup.
     const isOutdated = (await findByRefreshToken(consents, refreshToken))?.current !== current;
-    return isOutdated ? findRefreshing(find, consents, request, options) : refused('somebody else has rotated the key');
+    return isOutdated
+      ? findRefreshing(find, consents, request, options)
+      : refused('the key was rotated by someone else');
   }
   const isOver = endsAt !== null && endsAt <= now;
   if (isOver || key.disabledAt !== null || key.damaged) return refused('the key has ended');

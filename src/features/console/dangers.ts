@@ -1,7 +1,7 @@
 /** Dangers of permissions that are not obvious from their names. */
 const DANGERS: Readonly<Record<string, string>> = {
   'API_KEY:CREATE_ANY': 'It can create keys, and see and deny requests of applications.',
-  'API_KEY:CREATE_OWN': 'It can create child keys, which can do no more than it and are deleted with it.',
+  'API_KEY:CREATE_OWN': 'It can create child keys, which can do no more than this key and are deleted with it.',
   'API_KEY:READ_ANY': 'It can see all keys, their permissions and their use, but no secrets.',
   'API_KEY:UPDATE_ANY': 'It can change, disable and rotate all keys.',
   'API_KEY:DELETE_ANY': 'It can delete all keys.',

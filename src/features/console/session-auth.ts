@@ -67,7 +67,7 @@ export function setOwnCookie(
 
 /** Message for people who have no key to enter again. */
 const SIGN_IN_AGAIN =
-  'You signed in over 5 minutes ago. This creates a secret, so sign in again, and then send it again.';
+  'You signed in over 5 minutes ago. This form creates a secret, so sign in again, and then send it again.';
 
 /** Parts for signing people in. */
 export interface SessionAuthParts {

@@ -144,7 +144,7 @@ export class HttpFeed implements FeedSource {
   async lease(requests: readonly LeaseRequest[]): Promise<(LeaseGrant | null)[]> {
     const grants: unknown = JSON.parse((await this.#post('/feed/leases', requests)).toString());
     if (Array.isArray(grants) && grants.length === requests.length) return grants as (LeaseGrant | null)[];
-    throw this.#incompatible('answered with other leases than were asked for');
+    throw this.#incompatible('answered with leases that were not requested');
   }
 
   async leave(): Promise<void> {
@@ -231,7 +231,7 @@ export class HttpFeed implements FeedSource {
         `The origin ${this.origin} refuses the token${said} An edge needs a key with EDGE:READ_ANY.`,
       );
     if (status === 400 || status === 413)
-      return new KeysError('INPUT_INVALID', `The origin ${this.origin} does not take that${said}`);
+      return new KeysError('INPUT_INVALID', `The origin ${this.origin} rejects the request${said}`);
     if (status === 404 || status === 405) return this.#incompatible(`has no feed there (status ${status})`);
     return new KeysError(
       'SERVER_FAILED',
@@ -280,8 +280,8 @@ function checkCertificates({ ca, ...own }: SecureContextOptions): void {
     const message = printable((error as Error).message, 200);
     throw new KeysError(
       'CONFIG_INVALID',
-      `The certificates for the origin cannot be used (${message}). Give certificates in PEM by --ca and ` +
-        '--client-cert, and the key of the latter by --client-key.',
+      `The certificates for the origin cannot be used (${message}). Pass certificates in PEM with --ca and ` +
+        '--client-cert, and the key of the client certificate with --client-key.',
     );
   }
 }

@@ -107,7 +107,7 @@ export function addFeed(
     '/feed/leases',
     auth,
     answeringOnly('POST', async (c) => {
-      const requests = readLeaseRequests(await readJson(c, 'Leases are asked for', MAX_REPORT_BYTES));
+      const requests = readLeaseRequests(await readJson(c, 'Leases are requested', MAX_REPORT_BYTES));
       if (requests.length > MAX_FEED_LEASES) throw badRequest(`There are more than ${MAX_FEED_LEASES} leases.`);
       const asking = {
         edge: c.get('principal').apiKey.id,

@@ -170,7 +170,7 @@ function conditionsIn(value: unknown, within: string[] = []): { conditions: Clai
   const report = (path: readonly (string | number)[], message: string) =>
     problems.push({ path: [...within, ...path], message });
   if (!isRecord(value)) {
-    report([], 'The field "when" must be a map of claims to what they must be: a text, or a list of texts.');
+    report([], 'The field "when" must be a map of claims to their required values: each a text, or a list of texts.');
     return { conditions: [], problems };
   }
   const claims = Object.entries(value);

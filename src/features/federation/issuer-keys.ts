@@ -137,10 +137,10 @@ export class IssuerKeys {
 async function locate(issuer: string, isPlain: boolean, signal: AbortSignal): Promise<string> {
   const answer = await ask(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal);
   const { issuer: named, jwks_uri: place } = (await answer.json()) as Record<string, unknown>;
-  if (named !== issuer) throw new Error('the metadata are those of another issuer');
+  if (named !== issuer) throw new Error('the metadata is that of another issuer');
   const url = typeof place === 'string' ? URL.parse(place) : null;
   const isSafe = url?.protocol === 'https:' || (isPlain && url?.protocol === 'http:' && isLoopbackHost(url.hostname));
-  if (!url || !isSafe) throw new Error('the metadata name no safe place for keys');
+  if (!url || !isSafe) throw new Error('the metadata has no safe address for the keys');
   return url.href;
 }
 

@@ -128,7 +128,7 @@ function wantedIn(c: Context, form: Parameters, parts: ExchangeParts): WantedKey
   const [target] = targets;
   const audience = target === undefined || target === own ? target : audienceIn(form);
   if (targets.size > 1 || (target !== undefined && audience === undefined))
-    throw new OAuthError('invalid_target', `A key is for one resource, by its address, as ${own} for this service.`);
+    throw new OAuthError('invalid_target', `Pass the address of one resource, such as ${own} for this service.`);
   return {
     name: form.get('name'),
     grants: form.get('scope') === undefined ? undefined : grantsIn(form, parts.catalog),

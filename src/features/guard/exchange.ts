@@ -354,7 +354,7 @@ export class Exchange {
     const { outgoing, switching } = this.#passed;
     if (answer.headers.upgrade?.toLowerCase() !== switching?.protocol.toLowerCase()) {
       connection.socket.destroy();
-      return this.#fail(new Error('The upstream switched to a protocol that nobody asked for.'));
+      return this.#fail(new Error('The upstream switched to a protocol that was not requested.'));
     }
     outgoing.once('close', () => connection.socket.destroy());
     this.#unlessRefused(() => {

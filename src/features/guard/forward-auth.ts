@@ -180,7 +180,7 @@ function required(
   if ('refusal' in required)
     return { ...refuse('no route', refusedRequest(required.refusal, parts)), match: required.match };
   // A proxy does not show the messages.
-  if (required.match.also) return refuse('mcp', refusedRequest('this route is for guard alone', parts));
+  if (required.match.also) return refuse('mcp', refusedRequest('only guard can serve this route', parts));
   return required;
 }
 

@@ -433,7 +433,7 @@ export function sessionIn(rawHeaders: readonly string[]): string | undefined {
   const [session, ...others] = pairsOf(rawHeaders).flatMap(([name, value]) =>
     canonicalName(name) === SESSION ? [value] : [],
   );
-  if (others.length > 0) throw new MessagesRefused(400, HEADER_MISMATCH, `The request has several headers ${SESSION}.`);
+  if (others.length > 0) throw new MessagesRefused(400, HEADER_MISMATCH, `The request has several ${SESSION} headers.`);
   return session;
 }
 

@@ -89,7 +89,7 @@ const REMEDY = 'Set "header" for people signed in by a proxy, or "oidc" for a pr
 
 export const people = section({
   description: 'People who sign in without a key, and their grants.',
-  otherwise: 'nobody',
+  otherwise: 'no one',
   page: 'console.md#people-without-a-key',
   schema: (context) => {
     const { trust } = context.given;
@@ -114,10 +114,10 @@ export const people = section({
         if (oidc !== undefined && groups !== undefined)
           return {
             path: ['groups'],
-            message: 'The header "groups" is that of a proxy. Of a provider, "oidc" names the claim.',
+            message: 'The field "groups" is a header of a proxy. For a provider, set the claim as "groups" in "oidc".',
           };
         if (header !== undefined && header === groups)
-          return { path: ['groups'], message: 'The header "groups" must be another one than "header".' };
+          return { path: ['groups'], message: 'The fields "groups" and "header" must name different headers.' };
         return undefined;
       }),
       json({

@@ -106,7 +106,7 @@ export class Provider {
     const groups: unknown[] = Array.isArray(given) ? given : [given];
     const isCutOff = isRecord(elsewhere) && claim in elsewhere;
     if (!isCutOff && groups.every((group) => typeof group === 'string')) return groups;
-    const problem = isCutOff || claims['hasgroups'] === true ? 'it has too many for one' : 'it has none, or no list';
+    const problem = isCutOff || claims['hasgroups'] === true ? 'there are too many to send' : 'there is no list';
     const text =
       `The answer of ${this.host} does not contain your groups: in the claim "${claim}", ${problem}. You are not signed ` +
       'in, and your permissions are unchanged. Ask an administrator to let the provider send your groups.';

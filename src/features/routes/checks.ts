@@ -2,11 +2,11 @@ import type { CheckAnswer, CheckContext } from '../../feature.ts';
 import { printable, UNIT_MS } from '../../keys/basics/index.ts';
 import { describePattern } from './decide.ts';
 
-/** So long may a route observe before somebody is reminded of it. */
+/** The time after which `doctor` warns about an observing route. */
 const OBSERVING_MS = 30 * UNIT_MS.d;
 const PAGE_ENTRIES = 500;
 
-/** Finds routes that have let pass for long what they would refuse. */
+/** Warns about routes that have observed for a long time. */
 export async function checkObserving({ config, store, clock }: CheckContext): Promise<CheckAnswer[]> {
   if (!store) return [];
   const { auditLog } = store.repository;
@@ -22,7 +22,7 @@ export async function checkObserving({ config, store, clock }: CheckContext): Pr
   }
   return [...long].map((route) => ({
     status: 'warning',
-    message: `The route ${printable(route, 300)} observes for more than 30 days: it lets pass what it would refuse.`,
+    message: `The route ${printable(route, 300)} has observed for more than 30 days: it allows requests that it would refuse.`,
     remedy: 'See "svc-api apikey routes observed", grant what is missing, and remove "observe".',
   }));
 }

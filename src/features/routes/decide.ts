@@ -23,7 +23,7 @@ export function isReading(method: string): boolean {
 export function neededFor(allow: Allow, method: string): OrRefusal<Needed> {
   if (allow.kind === 'resource') {
     const action = actionByMethod(method);
-    if (action === undefined) return { refusal: `no permission on ${allow.resource} is for ${printable(method, 20)}` };
+    if (action === undefined) return { refusal: `no permission on ${allow.resource} covers ${printable(method, 20)}` };
     return { kind: 'all', permissions: [`${allow.resource}:${action}`] };
   }
   if (!('permissions' in allow) || !goesByMethod(allow) || isReading(method)) return allow;
@@ -53,7 +53,7 @@ export function goesByMethod(allow: Allow): boolean {
 }
 
 function asksFor(method: string): string {
-  return `the query asks for ${printable(method, 20)}, which another rule is for`;
+  return `the query asks for ${printable(method, 20)}, which falls under another rule`;
 }
 
 /** The requirement of the route that decides about a request, or the reason it is always refused. */
@@ -222,7 +222,7 @@ function whyBefore(first: Route, second: Route): string {
   }
   return first.methods && !second.methods
     ? 'a route that lists the method comes before one that lists none'
-    : 'of routes that say the same, the first one counts';
+    : 'of equal routes, the first one decides';
 }
 
 /** `GET, HEAD example.org/api/**`; without methods if it is for all of them. */
@@ -286,8 +286,8 @@ export interface Expectation {
 }
 
 const FORM =
-  'Write it as "GET https://example.org/path with DOCKER:READ_ANY is allowed". For the key there may also be ' +
-  '"with any key" and "without a key", and for the answer "is refused" and "is forbidden".';
+  'Write it as "GET https://example.org/path with DOCKER:READ_ANY is allowed". The part about the ' +
+  'key can also be "with any key" or "without a key", and the answer "is refused" or "is forbidden".';
 const OUTCOMES: readonly string[] = ['allowed', 'refused', 'forbidden'] satisfies Decision['outcome'][];
 
 /** Parses `GET https://example.org/path with R:A, R:A is allowed`. Issues are sentences. */
@@ -324,5 +324,5 @@ function parseCaller(text: string, catalog: Catalog): { value: PermissionSet | u
 export function failureOf({ text, request, permissions, outcome }: Expectation, router: Router): string | undefined {
   const decision = decide(router, request, permissions);
   if (decision.outcome === outcome) return undefined;
-  return `"${printable(text, 200)}" is not so: it is ${describeDecision(decision)}.`;
+  return `"${printable(text, 200)}" does not hold: the request is ${describeDecision(decision)}.`;
 }

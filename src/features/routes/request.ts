@@ -234,7 +234,7 @@ function readPath(text: string): Canonical {
   if (segments.at(-1) === '') segments.pop();
   if (segments.length > MAX_SEGMENTS) return { refusal: `it has more than ${MAX_SEGMENTS} segments` };
   const rest = segments.indexOf('**');
-  if (rest !== -1 && rest < segments.length - 1) return { refusal: '"**" may only come last' };
+  if (rest !== -1 && rest < segments.length - 1) return { refusal: '"**" can only come last' };
   let path = '';
   for (const segment of segments) {
     const read = readSegment(segment);

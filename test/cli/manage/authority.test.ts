@@ -48,7 +48,7 @@ describeOnEachAndRemotely('the command line and the parent key', () => {
     const denied = await apikey('can', 'Child', 'DOCKER:UPDATE_ANY');
     assert.deepEqual(
       [denied.stdout, denied.code],
-      ['no: role ADMIN would allow it, but its parent key "Parent" lacks it\n', 4],
+      ['no: granted by role ADMIN, but its parent key "Parent" lacks it\n', 4],
     );
     const { deniedBy, allowed } = await json('can', 'Child', 'DOCKER:UPDATE_ANY');
     assert.deepEqual([deniedBy, allowed], [{ id: parent.id, name: 'Parent' }, false]);

@@ -57,7 +57,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
     assert.equal(stdout, 'Successfully deleted 1 API key\n');
     assert.match(
       stderr,
-      /^Warning: Its effects on other keys are still in force:\n {2}\S+Z gave "CI" a secret\n {2}\S+Z widened "Web"\n/m,
+      /^Warning: Its effects on other keys are still in force:\n {2}\S+Z issued a secret for "CI"\n {2}\S+Z gave more access to "Web"\n/m,
     );
     assert.match(stderr, new RegExp(`After a leak, undo them: svc-api apikey contain ${ops.id}`));
     assert.match((await apikey('rotate', 'Web', '--disable-created')).stderr, /^Rotated.*\n$/);
@@ -65,7 +65,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
 
   it('contain --dry-run shows what would be undone, and changes nothing', async () => {
     const { stdout, code, stderr } = await apikey('contain', 'Ops', '--dry-run');
-    assert.match(stdout, /^Changes by "Ops" to other keys, still in effect:\n {2}\S+ gave "CI" a secret\n/);
+    assert.match(stdout, /^Changes by "Ops" to other keys, still in effect:\n {2}\S+ issued a secret for "CI"\n/);
     assert.match(
       stdout,
       /\n~ update "Ops"\n {4}enabled: true -> false\n~ update "CI"\n {4}prefix: svc_\S+ -> svc_\S+\n {4}previousPrefix: svc_\S+ -> -\n/,
@@ -105,7 +105,7 @@ describeOnEachAndRemotely('the command line and what a key did to others', () =>
       await keys.create({ name: 'Planted', roles: ['GUEST'] }, result.principal);
     });
     await apikey('contain', 'Ops', '--yes');
-    const line = / {2}\S+ created "Planted", by a secret that it gave to another key \(disabled\)\n/;
+    const line = / {2}\S+ created "Planted", using a secret that it issued for another key \(disabled\)\n/;
     const { stdout } = await apikey('contain', 'Ops', '--dry-run');
     assert.match(stdout, line);
     assert.match(stdout, /\nThere is nothing to undo\. "Ops" is disabled, and so are its parent keys\.\n$/);

@@ -113,16 +113,16 @@ describe('asking a server for a key', () => {
         [5, 7, 20, 60, 5, 5, 5, 5, 5, 5, 5],
       );
       assert.ok('principal' in (await authenticate(test.keys, given.secret)));
-      assert.deepEqual(notes, [`The server ${server} failed: Too many. Trying again until the code ends.`]);
+      assert.deepEqual(notes, [`The server ${server} failed: Too many. Trying again until the code expires.`]);
     });
 
     it('says what it waits for', async () => {
       for (const [answer, said] of [
         [
           status(503),
-          /^The server \S+ does not answer at the moment \(status 503\)\. Trying again until the code ends\.$/,
+          /^The server \S+ does not answer at the moment \(status 503\)\. Trying again until the code expires\.$/,
         ],
-        [reset, /^The server \S+ cannot be reached \(\w+\)\. .* Trying again until the code ends\.$/],
+        [reset, /^The server \S+ cannot be reached \(\w+\)\. .* Trying again until the code expires\.$/],
       ] as const) {
         answers = [answer, answer];
         const decide = async (code: string, waits: number) => {
@@ -138,7 +138,7 @@ describe('asking a server for a key', () => {
       const asked = ask(async () => {}, { server });
       await assert.rejects(asked, {
         code: 'SERVER_FAILED',
-        message: /\(status 503\)\. The code has ended meanwhile\. Run the command again for a new code\.$/,
+        message: /\(status 503\)\. The code has expired in the meantime\. Run the command again for a new code\.$/,
       });
       assert.equal(1000 - answers.length, 15, 'after 5 seconds, then each 45, and at the end');
       answers = Array<(typeof answers)[0]>(1000).fill(status(400, undefined, '{"error":"authorization_pending"}'));

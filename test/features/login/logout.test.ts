@@ -55,7 +55,10 @@ describe('logging out', () => {
     assert.ok('principal' in authenticated);
     const { key: secret } = await test.keys.create({ name: 'Child', roles: ['GUEST'] }, authenticated.principal);
     const { stderr, code } = await logout();
-    assert.match(stderr, /^Error: This key has created 1 API key, which ends with it\. Pass --yes to log out anyway, /);
+    assert.match(
+      stderr,
+      /^Error: This key has created 1 API key, which would be deleted with it\. Pass --yes to log out anyway, /,
+    );
     assert.deepEqual([code, isKept(), await accepts(key), await accepts(secret)], [2, true, true, true]);
     assert.equal((await logout('--yes')).code, 0);
     assert.deepEqual([isKept(), await accepts(key), await accepts(secret)], [false, false, false]);

@@ -63,7 +63,7 @@ describeOnEachAndRemotely('a review', () => {
     await cli.create('CI');
     const { stdout, stderr } = await run('review', '--csv', '--attest', ' All is well ');
     const sha256 = createHash('sha256').update(stdout).digest('hex');
-    assert.equal(stderr, `The audit log has that now, with the SHA-256 of the CSV: ${sha256}\n`);
+    assert.equal(stderr, `The audit log now has your statement, with the SHA-256 of the CSV: ${sha256}\n`);
     const { entries } = (await json('log', '--action', 'review')) as { entries: Record<string, unknown>[] };
     const keys = stdout.split('\r\n').length - 2;
     assert.deepEqual(

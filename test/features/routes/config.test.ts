@@ -146,7 +146,7 @@ expect:
       [
         '4:5: Routes 1 and 3 are both for example.org/a and say different things. Keep one of them. ' +
           'The other one is in line 2.',
-        '7:5: "GET https://example.org/c with any key is allowed" is not so: it is forbidden, as no route matches.',
+        '7:5: "GET https://example.org/c with any key is allowed" does not hold: the request is forbidden, as no route matches.',
       ],
     );
   });

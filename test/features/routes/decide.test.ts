@@ -88,7 +88,7 @@ describe('a request', () => {
       const decision = decide(router2, { method, host: 'a.org', target }, keyWith());
       return 'refusal' in decision ? decision.refusal : decision.outcome;
     };
-    const refusal = (method: string) => `the query asks for ${method}, which another rule is for`;
+    const refusal = (method: string) => `the query asks for ${method}, which falls under another rule`;
     for (const query of [
       '_method=DELETE',
       'a=b&_method=delete',

@@ -53,12 +53,12 @@ describe('an expectation', () => {
     [`GET ${G}/public/../x without a key is allowed`]: 'forbidden, as the path has a "." or ".." segment',
   };
   for (const [text, instead] of Object.entries(FAIL)) {
-    it(`fails: ${text}`, () => assert.equal(failure(text), `"${text}" is not so: it is ${instead}.`));
+    it(`fails: ${text}`, () => assert.equal(failure(text), `"${text}" does not hold: the request is ${instead}.`));
   }
 
   const HOW =
-    'Write it as "GET https://example.org/path with DOCKER:READ_ANY is allowed". For the key there may also be ' +
-    '"with any key" and "without a key", and for the answer "is refused" and "is forbidden".';
+    'Write it as "GET https://example.org/path with DOCKER:READ_ANY is allowed". The part about the ' +
+    'key can also be "with any key" or "without a key", and the answer "is refused" or "is forbidden".';
   for (const text of [
     '',
     'GET',

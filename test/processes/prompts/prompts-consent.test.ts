@@ -33,7 +33,7 @@ describe('apikey approve on a terminal', () => {
       'application   Grafana sync (grafana-sync)',
       'from          192.0.2.7',
       'for           role:VIEWER, DOCKER:UPDATE_ANY',
-      'key ends      after 30d',
+      'key expires   after 30d',
     ])
       await session.see(shown);
     await session.answer('Give Grafana sync an API key?', KEYS.enter);
@@ -66,7 +66,10 @@ describe('logout on a terminal', () => {
       ['y', 0, undefined],
     ] as const) {
       const session = cliOnTerminal(['logout', '--server', test.url], { ...env, no_proxy: '*' });
-      await session.answer('This key has created 1 API key, which ends with it. Log out?', `${answer}${KEYS.enter}`);
+      await session.answer(
+        'This key has created 1 API key, which would be deleted with it. Log out?',
+        `${answer}${KEYS.enter}`,
+      );
       assert.deepEqual([await session.end(), keptKey(test.url, env)], [code, kept]);
       session.close();
     }

@@ -195,7 +195,7 @@ describe('serve on a socket that it is handed', () => {
         spawn('sh', ['-c', script, process.execPath, ...args], { env: cleanEnv(), stdio: ['ignore', 'pipe', 'pipe'] }),
       );
       assert.equal(code, 1);
-      assert.match(stderr, /what was handed over as descriptor 3 is not a socket that accepts connections \(EINVAL\)/);
+      assert.match(stderr, /the inherited descriptor 3 is not a socket that accepts connections \(EINVAL\)/);
       assert.match(stderr, /Code: LISTEN_FAILED/);
     });
   }

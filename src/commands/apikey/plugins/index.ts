@@ -6,7 +6,7 @@ export default class Plugins extends PluginCommand {
   static override isAtTop = true;
   static override summary = 'List the installed plugins.';
   static override description =
-    'Plugins can add fields of keys, and commands. Each one is a package that runs with the rights of svc-api.';
+    'Plugins can add commands, and fields of keys. Each plugin is a package that runs with the rights of svc-api.';
   static override examples = examplesOf([['All plugins, with their versions', '']]);
 
   async run(): Promise<void> {

@@ -61,8 +61,8 @@ function consentText(request: ConsentState): string {
     application: `${client.name} (${client.id})`,
     from: address ?? 'an unknown address',
     for: scopeItems(request).join(', '),
-    ...(audience && { 'at alone': audience }),
-    'key ends': keyExpiresIn === null ? 'never' : `after ${keyExpiresIn}`,
+    ...(audience && { 'valid only at': audience }),
+    'key expires': keyExpiresIn === null ? 'never' : `after ${keyExpiresIn}`,
     'decide until': formatTime(expiresAt),
   };
   return Object.entries(fields)

@@ -144,8 +144,8 @@ async function revokeKey(c: Context, parts: ConsentParts): Promise<Reply> {
     );
   if (ended.refused === 'other client') throw new OAuthError('invalid_grant', 'This key was given to another client.');
   if (ended.refused === 'has created') {
-    const keys = ended.created === 1 ? '1 API key, which ends' : `${ended.created} API keys, which end`;
-    throw new OAuthError('has_created_keys', `This key has created ${keys} with it.`);
+    const keys = ended.created === 1 ? '1 API key' : `${ended.created} API keys`;
+    throw new OAuthError('has_created_keys', `This key has created ${keys}, which would be deleted with it.`);
   }
   // It is answered as if it had been ended.
   parts.consent.count('failure', source);

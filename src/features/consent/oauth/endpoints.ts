@@ -95,7 +95,7 @@ export function audienceIn(given: Parameters): string | undefined {
 
 /** The form of a public client, which proves nothing by a secret. @throws OAuthError; RequestRefused */
 export async function applicationForm(c: Context): Promise<Parameters> {
-  const form = new Parameters(await readForm(c, 'This is asked'));
+  const form = new Parameters(await readForm(c, 'Forms are accepted'));
   if (c.req.header('authorization') !== undefined || form.get('client_secret') !== undefined)
     throw new OAuthError('invalid_client', 'Clients have no secret here: send only the client_id, in the form.', 401, {
       'WWW-Authenticate': 'Basic realm="svc-api"',

@@ -180,5 +180,5 @@ async function inspectClock(connection: Connection, { clock }: InspectOptions): 
   }
   return findings.length > 0
     ? findings
-    : [ok('CLOCK', `The clock says ${formatTime(now)}, after all that the store has.`)];
+    : [ok('CLOCK', `The clock says ${formatTime(now)}, which is later than every time in the store.`)];
 }

@@ -157,7 +157,7 @@ export function inspectAccess(path: string): Finding[] {
       if (!stat) continue;
       const mode = `0${(stat.mode & 0o7777).toString(8)}`;
       if (givesRights(stat, OTHERS))
-        findings.push(warning('ACCESS', `${each} can be used by others: its mode is ${mode}.`, `chmod 600 ${each}`));
+        findings.push(warning('ACCESS', `Other users can use ${each}: its mode is ${mode}.`, `chmod 600 ${each}`));
       if (!isUsable(each))
         findings.push(
           failure(
@@ -175,9 +175,7 @@ export function inspectAccess(path: string): Finding[] {
           ),
         );
     }
-    return findings.length > 0
-      ? findings
-      : [ok('ACCESS', `${file} and its folder are those of the user ${uid} alone.`)];
+    return findings.length > 0 ? findings : [ok('ACCESS', `Only the user ${uid} can use ${file} and its folder.`)];
   } catch (error) {
     return findings.length > 0 ? findings : [failureBy('ACCESS', sqliteError(error, path))];
   }

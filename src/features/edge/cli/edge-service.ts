@@ -37,14 +37,14 @@ function isGuard({ upstream }: Pick<AskedGuard, 'upstream'>, { upstreams }: Pick
   return upstream !== undefined || upstreams.length > 0;
 }
 
-/** Refuses a configuration that an edge cannot have. @throws KeysError USAGE, CONFIG_INVALID */
+/** Refuses a configuration that an edge does not support. @throws KeysError USAGE, CONFIG_INVALID */
 export function checkEdge(guard: AskedGuard, config: Config, catalog: Catalog): void {
   const field = config.people ? 'people' : config.signIn === 'on' ? 'sign-in' : undefined;
   if (field !== undefined)
     throw new KeysError(
       'CONFIG_INVALID',
-      `"${field}" is in ${config.file ?? 'svc-api.yaml'}, and nobody can sign in at an edge, which keeps nothing. ` +
-        'Leave it out of its file, or use a guard with the key store.',
+      `${config.file ?? 'svc-api.yaml'} sets "${field}", but people cannot sign in at an edge, because it has no ` +
+        `store. Remove "${field}" from its file, or use a guard with the key store.`,
     );
   if (isGuard(guard, config)) return checkGuard(guard, config, catalog);
   if (guard.flag !== undefined)
@@ -55,7 +55,7 @@ export function checkEdge(guard: AskedGuard, config: Config, catalog: Catalog): 
 }
 
 /**
- * Opens the keys of an origin, and what answers by them: with 503 until all keys are loaded.
+ * Opens the keys of an origin, and the app that checks them: it answers 503 until all keys are loaded.
  * @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the origin refuses; CONFIG_… of its files
  */
 export async function openEdge(
@@ -95,7 +95,7 @@ async function sourceOf({ origin, ...feed }: AskedEdge, { feed: by, file }: Conf
   if (by && (origin !== undefined || isByHttp))
     throw new KeysError(
       'USAGE',
-      `"feed" in ${file} says how the origin is followed: leave out --origin, --ca and --client-cert, or "feed".`,
+      `"feed" in ${file} sets how to follow the origin. Leave out --origin, --ca and --client-cert, or "feed".`,
     );
   if (by) return new (await import('../../nats/nats-feed.ts')).NatsFeed({ settings: by.nats, ...feed });
   if (origin !== undefined) return new HttpFeed({ origin, ...feed });

@@ -212,7 +212,7 @@ export async function observedView(
     observed: observed.map(({ lastAt, ...each }) => ({ ...each, lastAt: formatTime(lastAt) })),
   }));
   const lines = observing.flatMap(({ match, since, observed }) => {
-    const what = observed.length > 0 ? 'would refuse:' : 'would refuse nothing that has come';
+    const what = observed.length > 0 ? 'would refuse:' : 'would have refused no request so far';
     const started = since === null ? 'and no request has come' : `since ${timeAndDistance(since)}, and ${what}`;
     return [
       atRoute(file, match, `${describeMatch(match)} observes${since === null ? ', ' : ' '}${started}`),

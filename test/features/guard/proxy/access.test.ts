@@ -280,7 +280,7 @@ describe('who may pass the guard', () => {
     it('is nobody who asks the service by the query for a method that another route is for', async () => {
       assert.equal((await get(url, bearer(), '/read/1?_method=PUT')).status, 200);
       const { status, error } = await get(url, bearer(), '/read/1?a&_method=post');
-      const message = 'Request refused: the query asks for POST, which another rule is for.';
+      const message = 'Request refused: the query asks for POST, which falls under another rule.';
       assert.deepEqual([status, error?.message], [403, message]);
     });
 

@@ -141,7 +141,7 @@ routes: [{ host: a, path: /, allow: open, to: wiki }]
     const lacking = await json('DELETE', 'WIKI:UPDATE_ANY');
     assert.deepEqual([lacking['outcome'], lacking['missing']], ['forbidden', ['WIKI:DELETE_ANY']]);
     const unknown = await json('PURGE', 'WIKI:UPDATE_ANY');
-    assert.deepEqual([unknown['refusal'], unknown['route']], ['no permission on WIKI is for PURGE', route]);
+    assert.deepEqual([unknown['refusal'], unknown['route']], ['no permission on WIKI covers PURGE', route]);
   });
 
   it('names the routes that are for other methods', async () => {

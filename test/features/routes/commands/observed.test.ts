@@ -76,7 +76,7 @@ describeOnEachAndRemotely('routes observed', () => {
     await unlockAuditLog(cli.database);
     await changeDirectly(cli.database, `update audit_log set at = at - ${31 * 86_400_000} where action = 'OBSERVE'`);
     assert.deepEqual(await found(), [
-      'The route b.example.org/** observes for more than 30 days: it lets pass what it would refuse.',
+      'The route b.example.org/** has observed for more than 30 days: it allows requests that it would refuse.',
     ]);
   });
 });

@@ -37,7 +37,7 @@ export function addContainment(pages: Pages): void {
   });
 }
 
-/** Changes that a key made to others and that are still in effect. */
+/** Changes that a key made to other keys and that are still in effect. */
 export function IssuedSection({ visit, issued }: { visit: Visit; issued: readonly IssuedChange[] }) {
   if (issued.length === 0) return null;
   return (
@@ -61,7 +61,7 @@ export function IssuedSection({ visit, issued }: { visit: Visit; issued: readonl
 
 const WORDS: Readonly<Record<IssuedChange['what'], string>> = {
   SECRET: 'Issued a secret for',
-  WIDENING: 'Added permissions to',
+  WIDENING: 'Gave more access to',
   ENABLING: 'Enabled',
   APPROVAL: 'Approved a request that will create',
   ADOPTION: 'Created (since adopted)',

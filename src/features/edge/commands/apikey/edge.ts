@@ -73,7 +73,10 @@ export default class Edge extends ServingCommand {
     if ((flags['client-cert'] === undefined) !== (flags['client-key'] === undefined))
       throw new CliError('USAGE', '--client-cert and --client-key need each other. Pass both, or neither.');
     if (flags.name !== undefined && !/^[^\p{C}]{1,100}$/u.test(flags.name))
-      throw new CliError('USAGE', `--name is "${printable(flags.name)}". Give 1 to 100 characters, without controls.`);
+      throw new CliError(
+        'USAGE',
+        `--name is "${printable(flags.name)}". Give 1 to 100 characters, without control characters.`,
+      );
     const { readMaxStale } = await import('../../index.ts');
     const pem = (path: string | undefined) => path && resolve(path);
     const leaseMs = readMaxStale(flags['max-stale']);

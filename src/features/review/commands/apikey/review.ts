@@ -53,7 +53,7 @@ export default class Review extends KeyCommand {
       const sha256 = digest.digest('hex');
       if (text !== undefined) {
         await keys.of(reviewOperations).attestReview({ input: { text, sha256, keys: count } });
-        await this.terminal.note(`The audit log has that now, with the SHA-256 of the CSV: ${sha256}`);
+        await this.terminal.note(`The audit log now has your statement, with the SHA-256 of the CSV: ${sha256}`);
       }
       return this.print({ keys: all, sha256, attested: text !== undefined }, undefined);
     });
