@@ -31,7 +31,7 @@ import { prefixOf, readSecret } from '../keys/secret/index.ts';
  * `svc-api/credentials/<host>-<8 hex digits>.json` in the user's data folder, of mode 0600 in a folder of 0700.
  */
 
-/** Modes for the owner alone. */
+/** Modes for the owner only. */
 const OWN_FOLDER = 0o700;
 const OWN_FILE = 0o600;
 const OTHERS = 0o077;

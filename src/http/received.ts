@@ -7,7 +7,7 @@ import { LOOPBACK, Networks, sourceOf } from '../keys/basics/index.ts';
 import { readAudience } from '../keys/key/index.ts';
 
 /**
- * Keeps values computed from texts, of which clients send few different ones. When there are too many, all are
+ * Keeps values computed from texts, since clients send few different ones. When there are too many, all are
  * forgotten: tracking the least recently used would take longer than computing.
  * @param compute its errors are not kept
  * @param max how many are kept

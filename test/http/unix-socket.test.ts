@@ -116,7 +116,7 @@ describe('a Unix socket', () => {
       [join(folder, 'missing/api.sock'), /the folder of .* does not exist\. Create it, or choose another path/],
       [join(folder, 'file/api.sock'), /the folder of .* is a file\. Choose another path with --socket\.$/],
       [join(folder, 'x'.repeat(120)), /is too long for the path of a socket\. Choose a shorter one/],
-      ['/proc/api.sock', /this user may not create \/proc\/api\.sock\. Choose another path with --socket/],
+      ['/proc/api.sock', /this user is not allowed to create \/proc\/api\.sock\. Choose another path with --socket/],
     ] as const)
       await assert.rejects(start(path), refusal(message), path);
   });

@@ -114,7 +114,7 @@ interface ListeningMessage {
   hears: 'changes' | 'asked' | 'taken' | 'followed';
 }
 
-/** How long the followers of an exited worker continue at most, in milliseconds. */
+/** The longest time that followers of an exited worker can continue, in milliseconds. */
 const FOLLOWED_MS = 2000;
 
 /** Listens for changes in the primary, once for all workers. @returns a function that stops this */

@@ -176,7 +176,7 @@ export function requireKnown(request: ConsentRequest | undefined, now: number): 
  * Approves a request by the rules for creating a key: the approver must hold the grants, both now and when the key is
  * created. Approving again the same way before the application has fetched its key changes nothing, except that a
  * redirect then carries a new code instead of the first.
- * @param made what the key would have if it were created now, and the digest of the code that a redirect takes along
+ * @param made the approved key as it would be created now, and the digest of the code in the redirect
  * @throws ValidationError; KeysError NOT_FOUND, REQUEST_DECIDED; ForbiddenError
  */
 export async function approveRequest(
@@ -224,7 +224,7 @@ export async function approveRequest(
 
 /**
  * Denies an open request, even after it was approved. A denied one stays denied.
- * @param isKnown whether it is known who refuses: what somebody else does is noted only as often as what they ask for
+ * @param isKnown true if the person is identified: denials by others are logged only as often as their requests
  * @throws KeysError NOT_FOUND, REQUEST_DECIDED
  */
 export async function denyRequest(

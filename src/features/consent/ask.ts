@@ -41,9 +41,9 @@ export interface NewConsentRequest extends Grants {
   address?: string | undefined;
   /** Redirect target for the person; without it, they type a code. */
   redirect?: ConsentRedirect | undefined;
-  /** The address that the key is to be for alone. */
+  /** The only address that the key will be valid for. */
   audience?: string | undefined;
-  /** The id of a key of the application whose place the key is to take. */
+  /** The id of a key of the application that the new key will replace. */
   replaces?: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { hash, hkdfSync } from 'node:crypto';
 import type { RandomBytes } from '../../keys/secret/index.ts';
 
-/** Consonants alone: no words, and nothing that is read for another one (RFC 8628, section 6.1). */
+/** Only consonants: they form no words, and none is mistaken for another (RFC 8628, section 6.1). */
 const ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ';
 /** 20 to the power of 8: more than 34 bits, which a few guesses do not find. */
 const LENGTH = 8;

@@ -66,9 +66,9 @@ export interface ConsentRequest extends Grants {
     /** It refreshes the secrets of its key; undefined if stored by an older version. */
     refreshes?: boolean;
   };
-  /** The address that the key is to be for alone; undefined in what an older version has kept. */
+  /** The only address that the key will be valid for; undefined if stored by an older version. */
   audience?: string | null;
-  /** The id of a key of the application whose place the key is to take. */
+  /** The id of a key of the application that the new key will replace. */
   replaces?: string | null;
   /** Requested lifetime of the key, as `30d`; null if not given. */
   keyExpiresIn: string | null;
@@ -98,7 +98,7 @@ export interface ConsentRequest extends Grants {
 
 /** The refresh token of an application. */
 export interface Refresh {
-  /** The digest of what all its tokens for this have in common. */
+  /** The digest of the common part of all its refresh tokens. */
   family: string;
   /** The digest of the token that works. */
   current: string;
@@ -145,9 +145,9 @@ export interface ConsentWriter extends ConsentFinder {
   clientsOf(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Remembers which application was given a key, until that is deleted. */
   rememberClient(keyId: string, clientId: string): Promise<void>;
-  /** Keeps by what its application replaces the secret of a key, until that is deleted. */
+  /** Stores the refresh token of a key, until the key is deleted. */
   keepRefresh(keyId: string, refresh: Refresh): Promise<void>;
-  /** Lets used requests that gave one key have given another, which takes its place. */
+  /** Makes used requests for one key refer to the key that replaces it. */
   replaceGivenKey(from: string, to: string): Promise<void>;
   /** Forgets those that ended before these times, in milliseconds since 1970. */
   forget(before: { used: number; unused: number }): Promise<void>;

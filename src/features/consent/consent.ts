@@ -210,7 +210,7 @@ export class Consent {
     return refused;
   }
 
-  /** The key whose place that of a request is to take; undefined where there is none. @throws KeysError STORE_… */
+  /** The key that the key of a request will replace, if any. @throws KeysError STORE_… */
   replacedBy(request: ConsentRequest): Promise<ApiKey | undefined> {
     const { repository } = this.#options;
     return findReplaced(repository, repository.port(CONSENTS), request);

@@ -182,7 +182,7 @@ export async function repeatKey(
   return { key: secret.text, apiKey: withoutDigests(apiKey), refreshToken: token, at: now };
 }
 
-/** The key whose place that of a request is to take: the application has got it, for the same. */
+/** The key that the key of a request will replace: one of the same application, for the same address. */
 export async function findReplaced<Key extends ApiKey>(
   find: Pick<KeyFinder<Key>, 'findById'>,
   consents: Pick<ConsentFinder, 'clientOf'>,
@@ -192,7 +192,7 @@ export async function findReplaced<Key extends ApiKey>(
   return found && found.audience === audience && (await consents.clientOf(found.id)) === client.id ? found : undefined;
 }
 
-/** Deletes the key that a code gave before, with all that it created. */
+/** Deletes the key that a code was exchanged for before, with all its child keys. */
 async function revoke(
   writer: KeyWriter,
   request: ConsentRequest,

@@ -57,7 +57,7 @@ interface RefusedRefresh {
 /** The outcome. The reason is only logged; the application gets just the error code. */
 export type Refreshed = GivenPair | RefusedRefresh;
 
-/** A refresh token: what all tokens of a key have in common, and its own part, which its secret is derived from. */
+/** A refresh token: the common part of all tokens of a key, and its own part, which its secret is derived from. */
 const TOKEN = /^([\w-]{43})\.([\w-]{43})$/;
 
 /** A secret, and the token that replaces it. */

@@ -201,7 +201,7 @@ async function clientsOf(db: Kysely<Tables>, keyIds: readonly string[]): Promise
   return clients;
 }
 
-/** Lets used requests that gave one key have given another, which takes its place, inside a write transaction. */
+/** Makes used requests for one key refer to the key that replaces it, inside a write transaction. */
 async function replaceGivenKey(db: Kysely<Tables>, from: string, to: string): Promise<void> {
   const given = (id: string) => `"keyId":${JSON.stringify(id)}`;
   await db

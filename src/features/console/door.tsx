@@ -180,7 +180,7 @@ export async function openDoor(parts: DoorParts & PeopleParts): Promise<LoadedDo
   return { pages, handle: await listenerOf(app) };
 }
 
-/** @throws what no page can say */
+/** @throws any error that no page explains */
 function describeError(
   c: Context,
   error: unknown,

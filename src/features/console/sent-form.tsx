@@ -58,7 +58,7 @@ export class SentForm {
 
   /**
    * Answers the form, or repeats the first answer.
-   * @throws OperationFailed if that is not known any more
+   * @throws OperationFailed if the answer is no longer known
    */
   async once(work: () => Promise<Answered>): Promise<Response> {
     const { c, forms } = this.#sender;

@@ -13,7 +13,7 @@ export interface ActivityReport extends ActivityEvents {
 export interface Watching {
   /** Ends it. */
   readonly signal: AbortSignal;
-  /** Is told each time that the origin did not answer, or refused. */
+  /** Called each time the origin did not answer, or refused. */
   readonly failed: (error: unknown) => void;
   /**
    * Set while no keys are requested, so that no lease is needed: a signal that is aborted on the next request.
@@ -41,17 +41,16 @@ export interface FeedSource {
   /** All keys: lines in pieces of any length. @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_… */
   snapshot(signal: AbortSignal): AsyncIterable<Buffer>;
   /**
-   * Follows the changes behind a cursor, over connections that fail, until it is aborted. What arrives is handed on
-   * once it is whole.
-   * @param take gets the lines, and when they were asked for, by `performance.now`; it resolves with the next cursor
-   * @throws FeedGone; what `take` throws
+   * Follows the changes after a cursor, despite failing connections, until it is aborted. Passes on complete lines only.
+   * @param take gets the lines, and when they were requested, by `performance.now`; it resolves with the next cursor
+   * @throws FeedGone; errors of `take`
    */
   follow(cursor: string, take: (lines: Buffer, askedAt: number) => Promise<string>, watching: Watching): Promise<never>;
   /** @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_… */
   reportActivity(report: ActivityReport): Promise<void>;
   /** @throws KeysError UNAUTHENTICATED, FORBIDDEN, SERVER_… */
   lease(requests: readonly LeaseRequest[]): Promise<(LeaseGrant | null)[]>;
-  /** Tells the origin that no key is let pass any more, so that no change waits for the lease. @throws KeysError */
+  /** Tells the origin that this edge accepts no more keys, so that no change waits for its lease. @throws KeysError */
   leave(): Promise<void>;
   close(): void;
 }

@@ -17,7 +17,7 @@ export interface EdgeState {
   readonly tableBytes: number;
 }
 
-/** The keys of an origin as a store, in which nothing can be changed. */
+/** The keys of an origin as a read-only store. */
 export interface EdgeStore extends Omit<Store, 'notices'> {
   /** Receivers of reports about the use of keys. */
   readonly activityWriters: ActivityWriters;

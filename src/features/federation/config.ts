@@ -35,7 +35,7 @@ const [USUAL_TTL_MS, SECOND] = [15 * 60_000, 1000];
 const [MIN_KEYS_MS, MAX_KEYS_MS] = [60_000, 30 * 86_400_000];
 
 interface Preset {
-  /** Undefined for what everybody runs themselves. */
+  /** Undefined for platforms that people host themselves. */
   readonly url?: string;
   /** Lists of claims, one of which a rule must name completely: other claims could later belong to someone else. */
   readonly demands: readonly (readonly string[])[];

@@ -17,7 +17,7 @@ import { type TokenIdentifier, TokenRefused } from './identified-token.ts';
 const JWT_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 const EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
-/** Parts of the endpoints for applications, with what exchanges need beside them. */
+/** Parts of the endpoints for applications, and further ones for exchanges. */
 interface ExchangeParts extends ConsentParts {
   readonly exchange: Exchange;
   /** Identifies tokens of trusted issuers; undefined if no issuer is trusted. */

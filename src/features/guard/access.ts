@@ -74,7 +74,7 @@ export interface AskedRequirement {
   readonly permissions: readonly string[] | undefined;
   /** Any valid key. */
   readonly anyKey: boolean;
-  /** The permission on this resource that goes with the method. */
+  /** The permission on this resource that the method needs. */
   readonly resource?: string | undefined;
   /** Permissions to read allow every method. */
   readonly anyMethod?: boolean;
@@ -409,7 +409,7 @@ export interface AppliedRules {
 interface Target {
   readonly upstream: Upstream;
   readonly credentials: SentCredentials;
-  /** The headers in which a trusted proxy says who makes a request: from elsewhere, no upstream gets them. */
+  /** The headers in which a trusted proxy identifies the caller. Those from other senders are not passed on. */
   readonly saysWho: ReadonlySet<string>;
 }
 

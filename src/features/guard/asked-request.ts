@@ -38,7 +38,7 @@ interface OriginalRequest {
 interface Contract {
   /** Reads the other request, or says why it cannot. */
   read(asking: AskingRequest): OrRefusal<OriginalRequest>;
-  /** The header that says the client's address, which decides about keys for some networks alone. */
+  /** The header with the client's address, which decides about keys that are limited to networks. */
   readonly address: string;
   /** The client gets answers unchanged, including status 429 and bodies. */
   readonly passesAnswers: boolean;
@@ -92,7 +92,7 @@ function byHeaders(names: OriginalRequestHeaders): Contract['read'] {
   };
 }
 
-/** The scheme, where a proxy need not say it: sites have TLS. */
+/** The scheme if the proxy does not have to state it: sites use TLS. */
 function knownScheme(rawHeaders: readonly string[]): Scheme {
   const said = onlyValue(rawHeaders, SCHEME);
   return (typeof said === 'string' ? readScheme(said) : undefined) ?? 'https';
@@ -153,7 +153,7 @@ function decodeAscii(encoded: string): string {
 /** Cache of the requirements that proxies are configured with. There are few, and each request names one. */
 export class Requirements {
   /**
-   * Reads the query of an endpoint's URL: `resource=R` for the permission on it that goes with the method,
+   * Reads the query of an endpoint's URL: `resource=R` for a permission on it that depends on the method,
    * `permission=R:A`, repeated for all of several, `any=R:A`, repeated for any of them, or `key` for any valid key.
    * `methods=any` lets any method pass by a permission to read.
    */

@@ -165,7 +165,7 @@ export interface PassedRequest extends ArrivedRequest, Pick<ReceivedRequest, 'fr
   readonly fields: RateLimitFields | undefined;
   /** The upstream's own credentials, which the client must not see. */
   readonly sent: Sent;
-  /** Its body, where that has been read already. */
+  /** Its body, if it was already read. */
   readonly body?: Buffer | undefined;
   /** Filters the body of an answer for the client. @throws Error if it cannot be read */
   readonly lookThrough?: ((answer: IncomingMessage) => Readable) | undefined;
@@ -190,7 +190,7 @@ interface ExchangeOptions {
    * milliseconds.
    */
   readonly timeoutMs: number;
-  /** Is told why an upstream did not answer. */
+  /** Called with the reason that an upstream did not answer. */
   failed(error: unknown, requestId?: string): void;
 }
 

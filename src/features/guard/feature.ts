@@ -3,7 +3,7 @@ import { errors } from './errors.ts';
 
 declare module '../../config/config.ts' {
   interface Config {
-    /** `on` if people sign in to guarded services; undefined for those behind `guard` alone. */
+    /** `on` if people sign in to guarded services; undefined if they do only behind `guard`. */
     readonly signIn: 'on' | 'off' | undefined;
   }
 }

@@ -171,7 +171,7 @@ export class HiddenTexts {
     }));
   }
 
-  /** A text in which they are made of stars, of the same length. */
+  /** Replaces them in a text by asterisks, keeping its length. */
   hide(text: string): string {
     let hidden = text;
     for (const { from, to } of this.#find(text).found)

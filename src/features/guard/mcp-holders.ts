@@ -7,7 +7,7 @@ export interface Holder {
   readonly keyId: string;
   /** The id of the key that answers for it. */
   readonly owner: string;
-  /** The tool whose call goes on as a task; undefined for a session. */
+  /** The tool whose call continues as a task; undefined for a session. */
   readonly tool?: string | undefined;
   /** The permissions of a session: another key of the owner goes on with it only if it has all of them. */
   readonly permissions?: readonly Permission[] | undefined;

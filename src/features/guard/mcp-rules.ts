@@ -26,7 +26,7 @@ interface Rule {
   /** Length of its literal text: the longest pattern wins, and one without `*` comes before all others. */
   readonly weight: number;
   isLike(name: string): boolean;
-  /** The same for a reading of a URI, by the ways in which servers read the pattern. */
+  /** The same for one interpretation of a URI, by the interpretations of the pattern. */
   isLikeReading(uri: string): boolean;
 }
 

@@ -122,7 +122,7 @@ export interface McpMessages {
 const [PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS] = [-32_700, -32_600, -32_602];
 const [SESSION_NOT_FOUND, FORBIDDEN, HEADER_MISMATCH] = [-32_001, -32_003, -32_020];
 
-/** JSON in UTF-8: servers read other encodings by what they say of themselves, and would see other messages. */
+/** JSON in UTF-8: a server could read other encodings differently, and would see other messages. */
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset=(?:utf-?8|"utf-?8")[ \t]*)?$/i;
 
 /** The refusal of a body that cannot be judged. */
@@ -437,7 +437,7 @@ export function sessionIn(rawHeaders: readonly string[]): string | undefined {
   return session;
 }
 
-/** The reply to a request that goes on with a session of another key, or of none: its client begins a new one. */
+/** The reply to a request in a session of another key, or an unknown session: its client starts a new one. */
 export function sessionNotFound(): Reply {
   const text = 'This key has not started a session with this id. Start a new one.';
   return withError(errorReply('NOT_FOUND', text), SESSION_NOT_FOUND, text);

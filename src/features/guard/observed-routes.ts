@@ -4,7 +4,7 @@ import type { Permission } from '../../keys/permissions/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
 import { describePattern, type Match, type Route } from '../routes/index.ts';
 
-/** Routes that observe: they let pass what they would refuse, and that is noted. */
+/** Routes that observe: they allow requests that they would refuse, and record them. */
 export class ObservedRoutes {
   readonly #note: KeysService['authenticator']['noteObserved'];
   /** Observing routes that were already logged. */

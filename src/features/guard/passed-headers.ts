@@ -49,7 +49,7 @@ export function reasonOf(message: string): string {
 }
 
 /**
- * The head of an answer as text, to be sent as Latin-1: for informational ones, of which Node cannot send all.
+ * The head of an answer as text, to be sent as Latin-1: Node cannot send every informational answer.
  * @param headers names and values in turn
  */
 export function headText(status: number, message: string, headers: readonly string[]): string {
@@ -273,7 +273,7 @@ export interface RequestToPass {
   readonly upgrade: string | undefined;
   /** The credentials that the upstream gets in the place of the key. */
   readonly sent: Sent;
-  /** The canonical names of headers in which a trusted proxy says who makes the request. */
+  /** The canonical names of headers in which a trusted proxy identifies the caller. */
   readonly saysWho: ReadonlySet<string>;
   /** Checks for a header with a key that is passed on, by canonical name. */
   readonly isPassedCredential: (canonical: string) => boolean;

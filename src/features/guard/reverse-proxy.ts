@@ -82,7 +82,7 @@ export interface ReverseProxyOptions {
   readonly timeoutMs: number;
   /** Maximum number of connections to upstreams. */
   readonly maxConnections: number;
-  /** Is told why an upstream did not answer a request. */
+  /** Called with the reason that an upstream did not answer a request. */
   failed(upstream: Upstream, error: unknown, requestId?: string): void;
 }
 

@@ -5,7 +5,7 @@ import { KeysError, printable, readSecretFile, type SecretText, versionOfFile } 
 import type { Log } from '../../log.ts';
 import type { SentCredential, Upstream } from '../routes/index.ts';
 
-/** The credentials that an upstream gets in the place of a caller's, and what keeps them from callers. */
+/** The credentials that an upstream gets instead of a caller's, and the filters that hide them from callers. */
 export interface Sent {
   /** Names and values in turn. */
   readonly headers: readonly string[];
@@ -13,9 +13,9 @@ export interface Sent {
   replaces(name: string): boolean;
   /** Adds the credentials of the query to a target, instead of the caller's. */
   addTo(target: string): string;
-  /** A text of an answer's head in which they are made of stars. */
+  /** Replaces them by asterisks in a text of an answer's head. */
   hide(text: string): string;
-  /** The body of an answer in which they are, likewise: of the same length. */
+  /** Replaces them in the body of an answer, keeping its length. */
   hideIn(body: Readable): Readable;
 }
 
@@ -123,7 +123,7 @@ export class SentCredentials {
 interface Written extends SentCredential {
   /** As it is sent. */
   readonly value: string;
-  /** The texts that would give it away: it alone, and as Basic has it. */
+  /** The texts that would reveal it: the credential itself, and its form in Basic. */
   readonly forms: readonly string[];
 }
 

@@ -75,8 +75,8 @@ export interface SignedIn {
 }
 
 /**
- * People who sign in elsewhere. Each is a key without a secret, whose grants are those of their latest sign-in: so what
- * they have created follows when they lose some.
+ * People who sign in elsewhere. Each is a key without a secret, with the grants of their latest sign-in: if they lose
+ * some, so do the keys that they created.
  */
 export class People {
   readonly #options: Parts;

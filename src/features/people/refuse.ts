@@ -29,7 +29,7 @@ function hostOf({ issuer }: Pick<Person, 'issuer'>): string {
   return URL.canParse(issuer) ? new URL(issuer).host : issuer;
 }
 
-/** The issuer of people whom a proxy names in a header. @param header its name, in any case */
+/** The issuer of people named by a proxy in a header. @param header its name, in any case */
 export function headerIssuer(header: string): string {
   return BY_HEADER + header.toLowerCase();
 }

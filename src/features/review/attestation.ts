@@ -15,7 +15,7 @@ import type { FeatureParts } from '../../keys/service/index.ts';
 export interface Attestation {
   /** The statement: 1 to 1,000 code points, without control characters. */
   readonly text: string;
-  /** The SHA-256 of what they have reviewed, in hex. */
+  /** The SHA-256 of the reviewed list, in hex. */
   readonly sha256: string;
   /** Number of keys. */
   readonly keys: number;

@@ -12,7 +12,7 @@ interface RouteExplainer {
   readonly count: number;
   /** So many routes, after so many that are left out. */
   list(leftOut: number, most: number): ExplainedRoute[];
-  /** The numbers of the routes that decide in place of one, for each of its requests; empty if it ever decides. */
+  /** The numbers of the routes that take all requests of a route; empty if some requests reach it. */
   hiddenBy(number: number): readonly number[];
   /** The access of a key by a route; undefined if there is no such route. @param permissions undefined for a refused key */
   accessTo(number: number, permissions: PermissionSet | undefined): RouteAccess | undefined;

@@ -1,6 +1,6 @@
 import { type OrRefusal, printable } from '../../keys/basics/index.ts';
 
-/** A value in the one form in which it is compared, or why it has none. */
+/** A value in its canonical form, or the reason it has none. */
 export type Canonical<Value = string> = OrRefusal<{ readonly value: Value }>;
 
 /** A token (RFC 9110, 5.6.2). */
@@ -251,8 +251,8 @@ function readSegment(text: string): Canonical {
 }
 
 /**
- * Reads a request as people write it. Its path stays as it is: `new URL` would resolve `..`, and more. What is not
- * ASCII is encoded, as browsers do.
+ * Reads a request as people write it. Its path stays as it is: `new URL` would resolve `..`, and more. Non-ASCII
+ * characters are encoded, as browsers do.
  * @param url `https://example.org/path?query`, http or https
  */
 export function parseRequest(method: string, url: string): OrRefusal<{ value: RequestParts }> {

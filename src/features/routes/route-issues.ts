@@ -90,7 +90,7 @@ function describeConflict(first: Match, second: Match): RouteIssue {
   return { indexes: [first.index, second.index], message };
 }
 
-/** A route that decides in place of one that needs more, where a service has a front controller. */
+/** A route that would decide instead of a stricter one if the service has a front controller. */
 export interface WideRoute {
   readonly match: Match;
   /** A path that the service may read as that of the narrower route. */
@@ -98,12 +98,12 @@ export interface WideRoute {
   readonly narrower: Match;
 }
 
-/** The front controller that is looked for: what decides about it mostly does so about any other name. */
+/** The front controller to look for: the route that decides about it usually decides about any other name, too. */
 const FRONT_CONTROLLER = 'index.php';
 
 /**
- * Finds the routes that let a request pass by the path of a front controller, `/index.php/admin`, to what another route
- * needs more for. Each is named once for a narrower one.
+ * Finds the routes that would allow a request under the path of a front controller, such as `/index.php/admin`, for
+ * which a stricter route exists. Each is listed once for a narrower one.
  */
 export function findWideRoutes(router: Router): WideRoute[] {
   return router.routes.flatMap((route, index) => {

@@ -13,7 +13,7 @@ export type Needed =
 export type Allow =
   /** With `readOnly`, nothing but reading is allowed by READ_ANY and READ_OWN. */
   | (Needed & { readonly readOnly?: boolean })
-  /** A key with the permission on this resource that goes with the method. */
+  /** A key with the permission on this resource that the method needs. */
   | { readonly kind: 'resource'; readonly resource: string };
 
 /** Allowed parts of an MCP server: patterns with `*`, at least one of some kind. */
@@ -26,7 +26,7 @@ export interface McpPatterns {
   readonly prompts: readonly string[];
 }
 
-/** A declared route: what one kind of request requires. */
+/** A declared route: the requirement of matching requests. */
 export interface Route {
   /** A host in its canonical form, `*.example.org` for one or more labels before it, or `*` for every host. */
   readonly host: string;
@@ -96,7 +96,7 @@ export class MethodTable {
 class RouteTree {
   /** By the next segment, which is a text. */
   texts: Map<string, RouteTree> | undefined;
-  /** The texts by what they are without case and form: see `withoutCase`. */
+  /** The texts by their form without case: see `withoutCase`. */
   #cases: Map<string, string[]> | undefined;
   /** The branch for the segment `*`. */
   any: RouteTree | undefined;
@@ -199,7 +199,7 @@ export function findUnreachable(routes: readonly Route[]): UnreachableRoute[] {
 }
 
 /**
- * The indexes of the routes that decide in place of one, for each of its requests; empty if it ever decides.
+ * The indexes of the routes that take all requests of a route; empty if some requests reach it.
  * @param hosts all routes, as `treesOf` has them
  */
 function findCover(hosts: ReadonlyMap<string, RouteTree>, { route, index }: Match): number[] {
@@ -238,7 +238,7 @@ export interface Router {
   findAll(request: RouteRequest): Match[];
   /** All routes that match by host and path, each once, most specific first. */
   findForAnyMethod(request: Omit<RouteRequest, 'method'>): Match[];
-  /** The indexes of the routes that decide in place of one, for each of its requests; empty if it ever decides. */
+  /** The indexes of the routes that take all requests of a route; empty if some requests reach it. */
   findCover(index: number): readonly number[];
 }
 
@@ -249,11 +249,11 @@ export interface Router {
  * 3. by its methods: one that lists the request's method, then one that lists none.
  *
  * A route that lists methods, but not the request's, does not match, so the next one decides.
- * Case counts, and so does the form of characters in Unicode. As some servers ignore them, no route decides in place of a
- * more specific one from whose texts the path differs only by these: `/Admin` must not get past `/admin/**`.
+ * Case counts, and so does the form of characters in Unicode. Some servers ignore both, so no route decides about
+ * a path that differs from a more specific route only by these: `/Admin` must not get past `/admin/**`.
  *
- * A search takes time by how many beginnings of patterns match. These are few, however many routes there are, except
- * where patterns overlap in every segment, by a text in some and `*` in others: then it is linear in their number.
+ * The time of a search depends on how many beginnings of patterns match. These are few, however many routes there are,
+ * unless patterns overlap in every segment, with a text in some and `*` in others: then it is linear in their number.
  * @throws RangeError if a host or a path is not a pattern
  */
 export function createRouter(routes: readonly Route[]): Router {
@@ -291,7 +291,7 @@ interface Search {
   readonly all: boolean;
   readonly found: Match[];
   otherCaseOf?: Match | undefined;
-  /** The segments without case and form, where that was needed. */
+  /** The segments without case and form, computed when needed. */
   withoutCase?: string[];
 }
 

@@ -90,7 +90,7 @@ export function problemOfSentHeader(name: string): string | undefined {
 }
 
 /**
- * Headers in which services believe who makes a request, as proxies and providers name them: those of oauth2-proxy,
+ * Headers that services trust to identify the caller, as proxies and providers name them: those of oauth2-proxy,
  * Authelia, authentik, Pomerium, Kong, Cloudflare, Tailscale, Google, AWS, Azure, Shibboleth, mod_auth_openidc, Grafana,
  * Kubernetes, and client certificates.
  */

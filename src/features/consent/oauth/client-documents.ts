@@ -46,7 +46,7 @@ export function isPublic({ address, family }: LookupAddress): boolean {
   return !SPECIAL.includes(address) && (family === 4 || GLOBAL_V6.includes(address));
 }
 
-/** The addresses of a host, by DNS alone: `lookup` would hold a thread of the process for as long as DNS is silent. */
+/** The addresses of a host, from DNS only: `lookup` would block a thread of the process while DNS does not answer. */
 export async function resolveHost(
   host: string,
   signal: AbortSignal,

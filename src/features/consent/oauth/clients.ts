@@ -35,7 +35,7 @@ export class Clients {
     return this.#here(id) ?? (this.#documents?.allows(id) ? await this.#documents.find(id) : this.#unknown(id));
   }
 
-  /** The id of the application that a request names, where a code or a key says the rest. @throws OAuthError */
+  /** The id of the application named in a request whose code or key identifies the rest. @throws OAuthError */
   idIn(given: Parameters): string {
     const id = given.need('client_id');
     return this.#here(id) || this.#documents?.allows(id) ? id : this.#unknown(id);

@@ -14,7 +14,7 @@ import type { RefreshSettings } from '../refresh.ts';
 import type { Clients } from './clients.ts';
 import type { Parameters } from './oauth-error.ts';
 
-/** A key that is given, and when it is, in milliseconds since 1970, where that is later than its secret. */
+/** An issued key, and the time of the issue in milliseconds since 1970 if that is later than its secret. */
 export type GivenKey = NewSecret & { readonly more?: object; readonly at?: number };
 
 /** A way to get a key at the token endpoint. */

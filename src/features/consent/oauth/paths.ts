@@ -1,4 +1,4 @@
-/** The paths of what applications and people use. */
+/** The paths of endpoints for applications and of pages for people. */
 export const OAUTH_PATHS = {
   metadata: '/.well-known/oauth-authorization-server',
   authorize: '/oauth/authorize',

@@ -364,7 +364,7 @@ async function endFor(visit: Visit, form: Parameters): Promise<ConsentChoice> {
   return end;
 }
 
-/** Turns an error into a refusal to show. @throws what is not a refusal */
+/** Turns an error into a refusal to show. @throws any other error */
 function refusalOf(c: Context, error: unknown, failures: FailureLog): DecisionRefused {
   if (error instanceof DecisionRefused) return error;
   if (error instanceof RequestRefused || error instanceof SignInFailed)

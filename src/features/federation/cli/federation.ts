@@ -13,7 +13,7 @@ function refusalText({ message, cause }: TokenRefused): string {
  * Explains which rules of the configuration a token meets, and what it lacks for others: as JSON with a fixed list of
  * fields, and as text. The token is verified, but not used up.
  * @param file its path, or `-` for stdin
- * @throws KeysError INPUT_INVALID for what is not a token; CONFIG_…
+ * @throws KeysError INPUT_INVALID if it is not a token; CONFIG_…
  */
 export async function explainToken(oclif: OclifConfig, named: string | undefined, file: string) {
   const [{ loadConfig }, ofHost, { Federation }, { IssuerKeys }] = await Promise.all([

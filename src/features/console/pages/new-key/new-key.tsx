@@ -206,7 +206,7 @@ function limitedTo(grantable: AskedGrantable, draft: Draft, note: string): { dra
   return { draft: kept, note: note + left };
 }
 
-/** Shows the form again with its problems. @throws what is not a refusal of an operation */
+/** Shows the form again with its problems. @throws any error that is not a refusal of an operation */
 async function showRefused(
   here: Means,
   draft: Draft,
