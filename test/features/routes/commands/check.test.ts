@@ -108,8 +108,8 @@ routes:
     [
       'an expectation does not hold',
       'routes: [{ host: a, path: /, allow: key }]\nexpect:\n  - GET https://a/ without a key is allowed\n',
-      '3:5: "GET https://a/ without a key is allowed" is not so: ' +
-        'it is refused by route 1 (a/), which requires a valid key.',
+      '3:5: "GET https://a/ without a key is allowed" does not hold: ' +
+        'the request is refused by route 1 (a/), which requires a valid key.',
     ],
     [
       'two routes contradict one another',
