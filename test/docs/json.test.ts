@@ -126,7 +126,7 @@ async function printAll(): Promise<Printed[]> {
 
   const { key } = (await apikey('create', 'CI', '--roles', 'VIEWER', '--expires-in', '1h')) as { key: string };
   await apikey('create', 'CI', '--roles', 'VIEWER');
-  await apikey('create', 'Dry', '--roles', 'VIEWER', '--limit', '9/m', '--allow-from', '10.0.0.0/8', '--dry-run');
+  await apikey('create', 'Dry', '--roles', 'VIEWER', '--rate', '9/m', '--allow-from', '10.0.0.0/8', '--dry-run');
   await apikey('--create', '--name', 'Flag', '--roles', 'GUEST');
   await apikey('update', 'CI', '--description', 'Deploys', '--owner', 'Ada', '--tag', 'env=prod', '--metadata', '{}');
   for (const verb of ['disable', 'delete']) await apikey(verb, '--tag', 'env=prod', '--dry-run');

@@ -34,7 +34,7 @@ const COMMANDS: Record<string, number> = {
   'plugins install ./missing.tgz': 1,
   'plugins uninstall missing': 2,
   'apikey --create --name One --roles VIEWER --json': 0,
-  'apikey create --name Two --permissions DOCKER:READ_ANY --limit 100/m': 0,
+  'apikey create --name Two --permissions DOCKER:READ_ANY --rate 100/m': 0,
   'apikey list': 0,
   'apikey show One': 0,
   'apikey can One DOCKER:READ_ANY': 0,

@@ -17,7 +17,7 @@ const ASKING = ['--no-input', '--yes'];
 const END = ['--expires-at <date>', '--expires-in 90m|12h|30d'];
 const NAMED = ['[name]', '--name <name>'];
 const GRANTS = ['--permissions <resource:action,…> (list)', '--roles <role,…> (list)'];
-const HELD = ['--allow-from <network,…> (list)', '--limit 100/m (list)', '--budget <number>', '--uses <number>'];
+const HELD = ['--allow-from <network,…> (list)', '--rate 100/m (list)', '--budget <number>', '--uses <number>'];
 const LABELS = ['--description <text>', '--metadata <json>', '--owner <text>', '--tag <key=value,…> (list)'];
 const FILTERS = [
   '--created-by <name>',

@@ -74,7 +74,7 @@ describe('commands by a server', () => {
       ['can', 'CI', 'ME:READ_OWN'],
       ['suggest', 'CI', '--json'],
       ['create', 'A b', '--roles', 'guest', '--permissions', 'vms:read_any', '--dry-run', '--json'],
-      ['create', 'a-b', '--roles', 'GEST', '--limit', '5/x', '--expires-in', 'soon'],
+      ['create', 'a-b', '--roles', 'GEST', '--rate', '5/x', '--expires-in', 'soon'],
       ['create', 'CI', '--roles', 'GUEST'],
       ['update', 'CI', '--rename', 'Child'],
       ['update', 'CI', '--expires-at', 'tomorrow'],

@@ -89,6 +89,11 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   revoke: 'disable',
 };
 
+/** Other words for our flags. A command suggests those that it has. */
+const FLAG_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  limit: ['rate'],
+};
+
 /** The commands below a topic that a word may stand for, best first. */
 function closeCommands(typed: readonly string[], commands: readonly string[]): string[] {
   const verb = SYNONYMS[typed[0] ?? ''];
@@ -159,12 +164,18 @@ function notAmong(typed: string, choices: readonly string[]): string {
 function unknownFlags(typed: readonly string[], place: Place): string {
   const names = [...Object.keys(flagsOf(place)), 'help'];
   const shown = typed.map((flag) => shownFlag(flag, names));
-  const close = shown.flatMap((flag) => closeTo(flag.replace(/^-+/, ''), names)).map((name) => `--${name}`);
+  const close = shown.flatMap((flag) => closeFlags(flag.replace(/^-+/, ''), names)).map((name) => `--${name}`);
   const [many, them] = typed.length === 1 ? ['', 'it'] : ['s', 'them'];
   const list = shown.map((flag) => printable(flag)).join(', ');
   const verbs = close.length > 0 ? [] : closeVerbs(shown, place);
   const remedy = didYouMean([...close, ...verbs]) ?? `Leave ${them} out.`;
   return `Unknown flag${many}: ${list}. ${remedy}`;
+}
+
+/** The flags that a word may stand for, best first. */
+function closeFlags(typed: string, names: readonly string[]): string[] {
+  const meant = Object.hasOwn(FLAG_SYNONYMS, typed) ? FLAG_SYNONYMS[typed]!.filter((name) => names.includes(name)) : [];
+  return meant.length > 0 ? meant : closeTo(typed, names);
 }
 
 /** The remedy for a command typed after a space, in a program with another separator. */

@@ -120,7 +120,7 @@ function flagsOf(table: FieldTable) {
 /** The flags for the number of requests, and the networks, of a key. */
 export const restrictionFlags = {
   ...flagsOf(otherRestrictions),
-  limit: Flags.string({
+  rate: Flags.string({
     ...list,
     description:
       'Rate limit of the key, such as 100/m: a number of requests, and s, m, h, d or month. Can be repeated.',
@@ -222,7 +222,7 @@ export const changeFlags = {
       Flags.boolean({ description: noneText ? `${label} ${noneText}.` : `Remove all ${label.toLowerCase()}.` }),
     ]),
   ),
-  'no-limits': Flags.boolean({ description: 'Remove all limits, including --budget and --uses.' }),
+  'no-limits': Flags.boolean({ description: 'Remove all limits: those of --rate, --budget and --uses.' }),
   'no-expiry': Flags.boolean({ description: 'Remove the expiry.' }),
 };
 
@@ -230,7 +230,7 @@ export const changeFlags = {
 const EXCLUSIVE = [
   ['expires-in', 'expires-at', 'no-expiry'],
   ...LISTS.map(({ flag, none }) => [flag, none]),
-  ['limit', 'no-limits'],
+  ['rate', 'no-limits'],
   ['budget', 'no-limits'],
   ['uses', 'no-limits'],
 ];
@@ -268,8 +268,8 @@ export function limitsIn(flags: FlagValues<typeof restrictionFlags>): string[] |
     const count = readNumber(flags[unit], `--${unit}`);
     return count === undefined ? [] : [`${count}/${unit}`];
   });
-  const { limit = [] } = flags;
-  return flags.limit || budgets.length > 0 ? [...limit, ...budgets] : undefined;
+  const { rate = [] } = flags;
+  return flags.rate || budgets.length > 0 ? [...rate, ...budgets] : undefined;
 }
 
 export function requestOf(flags: FlagValues<typeof newKeyFlags> & { name?: string | undefined }) {
@@ -288,7 +288,7 @@ export function withLimitsKept(
   if (!change.limits || flags['no-limits']) return change;
   const isKept = (limit: Limit) => {
     const { unit } = splitLimit(limit);
-    return flags[unit === 'budget' || unit === 'uses' ? unit : 'limit'] === undefined;
+    return flags[unit === 'budget' || unit === 'uses' ? unit : 'rate'] === undefined;
   };
   return { ...change, limits: [...change.limits, ...now.filter(isKept)] };
 }

@@ -15,7 +15,7 @@ If stdin and stderr are terminals, prompts for missing values.`;
     ],
     [
       'A key for 100 requests a minute, from one network only',
-      '"Web shop" --roles VIEWER\n--limit 100/m --allow-from 10.0.0.0/8',
+      '"Web shop" --roles VIEWER\n--rate 100/m --allow-from 10.0.0.0/8',
     ],
     ['Preview the permissions of a key', '"Docker bot"\n--permissions DOCKER:UPDATE_ANY --dry-run'],
   ]);

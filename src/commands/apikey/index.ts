@@ -26,7 +26,7 @@ export default class ApiKey extends KeyCommand {
     '"<%= config.bin %> <%= command.id %><%= config.topicSeparator %>help environment".';
   static override usage = [
     '<%= command.id %> --create --name <name> [--roles <role,…>] [--permissions <resource:action,…>] ' +
-      '[--limit 100/m] [--budget <number>] [--uses <number>] [--allow-from <network,…>] ' +
+      '[--rate 100/m] [--budget <number>] [--uses <number>] [--allow-from <network,…>] ' +
       `${LABELS.join(' ')} [--expires-in 90m|12h|30d] ` +
       '[--expires-at <date>] [--overwrite] [--json]',
     '<%= command.id %> --delete [--name <name>] [--json]',

@@ -42,7 +42,7 @@ export default class Update extends KeyCommand {
       const { flags } = input;
       // Limits of other units stay, and these differ from key to key.
       if (change.limits && !flags['no-limits'])
-        throw new CliError('USAGE', '--limit, --budget and --uses change one key at a time. Pass its name.');
+        throw new CliError('USAGE', '--rate, --budget and --uses change one key at a time. Pass its name.');
       return this.changeSelected({ ...flags, ...filtersInChange(flags) }, { what: 'UPDATE', change }, 'update');
     }
     return this.withKeys(input.flags, async (keys) => {

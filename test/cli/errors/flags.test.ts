@@ -21,7 +21,7 @@ const SPACED: readonly Row[] = [
     `ARRAY:READ_ANY. ${commas('--permissions DOCKER:READ_ANY,ARRAY:READ_ANY')}`,
   ],
   ['apikey create', ['X', '--roles', 'VIEWER,', 'GUEST'], `GUEST. ${commas('--roles VIEWER,GUEST')}`],
-  ['apikey create', ['--limit', '9/s', '9/m'], `9/m. ${commas('--limit 9/s,9/m')}`],
+  ['apikey create', ['--rate', '9/s', '9/m'], `9/m. ${commas('--rate 9/s,9/m')}`],
 ];
 
 function commas(list: string): string {
@@ -42,6 +42,7 @@ const ROWS: readonly Row[] = [
   ['apikey create', ['--token:hunter2', '--pin 1'], 'Unknown flags: --token, --pin. Leave them out.'],
   ['apikey create', ['-phunter2'], 'Unknown flag: -p. Leave it out.'],
   ['apikey create', [`--${SECRET}`], 'Unknown flag: --svc_0a1B2c3D4e5F_…. Leave it out.'],
+  ['apikey create', ['X', '--limit', '100/m'], 'Unknown flag: --limit. Did you mean --rate?'],
   ['apikey list', ['--hepl'], 'Unknown flag: --hepl. Did you mean --help?'],
   ['apikey show', ['--name'], 'Flag --name expects a value. Pass --name <name>.'],
   ['apikey list', ['--limit=1', '--limit=2'], 'Flag --limit can only be specified once. Leave the others out.'],

@@ -4,7 +4,7 @@ import { describeOnEachAndRemotely } from '../../support/dialects.ts';
 import { migratedStore } from '../../support/temp.ts';
 import { authenticate } from '../../support/keys.ts';
 
-const HELD = ['--limit', '100 / m', '--limit', '5/month', '--allow-from', '10.0.0.0/8,2001:DB8::/32'];
+const HELD = ['--rate', '100 / m', '--rate', '5/month', '--allow-from', '10.0.0.0/8,2001:DB8::/32'];
 
 describeOnEachAndRemotely('limits and networks on the command line', () => {
   let cli: ReturnType<typeof testCli>;
@@ -43,18 +43,18 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
       return stdout + stderr;
     };
     assert.equal(await update(...HELD), 'limits: - -> 100/m, 5/month\nallowFrom: - -> 10.0.0.0/8, 2001:db8::/32\n');
-    assert.equal(await update('--limit', '50/m,5/month'), 'limits: 100/m, 5/month -> 50/m, 5/month\n');
-    assert.equal(await update('--limit', '5/month,50/m'), 'Nothing has changed.\n');
+    assert.equal(await update('--rate', '50/m,5/month'), 'limits: 100/m, 5/month -> 50/m, 5/month\n');
+    assert.equal(await update('--rate', '5/month,50/m'), 'Nothing has changed.\n');
     assert.equal(
       await update('--no-limits', '--no-allow-from'),
       'limits: 50/m, 5/month -> -\nallowFrom: 10.0.0.0/8, 2001:db8::/32 -> -\n',
     );
-    const { changes } = await json('update', 'CI', '--limit', '1/h');
+    const { changes } = await json('update', 'CI', '--rate', '1/h');
     assert.deepEqual(changes, [{ field: 'limits', before: [], after: ['1/h'] }]);
   });
 
   it('are refused together where they are wrong, and nothing is done', async () => {
-    const wrong = ['--limit', '100/M', '--limit', '', '--allow-from', '10.1.2.3/8'];
+    const wrong = ['--rate', '100/M', '--rate', '', '--allow-from', '10.1.2.3/8'];
     const { code, error } = await json('create', 'CI', '--roles', 'GUEST', ...wrong);
     assert.deepEqual(
       [code, error],
@@ -67,18 +67,18 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
     );
     await cli.create('CI');
     for (const [flags, expected] of [
-      [['--limit', '1/m,2/m'], 'LIMIT_INVALID'],
+      [['--rate', '1/m,2/m'], 'LIMIT_INVALID'],
       [['--allow-from', 'nowhere'], 'NETWORK_INVALID'],
-      [['--limit', '1/m', '--no-limits'], 'USAGE'],
+      [['--rate', '1/m', '--no-limits'], 'USAGE'],
       [['--allow-from', '::1', '--no-allow-from'], 'USAGE'],
     ] as const)
       assert.deepEqual([(await json('update', 'CI', ...flags))['code'], flags], [expected, flags]);
-    const deleting = await cli.run(['apikey', '--delete', '--name', 'CI', '--limit', '1/m']);
-    assert.match(deleting.stderr, /--limit cannot be used with --delete/);
+    const deleting = await cli.run(['apikey', '--delete', '--name', 'CI', '--rate', '1/m']);
+    assert.match(deleting.stderr, /--rate cannot be used with --delete/);
   });
 
   it('may be for good: a budget and a number of uses, of which what is left is shown', async () => {
-    const { stderr } = await cli.run('apikey create CI --roles GUEST --limit 9/m --budget 1000 --uses 1'.split(' '));
+    const { stderr } = await cli.run('apikey create CI --roles GUEST --rate 9/m --budget 1000 --uses 1'.split(' '));
     assert.match(stderr, /limited to 9\/m, 1000\/budget, 1\/uses/);
     const budgets = [
       { limit: '1000/budget', left: 1000 },
@@ -93,11 +93,11 @@ describeOnEachAndRemotely('limits and networks on the command line', () => {
   });
 
   it('are changed apart: what is not named stays, and --no-limits removes all', async () => {
-    await cli.create('CI', '--limit', '9/m', '--budget', '1000', '--uses', '3');
+    await cli.create('CI', '--rate', '9/m', '--budget', '1000', '--uses', '3');
     const update = async (text: string) => (await cli.run(['apikey', 'update', 'CI', ...text.split(' ')])).stdout;
     const [before, after] = ['9/m, 1000/budget, 3/uses', '9/m, 2000/budget, 3/uses'];
     assert.equal(await update('--budget 2000'), `limits: ${before} -> ${after}\n`);
-    assert.equal(await update('--limit 5/h,6/d'), `limits: ${after} -> 5/h, 6/d, 2000/budget, 3/uses\n`);
+    assert.equal(await update('--rate 5/h,6/d'), `limits: ${after} -> 5/h, 6/d, 2000/budget, 3/uses\n`);
     assert.equal(await update('--uses 3'), 'Nothing has changed.\n');
     assert.equal(await update('--no-limits'), 'limits: 5/h, 6/d, 2000/budget, 3/uses -> -\n');
     for (const [args, expected] of [

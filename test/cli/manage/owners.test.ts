@@ -117,7 +117,7 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
       'Successfully updated 2 API keys\n',
     );
     assert.deepEqual((await json('show', 'B'))['allowFrom'], ['10.0.0.0/8']);
-    assert.equal((await json('update', '--owned-by', 'ada', '--limit', '1/s', '--yes'))['code'], 'USAGE');
+    assert.equal((await json('update', '--owned-by', 'ada', '--rate', '1/s', '--yes'))['code'], 'USAGE');
     assert.equal((await json('update', '--owned-by', 'ada', '--no-roles', '--yes'))['exit'], 2);
     assert.equal((await run('delete', '--owner', 'ada', '--yes')).stdout, 'Successfully deleted 2 API keys\n');
     assert.deepEqual(await names(), ['C']);

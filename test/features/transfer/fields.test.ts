@@ -18,7 +18,7 @@ describeOnEach('exported keys', () => {
   const shown = async (name = 'CI') => (await json('show', name))['metadata'];
 
   it('have their limits and networks elsewhere', async () => {
-    await cli.create('CI', '--limit', '100/m', '--limit', '5/month', '--allow-from', '10.0.0.0/8,2001:DB8::/32');
+    await cli.create('CI', '--rate', '100/m', '--rate', '5/month', '--allow-from', '10.0.0.0/8,2001:DB8::/32');
     const { stdout } = await cli.run(['apikey', 'export', '--with-digests']);
     const other = testCli(await migratedStore());
     assert.equal((await other.run(['apikey', 'import'], { input: stdout })).code, 0);

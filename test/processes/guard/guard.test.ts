@@ -203,7 +203,7 @@ describe('guard', () => {
   it('lets a key with a limit in as often as that allows, and counts its uses', async () => {
     const cli = testCli();
     const { key } = await cli.given('Reader', { permissions: ['DASHBOARD:READ_ANY'] });
-    assert.equal((await cli.run(['apikey', 'update', 'Reader', '--limit', '2/d'])).code, 0);
+    assert.equal((await cli.run(['apikey', 'update', 'Reader', '--rate', '2/d'])).code, 0);
     const { url, child, end } = await guard(cli, [
       `http://localhost:${await startService()}`,
       '--any-key',
