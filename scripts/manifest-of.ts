@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import type { Command } from '@oclif/core/command';
 import { Plugin } from '@oclif/core/config';
 import { FEATURES } from '../src/features/index.ts';
 import { ownCommands } from './own-commands.ts';
@@ -23,8 +24,18 @@ export async function manifestOf(): Promise<string> {
   const featureOf = new Map(ownCommands(root).map(({ id, feature }) => [id, feature]));
   const manifest = {
     ...plugin.manifest,
-    commands: Object.fromEntries(commands.map(([id, command]) => [id, { ...command, feature: featureOf.get(id) }])),
+    commands: Object.fromEntries(
+      commands.map(([id, command]) => [id, { ...command, flags: flagsOf(id, command), feature: featureOf.get(id) }]),
+    ),
     features: Object.fromEntries(FEATURES.map(({ name, needs = [] }) => [name, needs])),
   };
   return `${JSON.stringify(manifest, null, 2)}\n`;
+}
+
+/** The flags of a command, those of features with the names of these. */
+function flagsOf(id: string, { flags }: Command.Cached): object {
+  const added = FEATURES.flatMap(({ name, commands = {} }) =>
+    Object.keys(commands[id]?.flags ?? {}).map((flag) => [flag, { ...flags[flag], feature: name }]),
+  );
+  return { ...flags, ...Object.fromEntries(added) };
 }

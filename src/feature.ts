@@ -7,7 +7,7 @@ import type { FeatureOfFields } from './keys/added/index.ts';
 import type { AddedError, ErrorTable } from './keys/basics/index.ts';
 import type { KeyListener, OwnKeyListener } from './keys/changes/index.ts';
 import type { NoticeChannels, NoticeStore } from './keys/feed/index.ts';
-import type { Operations, RemoteOperations } from './keys/operations/index.ts';
+import type { Client, Operations, RemoteOperations } from './keys/operations/index.ts';
 import type { KeyRepository } from './keys/repository/index.ts';
 import type { CredentialPlace } from './keys/secret/index.ts';
 import type { KeysService } from './keys/service/index.ts';
@@ -91,10 +91,43 @@ export interface OwnFeature extends Omit<Feature, 'config' | 'onKeys'> {
   readonly errors?: ErrorTable;
   /** Its sections of `svc-api.yaml`, and its part of the configuration without them. */
   readonly config?: FeatureConfig;
+  /** Its flags of the core's commands, by the ids of those, such as `apikey:list`. */
+  readonly commands?: Readonly<Record<string, CommandAddition>>;
   /** Parts for other features, by name, that those can do without. */
   readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
   /** Serves the worker processes of `serve`, in their primary process. */
   readonly inPrimary?: () => Promise<void>;
+}
+
+/** A feature's part of a command of the core. */
+export interface CommandAddition {
+  /** Its flags, by their names without dashes. */
+  readonly flags: Readonly<Record<string, AddedFlag>>;
+  /** Runs instead of the command if one of its flags is given, and returns the result as JSON. Import it here. */
+  readonly run?: (command: RunningCommand) => Promise<object>;
+}
+
+/** A flag of a feature, as data: programs without commands load it as well. */
+export interface AddedFlag {
+  readonly description: string;
+  /** Its value in the help, such as `<text>`. A flag without one is on or off. */
+  readonly value?: string;
+  /** Its heading in the help. */
+  readonly group?: string;
+}
+
+/** A command that was typed with a flag of a feature. */
+export interface RunningCommand {
+  /** The values of its flags, without those of all commands. */
+  readonly flags: Readonly<Record<string, unknown>>;
+  readonly isJson: boolean;
+  readonly terminal: { readonly isTerminal: boolean; readonly columns: number; note(text: string): Promise<void> };
+  /** Opens the key store or server of the command. @throws KeysError STORE_… */
+  withKeys<Result>(work: (keys: Client) => Promise<Result>): Promise<Result>;
+  /** Writes to stdout. */
+  write(text: string): Promise<void>;
+  /** Writes the object with `--json`, otherwise the text. @returns the object */
+  print<Json extends object>(json: Json, text: string | undefined): Promise<Json>;
 }
 
 /** Parts of a service for the endpoints of features. Each app has one, which all features share. */

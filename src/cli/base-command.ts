@@ -9,7 +9,7 @@ import { type CatalogAdditions, ROLES } from '../keys/permissions/index.ts';
 import { explainSpacedList } from './explain/did-you-mean.ts';
 import { additionsOf, hostDatabase, isRunByAnother } from './host.ts';
 import { commandText, hasFlag, jsonText, turnColorsOff, withHiddenSecrets } from './output.ts';
-import { loadErrorCodes } from './error-codes.ts';
+import { loadErrorCodes } from './load-error-codes.ts';
 import { CliError, isParserError, ReaderGoneError, ReportedFailure } from './errors.ts';
 import type { Failed } from './explain/present.ts';
 import { processTerminal, type Terminal, withoutOutput } from './terminal.ts';

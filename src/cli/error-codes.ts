@@ -44,12 +44,6 @@ export function codesWith(exit: string): string[] {
   return entries.filter(([, entry]) => entry.exit === Number.parseInt(exit, 10)).map(([code]) => code);
 }
 
-/** Loads the error codes of features, which come with their rules. */
-export async function loadErrorCodes(): Promise<void> {
-  const { allFeatures } = await import('../features/index.ts');
-  allFeatures();
-}
-
 export function exitCodeFor(code: string): number {
   return errorEntry(code)?.exit ?? 1;
 }

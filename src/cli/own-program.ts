@@ -73,7 +73,7 @@ function reportAsOurs(command: Command.Loadable): void {
     const [loaded, { presentPluginError }, { loadErrorCodes }] = await Promise.all([
       load(),
       import('./errors.ts'),
-      import('./error-codes.ts'),
+      import('./load-error-codes.ts'),
     ]);
     const prototype = loaded.prototype as unknown as Failing;
     if (prototype.toErrorJson !== rootOf(prototype).toErrorJson) return loaded;

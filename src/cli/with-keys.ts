@@ -5,7 +5,7 @@ import type { Client } from '../keys/operations/index.ts';
 import type { ServerOptions } from '../remote/connection.ts';
 import type { OpenKeys, OpenKeysOptions } from '../service/open-keys.ts';
 import { keyFor } from './credentials.ts';
-import { loadErrorCodes } from './error-codes.ts';
+import { loadErrorCodes } from './load-error-codes.ts';
 import { CliError } from './errors.ts';
 
 /** The flags for the key store or server that a command works on. */

@@ -1,6 +1,6 @@
 import { addedFeatures, gatherErrors, invalidFeature, isAdded, isChosen, workOf } from '../keys/added/index.ts';
 import { OPERATIONS } from '../keys/operations/index.ts';
-import { type OwnFeature, storesOf } from '../feature.ts';
+import { type CommandAddition, type OwnFeature, storesOf } from '../feature.ts';
 import type { FeatureInStore } from '../store/index.ts';
 import { apply } from './apply/feature.ts';
 import { backup } from './backup/feature.ts';
@@ -82,8 +82,13 @@ export function allFeatures(): readonly OwnFeature[] {
   return all;
 }
 
+/** Additions of the chosen features to a command of the core. @param id such as `apikey:list` */
+export function additionsTo(id: string): CommandAddition[] {
+  return FEATURES.filter(({ name }) => isChosen(name)).flatMap(({ commands }) => commands?.[id] ?? []);
+}
+
 /**
- * The same with those that were not chosen. What they keep in a store follows its keys all the same: it may have been
+ * All features, with those that were not chosen. What they keep in a store follows its keys all the same: it may have been
  * made where they were chosen.
  */
 export function keepingFeatures(): readonly OwnFeature[] {

@@ -7,7 +7,7 @@ import { ROOT } from '../support/process.ts';
 
 /** The imports allowed between rooms. Files beside the rooms, and `service`, put the parts together: they may import all. */
 const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string[] }> = {
-  commands: { any: ['cli', 'keys', 'log'], type: ['*'], dynamic: ['*'] },
+  commands: { any: ['cli', 'keys', 'log', 'features/index'], type: ['*'], dynamic: ['*'] },
   cli: {
     any: ['yaml', 'keys', 'log', 'version', 'config/config'],
     type: ['*'],

@@ -14,7 +14,7 @@ import { noticeOf } from '../../src/keys/feed/notice.ts';
 import { postNotice, readSigningKey } from '../../src/features/notices/post.ts';
 import { askForKey } from '../../src/remote/oauth.ts';
 import { endKey } from '../../src/remote/oauth.ts';
-import { loadErrorCodes } from '../../src/cli/error-codes.ts';
+import { loadErrorCodes } from '../../src/cli/load-error-codes.ts';
 import { serverClient } from '../../src/remote/server-client.ts';
 import { pairOf } from '../support/certificates.ts';
 import { runCliHere } from '../support/cli-here.ts';

@@ -185,7 +185,7 @@ describe('apikey with bad values', () => {
       ['show T', shown],
       ['list --columns tags', shown],
       ['log', shown],
-      ['review', 'A<U+202E>B'],
+      ['list --review', 'A<U+202E>B'],
       ['update T --no-tags', shown],
     ] as const) {
       const { stdout, code } = await cli.run(['apikey', ...line.split(' ')]);

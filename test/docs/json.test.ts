@@ -131,7 +131,7 @@ async function printAll(): Promise<Printed[]> {
   await apikey('update', 'CI', '--description', 'Deploys', '--owner', 'Ada', '--tag', 'env=prod', '--metadata', '{}');
   for (const verb of ['disable', 'delete']) await apikey(verb, '--tag', 'env=prod', '--dry-run');
   await apikey('update', '--tagged', 'env=prod', '--owner', 'Bea', '--dry-run');
-  await apikey('review');
+  await apikey('list', '--review');
   await apikey('rotate', 'CI');
   await apikey('show', 'CI');
   await apikey('rotate', 'CI', '--rollback');

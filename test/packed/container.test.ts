@@ -59,7 +59,7 @@ const COMMANDS: Record<string, number> = {
   [`apikey copy --to ${VOLUME}/other.sqlite`]: 0,
   'autocomplete bash': 0,
   'apikey complete bash': 0,
-  'apikey review --csv': 0,
+  'apikey list --review --csv': 0,
   'apikey delete --name Two': 0,
   'apikey help': 0,
   'help apikey create': 0,

@@ -10,7 +10,7 @@ import { serveHost } from '../support/host.ts';
 import { cleanEnv, type Finished, finished, ROOT } from '../support/process.ts';
 import { startListening } from '../support/serve.ts';
 import { query } from '../support/server.ts';
-import { tempFolder, tempStore } from '../support/temp.ts';
+import { migratedStore, tempFolder, tempStore } from '../support/temp.ts';
 
 const OUR_IDS = Object.keys(
   (JSON.parse(readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8')) as { commands: object }).commands,
@@ -185,11 +185,12 @@ describe('a host that chooses features', () => {
       await config.runHook('init', { id: '', argv: [] });
       const topics = config.topics.map(({ name }) => name);
       const ofPlugin = config.plugins.get('svc-api').commands.map(({ id }) => id);
-      console.log(JSON.stringify({ ids: config.commandIDs, topics, ofPlugin }));`;
+      const flags = Object.keys(config.findCommand('apikey:list').flags);
+      console.log(JSON.stringify({ ids: config.commandIDs, topics, ofPlugin, flags }));`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', program], { cwd: folder, env: cleanEnv() });
     const { stdout, stderr } = await finished(child);
     assert.equal(stderr, '');
-    return JSON.parse(stdout) as { ids: string[]; topics: string[]; ofPlugin: string[] };
+    return JSON.parse(stdout) as Record<'ids' | 'topics' | 'ofPlugin' | 'flags', string[]>;
   };
 
   for (const features of [['apply', 'backup'], []])
@@ -206,6 +207,23 @@ describe('a host that chooses features', () => {
         [],
       );
     });
+
+  it('has the flags of those alone that it chooses', async () => {
+    const added = ['review', 'csv', 'attest'];
+    for (const [features, expected] of [
+      [['review'], added],
+      [[], []],
+    ] as const) {
+      const folder = hostWith(features);
+      const { flags } = await offered(folder);
+      assert.deepEqual(
+        flags.filter((flag) => added.includes(flag)),
+        expected,
+      );
+      const { code } = await runIn(folder, ['apikey', 'list', '--review'], { SVC_API_DATABASE: await migratedStore() });
+      assert.equal(code, expected.length > 0 ? 0 : 2);
+    }
+  });
 
   it('has those that a chosen one needs, too', async () => {
     const { ids } = await offered(hostWith(['edge']));

@@ -202,7 +202,6 @@ async function runsIn(world: World, webhook: Receiver): Promise<Runs> {
     'apikey:list': { args: [], says: [...reads, hook] },
     'apikey:log': { args: ['--verify'], says: reads },
     'apikey:requests': { args: [], says: reads },
-    'apikey:review': { args: ['--attest', 'All are in use.'], says: [...changes, hook] },
     'apikey:rotate': { args: ['Old', '--grace', '1h'], says: changes },
     'apikey:scan': { args: [found], says: ['the store was asked for the key of a secret', STORE, CHANGE], code: 3 },
     'apikey:show': { args: ['Anna'], says: [...reads, hook] },

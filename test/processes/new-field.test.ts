@@ -251,10 +251,10 @@ describe('fields that are added to the tables', () => {
     });
 
     it('a review has them', () => {
-      const [head, key] = run(['apikey', 'review', '--csv']).split('\r\n');
+      const [head, key] = run(['apikey', 'list', '--review', '--csv']).split('\r\n');
       assert.deepEqual(head!.split(',').slice(-3), ['"team"', '"cost_centre"', '"risk"']);
       assert.match(key!, /,"Payments","42","HIGH"$/);
-      const { keys } = json(['apikey', 'review']) as { keys: Json[] };
+      const { keys } = json(['apikey', 'list', '--review']) as { keys: Json[] };
       assert.deepEqual(fieldsOf(keys[0]!), SET);
     });
 

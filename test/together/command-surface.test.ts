@@ -106,9 +106,12 @@ const SURFACE: Record<string, string[]> = {
   'apikey:list': [
     '--after <cursor>',
     '--all',
+    '--attest <text>',
     '--columns <column,…> (list)',
+    '--csv',
     '--exit-code',
     '--limit <number>',
+    '--review',
     '--sort <field>',
     '--wide',
     ...ALL_FILTERS,
@@ -135,7 +138,6 @@ const SURFACE: Record<string, string[]> = {
   ],
   'apikey:edges': [...ALWAYS, ...PLACE],
   'apikey:requests': ['--limit <number>', ...ALWAYS, ...PLACE],
-  'apikey:review': ['--attest <text>', '--csv', ...ALWAYS, ...PLACE],
   'apikey:rotate': [
     '--activate now|on-first-use',
     '--disable-created',

@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { HelpFormatter } from '@oclif/core/help';
 import type { Config, HelpOptions } from '@oclif/core/interfaces';
-import { allExitCodes, codesWith, loadErrorCodes } from '../error-codes.ts';
+import { allExitCodes, codesWith } from '../error-codes.ts';
+import { loadErrorCodes } from '../load-error-codes.ts';
 import { processTerminal } from '../terminal.ts';
 import { ENVIRONMENT } from './environment.ts';
 

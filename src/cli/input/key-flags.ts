@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import type * as Interfaces from '@oclif/core/interfaces';
+import type { AddedFlag, CommandAddition } from '../../feature.ts';
 import { CliError } from '../errors.ts';
 import { kebab } from '../../keys/added/index.ts';
 import {
@@ -148,6 +149,16 @@ export const newKeyFlags = {
 
 export function inGroup<Of extends Interfaces.FlagInput>(helpGroup: string, flags: Of): Of {
   return Object.fromEntries(Object.entries(flags).map(([name, flag]) => [name, { ...flag, helpGroup }])) as Of;
+}
+
+/** The flags of features for a command. */
+export function addedFlags(additions: readonly CommandAddition[]): Interfaces.FlagInput {
+  const flagOf = ({ description, value, group }: AddedFlag) => {
+    const shown = { description, ...(group !== undefined && { helpGroup: group }) };
+    return value === undefined ? Flags.boolean(shown) : Flags.string({ ...shown, helpValue: value });
+  };
+  const all = additions.flatMap(({ flags }) => Object.entries(flags));
+  return Object.fromEntries(all.map(([name, flag]) => [name, flagOf(flag)]));
 }
 
 const FILTERS = fieldsOf(filterFields).map(([name, field]) => {

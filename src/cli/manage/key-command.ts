@@ -24,6 +24,7 @@ import {
 import type { KeyFilters } from '../../keys/lists/index.ts';
 import { prefixOf } from '../../keys/secret/index.ts';
 import type { Client } from '../../keys/operations/index.ts';
+import type { CommandAddition } from '../../feature.ts';
 import type { Created, Deleted, KeyName, KeyState, NamedIssue, Preview } from '../../keys/service/index.ts';
 import type { OpenKeys, OpenKeysOptions } from '../../service/open-keys.ts';
 import { BaseCommand } from '../base-command.ts';
@@ -145,6 +146,24 @@ export function nameOf({ args, flags }: NamedInput): string | undefined {
 
 export abstract class KeyCommand extends BaseCommand {
   static override baseFlags = { ...BaseCommand.baseFlags, ...serverFlags };
+
+  /** Runs a feature's work if one of the flags that it adds is given. @returns its result; undefined if none is */
+  protected async runAddition(
+    additions: readonly CommandAddition[],
+    flags: PlaceFlags & Readonly<Record<string, unknown>>,
+  ): Promise<object | undefined> {
+    const isGiven = (name: string) => flags[name] !== undefined;
+    const addition = additions.find((each) => each.run && Object.keys(each.flags).some(isGiven));
+    const isOwn = (name: string) => name !== 'json' && !Object.hasOwn(this.ctor.baseFlags, name);
+    return addition?.run?.({
+      flags: Object.fromEntries(Object.entries(flags).filter(([name]) => isOwn(name))),
+      isJson: this.jsonEnabled(),
+      terminal: this.terminal,
+      withKeys: (work) => this.withKeys(flags, work),
+      write: (text) => this.write(text),
+      print: (json, text) => this.print(json, text),
+    });
+  }
 
   /**
    * Creates a key, and writes its secret to stdout. Asks for missing values if possible.

@@ -12,7 +12,7 @@ interface Known {
 }
 
 /**
- * Chooses the features in a host's package.json, and removes the commands of all others from oclif. If the choice is
+ * Chooses the features in a host's package.json, and removes the commands and flags of all others from oclif. If the choice is
  * invalid, each of our commands refuses to run; those of the host still work.
  * @param settings the host's "svc-api" in its package.json
  */
@@ -23,14 +23,19 @@ export function chooseForHost(config: Config, settings: unknown): void {
     if (!own || !names) return;
     const { manifest } = own as unknown as { manifest: { features: KnownFeatures } };
     chooseFeatures(names, manifest.features, `The package.json of ${config.name}`);
-    leaveOut(
-      config,
-      own.commands.filter(({ feature }) => typeof feature === 'string' && !isChosen(feature)),
-    );
-    own.commands = own.commands.filter(({ feature }) => typeof feature !== 'string' || isChosen(feature));
+    leaveOut(config, own.commands.filter(isLeftOut));
+    own.commands = own.commands.filter((command) => !isLeftOut(command));
+    for (const { flags } of own.commands)
+      for (const [name, flag] of Object.entries(flags)) if (isLeftOut(flag)) delete flags[name];
   } catch (error) {
     featuresFailed(error);
   }
+}
+
+/** True for a command or flag in the manifest of a feature that was not chosen. */
+function isLeftOut(entry: object): boolean {
+  const { feature } = entry as { feature?: unknown };
+  return typeof feature === 'string' && !isChosen(feature);
 }
 
 /** @throws KeysError HOST_INVALID */

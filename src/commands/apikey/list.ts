@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { examplesOf, type FlagsOf } from '../../cli/base-command.ts';
-import { exclusiveFlags, limitFlag, listFlags, readAfter, readLimit } from '../../cli/input/key-flags.ts';
+import { additionsTo } from '../../features/index.ts';
+import { addedFlags, exclusiveFlags, limitFlag, listFlags, readAfter, readLimit } from '../../cli/input/key-flags.ts';
 import { KeyCommand } from '../../cli/manage/key-command.ts';
 import {
   ALL_COLUMNS,
@@ -86,6 +87,8 @@ async function readPage(open: Client, query: PageQuery): Promise<ListedKeys> {
   return { keys: keys.map(keyJson), next: hasNextPage && last ? formatCursor(last.apiKey) : null };
 }
 
+const ADDITIONS = additionsTo('apikey:list');
+
 export default class List extends KeyCommand {
   static override group = 'Keys';
   static override summary = 'List API keys, oldest first.';
@@ -126,11 +129,14 @@ NAME STATUS ROLES PERMISSIONS PREFIX CREATED EXPIRES LAST-USED USES ROTATION. Se
       description: `Only these columns, comma-separated, in this order: ${COLUMN_NAMES.join(', ')}.`,
       helpValue: '<column,…>',
     }),
+    ...addedFlags(ADDITIONS),
   };
 
   /** @returns the keys; undefined for a table of all keys, which could be too many to keep */
   async run(): Promise<object | undefined> {
     const { flags } = await this.parse(List);
+    const added = await this.runAddition(ADDITIONS, flags);
+    if (added) return added;
     const columns = this.columnsOf(flags);
     if (flags.all && flags.limit !== undefined) throw exclusiveFlags('--all', '--limit');
     if (flags.sort !== undefined && flags.after !== undefined) throw exclusiveFlags('--sort', '--after');

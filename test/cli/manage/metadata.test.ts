@@ -34,7 +34,7 @@ describeOnEachAndRemotely('metadata on the command line', () => {
     assert.deepEqual(dry['metadata'], { plan: 'pro' });
     await cli.create('CI', '--metadata', '{"plan":"pro"}');
     assert.equal((await run('list', '--columns', 'name,metadata')).stdout, 'CI\t{"plan":"pro"}\n');
-    assert.match((await run('review', '--csv')).stdout, /"\{""plan"":""pro""\}"/);
+    assert.match((await run('list', '--review', '--csv')).stdout, /"\{""plan"":""pro""\}"/);
     assert.match((await run('log')).stdout, /metadata: \{"plan":"pro"\}/);
   });
 

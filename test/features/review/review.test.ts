@@ -20,7 +20,7 @@ describeOnEachAndRemotely('a review', () => {
 
   it('has every key with who answers for it, what it may do, and when it was used and ends', async () => {
     const { id } = await cli.create('CI', '--owner', 'Ada', '--tag', 'env=prod', '--expires-in', '30d');
-    const [head, cells] = linesOf((await run('review', '--csv')).stdout);
+    const [head, cells] = linesOf((await run('list', '--review', '--csv')).stdout);
     const row = Object.fromEntries(head!.map((name, at) => [name, cells![at]]));
     const {
       effective_permissions: effective,
@@ -49,19 +49,19 @@ describeOnEachAndRemotely('a review', () => {
     assert.match(String(effective), /(^| )DOCKER:READ_ANY /);
     assert.doesNotMatch(String(effective), /DOCKER:READ_OWN|API_KEY/);
     assert.equal(Date.parse(ends!) - Date.parse(created!), 30 * 86_400_000);
-    assert.match((await run('review')).stdout, /^CI\tAda\tenv=prod\tVIEWER\tACTIVE\t[^\t]+\t-\t20/m);
+    assert.match((await run('list', '--review')).stdout, /^CI\tAda\tenv=prod\tVIEWER\tACTIVE\t[^\t]+\t-\t20/m);
   });
 
   it('has no cell that a spreadsheet takes for a formula', async () => {
     await cli.create('CI', '--owner', '=1+1', '--description', '@SUM(A1)');
-    const [head, cells] = linesOf((await run('review', '--csv')).stdout);
+    const [head, cells] = linesOf((await run('list', '--review', '--csv')).stdout);
     const cell = (name: string) => cells![head!.indexOf(name)];
     assert.deepEqual([cell('owner'), cell('description')], ["'=1+1", "'@SUM(A1)"]);
   });
 
   it('is attested by the digest of its CSV, in the audit log', async () => {
     await cli.create('CI');
-    const { stdout, stderr } = await run('review', '--csv', '--attest', ' All is well ');
+    const { stdout, stderr } = await run('list', '--review', '--csv', '--attest', ' All is well ');
     const sha256 = createHash('sha256').update(stdout).digest('hex');
     assert.equal(stderr, `The audit log now has your statement, with the SHA-256 of the CSV: ${sha256}\n`);
     const { entries } = (await json('log', '--action', 'review')) as { entries: Record<string, unknown>[] };
@@ -70,8 +70,15 @@ describeOnEachAndRemotely('a review', () => {
       entries.map(({ apiKey, before, after }) => ({ apiKey, before, after })),
       [{ apiKey: null, before: null, after: { text: 'All is well', sha256, keys } }],
     );
-    const reviewed = await json('review');
+    const reviewed = await json('list', '--review');
     assert.deepEqual([reviewed['sha256'], reviewed['attested']], [sha256, false]);
+  });
+
+  it('is of all keys: filters are refused, and --csv and --attest without --review', async () => {
+    await cli.create('CI');
+    for (const args of [['--review', '--owner', 'Ada'], ['--review', '--all'], ['--csv'], ['--attest', 'All is well']])
+      assert.equal((await json('list', ...args))['code'], 'USAGE', args.join(' '));
+    assert.deepEqual((await json('log', '--action', 'review'))['entries'], []);
   });
 
   for (const [what, text] of [
@@ -81,7 +88,7 @@ describeOnEachAndRemotely('a review', () => {
   ] as const)
     it(`is not attested by a text that is ${what}`, async () => {
       await cli.create('CI');
-      assert.equal((await json('review', '--attest', text))['code'], 'INPUT_INVALID');
+      assert.equal((await json('list', '--review', '--attest', text))['code'], 'INPUT_INVALID');
       assert.deepEqual((await json('log', '--action', 'review'))['entries'], []);
     });
 });

@@ -1,0 +1,5 @@
+/** Loads the error codes of features, which come with their rules. */
+export async function loadErrorCodes(): Promise<void> {
+  const { allFeatures } = await import('../features/index.ts');
+  allFeatures();
+}
