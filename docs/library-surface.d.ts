@@ -317,9 +317,7 @@ export declare function openEdge(options: OpenEdgeOptions): Promise<OpenKeys>;
 
 export interface OpenEdgeOptions extends CatalogAdditions {
     origin?: string;
-    feed?: {
-        nats: NatsFeedOptions;
-    };
+    feed?: EdgeFeed;
     token?: string;
     tokenFile?: string;
     maxStale?: string;
@@ -1323,6 +1321,10 @@ export declare class DocumentReader;
 type Done<Table> = {
     readonly [Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input) => Promise<Awaited<Answer>> : never;
 };
+
+export interface EdgeFeed {
+    nats: NatsFeedOptions;
+}
 
 export type EndingKey = ApiKey & {
     expiresAt: number;

@@ -11,7 +11,7 @@ export const FEATURE_TESTS = 'test/features/**/*.test.ts';
 export const LISTS: readonly string[] = ['src/features/index.ts', 'src/features/library.ts'];
 
 /** Features that something outside of them still uses. Take out those that are free. */
-export const HELD: readonly string[] = 'people routes guard edge consent nats'.split(' ');
+export const HELD: readonly string[] = 'people routes guard consent'.split(' ');
 
 /** Features that can be deleted: neither they nor their dependents are used elsewhere. */
 export function freeFeatures(): string[] {

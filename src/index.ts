@@ -16,7 +16,7 @@ export type { Permission } from './keys/permissions/index.ts';
 export type { CreatedKey, Page, PageQuery, RotatedKey } from './keys/service/index.ts';
 export { type Log, openLog } from './log.ts';
 export { createApp, type CreateAppOptions } from './service/create-app.ts';
-export { type Actor, openEdge, type OpenKeys, openKeys } from './service/library-keys.ts';
+export { type Actor, type OpenKeys, openKeys } from './service/library-keys.ts';
 export type { OpenKeysOptions } from './service/open-keys.ts';
 export { keysOf, type SchemaHook } from './cli/host.ts';
 
@@ -54,4 +54,3 @@ export type { LogLevel, OpenLog } from './log.ts';
 export * from './features/library.ts';
 // oxlint-disable-next-line unicorn/require-module-specifiers
 export type {} from './features/index.ts';
-export type { NatsFeedOptions, OpenEdgeOptions } from './service/library-keys.ts';

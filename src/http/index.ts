@@ -1,6 +1,6 @@
 /** HTTP: the check of keys, replies, and the server. */
 export { type Authenticated, bearerAuth, type BearerEnv } from './bearer-auth.ts';
-export type { HttpApp, RouteContext } from './app.ts';
+export type { AppOptions, AppPlaces, HttpApp, RouteContext, ServiceApp } from './app.ts';
 export {
   type Admission,
   type Admitted,
@@ -34,7 +34,15 @@ export type { IntrospectionMode } from './graphql-errors.ts';
 export type { GraphQLPipeline } from './graphql-pipeline.ts';
 export { HonoRequest, honoHandler } from './hono-request.ts';
 export { Issuer, PROTECTED_RESOURCE } from './issuer.ts';
-export { failedForm, isOldHealthCheck, type NamedCommands, OWN_COMMANDS, readToken } from './plain-endpoints.ts';
+export {
+  addHealthChecks,
+  addIntrospection,
+  failedForm,
+  isOldHealthCheck,
+  type NamedCommands,
+  OWN_COMMANDS,
+  readToken,
+} from './plain-endpoints.ts';
 export {
   ClientAddresses,
   headerValue,
@@ -60,6 +68,8 @@ export { atPeriodEnd, FailureLog, type RefusalLog } from './refusal-log.ts';
 export {
   type CorsOptions,
   answering,
+  Cors,
+  corsBy,
   endUnread,
   errorIn,
   errorReply,
@@ -98,6 +108,7 @@ export {
   type StartedServer,
   type ServerLimits,
 } from './server.ts';
+export { shortcutOf } from './shortcut.ts';
 export { SeenOrigin, seenOrigin } from './seen-origin.ts';
 export {
   affordableConnections,

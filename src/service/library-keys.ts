@@ -1,27 +1,18 @@
-import { resolve } from 'node:path';
-import { isNatsAddress, NATS_NAME, NATS_NAME_FORM } from '../features/nats/settings.ts';
-import type { FeedSource } from '../features/edge/index.ts';
-import { COMMON_OPTIONS } from '../http/index.ts';
 import type { CheckedRequest, CheckRequestOptions, RequestCheck } from '../http/request-check.ts';
 import { type Actor as KnownActor, type Caller, OPERATOR } from '../keys/authorization/index.ts';
 import {
   anyText,
   anything,
   checkOptions,
-  count,
   formatList,
   having,
   invalidOption,
-  isLoopbackHost,
   KeysError,
   kindOf,
   list,
-  options as optionsIn,
   printable,
   required,
   type Rule,
-  type Rules,
-  text,
   textOr,
   UUID,
   yesOrNo,
@@ -33,15 +24,7 @@ import type { ChangedKey, UpdatedKey } from '../keys/changes/index.ts';
 import type { ApiKey, KeyChange, NewKey, RotationRequest } from '../keys/key/index.ts';
 import type { CatalogAdditions } from '../keys/permissions/index.ts';
 import { type CreatedKey, type Page, type PageQuery, type RotatedKey, SERVICE } from '../keys/service/index.ts';
-import { type Log, NO_LOG } from '../log.ts';
-import {
-  ADDITIONS,
-  catalogOf,
-  openKeys as openService,
-  type OpenKeys as OpenService,
-  openKeysOver,
-  type OpenKeysOptions,
-} from './open-keys.ts';
+import { openKeys as openService, type OpenKeys as OpenService, type OpenKeysOptions } from './open-keys.ts';
 
 /** The actor of a call: the key of a request, or `OPERATOR`, which is the program itself and is allowed everything. */
 export type Actor = Caller | typeof OPERATOR;
@@ -118,129 +101,6 @@ export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys>
   return libraryKeys(await openService(options));
 }
 
-/** The location of a server's keys in NATS, as in its svc-api.yaml. */
-export interface NatsFeedOptions {
-  /** Addresses, as `nats://127.0.0.1:4222` or `tls://nats.example.org`. */
-  servers: readonly string[];
-  /** The path of a file of credentials, as `nsc` makes it. */
-  credentials?: { file: string };
-  /** The prefix of the names of the bucket and subjects. Default: `svc-api`. */
-  name?: string;
-}
-
-/** The server to follow: by its `origin`, or by a `feed`. */
-export interface OpenEdgeOptions extends CatalogAdditions {
-  /** The address of the server whose keys are checked. It must begin with `https:`, except on this machine. */
-  origin?: string;
-  /** Follows its keys through a feed instead. */
-  feed?: { nats: NatsFeedOptions };
-  /** The secret of a key of that server with EDGE:READ_ANY. */
-  token?: string;
-  /** The path of a file with the secret instead. It is read again when it changes. */
-  tokenFile?: string;
-  /** How long keys are checked without an answer of the server, from `100ms` to `60s`. Default: `1s`. */
-  maxStale?: string;
-  /** The name of this program on the server. Default: the name of the machine. */
-  name?: string;
-  /** The path of the CA certificates to trust, in PEM. */
-  ca?: string;
-  /** The path of the client certificate, in PEM. */
-  clientCert?: string;
-  /** The path of its private key. */
-  clientKey?: string;
-  /** True to allow sending the token over a network without TLS. */
-  insecure?: boolean;
-  /** The number of accepted secrets to remember, at 1 KB each. Default: 100,000. */
-  maxVerifiedKeys?: number;
-  /** Default: nothing is logged. */
-  log?: Log;
-}
-
-const natsAddress: Rule<string> = (value) =>
-  typeof value === 'string' && isNatsAddress(value)
-    ? undefined
-    : 'is not a server of NATS. Write it as nats://127.0.0.1:4222 or tls://host, alone.';
-const natsName: Rule<string> = (value) =>
-  typeof value === 'string' && NATS_NAME_FORM.test(value)
-    ? undefined
-    : 'must be of letters, digits, "-" and "_", and at most 100 long.';
-
-const EDGE_OPTIONS: Rules<OpenEdgeOptions> = {
-  ...ADDITIONS,
-  origin: text,
-  feed: optionsIn({
-    nats: required(
-      optionsIn<NatsFeedOptions>({
-        servers: required(list(natsAddress, 1)),
-        credentials: optionsIn({ file: required(text) }),
-        name: natsName,
-      }),
-    ),
-  }),
-  token: text,
-  tokenFile: text,
-  maxStale: text,
-  name: text,
-  ca: text,
-  clientCert: text,
-  clientKey: text,
-  insecure: yesOrNo,
-  maxVerifiedKeys: count,
-  log: COMMON_OPTIONS.log,
-};
-
-/**
- * Follows the keys of a server, and checks them without its store. Resolves once all keys are there and up to date.
- * Methods that change or list keys reject with STORE_REQUIRED.
- * @throws KeysError OPTION_INVALID; UNAUTHENTICATED, FORBIDDEN, SERVER_INCOMPATIBLE if the server refuses; CONFIG_…
- * about its files
- */
-export async function openEdge(options: OpenEdgeOptions): Promise<OpenKeys> {
-  const caller = 'openEdge';
-  checkOptions(caller, options, EDGE_OPTIONS);
-  const { token, tokenFile, maxStale, insecure, maxVerifiedKeys, log = NO_LOG, ...others } = options;
-  const { origin, feed, name, ca, clientCert, clientKey, ...additions } = others;
-  if ((origin === undefined) === (feed === undefined))
-    throw invalidOption(caller, 'Either "origin" or "feed" is needed, and not both.');
-  if (feed && (ca ?? clientCert ?? clientKey ?? insecure) !== undefined)
-    throw invalidOption(caller, '"ca", "clientCert", "clientKey" and "insecure" go with "origin", not with "feed".');
-  if ((token === undefined) === (tokenFile === undefined))
-    throw invalidOption(caller, 'Either "token" or "tokenFile" is needed, and not both.');
-  if ((clientCert === undefined) !== (clientKey === undefined))
-    throw invalidOption(caller, '"clientCert" and "clientKey" go together.');
-  const catalog = catalogOf(caller, additions);
-  const { readMaxStale, openEdgeStore } = await import('../features/edge/index.ts');
-  const leaseMs = readMaxStale(maxStale);
-  if (typeof leaseMs === 'object')
-    throw invalidOption(caller, `"maxStale" is "${printable(maxStale!)}". ${leaseMs.refusal}`);
-  const shown = { token: token ?? { file: tokenFile! }, leaseMs, name, log };
-  let source: FeedSource;
-  if (feed) {
-    const { servers, credentials, name: bucket = NATS_NAME } = feed.nats;
-    const settings = { servers, credentials: credentials && { file: resolve(credentials.file) }, name: bucket };
-    source = new (await import('../features/nats/nats-feed.ts')).NatsFeed({ settings, ...shown });
-  } else {
-    const { HttpFeed } = await import('../features/edge/index.ts');
-    source = new HttpFeed({ origin: addressOf(caller, origin!, insecure), ca, clientCert, clientKey, ...shown });
-  }
-  const store = await openEdgeStore(source, { log });
-  return libraryKeys(openKeysOver(store, catalog, { maxVerifiedKeys }));
-}
-
-/** The address of a server, without a trailing slash. @throws KeysError OPTION_INVALID */
-function addressOf(caller: string, origin: string, insecure = false): string {
-  const url = URL.parse(origin);
-  const isSafe =
-    url?.protocol === 'https:' || (url?.protocol === 'http:' && (insecure || isLoopbackHost(url.hostname)));
-  if (url && isSafe && url.username + url.password + url.search + url.hash === '')
-    return url.origin + url.pathname.replace(/\/+$/, '');
-  throw invalidOption(
-    caller,
-    `"origin" is "${printable(origin.replace(/\/\/.*@/s, '//…@'))}". Give the address of a server, such as ` +
-      'https://keys.example.org: off this machine with https, unless "insecure" is true.',
-  );
-}
-
 /** A method of an open key store: its operation, the rules of its arguments in order, and its input. */
 interface Method {
   readonly operation: keyof typeof OPERATIONS;
@@ -283,8 +143,8 @@ const METHODS = {
   },
 } as const satisfies Record<string, Method>;
 
-/** @param state shared by all over the same store */
-function libraryKeys(service: OpenService, state = { isClosed: false }): OpenKeys {
+/** The library's methods over a service. @param state shared by all over the same store */
+export function libraryKeys(service: OpenService, state = { isClosed: false }): OpenKeys {
   const { location, created, check } = service;
   const methods = Object.entries<Method>(METHODS).map(([method, { operation: name, takes, input }]) => {
     const operation = OPERATIONS[name] as KeysOperation<object, unknown>;

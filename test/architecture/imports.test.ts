@@ -163,6 +163,8 @@ describe('imports', () => {
     const fromOutside = IMPORTS.filter(({ from, to }) => {
       // The list of features has only what each one declares.
       if (from === 'src/features/index.ts' && to.endsWith('/feature.ts')) return false;
+      // A function for programs puts parts together, as commands do.
+      if (from === 'src/features/library.ts' && to.endsWith('/library.ts')) return false;
       const outermost = [...doors].find((door) => isWithin(dirname(door), to) && !isWithin(dirname(door), from));
       return outermost !== undefined && to !== outermost;
     });
@@ -251,6 +253,7 @@ function ruleFor(path: string): (typeof FOLDERS)[string] | undefined {
   const feature = FEATURES.find(({ name }) => here === `features/${name}`);
   if (!feature) return FOLDERS[here];
   const any = [...FOR_FEATURES, ...(feature.needs ?? []).map((needed) => `features/${needed}`)];
+  if (path === `src/${here}/library.ts`) any.push('service');
   // Some go through all features, such as for their metrics.
   if (!isOfCommands(path)) return { any, dynamic: ['features/index'] };
   const { any: own } = FOLDERS.cli!;

@@ -1,6 +1,10 @@
+import type { Config } from '../../config/config.ts';
 import type { ActivityEvents } from '../../keys/authentication/index.ts';
+import type { Rule } from '../../keys/basics/index.ts';
 import type { KeyUse } from '../../keys/key/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../../limits/index.ts';
+import type { Log } from '../../log.ts';
+import type { GivenToken } from './feed-token.ts';
 
 /** A report of the use of keys. A receiver counts a repeated id once. */
 export interface ActivityReport extends ActivityEvents {
@@ -53,6 +57,30 @@ export interface FeedSource {
   /** Tells the origin that this edge accepts no more keys, so that no change waits for its lease. @throws KeysError */
   leave(): Promise<void>;
   close(): void;
+}
+
+/** Options of each source. */
+export interface FeedOptions {
+  readonly token: GivenToken;
+  /** Name of the edge at the origin. Default: the name of this machine. */
+  readonly name?: string | undefined;
+  /** The lease that is asked for, in milliseconds. */
+  readonly leaseMs: number;
+  readonly log: Log;
+}
+
+/** The place of keys beside HTTP, as in svc-api.yaml. The feature with that feed adds its property. */
+// oxlint-disable-next-line typescript/no-empty-object-type
+export interface EdgeFeed {}
+
+/** A way to follow an origin beside HTTP, which a feature provides as `feed`. */
+export interface FeedRoom {
+  /** The rule of a place. */
+  readonly rule: Rule<EdgeFeed>;
+  /** The place that a configuration names; undefined for HTTP. */
+  placeIn(config: Config): EdgeFeed | undefined;
+  /** @throws KeysError CONFIG_UNAVAILABLE, CONFIG_INSECURE, CONFIG_INVALID of its files */
+  open(place: EdgeFeed, options: FeedOptions): FeedSource;
 }
 
 /** Time to wait for the origin when closing, in milliseconds. */

@@ -10,24 +10,25 @@ import { createZstdDecompress } from 'node:zlib';
 import { isKeysError, KeysError, printable, proxyNote } from '../../keys/basics/index.ts';
 import { STORE_LEASE_MS } from '../../keys/repository/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../../limits/index.ts';
-import type { Log } from '../../log.ts';
-import { type ActivityReport, FeedGone, type FeedSource, LEAVE_MS, REST, type Watching } from './feed-source.ts';
-import { FeedToken, type GivenToken } from './feed-token.ts';
+import {
+  type ActivityReport,
+  FeedGone,
+  type FeedOptions,
+  type FeedSource,
+  LEAVE_MS,
+  REST,
+  type Watching,
+} from './feed-source.ts';
+import { FeedToken } from './feed-token.ts';
 
 /** The origin, with the credentials of the edge. */
-export interface HttpFeedOptions {
+export interface HttpFeedOptions extends FeedOptions {
   /** Without a final slash. */
   readonly origin: string;
-  readonly token: GivenToken;
-  /** Name of the edge at the origin. Default: the name of this machine. */
-  readonly name?: string | undefined;
-  /** The lease that is asked for, in milliseconds. */
-  readonly leaseMs: number;
   /** Paths of PEM files: certificates of authorities that are trusted, and a client certificate with its key. */
   readonly ca?: string | undefined;
   readonly clientCert?: string | undefined;
   readonly clientKey?: string | undefined;
-  readonly log: Log;
 }
 
 /** Maximum time a poll is held, as a part of its lease, so that the next one is there in time. */

@@ -1,10 +1,16 @@
 import type { OwnFeature } from '../../feature.ts';
-import type { FeedByNats } from './settings.ts';
+import type { FeedByNats, NatsFeedOptions } from './settings.ts';
 
 declare module '../../config/config.ts' {
   interface Config {
     /** The way beside HTTP in which edges follow; undefined for none. */
     readonly feed: { readonly nats: FeedByNats } | undefined;
+  }
+}
+
+declare module '../edge/feed-source.ts' {
+  interface EdgeFeed {
+    nats: NatsFeedOptions;
   }
 }
 
@@ -16,5 +22,6 @@ export const nats: OwnFeature = {
     defaults: { feed: undefined },
     sections: { feed: async () => (await import('./config.ts')).feed },
   },
+  provides: { feed: async () => (await import('./feed-room.ts')).feedByNats },
   background: async (context) => (await import('./background.ts')).publishFeed(context),
 };

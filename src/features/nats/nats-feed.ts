@@ -7,16 +7,15 @@ import type { FeedByNats } from './settings.ts';
 import {
   type ActivityReport,
   FeedGone,
+  type FeedOptions,
   type FeedSource,
   FeedToken,
   LEAVE_MS,
-  type GivenToken,
   REST,
   type Watching,
 } from '../edge/index.ts';
 import { isRecord, KeysError, printable, Wakeup } from '../../keys/basics/index.ts';
 import type { LeaseGrant, LeaseRequest } from '../../limits/index.ts';
-import type { Log } from '../../log.ts';
 import {
   connectTo,
   failureOf,
@@ -30,14 +29,8 @@ import {
 } from './connection.ts';
 
 /** The entries of an origin, with the credentials of the edge. */
-export interface NatsFeedOptions {
+interface NatsFeedOptions extends FeedOptions {
   readonly settings: FeedByNats;
-  readonly token: GivenToken;
-  /** Name of the edge at the origin. Default: the name of this machine. */
-  readonly name?: string | undefined;
-  /** The lease that is asked for, in milliseconds. */
-  readonly leaseMs: number;
-  readonly log: Log;
 }
 
 /** Interval for renewing a lease and time-out of an answer, as parts of the lease. */

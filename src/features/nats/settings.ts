@@ -8,6 +8,16 @@ export interface FeedByNats {
   readonly name: string;
 }
 
+/** The location of a server's keys in NATS, as in its svc-api.yaml. */
+export interface NatsFeedOptions {
+  /** Addresses, as `nats://127.0.0.1:4222` or `tls://nats.example.org`. */
+  servers: readonly string[];
+  /** The path of a file of credentials, as `nsc` makes it. */
+  credentials?: { file: string };
+  /** The prefix of the names of the bucket and subjects. Default: `svc-api`. */
+  name?: string;
+}
+
 /** The name where none is given, and the form of one. */
 export const NATS_NAME = 'svc-api';
 export const NATS_NAME_FORM = /^[A-Za-z0-9_-]{1,100}$/;

@@ -1,3 +1,5 @@
+import { createEdgeApp, type EdgeAppOptions } from '../edge-app.ts';
+import { feedBesideHttp } from '../feed-room.ts';
 import type { FeedSource } from '../feed-source.ts';
 import { HttpFeed, type HttpFeedOptions } from '../http-feed.ts';
 import { type EdgeStore, openEdgeStore } from '../open-edge.ts';
@@ -5,7 +7,6 @@ import { consentFlows } from '../../consent/consent-flow.ts';
 import { byRoutes } from '../../guard/access.ts';
 import { Discovery } from '../../guard/discovery.ts';
 import { addForwardAuth } from '../../guard/forward-auth.ts';
-import type { createEdgeApp, EdgeAppOptions } from '../../../http/edge-app.ts';
 import { KeysError } from '../../../keys/basics/index.ts';
 import type { Config } from '../../../config/config.ts';
 import type { Catalog } from '../../../keys/permissions/index.ts';
@@ -65,8 +66,7 @@ export async function openEdge(
 ): Promise<OpenEdge> {
   const store = await openEdgeStore(await sourceOf(feed, config), { patienceMs: PATIENCE_MS, log: feed.log });
   const { log } = feed;
-  const [{ createEdgeApp }, { servedBy }, { openKeysOver }] = await Promise.all([
-    import('../../../http/edge-app.ts'),
+  const [{ servedBy }, { openKeysOver }] = await Promise.all([
     import('../../../service/create-app.ts'),
     import('../../../service/open-keys.ts'),
   ]);
@@ -75,7 +75,7 @@ export async function openEdge(
     start: async (opened, server) => {
       const start = isGuard(guard, opened.config)
         ? guardService({ ...guard, hasNoDoor: true }, log)
-        : servedBy(async (served, replaces) => edgeApp(createEdgeApp, served, { log, replaces }));
+        : servedBy(async (served, replaces) => edgeApp(served, { log, replaces }));
       const served = await start(opened, server);
       return {
         ...served,
@@ -90,26 +90,27 @@ export async function openEdge(
 }
 
 /** @throws KeysError USAGE where none or two are named */
-async function sourceOf({ origin, ...feed }: AskedEdge, { feed: by, file }: Config): Promise<FeedSource> {
+async function sourceOf({ origin, ...feed }: AskedEdge, config: Config): Promise<FeedSource> {
+  const beside = await feedBesideHttp();
+  const place = beside?.placeIn(config);
   const isByHttp = feed.ca !== undefined || feed.clientCert !== undefined;
-  if (by && (origin !== undefined || isByHttp))
+  if (place && (origin !== undefined || isByHttp))
     throw new KeysError(
       'USAGE',
-      `"feed" in ${file} sets how to follow the origin. Leave out --origin, --ca and --client-cert, or "feed".`,
+      `"feed" in ${config.file} sets how to follow the origin. Leave out --origin, --ca and --client-cert, or "feed".`,
     );
-  if (by) return new (await import('../../nats/nats-feed.ts')).NatsFeed({ settings: by.nats, ...feed });
+  if (place) return beside!.open(place, feed);
   if (origin !== undefined) return new HttpFeed({ origin, ...feed });
   throw new KeysError('USAGE', 'Pass the address of the origin with --origin, or set "feed" in svc-api.yaml.');
 }
 
 function edgeApp(
-  create: typeof createEdgeApp,
   { keys, config }: OpenedService,
   { replaces, ...more }: Pick<EdgeAppOptions, 'log'> & { replaces: ServiceApp | undefined },
 ): ServiceApp {
   const { credentials, trust, cors, publicUrl, limits } = config;
   const router = createRouter(config.routes);
-  const app = create({
+  const app = createEdgeApp({
     keys,
     startedAt: replaces?.startedAt ?? Date.now(),
     credentials,

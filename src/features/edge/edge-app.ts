@@ -1,14 +1,28 @@
 import { Hono } from 'hono';
-import { LOOPBACK } from '../keys/basics/index.ts';
-import type { BearerEnv } from './bearer-auth.ts';
-import { BearerCheck } from './bearer-check.ts';
-import { type CheckParts, partsOf } from './bearer-options.ts';
-import type { AppOptions, AppPlaces, RouteContext, ServiceApp } from './app.ts';
-import { Issuer } from './issuer.ts';
-import { addHealthChecks, addIntrospection } from './plain-endpoints.ts';
-import { ClientAddresses, type Received, requestIdIn, type ServedRequest } from './received.ts';
-import { shortcutOf } from './shortcut.ts';
-import { Cors, corsBy, errorReply, internalError, respond } from './replies.ts';
+import {
+  addHealthChecks,
+  addIntrospection,
+  type AppOptions,
+  type AppPlaces,
+  BearerCheck,
+  type BearerEnv,
+  type CheckParts,
+  ClientAddresses,
+  Cors,
+  corsBy,
+  errorReply,
+  internalError,
+  Issuer,
+  partsOf,
+  type Received,
+  requestIdIn,
+  respond,
+  type RouteContext,
+  type ServedRequest,
+  type ServiceApp,
+  shortcutOf,
+} from '../../http/index.ts';
+import { LOOPBACK } from '../../keys/basics/index.ts';
 
 /** Options of an edge's app. */
 export type EdgeAppOptions = Pick<
