@@ -98,8 +98,11 @@ export function commandText(config: Names, id: string): string {
 
 /** A text with commands such as "svc-api apikey doctor" renamed for the CLI that runs it. */
 export function withNamesOf(config: Names, text: string): string {
-  return text.replaceAll(/"svc-api (apikey(?: [a-z]+)?|serve)(?=[" ])/g, (_, words: string) => {
-    return `"${commandText(config, words.replaceAll(' ', ':'))}`;
+  return text.replaceAll(/"svc-api ((?:apikey|serve)(?: [a-z]+)*)(?=[" ])/g, (_, line: string) => {
+    const words = line.split(' ');
+    const isCommand = (count: number) => config.findCommand(words.slice(0, count).join(':')) !== undefined;
+    const count = words.findLastIndex((_word, index) => isCommand(index + 1)) + 1 || Math.min(words.length, 2);
+    return [`"${commandText(config, words.slice(0, count).join(':'))}`, ...words.slice(count)].join(' ');
   });
 }
 

@@ -172,9 +172,9 @@ async function printAll(): Promise<Printed[]> {
   await apikey('show', 'Child');
   await apikey('can', 'Child', 'DOCKER:READ_ANY');
   await apikey('adopt', 'Child');
-  await apikey('requests');
-  await apikey('approve', one.handle, '--yes');
-  await apikey('deny', other.handle, '--yes');
+  await run(['requests', 'list']);
+  await run(['requests', 'approve', one.handle, '--yes']);
+  await run(['requests', 'deny', other.handle, '--yes']);
   const declared = write('keys.yaml', 'keys: [{ name: Declared, roles: [GUEST] }]');
   await apikey('apply', '-f', declared, '--dry-run');
   await apikey('apply', '-f', declared);

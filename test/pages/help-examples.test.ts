@@ -52,8 +52,8 @@ const GIVEN: Record<string, (desk: Desk) => void | Promise<void>> = {
     await keys.create({ name: 'CI deploy', roles: ['VIEWER'] }, parent.principal);
     await keys.close();
   },
-  'apikey approve': askForKey,
-  'apikey deny': askForKey,
+  'requests approve': askForKey,
+  'requests deny': askForKey,
   'apikey apply': ({ folder }) => copyFileSync(join(ROOT, 'examples/keys.yaml'), join(folder, 'keys.yaml')),
   'apikey delete': async ({ cli }) => void (await cli.given('Docker bot')),
   'apikey exec': async (desk) => {
@@ -134,8 +134,8 @@ const EXITS: Record<string, number> = {
 const ASKING = new Set([
   'svc-api apikey --create',
   'svc-api apikey delete',
-  'svc-api apikey approve WDJB-MJHT',
-  'svc-api apikey deny WDJB-MJHT',
+  'svc-api requests approve WDJB-MJHT',
+  'svc-api requests deny WDJB-MJHT',
   'svc-api restore keys-2026-01-31.sqlite --bring-back "CI deploy"',
 ]);
 /** They run until they are told to end. */
@@ -264,7 +264,7 @@ function givePlugin({ folder }: Desk): void {
 /** Agrees to what a login asks for. */
 async function agreeTo({ stderr }: ChildProcessWithoutNullStreams, cli: TestCli): Promise<void> {
   const [, code] = / and type (\S+)$/.exec(String((await once(createInterface(stderr), 'line'))[0]))!;
-  assert.equal((await cli.run(['apikey', 'approve', code!, '--yes'])).code, 0);
+  assert.equal((await cli.run(['requests', 'approve', code!, '--yes'])).code, 0);
 }
 
 async function cancelled(command: string, env: NodeJS.ProcessEnv): Promise<Partial<Finished>> {

@@ -19,7 +19,7 @@ const OTHERS = [
   'svc-api serve',
   'svc-api serve --port 8080 --workers 4',
   'svc-api apikey log --follow',
-  'svc-api apikey approve WDJB-MJHT',
+  'svc-api requests approve WDJB-MJHT',
   'svc-api login --server https://keys.example.org',
   'svc-api apikey list --server https://keys.example.org',
   'svc-api guard http://127.0.0.1:3000 --permission DASHBOARD:READ_ANY',

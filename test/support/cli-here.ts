@@ -50,8 +50,9 @@ export function alone<Result>(work: () => Promise<Result>): Promise<Result> {
 
 async function run(args: readonly string[]): Promise<Finished> {
   const loaded = await (config ??= ownConfig());
-  const verb = loaded.findCommand(args.slice(0, 2).join(':'));
-  const Command = (await (verb ?? loaded.findCommand(args[0]!, { must: true })).load()) as unknown as Runnable;
+  const length = [3, 2, 1].find((count) => loaded.findCommand(args.slice(0, count).join(':'))) ?? 1;
+  const found = loaded.findCommand(args.slice(0, length).join(':'), { must: true });
+  const Command = (await found.load()) as unknown as Runnable;
   const written = { stdout: '', stderr: '' };
   const terminal: Terminal = {
     canPrompt: false,
@@ -67,7 +68,7 @@ async function run(args: readonly string[]): Promise<Finished> {
     status: () => {},
     stopWaiting: () => {},
   };
-  const command = Object.assign(new Command(args.slice(verb ? 2 : 1), loaded), { terminal });
+  const command = Object.assign(new Command(args.slice(length), loaded), { terminal });
   await command._run().catch((error: unknown) => {
     if (!(error instanceof Error && 'oclif' in error)) throw error;
     process.exitCode = (error.oclif as { exit: number }).exit;

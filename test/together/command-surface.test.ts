@@ -61,7 +61,7 @@ const SERVING = [
 const SURFACE: Record<string, string[]> = {
   apikey: ['--create', '--delete', ...NEW_KEY, ...ASKING],
   'apikey:adopt': [...NAMED, ...ALWAYS, ...PLACE],
-  'apikey:approve': ['<code>', ...END, ...GRANTS, ...ALWAYS, ...PLACE, ...ASKING],
+  'apikey:requests:approve': ['<code>', ...END, ...GRANTS, ...ALWAYS, ...PLACE, ...ASKING],
   'apikey:apply': [
     '[file]',
     '--adopt',
@@ -80,7 +80,7 @@ const SURFACE: Record<string, string[]> = {
   'apikey:can': ['<name>', '<permission>', ...ALWAYS, ...PLACE],
   'apikey:contain': [...NAMED, ...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--since <date>|24h'],
   'apikey:delete': [...NAMED, '--dry-run', ...ALL_FILTERS, ...ALWAYS, ...PLACE, ...ASKING],
-  'apikey:deny': ['<code>', ...ALWAYS, ...PLACE, ...ASKING],
+  'apikey:requests:deny': ['<code>', ...ALWAYS, ...PLACE, ...ASKING],
   'apikey:disable': [...NAMED, '--dry-run', ...ALL_FILTERS, ...ALWAYS, ...PLACE, ...ASKING],
   'apikey:enable': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:exec': [
@@ -137,7 +137,7 @@ const SURFACE: Record<string, string[]> = {
     ...ASKING,
   ],
   'apikey:edges': [...ALWAYS, ...PLACE],
-  'apikey:requests': ['--limit <number>', ...ALWAYS, ...PLACE],
+  'apikey:requests:list': ['--limit <number>', ...ALWAYS, ...PLACE],
   'apikey:rotate': [
     '--activate now|on-first-use',
     '--disable-created',
@@ -314,7 +314,7 @@ describe('the commands', () => {
 
   it('are all beneath apikey, except serve, and those of our own program short as well', async () => {
     const atTop =
-      'autocomplete backup compact doctor edge edges federation:explain guard login logout notices:test plugins plugins:install plugins:uninstall proxy restore routes:check routes:explain routes:observed routes:template'.split(
+      'autocomplete backup compact doctor edge edges federation:explain guard login logout notices:test plugins plugins:install plugins:uninstall proxy requests:approve requests:deny requests:list restore routes:check routes:explain routes:observed routes:template'.split(
         ' ',
       );
     const ids = Object.keys(manifest.commands);

@@ -78,8 +78,8 @@ describe('the policy of svc-api.yaml', () => {
       const wanted = { client: { id: 'app', name: 'App', redirects: [] }, roles: ['VIEWER'], permissions: [] };
       const { handle } = await keys.feature(Consent).ask(wanted);
       await refuses(['adopt', 'Child']);
-      await refuses(['approve', handle, '--yes']);
-      await passes('approve', handle, '--expires-in', '90d', '--yes');
+      await refuses(['requests', 'approve', handle, '--yes']);
+      await passes('requests', 'approve', handle, '--expires-in', '90d', '--yes');
     } finally {
       await keys.close();
     }

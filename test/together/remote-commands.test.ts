@@ -107,22 +107,22 @@ describe('commands by a server', () => {
     const pending = await ask([]);
     await store.close();
     for (const args of [
-      ['requests'],
-      ['requests', '--json'],
-      ['requests', '--limit', '1', '--json'],
-      ['requests', '--limit', '500', '--json'],
-      ['requests', '--limit', '501'],
-      ['approve', handle],
-      ['approve', handle, '--yes'],
-      ['approve', denied.handle, '--json'],
-      ['approve', 'nonsense', '--json'],
-      ['approve', pending.handle, '--roles', 'GEST', '--permissions', 'VMS:FLY', '--yes'],
-      ['approve', pending.handle, '--roles', 'ADMIN', '--yes'],
-      ['approve', pending.handle, '--expires-at', 'tomorrow', '--yes'],
-      ['deny', 'nonsense'],
-      ['deny', denied.request.id, '--yes', '--json'],
-      ['deny', pending.request.id],
-      ['deny', pending.request.id, '--yes'],
+      ['requests', 'list'],
+      ['requests', 'list', '--json'],
+      ['requests', 'list', '--limit', '1', '--json'],
+      ['requests', 'list', '--limit', '500', '--json'],
+      ['requests', 'list', '--limit', '501'],
+      ['requests', 'approve', handle],
+      ['requests', 'approve', handle, '--yes'],
+      ['requests', 'approve', denied.handle, '--json'],
+      ['requests', 'approve', 'nonsense', '--json'],
+      ['requests', 'approve', pending.handle, '--roles', 'GEST', '--permissions', 'VMS:FLY', '--yes'],
+      ['requests', 'approve', pending.handle, '--roles', 'ADMIN', '--yes'],
+      ['requests', 'approve', pending.handle, '--expires-at', 'tomorrow', '--yes'],
+      ['requests', 'deny', 'nonsense'],
+      ['requests', 'deny', denied.request.id, '--yes', '--json'],
+      ['requests', 'deny', pending.request.id],
+      ['requests', 'deny', pending.request.id, '--yes'],
     ])
       await answersEqually(args);
   });
@@ -193,12 +193,16 @@ describe('commands by a server', () => {
     ['delete', 'API_KEY:READ_OWN,API_KEY:DELETE_OWN', 'Limited'],
     ['apply', 'API_KEY:UPDATE_OWN,PERMISSION:READ_ANY', '-f', '-'],
     ['log', 'LOGS:READ_ANY'],
-    ['requests', 'API_KEY:CREATE_ANY'],
+    ['requests list', 'API_KEY:CREATE_ANY'],
   ] as const) {
     it(`need for ${verb} what docs/reference.md says, and no more`, async () => {
       const permissions = needed.split(',') as Permission[];
       const run = async (held: Permission[]) => {
-        const result = await remotely([verb, ...args], await asKey({ permissions: held, overwrite: true }), 'keys: []');
+        const result = await remotely(
+          [...verb.split(' '), ...args],
+          await asKey({ permissions: held, overwrite: true }),
+          'keys: []',
+        );
         return { ...result, code: verb === 'can' && result.code === 4 ? 0 : result.code };
       };
       const { code, stderr } = await run(permissions);

@@ -10,10 +10,10 @@ const [LAST_VERB, ...OTHER_VERBS] = Object.entries(commands)
 const VERBS = `${OTHER_VERBS.toReversed().join(', ')} and ${LAST_VERB}`;
 const ROOT_COMMANDS =
   'The commands of "svc-api" are apikey, autocomplete, backup, compact, doctor, edge, edges, federation, guard, help, ' +
-  'login, logout, notices, plugins, proxy, restore, routes, serve and version.';
+  'login, logout, notices, plugins, proxy, requests, restore, routes, serve and version.';
 const HELP_SUBJECTS =
   'Help is available for apikey, autocomplete, backup, compact, doctor, edge, edges, environment, exit-codes, ' +
-  'federation, guard, help, login, logout, notices, plugins, proxy, restore, routes, serve and version.';
+  'federation, guard, help, login, logout, notices, plugins, proxy, requests, restore, routes, serve and version.';
 const TOPIC_COMMANDS = `The commands of "svc-api apikey" are ${VERBS}.`;
 const AT_ROOT = ['svc-api [COMMAND]', 'svc-api --help'] as const;
 const AT_TOPIC = ['svc-api apikey COMMAND', 'svc-api apikey --help'] as const;
@@ -45,6 +45,23 @@ const ROWS: readonly (readonly [args: string, error: string, usage: readonly [st
         AT_TOPIC,
       ] as const,
   ),
+  ...(
+    [
+      ['approve', 'requests approve'],
+      ['deny', 'requests deny'],
+    ] as const
+  ).flatMap(([old, existing]) => [
+    [
+      `${old} X`,
+      `Unknown command: "${old.split(' ')[0]}". Did you mean "svc-api ${existing}"? ${ROOT_COMMANDS}`,
+      AT_ROOT,
+    ] as const,
+    [
+      `apikey ${old} X`,
+      `Unknown command: "apikey ${old}". Did you mean "svc-api ${existing}"? ${TOPIC_COMMANDS}`,
+      AT_TOPIC,
+    ] as const,
+  ]),
   ['apikey nope', `Unknown command: "apikey nope". ${TOPIC_COMMANDS}`, AT_TOPIC],
   ['apikey lst', `Unknown command: "apikey lst". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
   ['apikey lsit hunter2', `Unknown command: "apikey lsit". ${LIST} ${TOPIC_COMMANDS}`, AT_TOPIC],
@@ -101,6 +118,17 @@ describe('a command that does not exist', () => {
       const { stdout, stderr, code } = await runProgramHere(args);
       const { error, code: name, ...others } = JSON.parse(stdout) as Record<string, string>;
       assert.deepEqual([typeof error, name, others, stderr, code], ['string', 'USAGE', {}, '', 2]);
+    }
+  });
+});
+
+describe('a topic without a command', () => {
+  it('shows its commands', async () => {
+    for (const typed of ['requests', 'apikey requests', 'requests --help', 'help requests']) {
+      const { stdout, stderr, code } = await runProgramHere(typed.split(' '));
+      assert.deepEqual([stderr, code], ['', 0]);
+      const listed = Array.from(stdout.matchAll(/^ {2}requests ([a-z]+) {2}/gm), ([, verb]) => verb);
+      assert.deepEqual(listed, ['approve', 'deny', 'list']);
     }
   });
 });

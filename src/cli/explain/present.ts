@@ -5,6 +5,7 @@ import { CommandHelp } from '@oclif/core/help';
 import type { Config } from '@oclif/core/interfaces';
 import { isParserError, type ParserError, type PresentedError, presentError, shownText } from '../errors.ts';
 import { closeTo, didYouMean, explainSpacedList } from './did-you-mean.ts';
+import { commandMeant, flagsMeant } from './other-names.ts';
 import { wordsBesideCommands } from '../help/topics.ts';
 import { commandText, withNamesOf } from '../output.ts';
 import { packageFolder } from '../../version.ts';
@@ -49,9 +50,7 @@ export function explainUnknownCommand(id: string, config: Config, help = false):
   const commands = [...commandsOf(topic, config), ...(topic === '' ? wordsBesideCommands(config, help).keys() : [])];
   if (commands.length === 0 && !help)
     return { message: unexpectedArguments(rest), id: topic, usage: usageOf(topic, config) };
-  const line = (command: string) => commandText(config, help ? `help:${command}` : command);
-  const prefix = topic === '' ? '' : `${topic}:`;
-  const close = closeCommands(rest, commands).map((command) => `"${line(prefix + command)}"`);
+  const close = likelyCommands(rest, { topic, commands, config, help });
   const names = [...new Set(commands.map((command) => command.split(':')[0]!))].toSorted();
   const typed = printable([...known, rest[0]!].join(config.topicSeparator ?? ':'));
   const sentences = [
@@ -74,37 +73,36 @@ export function unexpectedArguments(args: readonly string[]): string {
   return `Unexpected argument${many}: ${shown}. Leave ${them} out, or put a value that has spaces in quotes.`;
 }
 
-/** Words of other programs for our verbs. */
-const SYNONYMS: Readonly<Record<string, string>> = {
-  add: 'create',
-  new: 'create',
-  get: 'show',
-  describe: 'show',
-  ls: 'list',
-  edit: 'update',
-  rename: 'update',
-  set: 'update',
-  rm: 'delete',
-  remove: 'delete',
-  revoke: 'disable',
-};
+/** Where to look for the commands that words stand for. */
+interface Search {
+  topic: string;
+  /** The ids of the commands below it, relative to it. */
+  commands: readonly string[];
+  config: Config;
+  /** True for the help of the commands. */
+  help?: boolean;
+}
 
-/** Other words for our flags. A command suggests those that it has. */
-const FLAG_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
-  limit: ['rate'],
-};
+/** The commands that words below a topic may stand for, as typed, in quotes, best first. */
+function likelyCommands(typed: readonly string[], { topic, commands, config, help = false }: Search): string[] {
+  const line = (id: string) => commandText(config, help ? `help:${id}` : id);
+  const known = topic === '' ? [] : topic.split(':');
+  const meant = commandMeant([...known, ...typed], known.length);
+  if (meant && config.findCommand(meant.id))
+    return [`"${[line(meant.id), ...(meant.flags !== undefined && !help ? [meant.flags] : [])].join(' ')}"`];
+  return closeCommands(typed, commands).map((command) => `"${line([...known, command].join(':'))}"`);
+}
 
 /** The commands below a topic that a word may stand for, best first. */
 function closeCommands(typed: readonly string[], commands: readonly string[]): string[] {
-  const verb = SYNONYMS[typed[0] ?? ''];
-  const meant = commands.filter((command) => command === verb || command === `apikey:${verb}`);
-  if (verb !== undefined && meant.length > 0) return meant;
   for (let depth = typed.length; depth > 0; depth -= 1) {
     const alike = commands.filter((command) => command.split(':').length === depth);
     const close = closeTo(typed.slice(0, depth).join(':'), alike);
     if (close.length > 0) return close;
   }
-  const verbs = new Map(commands.map((command) => [command.slice(command.lastIndexOf(':') + 1), command]));
+  // Of commands with the same verb, the one about keys.
+  const sorted = commands.toSorted((a, b) => Number(a.startsWith('apikey:')) - Number(b.startsWith('apikey:')));
+  const verbs = new Map(sorted.map((command) => [command.slice(command.lastIndexOf(':') + 1), command]));
   return closeTo(typed[0] ?? '', [...verbs.keys()]).map((verb) => verbs.get(verb)!);
 }
 
@@ -174,7 +172,7 @@ function unknownFlags(typed: readonly string[], place: Place): string {
 
 /** The flags that a word may stand for, best first. */
 function closeFlags(typed: string, names: readonly string[]): string[] {
-  const meant = Object.hasOwn(FLAG_SYNONYMS, typed) ? FLAG_SYNONYMS[typed]!.filter((name) => names.includes(name)) : [];
+  const meant = flagsMeant(typed, names);
   return meant.length > 0 ? meant : closeTo(typed, names);
 }
 
@@ -206,8 +204,7 @@ function tooMany(extra: readonly string[], { config, id, argv }: Place): string 
   const verbs = commandsOf(id, config);
   // With a colon between topics, an unknown command is an argument of its topic.
   if (verbs.length > 0 && argv[0] === extra[0]) return explainUnknownCommand(`${id}:${extra[0]}`, config).message;
-  const close = closeCommands(extra, verbs).map((verb) => `"${commandText(config, `${id}:${verb}`)}"`);
-  const question = didYouMean(close);
+  const question = didYouMean(likelyCommands(extra, { topic: id, commands: verbs, config }));
   return question === undefined
     ? unexpectedArguments(extra)
     : `Unexpected argument: ${printable(extra[0]!)}. ${question}`;

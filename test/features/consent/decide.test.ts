@@ -8,7 +8,7 @@ import { describeOnEachAndRemotely, isRemote, itOnStores } from '../../support/d
 import { remoteStore } from '../../support/remote.ts';
 import { Consent } from '../../../src/features/consent/consent.ts';
 
-describeOnEachAndRemotely('apikey requests, approve and deny', () => {
+describeOnEachAndRemotely('apikey requests', () => {
   let cli: TestCli;
   beforeEach(async () => {
     cli = testCli();
@@ -32,18 +32,18 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
     withKeys({ database: cli.database }, (keys) => keys.feature(Consent).redeem({ deviceCode, clientId: APP.id }));
 
   it('list who asks for what, without the codes', async () => {
-    assert.deepEqual(await apikey('requests'), {
+    assert.deepEqual(await apikey('requests', 'list'), {
       stdout: '',
       stderr: 'No requests to approve.\n',
       code: 0,
       signal: null,
     });
     const { request, handle } = await ask({ keyExpiresIn: '30d' });
-    const { stdout } = await apikey('requests');
+    const { stdout } = await apikey('requests', 'list');
     const ends = new Date(request.expiresAt).toISOString();
     const cells = [request.id, 'Grafana sync (grafana-sync)', 'PENDING', 'role:VIEWER, DOCKER:UPDATE_ANY', '192.0.2.7'];
     assert.equal(stdout, `${[...cells, ends].join('\t')}\n`);
-    const { body } = await json('requests');
+    const { body } = await json('requests', 'list');
     assert.deepEqual(body, {
       requests: [
         {
@@ -66,7 +66,7 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
 
   it('agree to all that was asked for, and the application gets a child key of that of whoever agreed', async () => {
     const { handle, deviceCode } = await ask({ keyExpiresIn: '12h' });
-    const { stdout, code } = await apikey('approve', handle.toLowerCase().replace('-', ' '), '--yes');
+    const { stdout, code } = await apikey('requests', 'approve', handle.toLowerCase().replace('-', ' '), '--yes');
     assert.match(stdout, /^Grafana sync gets the API key "Grafana sync \d{8} [B-Z]{6}"\n$/);
     assert.equal(code, 0);
     const redeemed = await redeem(deviceCode);
@@ -81,7 +81,7 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
 
   itOnStores('are logged with the user who decided', async () => {
     const { handle, deviceCode } = await ask();
-    await apikey('approve', handle, '--yes');
+    await apikey('requests', 'approve', handle, '--yes');
     await redeem(deviceCode);
     const { stdout: log } = await apikey('log', '--limit', '3');
     assert.match(log, /cli \S+\tCONSENT_APPROVE[^]*cli \S+\tCREATE\tGrafana sync[^]*CONSENT_EXCHANGE/);
@@ -89,10 +89,10 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
 
   it('agree to the same twice as to it once, and to nothing else the second time', async () => {
     const { handle, deviceCode } = await ask();
-    const week = ['approve', handle, '--roles', 'VIEWER', '--expires-in', '7d', '--yes'];
+    const week = ['requests', 'approve', handle, '--roles', 'VIEWER', '--expires-in', '7d', '--yes'];
     const first = await json(...week);
     assert.deepEqual([first.code, await json(...week)], [0, first]);
-    const another = await json('approve', handle, '--roles', 'VIEWER', '--expires-in', '8d', '--yes');
+    const another = await json('requests', 'approve', handle, '--roles', 'VIEWER', '--expires-in', '8d', '--yes');
     assert.deepEqual([another.code, another.body['code']], [1, 'REQUEST_DECIDED']);
     const { stdout } = await apikey('log', '--action', 'CONSENT_APPROVE');
     assert.equal(stdout.split('\n').length, 2, 'one entry');
@@ -102,11 +102,20 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
 
   it('agree to less, and never to more', async () => {
     const { handle, deviceCode } = await ask();
-    const more = await json('approve', handle, '--roles', 'ADMIN', '--yes');
+    const more = await json('requests', 'approve', handle, '--roles', 'ADMIN', '--yes');
     assert.deepEqual([more.code, more.body['code']], [2, 'INPUT_INVALID']);
-    const none = await json('approve', handle, '--permissions', 'DOKER:READ_ANY', '--yes');
+    const none = await json('requests', 'approve', handle, '--permissions', 'DOKER:READ_ANY', '--yes');
     assert.deepEqual([none.code, none.body['code']], [2, 'PERMISSION_INVALID']);
-    const { body } = await json('approve', handle, '--permissions', 'DOCKER:READ_OWN', '--expires-in', '7d', '--yes');
+    const { body } = await json(
+      'requests',
+      'approve',
+      handle,
+      '--permissions',
+      'DOCKER:READ_OWN',
+      '--expires-in',
+      '7d',
+      '--yes',
+    );
     const { apiKey } = body['request'] as { apiKey: { roles: string[]; permissions: string[]; expiresAt: string } };
     assert.deepEqual([apiKey.roles, apiKey.permissions], [[], ['DOCKER:READ_OWN']]);
     const redeemed = await redeem(deviceCode);
@@ -117,44 +126,44 @@ describeOnEachAndRemotely('apikey requests, approve and deny', () => {
   it('refuse by the code or the id, also after somebody has agreed', async () => {
     const first = await ask();
     const second = await ask();
-    await apikey('approve', first.handle, '--yes');
-    const { stdout, code } = await apikey('deny', first.handle, '--yes');
+    await apikey('requests', 'approve', first.handle, '--yes');
+    const { stdout, code } = await apikey('requests', 'deny', first.handle, '--yes');
     assert.deepEqual([stdout, code], ['Grafana sync gets no API key\n', 0]);
-    assert.equal((await json('deny', second.request.id, '--yes')).code, 0);
+    assert.equal((await json('requests', 'deny', second.request.id, '--yes')).code, 0);
     for (const { deviceCode } of [first, second]) {
       const redeemed = await redeem(deviceCode);
       assert.ok('refused' in redeemed && redeemed.refused === 'access_denied');
     }
-    assert.equal((await json('approve', first.handle, '--yes')).body['code'], 'REQUEST_DECIDED');
-    assert.equal((await json('deny', first.handle, '--yes')).code, 0, 'it stays refused');
+    assert.equal((await json('requests', 'approve', first.handle, '--yes')).body['code'], 'REQUEST_DECIDED');
+    assert.equal((await json('requests', 'deny', first.handle, '--yes')).code, 0, 'it stays refused');
   });
 
   it('say what is wrong with a code, and decide nothing where nobody can be asked', async () => {
     const { handle } = await ask();
     for (const [args, code, exit] of [
-      [['approve', 'WDJB-MJHT', '--yes'], 'NOT_FOUND', 1],
-      [['approve', 'nonsense', '--yes'], 'NOT_FOUND', 1],
-      [['deny', 'nonsense', '--yes'], 'NOT_FOUND', 1],
-      [['approve', handle], 'USAGE', 2],
-      [['deny', handle], 'USAGE', 2],
+      [['requests', 'approve', 'WDJB-MJHT', '--yes'], 'NOT_FOUND', 1],
+      [['requests', 'approve', 'nonsense', '--yes'], 'NOT_FOUND', 1],
+      [['requests', 'deny', 'nonsense', '--yes'], 'NOT_FOUND', 1],
+      [['requests', 'approve', handle], 'USAGE', 2],
+      [['requests', 'deny', handle], 'USAGE', 2],
     ] as const) {
       const { body, code: exited } = await json(...args);
       assert.deepEqual([body['code'], exited], [code, exit], args.join(' '));
     }
-    assert.equal(((await json('requests')).body['requests'] as object[]).length, 1);
+    assert.equal(((await json('requests', 'list')).body['requests'] as object[]).length, 1);
   });
 
   itOnStores(
     'agree to nothing that svc-api.yaml does not let applications ask for, and refuse it all the same',
     async () => {
       const config = ['--config', configFile('consent: off\n')];
-      const none = await apikey('requests', ...config);
+      const none = await apikey('requests', 'list', ...config);
       assert.equal(none.stderr, 'No requests to approve: "consent" in svc-api.yaml is off.\n');
       const { handle } = await ask();
-      const { code, body } = await json('approve', handle, '--yes', ...config);
+      const { code, body } = await json('requests', 'approve', handle, '--yes', ...config);
       assert.deepEqual([code, body['code']], [1, 'CONSENT_OFF']);
       assert.equal(body['error'], 'Applications cannot request keys: "consent" in svc-api.yaml is off.');
-      assert.equal((await apikey('deny', handle, '--yes', ...config)).code, 0);
+      assert.equal((await apikey('requests', 'deny', handle, '--yes', ...config)).code, 0);
     },
   );
 });

@@ -10,7 +10,7 @@ import { cliOnTerminal, KEYS, type TerminalSession } from '../../support/pty.ts'
 import { authenticate } from '../../support/keys.ts';
 import { Consent } from '../../../src/features/consent/consent.ts';
 
-describe('apikey approve on a terminal', () => {
+describe('requests approve on a terminal', () => {
   let cli: TestCli;
   let asked: AskedConsent;
   let session: TerminalSession;
@@ -20,11 +20,11 @@ describe('apikey approve on a terminal', () => {
     const grants = { roles: ['VIEWER' as const], permissions: ['DOCKER:UPDATE_ANY' as const] };
     asked = await keys.feature(Consent).ask({ client: APP, ...grants, keyExpiresIn: '30d', address: '192.0.2.7' });
     await keys.close();
-    session = cliOnTerminal(['apikey', 'approve', asked.handle], { SVC_API_DATABASE: cli.database });
+    session = cliOnTerminal(['requests', 'approve', asked.handle], { SVC_API_DATABASE: cli.database });
   });
   afterEach(() => session.close());
   const statuses = async () => {
-    const { stdout } = await cli.run(['apikey', 'requests', '--json']);
+    const { stdout } = await cli.run(['requests', 'list', '--json']);
     return (JSON.parse(stdout) as { requests: { status: string }[] }).requests.map(({ status }) => status);
   };
 

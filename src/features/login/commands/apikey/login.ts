@@ -26,7 +26,8 @@ export default class Login extends BaseCommand {
   static override summary = 'Get a key for a running server, after approval by a person.';
   static override description =
     "Shows a code. Someone with a key approves it on the server's page /device, or someone with access to the store " +
-    'runs "<%= config.bin %> apikey<%= config.topicSeparator %>approve <code>" there. The key is saved in a file that ' +
+    'runs "<%= config.bin %> apikey<%= config.topicSeparator %>requests<%= config.topicSeparator %>approve <code>" ' +
+    'there. The key is saved in a file that ' +
     'only you can read, and never printed. By default, it can manage keys; request more with --roles or ' +
     '--permissions.';
   static override examples = examplesOf([['Log in to a server, for a day', 'http://127.0.0.1:4000 --expires-in 1d']]);

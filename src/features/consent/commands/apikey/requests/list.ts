@@ -1,12 +1,14 @@
-import { examplesOf } from '../../../../cli/base-command.ts';
-import { CONSENT_COLUMNS, ConsentCommand, consentJson, consentRow } from '../../cli/consent-command.ts';
-import { consentOperations } from '../../operations.ts';
-import { limitFlag, readLimit } from '../../../../cli/input/key-flags.ts';
-import { openTable } from '../../../../cli/output.ts';
-import { DEFAULT_PAGE_SIZE } from '../../../../keys/basics/index.ts';
+import { examplesOf } from '../../../../../cli/base-command.ts';
+import { CONSENT_COLUMNS, ConsentCommand, consentJson, consentRow } from '../../../cli/consent-command.ts';
+import { consentOperations } from '../../../operations.ts';
+import { limitFlag, readLimit } from '../../../../../cli/input/key-flags.ts';
+import { openTable } from '../../../../../cli/output.ts';
+import { DEFAULT_PAGE_SIZE } from '../../../../../keys/basics/index.ts';
 
-export default class Requests extends ConsentCommand {
+export default class List extends ConsentCommand {
   static override group = 'Applications';
+  static override isAtTop = true;
+  static override topic = 'List, approve or deny requests of applications for API keys.';
   static override summary = "List applications' open requests for API keys, oldest first.";
   static override description =
     'Applications send requests to a running server. Requests expire after ten minutes. Without a terminal, each request ' +
@@ -19,7 +21,7 @@ export default class Requests extends ConsentCommand {
   static override flags = { limit: limitFlag('requests') };
 
   async run(): Promise<object> {
-    const { flags } = await this.parse(Requests);
+    const { flags } = await this.parse(List);
     const limit = readLimit(flags.limit, 'requests') ?? DEFAULT_PAGE_SIZE;
     return this.withKeys(flags, async (keys) => {
       const requests = await keys.of(consentOperations).consentRequests({ first: limit });

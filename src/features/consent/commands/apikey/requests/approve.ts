@@ -1,12 +1,13 @@
-import { examplesOf } from '../../../../cli/base-command.ts';
-import { codeArg, ConsentCommand, consentJson } from '../../cli/consent-command.ts';
-import { consentOperations } from '../../operations.ts';
-import { CHANGES_MADE } from '../../../../cli/errors.ts';
-import { grantFlags, noInputFlag, yesFlag } from '../../../../cli/input/key-flags.ts';
-import { refuseOver } from '../../consent-request.ts';
+import { examplesOf } from '../../../../../cli/base-command.ts';
+import { codeArg, ConsentCommand, consentJson } from '../../../cli/consent-command.ts';
+import { consentOperations } from '../../../operations.ts';
+import { CHANGES_MADE } from '../../../../../cli/errors.ts';
+import { grantFlags, noInputFlag, yesFlag } from '../../../../../cli/input/key-flags.ts';
+import { refuseOver } from '../../../consent-request.ts';
 
 export default class Approve extends ConsentCommand {
   static override group = 'Applications';
+  static override isAtTop = true;
   static override summary = "Approve an application's request for an API key.";
   static override description =
     'Shows the request and asks you to confirm. --roles and --permissions approve only a part of it. The application ' +

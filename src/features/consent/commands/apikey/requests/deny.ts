@@ -1,11 +1,12 @@
-import { examplesOf } from '../../../../cli/base-command.ts';
-import { codeArg, ConsentCommand, consentJson, placeOf } from '../../cli/consent-command.ts';
-import { consentOperations } from '../../operations.ts';
-import { CHANGES_MADE } from '../../../../cli/errors.ts';
-import { noInputFlag, yesFlag } from '../../../../cli/input/key-flags.ts';
+import { examplesOf } from '../../../../../cli/base-command.ts';
+import { codeArg, ConsentCommand, consentJson, placeOf } from '../../../cli/consent-command.ts';
+import { consentOperations } from '../../../operations.ts';
+import { CHANGES_MADE } from '../../../../../cli/errors.ts';
+import { noInputFlag, yesFlag } from '../../../../../cli/input/key-flags.ts';
 
 export default class Deny extends ConsentCommand {
   static override group = 'Applications';
+  static override isAtTop = true;
   static override summary = "Deny an application's request for an API key.";
   static override description =
     'You can also deny an approved request, as long as the application has not fetched its key.';

@@ -1,0 +1,47 @@
+/** A name of a command or flag that does not exist, and the existing one for the same. */
+type OtherName = readonly [typed: string, existing: string, flags?: string];
+
+/**
+ * Earlier names of commands, and names that other programs have for them, as typed after `apikey`. The existing command
+ * is an id, and flags can follow it.
+ */
+const COMMANDS: readonly OtherName[] = [
+  ['approve', 'apikey:requests:approve'],
+  ['deny', 'apikey:requests:deny'],
+  ['add', 'apikey:create'],
+  ['new', 'apikey:create'],
+  ['get', 'apikey:show'],
+  ['describe', 'apikey:show'],
+  ['ls', 'apikey:list'],
+  ['edit', 'apikey:update'],
+  ['rename', 'apikey:update'],
+  ['set', 'apikey:update'],
+  ['rm', 'apikey:delete'],
+  ['remove', 'apikey:delete'],
+  ['revoke', 'apikey:disable'],
+];
+
+/** The same of flags, without `--`. Only commands that have the existing flag suggest it. */
+const FLAGS: readonly OtherName[] = [['limit', 'rate']];
+
+/**
+ * The command that the first words of a line stand for, as an id, and flags that belong to it.
+ * @param known the number of words that name a topic
+ */
+export function commandMeant(
+  words: readonly string[],
+  known: number,
+): { id: string; flags: string | undefined } | undefined {
+  const isLong = words[0] === 'apikey';
+  for (let depth = words.length; depth > known; depth -= 1) {
+    const typed = words.slice(isLong ? 1 : 0, depth).join(' ');
+    const [, id, flags] = COMMANDS.find(([other]) => other === typed) ?? [];
+    if (id !== undefined) return { id, flags };
+  }
+  return undefined;
+}
+
+/** The flags of a command that another one stands for. */
+export function flagsMeant(typed: string, flags: readonly string[]): string[] {
+  return FLAGS.flatMap(([other, existing]) => (other === typed && flags.includes(existing) ? [existing] : []));
+}
