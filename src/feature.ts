@@ -3,10 +3,9 @@ import type { FeatureSchema } from './graphql/index.ts';
 import type { AddedSection } from './config/added-section.ts';
 import type { FeatureConfig } from './config/section.ts';
 import type { HttpApp, NamedCommands, RequestCheck, RequestWatcher, RouteContext } from './http/index.ts';
-import type { FeatureOfFields } from './keys/added/index.ts';
+import type { AddedMetric, FeatureOfFields } from './keys/added/index.ts';
 import type { AddedError, ErrorTable } from './keys/basics/index.ts';
 import type { KeyListener, OwnKeyListener } from './keys/changes/index.ts';
-import type { NoticeChannels, NoticeStore } from './keys/feed/index.ts';
 import type { Client, Operations, RemoteOperations } from './keys/operations/index.ts';
 import type { KeyRepository } from './keys/repository/index.ts';
 import type { CredentialPlace } from './keys/secret/index.ts';
@@ -41,8 +40,6 @@ export interface Feature extends FeatureOfFields {
    * @throws an error that stops the server from starting
    */
   readonly background?: (context: BackgroundContext) => Promise<Background>;
-  /** Its channels of notices, by the names that `notices.channel` in `svc-api.yaml` can have. */
-  readonly notices?: NoticeChannels;
   /** Its checks for `svc-api doctor`. */
   readonly checks?: readonly DoctorCheck[];
 }
@@ -80,7 +77,6 @@ export interface CheckContext {
 export interface CheckedStore {
   /** Keys, their audit log, and what features keep beside them. */
   readonly repository: Omit<KeyRepository, 'write' | 'follow' | 'watchHearing'>;
-  readonly notices: Pick<NoticeStore, 'status'>;
 }
 
 /** A feature of svc-api itself, with members that plugins cannot have. */
@@ -158,8 +154,6 @@ export interface BackgroundContext {
   /** The keys under the configuration that the server starts with. */
   readonly keys: KeysService & Limited & { readonly check: RequestCheck };
   readonly config: Config;
-  /** Notices waiting in the store. */
-  readonly notices: NoticeStore;
   /** All features that are there. */
   readonly features: readonly OwnFeature[];
   /** True for `serve`, false for a guard. */
@@ -167,16 +161,8 @@ export interface BackgroundContext {
   /** Resolves once this process takes over the work that only one of several processes does. */
   readonly turn: Promise<void>;
   readonly log: Log;
-  /** Gives metrics the counts of notices, once delivery has started. */
-  readonly onStarted: (notices: MeasuredNotices) => void;
-}
-
-/** Notices, for metrics. */
-export interface MeasuredNotices {
-  /** Attempts of this process, by outcome. */
-  readonly counts: { readonly delivered: number; readonly failed: number; readonly givenUp: number };
-  /** How many wait in the store; undefined while there is no webhook. */
-  countWaiting(): Promise<number | undefined>;
+  /** Exports metrics from now on, if the server has any. */
+  readonly measure: (metrics: readonly AddedMetric[]) => void;
 }
 
 /** Logs, metrics and traces for `serve`, which a feature provides as `telemetry`. */
@@ -216,7 +202,11 @@ export interface Telemetry {
 export interface TelemetryMetrics {
   readonly storeTimer: StoreTimer;
   measure(keys: KeysService & Limited): void;
-  measureNotices(notices: MeasuredNotices): void;
+  /**
+   * Exports metrics of a feature.
+   * @throws KeysError FEATURE_INVALID if one has the name of another
+   */
+  add(feature: string, metrics: readonly AddedMetric[]): void;
   measureEdge(edge: MeasuredEdge): void;
 }
 

@@ -37,7 +37,6 @@ export type {
 } from './http/index.ts';
 export type { ErrorCode, Issue, Limit, LimitUnit, Networks } from './keys/basics/index.ts';
 export type { ChangedKey, ConfusableName, Issued, IssuedKind, KeyRotation, UpdatedKey } from './keys/changes/index.ts';
-export type { NoticeSettings, NoticeType } from './keys/feed/index.ts';
 export type { ExpiryRequest, Person, Rotation } from './keys/key/index.ts';
 export type {
   CatalogAdditions,

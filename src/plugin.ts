@@ -4,6 +4,9 @@ import type { Feature } from './feature.ts';
 import type { OperationsClient } from './keys/operations/index.ts';
 import { ownFeatures, takenNames } from './cli/plugins/taken-names.ts';
 
+// The members of `Feature` that features declare.
+// oxlint-disable-next-line unicorn/require-module-specifiers
+export type {} from './features/index.ts';
 export type { CheckAnswer, CheckContext, DoctorCheck, Feature, FeatureContext } from './feature.ts';
 export type { OperationsClient, Server } from './keys/operations/index.ts';
 export type { AddedSection, StandardIssue, StandardResult, StandardSchema } from './config/added-section.ts';

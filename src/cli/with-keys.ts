@@ -161,8 +161,8 @@ export const BUSY_TIMEOUT_MS = 100;
 
 /** Opens the store for a command. @throws KeysError STORE_… */
 async function openForCommand(options: OpenKeysOptions): Promise<OpenKeys> {
-  const { openKeysWithNotices } = await import('../service/open-keys.ts');
-  return (await openKeysWithNotices({ busyTimeoutMs: BUSY_TIMEOUT_MS, ...options })).keys;
+  const { openValidKeys } = await import('../service/open-keys.ts');
+  return openValidKeys({ busyTimeoutMs: BUSY_TIMEOUT_MS, ...options });
 }
 
 /** Opens the store while `work` runs. @throws KeysError STORE_…; errors of `work` */

@@ -1,10 +1,17 @@
-import type { Background, BackgroundContext, OwnFeature } from '../feature.ts';
-import { invalidFeature, workOf } from '../keys/added/index.ts';
+import type { Background, BackgroundContext, OwnFeature, TelemetryMetrics } from '../feature.ts';
+import { type AddedMetric, invalidFeature, isAdded, requireMetrics, workOf } from '../keys/added/index.ts';
 import type { OpenedService, StartService } from './configured-server.ts';
 
-/** Wraps a service with the background work of features, which starts before requests and ends after them. */
+/**
+ * Wraps a service with the background work of features, which starts before requests and ends after them.
+ * @param exported exports metrics of that work
+ */
 export const withBackground =
-  (start: StartService, context: Omit<BackgroundContext, keyof Pick<OpenedService, 'keys' | 'config'>>): StartService =>
+  (
+    start: StartService,
+    context: Omit<BackgroundContext, keyof Pick<OpenedService, 'keys' | 'config'> | 'measure'>,
+    exported?: TelemetryMetrics,
+  ): StartService =>
   async (opened, server) => {
     const running: { feature: OwnFeature; work: Background }[] = [];
     const stop = async () => {
@@ -22,7 +29,11 @@ export const withBackground =
       for (const feature of context.features) {
         const { name, background } = feature;
         if (!background) continue;
-        const given = { ...context, keys: opened.keys, config: opened.config };
+        const measure = (metrics: readonly AddedMetric[]) => {
+          if (isAdded(feature)) requireMetrics(name, metrics);
+          exported?.add(name, metrics);
+        };
+        const given = { ...context, keys: opened.keys, config: opened.config, measure };
         const work = await workOf(feature, 'background', () => background(given));
         if (typeof work?.stop !== 'function') throw invalidFeature(name, 'Its "background" must return { stop() {} }.');
         running.push({ feature, work });

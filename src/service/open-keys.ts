@@ -3,7 +3,6 @@ import type { OwnFeature } from '../feature.ts';
 import type { RequestCheck } from '../http/request-check.ts';
 import { operatorName } from '../keys/authorization/index.ts';
 import { listenersOf } from '../keys/changes/index.ts';
-import type { NoticeStore } from '../keys/feed/index.ts';
 import {
   amount,
   anything,
@@ -81,18 +80,18 @@ const OPTIONS: Rules<OpenKeysOptions> = {
  */
 export async function openKeys(options: OpenKeysOptions = {}): Promise<OpenKeys> {
   checkOptions('openKeys', options, OPTIONS);
-  return (await openKeysWithNotices(options)).keys;
+  return openValidKeys(options);
 }
 
 /**
- * Like `openKeys`, for commands, whose options are valid, with the notices for webhooks. Closing the keys closes both.
+ * Like `openKeys`, for commands, whose options are valid.
  * @param changes the source of changes of a PostgreSQL store. Default: it listens itself
  * @throws KeysError STORE_…
  */
-export async function openKeysWithNotices(
+export async function openValidKeys(
   { maxVerifiedKeys, ...others }: OpenKeysOptions,
   changes?: ChangeSource,
-): Promise<{ keys: OpenKeys; notices: NoticeStore }> {
+): Promise<OpenKeys> {
   const { resources, builtinResources, roles, defaultLimits, policy, consent, declaredIn, added, ...options } = others;
   const catalog = catalogOf('openKeys', {
     resources,
@@ -109,14 +108,11 @@ export async function openKeysWithNotices(
     import('../features/index.ts'),
   ]);
   const store = await openStore(options, { features: await allStores(), changes });
-  return {
-    keys: openKeysOver(store, catalog, { maxVerifiedKeys, features: keepingFeatures() }),
-    notices: store.notices,
-  };
+  return openKeysOver(store, catalog, { maxVerifiedKeys, features: keepingFeatures() });
 }
 
 /** A store, or a substitute that can check keys. */
-type OpenedStore = Omit<Store, 'notices'> & Partial<Pick<KeysOptions, 'activityWriters'>>;
+type OpenedStore = Store & Partial<Pick<KeysOptions, 'activityWriters'>>;
 
 /** Options of a service over an open store. */
 interface OverOptions {

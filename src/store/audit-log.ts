@@ -17,7 +17,6 @@ import {
   requireAuditKey,
 } from '../keys/audit/index.ts';
 import { givesRights, KeysError, mapYielding, printable, processUser, yieldToEventLoop } from '../keys/basics/index.ts';
-import { HISTORY_MS } from '../keys/feed/index.ts';
 import type { Connection, DialectName } from './connection.ts';
 import { insertRows } from './insert-rows.ts';
 import { BLOCK_ENTRIES } from './migrations.ts';
@@ -34,7 +33,7 @@ import {
   storedHash,
   toAuditRow,
 } from './rows.ts';
-import type { AuditLogTable, NoticeStateTable, Tables } from './tables.ts';
+import type { AuditLogTable, Tables } from './tables.ts';
 
 const KEY_BYTES = 32;
 /** Enough for the key in hex and white space around it. */
@@ -91,20 +90,6 @@ function unusable(path: string, reason: string, cause?: unknown): KeysError {
   return new KeysError('STORE_AUDIT_KEY', message, { cause });
 }
 
-/** The state of collecting notices; undefined if it never ran. */
-export function findNoticeState(db: Kysely<Tables>): Promise<NoticeStateTable | undefined> {
-  return db.selectFrom('notice_state').selectAll().executeTakeFirst();
-}
-
-/**
- * The last audit entry that notices were collected from; undefined if they were not collected since a time, in
- * milliseconds since 1970.
- */
-async function lastNoticed(db: Kysely<Tables>, since: number): Promise<number | undefined> {
-  const row = await findNoticeState(db);
-  return row && Number(row.seen_at) > since ? Number(row.log_number) : undefined;
-}
-
 /** Reads the audit log of the database that `run` gives access to. */
 export function auditReaderOf(
   run: <Result>(work: (db: Kysely<Tables>) => Promise<Result>) => Promise<Result>,
@@ -120,7 +105,7 @@ export function auditReaderOf(
     timeFrom: (number) => run((db) => findTimeFrom(db, number)),
     head: () => run((db) => findPosition(db, 'audit_head')),
     start: () => run((db) => findPosition(db, 'audit_start')),
-    lastBefore: (time, now) => run((db) => findLastBefore(db, time, now)),
+    lastBefore: (time, upTo) => run((db) => findLastBefore(db, time, upTo)),
     findLost: (after, upTo) => run((db) => findLost(db, dialect, after, upTo)),
   };
 }
@@ -279,10 +264,8 @@ export async function findPosition(
   return row && { number: Number(row.number), hash: readHash(row.hash) };
 }
 
-async function findLastBefore(db: Kysely<Tables>, time: number, now: number): Promise<AuditPosition | undefined> {
+async function findLastBefore(db: Kysely<Tables>, time: number, upTo: number): Promise<AuditPosition | undefined> {
   const log = db.selectFrom('audit_log');
-  // Entries that webhooks still wait for stay.
-  const noticed = await lastNoticed(db, now - HISTORY_MS);
   const [start, head] = [await findPosition(db, 'audit_start'), await findPosition(db, 'audit_head')];
   let [next, after] = [undefined as number | undefined, start?.number ?? 0];
   // In slices, since one statement over a long log takes long.
@@ -301,7 +284,7 @@ async function findLastBefore(db: Kysely<Tables>, time: number, now: number): Pr
     .select(['number', 'hash'])
     // Entries written during the search are too new to match.
     .where('number', next === undefined ? '<=' : '<', next ?? head?.number ?? 0)
-    .$if(noticed !== undefined, (query) => query.where('number', '<=', noticed!))
+    .$if(upTo < Number.POSITIVE_INFINITY, (query) => query.where('number', '<=', upTo))
     .orderBy('number', 'desc')
     .limit(1)
     .executeTakeFirst();

@@ -1,19 +1,23 @@
 /** The store: tables, and the repository for the rules, on SQLite and PostgreSQL. */
 export type { Connection, DialectName, StoreTimer } from './connection.ts';
+export { auditReaderOf } from './audit-log.ts';
 export { KeyChanges } from './key-changes.ts';
 export { driverCodeOf } from './errors.ts';
 export { feed, FEED_COLUMNS } from './feed.ts';
+export { transactionsApart } from './limit-store.ts';
 export type { Store } from './open.ts';
 export {
   type AnyPortOfStore,
   type FeatureInStore,
   portOfStore,
   portsOf,
+  type Reading,
   type StoreOfFeature,
 } from './port-of-store.ts';
 export {
   apiKeyOf,
   chunksOf,
+  countRows,
   idStart,
   isAbout,
   isId,

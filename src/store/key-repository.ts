@@ -13,6 +13,7 @@ import {
   startAuditLogAfter,
   searchEntries,
 } from './audit-log.ts';
+import { clockOf, type StoreClock } from './limit-store.ts';
 import type { Connection, DialectName } from './connection.ts';
 import type { AnyPortOfStore, Reading, Writing } from './port-of-store.ts';
 import { insertLabelRows, labelRowsOf, replaceLabels, updateRows } from './insert-rows.ts';
@@ -69,11 +70,13 @@ export async function keyNamesFrom(connection: Connection, start: string, limit:
  * The repository over an open database.
  * @param auditKey the key of its audit log, if it has one
  * @param ofFeatures the ports of features
+ * @param clock that of leases: see `createLimitStore`
  */
 export function createKeyRepository(
   connection: Connection,
   auditKey?: KeyObject,
   ofFeatures: readonly AnyPortOfStore[] = [],
+  clock: StoreClock = clockOf(connection.dialect),
 ): KeyRepository {
   const ports = [...PORTS, ...ofFeatures];
   const { dialect } = connection;
@@ -81,11 +84,11 @@ export function createKeyRepository(
   const reader = auditReaderOf(run, dialect, auditKey);
   const readers = new Map<Port<unknown>, unknown>();
   const writerIn = (db: Kysely<Tables>, keysChanged: Writing['keysChanged']) =>
-    createWriter(connection, { db, dialect, auditKey, keysChanged }, ports);
+    createWriter(connection, { db, dialect, auditKey, keysChanged }, ports, clock);
   return {
     kind: dialect,
     port: <Reader>(wanted: Port<Reader, Reader>) => {
-      if (!readers.has(wanted)) readers.set(wanted, portIn(ports, wanted).read({ connection, run, auditKey }));
+      if (!readers.has(wanted)) readers.set(wanted, portIn(ports, wanted).read({ connection, run, auditKey, clock }));
       return readers.get(wanted) as Reader;
     },
     findById: (id) => run((db) => createFinder(db, dialect, apiKeyOf).findById(id)),
@@ -219,9 +222,14 @@ function createFinder<Key extends ApiKey>(
   };
 }
 
-function createWriter(connection: Connection, writing: Writing, ports: readonly AnyPortOfStore[]): KeyWriter {
+function createWriter(
+  connection: Connection,
+  writing: Writing,
+  ports: readonly AnyPortOfStore[],
+  clock: StoreClock,
+): KeyWriter {
   const { db, dialect, auditKey, keysChanged } = writing;
-  const reading: Reading = { connection, run: (work) => work(db), auditKey };
+  const reading: Reading = { connection, run: (work) => work(db), auditKey, clock };
   return {
     ...createFinder(db, dialect, readStoredKey),
     port: <Writer>(wanted: Port<unknown, Writer>) => {

@@ -151,31 +151,6 @@ async function createSchema(db: Kysely<Tables>, dialect: DialectName): Promise<v
   )`.execute(db);
   await sql`create index used_tokens_by_end on used_tokens (ends_at)`.execute(db);
 
-  // The state of collecting notices, the process that does it, and the webhook's answers; and the notices that are not
-  // delivered yet.
-  await sql`create table notice_state (
-    one integer primary key check (one = 1),
-    log_number bigint not null,
-    seen_at bigint not null,
-    endings ${text} not null,
-    refusals ${text} not null,
-    gone ${text},
-    holder ${text},
-    leased_until bigint not null,
-    failed_at bigint,
-    failure ${text},
-    delivered_at bigint
-  )`.execute(db);
-  await sql`create table notice_outbox (
-    id ${text} primary key not null,
-    type ${text} not null,
-    created_at bigint not null,
-    body ${text} not null,
-    attempts integer not null,
-    next_at bigint not null
-  )`.execute(db);
-  await sql`create index notice_outbox_by_time on notice_outbox (next_at, created_at, id)`.execute(db);
-
   // Features with tables in the store, and rows of features that were not installed when the store was copied.
   await sql`create table svc_api_features (
     name ${text} primary key not null,
@@ -422,7 +397,7 @@ export type Migration = (db: Kysely<Tables>, dialect: DialectName) => Promise<vo
 export const MIGRATIONS: readonly Migration[] = [createSchema];
 
 /** Schemas of unreleased versions have numbers up to this one, and are not migrated. */
-const UNRELEASED = 35;
+const UNRELEASED = 36;
 
 /** The number of the newest schema. */
 export function newestSchema(): number {

@@ -2,7 +2,6 @@ import type { KeyObject } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { unsupportedNode } from '../../bin/node-version.js';
 import { debug, debugTimed, isDebugged, KeysError } from '../keys/basics/index.ts';
-import type { NoticeStore } from '../keys/feed/index.ts';
 import type { ChangeSource, KeyRepository, SchemaDifference } from '../keys/repository/index.ts';
 import type { LimitStore } from '../limits/index.ts';
 import { readAuditKey } from './audit-log.ts';
@@ -19,7 +18,6 @@ import { createKeyRepository } from './key-repository.ts';
 import { type FeatureInStore, portsOf } from './port-of-store.ts';
 import { MEMORY, storeLocation } from './location.ts';
 import { isPostgresUrl, readPostgresUrl } from './postgres-address.ts';
-import { createNoticeStore } from './notices.ts';
 import type { FeatureTables, Tables } from './tables.ts';
 import { createLimitStore, type StoreClock } from './limit-store.ts';
 
@@ -31,8 +29,6 @@ export interface Store {
   repository: KeyRepository;
   /** The used parts of keys' limits. */
   limits: LimitStore;
-  /** The queue of notices for webhooks. */
-  notices: NoticeStore;
   /** The absolute path, or the URL without its password. */
   location: string;
   /** True if this program just created the store. */
@@ -102,9 +98,8 @@ export function storeOver(
   auditKey?: KeyObject,
 ): Omit<Store, 'compact'> {
   return {
-    repository: createKeyRepository(connection, auditKey, portsOf(features)),
+    repository: createKeyRepository(connection, auditKey, portsOf(features), leaseClock),
     limits: createLimitStore(connection, leaseClock),
-    notices: createNoticeStore(connection, leaseClock),
     location: connection.location,
     created: connection.created,
     exists: true,

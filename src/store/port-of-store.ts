@@ -3,6 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { failedFeature, isAdded } from '../keys/added/index.ts';
 import { isKeysError, type Port, printable } from '../keys/basics/index.ts';
 import type { Connection, DialectName } from './connection.ts';
+import type { StoreClock } from './limit-store.ts';
 import type { FeatureTables, Tables, TablesOfFeature } from './tables.ts';
 
 /** Gives a feature's port read access. */
@@ -12,6 +13,8 @@ export interface Reading {
   readonly run: Connection['run'];
   /** The key of the audit log, if it has one. */
   readonly auditKey: KeyObject | undefined;
+  /** The clock that all processes of the store share. */
+  readonly clock: StoreClock;
 }
 
 /** Gives a feature's port write access, in a transaction. */

@@ -133,39 +133,6 @@ export interface UsedTokenTable {
   ends_at: number;
 }
 
-/** The one row of `notice_state`: the progress of collecting notices, and the process that does it. */
-export interface NoticeStateTable {
-  one: 1;
-  /** The last processed entry of the audit log. */
-  log_number: number;
-  /** When notices were last collected, in milliseconds since 1970, like the next three times. */
-  seen_at: number;
-  /** See `EndingsPosition`, as JSON. */
-  endings: string;
-  /** See `NoticedRefusals`, as JSON. */
-  refusals: string;
-  /** Identifies the webhook that refuses further notices. */
-  gone: string | null;
-  /** The process that collects and delivers, by a random id. */
-  holder: string | null;
-  leased_until: number;
-  failed_at: number | null;
-  /** Why the last failed attempt failed. */
-  failure: string | null;
-  delivered_at: number | null;
-}
-
-/** A row of `notice_outbox`: a notice waiting for delivery. Times are milliseconds since 1970. */
-export interface NoticeOutboxTable {
-  id: string;
-  type: string;
-  created_at: number;
-  /** The body to send, as JSON. */
-  body: string;
-  attempts: number;
-  next_at: number;
-}
-
 /** A row of `svc_api_features`: a feature with tables in the store. `state` is a `FeatureRecord`, as JSON. */
 export interface FeatureTable {
   name: string;
@@ -196,8 +163,6 @@ export interface CoreTables {
   audit_start: AuditPositionTable;
   limit_states: LimitStateTable;
   used_tokens: UsedTokenTable;
-  notice_state: NoticeStateTable;
-  notice_outbox: NoticeOutboxTable;
   svc_api_features: FeatureTable;
   kept_rows: KeptRowTable;
 }
@@ -222,8 +187,6 @@ export const TABLES = {
   audit_head: ['one'],
   audit_start: ['one'],
   limit_states: ['key_id', 'unit'],
-  notice_state: ['one'],
-  notice_outbox: ['id'],
   kept_rows: ['feature', 'table_name', 'number'],
 } as const satisfies Record<
   Exclude<keyof CoreTables, (typeof TRANSIENT_TABLES)[number] | (typeof OF_ONE_STORE)[number]>,

@@ -10,7 +10,7 @@ import { issuedLines } from '../../src/cli/views/key-view.ts';
 import { REQUESTS } from '../../src/remote/requests.ts';
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { noticeOf } from '../../src/keys/feed/notice.ts';
+import { noticeOf } from '../../src/features/notices/notice.ts';
 import { postNotice, readSigningKey } from '../../src/features/notices/post.ts';
 import { askForKey } from '../../src/remote/oauth.ts';
 import { endKey } from '../../src/remote/oauth.ts';

@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { openStore } from '../../src/store/open.ts';
 import { testCli } from '../support/cli.ts';
+import { noticesOf } from '../support/couriers.ts';
 import { changeDirectly } from '../support/direct.ts';
+import { STORES } from '../support/features.ts';
 import { mountSmallDisk, type SmallDisk } from '../support/full-disk.ts';
 import { type LastingPostgres, startLastingPostgres } from '../support/lasting-postgres.ts';
 import { startCli } from '../support/process.ts';
@@ -60,8 +62,10 @@ describe('notices of a store that fails', () => {
   };
   const names = (prefix: string) => Array.from({ length: KEYS }, (_, index) => `${prefix} ${index}`);
   const waiting = async (database: string) => {
-    const store = await openStore({ database });
-    return store.notices.countWaiting().finally(() => store.close());
+    const store = await openStore({ database }, { features: STORES });
+    return noticesOf({ store })
+      .countWaiting()
+      .finally(() => store.close());
   };
   const told = (type = 'key.created') => new Set(receiver.of(type).map(({ data }) => String(data['name'])));
   /** Lets keys be created whose notices wait, or whose attempts are under way. */

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { DEFAULT_NOTICES, type NoticeSettings } from '../../src/keys/feed/notice.ts';
+import { DEFAULT_NOTICES, type NoticeSettings } from '../../src/features/notices/notice.ts';
 import { NO_LOG } from '../../src/log.ts';
 import { Dispatcher } from '../../src/features/notices/dispatcher.ts';
 import type { Destination } from '../../src/features/notices/destination.ts';
 import { webhook } from '../../src/features/notices/post.ts';
+import { NOTICES, type NoticeStore } from '../../src/features/notices/collect.ts';
+import type { Store } from '../../src/store/open.ts';
 import type { TestKeys } from './keys.ts';
 import type { Receiver } from './webhook.ts';
 
@@ -25,6 +27,11 @@ export function destinationOf(receiver: Receiver, settings: Partial<NoticeSettin
   return { url, settings: all, send: webhook.open(all, { SVC_API_NOTICES_SECRET: secret }) };
 }
 
+/** The queue of notices in a store. */
+export function noticesOf({ store }: { store: Pick<Store, 'repository'> }): NoticeStore {
+  return store.repository.port(NOTICES);
+}
+
 /** A dispatcher over the store of some keys: another process of it, as far as the store knows. */
 export function testCourier(
   test: Pick<TestKeys, 'store' | 'time'>,
@@ -38,7 +45,7 @@ export function testCourier(
     destination,
     log,
     dispatcher: new Dispatcher({
-      store: test.store.notices,
+      store: noticesOf(test),
       destination: () => made.destination,
       ...options,
       clock: () => test.time.now,

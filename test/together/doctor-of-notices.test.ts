@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Finding } from '../../src/features/doctor/inspection/finding.ts';
 import { UNIT_MS } from '../../src/keys/basics/duration.ts';
+import { STORES } from '../support/features.ts';
 import { openStore } from '../../src/store/open.ts';
 import { type TestCli, testCli } from '../support/cli.ts';
 import { destinationOf, testCourier } from '../support/couriers.ts';
@@ -25,7 +26,7 @@ describeOnEach('doctor, about notices', () => {
   };
   /** A webhook that answers 500. */
   const startUnheard = async () => {
-    const store = await openStore({ database: cli.database });
+    const store = await openStore({ database: cli.database }, { features: STORES });
     const time = { now: Date.now() };
     const receiver = await Receiver.start();
     receiver.answer = (response) => void response.writeHead(500).end();

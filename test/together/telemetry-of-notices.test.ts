@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { Metrics } from '../../src/features/telemetry/metrics.ts';
+import { noticeMetrics } from '../../src/features/notices/metrics.ts';
+import { aggregated, Metrics, type Sample } from '../../src/features/telemetry/metrics.ts';
 import { OPERATOR } from '../../src/keys/authorization/principal.ts';
-import { RETRY_MS } from '../../src/keys/feed/notice.ts';
-import { destinationOf, testCourier } from '../support/couriers.ts';
+import { RETRY_MS } from '../../src/features/notices/notice.ts';
+import { destinationOf, noticesOf, testCourier } from '../support/couriers.ts';
 import { parseExposition, valueOf } from '../support/exposition.ts';
 import { openTestKeys } from '../support/keys.ts';
 import { Receiver, stopReceivers } from '../support/webhook.ts';
@@ -18,10 +19,10 @@ describe('metrics of notices', () => {
     const server = testCourier(test, destinationOf(receiver));
     const { dispatcher } = server;
     const run = () => server.run();
-    const { notices } = test.store;
+    const notices = noticesOf(test);
     let isWebhook = true;
     const countWaiting = async () => (isWebhook ? notices.countWaiting() : undefined);
-    metrics.measureNotices({ counts: dispatcher.counts, countWaiting });
+    metrics.add('notices', noticeMetrics({ counts: dispatcher.counts, countWaiting }));
     const values = async () => {
       const families = await scrape();
       const attempts = (result: string) => valueOf(families, 'svc_api_notice_attempts_total', { result });
@@ -53,5 +54,34 @@ describe('metrics of notices', () => {
     await dispatcher.stop();
     await test.store.close();
     await stopReceivers();
+  });
+
+  it('are there while the store does not say how many notices wait, which it is asked once', async () => {
+    let asked = 0;
+    const never = () => {
+      asked += 1;
+      return new Promise<never>(() => {});
+    };
+    const metrics = new Metrics();
+    metrics.add('notices', noticeMetrics({ counts: { delivered: 1, failed: 0, givenUp: 0 }, countWaiting: never }));
+    for (const text of await Promise.all([metrics.text(), metrics.text()])) {
+      const families = parseExposition(text);
+      assert.equal(valueOf(families, 'svc_api_notice_attempts_total', { result: 'delivered' }), 1);
+      assert.equal(valueOf(families, 'svc_api_notices_waiting'), undefined);
+    }
+    assert.equal(asked, 1);
+  });
+
+  it('of several processes are summed up, and one process has counted for all what waits', async () => {
+    const counts = { delivered: 2, failed: 0, givenUp: 0 };
+    const samplesOf = async (waiting: number | undefined) => {
+      const metrics = new Metrics();
+      metrics.add('notices', noticeMetrics({ counts, countWaiting: async () => waiting }));
+      return JSON.parse(JSON.stringify(await metrics.collect(true))) as Sample[];
+    };
+    const processes = [await samplesOf(3), await samplesOf(undefined)];
+    const families = parseExposition(await aggregated(processes).metrics());
+    assert.equal(valueOf(families, 'svc_api_notice_attempts_total', { result: 'delivered' }), 4);
+    assert.equal(valueOf(families, 'svc_api_notices_waiting'), 3);
   });
 });

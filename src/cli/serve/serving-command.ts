@@ -25,7 +25,7 @@ import type { ChangeSource } from '../../keys/repository/index.ts';
 import type { Log } from '../../log.ts';
 import type { ConfiguredServer, StartService } from '../../service/configured-server.ts';
 import type { OpenKeys } from '../../service/open-keys.ts';
-import type { MeasuredNotices, Telemetry, TelemetryOptions, TelemetryRoom } from '../../feature.ts';
+import type { Telemetry, TelemetryOptions, TelemetryRoom } from '../../feature.ts';
 
 const EVERY_MS = 3_600_000;
 /** The free share of a file from which space is returned: a smaller one is soon used again. */
@@ -229,25 +229,21 @@ export abstract class ServingCommand extends BaseCommand {
   ): Promise<void> {
     const { database, source, check, start, logPath = '', stop, onListening, address, tls } = context;
     const { keepAlive, maxConnections, maxConnectionsPerAddress, maxVerifiedKeys } = settings;
-    const [
-      { openKeysWithNotices },
-      { parseConfig },
-      { additionsIn, ConfiguredServer },
-      { withBackground },
-      { allFeatures },
-    ] = await Promise.all([
-      import('../../service/open-keys.ts'),
-      import('../../config/load-config.ts'),
-      import('../../service/configured-server.ts'),
-      import('../../service/background.ts'),
-      import('../../features/index.ts'),
-    ]);
+    const [{ openValidKeys }, { parseConfig }, { additionsIn, ConfiguredServer }, { withBackground }, { allFeatures }] =
+      await Promise.all([
+        import('../../service/open-keys.ts'),
+        import('../../config/load-config.ts'),
+        import('../../service/configured-server.ts'),
+        import('../../service/background.ts'),
+        import('../../features/index.ts'),
+      ]);
     const additions = additionsIn(config, ofHost);
     const catalog = createCatalog(additions);
     check?.(config, catalog);
-    const opened = context.open
-      ? { keys: await context.open({ config, catalog, maxVerifiedKeys, telemetry }), notices: undefined }
-      : await openKeysWithNotices(
+    const hasStore = context.open === undefined;
+    let keys = context.open
+      ? await context.open({ config, catalog, maxVerifiedKeys, telemetry })
+      : await openValidKeys(
           {
             database,
             timer: telemetry?.metrics?.storeTimer,
@@ -258,9 +254,8 @@ export abstract class ServingCommand extends BaseCommand {
           },
           context.changes,
         );
-    let { keys } = opened;
     try {
-      if (opened.notices) await this.reportStore(keys, context);
+      if (hasStore) await this.reportStore(keys, context);
       telemetry?.metrics?.measure(keys);
       const watchers = telemetry?.watchers ?? [];
       const limits = {
@@ -270,15 +265,13 @@ export abstract class ServingCommand extends BaseCommand {
       const keepAliveMs = keepAlive && keepAlive * 1000;
       const server = { ...address, tls, keepAliveMs, limits, log: this.logger, watchers };
       const { hasGraphQL = false, turn } = context;
-      const beside = opened.notices && {
-        notices: opened.notices,
+      const beside = {
         features: allFeatures(),
         hasGraphQL,
         turn,
         log: this.logger,
-        onStarted: (notices: MeasuredNotices) => telemetry?.metrics?.measureNotices(notices),
       };
-      const started = beside ? withBackground(start, beside) : start;
+      const started = hasStore ? withBackground(start, beside, telemetry?.metrics) : start;
       const configured = await ConfiguredServer.start({ keys, config, extensions }, server, started);
       source.follow(async (file) => {
         try {
@@ -293,7 +286,7 @@ export abstract class ServingCommand extends BaseCommand {
           return false;
         }
       });
-      const stopKeepingUp = opened.notices ? keepUp(() => configured, this.logger) : undefined;
+      const stopKeepingUp = hasStore ? keepUp(() => configured, this.logger) : undefined;
       const { service } = configured;
       await collectGarbage();
       stop.serving();

@@ -18,7 +18,7 @@ export interface EdgeState {
 }
 
 /** The keys of an origin as a read-only store. */
-export interface EdgeStore extends Omit<Store, 'notices'> {
+export interface EdgeStore extends Store {
   /** Receivers of reports about the use of keys. */
   readonly activityWriters: ActivityWriters;
   state(): EdgeState;

@@ -1,7 +1,8 @@
 import type { CheckAnswer, CheckContext } from '../../feature.ts';
 import { formatTime, isKeysError, UNIT_MS } from '../../keys/basics/index.ts';
-import { HISTORY_MS, MAX_WAITING, type NoticeStatus, shownWebhook } from '../../keys/feed/index.ts';
 import { readDestination } from './destination.ts';
+import { MAX_WAITING, NOTICES, type NoticeStatus } from './collect.ts';
+import { HISTORY_MS, shownWebhook } from './notice.ts';
 
 /** So long may a notice wait before something is wrong. */
 const LATE_MS = 10 * UNIT_MS.m;
@@ -42,7 +43,7 @@ async function checkWebhook({ config, env, features }: CheckContext): Promise<Ch
 
 /** Checks the notices of a store, if any were ever made. */
 async function checkWaiting({ config, store, clock }: CheckContext): Promise<CheckAnswer[]> {
-  const status = await store?.notices.status();
+  const status = await store?.repository.port(NOTICES).status();
   const now = clock();
   if (!status) return [];
   // Servers may read another configuration than this one.

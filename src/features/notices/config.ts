@@ -1,13 +1,7 @@
 import { count, list, map, optional, required, text, textWith } from '../../config/schema.ts';
 import { filePath, section } from '../../config/section.ts';
 import { formatList, printable, suggestion, withoutUndefined } from '../../keys/basics/index.ts';
-import {
-  DEFAULT_NOTICES,
-  invalidWebhook,
-  MAX_REFUSED_OFTEN,
-  NOTICE_TYPES,
-  type NoticeType,
-} from '../../keys/feed/index.ts';
+import { DEFAULT_NOTICES, invalidWebhook, MAX_REFUSED_OFTEN, NOTICE_TYPES, type NoticeType } from './notice.ts';
 
 export const notices = section({
   description: 'A webhook for events of keys, signed as in Standard Webhooks.',

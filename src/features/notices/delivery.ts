@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Background, BackgroundContext } from '../../feature.ts';
-import type { NoticeStore } from '../../keys/feed/index.ts';
 import type { Log } from '../../log.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { type Destination, readDestination } from './destination.ts';
+import { NOTICES, type NoticeStore } from './collect.ts';
+import { noticeMetrics } from './metrics.ts';
 
 /** Interval of checks for new notices. */
 const EVERY_MS = 1000;
@@ -18,9 +19,15 @@ async function destinationIn(
 
 /** Delivers notices as the configuration says. @throws KeysError CONFIG_… if they cannot be signed */
 export async function deliverNotices(context: BackgroundContext): Promise<Background> {
-  const { keys, config, notices: store, features, turn, log } = context;
+  const { keys, config, features, turn, log } = context;
   const destination = await destinationIn(config, features);
-  const delivery = new NoticeDelivery({ store, clock: keys.clock, turn, log, onStart: context.onStarted });
+  const delivery = new NoticeDelivery({
+    store: keys.port(NOTICES),
+    clock: keys.clock,
+    turn,
+    log,
+    measure: context.measure,
+  });
   await delivery.take(destination);
   return {
     async prepare(changed) {
@@ -38,8 +45,8 @@ interface DeliveryOptions {
   /** Resolves once it is this process, of those of a machine, that delivers. */
   turn: Promise<void>;
   log: Log;
-  /** Is called when there is a webhook for the first time. */
-  onStart?: BackgroundContext['onStarted'];
+  /** Gets metrics once there is a webhook. */
+  measure?: BackgroundContext['measure'];
 }
 
 /** Sends notices while a server runs. */
@@ -58,7 +65,7 @@ export class NoticeDelivery {
   async take(destination: Destination | undefined): Promise<void> {
     this.#destination = destination;
     if (!destination) return;
-    const { store, clock, turn, log, onStart } = this.#options;
+    const { store, clock, turn, log, measure } = this.#options;
     // A webhook that refused notices may accept them again. If this cannot be written now, the next reload does it.
     await store.forgetGone().catch((error: unknown) => log.debug({ err: error }, 'notices stay off'));
     if (this.#dispatcher) return;
@@ -74,15 +81,17 @@ export class NoticeDelivery {
     this.#dispatcher = dispatcher;
     await dispatcher.begin();
     // From then on, all that happens is notified.
-    onStart?.({
-      counts: dispatcher.counts,
-      countWaiting: async () => this.#destination && store.countWaiting(),
-    });
+    let isTurn = false;
+    const countWaiting = async () => (isTurn && this.#destination ? store.countWaiting() : undefined);
+    measure?.(noticeMetrics({ counts: dispatcher.counts, countWaiting }));
     const pass = async () => {
       if (!this.#isStopped) await dispatcher.pass();
       if (!this.#isStopped) this.#timer = setTimeout(() => void pass(), EVERY_MS).unref();
     };
-    void turn.then(pass);
+    void turn.then(() => {
+      isTurn = true;
+      return pass();
+    });
   }
 
   /** Ends attempts under way, which another process then repeats. */

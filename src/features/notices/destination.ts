@@ -1,12 +1,6 @@
 import type { OwnFeature } from '../../feature.ts';
 import { formatList, KeysError, printable, proxyNote, suggestion } from '../../keys/basics/index.ts';
-import type {
-  NoticeAnswer,
-  NoticeChannel,
-  NoticeChannels,
-  NoticeSettings,
-  WaitingNotice,
-} from '../../keys/feed/index.ts';
+import type { NoticeAnswer, NoticeChannel, NoticeChannels, NoticeSettings, WaitingNotice } from './notice.ts';
 
 /** A receiver of notices, with its settings as they are now. */
 export interface Destination {

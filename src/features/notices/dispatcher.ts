@@ -1,19 +1,16 @@
 import { hash } from 'node:crypto';
+import type { Log } from '../../log.ts';
+import { attempt, type Destination } from './destination.ts';
 import {
   type Attempt,
   type CollectionResult,
   collectNotices,
   MAX_REFUSED_KEYS,
-  nextAttempt,
-  type NoticeSettings,
   type NoticeStore,
   type PendingNotices,
   refusalHour,
-  shownWebhook,
-  type WaitingNotice,
-} from '../../keys/feed/index.ts';
-import type { Log } from '../../log.ts';
-import { attempt, type Destination } from './destination.ts';
+} from './collect.ts';
+import { nextAttempt, type NoticeSettings, shownWebhook, type WaitingNotice } from './notice.ts';
 
 /** Dependencies of deliveries. */
 interface DeliveriesOptions {

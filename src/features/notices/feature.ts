@@ -1,6 +1,14 @@
 import type { OwnFeature } from '../../feature.ts';
-import type { NoticeSettings } from '../../keys/feed/index.ts';
 import { errors } from './errors.ts';
+import { NOTICES } from './collect.ts';
+import { HISTORY_MS, type NoticeChannels, type NoticeSettings } from './notice.ts';
+
+declare module '../../feature.ts' {
+  interface Feature {
+    /** Its channels of notices, by the names that `notices.channel` in `svc-api.yaml` can have. */
+    readonly notices?: NoticeChannels;
+  }
+}
 
 declare module '../../config/config.ts' {
   interface Config {
@@ -18,6 +26,9 @@ export const notices: OwnFeature = {
     defaults: { notices: undefined },
     sections: { notices: async () => (await import('./config.ts')).notices },
   },
+  store: async () => (await import('./store.ts')).noticeStore,
+  // Entries of the audit log that a webhook waits for stay.
+  onKeys: { pruning: (ports, now) => ports.port(NOTICES).lastCollected(now - HISTORY_MS) },
   notices: { webhook: async () => (await import('./post.ts')).webhook },
   background: async (context) => (await import('./delivery.ts')).deliverNotices(context),
   checks: [{ name: 'NOTICES', run: async (context) => (await import('./checks.ts')).checkNotices(context) }],

@@ -9,9 +9,9 @@ import {
   readRetryAfter,
   readSecretFile,
 } from '../../keys/basics/index.ts';
-import type { Notice, NoticeAnswer, NoticeChannel, NoticeSettings } from '../../keys/feed/index.ts';
 import { TIMEOUT_MS } from './destination.ts';
 import { packageVersion } from '../../version.ts';
+import type { Notice, NoticeAnswer, NoticeChannel, NoticeSettings } from './notice.ts';
 
 /** A key that signs, as bytes. */
 type SigningKey = Buffer;

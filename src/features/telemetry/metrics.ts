@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, type Metric, Registry } from 'prom-client';
-import type { MeasuredEdge, MeasuredNotices } from '../../feature.ts';
+import type { MeasuredEdge } from '../../feature.ts';
 import {
   type Endpoint,
   ENDPOINTS,
@@ -15,7 +15,7 @@ import { noChecks } from '../../keys/authentication/index.ts';
 import { isBehind, type KeyCounts } from '../../keys/repository/index.ts';
 import type { KeysService } from '../../keys/service/index.ts';
 import type { Limited } from '../../limits/index.ts';
-import type { Log } from '../../log.ts';
+import { type Log, NO_LOG } from '../../log.ts';
 import { packageVersion } from '../../version.ts';
 import { typeOf } from './request-log.ts';
 
@@ -43,10 +43,12 @@ export class Metrics {
   /** Is told how long the store takes. */
   readonly storeTimer: ReturnType<typeof addStoreMetrics>;
   readonly #registry = new Registry();
+  readonly #log: Log;
   readonly #inUse: KeysInUse = { keys: undefined, counts: false };
 
   /** @param of.process whether those of the process and of Node are among them */
-  constructor(of: { process: boolean } = { process: true }) {
+  constructor(of: { process: boolean } = { process: true }, log: Log = NO_LOG) {
+    this.#log = log;
     const registry = this.#registry;
     if (of.process) collectDefaultMetrics({ register: registry });
     for (const name of MISNAMED) registry.removeSingleMetric(name);
@@ -67,7 +69,7 @@ export class Metrics {
    * Exports metrics of features, too. One that fails has no value, and the log says so once.
    * @throws KeysError FEATURE_INVALID if one has the name of another
    */
-  addOf(feature: string, metrics: readonly AddedMetric[], log: Log): void {
+  add(feature: string, metrics: readonly AddedMetric[]): void {
     for (const added of metrics) {
       const { kind, labels: labelNames = [], ...metric } = added;
       if (this.#registry.getSingleMetric(metric.name))
@@ -80,7 +82,7 @@ export class Metrics {
           isFailing = false;
           return values;
         } catch (error) {
-          if (!isFailing) log.warn({ err: error, feature, metric: metric.name }, 'a metric has no value');
+          if (!isFailing) this.#log.warn({ err: error, feature, metric: metric.name }, 'a metric has no value');
           isFailing = true;
           return [];
         }
@@ -92,11 +94,6 @@ export class Metrics {
   /** Goes on with the keys of a service over the same store. */
   measure(keys: MeasuredKeys): void {
     this.#inUse.keys = keys;
-  }
-
-  /** Adds metrics of notices. Only called with a webhook. */
-  measureNotices(notices: MeasuredNotices): void {
-    addNoticeMetrics(this.#registry, notices, () => this.#inUse.counts);
   }
 
   /** Tells of an edge from now on. */
@@ -576,44 +573,4 @@ function addEdgeMetrics(registry: Registry, edge: MeasuredEdge): void {
   ] as const;
   for (const [name, field, help] of gauges)
     addGauge(registry, { name, help, aggregator: 'max', read: () => [[edge.state()[field]]] });
-}
-
-/**
- * Tells a registry of notices. Everything is read when it is asked for.
- * @param isCounting whether this process is the one that counts what waits in the store
- */
-function addNoticeMetrics(registry: Registry, notices: MeasuredNotices, isCounting: () => boolean): void {
-  addCounter(registry, {
-    name: 'svc_api_notice_attempts_total',
-    help: 'Attempts to deliver a notice to the webhook: delivered, or failed (most are repeated).',
-    labelNames: ['result'],
-    read: () => {
-      const { delivered, failed } = notices.counts;
-      return [
-        [delivered, { result: 'delivered' }],
-        [failed, { result: 'failed' }],
-      ];
-    },
-  });
-  addCounter(registry, {
-    name: 'svc_api_notices_given_up_total',
-    help: 'Notices given up after their last attempt.',
-    read: () => [[notices.counts.givenUp]],
-  });
-  // Shares one query, so that a store that does not answer is not asked again and again.
-  let counting: Promise<number | undefined> | undefined;
-  addGauge(registry, {
-    name: 'svc_api_notices_waiting',
-    help: 'Notices in the store not delivered yet.',
-    aggregator: 'max',
-    read: async () => {
-      if (!isCounting()) return [];
-      counting ??= notices
-        .countWaiting()
-        .catch(() => undefined)
-        .finally(() => (counting = undefined));
-      const waiting = await inTime(counting, WAIT_MS);
-      return waiting === undefined ? [] : [[waiting]];
-    },
-  });
 }

@@ -60,8 +60,8 @@ async function openMetrics(
   log: Log,
 ): Promise<Metrics> {
   const { Metrics } = await import('./metrics.ts');
-  const opened = new Metrics(of);
-  for (const { name, metrics = [] } of features) opened.addOf(name, metrics, log);
+  const opened = new Metrics(of, log);
+  for (const { name, metrics = [] } of features) opened.add(name, metrics);
   return opened;
 }
 

@@ -231,8 +231,7 @@ export function addFields<Given extends FeatureOfFields & { readonly onKeys?: ob
     const invalid = (problem: string) => invalidFeature(name, problem);
     if (names.has(name)) throw invalid('Another feature has this name.');
     names.add(name);
-    const problemOfMetric = metrics.map((metric) => problemOf(metric, name, metrics)).find((problem) => problem);
-    if (problemOfMetric !== undefined) throw invalid(problemOfMetric);
+    requireMetrics(name, metrics);
     for (const resource of ofFeature) {
       const given = typeof resource === 'string' ? { name: resource } : resource;
       const problem = problemOfAddedResource(given, [...resources.keys()]);
@@ -384,6 +383,12 @@ function problemOfCheck(name: string, feature: string, all: readonly { readonly 
   if ((name !== own && !name.startsWith(`${own}_`)) || !/^[A-Z][A-Z0-9_]{1,99}$/.test(name))
     return `Its check "${printable(name)}" must be named "${own}", or begin with "${own}_", and contain only capital letters, digits and "_".`;
   return all.filter((each) => each.name === name).length > 1 ? `It has two checks "${name}".` : undefined;
+}
+
+/** Checks the names of metrics of a plugin. @throws KeysError FEATURE_INVALID */
+export function requireMetrics(feature: string, metrics: readonly AddedMetric[]): void {
+  const problem = metrics.map((metric) => problemOf(metric, feature, metrics)).find((each) => each);
+  if (problem !== undefined) throw invalidFeature(feature, problem);
 }
 
 /** The problem of the name or of a label of a metric. */

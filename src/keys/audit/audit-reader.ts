@@ -80,10 +80,10 @@ export interface AuditReader {
   /** The last entry that was pruned; undefined if none was. The oldest remaining entry is chained to it. */
   start(): Promise<AuditPosition | undefined>;
   /**
-   * The last entry, without a gap, that was written before a time and that no webhook waits for. Times are milliseconds
-   * since 1970.
+   * The last entry, without a gap, that was written before a time, in milliseconds since 1970, and is not after a
+   * number.
    */
-  lastBefore(time: number, now: number): Promise<AuditPosition | undefined>;
+  lastBefore(time: number, upTo: number): Promise<AuditPosition | undefined>;
   /**
    * The last changes of keys that are missing from the store without having been deleted, from the entries after a
    * number, up to another.

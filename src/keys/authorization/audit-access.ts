@@ -13,8 +13,10 @@ import {
   checkAuditLog,
   countEntries,
   findPrunable,
+  lastUnneeded,
   matchesAuditKey,
   type PrunedEntries,
+  type PruneListener,
   type VerifiedChain,
   readAuditHead,
   readAuditRequest,
@@ -32,6 +34,7 @@ export interface AuditAccessOptions {
   operator: string;
   /** The part of the log that this process has verified. */
   chain: VerifiedChain;
+  listeners: readonly PruneListener[];
 }
 
 /** Filters for the entries to count, with both times. */
@@ -119,9 +122,7 @@ export class AuditAccess {
    * @throws KeysError INPUT_INVALID, STORE_…
    */
   async findPrunable(before: string): Promise<PrunedEntries | undefined> {
-    const { repository, clock } = this.#options;
-    const now = clock();
-    return findPrunable(repository.auditLog, requirePastTime(before, now), now);
+    return this.#findPrunable(requirePastTime(before, this.#options.clock()));
   }
 
   /**
@@ -151,9 +152,9 @@ export class AuditAccess {
   }
 
   async *#prune(before: number, actor: AuditActor): AsyncGenerator<void, PrunedEntries | undefined> {
-    const { repository, clock } = this.#options;
+    const { repository } = this.#options;
     // Outside the transaction, which revocations wait for.
-    const found = await findPrunable(repository.auditLog, before, clock());
+    const found = await this.#findPrunable(before);
     const pruned = found && (await this.#startAfter(found.last, actor));
     const steps = [
       (writer: KeyWriter, rows: number) => writer.removePruned(rows),
@@ -172,6 +173,12 @@ export class AuditAccess {
       }
     }
     return pruned;
+  }
+
+  async #findPrunable(before: number): Promise<PrunedEntries | undefined> {
+    const { repository, listeners, clock } = this.#options;
+    const upTo = await lastUnneeded(listeners, repository, clock());
+    return findPrunable(repository.auditLog, before, upTo);
   }
 
   /** Moves the start of the log behind the last of these entries. */

@@ -6,6 +6,7 @@ import {
   type AuditNote,
   type AuditReader,
   auditValuesOf,
+  type PruneListener,
 } from '../audit/index.ts';
 import {
   type Actor,
@@ -100,7 +101,7 @@ export interface KeyListener {
 }
 
 /** A listener of svc-api itself. Plugins have no steps about use: one that fails would keep all use from being written. */
-export interface OwnKeyListener extends KeyListener {
+export interface OwnKeyListener extends KeyListener, PruneListener {
   /**
    * Adds uses of keys, some of which may be gone, in the transaction that writes them every few seconds. No request waits
    * for it, and no change of a key does while it writes its own tables alone.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { attempt, type Destination, readDestination } from '../../../src/features/notices/destination.ts';
-import { DEFAULT_NOTICES } from '../../../src/keys/feed/notice.ts';
+import { DEFAULT_NOTICES } from '../../../src/features/notices/notice.ts';
 import { testCourier } from '../../support/couriers.ts';
 import { openTestKeys } from '../../support/keys.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';

@@ -3,7 +3,7 @@ import { packageVersion } from '../../../src/version.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { writeUses } from '../../../src/keys/authentication/activity.ts';
 import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
-import { destinationOf, testCourier, type TestCourier } from '../../support/couriers.ts';
+import { destinationOf, noticesOf, testCourier, type TestCourier } from '../../support/couriers.ts';
 import { damageKey } from '../../support/damage.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { changeDirectly, unlockAuditLog } from '../../support/direct.ts';
@@ -287,7 +287,7 @@ describeOnEach('what a webhook is told of', () => {
     receiver.answer = (response) => void response.writeHead(204).end();
     await pass(31 * d);
     assert.equal(receiver.received.length, length);
-    assert.equal((await test.store.notices.status())!.waiting, 0);
+    assert.equal((await noticesOf(test).status())!.waiting, 0);
   });
 
   it('the others, where an entry of the log or a key is damaged', async () => {

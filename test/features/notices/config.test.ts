@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../../src/config/load-config.ts';
-import { NOTICE_TYPES } from '../../../src/keys/feed/notice.ts';
+import { NOTICE_TYPES } from '../../../src/features/notices/notice.ts';
 import { readSigningKeys } from '../../../src/features/notices/post.ts';
 import { faultsIn, itRefuses } from '../../support/config-faults.ts';
 import { tempFolder } from '../../support/temp.ts';

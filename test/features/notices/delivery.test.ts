@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { RETRY_MS } from '../../../src/keys/feed/notice.ts';
+import { RETRY_MS } from '../../../src/features/notices/notice.ts';
 import { UNIT_MS } from '../../../src/keys/basics/duration.ts';
 import { NoticeDelivery } from '../../../src/features/notices/delivery.ts';
 import { NO_LOG } from '../../../src/log.ts';
 import { endpointOf } from '../../../src/features/notices/dispatcher.ts';
-import { destinationOf, testCourier, type TestCourier } from '../../support/couriers.ts';
+import { destinationOf, noticesOf, testCourier, type TestCourier } from '../../support/couriers.ts';
 import { describeOnEach } from '../../support/dialects.ts';
 import { idOf, openTestKeys, type TestKeys } from '../../support/keys.ts';
 import { until } from '../../support/until.ts';
@@ -23,7 +23,7 @@ describeOnEach('the delivery of notices', () => {
   const create = (name: string) => test.keys.create({ name, roles: ['VIEWER'] }, OPERATOR);
   const waiting = async () => {
     await server.run();
-    return (await test.store.notices.status())!.waiting;
+    return (await noticesOf(test).status())!.waiting;
   };
   const attempts = () => receiver.received.length;
 
@@ -108,10 +108,10 @@ describeOnEach('the delivery of notices', () => {
     await create('Seven');
     await pass(20 * s);
     assert.deepEqual([attempts(), await waiting()], [sent, 0]);
-    assert.equal((await test.store.notices.status())!.gone, endpointOf(receiver.url));
+    assert.equal((await noticesOf(test).status())!.gone, endpointOf(receiver.url));
     assert.equal(server.log.filter(({ level }) => level === 'error').length, 1);
     receiver.answer = (response) => void response.writeHead(204).end();
-    await test.store.notices.forgetGone();
+    await noticesOf(test).forgetGone();
     await pass(20 * s);
     await create('Eight');
     await pass(s);
@@ -278,7 +278,7 @@ describeOnEach('the delivery of notices', () => {
     await create('CI');
     test.time.now += 1000;
     for (const start of ['begin', 'pass'] as const) {
-      const { notices } = test.store;
+      const notices = noticesOf(test);
       const withLease = notices.withLease.bind(notices);
       const short = testCourier(test, destinationOf(receiver));
       let stopped: Promise<void> | undefined;
@@ -300,7 +300,7 @@ describeOnEach('the delivery of notices', () => {
   it('is signed by the clock of the machine, where that of the store is ahead of it', async () => {
     await server.dispatcher.stop();
     const delivery = new NoticeDelivery({
-      store: test.store.notices,
+      store: noticesOf(test),
       clock: () => Date.now() + 2 * UNIT_MS.d,
       turn: Promise.resolve(),
       log: NO_LOG,
@@ -324,7 +324,7 @@ describeOnEach('the delivery of notices', () => {
     }));
     await test.store.repository.write((writer) => writer.appendToAuditLog(insert));
     await pass(1000);
-    const status = (await test.store.notices.status())!;
+    const status = (await noticesOf(test).status())!;
     assert.ok(status.waiting <= 10_000 && status.waiting >= 9000, String(status.waiting));
     assert.equal(status.waiting + status.behind, 10_500);
     assert.equal(
@@ -340,14 +340,14 @@ describeOnEach('the delivery of notices', () => {
     await test.keys.delete([key.id], OPERATOR);
     await pass(1000);
     const digest = (await import('../../../src/keys/secret/secret.ts')).digestSecret(secret);
-    const stored = await test.store.notices.withLease({ holder: 'test', forMs: 0 }, async () => undefined);
+    const stored = await noticesOf(test).withLease({ holder: 'test', forMs: 0 }, async () => undefined);
     assert.equal(stored, undefined);
-    const due = await test.store.notices.due(Number.MAX_SAFE_INTEGER, 100);
+    const due = await noticesOf(test).due(Number.MAX_SAFE_INTEGER, 100);
     const all = JSON.stringify([
       receiver.received.map(({ body }) => body),
       server.log,
       due,
-      await test.store.notices.status(),
+      await noticesOf(test).status(),
     ]);
     for (const hidden of [
       secret,

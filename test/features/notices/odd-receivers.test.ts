@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { noticeOf, type NoticeAnswer } from '../../../src/keys/feed/notice.ts';
+import { noticeOf, type NoticeAnswer } from '../../../src/features/notices/notice.ts';
 import { postNotice, readSigningKey } from '../../../src/features/notices/post.ts';
 import { pairOf } from '../../support/certificates.ts';
 import { skipUnlessCI } from '../../support/skip.ts';

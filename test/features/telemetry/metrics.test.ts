@@ -60,6 +60,7 @@ describe('metrics', () => {
 
   it('of a plugin that are wrong have no value, and the log says so once', async () => {
     const { log, lines } = collectingLog();
+    metrics = new Metrics(undefined, log);
     const reads: readonly (() => unknown)[] = [
       () => [[-1]],
       () => [[1, { team: 'web' }]],
@@ -79,9 +80,9 @@ describe('metrics', () => {
         { ...wrong, name: `svc_api_wrong_alone_${index}_total` },
       ];
     });
-    metrics.addOf('svc-api-wrong', added, log);
+    metrics.add('svc-api-wrong', added);
     const read = () => [[-1] as const];
-    metrics.addOf('svc-api-wrong', [{ name: 'svc_api_wrong_gauge', kind: 'gauge', help: 'Right.', read }], log);
+    metrics.add('svc-api-wrong', [{ name: 'svc_api_wrong_gauge', kind: 'gauge', help: 'Right.', read }]);
     const families = [await scrape(), await scrape()][1]!;
     assert.equal(valueOf(families, 'svc_api_wrong_gauge'), -1);
     assert.equal(valueOf(families, 'svc_api_build_info'), 1);
@@ -191,21 +192,6 @@ describe('metrics', () => {
     assert.equal(next, test.time.now / 1000 + 3600);
   });
 
-  it('are there while the store does not say how many notices wait, which it is asked once', async () => {
-    let asked = 0;
-    const never = () => {
-      asked += 1;
-      return new Promise<never>(() => {});
-    };
-    metrics.measureNotices({ counts: { delivered: 1, failed: 0, givenUp: 0 }, countWaiting: never });
-    for (const text of await Promise.all([metrics.text(), metrics.text()])) {
-      const families = parseExposition(text);
-      assert.equal(valueOf(families, 'svc_api_notice_attempts_total', { result: 'delivered' }), 1);
-      assert.equal(valueOf(families, 'svc_api_notices_waiting'), undefined);
-    }
-    assert.equal(asked, 1);
-  });
-
   it('are served at one address alone, also while scrapes do not end', async () => {
     const { origin } = new URL(server.url);
     assert.equal((await fetch(`${origin}/`)).status, 404);
@@ -250,20 +236,16 @@ describe('metrics', () => {
 
   it('of several processes are summed up, as what they are', async () => {
     const { key: secret } = await test.keys.create({ name: 'Key', roles: ['ADMIN'] }, OPERATOR);
-    metrics.measureNotices({ counts: { delivered: 2, failed: 0, givenUp: 0 }, countWaiting: async () => 3 });
     await query(service.url, secret, '{ me { name } }');
     await scrapeAtRest();
     const one = JSON.parse(JSON.stringify(await metrics.collect(true))) as Awaited<ReturnType<Metrics['collect']>>;
     const other = await metrics.collect(false);
-    assert.deepEqual(other.find(({ name }) => name === 'svc_api_notices_waiting')?.values, []);
     const gone = (await aggregated([one]).getMetricsAsJSON()) as unknown as Sample[];
     const families = parseExposition(await aggregated([gone, other]).metrics());
     assert.equal(valueOf(families, 'svc_api_requests_total', { endpoint: 'graphql', code: '200' }), 2);
     assert.equal(valueOf(families, 'svc_api_request_duration_seconds_bucket', { endpoint: 'graphql', le: '+Inf' }), 2);
     assert.equal(valueOf(families, 'svc_api_keys', { status: 'active' }), 1, 'which one process has counted for all');
     assert.equal(valueOf(families, 'svc_api_build_info'), 1);
-    assert.equal(valueOf(families, 'svc_api_notice_attempts_total', { result: 'delivered' }), 4);
-    assert.equal(valueOf(families, 'svc_api_notices_waiting'), 3, 'which one process has counted for all');
   });
 });
 

@@ -110,7 +110,7 @@ describe('the thread in which a server writes', () => {
     const [first, second] = [await openTestKeys({ asServer: true }), await openTestKeys()];
     await second.store.close();
     const [reader, other] = [new Database(first.database), new Database(first.database)];
-    reader.exec('begin; select * from notice_outbox');
+    reader.exec('begin; select * from used_tokens');
     other.exec("insert into audit_start values (1, 0, '')");
     const started = nextWorker();
     const creating = first.keys.create({ name: 'New', roles: ['GUEST'] }, OPERATOR);

@@ -38,8 +38,6 @@ const NEEDED: Readonly<Record<CoreTable, readonly Privilege[]>> = {
   audit_start: ['select'],
   limit_states: ['select', 'insert', 'update'],
   used_tokens: ['select'],
-  notice_state: ['select', 'insert', 'update'],
-  notice_outbox: ALL,
   kept_rows: ['select'],
 };
 

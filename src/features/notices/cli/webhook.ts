@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Config as OclifConfig } from '@oclif/core/interfaces';
 import { hostResources } from '../../../cli/host.ts';
 import { KeysError, printable, withoutUndefined } from '../../../keys/basics/index.ts';
-import { type NoticeSettings, shownWebhook, testNotice } from '../../../keys/feed/index.ts';
+import { type NoticeSettings, shownWebhook, testNotice } from '../notice.ts';
 
 /**
  * The webhook in the configuration, which is one that servers take.

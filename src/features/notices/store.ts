@@ -1,33 +1,43 @@
 import { type Kysely, sql } from 'kysely';
-import type {
-  Attempt,
-  EndingKey,
-  EndsQuery,
-  Notice,
-  NoticeState,
-  NoticeStatus,
-  NoticeStore,
-  NoticeWriter,
-  PendingNotices,
-  RefusedKey,
-  WaitingNotice,
-} from '../keys/feed/index.ts';
-import { findAuditEntries, findNoticeState, findPosition } from './audit-log.ts';
-import { apiKeyOf, chunksOf, countRows, toNumber } from './rows.ts';
-import type { Connection, DialectName } from './connection.ts';
-import { clockOf, type StoreClock, transactionsApart } from './limit-store.ts';
-import type { NoticeStateTable, Tables } from './tables.ts';
+import type { AuditReader } from '../../keys/audit/index.ts';
+import {
+  apiKeyOf,
+  auditReaderOf,
+  chunksOf,
+  type Connection,
+  countRows,
+  type DialectName,
+  portOfStore,
+  type Reading,
+  type StoreOfFeature,
+  type Tables,
+  toNumber,
+  transactionsApart,
+} from '../../store/index.ts';
+import {
+  type Attempt,
+  type EndingKey,
+  type EndsQuery,
+  NOTICES,
+  type NoticeState,
+  type NoticeStatus,
+  type NoticeStore,
+  type NoticeWriter,
+  type PendingNotices,
+  type RefusedKey,
+} from './collect.ts';
+import type { Notice, WaitingNotice } from './notice.ts';
+import { type NoticeStateTable, noticeTables } from './tables.ts';
 
-/**
- * The queue of notices in a store.
- * @param clock that of leases: see `createLimitStore`
- */
-export function createNoticeStore(
-  connection: Connection,
-  clock: StoreClock = clockOf(connection.dialect),
-): NoticeStore {
+/** The tables and the port of notices. The queue has transactions of its own, which no change of a key waits for. */
+export const noticeStore: StoreOfFeature = {
+  ...noticeTables,
+  ports: [portOfStore({ port: NOTICES, read: createNoticeStore })],
+};
+
+/** The queue of notices in a store. */
+function createNoticeStore({ connection, run, auditKey, clock }: Reading): NoticeStore {
   const { dialect } = connection;
-  const run: Connection['run'] = (work) => connection.run(work);
   const transact = transactionsApart(connection);
   return {
     withLease: ({ holder, forMs }, work) =>
@@ -36,7 +46,14 @@ export function createNoticeStore(
         const now = await clock(db);
         if (!isFree(row, holder, now)) return undefined;
         const lease = { holder, leased_until: Math.round(now + forMs) };
-        const result = await work(createWriter(db, dialect, row && stateOf(row), lease));
+        const result = await work(
+          createWriter(
+            db,
+            auditReaderOf((read) => read(db), dialect, auditKey),
+            row && stateOf(row),
+            lease,
+          ),
+        );
         await db.updateTable('notice_state').set(lease).execute();
         return result;
       }),
@@ -83,11 +100,22 @@ export function createNoticeStore(
 
     status: () => run(findNoticeStatus),
 
+    lastCollected: (since) =>
+      run(async (db) => {
+        const row = await findNoticeState(db);
+        return row && Number(row.seen_at) > since ? Number(row.log_number) : undefined;
+      }),
+
     async forgetGone() {
       if (((await run(findNoticeState))?.gone ?? null) === null) return;
       await transact(async (db) => void (await db.updateTable('notice_state').set({ gone: null }).execute()));
     },
   };
+}
+
+/** The state of collecting notices; undefined if it never ran. */
+function findNoticeState(db: Kysely<Tables>): Promise<NoticeStateTable | undefined> {
+  return db.selectFrom('notice_state').selectAll().executeTakeFirst();
 }
 
 /** See `NoticeStore.status`. */
@@ -130,10 +158,6 @@ function stateOf(row: NoticeStateTable): NoticeState {
   };
 }
 
-async function readHead(db: Kysely<Tables>): Promise<number> {
-  return (await findPosition(db, 'audit_head'))?.number ?? 0;
-}
-
 async function findPending(db: Kysely<Tables>): Promise<PendingNotices> {
   const { rows } = await sql<{
     head: number | string | null;
@@ -148,14 +172,14 @@ async function findPending(db: Kysely<Tables>): Promise<PendingNotices> {
 
 function createWriter(
   db: Kysely<Tables>,
-  dialect: DialectName,
+  log: AuditReader,
   state: NoticeState | undefined,
   lease: { holder: string; leased_until: number },
 ): NoticeWriter {
   return {
     state,
-    head: () => readHead(db),
-    entries: (after, limit) => findAuditEntries(db, dialect, { order: 'oldest', after, limit }),
+    head: async () => (await log.head())?.number ?? 0,
+    entries: (after, limit) => log.find({ order: 'oldest', after, limit }),
     ending: (query) => findEnding(db, query),
     countWaiting: () => countRows(db, 'notice_outbox'),
     add: (notices, now) => addNotices(db, notices, now),

@@ -2,15 +2,16 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
-import { createApp } from '../../../src/service/create-app.ts';
-import { listen } from '../../../src/http/server.ts';
-import { Metrics } from '../../../src/features/telemetry/metrics.ts';
-import { type Family, parseExposition } from '../../support/exposition.ts';
-import { startGuarded } from '../../support/guard.ts';
-import { openTestKeys } from '../../support/keys.ts';
-import { ROOT } from '../../support/process.ts';
-import { query } from '../../support/server.ts';
+import { OPERATOR } from '../../src/keys/authorization/principal.ts';
+import { createApp } from '../../src/service/create-app.ts';
+import { listen } from '../../src/http/server.ts';
+import { Metrics } from '../../src/features/telemetry/metrics.ts';
+import { noticeMetrics } from '../../src/features/notices/metrics.ts';
+import { type Family, parseExposition } from '../support/exposition.ts';
+import { startGuarded } from '../support/guard.ts';
+import { openTestKeys } from '../support/keys.ts';
+import { ROOT } from '../support/process.ts';
+import { query } from '../support/server.ts';
 
 interface Panel {
   id: number;
@@ -38,7 +39,7 @@ describe('examples/grafana', () => {
     const { keys, store } = await openTestKeys({ asServer: true, timer: metrics.storeTimer });
     metrics.measure(keys);
     const counts = { delivered: 1, failed: 0, givenUp: 0 };
-    metrics.measureNotices({ counts, countWaiting: () => store.notices.countWaiting() });
+    metrics.add('notices', noticeMetrics({ counts, countWaiting: async () => 0 }));
     const state = { lagSeconds: 0, leaseSeconds: 1, keys: 1, tableBytes: 100 };
     metrics.measureEdge({ state: () => state });
     const server = await listen({

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { formatTime, isLoopbackHost, printable, UNIT_MS } from '../basics/index.ts';
+import { formatTime, isLoopbackHost, printable, UNIT_MS } from '../../keys/basics/index.ts';
 
 /** The types of notices. */
 export const NOTICE_TYPES = [

@@ -1,7 +1,7 @@
-import type { AuditEntry, AuditValues } from '../audit/index.ts';
-import { formatTime, UNIT_MS } from '../basics/index.ts';
-import type { ApiKey, OutcomeCounts } from '../key/index.ts';
-import { prefixOf } from '../secret/index.ts';
+import type { AuditEntry, AuditValues } from '../../keys/audit/index.ts';
+import { declarePort, formatTime, UNIT_MS } from '../../keys/basics/index.ts';
+import type { ApiKey, OutcomeCounts } from '../../keys/key/index.ts';
+import { prefixOf } from '../../keys/secret/index.ts';
 import { HISTORY_MS, type Notice, noticeOf, type NoticeType, type WaitingNotice } from './notice.ts';
 
 /** How many days before its expiry a notice about a key is sent; 0 is the expiry itself. */
@@ -347,6 +347,12 @@ export interface NoticeStore {
   findRefused(hour: number, query: { least: number; limit: number }): Promise<RefusedKey[]>;
   /** Undefined if no notices were ever collected. */
   status(): Promise<NoticeStatus | undefined>;
+  /**
+   * The last audit entry that notices were collected from; undefined if they were not collected since a time, in
+   * milliseconds since 1970.
+   */
+  lastCollected(since: number): Promise<number | undefined>;
   /** Lets a webhook that refused further notices receive them again. */
   forgetGone(): Promise<void>;
 }
+export const NOTICES = declarePort<NoticeStore>('notices');
