@@ -317,9 +317,7 @@ export declare function openEdge(options: OpenEdgeOptions): Promise<OpenKeys>;
 
 export interface OpenEdgeOptions extends CatalogAdditions {
     origin?: string;
-    feed?: {
-        nats: NatsFeedOptions;
-    };
+    feed?: EdgeFeed;
     token?: string;
     tokenFile?: string;
     maxStale?: string;
@@ -881,6 +879,13 @@ export interface About {
     readonly remedy?: string;
 }
 
+export interface AccessDecision {
+    allowed: boolean;
+    grantedBy: Grant[];
+    status: Status;
+    deniedBy: ApiKey | null;
+}
+
 export interface AccessObserver {
     used(permission: Permission): void;
     granted(role: Role): void;
@@ -897,7 +902,41 @@ export type Actor = Principal | typeof OPERATOR;
 
 export type AddedError = Omit<ErrorEntry, 'graphql' | 'page'>;
 
+export interface AddedFlag {
+    readonly description: string;
+    readonly value?: string;
+    readonly group?: string;
+}
+
+export interface AncestorLimit extends KeyRestrictions {
+    ancestor: ApiKey;
+    status: Status;
+    expiresAt: number | null;
+    permissions: Permission[];
+}
+
 export type Answer = (request: ServedRequest) => Reply | Promise<Reply>;
+
+interface Answers {
+    apiKeys: KeyPage;
+    apiKey: KeyState | null | undefined;
+    apiKeyList: SortedKeys;
+    permissions: Catalog;
+    previewApiKey: Preview;
+    createApiKey: Created;
+    updateApiKey: Changed & {
+        readonly confusable: ConfusableName[];
+    };
+    setApiKeyEnabled: Changed & Pick<Deleted, 'issued'>;
+    rotateApiKey: Rotated;
+    finishApiKeyRotation: KeyState;
+    rollBackApiKeyRotation: KeyState;
+    deleteApiKeys: Deleted;
+    apiKeyChangePlan: ManyPlan;
+    narrowApiKeys: readonly KeyName[];
+    updateApiKeys: readonly KeyName[];
+    auditLog: AuditEntry[];
+}
 
 interface AnyAddedField {
     readonly label: string;
@@ -927,6 +966,12 @@ export interface AppPlaces extends ShortcutParts {
     tellsClients?: boolean;
     readonly links: HomeLink[];
 }
+
+type Asked<Input, Answer> = Input extends {
+    delivery?: unknown;
+} ? Omit<Input, 'delivery'> & {
+    readonly delivery?: SecretDelivery<Answer> | undefined;
+} : Input;
 
 interface Asking {
     readonly actor: Actor;
@@ -1032,6 +1077,16 @@ export interface AuditReader {
     findLost(after: number, upTo: number): Promise<AuditEntry[]>;
 }
 
+export interface AuditRequest {
+    apiKey?: string | null;
+    actor?: string | null;
+    action?: string | null;
+    outcome?: string | null;
+    since?: string | null;
+    until?: string | null;
+    first?: number | null;
+}
+
 export interface AuditSelection extends AuditFilter {
     owner?: AuditOwner | null | undefined;
     before?: number | undefined;
@@ -1072,6 +1127,11 @@ export interface BackgroundContext {
 
 export declare class BearerCheck;
 
+export interface Budget {
+    readonly limit: Limit;
+    readonly left: number;
+}
+
 export declare const BUDGET_UNITS: readonly ['budget', 'uses'];
 
 export interface BudgetLimits {
@@ -1083,6 +1143,10 @@ export interface BudgetLimits {
 }
 
 export declare const BUILTIN_RESOURCES: readonly ['shown', 'hidden'];
+
+interface ById {
+    readonly id: string;
+}
 
 export interface Catalog {
     readonly resources: readonly string[];
@@ -1105,6 +1169,11 @@ export interface Chain {
     readonly isComplete: boolean;
 }
 
+export interface Changed {
+    readonly before?: KeyFields;
+    readonly after: KeyState;
+}
+
 export type ChangeRule = (place: Place, key: ApiKey) => void | Promise<void>;
 
 export interface Charge {
@@ -1123,6 +1192,20 @@ export interface CheckParts {
     failedCredentials: AttemptCounter | undefined;
 }
 
+export interface Client extends ClientOperations, OperationsClient {
+    readonly exists: boolean;
+    readonly revertsAll: boolean;
+    readonly mostAtOnce: number;
+    readonly pollMs: number;
+    show(name: string): Promise<KeyWithAccess | undefined>;
+    review(): AsyncGenerator<readonly ReviewedKey[]>;
+    findConfusableNames(name: string): Promise<ConfusableName[]>;
+    decide(key: KeyFields, permission: string): Promise<KeyDecision>;
+    suggest(key: KeyFields): Promise<Suggestion>;
+    findNameOfWorking?(secret: string): Promise<string | undefined>;
+    close(): Promise<void>;
+}
+
 export interface ClientAddress {
     readonly address: string | undefined;
     readonly isCertain: boolean;
@@ -1131,10 +1214,19 @@ export interface ClientAddress {
 
 export declare class ClientAddresses;
 
+export type ClientOperations = {
+    readonly [Name in keyof Answers]: (input: Asked<InputOf<Name>, Answers[Name]>) => Promise<Answers[Name]>;
+};
+
 export interface ColumnTypes {
     readonly dialect: DialectName;
     readonly text: RawBuilder<unknown>;
     readonly keyId: RawBuilder<unknown>;
+}
+
+export interface CommandAddition {
+    readonly flags: Readonly<Record<string, AddedFlag>>;
+    readonly run?: (command: RunningCommand) => Promise<object>;
 }
 
 export interface Connection {
@@ -1185,6 +1277,18 @@ export type CreateContext = (context: Omit<GraphQLContext, 'principal'> & {
     readonly principal: Caller;
 }) => object | Promise<object>;
 
+export interface Created {
+    readonly key: string;
+    readonly apiKey: KeyFields;
+    readonly replaced: readonly KeyName[];
+    readonly confusable: ConfusableName[];
+}
+
+export interface Deleted {
+    readonly keys: readonly KeyName[];
+    readonly issued: readonly NamedIssue[];
+}
+
 export type DialectName = 'sqlite' | 'postgres';
 
 export interface Discovery {
@@ -1201,9 +1305,15 @@ export interface DocumentIssue {
 
 export type DocumentPath = readonly (string | number)[];
 
+export declare class DocumentReader;
+
 type Done<Table> = {
     readonly [Name in keyof Table as Table[Name] extends KeysOperation<never, unknown> ? Name : never]: Table[Name] extends KeysOperation<infer Input, infer Answer> ? (input: Input) => Promise<Awaited<Answer>> : never;
 };
+
+export interface EdgeFeed {
+    nats: NatsFeedOptions;
+}
 
 export type Endpoint = (typeof ENDPOINTS)[number];
 
@@ -1312,6 +1422,23 @@ export interface FoundRow {
     ancestors: readonly KeyRow[];
 }
 
+type Given = {
+    readonly [Name in string]?: any;
+};
+
+export declare const GIVEN_FIELDS: readonly [...("allowFrom" | "description" | "limits" | "metadata" | "name" | "owner" | "permissions" | "roles" | "tags")[], "expiresAt"];
+
+export interface GivenField<Value, Given = Value> {
+    readonly none: Value;
+    readonly form: 'text' | 'list' | 'number' | 'boolean' | 'json';
+    readonly rule: Rule<Given>;
+    validate(given: Given, catalog: Catalog): Issue[];
+    read(given: Given, catalog: Catalog): Value;
+    readIn(document: DocumentReader, value: unknown, path: DocumentPath, catalog: Catalog): Value;
+}
+
+export type GivenFields = Pick<ApiKey, (typeof GIVEN_FIELDS)[number]>;
+
 export interface GraphQLContext {
     readonly principal: Principal;
     readonly request: Request;
@@ -1347,6 +1474,8 @@ export type HttpApp = Hono<BearerEnv> & Pick<ServiceApp, keyof CheckParts | 'sta
     readonly routeContext: RouteContext;
 };
 
+type InputOf<Name extends keyof Answers> = (typeof OPERATIONS)[Name] extends KeysOperation<infer Input, unknown> ? Input : never;
+
 export type IntrospectionMode = 'on' | 'off' | 'permitted';
 
 export declare class Issuer;
@@ -1381,10 +1510,22 @@ declare const KEY: {
     checksum: string | null;
 };
 
+export declare const KEY_SORTS: readonly ['CREATED', 'NAME', 'EXPIRES', 'LAST_USED'];
+
 export interface KeyCounts {
     readonly counts: Readonly<Record<Status, number>>;
     readonly nextExpiry: number | null;
 }
+
+export interface KeyDecision extends Omit<AccessDecision, 'deniedBy'> {
+    readonly permission: Permission;
+    readonly deniedBy: {
+        readonly id: string;
+        readonly name: string | null;
+    } | null;
+}
+
+export type KeyFields = Omit<ApiKey, 'rotation' | 'damaged' | 'unknownFields'>;
 
 export interface KeyFilter extends FilterValues {
     search?: string | undefined;
@@ -1431,6 +1572,13 @@ export interface KeyLabelTable {
     key_id: string;
 }
 
+export interface KeyLimit extends Omit<AncestorLimit, 'ancestor'> {
+    readonly ancestor: {
+        readonly id: string;
+        readonly name: string | null;
+    };
+}
+
 export interface KeyListener {
     readonly refuses?: (key: ApiKey, fields?: readonly string[]) => KeysError | undefined | Promise<KeysError | undefined>;
     readonly changing?: (transaction: Transaction, changes: readonly WrittenKey[]) => Promise<void>;
@@ -1443,6 +1591,19 @@ export interface KeyListener {
 }
 
 export declare class KeyManagement;
+
+export type KeyName = Pick<ApiKey, 'id' | 'name'>;
+
+export interface KeyPage {
+    readonly keys: KeyState[];
+    readonly hasNextPage: boolean;
+}
+
+export interface KeyPreview extends GivenFields {
+    effectivePermissions: Permission[];
+    replaced: ApiKey[];
+    confusable: ConfusableName[];
+}
 
 export interface KeyRepository extends KeyFinder {
     readonly kind: StoreKind;
@@ -1461,6 +1622,8 @@ export interface KeyRepository extends KeyFinder {
     follow(follower: Follower): Promise<Following>;
 }
 
+export type KeyRestrictions = ValuesOf<typeof restrictionFields>;
+
 export type KeyRow = typeof KEY;
 
 export type KeyRowBySecret = KeyRow & {
@@ -1471,7 +1634,19 @@ export interface KeysOperation<Input extends object, Answer> extends Operation {
     run(keys: KeysService, input: Input, actor: Actor): Answer;
 }
 
+export type KeySort = (typeof KEY_SORTS)[number];
+
 export declare class KeysService extends KeyManagement;
+
+export interface KeyState {
+    readonly apiKey: KeyFields;
+    readonly status: Status;
+    readonly disabledByPolicy: boolean;
+    readonly unknownGrants: Grant[];
+    readonly rotation: Omit<Rotation, 'grace'> | null;
+    readonly use: UseTotals;
+    readonly budgets: readonly Budget[];
+}
 
 export interface KeyUse extends UseTotals {
     id: string;
@@ -1487,6 +1662,12 @@ export interface KeyUsesTable {
 }
 
 export type KeyValues = typeof NO_VALUES;
+
+export interface KeyWithAccess extends KeyState {
+    readonly effectivePermissions: Permission[];
+    readonly limitedBy: KeyLimit[];
+    readonly issued: readonly NamedIssue[];
+}
 
 export interface KeyWriter extends StoredKeyFinder, AuditWriter, WritePorts {
     port: WritePorts['port'];
@@ -1568,10 +1749,32 @@ export interface ListQuery extends KeyFilter {
 
 export declare const LOG_LEVELS: readonly ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
+export interface ManyChangePlan<Key = ApiKey> extends Reach {
+    readonly changing: readonly Key[];
+    readonly unchanged: readonly Key[];
+    readonly refused: readonly {
+        readonly key: Key;
+        readonly refusal: Refusal;
+    }[];
+}
+
+export interface ManyChangeRequest {
+    readonly what: 'DISABLE' | 'EXPIRE' | 'DELETE' | 'UPDATE';
+    readonly expiresAt?: string | null | undefined;
+    readonly change?: KeyChange | undefined;
+}
+
+export type ManyPlan = ManyChangePlan<KeyName>;
+
 export interface NamedCommands {
     readonly create: string;
     readonly login: string;
 }
+
+export type NamedIssue = Omit<Issued, 'apiKey'> & {
+    readonly keyId: string | null;
+    readonly disabled: boolean;
+};
 
 export interface NamedOperation {
     readonly isMutation: boolean;
@@ -1647,6 +1850,74 @@ export interface Operation {
 
 export type Operations = Readonly<Record<string, Operation & Partial<KeysOperation<object, unknown>>>>;
 
+export declare const OPERATIONS: {
+    readonly me: import("./operation.ts").Operation;
+    readonly online: import("./operation.ts").Operation;
+    readonly info: import("./operation.ts").Operation;
+    readonly health: import("./operation.ts").KeysOperation<object, Promise<import("../service/store-health.ts").Health>>;
+    readonly apiKeys: import("./operation.ts").KeysOperation<{
+        query: PageQuery;
+    }, Promise<import("../service/management.ts").Page>>;
+    readonly apiKey: import("./operation.ts").KeysOperation<WhichKey, Promise<ApiKey | undefined>>;
+    readonly node: import("./operation.ts").KeysOperation<ById, Promise<ApiKey | undefined>>;
+    readonly apiKeyList: import("./operation.ts").KeysOperation<{
+        query: SelectionQuery;
+    }, Promise<import("../lists/key-lists.ts").SelectedKeys>>;
+    readonly permissions: import("./operation.ts").KeysOperation<object, import("../permissions/catalog.ts").Catalog>;
+    readonly previewPermissions: import("./operation.ts").KeysOperation<{
+        roles: readonly Role[];
+        permissions: readonly Permission[];
+    }, PermissionSet>;
+    readonly policy: import("./operation.ts").KeysOperation<object, import("../permissions/policy.ts").Policy>;
+    readonly previewApiKey: import("./operation.ts").KeysOperation<{
+        input: NewKey;
+    }, Promise<import("../changes/create.ts").KeyPreview>>;
+    readonly createApiKey: import("./operation.ts").KeysOperation<{
+        input: NewKey;
+        delivery?: SecretDelivery<CreatedKey>;
+    }, Promise<CreatedKey>>;
+    readonly updateApiKey: import("./operation.ts").KeysOperation<ById & {
+        change: KeyChange;
+    }, Promise<import("../changes/update.ts").UpdatedKey>>;
+    readonly setApiKeyEnabled: import("./operation.ts").KeysOperation<ById & {
+        enabled: boolean;
+    }, Promise<import("../changes/transaction.ts").ChangedKey>>;
+    readonly rotateApiKey: import("./operation.ts").KeysOperation<ById & {
+        request: RotationRequest;
+        delivery?: SecretDelivery<RotatedKey>;
+    }, Promise<RotatedKey>>;
+    readonly activateApiKeyRotation: import("./operation.ts").KeysOperation<ById, Promise<import("../changes/transaction.ts").ChangedKey>>;
+    readonly finishApiKeyRotation: import("./operation.ts").KeysOperation<ById, Promise<import("../changes/transaction.ts").ChangedKey>>;
+    readonly rollBackApiKeyRotation: import("./operation.ts").KeysOperation<ById, Promise<import("../changes/transaction.ts").ChangedKey>>;
+    readonly deleteApiKeys: import("./operation.ts").KeysOperation<{
+        ids: readonly string[];
+    }, Promise<ApiKey[]>>;
+    readonly apiKeyChangePlan: import("./operation.ts").KeysOperation<{
+        ids: readonly string[];
+        request: ManyChangeRequest;
+    }, Promise<import("../changes/permitted-changes.ts").ManyChangePlan<ApiKey>>>;
+    readonly narrowApiKeys: import("./operation.ts").KeysOperation<{
+        ids: readonly string[];
+        request: UndeletingChange;
+    }, Promise<import("../changes/transaction.ts").ChangedKey[]>>;
+    readonly updateApiKeys: import("./operation.ts").KeysOperation<{
+        ids: readonly string[];
+        request: UndeletingChange;
+    }, Promise<import("../changes/transaction.ts").ChangedKey[]>>;
+    readonly auditLog: import("./operation.ts").KeysOperation<{
+        request: AuditRequest;
+        place?: {
+            before?: number;
+            after?: number;
+        };
+    }, Promise<import("../audit/audit-entry.ts").AuditEntry[]>>;
+    readonly auditCounts: import("./operation.ts").KeysOperation<{
+        request: Parameters<KeysService['audit']['count']>[0];
+    }, Promise<import("../audit/histogram.ts").AuditHistogram>>;
+    readonly auditChain: import("./operation.ts").KeysOperation<object, Promise<import("../audit/verified-chain.ts").ChainState>>;
+    readonly limits: import("./operation.ts").Operation;
+};
+
 export type Outcome = (typeof OUTCOMES)[number];
 
 export type OutcomeCounts = Readonly<Record<Outcome, number>>;
@@ -1657,6 +1928,7 @@ export interface OwnFeature extends Omit<Feature, 'config' | 'onKeys'> {
     readonly onKeys?: OwnKeyListener;
     readonly errors?: ErrorTable;
     readonly config?: FeatureConfig;
+    readonly commands?: Readonly<Record<string, CommandAddition>>;
     readonly provides?: Readonly<Record<string, () => Promise<unknown>>>;
     readonly inPrimary?: () => Promise<void>;
 }
@@ -1704,6 +1976,8 @@ interface PortOfStore<Reader, Writer extends Reader> {
     readonly forgetBefore?: (by: Writing, before: number, limit: number) => Promise<number>;
 }
 
+export type Preview = Omit<KeyPreview, 'replaced'>;
+
 export declare class Principal implements Caller, PrincipalParts;
 
 interface PrincipalParts {
@@ -1720,6 +1994,11 @@ export interface PruneListener {
 }
 
 type RateUnit = keyof typeof LIMIT_SECONDS;
+
+export interface Reach {
+    readonly keys: number;
+    readonly lastUsedAt: number | null;
+}
 
 export interface Reading {
     readonly connection: Connection;
@@ -1740,6 +2019,11 @@ export interface Received extends HeaderValues {
     readonly notes?: RequestNotes | undefined;
     to?: RequestTo | undefined;
     readonly isSubject?: boolean;
+}
+
+export interface Refusal {
+    readonly code: ErrorCode;
+    readonly reason: string;
 }
 
 export declare class RefusalLog;
@@ -1821,6 +2105,20 @@ export interface Restrictions {
     readonly audiences: readonly string[];
 }
 
+export interface ReviewedKey extends Pick<KeyWithAccess, 'effectivePermissions'>, KeyState {
+    readonly answering: string | null;
+    readonly creator: string | null;
+}
+
+export interface Rotated {
+    readonly key: string;
+    readonly apiKey: KeyFields;
+    readonly rotation: Omit<Rotation, 'grace'> | null;
+    readonly created: readonly KeyFields[];
+    readonly disabled: readonly KeyFields[];
+    readonly issued: readonly NamedIssue[];
+}
+
 export interface RotatedSecret {
     digest: string;
     publicId: string;
@@ -1855,9 +2153,35 @@ export interface RouteContext extends CheckParts {
     };
 }
 
+export interface Rule<Value> {
+    (value: unknown, name: string): string | undefined;
+    readonly accepts?: Value;
+    readonly isRequired?: boolean;
+    readonly takesUndefined?: boolean;
+}
+
+export interface RunningCommand {
+    readonly flags: Readonly<Record<string, unknown>>;
+    readonly isJson: boolean;
+    readonly terminal: {
+        readonly isTerminal: boolean;
+        readonly columns: number;
+        note(text: string): Promise<void>;
+    };
+    withKeys<Result>(work: (keys: Client) => Promise<Result>): Promise<Result>;
+    write(text: string): Promise<void>;
+    print<Json extends object>(json: Json, text: string | undefined): Promise<Json>;
+}
+
 export type Schema<Output = unknown> = v.GenericSchema<unknown, Output>;
 
 export type Scheme = 'http' | 'https';
+
+export interface SecretDelivery<Change> {
+    begin?: () => void;
+    prepare?: (change: Change) => void;
+    deliver: (change: Change) => void | Promise<void>;
+}
 
 export interface Section extends About {
     readonly schema: (context: SectionContext) => Schema;
@@ -1871,6 +2195,21 @@ export interface SectionContext {
     readonly read: Partial<Config>;
     readonly issues: DocumentIssue[];
     readonly unmet: DocumentIssue[];
+}
+
+export interface SelectedKeys {
+    readonly keys: readonly ApiKey[];
+    readonly total: number;
+    readonly hasMore: boolean;
+    readonly isSorted: boolean;
+}
+
+export interface SelectionQuery extends KeyFilters {
+    first: number;
+    offset: number;
+    sort: KeySort;
+    descending: boolean;
+    countUpTo?: number | null | undefined;
 }
 
 export interface ServedRequest extends Received {
@@ -1912,6 +2251,10 @@ export interface ShortcutParts {
     auth?: Answer;
 }
 
+export interface SortedKeys extends Omit<SelectedKeys, 'keys'> {
+    readonly keys: KeyState[];
+}
+
 export interface Span {
     readonly from: number;
     readonly to: number;
@@ -1938,6 +2281,14 @@ export type StoreOperation = (typeof STORE_OPERATIONS)[number];
 
 export type StoreTimer = (operation: StoreOperation, seconds: number, failed: boolean) => void;
 
+export interface Suggestion {
+    roles: Role[];
+    permissions: Permission[];
+    unused: Permission[];
+    tools: UsedTool[];
+    routes: string[];
+}
+
 export interface SvcApiHooks {
     'svc-api:schema': {
         options: Record<string, unknown>;
@@ -1959,6 +2310,10 @@ type Texts = Readonly<Record<'database' | 'config' | 'server', OptionFlag<string
 
 export declare class Transaction implements Place<StoredKey>, WritePorts;
 
+export type UndeletingChange = ManyChangeRequest & {
+    readonly what: 'DISABLE' | 'EXPIRE' | 'UPDATE';
+};
+
 export type UnknownFields = Readonly<Record<string, unknown>>;
 
 export interface UnreadLimits {
@@ -1979,6 +2334,11 @@ export interface UsedTokenTable {
     ends_at: number;
 }
 
+export interface UsedTool {
+    name: string;
+    lastUsedAt: number;
+}
+
 export interface UseTotals {
     uses: number;
     lastUsedAt: number | null;
@@ -1986,6 +2346,14 @@ export interface UseTotals {
 }
 
 export declare const VALUE_ERRORS: Readonly<Record<"DESCRIPTION_INVALID" | "EXPIRY_INVALID" | "INPUT_INVALID" | "LIMIT_INVALID" | "NAME_INVALID" | "NETWORK_INVALID" | "NO_GRANTS" | "OWNER_INVALID" | "PERMISSION_INVALID" | "ROLE_INVALID" | "SECRET_INVALID" | "TAG_INVALID" | "USAGE", import("./table.ts").ErrorEntry>>;
+
+export type ValuesOf<Table> = {
+    -readonly [Name in keyof Table]: Table[Name] extends GivenField<infer Value, infer _Given> ? Value : never;
+};
+
+type WhichKey = ById | {
+    readonly name: string;
+};
 
 export type WriteOptions = Pick<RepositoryWriteOptions, 'revokes' | 'counts'>;
 
