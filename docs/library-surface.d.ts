@@ -1386,7 +1386,6 @@ export type FieldValues = Omit<KeyValues, keyof typeof fixedFields>;
 export interface Filter {
     readonly help?: string;
     readonly example?: string;
-    readonly flagOfChange?: string;
 }
 
 export type FilterName = {

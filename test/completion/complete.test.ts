@@ -52,7 +52,7 @@ describeOnEach('completion of names', (dialect) => {
 
   it('finds keys that others answer to, by both flags', async () => {
     assert.deepEqual(await words('fish', 'svc-api apikey list --owner CI\\ d', env), ['CI deploy']);
-    assert.deepEqual(await words('fish', 'svc-api apikey update --owned-by CI\\ d', env), ['CI deploy']);
+    assert.deepEqual(await words('fish', 'svc-api apikey update --where-owner CI\\ d', env), ['CI deploy']);
   });
 
   it('finds the first of many and the last, which have in common what all have', async () => {

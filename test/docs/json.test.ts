@@ -130,7 +130,7 @@ async function printAll(): Promise<Printed[]> {
   await apikey('--create', '--name', 'Flag', '--roles', 'GUEST');
   await apikey('update', 'CI', '--description', 'Deploys', '--owner', 'Ada', '--tag', 'env=prod', '--metadata', '{}');
   for (const verb of ['disable', 'delete']) await apikey(verb, '--tag', 'env=prod', '--dry-run');
-  await apikey('update', '--tagged', 'env=prod', '--owner', 'Bea', '--dry-run');
+  await apikey('update', '--where-tag', 'env=prod', '--owner', 'Bea', '--dry-run');
   await apikey('list', '--review');
   await apikey('rotate', 'CI');
   await apikey('show', 'CI');

@@ -108,7 +108,7 @@ describe('fields that are added to the tables', () => {
     };
     for (const command of ['list', 'delete', 'disable', 'update']) {
       const { flags } = manifest.commands[`apikey:${command}`]!;
-      const [flag, other] = command === 'update' ? ['with-team', 'with-risk'] : ['team', 'risk'];
+      const [flag, other] = command === 'update' ? ['where-team', 'where-risk'] : ['team', 'risk'];
       assert.deepEqual(
         [flags[flag]?.description, command === 'update' ? undefined : flags[other]],
         ['Only keys with this team.', undefined],
@@ -290,7 +290,7 @@ describe('fields that are added to the tables', () => {
       assert.deepEqual([listed('--team', 'Pay'), listed('--team', 'Search', '--owner', 'Ada')], [[], []]);
       run(['apikey', 'list', '--team', ' '], { status: 2 });
       run(['apikey', 'list', '--team', 'x'.repeat(21)], { status: 2 });
-      run(['apikey', 'update', '--with-team', 'Search', '--team', 'Payments', '--yes']);
+      run(['apikey', 'update', '--where-team', 'Search', '--team', 'Payments', '--yes']);
       assert.deepEqual([listed('--team', 'Payments'), listed('--team', 'Search')], [['CI', 'Other'], []]);
       assert.deepEqual(namesIn(json(['apikey', 'disable', '--team', 'Payments', '--dry-run'])), ['CI', 'Other']);
       run(['apikey', 'delete', '--team', 'payments', '--yes']);

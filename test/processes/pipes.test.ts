@@ -98,8 +98,8 @@ describe('the commands', () => {
     for (const [line, said] of [
       ['update One --owner Ada', made],
       ['update One --owner Ada', nothing],
-      ['update --owned-by Ada --owner Eve --dry-run', nothing],
-      ['update --owned-by Ada --owner Eve --yes --json', made],
+      ['update --where-owner Ada --owner Eve --dry-run', nothing],
+      ['update --where-owner Ada --owner Eve --yes --json', made],
       ['disable One', made],
       ['disable One', nothing],
       ['enable One', made],

@@ -20,13 +20,15 @@ const GRANTS = ['--permissions <resource:action,…> (list)', '--roles <role,…
 const HELD = ['--allow-from <network,…> (list)', '--rate 100/m (list)', '--budget <number>', '--uses <number>'];
 const LABELS = ['--description <text>', '--metadata <json>', '--owner <text>', '--tag <key=value,…> (list)'];
 const FILTERS = [
-  '--created-by <name>',
   '--expires-within 14d',
+  '--owner <name>',
+  '--parent <name>',
+  '--roles <role,…> (list)',
   '--search <text>',
   '--status <status>',
+  '--tag <key=value,…> (list)',
   '--unused-for 90d',
 ];
-const ALL_FILTERS = [...FILTERS, '--owner <name>', '--roles <role,…> (list)', '--tag <key=value,…> (list)'];
 const NEW_KEY = [...ALWAYS, ...PLACE, ...END, ...GRANTS, ...HELD, ...LABELS, '--name <name>', '--overwrite'];
 const GUARD = [
   '--any-key',
@@ -79,9 +81,9 @@ const SURFACE: Record<string, string[]> = {
   'apikey:autocomplete': ['[shell]', '--config <path>', '--database <path>', '--no-color'],
   'apikey:can': ['<name>', '<permission>', ...ALWAYS, ...PLACE],
   'apikey:contain': [...NAMED, ...ALWAYS, ...PLACE, ...ASKING, '--dry-run', '--since <date>|24h'],
-  'apikey:delete': [...NAMED, '--dry-run', ...ALL_FILTERS, ...ALWAYS, ...PLACE, ...ASKING],
+  'apikey:delete': [...NAMED, '--dry-run', ...FILTERS, ...ALWAYS, ...PLACE, ...ASKING],
   'apikey:requests:deny': ['<code>', ...ALWAYS, ...PLACE, ...ASKING],
-  'apikey:disable': [...NAMED, '--dry-run', ...ALL_FILTERS, ...ALWAYS, ...PLACE, ...ASKING],
+  'apikey:disable': [...NAMED, '--dry-run', ...FILTERS, ...ALWAYS, ...PLACE, ...ASKING],
   'apikey:enable': [...NAMED, ...ALWAYS, ...PLACE],
   'apikey:exec': [
     '--config <path>',
@@ -114,7 +116,7 @@ const SURFACE: Record<string, string[]> = {
     '--review',
     '--sort <field>',
     '--wide',
-    ...ALL_FILTERS,
+    ...FILTERS,
     ...ALWAYS,
     ...PLACE,
   ],
@@ -167,11 +169,9 @@ const SURFACE: Record<string, string[]> = {
     '--no-permissions',
     '--no-roles',
     '--no-tags',
-    '--owned-by <name>',
     '--rename <name>',
-    '--tagged <key=value,…> (list)',
     ...LABELS,
-    ...FILTERS,
+    ...FILTERS.map((flag) => flag.replace('--', '--where-')),
     ...ASKING,
     ...NAMED,
     ...END,
@@ -278,7 +278,7 @@ const manifestFile = readFileSync(join(ROOT, 'oclif.manifest.json'), 'utf8');
 const manifest = JSON.parse(manifestFile) as Manifest;
 
 describe('the commands', () => {
-  it('have these arguments and flags, no aliases but --ttl and --expires-in, and no defaults or other short forms', () => {
+  it('have these arguments and flags, no aliases but --ttl, --expires-in and those of filters of update, and no defaults or other short forms', () => {
     const surface = Object.entries(manifest.commands).map(([id, { args, flags }]) => [
       id,
       [
@@ -298,6 +298,9 @@ describe('the commands', () => {
       if (ttl) assert.deepEqual(ttl.aliases, ['expires-in']);
       if (expiresIn) assert.deepEqual(expiresIn.aliases, ['ttl']);
     }
+    for (const [name, { aliases = [] }] of Object.entries(manifest.commands['apikey:update']!.flags))
+      if (name.startsWith('where-'))
+        assert.deepEqual(aliases, /owner|roles|tag/.test(name) ? [] : [name.slice('where-'.length)]);
     for (const { aliases, flags } of Object.values(manifest.commands)) {
       assert.deepEqual(aliases, []);
       for (const flag of Object.values(flags)) assert.equal(flag.default, undefined);

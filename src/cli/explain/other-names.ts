@@ -22,7 +22,13 @@ const COMMANDS: readonly OtherName[] = [
 ];
 
 /** The same of flags, without `--`. Only commands that have the existing flag suggest it. */
-const FLAGS: readonly OtherName[] = [['limit', 'rate']];
+const FLAGS: readonly OtherName[] = [
+  ['limit', 'rate'],
+  ['created-by', 'parent'],
+  ['created-by', 'where-parent'],
+  ['owned-by', 'where-owner'],
+  ['tagged', 'where-tag'],
+];
 
 /**
  * The command that the first words of a line stand for, as an id, and flags that belong to it.

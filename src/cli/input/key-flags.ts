@@ -161,10 +161,7 @@ export function addedFlags(additions: readonly CommandAddition[]): Interfaces.Fl
   return Object.fromEntries(all.map(([name, flag]) => [name, flagOf(flag)]));
 }
 
-const FILTERS = fieldsOf(filterFields).map(([name, field]) => {
-  const flag = flagOf(name, field);
-  return { name, field, flag, flagOfChange: field.filter?.flagOfChange ?? `with-${flag}` };
-});
+const FILTERS = fieldsOf(filterFields).map(([name, field]) => ({ name, field, flag: flagOf(name, field) }));
 
 function filterFlagOf(field: Field<unknown>) {
   const description = filterHelp(field);
@@ -182,8 +179,8 @@ export const listFlags = {
   }),
   search: Flags.string({ description: 'Only keys whose name or description contains this text.', helpValue: '<text>' }),
   ...Object.fromEntries(FILTERS.map(({ flag, field }) => [flag, filterFlagOf(field)])),
-  'created-by': Flags.string({
-    description: 'Only keys that the key with this name or id created.',
+  parent: Flags.string({
+    description: 'Only child keys of this key: those that the key with this name or id created.',
     helpValue: '<name>',
   }),
   'unused-for': Flags.string({
@@ -195,20 +192,6 @@ export const listFlags = {
     helpValue: '14d',
   }),
 };
-
-/** The filters of `listFlags`, renamed for changes, whose own flags have the same names. */
-export const filtersOfChange = {
-  ...Object.fromEntries(FILTERS.map(({ flagOfChange, field }) => [flagOfChange, filterFlagOf(field)])),
-  ...Object.fromEntries(
-    Object.entries(listFlags).filter(([name]) => name !== 'roles' && !FILTERS.some(({ flag }) => flag === name)),
-  ),
-};
-
-/** The filters among the flags of a change, under their names in lists. */
-export function filtersInChange(flags: Readonly<Record<string, unknown>>): FlagValues<typeof listFlags> {
-  const renamed = FILTERS.map(({ flag, flagOfChange }) => [flag, flags[flagOfChange]]);
-  return { ...flags, ...Object.fromEntries(renamed), roles: undefined };
-}
 
 /** The flags of a command that changes the keys selected by filters, if no name is given. */
 export function selectFlags<Filters extends Interfaces.FlagInput>(filters: Filters) {
@@ -236,6 +219,22 @@ export const changeFlags = {
   'no-limits': Flags.boolean({ description: 'Remove all limits: those of --rate, --budget and --uses.' }),
   'no-expiry': Flags.boolean({ description: 'Remove the expiry.' }),
 };
+
+/** The prefix of filters in a command that also has flags which set the same fields. */
+export const WHERE = 'where-';
+
+/** The flags of `listFlags` for changes. Those that set nothing are also accepted without the prefix. */
+export const filtersOfChange = Object.fromEntries(
+  Object.entries(listFlags).map(([name, flag]) => [
+    `${WHERE}${name}`,
+    Object.hasOwn(changeFlags, name) ? flag : { ...flag, aliases: [name] },
+  ]),
+);
+
+/** The filters among the flags of a change, under their names in lists. */
+export function filtersInChange(flags: Readonly<Record<string, unknown>>): FlagValues<typeof listFlags> {
+  return Object.fromEntries(Object.keys(listFlags).map((name) => [name, flags[`${WHERE}${name}`]]));
+}
 
 /** Flags of a change that exclude one another. */
 const EXCLUSIVE = [
@@ -340,17 +339,18 @@ export function selects(
   return filter !== undefined;
 }
 
-/** The filters in flags, except the creator. @throws CliError USAGE if one is empty; INPUT_INVALID */
-export function filtersOf(flags: FlagValues<typeof listFlags>, now = Date.now()): KeyFilters {
+/**
+ * The filters in flags, except the parent.
+ * @param prefix the prefix of their flags, for errors
+ * @throws CliError USAGE if one is empty; INPUT_INVALID
+ */
+export function filtersOf(flags: FlagValues<typeof listFlags>, prefix = '', now = Date.now()): KeyFilters {
   const { roles, status, search } = flags;
   const given: Readonly<Record<string, unknown>> = flags;
   // An empty filter, such as an unset variable of a script, would select all keys.
-  for (const [what, text] of [
-    ['--search', search] as const,
-    ...FILTERS.map(({ flag, field }) => [`The ${field.label.toLowerCase()} of a filter`, given[flag]] as const),
-  ])
+  for (const [name, text] of [['search', search] as const, ...FILTERS.map(({ flag }) => [flag, given[flag]] as const)])
     if (typeof text === 'string' && text.trim() === '')
-      throw new CliError('USAGE', `${what} is empty. Give a text, or leave it out.`);
+      throw new CliError('USAGE', `--${prefix}${name} is empty. Give a text, or leave it out.`);
   const fields: FieldFilters = Object.fromEntries(
     FILTERS.map(({ name, flag, field }) => [name, valueOf(field, given[flag])]),
   );
@@ -359,8 +359,8 @@ export function filtersOf(flags: FlagValues<typeof listFlags>, now = Date.now())
     status,
     search,
     ...fields,
-    unusedSince: timeAway(flags['unused-for'], '--unused-for', (span) => now - span),
-    expiresBefore: timeAway(flags['expires-within'], '--expires-within', (span) => now + span),
+    unusedSince: timeAway(flags['unused-for'], `--${prefix}unused-for`, (span) => now - span),
+    expiresBefore: timeAway(flags['expires-within'], `--${prefix}expires-within`, (span) => now + span),
   };
 }
 

@@ -31,7 +31,7 @@ import { BaseCommand } from '../base-command.ts';
 import { deliverSecrets } from '../deliver-secrets.ts';
 import { CHANGES_MADE, CliError, ReportedFailure, shownText } from '../errors.ts';
 import { commandText, formatCount } from '../output.ts';
-import { filtersOf } from '../input/key-flags.ts';
+import { filtersOf, WHERE } from '../input/key-flags.ts';
 import type { KeyRequest } from '../prompts/new-key.ts';
 import type { Page } from '../prompts/with-prompts.ts';
 import { warn } from '../terminal.ts';
@@ -276,7 +276,8 @@ export abstract class KeyCommand extends BaseCommand {
     if (!dryRun) this.requireAnswer(`${verb} the keys, or --dry-run to see which`);
     const { planAll, planJson, planText, selectAll } = await import('./change-many.ts');
     return this.withKeys(flags, async (keys) => {
-      const plan = await planAll(keys, await selectAll(keys, await this.filters(keys, flags)), request);
+      const filters = await this.filters(keys, flags, request.what === 'UPDATE' ? WHERE : undefined);
+      const plan = await planAll(keys, await selectAll(keys, filters), request);
       const ids = plan.changing.map(({ id }) => id);
       const text = shownText(planText(plan, verb));
       if (dryRun || (ids.length === 0 && request.what !== 'DELETE')) return this.print(planJson(plan, dryRun), text);
@@ -348,13 +349,17 @@ export abstract class KeyCommand extends BaseCommand {
     requireStore(flags, this.environment, commandText(this.config, this.ctor.id));
   }
 
-  /** The filters in flags. @throws KeysError INPUT_INVALID, NOT_FOUND for a key that does not exist */
-  protected async filters(keys: Client, flags: Parameters<typeof filtersOf>[0]): Promise<KeyFilters> {
-    const filters = filtersOf(flags);
-    const creator = flags['created-by'];
-    if (creator === undefined) return filters;
-    const id = creator.toLowerCase();
-    return { ...filters, createdBy: UUID.test(id) ? id : (await this.findKey(keys, creator)).apiKey.id };
+  /**
+   * The filters in flags.
+   * @param prefix see `filtersOf`
+   * @throws KeysError INPUT_INVALID, NOT_FOUND for a key that does not exist
+   */
+  protected async filters(keys: Client, flags: Parameters<typeof filtersOf>[0], prefix?: string): Promise<KeyFilters> {
+    const filters = filtersOf(flags, prefix);
+    const { parent } = flags;
+    if (parent === undefined) return filters;
+    const id = parent.toLowerCase();
+    return { ...filters, createdBy: UUID.test(id) ? id : (await this.findKey(keys, parent)).apiKey.id };
   }
 
   /** The key with that name. @throws CliError USAGE without a name; KeysError NOT_FOUND */

@@ -60,9 +60,7 @@ function readFeature(plugin: string, result: unknown): FeatureOfFields {
 
 /** Shows the flags of added fields, which are missing in oclif's manifest from the build. */
 async function showAddedFlags(config: Config): Promise<void> {
-  const own = config.commands.filter(
-    ({ pluginName, flags }) => pluginName === 'svc-api' && ('tag' in flags || 'tagged' in flags),
-  );
+  const own = config.commands.filter(({ pluginName, flags }) => pluginName === 'svc-api' && 'tag' in flags);
   await Promise.all(
     own.map(async (command) => {
       const { flags } = await command.load();

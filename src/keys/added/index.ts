@@ -242,7 +242,7 @@ export function addFields<Given extends FeatureOfFields & { readonly onKeys?: ob
       if (!FIELD_NAME.test(field) || field in Object.prototype)
         throw invalid(
           `Its field "${printable(field)}" has no valid name, such as costCentre: a lower-case letter, then letters ` +
-            'and digits, 2 to 40 characters in all.',
+            'and digits, 2 to 40 characters in all, without "no" or "where" as the first word.',
         );
       const other = Array.from(added.keys()).find((each) => each.toLowerCase() === field.toLowerCase());
       if (other !== undefined)
@@ -369,8 +369,8 @@ const KINDS = {
 
 /** A package's name, as npm has it. */
 const PACKAGE_NAME = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
-/** Names that GraphQL, JSON and flags accept. `no-` and `with-` are prefixes of generated flags. */
-const FIELD_NAME = /^(?!(?:no|with)[A-Z])[a-z][A-Za-z0-9]{1,39}$/;
+/** Names that GraphQL, JSON and flags accept. `no-` and `where-` are prefixes of generated flags. */
+const FIELD_NAME = /^(?!(?:no|where)[A-Z])[a-z][A-Za-z0-9]{1,39}$/;
 
 /** The name of a package with "_" in the place of other characters. */
 export function snake(name: string): string {

@@ -84,8 +84,6 @@ export interface Filter {
   readonly help?: string;
   /** A value as its flag shows it. Default: that of the field. */
   readonly example?: string;
-  /** Its flag in commands that also set the field. Default: the flag of the field after `with-`. */
-  readonly flagOfChange?: string;
 }
 
 /** Properties that all kinds of fields share. */
@@ -479,7 +477,6 @@ export const labelFields = defineFields({
     {
       help: 'Only keys with this owner, the key or person with this name, and their child keys.',
       example: 'name',
-      flagOfChange: 'owned-by',
     },
   ),
   /** Its tags, each as `key=value`, in the form of `parseTags`; at most 16. */
@@ -496,7 +493,6 @@ export const labelFields = defineFields({
       example: 'key=value',
       flag: 'tag',
     }),
-    { flagOfChange: 'tagged' },
   ),
   /** A JSON object of at most 4 KB, passed to services that check the key and never interpreted; null for none. */
   metadata: json({

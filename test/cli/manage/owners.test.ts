@@ -79,8 +79,8 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
     assert.deepEqual(await names('--unused-for', '90d'), []);
     assert.equal((await run('list', '--expires-within', '1h', '--exit-code')).code, 0);
     assert.equal((await run('list', '--expires-within', '14d', '--exit-code', '--sort', 'name')).code, 1);
-    assert.deepEqual(await names('--created-by', 'Key 1'), []);
-    assert.equal((await json('list', '--created-by', 'Nobody'))['exit'], 1);
+    assert.deepEqual(await names('--parent', 'Key 1'), []);
+    assert.equal((await json('list', '--parent', 'Nobody'))['exit'], 1);
     assert.match(
       String((await json('list', '--unused-for', '90'))['error']),
       /^--unused-for is "90", which is not a duration/,
@@ -113,12 +113,20 @@ describeOnEachAndRemotely('owners and tags on the command line', () => {
       'There is nothing to do: all matching keys are already in that state.\n',
     );
     assert.equal(
-      (await run('update', '--tagged', 'env=preview', '--owner', 'Ada', '--allow-from', '10.0.0.0/8', '--yes')).stdout,
+      (await run('update', '--where-tag', 'env=preview', '--owner', 'Ada', '--allow-from', '10.0.0.0/8', '--yes'))
+        .stdout,
       'Successfully updated 2 API keys\n',
     );
     assert.deepEqual((await json('show', 'B'))['allowFrom'], ['10.0.0.0/8']);
-    assert.equal((await json('update', '--owned-by', 'ada', '--rate', '1/s', '--yes'))['code'], 'USAGE');
-    assert.equal((await json('update', '--owned-by', 'ada', '--no-roles', '--yes'))['exit'], 2);
+    assert.equal((await json('update', '--where-owner', 'ada', '--rate', '1/s', '--yes'))['code'], 'USAGE');
+    assert.equal((await json('update', '--where-owner', 'ada', '--no-roles', '--yes'))['exit'], 2);
+    assert.equal((await json('update', '--owner', 'ada', '--description', 'x', '--yes'))['code'], 'USAGE');
+    for (const filter of ['--where-search', '--search'])
+      assert.match((await run('update', filter, 'b', '--owner', 'Eve', '--dry-run')).stdout, /^- update "B"\n/);
+    assert.match(
+      String((await json('update', '--unused-for', '90', '--owner', 'Eve', '--yes'))['error']),
+      /^--where-unused-for is "90", which is not a duration/,
+    );
     assert.equal((await run('delete', '--owner', 'ada', '--yes')).stdout, 'Successfully deleted 2 API keys\n');
     assert.deepEqual(await names(), ['C']);
     const message = 'No API keys found to delete: none matches.';

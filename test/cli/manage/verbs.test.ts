@@ -230,12 +230,12 @@ describeOnEachAndRemotely('the verbs of apikey', () => {
       ['disable', '--search='],
       ['disable', '--owner', ''],
       ['update', '--search', '', '--description', 'x'],
-      ['update', '--owned-by', ' ', '--description', 'x'],
+      ['update', '--where-owner', ' ', '--description', 'x'],
       ['list', '--search', ''],
     ]) {
       const { stdout, stderr, code } = await run(...args, ...(args[0] === 'list' ? [] : ['--yes']));
       assert.deepEqual([stdout, code], ['', 2], args.join(' '));
-      assert.match(stderr, /(--search|The owner of a filter) is empty\. Give a text, or leave it out\./);
+      assert.match(stderr, /--(where-)?(search|owner) is empty\. Give a text, or leave it out\./);
     }
     const { keys } = await json('list');
     assert.deepEqual(

@@ -93,7 +93,7 @@ describe('fields of plugins', () => {
       'Floor',
       'cost-centre',
       'toString',
-      'withFloor',
+      'whereFloor',
       'noFloor',
       '__typename',
       'a',
