@@ -162,11 +162,11 @@ export interface CreateAppOptions {
     introspection?: IntrospectionMode;
     cors?: CorsOptions;
     publicUrl?: string;
-    clients?: readonly Client[];
     failedCredentials?: string | false;
     console?: boolean;
     log?: Log;
     replaces?: ServiceApp;
+    clients?: readonly Client[];
 }
 
 export interface CreatedKey extends NewSecret {

@@ -1,32 +1,14 @@
 import { debugTimed, KeysError, printable, readRetryAfter } from '../keys/basics/index.ts';
-import { OWN_CLIENT } from '../features/consent/clients.ts';
-import { readUserCode } from '../features/consent/codes.ts';
 import { readSecret } from '../keys/secret/index.ts';
 import { incompatible, isUntrusted, textOf, unreachable } from './connection.ts';
 
 const JWT_GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
-const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
-
-export interface KeyWanted {
-  /** Its address, in the form of `readServerUrl`. */
-  server: string;
-  /** See `parseScope`. */
-  scope: string;
-  /** The requested lifetime of the key, such as `30d`. */
-  expiresIn: string | undefined;
-}
-
-/** The code and page that a person needs for approval. */
-export interface ShownCode {
-  userCode: string;
-  /** The page on which they type it. */
-  page: string;
-}
+/** The id of the program itself, as an application. */
+export const OWN_CLIENT_ID = 'svc-api';
 
 /** Functions that the caller provides. */
-export interface Asking {
-  show: (code: ShownCode) => Promise<void>;
-  /** Prints once why it is waiting, besides for the approval. */
+export interface Waiting {
+  /** Prints why it is waiting. */
   note: (text: string) => Promise<void>;
   wait: (milliseconds: number) => Promise<unknown>;
   /** Milliseconds since 1970. */
@@ -40,51 +22,8 @@ export interface GivenKey {
   expiresIn: number | null;
 }
 
-/** The longest lifetime of a code, whatever the server says, and the longest pause, in seconds. */
-const [MAX_LIFETIME, MAX_PAUSE] = [3600, 60];
-const AGAIN = 'Run the command again for a new code.';
-
-/**
- * Requests a key from a server, shows a code, and waits until a person has decided (RFC 8628), or the code has expired.
- * A server that is busy or restarting is asked again.
- * @throws KeysError FORBIDDEN if they deny it or do not decide; SERVER_…; the refusal of the scope
- */
-export async function askForKey(
-  { server, scope, expiresIn }: KeyWanted,
-  { show, note, wait, now }: Asking,
-): Promise<GivenKey> {
-  const wanted = { client_id: OWN_CLIENT.id, scope, ...(expiresIn !== undefined && { key_expires_in: expiresIn }) };
-  const device = await postForm(server, '/oauth/device_authorization', wanted);
-  if ('error' in device) throw refused(server, device);
-  const deviceCode = textIn(device, 'device_code', server);
-  const userCode = readUserCode(textIn(device, 'user_code', server));
-  if (userCode === undefined) throw isNotOurs(server);
-  const endsAt = now() + Math.min(numberIn(device, 'expires_in') ?? MAX_LIFETIME, MAX_LIFETIME) * 1000;
-  await show({ userCode, page: `${server}/device` });
-  const form = { client_id: OWN_CLIENT.id, grant_type: DEVICE_GRANT, device_code: deviceCode };
-  let seconds = numberIn(device, 'interval') ?? 5;
-  let isNoted = false;
-  for (let pause = 0; ;) {
-    await wait(Math.min(Math.max(seconds * 1000, pause), Math.max(endsAt - now(), 0)));
-    const hasEnded = now() >= endsAt;
-    try {
-      const answer = await postForm(server, '/oauth/token', form);
-      if (!('error' in answer)) return givenIn(answer, server);
-      if (answer['error'] === 'slow_down') seconds += 5;
-      else if (answer['error'] !== 'authorization_pending') throw refused(server, answer);
-      if (hasEnded) throw refused(server, { error: 'expired_token' });
-      pause = 0;
-    } catch (error) {
-      if (!(error instanceof PassingError)) throw error;
-      const { code, message, retryAfter } = error;
-      if (hasEnded)
-        throw new KeysError(code, `${message} The code has expired in the meantime. ${AGAIN}`, { cause: error });
-      if (!isNoted) await note(`${message} Trying again until the code expires.`);
-      isNoted = true;
-      pause = Math.min(readRetryAfter(retryAfter, now()) ?? 0, MAX_PAUSE * 1000);
-    }
-  }
-}
+/** The longest pause before a server is asked again, in milliseconds. */
+export const MAX_PAUSE_MS = 60_000;
 
 /** The most attempts to send a token. */
 const MAX_EXCHANGES = 5;
@@ -100,10 +39,10 @@ export async function exchangeToken(
   server: string,
   token: string,
   { scope, name, seconds }: { scope: string; name: string | undefined; seconds: number | undefined },
-  { note, wait, now }: Pick<Asking, 'note' | 'wait' | 'now'>,
+  { note, wait, now }: Waiting,
 ): Promise<GivenKey> {
   const form = {
-    client_id: OWN_CLIENT.id,
+    client_id: OWN_CLIENT_ID,
     grant_type: JWT_GRANT,
     assertion: token,
     ...(scope !== '' && { scope }),
@@ -116,7 +55,7 @@ export async function exchangeToken(
       answer = await postForm(server, '/oauth/token', form);
     } catch (error) {
       const pause = error instanceof PassingError ? readRetryAfter(error.retryAfter, now()) : undefined;
-      if (pause === undefined || pause > MAX_PAUSE * 1000 || left === 0) throw error;
+      if (pause === undefined || pause > MAX_PAUSE_MS || left === 0) throw error;
       await note(`${(error as Error).message} Trying again in ${Math.ceil(pause / 1000)} s.`);
       if ((await wait(Math.max(pause, 1000))) !== undefined) throw error;
     }
@@ -127,34 +66,30 @@ export async function exchangeToken(
   throw new KeysError('UNAUTHENTICATED', `The server ${server} trusts no issuers: it has no "federation".`);
 }
 
-function givenIn(answer: Answer, server: string): GivenKey {
+/** The key in an answer. @throws KeysError SERVER_INCOMPATIBLE */
+export function givenIn(answer: Answer, server: string): GivenKey {
   const secret = textIn(answer, 'access_token', server);
   if (!readSecret(secret)) throw isNotOurs(server);
   return { secret, scope: textIn(answer, 'scope', server), expiresIn: numberIn(answer, 'expires_in') ?? null };
 }
 
-function refused(server: string, answer: Answer): KeysError {
+/** The error for an answer that refuses a key. */
+export function refused(server: string, answer: Answer): KeysError {
   const { error } = answer;
-  if (error === 'access_denied')
-    return new KeysError(
-      'FORBIDDEN',
-      'The request was refused, or the person who approved it may no longer grant that.',
-    );
-  if (error === 'expired_token') return new KeysError('FORBIDDEN', `Nobody has agreed in time. ${AGAIN}`);
   if (error === 'invalid_scope' || error === 'invalid_request')
     return new KeysError('INPUT_INVALID', descriptionIn(answer));
-  if (error === 'unauthorized_client') throw new KeysError('CONSENT_OFF', descriptionIn(answer));
   return failed(server, answer);
 }
 
 /** A text that is safe to print on a terminal. @throws KeysError SERVER_INCOMPATIBLE */
-function textIn(answer: Answer, field: string, server: string): string {
+export function textIn(answer: Answer, field: string, server: string): string {
   const value = answer[field];
   if (typeof value === 'string' && /^[\x20-\x7e]+$/.test(value)) return value;
   throw isNotOurs(server);
 }
 
-function numberIn(answer: Answer, field: string): number | undefined {
+/** A number that is not negative; undefined if the answer has none. */
+export function numberIn(answer: Answer, field: string): number | undefined {
   const value = answer[field];
   return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
 }
@@ -174,7 +109,7 @@ export interface KeyToEnd {
  * @throws KeysError FORBIDDEN for a key that was not issued to this program; SERVER_…
  */
 export async function endKey({ server, secret, endsCreated }: KeyToEnd): Promise<string | undefined> {
-  const form = { client_id: OWN_CLIENT.id, token: secret, ...(!endsCreated && { created_keys: 'refuse' }) };
+  const form = { client_id: OWN_CLIENT_ID, token: secret, ...(!endsCreated && { created_keys: 'refuse' }) };
   const answer = await postForm(server, '/oauth/revoke', form);
   const { error } = answer;
   // An answer from any other program must not look as if the key were revoked.
@@ -196,7 +131,7 @@ export type Answer = Readonly<Record<string, unknown>>;
 const PASSING_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** A temporary failure. */
-class PassingError extends KeysError {
+export class PassingError extends KeysError {
   /** The server's Retry-After header; empty if there is none. */
   readonly retryAfter: string;
 
@@ -211,7 +146,7 @@ class PassingError extends KeysError {
  * @returns the answer of a server of ours, even if it is an error
  * @throws KeysError SERVER_UNREACHABLE, SERVER_INCOMPATIBLE
  */
-async function postForm(server: string, path: string, form: Record<string, string>): Promise<Answer> {
+export async function postForm(server: string, path: string, form: Record<string, string>): Promise<Answer> {
   let text: string;
   let response: Response;
   try {
@@ -258,7 +193,8 @@ function answerIn(text: string, isOk: boolean): Answer | undefined {
   }
 }
 
-function descriptionIn({ error, error_description: description }: Answer): string {
+/** The reason in an answer that is an error, safe to print. */
+export function descriptionIn({ error, error_description: description }: Answer): string {
   return printable(typeof description === 'string' ? description : String(error), 500);
 }
 
@@ -266,6 +202,7 @@ function failed(server: string, answer: Answer): KeysError {
   return new KeysError('SERVER_FAILED', `The server ${server} failed: ${descriptionIn(answer)}`);
 }
 
-function isNotOurs(server: string): KeysError {
+/** The error for an answer of any other program. */
+export function isNotOurs(server: string): KeysError {
   return incompatible(server, 'answered, but not as one of svc-api does that applications can ask for keys.');
 }

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts';
 import type { BudgetLimits, CreateContext, OwnSchema, RequiredByField, SchemaExtension } from '../graphql/index.ts';
-import type { FeatureContext } from '../feature.ts';
+import type { FeatureContext, OwnFeature } from '../feature.ts';
 import type { HttpApp, ServiceApp } from '../http/app.ts';
 import {
   aFunction,
@@ -26,9 +26,7 @@ import {
   LOOPBACK,
   oneOf,
   options as optionsIn,
-  readBy,
   recordOf,
-  required,
   type Rule,
   type Rules,
   text,
@@ -37,7 +35,6 @@ import {
   printable,
 } from '../keys/basics/index.ts';
 import { type Catalog, HOST_RESOURCES } from '../keys/permissions/index.ts';
-import { checkClients, type Client, unusableClients } from '../features/consent/clients.ts';
 import { SERVICE } from '../keys/service/index.ts';
 import { invalidFeature, isAdded, workOf } from '../keys/added/index.ts';
 import type { Log } from '../log.ts';
@@ -85,11 +82,6 @@ export interface CreateAppOptions {
    * `https://keys.example.org`. Default: the one that a request was sent to.
    */
   publicUrl?: string;
-  /**
-   * Applications that can request keys, besides the program itself, in the way set as `consent` in `openKeys`. Default:
-   * none.
-   */
-  clients?: readonly Client[];
   /** See `BearerAuthOptions`. */
   failedCredentials?: string | false;
   /**
@@ -105,7 +97,7 @@ export interface CreateAppOptions {
   replaces?: ServiceApp;
 }
 
-const OPTIONS: Rules<Omit<CreateAppOptions, 'requires'>> = {
+const OPTIONS = {
   ...COMMON_OPTIONS,
   extensions: list(
     optionsIn<SchemaExtension>({ typeDefs: anything, resolvers: anything, resources: HOST_RESOURCES, name: text }),
@@ -123,21 +115,15 @@ const OPTIONS: Rules<Omit<CreateAppOptions, 'requires'>> = {
   introspection: oneOf('on', 'off', 'permitted'),
   cors: optionsIn<CorsOptions>({ origins: list((value, name) => text(value, name) ?? invalidOrigin(value as string)) }),
   publicUrl: (value, name) => text(value, name) ?? invalidPublicUrl(value as string),
-  clients: readBy(
-    // The keys decide whether applications can request keys at all.
-    (clients) => checkClients(clients, { consent: 'both' }),
-    list(
-      optionsIn<Client>({
-        id: required(text),
-        name: required(text),
-        redirects: required(list(text)),
-        refreshes: yesOrNo,
-      }),
-    ),
-  ),
   console: yesOrNo,
   replaces: having<ServiceApp>('what createApp gives', 'startedAt', 'refusals', 'failures'),
-};
+} satisfies Partial<Rules<CreateAppOptions>>;
+
+/** Rules for options that features add to those of `createApp`. */
+async function addedRules(features: readonly OwnFeature[]): Promise<Rules<object>> {
+  const rules = features.flatMap(({ provides }) => provides?.['appOptions'] ?? []);
+  return Object.assign({}, ...(await Promise.all(rules.map((load) => load())))) as Rules<object>;
+}
 
 /** A permission, or a list of permissions, for each field. */
 function requirements(catalog: () => Catalog): Rule<RequiredByField> {
@@ -167,24 +153,24 @@ export async function createAppOf(
   commands: NamedCommands,
   { isWorker = false, ...more }: { documents?: object; isWorker?: boolean } = {},
 ): Promise<ServiceApp> {
-  checkOptions<CreateAppOptions>('createApp', options, {
+  const { allFeatures } = await import('../features/index.ts');
+  const features = allFeatures();
+  checkOptions<object>('createApp', options, {
     ...OPTIONS,
     requires: requirements(() => options.keys[SERVICE].catalog),
+    ...(await addedRules(features)),
   });
   const { keys: store, extensions, schema: own, requires, config, console = false, ...others } = options;
   const keys = store[SERVICE];
   if (requires && !own)
     throw invalidOption('createApp', '"requires" is given without "schema", whose fields it names.');
-  const unusable = unusableClients(others.clients ?? [], keys.catalog.consent);
-  if (unusable !== undefined) throw invalidOption('createApp', `${unusable} Pass it to openKeys.`);
   // Imported first: with an unsuitable graphql, the rest might not even load.
   const { checkGraphQLRelease } = await import('../graphql/release.ts');
   await checkGraphQLRelease();
-  const [{ createSchema }, { createHttpApp }, { describeService }, { allFeatures }] = await Promise.all([
+  const [{ createSchema }, { createHttpApp }, { describeService }] = await Promise.all([
     import('../graphql/schema.ts'),
     import('../http/app.ts'),
     import('./describe-service.ts'),
-    import('../features/index.ts'),
   ]);
   const startedAt = others.replaces?.startedAt ?? Date.now();
   const info = { name: 'svc-api', version: packageVersion(), startedAt };
@@ -197,7 +183,6 @@ export async function createAppOf(
     failedCredentials: config.limits.failedCredentials,
   };
   const described = describeService({ ...configured, ...others });
-  const features = allFeatures();
   const schema = await createSchema(
     keys,
     info,

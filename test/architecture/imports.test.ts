@@ -18,7 +18,7 @@ const FOLDERS: Record<string, { any: string[]; type?: string[]; dynamic?: string
   store: { any: ['limits', 'keys'] },
   config: { any: ['features/index', 'yaml', 'keys', 'file-watch'] },
   yaml: { any: ['keys'] },
-  remote: { any: ['features/consent', 'keys'] },
+  remote: { any: ['keys'] },
   limits: { any: ['keys'] },
   log: { any: ['keys'] },
   feature: { any: [], type: ['config', 'store', 'http', 'graphql', 'keys', 'limits', 'log'] },

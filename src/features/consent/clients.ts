@@ -1,6 +1,6 @@
 import { codePoints, printable } from '../../keys/basics/index.ts';
 import { validateName } from '../../keys/key/index.ts';
-import type { Catalog, ConsentMode } from '../../keys/permissions/index.ts';
+import type { ConsentMode } from '../../keys/permissions/index.ts';
 import { invalidRedirect, isSameRedirect } from './redirects.ts';
 
 /** An application that can request keys: a public client (RFC 6749, section 2.1), which has no secret. */
@@ -116,9 +116,7 @@ export function unusableClients(clients: readonly Client[], consent: ConsentMode
 }
 
 /** @throws RangeError with the problem of the first invalid client */
-export function checkClients(clients: readonly Client[], { consent }: Pick<Catalog, 'consent'>): readonly Client[] {
-  const unusable = unusableClients(clients, consent);
-  if (unusable !== undefined) throw new RangeError(`${unusable} Pass it to openKeys.`);
+export function checkClients(clients: readonly Client[]): readonly Client[] {
   const [problem] = clients.flatMap(invalidClient);
   if (problem) throw new RangeError(problem.message);
   return clients;

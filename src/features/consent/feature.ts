@@ -22,6 +22,16 @@ declare module '../../config/config.ts' {
   }
 }
 
+declare module '../../service/create-app.ts' {
+  interface CreateAppOptions {
+    /**
+     * Applications that can request keys, besides the program itself, in the way set as `consent` in `openKeys`.
+     * Default: none.
+     */
+    clients?: readonly Client[];
+  }
+}
+
 /** Lets applications get keys that people approve. A key that replaces itself still belongs to its application. */
 export const consent: OwnFeature = {
   name: 'consent',
@@ -46,6 +56,7 @@ export const consent: OwnFeature = {
     context.places.tellsClients = consentFlows(context.keys.catalog).includes('CODE');
     addOAuth(app, context.allowOrigins, oauthOf(context));
   },
+  provides: { appOptions: async () => (await import('./app-options.ts')).appOptions },
   store: async () => (await import('./store.ts')).consentStore,
   onKeys: {
     async restoring(backup, ids) {

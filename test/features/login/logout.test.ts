@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { keepKey, keptKey } from '../../../src/cli/credentials.ts';
 import { OPERATOR } from '../../../src/keys/authorization/principal.ts';
 import { runCliHere } from '../../support/cli-here.ts';
-import { pollDevice, postJson, startConsentService } from '../../support/consent.ts';
+import { pollDevice, postJson, startConsentService } from '../consent/support/consent.ts';
 import { freePort } from '../../support/port.ts';
 import type { TestService } from '../../support/server.ts';
 import { tempFolder } from '../../support/temp.ts';

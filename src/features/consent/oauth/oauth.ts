@@ -1,6 +1,6 @@
 import type { FeatureContext } from '../../../feature.ts';
-import { madeOnce } from '../../../keys/basics/index.ts';
-import { checkClients, type Client } from '../clients.ts';
+import { invalidOption, madeOnce } from '../../../keys/basics/index.ts';
+import { type Client, unusableClients } from '../clients.ts';
 import { Consent } from '../consent.ts';
 import { DEFAULT_REFRESH } from '../refresh.ts';
 import { ClientDocuments } from './client-documents.ts';
@@ -28,9 +28,11 @@ class OAuth implements ConsentParts {
       clients = config?.clients ?? [],
       documents = allowed === 'off' ? undefined : new ClientDocuments({ allowed, clock: keys.clock }),
     } = options as { clients?: readonly Client[]; documents?: ClientDocuments };
+    const unusable = unusableClients(clients, keys.catalog.consent);
+    if (unusable !== undefined) throw invalidOption('createApp', `${unusable} Pass it to openKeys.`);
     this.consent = keys.feature(Consent);
     this.catalog = keys.catalog;
-    this.clients = new Clients(checkClients(clients, keys.catalog), documents, config?.dynamicRegistration ?? false);
+    this.clients = new Clients(clients, documents, config?.dynamicRegistration ?? false);
     this.refresh = config?.refresh ?? DEFAULT_REFRESH;
     this.issuer = context.issuer;
     this.places = context.places;

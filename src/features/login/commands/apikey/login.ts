@@ -3,8 +3,9 @@ import * as Flags from '@oclif/core/flags';
 import { examplesOf, BaseCommand } from '../../../../cli/base-command.ts';
 import { CliError } from '../../../../cli/errors.ts';
 import { permissionsFlag, rolesFlag, serverArgs } from '../../../../cli/input/key-flags.ts';
-import { keepGivenKey, requirePlace } from '../../../../cli/credentials.ts';
+import { requirePlace } from '../../../../cli/credentials.ts';
 import { loginServer } from '../../../../cli/with-keys.ts';
+import { keepGivenKey } from '../../cli/keep-given-key.ts';
 import { scopeItems } from '../../../../keys/permissions/index.ts';
 import { formatTime, printable } from '../../../../keys/basics/index.ts';
 
@@ -51,7 +52,7 @@ export default class Login extends BaseCommand {
     const server = loginServer({ ...flags, address: args.server }, this.environment, { isSent: true });
     const scope = readScope(flags);
     requirePlace(server, this.environment);
-    const { askForKey } = await import('../../../../remote/oauth.ts');
+    const { askForKey } = await import('../../cli/ask-for-key.ts');
     const given = await askForKey(
       { server, scope, expiresIn: flags['expires-in'] ?? DEFAULT_END },
       {
